@@ -1,0 +1,34 @@
+# make report: everything on a bundled checkpoint, in report/index.html.  make test: the suite.
+PYTHON ?= python3
+MODEL ?= tiny-roberta
+BIN = .venv/bin
+
+report: .venv/ready
+	$(BIN)/minitx report $(MODEL) --out report
+
+test: .venv/ready
+	$(BIN)/python -m pytest
+
+mutants: .venv/ready  ## one deliberate break at a time: the suite must notice each
+	$(BIN)/python tests/mutants.py
+
+.venv/ready: setup.cfg pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minitx needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@
+
+.venv/torch: .venv/ready
+	$(BIN)/pip install --quiet --editable '.[torch]'
+	touch $@
+
+golden: .venv/torch  ## rebuild tests/golden from the reference library
+	$(BIN)/python tests/make_golden.py
+
+parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder
+	$(BIN)/python tests/parity.py $(MODEL)
+
+clean:
+	rm -rf .venv report build *.egg-info
+
+.PHONY: report test mutants golden parity clean
