@@ -1,0 +1,232 @@
+"""The forward pass of a transformer, once for all families.
+
+Read downward: `forward` -> `block` -> `attention`, `mlp`; then `embed` and `logits`; then what turns a user's
+input into arrays. Every intermediate passes through `x = at("name", x)`: without a trace that is the
+identity, with one it is recorded or replaced (trace.py lists the names).
+
+Axis letters: B batch, T tokens (queries), S keys, L layers, H heads, D width, d width of a head, M width inside
+the MLP, V vocabulary, P positions.
+"""
+from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+
+from .config import Config
+from .kernels import ACTIVATIONS, feature_major, linear, moments, normalise, softmax_
+
+
+@dataclass(frozen=True)
+class Model:
+    """A checkpoint in memory. Arrays are read-only; use matrices as x @ W.
+
+    `.weights` W_E [V D], W_pos [P D], W_type [N D], ln_embed_w/b, ln_final_w/b [D], W_head [D D], b_head, ln_head_w/b
+    [D], W_U [D V], b_U [V] (None where a model has none); `.layers[i]` W_Q W_K W_V W_O [D D], W_in [D M],
+    W_out [M D], their b_*, ln1_w/b, ln2_w/b; `.tokenizer`; `.unused` names of tensors in the file that were not read.
+    """
+    config: Config
+    weights: SimpleNamespace
+    layers: tuple
+    tokenizer: object = None
+    unused: tuple = ()
+
+    def encode(self, texts, pad="right"):
+        """Texts (or pairs of texts) -> batch with .tokens [B T] int, .valid [B T] bool, .types [B T] or None."""
+        return self.tokenizer.batch(texts, self.config, pad)
+
+
+def identity(name, x, layer=None):
+    """The tap of a run that nobody watches."""
+    return x
+
+
+def forward(model, tokens, *, valid=None, types=None, positions=None, mask=None, cache=None, at=identity):
+    """tokens [B T] (or [T]) -> final residual stream [B T D], after ln_final where the model has one.
+
+    valid: bool [B T], False on padding, which is hidden from everything and takes no position.
+    types: token types [B T]. positions: [T] or [B T], 0 for the first row a token can read; else counted over
+    valid tokens. mask: True where a query may look at a key: bool broadcastable to [B H T S], or a function of
+    token numbers (q, k) -> bool. cache: a Cache with the tokens before these (causal models).
+    Raises ValueError for input that the model cannot take.
+    """
+    x, hide = embed(model, tokens, valid, types, positions, mask, cache, at)
+    for layer in model.layers:
+        x = block(x, layer, hide, model.config, partial(at, layer=layer.index), cache)
+    if model.config.pre_norm:
+        x = norm("ln_final", x, model.weights, model.config, at)
+    return x
+
+
+def block(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
+    """The one structural difference between the families (Xiong et al. 2020, figure 1)."""
+    def attn(h): return at("attn_out", attention(h, w, hide, cfg, at, cache))
+    def ffn(h): return at("mlp_out", mlp(h, w, cfg, at))
+    def ln1(h): return norm("ln1", h, w, cfg, at)
+    def ln2(h): return norm("ln2", h, w, cfg, at)
+
+    x = at("resid_pre", x)
+    if cfg.pre_norm:  # GPT-2
+        x = at("resid_mid", x + attn(ln1(x)))
+        return at("resid_post", x + ffn(ln2(x)))
+    x = at("resid_mid", ln1(x + attn(x)))  # BERT, RoBERTa
+    return at("resid_post", ln2(x + ffn(x)))
+
+
+def attention(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
+    """softmax(q k^T / sqrt(d) + hide) v per head, heads joined by W_O (Vaswani et al. 2017, 3.2)."""
+    q, k, v = (at(name, heads(linear(x, W, b), cfg)) for name, W, b in
+               (("q", w.W_Q, w.b_Q), ("k", w.W_K, w.b_K), ("v", w.W_V, w.b_V)))
+    if cache is not None:
+        k, v = cache.append(w.index, k, v)
+    scores = (q * cfg.attn_scale(w.index)) @ k.swapaxes(-1, -2)
+    if hide is not None:
+        scores += hide
+    pattern = at("pattern", softmax_(at("scores", scores)))
+    z = at("z", pattern @ v)
+    return linear(z.swapaxes(1, 2).reshape(x.shape), w.W_O, w.b_O)
+
+
+def heads(x, cfg):  # [B T D] -> [B H T d]
+    """A view of the projection, one slice per head."""
+    return x.reshape(*x.shape[:2], cfg.n_heads, cfg.d_head).swapaxes(1, 2)
+
+
+def mlp(x, w, cfg, at):  # [B T D] -> [B T D]
+    """act(x W_in + b_in) W_out + b_out."""
+    post = ACTIVATIONS[cfg.act](at("pre", linear(x, w.W_in, w.b_in)))
+    return linear(at("post", post), w.W_out, w.b_out)
+
+
+def norm(name, x, w, cfg, at):  # [B T D] -> [B T D]
+    """LayerNorm `name`, its mean and scale per token being points of their own."""
+    mean, scale = moments(x, cfg.eps)
+    mean, scale = at(f"{name}_mean", mean), at(f"{name}_scale", scale)
+    return at(name, normalise(x, mean, scale, getattr(w, f"{name}_w"), getattr(w, f"{name}_b")))
+
+
+def embed(model, tokens, valid, types, positions, mask, cache, at):
+    """Input -> x [B T D] = word + position + type (+ LayerNorm), and what is hidden [B H T S] or None."""
+    cfg, w = model.config, model.weights
+    tokens, valid, types = check_input(cfg, tokens, valid, types, cache)
+    takes_position = valid if cfg.pad is None else valid & (tokens != cfg.pad)
+    keys = valid if cache is None else cache.with_new(valid)
+    past = keys.shape[1] - valid.shape[1]
+    numbers = keys[:, :past].sum(1, keepdims=True) + np.cumsum(takes_position, 1) - 1  # [B T], first token: 0
+    rows = position_rows(cfg, numbers, takes_position, positions)
+    hide = hidden(cfg, numbers, keys, past, mask, w.W_E.dtype)
+    if cache is not None:
+        cache.valid = keys  # nothing can fail from here on
+
+    x = at("embed", w.W_E[tokens])
+    x = x + at("pos_embed", w.W_pos[rows])
+    if types is not None:
+        x = x + at("type_embed", w.W_type[types])
+    x = feature_major(x)
+    return (norm("ln_embed", x, w, cfg, at) if w.ln_embed_w is not None else x), hide
+
+
+def position_rows(cfg, numbers, takes_position, positions):  # -> [B T] rows of W_pos
+    """Row of the position table for every token; ValueError where there is none."""
+    if positions is not None:
+        numbers = _as_ints("positions", positions)
+        if numbers.shape not in (takes_position.shape, takes_position.shape[1:]):
+            raise ValueError(f"positions are {list(numbers.shape)}; wanted [T] or [B T] = {list(takes_position.shape)}")
+        if numbers.min() < 0:
+            raise ValueError(f"positions go down to {numbers.min()}; wanted 0 to {cfg.n_ctx - 1}")
+    if numbers.max() >= cfg.n_ctx:
+        raise ValueError(f"{numbers.max() + 1} tokens; this model reads at most {cfg.n_ctx}")
+    if positions is not None:
+        return np.broadcast_to(numbers + cfg.offset, takes_position.shape)
+    nowhere = 0 if cfg.pad is None else cfg.pad  # what padding reads; nothing reads padding
+    return np.where(takes_position, numbers + cfg.offset, nowhere)
+
+
+def hidden(cfg, numbers, keys, past, mask, dtype):  # -> [B H T S] (axes of length 1 where equal) or None
+    """0 where a query may see a key, -inf where padding, the future or the user's mask hides it."""
+    T, S = numbers.shape[1], keys.shape[1]
+    seen = keys[:, None, None, :]
+    if cfg.causal:
+        seen = seen & (np.arange(S) <= past + np.arange(T)[:, None])
+    if mask is not None:
+        if callable(mask):
+            counted = np.cumsum(keys, 1) - 1 if past else numbers
+            mask = mask(numbers[:, None, :, None], counted[:, None, None, :])
+        mask = np.asarray(mask)
+        if mask.dtype != bool:
+            raise ValueError(f"mask is {mask.dtype}; wanted bool, True where a query may look at a key")
+        try:
+            np.broadcast_shapes(mask.shape, (len(keys), cfg.n_heads, T, S))
+        except ValueError:
+            raise ValueError(f"mask is {list(mask.shape)}; wanted a shape that broadcasts to [B H T S] = "
+                             f"{[len(keys), cfg.n_heads, T, S]}") from None
+        seen = seen & mask
+    return None if seen.all() else np.where(seen, 0.0, -np.inf).astype(dtype)
+
+
+def logits(model, x, *, valid=None, at=identity):
+    """Final residual stream [B T D] -> [B T V] over the vocabulary, or [B C] over classes.
+
+    A classifier reads the first valid token, or the last one of a causal model: pass `valid` for padded batches.
+    Raises ValueError for a checkpoint without a head.
+    """
+    cfg, w = model.config, model.weights
+    if cfg.head is None:
+        raise ValueError(f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head, so no logits; "
+                         f"tensors that were not read: {', '.join(model.unused[:6]) or 'none'}")
+    if cfg.head == "sequence":
+        x = read_token(x, valid, last=cfg.causal)
+    if w.W_head is not None:
+        x = ACTIVATIONS[cfg.head_act](linear(x, w.W_head, w.b_head))
+    if w.ln_head_w is not None:
+        x = normalise(x, *moments(x, cfg.eps), w.ln_head_w, w.ln_head_b)
+    y = linear(x, w.W_U, w.b_U)
+    return at("logits", y[:, 0] if cfg.head == "sequence" else y)
+
+
+def read_token(x, valid, last):  # [B T D] -> [B 1 D]
+    """The one token per row that a classifier reads."""
+    valid = np.ones(x.shape[:2], bool) if valid is None else np.asarray(valid, bool).reshape(x.shape[:2])
+    index = valid.shape[1] - 1 - valid[:, ::-1].argmax(1) if last else valid.argmax(1)
+    return np.take_along_axis(x, index[:, None, None], 1)
+
+
+def check_input(cfg, tokens, valid, types, cache):
+    """tokens, valid and types as [B T] arrays; ValueError says which value does not fit, and why."""
+    tokens = _as_ints("tokens", tokens)
+    if tokens.ndim == 1:
+        tokens = tokens[None]
+    if tokens.ndim != 2 or not tokens.size:
+        raise ValueError(f"tokens are {list(tokens.shape)}; wanted [T] or [B T], with at least one token")
+    _in_range("token id", tokens, cfg.n_vocab)
+    valid = np.ones(tokens.shape, bool) if valid is None else np.atleast_2d(np.asarray(valid))
+    if valid.dtype != bool and not np.isin(valid, (0, 1)).all():
+        raise ValueError(f"valid is {valid.dtype}; wanted bool, False on padding")
+    if types is None and cfg.default_type is not None:
+        types = np.full(tokens.shape, cfg.default_type)
+    elif types is not None:
+        if not cfg.n_types:
+            raise ValueError(f"types given, but {cfg.model_type} has no token types")
+        types = np.atleast_2d(_as_ints("types", types))
+        _in_range("token type", types, cfg.n_types)
+    for name, array in (("valid", valid), ("types", types)):
+        if array is not None and array.shape != tokens.shape:
+            raise ValueError(f"{name} is {list(array.shape)}; wanted the shape of tokens, {list(tokens.shape)}")
+    if cache is not None and not cfg.causal:
+        raise ValueError(f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones")
+    return tokens, valid.astype(bool), types
+
+
+def _as_ints(name, values):
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} are rows of different lengths; pad them (model.encode does)") from None
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} are {array.dtype}; wanted whole numbers")
+    return array.astype(np.intp)
+
+
+def _in_range(name, array, n):
+    if (bad := array[(array < 0) | (array >= n)]).size:
+        raise ValueError(f"{name} {bad[0]} is out of range; this model has 0 to {n - 1}")

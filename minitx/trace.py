@@ -1,0 +1,178 @@
+"""See and change what happens inside: POINTS lists the names, `run` records and edits them."""
+import difflib
+from collections import Counter
+
+import numpy as np
+
+from .model import check_input, forward, logits
+
+# name -> (axes, meaning). One name, one meaning in all families.
+POINTS = {
+    "embed": ("B T D", "rows of the word embedding"),
+    "pos_embed": ("B T D", "rows of the position embedding"),
+    "type_embed": ("B T D", "rows of the token-type embedding"),
+    "ln_embed_mean": ("B T", "mean of the embedding sum"),
+    "ln_embed_scale": ("B T", "1/sigma of the embedding sum"),
+    "ln_embed": ("B T D", "LayerNorm of the embedding sum"),
+    "resid_pre": ("B T D", "residual stream before the layer"),
+    "ln1_mean": ("B T", "mean that the first LayerNorm takes off"),
+    "ln1_scale": ("B T", "1/sigma that the first LayerNorm multiplies by"),
+    "ln1": ("B T D", "first LayerNorm: attention's input (pre-norm) or its normalised sum (post-norm)"),
+    "q": ("B H T d", "queries"),
+    "k": ("B H T d", "keys"),
+    "v": ("B H T d", "values"),
+    "scores": ("B H T S", "scaled q.k; -inf where a key is hidden"),
+    "pattern": ("B H T S", "softmax of scores: the attention"),
+    "z": ("B H T d", "pattern times values"),
+    "attn_out": ("B T D", "what attention writes to the residual stream"),
+    "resid_mid": ("B T D", "residual stream between attention and MLP"),
+    "ln2_mean": ("B T", "mean that the second LayerNorm takes off"),
+    "ln2_scale": ("B T", "1/sigma that the second LayerNorm multiplies by"),
+    "ln2": ("B T D", "second LayerNorm: the MLP's input (pre-norm) or its normalised sum (post-norm)"),
+    "pre": ("B T M", "MLP before the activation"),
+    "post": ("B T M", "MLP after the activation"),
+    "mlp_out": ("B T D", "what the MLP writes to the residual stream"),
+    "resid_post": ("B T D", "residual stream after the layer"),
+    "ln_final_mean": ("B T", "mean that the final LayerNorm takes off"),
+    "ln_final_scale": ("B T", "1/sigma that the final LayerNorm multiplies by"),
+    "ln_final": ("B T D", "final LayerNorm (pre-norm models)"),
+    "logits": ("B T V", "scores over the vocabulary, or [B C] over classes"),
+}
+_NAMES = list(POINTS)
+LAYERED = set(_NAMES[_NAMES.index("resid_pre"):_NAMES.index("ln_final_mean")])
+_OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
+
+
+class Trace:
+    """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes."""
+
+    def __init__(self, tokens, valid, keep, edits):
+        self.tokens, self.valid = tokens, valid  # [B T], [B T]
+        self.values = {}                         # name or (name, layer) -> array
+        self._keep, self._edits = keep, edits
+
+    def __call__(self, name, x, layer=None):
+        """The tap that `forward` calls: x, or what takes its place."""
+        key = name if layer is None else (name, layer)
+        if key in self._edits:
+            x = _edited(key, x, self._edits[key])
+        if key in self._keep:
+            self.values[key] = x.copy(order="K") if x.base is not None or name in _OVERWRITTEN else x
+        return x
+
+    def __getitem__(self, key):
+        if key in self.values:
+            return self.values[key]
+        if key in LAYERED:
+            raise KeyError(f"{key!r} is a point of every layer: trace[{key!r}, layer] or trace.stack({key!r})")
+        raise KeyError(f"{key!r} was not kept; kept: {self}")
+
+    def stack(self, name):
+        """One point of all layers as an array [L ...]."""
+        if name not in LAYERED:
+            raise KeyError(f"{name!r} is not a point of the layers{_near(name, LAYERED)}")
+        layers = sorted(key[1] for key in self.values if key[0] == name and key != name)
+        if not layers or layers != list(range(len(layers))):
+            raise KeyError(f"{name!r} was kept in layers {layers}; stack needs all of them")
+        return np.stack([self.values[name, layer] for layer in layers])
+
+    @property
+    def nbytes(self):
+        """Bytes held by the recorded arrays."""
+        return sum(x.nbytes for x in self.values.values())
+
+    def __contains__(self, key):
+        return key in self.values
+
+    def __str__(self):
+        counts = Counter(key if isinstance(key, str) else key[0] for key in self.values)
+        return ", ".join(f"{name} x{n}" if name in LAYERED else name for name, n in counts.items()) or "nothing"
+
+
+def _edited(key, x, edit):
+    """x replaced by an array or by f(x), in x's own shape, dtype and memory order."""
+    value = np.asarray(edit(x.copy(order="K")) if callable(edit) else edit)
+    try:
+        new = np.empty_like(x)
+        new[...] = value
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"edit of {key!r} gives {value.dtype} {list(value.shape)}; wanted {x.dtype} {list(x.shape)}: "
+                         f"{error}") from None
+    return new
+
+
+def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions=None, mask=None):
+    """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced -> Trace.
+
+    text: a text, a list of texts, or token ids [T] or [B T] (then valid, types as for `forward`).
+    keep: names, or (name, layer). edits: {name or (name, layer): array or f(x) -> array}; a point is recorded as
+    edited. Raises ValueError for a point that this model does not have, naming the near ones.
+    """
+    tokens, valid, types = _input(model, text, valid, types)
+    there = points(model, types is not None)
+    keep = there if keep is None else _choose(keep, there, model)
+    general_first = sorted((edits or {}).items(), key=lambda edit: isinstance(edit[0], tuple))
+    edits = {k: edit for name, edit in general_first for k in _choose([name], there, model)}
+    trace = Trace(tokens, valid, frozenset(keep), edits)
+    x = forward(model, tokens, valid=valid, types=types, positions=positions, mask=mask, at=trace)
+    if "logits" in keep:
+        logits(model, x, valid=valid, at=trace)
+    return trace
+
+
+def cost(model, text, keep=None):
+    """Bytes that `run(model, text, keep)` would hold in its trace."""
+    tokens, _, types = _input(model, text, None, None)
+    there = points(model, types is not None)
+    return sum(int(np.prod(_shape(key, tokens.shape, model))) for key in
+               (there if keep is None else _choose(keep, there, model))) * model.weights.W_E.dtype.itemsize
+
+
+def points(model, types=False):
+    """Keys of all points of a model: names, and (name, layer) for those of the layers."""
+    w, cfg = model.weights, model.config
+    absent = {"type_embed": cfg.default_type is None and not types, "logits": cfg.head is None}
+    absent |= {name: getattr(w, name.split("_")[0] + "_" + name.split("_")[1] + "_w") is None
+               for name in POINTS if name.startswith(("ln_embed", "ln_final"))}
+    names = [name for name in POINTS if not absent.get(name)]
+    return [key for name in names for key in
+            ([(name, i) for i in range(cfg.n_layers)] if name in LAYERED else [name])]
+
+
+def _choose(keys, there, model):
+    """Names spelled out per layer and checked against what the model has."""
+    chosen = []
+    for key in [keys] if isinstance(keys, str) else keys:
+        name, layer = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+        found = [k for k in there if k == key or layer is None and isinstance(k, tuple) and k[0] == name]
+        if name not in POINTS:
+            raise ValueError(f"unknown point {name!r}{_near(name, POINTS)}")
+        if not found:
+            if name == "logits":
+                logits(model, None)  # says why there are none
+            raise ValueError(f"this model has no point {key!r}: {model.config.model_type}, "
+                             f"{model.config.n_layers} layers" + (f" (0 to {model.config.n_layers - 1})" if
+                                                                  name in LAYERED else ""))
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def _near(name, names):
+    near = difflib.get_close_matches(str(name), names, 3, 0.4)
+    return f"; near to it: {', '.join(near)}" if near else f"; there are: {', '.join(names)}"
+
+
+def _input(model, text, valid, types):
+    """A text, texts or ids -> tokens, valid, types [B T]."""
+    if isinstance(text, str) or isinstance(text, (list, tuple)) and text and isinstance(text[0], (str, tuple)):
+        batch = model.encode([text] if isinstance(text, str) else text)
+        text, valid, types = batch.tokens, batch.valid, batch.types
+    return check_input(model.config, text, valid, types, None)
+
+
+def _shape(key, tokens_shape, model):
+    cfg, (B, T) = model.config, tokens_shape
+    if key == "logits" and cfg.head == "sequence":
+        return B, model.weights.W_U.shape[1]
+    sizes = dict(B=B, T=T, S=T, H=cfg.n_heads, d=cfg.d_head, D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
+    return [sizes[letter] for letter in POINTS[key if isinstance(key, str) else key[0]][0].split()]
