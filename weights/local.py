@@ -1,0 +1,171 @@
+"""From a name to a folder without the network: bundled, a path, or what the download cache holds.
+
+Read downward: the known models, `find`, names, places, the record. Downloads lie in the ordinary Hugging Face
+cache, shared with other programs. The record of a repository, HF_HOME/minitx/models--ORG--NAME.json, holds the
+pinned commit, the commit behind each revision asked for, and size and sha256 of every file of each commit. It
+outlives the cache, so that a later download must bring the same bytes.
+"""
+
+import difflib
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+BUNDLED = Path(__file__).parent
+MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"
+TOHOKU = "tohoku-nlp/bert-base-japanese-whole-word-masking"
+
+KNOWN = {  # name: (hub id, what it is for)
+    "roberta-base": ("FacebookAI/roberta-base", "English masked LM; the lessons' large example"),
+    "bert-base-uncased": ("google-bert/bert-base-uncased", "English masked LM; the most studied encoder"),
+    "bert-base-cased": ("google-bert/bert-base-cased", "English masked LM that keeps upper and lower case"),
+    "distilbert-base-uncased": ("distilbert/distilbert-base-uncased", "BERT distilled to 6 layers; quick"),
+    "gpt2": ("openai-community/gpt2", "English causal LM, 12 layers; continues a text"),
+    "distilgpt2": ("distilbert/distilgpt2", "GPT-2 distilled to 6 layers; quick"),
+    TOHOKU: (TOHOKU, "Japanese masked LM; what changes with the language"),
+}
+
+
+def find(name, revision=None, verify=False):
+    """Folder of a bundled name, a path, or a cached hub id; FileNotFoundError gives the command to get it.
+
+    Sizes are compared on every call, sha256 with verify=True, with the record `fetch` made (ValueError where they
+    differ). Without `revision`: the pinned commit; unrecorded, the cache's main or the only commit it has.
+    """
+    here = BUNDLED / name if str(name) in bundled() else Path(name).expanduser()
+    if (here / "config.json").is_file():
+        if revision or verify:
+            raise ValueError(f"{here} is a plain folder: only downloads have a revision and recorded hashes")
+        return here
+    for repo in hub_ids(str(name)):
+        record = read_record(repo)
+        folder = snapshot(repo, _cached_commit(repo, record, revision))
+        if folder.is_dir():
+            _check(folder, record["files"].get(folder.name), verify, command(name, revision))
+            return folder
+    what = "a folder without config.json" if here.is_dir() else "no folder"
+    which = f"revision {revision!r} of it " if revision else ""
+    raise FileNotFoundError(f"{str(name)!r} is no bundled model ({', '.join(bundled())}), {what}, and {which}not in"
+                            f" the cache {hub_cache()}.{near(name)}\nTo download it: {command(name, revision)}")
+
+
+def _check(folder, recorded, verify, again):
+    """Refuse a snapshot that differs from its record or, unrecorded, lacks a part or cannot be verified."""
+    if recorded and (lines := faults(folder, recorded, verify)):
+        raise ValueError(f"{folder} is not what was fetched: {'; '.join(lines)}.\nTo repair it: {again}")
+    needed = [] if recorded else ["config.json", *(shards(folder) or [MODEL])]
+    if missing := [name for name in needed if not (folder / name).is_file()]:
+        raise FileNotFoundError(f"{folder} lacks {', '.join(missing)}.\nTo download the rest: {again}")
+    if verify and not recorded:
+        raise ValueError(f"{folder}: another program downloaded it, no hashes are recorded.\nTo record them: {again}")
+
+
+def _cached_commit(repo, record, revision):
+    """Commit meant by `revision`; without one the pinned, else main, else the only one cached."""
+    storage = hub_cache() / storage_name(repo)
+    wanted = revision or record["pinned"] or "main"
+    if wanted in record["revisions"]:
+        return record["revisions"][wanted]
+    if (ref := storage / "refs" / wanted).is_file():
+        return ref.read_text().strip()
+    cached = [path.name for path in storage.glob("snapshots/*")]
+    return cached[0] if len(cached) == 1 and wanted == "main" else wanted
+
+
+def bundled():
+    """Names of the checkpoints that come with the project."""
+    return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
+
+
+def hub_ids(name):
+    """Hub ids that `name` may be cached under, the one to download first; [] if it cannot be a hub id."""
+    for short, (hub, _) in KNOWN.items():
+        if name in (short, hub):
+            return [hub, short]
+    return [name] if re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*)?", name) else []
+
+
+def near(name):
+    """' Did you mean …?' with the bundled and known names spelt much like `name`, or ''."""
+    close = difflib.get_close_matches(str(name), [*bundled(), *KNOWN])
+    return f" Did you mean {' or '.join(close)}?" if close and name not in KNOWN else ""
+
+
+def command(name, revision=None):
+    """The one command that downloads `name`."""
+    return f"minitx fetch {name}" + (f" --revision {revision}" if revision else "")
+
+
+def hf_home():
+    """Folder of everything Hugging Face; the environment is read at every call."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.path.expandvars(os.environ.get("HF_HOME") or f"{cache}/huggingface")).expanduser()
+
+
+def hub_cache():
+    """Folder of the downloads, chosen as huggingface_hub does."""
+    folder = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or f"{hf_home()}/hub"
+    return Path(os.path.expandvars(folder)).expanduser()
+
+
+def storage_name(repo):
+    """ORG/NAME → models--ORG--NAME, its folder in the cache."""
+    return "models--" + repo.replace("/", "--")
+
+
+def snapshot(repo, commit):
+    """Folder of one commit's files."""
+    return hub_cache() / storage_name(repo) / "snapshots" / commit
+
+
+def shards(folder):
+    """Weight files named by the index in `folder`; [] where one file does without an index."""
+    if (folder / MODEL).is_file() or not (folder / INDEX).is_file():
+        return []
+    return sorted(set(json.loads((folder / INDEX).read_text())["weight_map"].values()))
+
+
+def faults(folder, recorded, verify):
+    """One line for each file of `folder` that is missing or differs from its recorded size (sha256: verify)."""
+    lines = []
+    for name, wanted in recorded.items():
+        found = measure(folder / name, verify) if (folder / name).is_file() else {"size": "none (no such file)"}
+        lines += [f"{name}: {key} is {found[key]}, recorded {wanted[key]}"
+                  for key in found if found[key] != wanted[key]]
+    return lines
+
+
+def measure(path, hashed=True):
+    """{"size": bytes, "sha256": hex digits} of a file."""
+    found = {"size": path.stat().st_size}
+    if hashed:
+        with open(path, "rb") as file:
+            found["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def record_path(repo):
+    """File of the record of `repo`."""
+    return hf_home() / "minitx" / f"{storage_name(repo)}.json"
+
+
+def read_record(repo):
+    """The record of `repo`; an empty one where nothing was fetched."""
+    path = record_path(repo)
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return {"repo": repo, "pinned": None, "revisions": {}, "files": {}}
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is damaged ({error}). Delete it, then: {command(repo)}") from error
+
+
+def write_record(record):
+    """Replace the record in one step."""
+    path = record_path(record["repo"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(f".{os.getpid()}.tmp")
+    draft.write_text(json.dumps(record, indent=1) + "\n")
+    os.replace(draft, path)
