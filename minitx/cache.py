@@ -3,7 +3,7 @@ import numpy as np
 
 
 class Cache:
-    """Empty at first; every `forward(..., cache=c)` appends its tokens. Rows of a batch stay aligned.
+    """Empty at first; every `forward(..., cache=c)` appends its tokens, of any number, to every row of the batch.
 
     `len(cache)` is the number of columns S held, padding included; `.valid` [B S] says which are text.
     """
@@ -20,7 +20,7 @@ class Cache:
         if self.valid is None:
             return valid
         if len(valid) != len(self.valid):
-            raise ValueError(f"the cache holds a batch of {len(self.valid)}, the new tokens are a batch of {len(valid)}")
+            raise ValueError(f"the cache holds a batch of {len(self.valid)}; the new tokens are a batch of {len(valid)}")
         return np.concatenate([self.valid, valid], 1)
 
     def append(self, layer, k, v):  # [B H T d], [B H T d] -> [B H S d], [B H S d]
@@ -32,8 +32,7 @@ class Cache:
         old = total - new.shape[2]
         if layer not in store or store[layer].shape[2] < total:
             grown = np.empty((*new.shape[:2], max(64, 2 * total), new.shape[3]), new.dtype)
-            if old:
-                grown[:, :, :old] = store[layer][:, :, :old]
+            grown[:, :, :old] = store[layer][:, :, :old] if old else 0
             store[layer] = grown
         store[layer][:, :, old:total] = new
         return store[layer][:, :, :total]

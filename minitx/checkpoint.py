@@ -11,10 +11,11 @@ import math
 import mmap
 import re
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
+from safetensors import SafetensorError, safe_open
 
 from .config import from_hf
 
@@ -37,12 +38,12 @@ _BERT = dict(
            "O": "attention.output.dense.T", "ln1": "attention.output.LayerNorm",
            "in": "intermediate.dense.T", "out": "output.dense.T", "ln2": "output.LayerNorm"},
     masked={"head": "cls.predictions.transform.dense.T", "ln_head": "cls.predictions.transform.LayerNorm",
-            "W_U": "cls.predictions.decoder.weight.T", "b_U": "cls.predictions.bias|cls.predictions.decoder.bias"},
+            "W_U": "cls.predictions.decoder.weight.T", "b_U": "cls.predictions.decoder.bias|cls.predictions.bias"},
     sequence={"head": "pooler.dense.T", "W_U": "classifier.weight.T", "b_U": "classifier.bias"},
     sequence_act="tanh")
 _ROBERTA = _BERT | dict(
     masked={"head": "lm_head.dense.T", "ln_head": "lm_head.layer_norm",
-            "W_U": "lm_head.decoder.weight.T", "b_U": "lm_head.bias|lm_head.decoder.bias"},
+            "W_U": "lm_head.decoder.weight.T", "b_U": "lm_head.decoder.bias|lm_head.bias"},
     sequence={"head": "classifier.dense.T", "W_U": "classifier.out_proj.weight.T", "b_U": "classifier.out_proj.bias"})
 _DISTILBERT = dict(
     body={"W_E": "embeddings.word_embeddings.weight", "W_pos": "embeddings.position_embeddings.weight",
@@ -73,24 +74,20 @@ def read(folder, dtype=np.float32):
 
     Raises FileNotFoundError for a missing file, ValueError for one that does not fit its own config.
     """
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"dtype {dtype}: a model runs in float32 or float64")
-    folder = Path(folder)
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
     config = from_hf(read_json(folder / "config.json"))
     table = NAMES[config.model_type]
     files = _Names(tensors(folder), table["body"]["W_E"], config, dtype)
     config = replace(config, head=_head(config, table, files))
     weights = files.take(table["body"])
-    layers = []
-    for i in range(config.n_layers):
-        prefix = f"{table['prefix']}{i}."
-        layers.append(SimpleNamespace(index=i, **files.take({k: prefix + v for k, v in table["layer"].items()})))
+    layers = tuple(SimpleNamespace(index=i, **files.take({ours: f"{table['prefix']}{i}.{theirs}" for ours, theirs
+                                                          in table["layer"].items()})) for i in range(config.n_layers))
     if config.head == "sequence":
         config = replace(config, head_act=table["sequence_act"])
     head = files.take(table.get(config.head, {}), tied=weights["W_E"].T if config.tied else None)
     everything = dict.fromkeys(SHAPES.keys() - vars(layers[0]).keys()) | weights | head
-    return config, SimpleNamespace(**everything), tuple(layers), files.unused(table["prefix"])
+    return config, SimpleNamespace(**everything), layers, files.unused(table["prefix"])
 
 
 def check(model):
@@ -105,17 +102,16 @@ def check(model):
 
 def _head(config, table, files):
     """Which head the file holds: "masked", "causal", "sequence" or None."""
-    def has(head, ours):
-        return ours in (expanded := _expand(table.get(head, {}))) and files.find(expanded[ours]) is not None
+    def has(head, *ours):
+        return head in table and all(files.find(_expand(table[head])[name]) for name in ours)
 
-    classifier = config.architecture.endswith("ForSequenceClassification")
-    if classifier or not config.architecture and has("sequence", "W_U") and has("sequence", "W_head"):
+    kind = config.architecture
+    if kind.endswith("ForSequenceClassification") or not kind and has("sequence", "W_head", "W_U"):
         return "sequence"
     if has("masked", "W_head"):
         return "masked"
-    if "causal" in table and (has("causal", "W_U") or config.tied and config.architecture != "GPT2Model"):
-        return "causal"
-    return None
+    tied = has("causal") and config.tied and (not kind or "Head" in kind)  # GPT2LMHeadModel, not GPT2Model
+    return "causal" if tied or has("causal", "W_U") else None
 
 
 def _expand(table):
@@ -133,30 +129,27 @@ def _expand(table):
 
 
 class _Names:
-    """The tensors of a checkpoint under names without prefix, given out by our names, converted and checked."""
+    """The tensors of a checkpoint by name without prefix, given out by our names, converted and checked."""
 
     def __init__(self, stored, anchor, config, dtype):
-        self.stored, self.dtype, self.used = {}, dtype, set()
-        self.sizes = {"V": config.n_vocab, "P": config.n_pos, "N": config.n_types, "D": config.d_model,
-                      "M": config.d_mlp}
+        self.stored, self.used = {}, set()
+        self.sizes = dict(V=config.n_vocab, P=config.n_pos, N=config.n_types, D=config.d_model, M=config.d_mlp)
         found = [name for name in stored if name == anchor or name.endswith("." + anchor)]
         if len(found) != 1:
-            raise ValueError(f"wanted one tensor named {anchor!r} under any prefix; found {found or 'none'} "
-                             f"among {_some(stored)}")
-        prefix = found[0].removesuffix(anchor)
+            raise ValueError(f"wanted one tensor {anchor!r} under any prefix; found {found or 'none'} among "
+                             f"{_some(stored)}")
         for name, entry in stored.items():
-            plain = name.removeprefix(prefix)
+            plain = name.removeprefix(found[0].removesuffix(anchor))
             if "LayerNorm." in plain:
                 plain = plain.replace(".gamma", ".weight").replace(".beta", ".bias")
             if plain in self.stored:
                 raise ValueError(f"two tensors go by the name {plain!r}; one of them is {name!r}")
             self.stored[plain] = entry
-        self._array = functools.cache(lambda name: self.stored[name].array(dtype))
+        self.array = functools.cache(lambda name: self.stored[name].array(dtype))
 
     def find(self, theirs):
         """The stored name behind a table entry, or None."""
-        plain = re.sub(r"(\.T|/\d)$", "", theirs)
-        return next((name for name in plain.split("|") if name in self.stored), None)
+        return next((name for name in re.sub(r"(\.T|/\d)$", "", theirs).split("|") if name in self.stored), None)
 
     def take(self, table, tied=None):
         """{our name: array} for one part of the table; `tied` stands in for an absent W_U."""
@@ -170,25 +163,18 @@ class _Names:
             near = difflib.get_close_matches(theirs, self.stored, 3) or _some(self.stored)
             raise ValueError(f"no tensor for {ours}: wanted {theirs!r}; near to it: {near}")
         self.used.add(name)
-        array = self._array(name)
+        array = self.array(name)
         if theirs.endswith(".T"):
             array = array.T
         elif theirs[-2] == "/":
             third = array.shape[-1] // 3
             array = array[..., int(theirs[-1]) * third:][..., :third]
-        self._check(ours, name, array)
-        return array
-
-    def _check(self, ours, name, array):
-        classes = array.shape[-1] if array.ndim else 0  # only a classifier's width is not in the config
-        wanted = tuple(self.sizes.get(letter, classes) for letter in self._letters(ours, name))
+        letters = SHAPES[ours].replace("V", "C") if name.startswith(("classifier", "score")) else SHAPES[ours]
+        wanted = tuple(self.sizes.get(letter, array.shape[-1]) for letter in letters)  # C: whatever the file has
         if array.shape != wanted:
-            raise ValueError(f"{name!r} as {ours} is {list(array.shape)}; config.json makes it {list(wanted)} "
-                             f"({' '.join(self._letters(ours, name))})")
-
-    @staticmethod
-    def _letters(ours, name):
-        return SHAPES[ours].replace("V", "C") if name.startswith(("classifier", "score")) else SHAPES[ours]
+            raise ValueError(f"{name!r}, read as {ours} [{' '.join(letters)}], has shape {list(array.shape)}; "
+                             f"config.json makes it {list(wanted)}")
+        return array
 
     def unused(self, prefix):
         """Names nobody asked for. Inside the layers these mean another architecture, and are an error."""
@@ -203,17 +189,14 @@ def _some(names, most=6):
     return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")
 
 
-# --- files ---------------------------------------------------------------------------------------------------
-
 def read_json(path):
-    """A JSON object from a file, or an error that names the file."""
+    """The JSON object in a file, or an error that names the file."""
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        folder = Path(path).parent
-        there = _some(p.name for p in folder.iterdir()) if folder.is_dir() else "no such folder"
-        raise FileNotFoundError(f"no {Path(path).name} in {folder} (there: {there})") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        there = _some(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else "no such folder"
+        raise FileNotFoundError(f"no {path.name} in {path.parent} (there: {there})") from None
+    except ValueError as error:  # not UTF-8, or not JSON
         raise ValueError(f"{path} is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise ValueError(f"{path} holds a {type(value).__name__}; wanted an object")
@@ -221,99 +204,57 @@ def read_json(path):
 
 
 def tensors(folder):
-    """{name: Stored} of a folder's model.safetensors, or of the shards its index lists."""
-    folder = Path(folder)
-    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
-    if single.is_file():
-        return safetensors(single)
+    """{name: Stored} of a folder's model.safetensors, or of the shards that its index lists."""
+    index = folder / "model.safetensors.index.json"
+    if (folder / "model.safetensors").is_file():
+        return safetensors(folder / "model.safetensors")
     if not index.is_file():
         files = sorted(p.name for p in folder.iterdir())
-        pickles = [f for f in files if f.endswith((".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5", ".msgpack"))]
-        if pickles:
-            raise ValueError(f"{folder} has weights only as {', '.join(pickles)}, which minitx never opens (a pickle "
-                             "can run any code); convert to model.safetensors where the file is trusted")
-        raise FileNotFoundError(f"no model.safetensors or model.safetensors.index.json in {folder} "
-                                f"(there: {_some(files)})")
-    where = read_json(index).get("weight_map")
-    if not isinstance(where, dict):
-        raise ValueError(f"{index} has no weight_map")
-    missing = sorted({file for file in where.values() if not (folder / file).is_file()})
-    if missing:
+        if pickles := [f for f in files if f.endswith((".bin", ".pt", ".pth", ".ckpt", ".pkl"))]:
+            raise ValueError(f"{folder} has weights only as {', '.join(pickles)}, which minitx never opens: a pickle "
+                             "can run any code. Convert it to model.safetensors where the file is trusted")
+        raise FileNotFoundError(f"no model.safetensors or {index.name} in {folder} (there: {_some(files)})")
+    where = read_json(index).get("weight_map", {})
+    if missing := sorted({file for file in where.values() if not (folder / file).is_file()}):
         raise FileNotFoundError(f"{index.name} lists shards that are not in {folder}: {', '.join(missing)}")
     shards = {file: safetensors(folder / file) for file in sorted(set(where.values()))}
-    absent = [name for name, file in where.items() if name not in shards[file]]
-    if absent:
+    if absent := [name for name, file in where.items() if name not in shards[file]]:
         raise ValueError(f"{index.name} promises tensors that their shards lack: {_some(absent)}")
     return {name: shards[file][name] for name, file in where.items()}
 
 
-_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
-           "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?"}
+def safetensors(path):
+    """{name: Stored} of one file, mapped; the library checks the header, every offset and the file's length.
+
+    Layout: u64 length, a JSON header of that length, the bytes (github.com/huggingface/safetensors#format).
+    """
+    try:
+        with safe_open(path, "np"), open(path, "rb") as file:
+            buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except SafetensorError as error:
+        raise ValueError(f"{path} ({path.stat().st_size} bytes) is cut off or no safetensors file: {error}") from None
+    start = 8 + int.from_bytes(buffer[:8], "little")
+    header = json.loads(buffer[8:start])
+    return {name: Stored(name, x["dtype"], x["shape"], start + x["data_offsets"][0], buffer)
+            for name, x in header.items() if name != "__metadata__"}
 
 
-class Stored(SimpleNamespace):
-    """One tensor where it lies: `.name .dtype .shape .start .buffer`."""
+class Stored(NamedTuple):
+    """One tensor where it lies in a mapped file."""
+    name: str
+    dtype: str
+    shape: list
+    start: int
+    buffer: mmap.mmap
 
     def array(self, dtype):
         """Read-only array in `dtype`: a view of the file if it is stored so and aligned, else a copy."""
-        if self.dtype not in ("F64", "F32", "F16", "BF16"):
-            raise ValueError(f"tensor {self.name!r} is stored as {self.dtype}; weights are F32, F16, BF16 or F64")
-        raw = np.frombuffer(self.buffer, _DTYPES[self.dtype], math.prod(self.shape), self.start).reshape(self.shape)
+        kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+        if self.dtype not in kinds:
+            raise ValueError(f"tensor {self.name!r} is stored as {self.dtype}; wanted one of {', '.join(kinds)}")
+        raw = np.frombuffer(self.buffer, kinds[self.dtype], math.prod(self.shape), self.start).reshape(self.shape)
         if self.dtype == "BF16":  # the upper half of a float32
             raw = (raw.astype("<u4") << 16).view("<f4")
         out = np.require(raw.astype(dtype, copy=False), requirements="A")
         out.flags.writeable = False
         return out
-
-
-def safetensors(path):
-    """{name: Stored} of one mapped file, every offset checked against the file and against the others.
-
-    Layout: u64 length, JSON header of that length, then the bytes without holes
-    (https://github.com/huggingface/safetensors#format).
-    """
-    with open(path, "rb") as file:
-        size = path.stat().st_size
-        length = int.from_bytes(file.read(8), "little")
-        if size < 8 or length > size - 8:
-            raise ValueError(f"{path}: truncated, or no safetensors file: its header would take {length} bytes, "
-                             f"the file has {size}")
-        header = _header(path, file.read(length))
-        buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    start, found, end = 8 + length, {}, 0
-    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-        dtype, shape, (a, b) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
-        if dtype not in _DTYPES:
-            raise ValueError(f"{path}: tensor {name!r} has the unknown dtype {dtype!r}; known: {', '.join(_DTYPES)}")
-        if a != end:
-            raise ValueError(f"{path}: tensor {name!r} begins at byte {a}, but the one before it ends at {end}: "
-                             f"{'overlapping' if a < end else 'unused'} bytes")
-        if b - a != math.prod(shape) * np.dtype(_DTYPES[dtype]).itemsize:
-            raise ValueError(f"{path}: tensor {name!r} is {dtype} {list(shape)}, which does not take {b - a} bytes")
-        found[name], end = Stored(name=name, dtype=dtype, shape=shape, start=start + a, buffer=buffer), b
-    if end != size - start:
-        raise ValueError(f"{path}: truncated or overlong: the header describes {end} bytes of tensors, "
-                         f"the file holds {size - start}")
-    return found
-
-
-def _header(path, text):
-    def unique(pairs):
-        names = [name for name, _ in pairs]
-        if twice := {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else None:
-            raise ValueError(f"names given twice: {sorted(twice)}")
-        return dict(pairs)
-
-    def sound(entry):
-        return (isinstance(entry, dict) and entry.keys() >= {"dtype", "shape", "data_offsets"}
-                and len(entry["data_offsets"]) == 2
-                and all(isinstance(n, int) and n >= 0 for n in [*entry["shape"], *entry["data_offsets"]]))
-
-    try:
-        header = json.loads(text, object_pairs_hook=unique)
-        header.pop("__metadata__", None)
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"{path}: not a safetensors header: {error}") from None
-    if bad := [name for name, entry in header.items() if not sound(entry)]:
-        raise ValueError(f"{path}: header entries without sound dtype, shape and data_offsets: {_some(bad)}")
-    return header

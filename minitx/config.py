@@ -1,8 +1,8 @@
 """What one checkpoint is: its sizes and the few choices in which the families differ, as plain values.
 
-`from_hf` reads the dictionary of a config.json in Hugging Face layout. It takes nothing for granted: a
-missing key is an error, because the reference library's class defaults are often not what a checkpoint
-was trained with, and an option that this kit does not compute is refused instead of ignored.
+`from_hf` reads the dictionary of a config.json in Hugging Face layout. It takes nothing for granted: a missing key
+is an error, because the reference library's class defaults are often not what a checkpoint was trained with, and
+an option that this kit does not compute is refused instead of ignored.
 """
 from dataclasses import dataclass
 
@@ -22,16 +22,16 @@ class Config:
     n_types: int            # rows of the token-type table; 0: none
     eps: float
     act: str                # activation of the MLP
-    head_act: str | None    # activation inside the language-model or classification head
+    head_act: str | None    # activation inside the head
     pre_norm: bool          # LayerNorm before attention and MLP (GPT-2) or after the addition (BERT)
     causal: bool            # keys to the right are hidden
     offset: int = 0         # row of the position table that the first token reads
-    pad: int | None = None  # token id that takes no position (RoBERTa); None: no id does
+    pad: int | None = None  # token id that takes no position (RoBERTa); None: every id takes one
     pad_token: int = 0      # token id that fills up a batch
     default_type: int | None = None  # token type added when none is given; None: nothing is added
     scale_attn: bool = True          # scores / sqrt(d_head)
     scale_by_layer: bool = False     # scores / (layer + 1)
-    tied: bool = True                # the output embedding may be the word embedding
+    tied: bool = True                # without an output embedding of its own, the word embedding serves
     architecture: str = ""           # the class name that the checkpoint was saved from
     head: str | None = None          # "masked", "causal", "sequence", or None; known once the file is read
 
@@ -41,47 +41,43 @@ class Config:
 
     def attn_scale(self, layer):
         """The factor on q.k in one layer."""
-        scale = self.d_head ** -0.5 if self.scale_attn else 1.0
-        return scale / (layer + 1) if self.scale_by_layer else scale
+        return (self.d_head ** -0.5 if self.scale_attn else 1.0) / (layer + 1 if self.scale_by_layer else 1)
 
 
 def _bert(get):
-    return dict(
-        n_layers=get("num_hidden_layers"), n_heads=get("num_attention_heads"), d_model=get("hidden_size"),
-        d_mlp=get("intermediate_size"), n_pos=get("max_position_embeddings"), n_ctx=get("max_position_embeddings"),
-        n_types=get("type_vocab_size"), default_type=0, eps=get("layer_norm_eps"), act=get("hidden_act"),
-        head_act=get("hidden_act"), pad_token=get("pad_token_id", 0) or 0, pre_norm=False, causal=False)
+    return dict(n_layers=get("num_hidden_layers"), n_heads=get("num_attention_heads"), d_model=get("hidden_size"),
+                d_mlp=get("intermediate_size"), n_pos=get("max_position_embeddings"),
+                n_ctx=get("max_position_embeddings"), n_types=get("type_vocab_size"), default_type=0,
+                eps=get("layer_norm_eps"), act=get("hidden_act"), head_act=get("hidden_act"),
+                pad_token=get("pad_token_id", None) or 0, pre_norm=False, causal=False)
 
 
 def _roberta(get):
     pad = get("pad_token_id")  # also decides where positions begin, so no default will do
-    return _bert(get) | dict(offset=pad + 1, n_ctx=get("max_position_embeddings") - pad - 1, pad=pad, pad_token=pad,
-                             head_act="gelu")
+    return _bert(get) | dict(pad=pad, pad_token=pad, offset=pad + 1, head_act="gelu",
+                             n_ctx=get("max_position_embeddings") - pad - 1)
 
 
 def _distilbert(get):
-    return dict(
-        n_layers=get("n_layers"), n_heads=get("n_heads"), d_model=get("dim"), d_mlp=get("hidden_dim"),
-        n_pos=get("max_position_embeddings"), n_ctx=get("max_position_embeddings"), n_types=0, eps=1e-12,
-        act=get("activation"), head_act=get("activation"), pad_token=get("pad_token_id", 0) or 0,
-        pre_norm=False, causal=False)
+    return dict(n_layers=get("n_layers"), n_heads=get("n_heads"), d_model=get("dim"), d_mlp=get("hidden_dim"),
+                n_pos=get("max_position_embeddings"), n_ctx=get("max_position_embeddings"), n_types=0, eps=1e-12,
+                act=get("activation"), head_act=get("activation"), pad_token=get("pad_token_id", None) or 0,
+                pre_norm=False, causal=False)
 
 
 def _gpt2(get):
-    return dict(
-        n_layers=get("n_layer"), n_heads=get("n_head"), d_model=get("n_embd"),
-        d_mlp=get("n_inner", None) or 4 * get("n_embd"), n_pos=get("n_positions"), n_ctx=get("n_positions"),
-        n_types=get("vocab_size"), eps=get("layer_norm_epsilon"), act=get("activation_function"), head_act=None,
-        scale_attn=get("scale_attn_weights", True), scale_by_layer=get("scale_attn_by_inverse_layer_idx", False),
-        pre_norm=True, causal=True)
+    return dict(n_layers=get("n_layer"), n_heads=get("n_head"), d_model=get("n_embd"),
+                d_mlp=get("n_inner", None) or 4 * get("n_embd"), n_pos=get("n_positions"), n_ctx=get("n_positions"),
+                n_types=get("vocab_size"), eps=get("layer_norm_epsilon"), act=get("activation_function"), head_act=None,
+                scale_attn=get("scale_attn_weights", True), pre_norm=True, causal=True,
+                scale_by_layer=get("scale_attn_by_inverse_layer_idx", False))
 
 
 FAMILIES = {"bert": _bert, "roberta": _roberta, "xlm-roberta": _roberta, "camembert": _roberta,
             "distilbert": _distilbert, "gpt2": _gpt2}
 
 # Options that change the result and are not computed here: key -> the only value accepted.
-_ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False,
-         "is_encoder_decoder": False}
+_ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
 
 
 def from_hf(raw):
@@ -90,29 +86,21 @@ def from_hf(raw):
     if model_type not in FAMILIES:
         raise ValueError(f"config.json: model_type is {model_type!r}; supported: {', '.join(FAMILIES)}")
     for key, only in _ONLY.items():
-        if raw.get(key, only) not in (only, None):
+        if raw.get(key) not in (only, None):
             raise ValueError(f"config.json: {key} is {raw[key]!r}; only {only!r} is supported")
 
     def get(key, *default):
-        if key in raw:
-            return raw[key]
-        if default:
-            return default[0]
-        raise ValueError(f"config.json: {key!r} is missing ({model_type}); there are: {', '.join(sorted(raw))}")
+        if key not in raw and not default:
+            raise ValueError(f"config.json: {key!r} is missing ({model_type}); there are: {', '.join(sorted(raw))}")
+        return raw.get(key, *default)
 
     config = Config(model_type=model_type, n_vocab=get("vocab_size"), tied=get("tie_word_embeddings", True),
                     architecture=(get("architectures", None) or [""])[0], **FAMILIES[model_type](get))
-    _check(config)
-    return config
-
-
-def _check(config):
     for name in ("n_layers", "n_heads", "d_model", "d_mlp", "n_vocab", "n_ctx"):
-        value = getattr(config, name)
-        if not isinstance(value, int) or value < 1:
+        if not isinstance(value := getattr(config, name), int) or value < 1:
             raise ValueError(f"config.json: {name} comes out as {value!r}; wanted a whole number of at least 1")
     if config.d_model % config.n_heads:
         raise ValueError(f"config.json: width {config.d_model} is not divisible by {config.n_heads} heads")
-    for act in filter(None, (config.act, config.head_act)):
-        if act not in ACTIVATIONS:
-            raise ValueError(f"config.json: activation {act!r} is unknown; supported: {', '.join(ACTIVATIONS)}")
+    if unknown := {config.act, config.head_act} - {None, *ACTIVATIONS}:
+        raise ValueError(f"config.json: unknown activation {unknown.pop()!r}; supported: {', '.join(ACTIVATIONS)}")
+    return config

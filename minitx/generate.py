@@ -77,7 +77,7 @@ def _prompts(model, prompt, valid):
     texts = [prompt] if isinstance(prompt, str) else prompt
     if isinstance(texts[0], str):
         batch = model.encode(texts, pad="left")
-        return *check_input(model.config, batch.tokens, batch.valid, None, None)[:2], True
+        return *check_input(model.config, batch.tokens, batch.valid, None)[:2], True
     lengths = {np.size(row) for row in texts}
     if np.ndim(texts[0]) == 1 and len(lengths) > 1:
         if 0 in lengths:
@@ -85,8 +85,8 @@ def _prompts(model, prompt, valid):
         T = max(lengths)
         padded = [[model.config.pad_token] * (T - len(row)) + list(row) for row in texts]
         valid = [[False] * (T - len(row)) + [True] * len(row) for row in texts]
-        return *check_input(model.config, padded, valid, None, None)[:2], True
-    tokens, valid, _ = check_input(model.config, prompt, valid, None, None)
+        return *check_input(model.config, padded, valid, None)[:2], True
+    tokens, valid, _ = check_input(model.config, prompt, valid, None)
     if not valid[:, -1].all():
         raise ValueError("a row ends in padding; pad prompts on the left to continue them")
     return tokens, valid, False

@@ -1,15 +1,16 @@
 """The arithmetic of a transformer on plain arrays; a trailing underscore means: writes in place.
 
 Axis letters: B batch, T tokens (queries), S tokens (keys), D width, M width inside the MLP, N = B*T.
-Two things make it fast and neither changes a formula. `linear` multiplies from the weight's side, so
-its result lies feature after feature in memory; every later step keeps that order. And elementwise
-work runs over tiles that fit a core's cache. The tests hold each kernel against its plain float64 twin.
+Two things make it fast and neither changes a formula. `linear` multiplies from the weight's side, so its result
+lies feature after feature in memory, and every later step keeps that order. And elementwise work runs over
+tiles that fit a core's cache. The tests hold each kernel against its plain float64 twin.
 """
 import math
 
 import numpy as np
 
 TILE = 1 << 16  # elements; 256 KiB of float32, a quarter of a present core's second-level cache
+BLOCK = 512     # tokens; long enough inner loops, few enough for the cache
 
 
 def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
@@ -25,22 +26,11 @@ def feature_major(x):  # [B T D] -> [B T D], laid out as [D B T]
     return np.ascontiguousarray(x.reshape(-1, x.shape[-1]).T).T.reshape(x.shape)
 
 
-def _tiles(*arrays):
-    """Matching flat tiles of arrays that share one shape and memory order."""
-    flat = [a.ravel(order="K") for a in arrays]
-    return ([f[i:i + TILE] for f in flat] for i in range(0, flat[0].size, TILE))
-
-
-def _token_blocks(n_tokens):
-    """Few enough tokens for a core's cache, enough of them side by side for long inner loops."""
-    return (slice(i, i + 512) for i in range(0, n_tokens, 512))
-
-
 def moments(x, eps):  # [B T D] -> [B T], [B T]
     """LayerNorm's two numbers per token: the mean, and the scale 1/sqrt(population variance + eps)."""
     flat = x.reshape(-1, x.shape[-1])
     mean, scale = np.empty((2, len(flat)), x.dtype)
-    for s in _token_blocks(len(flat)):
+    for s in (slice(i, i + BLOCK) for i in range(0, len(flat), BLOCK)):
         mean[s] = flat[s].mean(-1)
         centred = flat[s] - mean[s, None]
         scale[s] = 1.0 / np.sqrt(np.einsum("nd,nd->n", centred, centred) / x.shape[-1] + eps)
@@ -51,7 +41,7 @@ def normalise(x, mean, scale, w, b):  # [B T D], [B T], [B T], [D], [D] -> [B T 
     """LayerNorm with its two numbers given: (x - mean) * scale * w + b (Ba et al. 2016)."""
     out = np.empty_like(x)
     flat, y, mean, scale = x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1]), mean.ravel(), scale.ravel()
-    for s in _token_blocks(len(flat)):
+    for s in (slice(i, i + BLOCK) for i in range(0, len(flat), BLOCK)):
         np.subtract(flat[s], mean[s, None], out=y[s])
         y[s] *= scale[s, None]
         y[s] *= w
@@ -63,13 +53,12 @@ def softmax_(x):  # [... S]
     """Rows of exp(x) / sum exp(x); a row of nothing but -inf (every key hidden) becomes zeros."""
     rows = x.reshape(-1, x.shape[-1])
     step = max(1, TILE // x.shape[-1])
-    for i in range(0, len(rows), step):
-        r = rows[i:i + step]
+    for r in (rows[i:i + step] for i in range(0, len(rows), step)):
         top = r.max(-1, keepdims=True)
-        np.copyto(top, 0.0, where=np.isneginf(top))
+        top[np.isneginf(top)] = 0.0
         np.exp(np.subtract(r, top, out=r), out=r)
         total = r.sum(-1, keepdims=True)
-        np.copyto(total, 1.0, where=total == 0)
+        total[total == 0] = 1.0
         r /= total
     return x
 
@@ -80,39 +69,51 @@ _ERF_AS_TANH = (0.7978860305, 0.0363320649, -3.174149980e-05, -5.560394082e-05,
 
 
 def gelu_(x):
-    """x Phi(x) with the exact normal distribution function (Hendrycks & Gimpel 2016, first form).
+    """x Phi(x), Phi the normal distribution function (Hendrycks & Gimpel 2016): "gelu" without an approximation.
 
-    float32: 0.5 x (1 + tanh(x R(x^2))), at most 5e-7 from the exact value. float64: scipy's erf.
+    float32: x (1 + tanh(x R(x^2))) / 2, at most 6e-7 from the exact value. float64: scipy's erf.
     """
     if x.dtype == np.float64:
         from scipy.special import erf  # 0.3 s to import, and only reference runs need it
         x *= 0.5 * (1.0 + erf(x * math.sqrt(0.5)))
         return x
-    for (t,) in _tiles(x):
-        c = np.clip(t, -5.5, 5.5)  # beyond it the polynomial would turn; tanh is 1 to the last bit long before
+    for t in _tiles(x):
+        c = np.clip(t, -5.5, 5.5)  # beyond it the polynomial would turn; tanh is 1 to the last bit before
         square = c * c
         r = np.full_like(t, _ERF_AS_TANH[-1])
         for coefficient in _ERF_AS_TANH[-2::-1]:
             r *= square
             r += coefficient
         r *= c
-        _halve_gate_(t, r)
+        _gate_(t, r)
     return x
 
 
 def gelu_tanh_(x):
-    """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) (Hendrycks & Gimpel 2016, second form; GPT-2's)."""
-    for (t,) in _tiles(x):
+    """x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2: GPT-2's approximation (Hendrycks & Gimpel 2016)."""
+    for t in _tiles(x):
         r = t * t
         r *= 0.044715
         r += 1.0
         r *= t
         r *= math.sqrt(2.0 / math.pi)
-        _halve_gate_(t, r)
+        _gate_(t, r)
     return x
 
 
-def _halve_gate_(t, r):
+def sigmoid_gate_(x, slope=1.0):
+    """x sigmoid(slope x) = x (1 + tanh(slope x / 2)) / 2, which overflows for no x."""
+    for t in _tiles(x):
+        _gate_(t, t * (0.5 * slope))
+    return x
+
+
+def _tiles(x):
+    flat = x.ravel(order="K")  # a view, whatever the order of the axes in memory
+    return (flat[i:i + TILE] for i in range(0, flat.size, TILE))
+
+
+def _gate_(t, r):
     """t <- t (1 + tanh r) / 2, using up r."""
     np.tanh(r, out=r)
     r += 1.0
@@ -120,23 +121,9 @@ def _halve_gate_(t, r):
     t *= r
 
 
-def sigmoid_gate_(x, slope=1.0):
-    """x sigmoid(slope x) = x (1 + tanh(slope x / 2)) / 2: no overflow for any x."""
-    for (t,) in _tiles(x):
-        _halve_gate_(t, t * (0.5 * slope))
-    return x
-
-
-def relu_(x):
-    """max(x, 0)."""
-    return np.maximum(x, 0.0, out=x)
-
-
 ACTIVATIONS = {
     "gelu": gelu_, "gelu_python": gelu_,
     "gelu_new": gelu_tanh_, "gelu_pytorch_tanh": gelu_tanh_, "gelu_fast": gelu_tanh_,
-    "quick_gelu": lambda x: sigmoid_gate_(x, 1.702),
-    "silu": sigmoid_gate_, "swish": sigmoid_gate_,
-    "relu": relu_,
-    "tanh": lambda x: np.tanh(x, out=x),
+    "quick_gelu": lambda x: sigmoid_gate_(x, 1.702), "silu": sigmoid_gate_, "swish": sigmoid_gate_,
+    "relu": lambda x: np.maximum(x, 0.0, out=x), "tanh": lambda x: np.tanh(x, out=x),
 }

@@ -19,11 +19,11 @@ from .kernels import ACTIVATIONS, feature_major, linear, moments, normalise, sof
 
 @dataclass(frozen=True)
 class Model:
-    """A checkpoint in memory. Arrays are read-only; use matrices as x @ W.
+    """A checkpoint in memory. Arrays are read-only; matrices are used as x @ W.
 
-    `.weights` W_E [V D], W_pos [P D], W_type [N D], ln_embed_w/b, ln_final_w/b [D], W_head [D D], b_head, ln_head_w/b
-    [D], W_U [D V], b_U [V] (None where a model has none); `.layers[i]` W_Q W_K W_V W_O [D D], W_in [D M],
-    W_out [M D], their b_*, ln1_w/b, ln2_w/b; `.tokenizer`; `.unused` names of tensors in the file that were not read.
+    `.weights`: W_E [V D], W_pos [P D], W_type [N D], ln_embed_w/b and ln_final_w/b [D], and of the head W_head [D D],
+    b_head, ln_head_w/b [D], W_U [D V], b_U [V]; None where a model has none. `.layers[i]`: W_Q W_K W_V W_O [D D],
+    W_in [D M], W_out [M D], a b_ for each, ln1_w/b, ln2_w/b. `.unused`: tensors of the file that were not read.
     """
     config: Config
     weights: SimpleNamespace
@@ -108,13 +108,15 @@ def norm(name, x, w, cfg, at):  # [B T D] -> [B T D]
 def embed(model, tokens, valid, types, positions, mask, cache, at):
     """Input -> x [B T D] = word + position + type (+ LayerNorm), and what is hidden [B H T S] or None."""
     cfg, w = model.config, model.weights
-    tokens, valid, types = check_input(cfg, tokens, valid, types, cache)
+    if cache is not None and not cfg.causal:
+        raise ValueError(f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones")
+    tokens, valid, types = check_input(cfg, tokens, valid, types)
     takes_position = valid if cfg.pad is None else valid & (tokens != cfg.pad)
     keys = valid if cache is None else cache.with_new(valid)
     past = keys.shape[1] - valid.shape[1]
     numbers = keys[:, :past].sum(1, keepdims=True) + np.cumsum(takes_position, 1) - 1  # [B T], first token: 0
     rows = position_rows(cfg, numbers, takes_position, positions)
-    hide = hidden(cfg, numbers, keys, past, mask, w.W_E.dtype)
+    hide = hidden(cfg, numbers, keys, mask, w.W_E.dtype)
     if cache is not None:
         cache.valid = keys  # nothing can fail from here on
 
@@ -129,38 +131,32 @@ def embed(model, tokens, valid, types, positions, mask, cache, at):
 def position_rows(cfg, numbers, takes_position, positions):  # -> [B T] rows of W_pos
     """Row of the position table for every token; ValueError where there is none."""
     if positions is not None:
-        numbers = _as_ints("positions", positions)
+        numbers = as_ints("positions", positions)
         if numbers.shape not in (takes_position.shape, takes_position.shape[1:]):
             raise ValueError(f"positions are {list(numbers.shape)}; wanted [T] or [B T] = {list(takes_position.shape)}")
-        if numbers.min() < 0:
-            raise ValueError(f"positions go down to {numbers.min()}; wanted 0 to {cfg.n_ctx - 1}")
+        in_range("position", numbers, cfg.n_ctx)
+        return np.broadcast_to(numbers + cfg.offset, takes_position.shape)
     if numbers.max() >= cfg.n_ctx:
         raise ValueError(f"{numbers.max() + 1} tokens; this model reads at most {cfg.n_ctx}")
-    if positions is not None:
-        return np.broadcast_to(numbers + cfg.offset, takes_position.shape)
-    nowhere = 0 if cfg.pad is None else cfg.pad  # what padding reads; nothing reads padding
-    return np.where(takes_position, numbers + cfg.offset, nowhere)
+    return np.where(takes_position, numbers + cfg.offset, cfg.pad or 0)  # what padding reads, nobody sees
 
 
-def hidden(cfg, numbers, keys, past, mask, dtype):  # -> [B H T S] (axes of length 1 where equal) or None
+def hidden(cfg, numbers, keys, mask, dtype):  # -> [B H T S] (axes of length 1 where equal) or None
     """0 where a query may see a key, -inf where padding, the future or the user's mask hides it."""
-    T, S = numbers.shape[1], keys.shape[1]
+    B, S, T = *keys.shape, numbers.shape[1]
     seen = keys[:, None, None, :]
     if cfg.causal:
-        seen = seen & (np.arange(S) <= past + np.arange(T)[:, None])
+        seen = seen & (np.arange(S) <= np.arange(S - T, S)[:, None])
     if mask is not None:
-        if callable(mask):
-            counted = np.cumsum(keys, 1) - 1 if past else numbers
-            mask = mask(numbers[:, None, :, None], counted[:, None, None, :])
-        mask = np.asarray(mask)
+        counted = numbers if S == T else np.cumsum(keys, 1) - 1
+        mask = np.asarray(mask(numbers[:, None, :, None], counted[:, None, None, :]) if callable(mask) else mask)
         if mask.dtype != bool:
             raise ValueError(f"mask is {mask.dtype}; wanted bool, True where a query may look at a key")
         try:
-            np.broadcast_shapes(mask.shape, (len(keys), cfg.n_heads, T, S))
+            seen = seen & np.broadcast_to(mask, (B, cfg.n_heads, T, S))
         except ValueError:
             raise ValueError(f"mask is {list(mask.shape)}; wanted a shape that broadcasts to [B H T S] = "
-                             f"{[len(keys), cfg.n_heads, T, S]}") from None
-        seen = seen & mask
+                             f"{[B, cfg.n_heads, T, S]}") from None
     return None if seen.all() else np.where(seen, 0.0, -np.inf).astype(dtype)
 
 
@@ -172,10 +168,12 @@ def logits(model, x, *, valid=None, at=identity):
     """
     cfg, w = model.config, model.weights
     if cfg.head is None:
-        raise ValueError(f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head, so no logits; "
-                         f"tensors that were not read: {', '.join(model.unused[:6]) or 'none'}")
+        raise ValueError(f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits; tensors "
+                         f"that were not read: {', '.join(model.unused[:6]) or 'none'}")
     if cfg.head == "sequence":
-        x = read_token(x, valid, last=cfg.causal)
+        valid = np.ones(x.shape[:2], bool) if valid is None else np.asarray(valid, bool)
+        token = x.shape[1] - 1 - valid[:, ::-1].argmax(1) if cfg.causal else valid.argmax(1)
+        x = np.take_along_axis(x, token[:, None, None], 1)  # [B 1 D]
     if w.W_head is not None:
         x = ACTIVATIONS[cfg.head_act](linear(x, w.W_head, w.b_head))
     if w.ln_head_w is not None:
@@ -184,40 +182,29 @@ def logits(model, x, *, valid=None, at=identity):
     return at("logits", y[:, 0] if cfg.head == "sequence" else y)
 
 
-def read_token(x, valid, last):  # [B T D] -> [B 1 D]
-    """The one token per row that a classifier reads."""
-    valid = np.ones(x.shape[:2], bool) if valid is None else np.asarray(valid, bool).reshape(x.shape[:2])
-    index = valid.shape[1] - 1 - valid[:, ::-1].argmax(1) if last else valid.argmax(1)
-    return np.take_along_axis(x, index[:, None, None], 1)
-
-
-def check_input(cfg, tokens, valid, types, cache):
+def check_input(cfg, tokens, valid, types):
     """tokens, valid and types as [B T] arrays; ValueError says which value does not fit, and why."""
-    tokens = _as_ints("tokens", tokens)
-    if tokens.ndim == 1:
-        tokens = tokens[None]
-    if tokens.ndim != 2 or not tokens.size:
+    tokens = as_ints("tokens", tokens)
+    if tokens.ndim not in (1, 2) or not tokens.size:
         raise ValueError(f"tokens are {list(tokens.shape)}; wanted [T] or [B T], with at least one token")
-    _in_range("token id", tokens, cfg.n_vocab)
+    tokens = np.atleast_2d(tokens)
+    in_range("token id", tokens, cfg.n_vocab)
     valid = np.ones(tokens.shape, bool) if valid is None else np.atleast_2d(np.asarray(valid))
-    if valid.dtype != bool and not np.isin(valid, (0, 1)).all():
+    if not np.isin(valid, (0, 1)).all():
         raise ValueError(f"valid is {valid.dtype}; wanted bool, False on padding")
-    if types is None and cfg.default_type is not None:
-        types = np.full(tokens.shape, cfg.default_type)
-    elif types is not None:
-        if not cfg.n_types:
-            raise ValueError(f"types given, but {cfg.model_type} has no token types")
-        types = np.atleast_2d(_as_ints("types", types))
-        _in_range("token type", types, cfg.n_types)
+    if types is not None and not cfg.n_types:
+        raise ValueError(f"types given, but {cfg.model_type} has no token types")
+    if types is not None or cfg.default_type is not None:
+        types = np.full(tokens.shape, cfg.default_type) if types is None else np.atleast_2d(as_ints("types", types))
+        in_range("token type", types, cfg.n_types)
     for name, array in (("valid", valid), ("types", types)):
         if array is not None and array.shape != tokens.shape:
             raise ValueError(f"{name} is {list(array.shape)}; wanted the shape of tokens, {list(tokens.shape)}")
-    if cache is not None and not cfg.causal:
-        raise ValueError(f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones")
     return tokens, valid.astype(bool), types
 
 
-def _as_ints(name, values):
+def as_ints(name, values):
+    """Whole numbers as an index array; ValueError for anything else."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -227,6 +214,7 @@ def _as_ints(name, values):
     return array.astype(np.intp)
 
 
-def _in_range(name, array, n):
+def in_range(name, array, n):
+    """ValueError naming the first number that is not in 0 to n - 1."""
     if (bad := array[(array < 0) | (array >= n)]).size:
         raise ValueError(f"{name} {bad[0]} is out of range; this model has 0 to {n - 1}")

@@ -1,5 +1,6 @@
 """See and change what happens inside: POINTS lists the names, `run` records and edits them."""
 import difflib
+import math
 from collections import Counter
 
 import numpy as np
@@ -63,23 +64,8 @@ class Trace:
     def __getitem__(self, key):
         if key in self.values:
             return self.values[key]
-        if key in LAYERED:
-            raise KeyError(f"{key!r} is a point of every layer: trace[{key!r}, layer] or trace.stack({key!r})")
-        raise KeyError(f"{key!r} was not kept; kept: {self}")
-
-    def stack(self, name):
-        """One point of all layers as an array [L ...]."""
-        if name not in LAYERED:
-            raise KeyError(f"{name!r} is not a point of the layers{_near(name, LAYERED)}")
-        layers = sorted(key[1] for key in self.values if key[0] == name and key != name)
-        if not layers or layers != list(range(len(layers))):
-            raise KeyError(f"{name!r} was kept in layers {layers}; stack needs all of them")
-        return np.stack([self.values[name, layer] for layer in layers])
-
-    @property
-    def nbytes(self):
-        """Bytes held by the recorded arrays."""
-        return sum(x.nbytes for x in self.values.values())
+        hint = f"; it is a point of every layer: trace[{key!r}, layer] or trace.stack({key!r})" if key in LAYERED else ""
+        raise KeyError(f"{key!r} was not kept{hint}; kept: {self}")
 
     def __contains__(self, key):
         return key in self.values
@@ -88,31 +74,43 @@ class Trace:
         counts = Counter(key if isinstance(key, str) else key[0] for key in self.values)
         return ", ".join(f"{name} x{n}" if name in LAYERED else name for name, n in counts.items()) or "nothing"
 
+    def stack(self, name):
+        """One point of all layers as an array [L ...]."""
+        layers = sorted(key[1] for key in self.values if isinstance(key, tuple) and key[0] == name)
+        if not layers or layers != list(range(len(layers))):
+            raise KeyError(f"{name!r} was kept in layers {layers}; stack needs all of them; kept: {self}")
+        return np.stack([self.values[name, layer] for layer in layers])
+
+    @property
+    def nbytes(self):
+        """Bytes held by the recorded arrays."""
+        return sum(x.nbytes for x in self.values.values())
+
 
 def _edited(key, x, edit):
     """x replaced by an array or by f(x), in x's own shape, dtype and memory order."""
     value = np.asarray(edit(x.copy(order="K")) if callable(edit) else edit)
+    new = np.empty_like(x)
     try:
-        new = np.empty_like(x)
         new[...] = value
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"edit of {key!r} gives {value.dtype} {list(value.shape)}; wanted {x.dtype} {list(x.shape)}: "
-                         f"{error}") from None
+    except (ValueError, TypeError):
+        raise ValueError(f"the edit of {key!r} gives {value.dtype} {list(value.shape)}; wanted {x.dtype} "
+                         f"{list(x.shape)}") from None
     return new
 
 
 def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions=None, mask=None):
     """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced -> Trace.
 
-    text: a text, a list of texts, or token ids [T] or [B T] (then valid, types as for `forward`).
+    text: a text, a list of texts, or token ids [T] or [B T] (then valid, types, positions and mask as for `forward`).
     keep: names, or (name, layer). edits: {name or (name, layer): array or f(x) -> array}; a point is recorded as
     edited. Raises ValueError for a point that this model does not have, naming the near ones.
     """
     tokens, valid, types = _input(model, text, valid, types)
     there = points(model, types is not None)
-    keep = there if keep is None else _choose(keep, there, model)
+    keep = _choose(keep, there, model)
     general_first = sorted((edits or {}).items(), key=lambda edit: isinstance(edit[0], tuple))
-    edits = {k: edit for name, edit in general_first for k in _choose([name], there, model)}
+    edits = {key: edit for name, edit in general_first for key in _choose([name], there, model)}
     trace = Trace(tokens, valid, frozenset(keep), edits)
     x = forward(model, tokens, valid=valid, types=types, positions=positions, mask=mask, at=trace)
     if "logits" in keep:
@@ -121,45 +119,43 @@ def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions
 
 
 def cost(model, text, keep=None):
-    """Bytes that `run(model, text, keep)` would hold in its trace."""
+    """Bytes that the trace of `run(model, text, keep)` would hold."""
     tokens, _, types = _input(model, text, None, None)
-    there = points(model, types is not None)
-    return sum(int(np.prod(_shape(key, tokens.shape, model))) for key in
-               (there if keep is None else _choose(keep, there, model))) * model.weights.W_E.dtype.itemsize
+    cfg, (B, T) = model.config, tokens.shape
+    sizes = dict(B=B, T=T, S=T, H=cfg.n_heads, d=cfg.d_head, D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
+    shapes = {name: [sizes[letter] for letter in axes.split()] for name, (axes, _) in POINTS.items()}
+    if cfg.head == "sequence":
+        shapes["logits"] = [B, model.weights.W_U.shape[1]]
+    keys = _choose(keep, points(model, types is not None), model)
+    return sum(math.prod(shapes[k if isinstance(k, str) else k[0]]) for k in keys) * model.weights.W_E.dtype.itemsize
 
 
 def points(model, types=False):
     """Keys of all points of a model: names, and (name, layer) for those of the layers."""
     w, cfg = model.weights, model.config
-    absent = {"type_embed": cfg.default_type is None and not types, "logits": cfg.head is None}
-    absent |= {name: getattr(w, name.split("_")[0] + "_" + name.split("_")[1] + "_w") is None
-               for name in POINTS if name.startswith(("ln_embed", "ln_final"))}
-    names = [name for name in POINTS if not absent.get(name)]
-    return [key for name in names for key in
-            ([(name, i) for i in range(cfg.n_layers)] if name in LAYERED else [name])]
+    there = {"type": types or cfg.default_type is not None, "logits": cfg.head is not None,
+             "ln_embed": w.ln_embed_w is not None, "ln_final": w.ln_final_w is not None}
+    names = [name for name in POINTS if all(on for part, on in there.items() if name.startswith(part))]
+    return [key for name in names for key in ([(name, i) for i in range(cfg.n_layers)] if name in LAYERED else [name])]
 
 
 def _choose(keys, there, model):
-    """Names spelled out per layer and checked against what the model has."""
-    chosen = []
-    for key in [keys] if isinstance(keys, str) else keys:
+    """Names spelled out per layer and checked against what the model has; None: all of it."""
+    chosen = {}
+    for key in there if keys is None else [keys] if isinstance(keys, str) else keys:
         name, layer = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
-        found = [k for k in there if k == key or layer is None and isinstance(k, tuple) and k[0] == name]
         if name not in POINTS:
-            raise ValueError(f"unknown point {name!r}{_near(name, POINTS)}")
+            near = difflib.get_close_matches(str(name), POINTS, 3, 0.4)
+            raise ValueError(f"unknown point {name!r}; " + (f"near to it: {', '.join(near)}" if near else
+                                                            f"there are: {', '.join(POINTS)}"))
+        found = [k for k in there if k == key or layer is None and isinstance(k, tuple) and k[0] == name]
+        if not found and name == "logits":
+            logits(model, None)  # says why there are none
         if not found:
-            if name == "logits":
-                logits(model, None)  # says why there are none
-            raise ValueError(f"this model has no point {key!r}: {model.config.model_type}, "
-                             f"{model.config.n_layers} layers" + (f" (0 to {model.config.n_layers - 1})" if
-                                                                  name in LAYERED else ""))
-        chosen += found
-    return list(dict.fromkeys(chosen))
-
-
-def _near(name, names):
-    near = difflib.get_close_matches(str(name), names, 3, 0.4)
-    return f"; near to it: {', '.join(near)}" if near else f"; there are: {', '.join(names)}"
+            layers = f", layers 0 to {model.config.n_layers - 1}" if name in LAYERED else ""
+            raise ValueError(f"this model has no point {key!r} ({model.config.model_type}{layers})")
+        chosen |= dict.fromkeys(found)
+    return list(chosen)
 
 
 def _input(model, text, valid, types):
@@ -167,12 +163,4 @@ def _input(model, text, valid, types):
     if isinstance(text, str) or isinstance(text, (list, tuple)) and text and isinstance(text[0], (str, tuple)):
         batch = model.encode([text] if isinstance(text, str) else text)
         text, valid, types = batch.tokens, batch.valid, batch.types
-    return check_input(model.config, text, valid, types, None)
-
-
-def _shape(key, tokens_shape, model):
-    cfg, (B, T) = model.config, tokens_shape
-    if key == "logits" and cfg.head == "sequence":
-        return B, model.weights.W_U.shape[1]
-    sizes = dict(B=B, T=T, S=T, H=cfg.n_heads, d=cfg.d_head, D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
-    return [sizes[letter] for letter in POINTS[key if isinstance(key, str) else key[0]][0].split()]
+    return check_input(model.config, text, valid, types)
