@@ -1,0 +1,443 @@
+"""Makes the bundled checkpoints: a tokenizer, a model trained in stages of growing context, a float16 file.
+
+    python weights/train.py tiny-roberta --text FOLDER --out FOLDER
+
+Read downward: the recipes; text and tokenizers; batches; the three models as functions of named weights
+(the names are those of the files); one training loop, which may be stopped at any time and goes on where
+it was when called again; the export. Needs torch, an optional extra; one core of a plain CPU will do.
+"""
+
+import argparse
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save_file
+from tokenizers import (AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
+                        trainers)
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError as error:
+    raise SystemExit("weights/train.py needs PyTorch, which is not installed: pip install torch") from error
+
+SAMPLE = Path(__file__).parents[1] / "analysis" / "sample.txt"
+VOCAB, LAYERS, WIDTH, HEADS = 1024, 4, 128, 4
+INIT, FRESH = 0.08, 0.02    # deviation of the first weights; of position rows that are added later
+WARM_UP, BETAS, EPSILON, DECAY, CLIP = 500, (0.9, 0.98), 1e-6, 0.1, 1.0
+MASKED = 0.2                # share of the tokens that a masked language model has to predict
+PAIRS = 0.125               # share of BERT's inputs that are two segments, so that its second type is learned
+SAVE_SECONDS, REPORT_STEPS = 60, 200
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What tells one checkpoint from another; a stage is (context, inputs per step, steps, first, last rate)."""
+
+    family: str
+    specials: tuple
+    eps: float
+    offset: int             # the row of the position table that the first token reads
+    stages: tuple
+
+
+# Short inputs first: at context 32 the first layer learned to look at neighbours within 5 million tokens, at
+# 128 not within 10 million. Heads that look at neighbours then pull new position rows into line.
+RECIPES = {
+    "tiny-roberta": Recipe("roberta", ("<s>", "<pad>", "</s>", "<unk>", "<mask>"), 1e-5, 2, (
+        (32, 128, 4000, 2e-3, 2e-3), (64, 64, 4000, 2e-3, 2e-3), (128, 32, 4000, 2e-3, 2e-3),
+        (256, 32, 3500, 2e-3, 2e-3), (256, 32, 6000, 2e-3, 0.0))),
+    "tiny-bert": Recipe("bert", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), 1e-12, 0, (
+        (32, 128, 4000, 2e-3, 2e-3), (64, 64, 2000, 2e-3, 2e-3), (128, 32, 3000, 2e-3, 2e-3),
+        (256, 32, 1000, 2e-3, 2e-3), (256, 32, 3500, 2e-3, 0.0))),
+    "tiny-gpt2": Recipe("gpt2", ("<|endoftext|>",), 1e-5, 0, (
+        (64, 64, 1500, 2e-3, 2e-3), (128, 32, 1500, 2e-3, 2e-3), (256, 32, 2500, 2e-3, 0.0))),
+}
+
+
+# ---- text and tokenizers ----------------------------------------------------------------------------------
+
+def read_books(folder, held_out):
+    """The books of a folder, without any paragraph that also occurs in the held-out text."""
+    unseen = set(held_out.read_text(encoding="utf-8").splitlines())
+    paths = sorted(Path(folder).glob("*.txt"))
+    if not paths:
+        raise SystemExit(f"no .txt file in {folder}; wanted one book or more, one paragraph a line")
+    books = [path.read_text(encoding="utf-8").splitlines() for path in paths]
+    books = [[line for line in book if line not in unseen] for book in books]
+    return ["\n".join(book) + "\n" for book in books if book]
+
+
+def build_tokenizer(recipe, books):
+    """VOCAB pieces learned from the books: WordPiece for BERT, byte-level BPE for the others."""
+    specials = [AddedToken(name, special=True, lstrip=name == "<mask>") for name in recipe.specials]
+    if recipe.family == "bert":
+        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tokenizer.decoder = decoders.WordPiece()
+        trainer = trainers.WordPieceTrainer(vocab_size=VOCAB, special_tokens=specials, limit_alphabet=80)
+    else:
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(vocab_size=VOCAB, special_tokens=specials,
+                                      initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    lines = (line for book in books for line in book.splitlines(keepends=True))
+    tokenizer.train_from_iterator(lines, trainer)
+    tokenizer.post_processor = {
+        "roberta": processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False),
+        "bert": processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2)),
+        "gpt2": processors.ByteLevel(trim_offsets=False)}[recipe.family]
+    return tokenizer
+
+
+def prepare(recipe, text, held_out, out):
+    """(tokenizer, stream): all books as one stream of ids, GPT-2's <|endoftext|> before each; made once."""
+    files = out / "tokenizer.json", out / "stream.safetensors"
+    if not files[1].exists():
+        books = read_books(text, held_out)
+        tokenizer = build_tokenizer(recipe, books)
+        first = [0] if recipe.family == "gpt2" else []
+        ids = [first + tokenizer.encode(book, add_special_tokens=False).ids for book in books]
+        write(files[0], lambda part: tokenizer.save(str(part)))
+        write(files[1], lambda part: save_file({"stream": np.concatenate(ids).astype(np.uint16)}, part))
+    with safe_open(files[1], framework="np") as file:
+        return Tokenizer.from_file(str(files[0])), file.get_tensor("stream")
+
+
+def write(path, save):
+    """Saves under a temporary name, then renames: a file is whole or not there."""
+    part = path.with_name(path.name + ".tmp")
+    save(part)
+    os.replace(part, path)
+
+
+# ---- batches ----------------------------------------------------------------------------------------------
+
+def body_length(recipe, context):
+    """Tokens of text in one input: GPT-2 needs one more, to predict; the others add two special ones."""
+    return context + 1 if recipe.family == "gpt2" else context - 2
+
+
+def windows(stream, rng, n, length):
+    """[n length] ids, each row from anywhere in the stream."""
+    starts = rng.integers(0, len(stream) - length + 1, n)
+    return stream[starts[:, None] + np.arange(length)].astype(np.int64)
+
+
+def framed(recipe, body, rng, pairs):
+    """(ids, types) [B T]: body between special tokens, a share of `pairs` (BERT) cut in two by a separator."""
+    start, end = (0, 2) if recipe.family == "roberta" else (2, 3)
+    ids = np.pad(body, ((0, 0), (1, 1)))
+    ids[:, 0], ids[:, -1] = start, end
+    types = np.zeros_like(ids)
+    if recipe.family == "bert":
+        rows = np.flatnonzero(rng.random(len(ids)) < pairs)
+        cuts = rng.integers(2, ids.shape[1] - 2, len(rows))
+        ids[rows, cuts] = end
+        types[rows] = np.arange(ids.shape[1]) > cuts[:, None]
+    return ids, types
+
+
+def masked(recipe, ids, rng):
+    """(inputs [B T], chosen [B T] bool): of the chosen, 80 % are masked, 10 % random, 10 % as they were."""
+    n_special = len(recipe.specials)
+    chosen = (rng.random(ids.shape) < MASKED) & (ids >= n_special)
+    fate = rng.random(ids.shape)
+    inputs = np.where(chosen & (fate < 0.8), n_special - 1, ids)
+    return np.where(chosen & (fate >= 0.9), rng.integers(n_special, VOCAB, ids.shape), inputs), chosen
+
+
+def make_batch(recipe, body, rng, pairs=PAIRS):
+    """(inputs [B T], types [B T], flat places to predict at [N], targets [N]) as tensors."""
+    if recipe.family == "gpt2":
+        inputs, types, targets = body[:, :-1].copy(), np.zeros(0), body[:, 1:].flatten()
+        places = np.arange(len(targets))
+    else:
+        ids, types = framed(recipe, body, rng, pairs)
+        inputs, chosen = masked(recipe, ids, rng)
+        places, targets = np.flatnonzero(chosen), ids[chosen]
+    return [torch.from_numpy(array) for array in (inputs, types, places, targets)]
+
+
+# ---- the models -------------------------------------------------------------------------------------------
+
+def shapes(recipe, context):
+    """{name: shape} of all weights as the file has them: matrices [in out] for GPT-2, [out in] for the others."""
+    V, D, M, P, family = VOCAB, WIDTH, 4 * WIDTH, context + recipe.offset, recipe.family
+    if family == "gpt2":
+        tables = {"transformer.wte": (V, D), "transformer.wpe": (P, D)}
+        layer = {"ln_1": (D,), "attn.c_attn": (D, 3 * D), "attn.c_proj": (D, D),
+                 "ln_2": (D,), "mlp.c_fc": (D, M), "mlp.c_proj": (M, D)}
+        layers, others, bias = "transformer.h", {"transformer.ln_f": (D,)}, {}
+    else:
+        at, (dense, norm, bias) = f"{family}.embeddings", head_names(family)
+        tables = {f"{at}.word_embeddings": (V, D), f"{at}.position_embeddings": (P, D),
+                  f"{at}.token_type_embeddings": (2 if family == "bert" else 1, D)}
+        layer = {f"attention.self.{part}": (D, D) for part in ("query", "key", "value")} | {
+            "attention.output.dense": (D, D), "attention.output.LayerNorm": (D,),
+            "intermediate.dense": (M, D), "output.dense": (D, M), "output.LayerNorm": (D,)}
+        layers, others = f"{family}.encoder.layer", {f"{at}.LayerNorm": (D,), dense: (D, D), norm: (D,)}
+        bias = {bias: (V,)}
+    modules = {f"{layers}.{i}.{name}": shape for i in range(LAYERS) for name, shape in layer.items()} | others
+    out = -1 if family == "gpt2" else 0
+    return ({f"{name}.weight": shape for name, shape in (tables | modules).items()}
+            | {f"{name}.bias": (shape[out],) for name, shape in modules.items()} | bias)
+
+
+def head_names(family):
+    """Names of the masked-LM head's dense layer, norm and output bias."""
+    if family == "bert":
+        return "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"
+    return "lm_head.dense", "lm_head.layer_norm", "lm_head.bias"
+
+
+def position_name(recipe):
+    """Name of the position table."""
+    return "transformer.wpe.weight" if recipe.family == "gpt2" else (
+        f"{recipe.family}.embeddings.position_embeddings.weight")
+
+
+def initial(recipe, rng):
+    """Fresh weights for the first stage: matrices normal with deviation INIT, biases 0, norms 1."""
+    weights = {}
+    for name, shape in shapes(recipe, recipe.stages[0][0]).items():
+        is_matrix = len(shape) == 2
+        values = INIT * rng.standard_normal(shape) if is_matrix else np.full(shape, name.endswith("weight"))
+        weights[name] = torch.tensor(values, dtype=torch.float32)
+    weights[position_name(recipe)][:recipe.offset] = 0
+    return {name: p.requires_grad_() for name, p in weights.items()}
+
+
+def attention(q, k, v, causal):
+    """softmax(q kᵀ / √d) v per head, [B T D] each; plain products train faster on a CPU than the fused call."""
+    B, T, D = q.shape
+    q, k, v = (x.view(B, T, HEADS, D // HEADS).transpose(1, 2) for x in (q, k, v))
+    scores = q @ k.transpose(-1, -2) * (D // HEADS) ** -0.5
+    if causal:
+        scores = scores + torch.full((T, T), -torch.inf, dtype=scores.dtype).triu(1)
+    return (torch.softmax(scores, -1, dtype=scores.dtype) @ v).transpose(1, 2).reshape(B, T, D)
+
+
+def norm(w, name, x, eps):
+    """LayerNorm by the weights of that name."""
+    return F.layer_norm(x, x.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"], eps)
+
+
+def linear(w, name, x):
+    """x Wᵀ + b, or x W + b where the file has [in out] (GPT-2)."""
+    W = w[f"{name}.weight"]
+    return F.linear(x, W.T if name.startswith("transformer.") else W, w[f"{name}.bias"])
+
+
+def logits_bert(recipe, w, ids, types, places):
+    """Logits [N V] of BERT and RoBERTa at N flat places of ids [B T]."""
+    at, eps, first = f"{recipe.family}.embeddings", recipe.eps, recipe.offset
+    x = F.embedding(ids, w[f"{at}.word_embeddings.weight"])
+    x = x + w[f"{at}.position_embeddings.weight"][first:first + ids.shape[1]]
+    x = norm(w, f"{at}.LayerNorm", x + F.embedding(types, w[f"{at}.token_type_embeddings.weight"]), eps)
+    for i in range(LAYERS):
+        at = f"{recipe.family}.encoder.layer.{i}"
+        q, k, v = (linear(w, f"{at}.attention.self.{part}", x) for part in ("query", "key", "value"))
+        z = linear(w, f"{at}.attention.output.dense", attention(q, k, v, causal=False))
+        x = norm(w, f"{at}.attention.output.LayerNorm", x + z, eps)
+        post = F.gelu(linear(w, f"{at}.intermediate.dense", x))
+        x = norm(w, f"{at}.output.LayerNorm", x + linear(w, f"{at}.output.dense", post), eps)
+    dense, ln, bias = head_names(recipe.family)
+    x = norm(w, ln, F.gelu(linear(w, dense, x.flatten(0, 1)[places])), eps)
+    return F.linear(x, w[f"{recipe.family}.embeddings.word_embeddings.weight"], w[bias])
+
+
+def logits_gpt2(recipe, w, ids, _, places):
+    """Logits [N V] of GPT-2 at N flat places of ids [B T]."""
+    x = F.embedding(ids, w["transformer.wte.weight"]) + w["transformer.wpe.weight"][:ids.shape[1]]
+    for i in range(LAYERS):
+        at = f"transformer.h.{i}"
+        qkv = linear(w, f"{at}.attn.c_attn", norm(w, f"{at}.ln_1", x, recipe.eps))
+        x = x + linear(w, f"{at}.attn.c_proj", attention(*qkv.split(WIDTH, -1), causal=True))
+        post = F.gelu(linear(w, f"{at}.mlp.c_fc", norm(w, f"{at}.ln_2", x, recipe.eps)), approximate="tanh")
+        x = x + linear(w, f"{at}.mlp.c_proj", post)
+    x = norm(w, "transformer.ln_f", x, recipe.eps).flatten(0, 1)[places]
+    return F.linear(x, w["transformer.wte.weight"])
+
+
+def loss_of(recipe, w, inputs, types, places, targets):
+    """Mean cross-entropy in nats per predicted token."""
+    logits = (logits_gpt2 if recipe.family == "gpt2" else logits_bert)(recipe, w, inputs, types, places)
+    return F.cross_entropy(logits.float(), targets)
+
+
+# ---- training ---------------------------------------------------------------------------------------------
+
+def stage_at(recipe, step, scale):
+    """(context, inputs, rate, tokens left) of a step, None after the last; rates are linear within a stage."""
+    begin, found, left = 0, None, 0
+    for context, n, steps, first, last in recipe.stages:
+        end = begin + max(1, round(steps * scale))
+        if begin <= step < end:
+            rate = first + (last - first) * (step - begin) / (end - begin)
+            found = context, n, rate * min(1, (step + 1) / WARM_UP)
+        left += max(0, end - max(begin, step)) * context * n
+        begin = end
+    return found and (*found, left)
+
+
+def optimizer_of(w, moments, step):
+    """AdamW, with weight decay on matrices only, continued from its two moments."""
+    optimizer = torch.optim.AdamW(
+        [{"params": [p for p in w.values() if p.ndim == n], "weight_decay": DECAY * (n == 2)} for n in (1, 2)],
+        betas=BETAS, eps=EPSILON, fused=True)
+    for name, (first, second) in moments.items():
+        optimizer.state[w[name]] = {"step": torch.tensor(float(step)), "exp_avg": first, "exp_avg_sq": second}
+    return optimizer
+
+
+def moments_of(w, optimizer):
+    """{name: (first, second moment)} as the optimizer has them."""
+    state = optimizer.state
+    return {name: (state[p]["exp_avg"], state[p]["exp_avg_sq"]) for name, p in w.items() if p in state}
+
+
+def grow(recipe, w, moments, context, rng):
+    """Lengthens the position table by fresh rows, and its moments by zeros."""
+    name = position_name(recipe)
+    rows = FRESH * rng.standard_normal((context + recipe.offset - len(w[name]), WIDTH))
+    rows = torch.tensor(rows, dtype=torch.float32)
+    w[name] = torch.cat([w[name].detach(), rows]).requires_grad_()
+    moments[name] = tuple(torch.cat([moment, torch.zeros_like(rows)]) for moment in moments[name])
+
+
+def save_state(path, w, moments, step):
+    """Weights, moments and step in one safetensors file."""
+    arrays = {name: p.detach().numpy() for name, p in w.items()}
+    for name, (first, second) in moments.items():
+        arrays |= {f"first/{name}": first.numpy(), f"second/{name}": second.numpy()}
+    write(path, lambda part: save_file(arrays, part, metadata={"step": str(step)}))
+
+
+def load_state(path):
+    """(weights, moments, step) as `save_state` left them."""
+    with safe_open(path, framework="pt") as file:
+        arrays, step = {name: file.get_tensor(name) for name in file.keys()}, int(file.metadata()["step"])
+    w = {name: array.requires_grad_() for name, array in arrays.items() if "/" not in name}
+    return w, {name: (arrays[f"first/{name}"], arrays[f"second/{name}"]) for name in w}, step
+
+
+def update(recipe, w, optimizer, batch, rate):
+    """One AdamW step, bfloat16 in the products and float32 in the weights; returns the loss."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = loss_of(recipe, w, *batch)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(w.values(), CLIP)
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.item()
+
+
+def train(recipe, stream, path, seed, scale):
+    """Goes on from the state at `path`, if there is one, to the end of the last stage; returns the weights."""
+    fresh = initial(recipe, np.random.default_rng(seed)), {}, 0
+    w, moments, step = load_state(path) if path.exists() else fresh
+    optimizer, losses, seen = optimizer_of(w, moments, step), [], 0
+    saved = reported = time.time()
+    while stage := stage_at(recipe, step, scale):
+        context, n, rate, left = stage
+        rng = np.random.default_rng([seed, step])       # by step: a resumed run draws what it would have drawn
+        if len(w[position_name(recipe)]) < context + recipe.offset:
+            grow(recipe, w, moments := moments_of(w, optimizer), context, rng)
+            optimizer = optimizer_of(w, moments, step)
+        batch = make_batch(recipe, windows(stream, rng, n, body_length(recipe, context)), rng)
+        losses.append(update(recipe, w, optimizer, batch, rate))
+        step, seen = step + 1, seen + n * context
+        if step % REPORT_STEPS == 0:
+            speed = seen / (time.time() - reported)
+            print(f"step {step}  context {context}  rate {rate:.1e}  loss {np.mean(losses):.3f}  "
+                  f"{speed:,.0f} tokens/s  {left / speed / 60:.0f} min left", flush=True)
+            losses, reported, seen = [], time.time(), 0
+        if time.time() > saved + SAVE_SECONDS:
+            save_state(path, w, moments_of(w, optimizer), step)
+            saved = time.time()
+    save_state(path, w, moments_of(w, optimizer), step)
+    return w
+
+
+@torch.no_grad()
+def held_out_loss(recipe, w, tokenizer, text, seed=0):
+    """(mean loss in nats, number of predicted tokens) over a text cut into consecutive full inputs, in float32."""
+    context = len(w[position_name(recipe)]) - recipe.offset
+    step = context if recipe.family == "gpt2" else context - 2      # GPT-2's windows share one token
+    ids = np.array(tokenizer.encode(text, add_special_tokens=False).ids)
+    starts = np.arange(0, len(ids) - body_length(recipe, context) + 1, step)
+    total, count, rng = 0.0, 0, np.random.default_rng(seed)
+    for rows in np.split(starts, range(32, len(starts), 32)):
+        body = ids[rows[:, None] + np.arange(body_length(recipe, context))]
+        batch = make_batch(recipe, body, rng, pairs=0)
+        total += loss_of(recipe, w, *batch).item() * len(batch[-1])
+        count += len(batch[-1])
+    return total / count, count
+
+
+# ---- export -----------------------------------------------------------------------------------------------
+
+def config_of(recipe, context):
+    """config.json in the reference library's words."""
+    shared = {"model_type": recipe.family, "dtype": "float16", "vocab_size": VOCAB, "initializer_range": INIT,
+              "tie_word_embeddings": True}
+    if recipe.family == "gpt2":
+        return shared | {
+            "architectures": ["GPT2LMHeadModel"], "n_layer": LAYERS, "n_head": HEADS, "n_embd": WIDTH,
+            "n_inner": None, "n_positions": context, "activation_function": "gelu_new",
+            "layer_norm_epsilon": recipe.eps, "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0,
+            "bos_token_id": 0, "eos_token_id": 0}
+    own = {"architectures": ["BertForMaskedLM"], "type_vocab_size": 2, "pad_token_id": 0}
+    if recipe.family == "roberta":
+        own = {"architectures": ["RobertaForMaskedLM"], "type_vocab_size": 1, "pad_token_id": 1,
+               "bos_token_id": 0, "eos_token_id": 2}
+    return shared | own | {
+        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": WIDTH,
+        "intermediate_size": 4 * WIDTH, "hidden_act": "gelu", "layer_norm_eps": recipe.eps,
+        "max_position_embeddings": context + recipe.offset, "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0}
+
+
+def export(recipe, w, out):
+    """config.json, tokenizer_config.json and model.safetensors in float16, beside tokenizer.json."""
+    context = len(w[position_name(recipe)]) - recipe.offset
+    kind = {"gpt2": "GPT2Tokenizer", "roberta": "RobertaTokenizer", "bert": "BertTokenizer"}[recipe.family]
+    tokens = {"tokenizer_class": kind, "model_max_length": context}
+    for name, content in (("config.json", config_of(recipe, context)), ("tokenizer_config.json", tokens)):
+        text = json.dumps(content, indent=2, sort_keys=True) + "\n"
+        write(out / name, lambda part: part.write_text(text))
+    arrays = {name: p.detach().numpy().astype(np.float16) for name, p in w.items()}
+    write(out / "model.safetensors", lambda part: save_file(arrays, part, metadata={"format": "pt"}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("name", choices=RECIPES)
+    parser.add_argument("--text", required=True, help="folder of .txt books, one paragraph a line")
+    parser.add_argument("--out", required=True, type=Path, help="folder for checkpoint and state")
+    parser.add_argument("--held-out", type=Path, default=SAMPLE, help="text never trained on")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps-scale", type=float, default=1.0, help="factor on every stage's steps")
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    recipe = RECIPES[given.name]
+    tokenizer, stream = prepare(recipe, given.text, given.held_out, given.out)
+    print(f"{given.name}: {len(stream):,} tokens of text", flush=True)
+    w = train(recipe, stream, given.out / "state.safetensors", given.seed, given.steps_scale)
+    export(recipe, w, given.out)
+    loss, n = held_out_loss(recipe, w, tokenizer, given.held_out.read_text(encoding="utf-8"))
+    print(f"held-out loss {loss:.4f} nats over {n:,} predicted tokens; written to {given.out}")
+
+
+if __name__ == "__main__":
+    main()
