@@ -310,19 +310,26 @@ def inputs(config, words, rng):
     return texts
 
 
-@torch.no_grad()
-def reference(folder, class_name, words, rng):
-    """{name: array} of every input and output; the library reads the very files that minitx will read."""
+def library_model(folder, dtype):
+    """A folder as the reference library reads it; AssertionError if it misses a tensor that counts."""
     config = transformers.AutoConfig.from_pretrained(folder)
-    config.reorder_and_upcast_attn = False  # an order of arithmetic in float32; the same numbers in float64
-    cls = getattr(transformers, class_name)
-    model, report = cls.from_pretrained(folder, config=config, dtype=torch.float64,
-                                        attn_implementation="eager", output_loading_info=True)
+    if dtype == "float64":  # only another order of arithmetic, and for float32: refused here
+        config.reorder_and_upcast_attn = False
+    cls = getattr(transformers, (config.architectures or [""])[0], transformers.AutoModel)
+    model, report = cls.from_pretrained(folder, config=config, dtype=dtype, attn_implementation="eager",
+                                        output_loading_info=True)
     missing = [name for name in report["missing_keys"] if "pooler" not in name]
     assert not missing and not report["mismatched_keys"], (folder, report)
+    return model.eval()
+
+
+@torch.no_grad()
+def reference(folder, words, rng):
+    """{name: array} of every input and output; the library reads the very files that minitx will read."""
+    model = library_model(folder, "float64")
     seen, found = {}, {}
-    watch(model.eval(), "every" in words, seen)
-    for i, text in enumerate(inputs(config, words, rng)):
+    watch(model, "every" in words, seen)
+    for i, text in enumerate(inputs(model.config, words, rng)):
         seen.clear()
         found |= {f"{i}.{name}": value for name, value in text.items()}
         found |= {f"{i}.{name}": x.numpy().copy() for name, x in run(model, text, seen).items()}
@@ -369,7 +376,7 @@ def make(folder, row):
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     folder.mkdir(parents=True)
     save(build(class_name, changes, rng), folder, disk, rng)
-    found = reference(folder, class_name, words.split(), rng)
+    found = reference(folder, words.split(), rng)
     strongest, top = check(name, found)
     save_file({key: torch.from_numpy(np.ascontiguousarray(x)) for key, x in found.items()},
               folder / "reference.safetensors")

@@ -1,0 +1,91 @@
+"""minitx against the reference library's own numbers: every golden variant, every point, both precisions.
+
+Bounds and measured distances (largest over all variants and points, texts alone and padded on either side):
+
+    float64   bound 1e-10 absolute            measured 2.5e-14; 5.0e-12 with "gelu_fast", where the library
+                                              rounds sqrt(2/pi) to ten digits
+    float32   bound 1e-4 of the largest |value| of that point, measured 2e-6
+"""
+import sys
+
+import numpy as np
+import pytest
+
+import minitx
+import parity
+
+BOUND = {np.float64: 1e-10, np.float32: 1e-4}
+# side of the padding, and the id that fills it: `valid` alone decides, so any id must do
+PADDING = {"alone": (None, 0), "right": ("right", 0), "left": ("left", 7)}
+
+
+@pytest.fixture(scope="module", params=parity.VARIANTS)
+def variant(request):
+    return request.param
+
+
+@pytest.mark.parametrize("padding", PADDING)
+@pytest.mark.parametrize("dtype", BOUND, ids=["float64", "float32"])
+def test_every_point_equals_the_reference(variant, dtype, padding):
+    model = minitx.load(parity.GOLDEN / variant, dtype=dtype)
+    far = parity.distances(model, parity.texts(variant), *PADDING[padding])
+    bound = {key: BOUND[dtype] * (size if dtype is np.float32 else 1) for key, (_, size) in far.items()}
+    assert not {key: d for key, (d, _) in far.items() if not d <= bound[key]}  # not <=: NaN fails too
+
+
+def test_what_is_compared(variant):
+    """Each variant compares its output, every residual stream, every attention, and q, k, v of every layer."""
+    config = minitx.load(parity.GOLDEN / variant).config
+    layers = range(config.n_layers)
+    for text in parity.texts(variant):
+        compared = {parity.our_name(key, config) for key in text if key not in parity.INPUTS}
+        assert {(name, i) for name in ("resid_pre", "pattern", "q", "k", "v") for i in layers} <= compared
+        assert parity.output(config) in compared
+        assert ("logits" in compared) == (config.head is not None)
+
+
+def test_forward_and_logits_are_what_a_trace_sees(variant):
+    """The plain path, without a tap, gives the last hidden state and the logits of the reference too."""
+    model = minitx.load(parity.GOLDEN / variant, dtype=np.float64)
+    for text in parity.texts(variant):
+        given = {name: text[name] for name in ("types", "positions") if name in text}
+        x = minitx.forward(model, text["tokens"], **given)
+        assert abs(x[0] - text[f"hidden.{model.config.n_layers}"]).max() < BOUND[np.float64]
+        if model.config.head:
+            assert abs(minitx.logits(model, x)[0] - text["logits"]).max() < BOUND[np.float64]
+
+
+def test_all_points_are_compared_somewhere():
+    """Scores apart, which the reference never gives out (their softmax, the pattern, is compared)."""
+    seen = set()
+    for variant in parity.VARIANTS:
+        model = minitx.load(parity.GOLDEN / variant)
+        keys = [parity.our_name(key, model.config) for text in parity.texts(variant) for key in text]
+        seen |= {key if isinstance(key, str) else key[0] for key in keys}
+    assert set(minitx.POINTS) - seen == {"scores", "resid_mid"}
+
+
+def test_the_sixteen_variants_asked_for_are_there():
+    """Families with and without head, activations, and the rest of the list, read from the files themselves."""
+    configs = {v: minitx.load(parity.GOLDEN / v).config for v in parity.VARIANTS}
+    assert len(configs) >= 16
+    families = {"bert", "roberta", "xlm-roberta", "camembert", "distilbert", "gpt2"}
+    assert {(c.model_type, c.head is None) for c in configs.values()} >= {(f, h) for f in families for h in (0, 1)}
+    acts = {"gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu"}
+    assert acts <= {c.act for c in configs.values() if c.model_type == "bert"}
+    assert acts <= {c.act for c in configs.values() if c.model_type == "gpt2"}
+    assert {0, 1, 3} <= {c.pad for c in configs.values() if c.model_type == "roberta"}
+    assert any(c.scale_by_layer for c in configs.values()) and not all(c.scale_attn for c in configs.values())
+
+
+def test_without_the_reference_library_parity_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(SystemExit, match=r"reference library.*torch.*pip install '\.\[torch\]'"):
+        parity.compare(parity.GOLDEN / "bert-bare", "any text")
+
+
+def test_the_parity_table_has_a_row_for_every_variant(monkeypatch):
+    monkeypatch.setattr(parity, "VARIANTS", parity.VARIANTS[:2])
+    lines = parity.markdown().splitlines()[2:]
+    assert [line.split(" | ")[0] for line in lines] == [f"| {name}" for name in parity.VARIANTS]
+    assert all(float(line.split(" | ")[1]) < 1e-10 and float(line.split(" | ")[2][:-2]) < 1e-4 for line in lines)
