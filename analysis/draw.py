@@ -1,0 +1,55 @@
+"""What the figures share: style, colours, labels, and SVG that is the same bytes every time.
+
+matplotlib is imported where something is drawn, never when this module is.
+"""
+
+import io
+
+# Okabe and Ito's palette, told apart with every common kind of colour vision.
+BLUE, ORANGE, GREEN, SKY, VERMILION, PURPLE, GREY = (
+    "#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#7F7F7F")
+
+STYLE = {
+    "font.family": ["DejaVu Sans", "sans-serif"], "font.size": 9, "axes.titlesize": 9.5,
+    "axes.titlelocation": "left", "axes.titlepad": 6, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.linewidth": 0.7, "axes.labelcolor": "#222222", "lines.linewidth": 1.5, "legend.frameon": False,
+    "legend.fontsize": 8, "xtick.labelsize": 8, "ytick.labelsize": 8, "figure.facecolor": "white",
+    "svg.fonttype": "none",  # text stays text: small files, and scripts that the drawing machine has no font for
+    "svg.hashsalt": "minitx", "image.interpolation": "nearest"}
+
+
+def style():
+    """Context in which figures are made and saved."""
+    from matplotlib import rc_context
+    return rc_context(STYLE)
+
+
+def figure(width, height):
+    """An empty figure, size in inches, that lays itself out."""
+    from matplotlib.figure import Figure
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def svg(drawn):
+    """A figure as SVG text, without date or program name."""
+    buffer = io.StringIO()
+    drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def period_axis(axes, T):
+    """A second axis above a frequency axis: the period in tokens."""
+    above = axes.secondary_xaxis("top", functions=(lambda f: f, lambda f: f))
+    periods = [p for p in (2, 3, 4, 6, 10, 20, T) if p <= T]
+    above.set_xticks([T / p for p in periods], [f"{p:g}" for p in periods])
+    above.set_xlabel("period (tokens)")
+
+
+def label(piece):
+    """A token's piece with its blanks visible."""
+    return piece.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥") or "∅"
+
+
+def offset(t):
+    """-1, 0, +1."""
+    return f"{t:+d}" if t else "0"

@@ -1,0 +1,122 @@
+"""Frequencies and principal components of the position embeddings, against words and against chance.
+
+T rows that a token can reach, D columns, F frequencies, C components. Order: what is drawn, what is computed.
+"""
+
+import numpy as np
+
+from .. import corpus, draw, nulls, spectra
+from ..registry import experiment
+
+COMPONENTS = (4, 12)  # those of which the paper gives the share
+
+
+def plot(r):
+    """Spectra on the left, cumulative variance on the right."""
+    figure = draw.figure(10, 4.2)
+    left, right = figure.subplots(1, 2, width_ratios=(1.7, 1))
+    _spectra(left, r)
+    _variance(right, r)
+    return figure
+
+
+def _spectra(axes, r):
+    f, T = r["frequency"], int(r["T"])
+    for name, color, text in (("words", draw.ORANGE, "word embeddings of one document"),
+                              ("position", draw.BLUE, "position embeddings")):
+        axes.fill_between(f, *r[f"{name}_quartiles"][[0, 2]], color=color, alpha=0.2, linewidth=0)
+        axes.plot(f, r[f"{name}_mean"], color=color, label=f"{text}: mean, quartiles")
+    axes.plot(f, r["shuffled_mean"], color=draw.GREY, linestyle="--", label="null: position rows shuffled")
+    axes.plot(f, r["gaussian_mean"], color=draw.GREEN, linestyle=":", label="null: Gaussian noise")
+    axes.axhline(r["amplitude_null"], color="black", linewidth=0.8, label="99.9 % of the shuffles stay below")
+    for peak in r["peaks"][:6]:
+        axes.annotate(f"{peak}", (peak, r["position_mean"][peak]), xytext=(0, 3), textcoords="offset points",
+                      ha="center", fontsize=8, color=draw.BLUE)
+    top = max(r["position_quartiles"][2, 1:].max(), r["words_quartiles"][2, 1:].max(), r["amplitude_null"])
+    axes.set(xlim=(0, T / 2), ylim=(0, 1.08 * top), xlabel=f"frequency (cycles in {T} tokens)",
+             ylabel="amplitude, mean over columns")
+    axes.legend(loc="upper right")
+    draw.period_axis(axes, T)
+
+
+def _variance(axes, r):
+    for name, color, style in (("position", draw.BLUE, "-"), ("gaussian", draw.GREEN, ":")):
+        share = 100 * r[f"{name}_explained"]
+        axes.plot(np.arange(1, len(share) + 1), share, style, color=color)
+        for c in (c for c in COMPONENTS if c <= len(share)):
+            axes.plot(c, share[c - 1], "o", color=color, markersize=4)
+            axes.annotate(f"{c}: {share[c - 1]:.0f} %", (c, share[c - 1]), xytext=(7, -4), textcoords="offset points",
+                          fontsize=8, color=color)
+    axes.annotate("position embeddings", (0.97, 0.16), xycoords="axes fraction", ha="right", color=draw.BLUE)
+    axes.annotate("null: Gaussian noise", (0.97, 0.09), xycoords="axes fraction", ha="right", color=draw.GREEN)
+    axes.set(ylim=(0, 102), xlim=(0, min(len(share), 40)), xlabel="principal components",
+             ylabel="variance explained (%)")
+
+
+@experiment(
+    asks="Are position embeddings waves?",
+    draw=plot,
+    look="Where the blue curve rises above the black line, the table holds a wave that the same rows in random "
+         "order do not give. The words of a text (orange) have no peak that stands out as much. Frequency 0, the mean "
+         "of each column, is drawn but does not set the scale.",
+    published="RoBERTa and BERT peak away from frequency 0, RoBERTa higher; GPT-2 has low frequencies only. In "
+              "roberta-base 4 components explain 50.51 % of the variance and 12 explain 92.23 %.",
+    numbers={
+        "amplitude": "largest amplitude away from frequency 0, mean over columns",
+        "amplitude_null": "99.9 % quantile of the same over shuffles of the rows",
+        "frequency_of_largest": "its frequency, in cycles in T tokens",
+        "period_of_largest": "its period, in tokens",
+        "peaks": "frequencies of the local maxima above 5 times the median amplitude",
+        "n_peaks": "how many these are",
+        "n_peaks_null": "the most in any shuffle of the rows",
+        "explained_4": "variance explained by 4 principal components",
+        "explained_4_null": "the same in Gaussian noise with the same variance in each column",
+        "explained_12": "variance explained by 12 principal components",
+        "explained_12_null": "the same in Gaussian noise with the same variance in each column"})
+def positions(model, *, text: str = "sample", shuffles: int = 500, seed: int = 0):
+    """Amplitude spectra and principal components of the position table.
+
+    text: text file for the word embeddings, one paragraph a line
+    shuffles: surrogates of each kind
+    seed: seed of the surrogates
+    """
+    corpus.at_least("shuffles", shuffles, 1)
+    cfg, w = model.config, model.weights
+    words = w.W_E[corpus.documents(model, text, 1)[0]]
+    table = np.asarray(w.W_pos[cfg.offset:cfg.offset + cfg.n_ctx])
+    found = {"T": len(table), "frequency": np.arange(len(table) // 2 + 1)}
+    for name, x in (("position", table), ("words", words)):
+        found[f"{name}_mean"], found[f"{name}_quartiles"] = spectra.summary(spectra.amplitude(x))
+    return found | _peaks(found["position_mean"], len(table)) | _chance(table, shuffles, seed) | _explained(table, seed)
+
+
+def _mean_spectrum(x):
+    """[T D] -> [F]."""
+    return spectra.amplitude(x).mean(axis=1)
+
+
+def _peaks(spectrum, T):
+    peaks, highest = spectra.peaks(spectrum), 1 + spectrum[1:].argmax()
+    return {"peaks": peaks, "n_peaks": len(peaks), "amplitude": spectra.largest(spectrum),
+            "frequency_of_largest": highest, "period_of_largest": spectra.period(highest, T)}
+
+
+def _chance(table, n, seed):
+    """Spectra [n F] of shuffled tables and of noise, reduced to what is drawn and compared."""
+    shuffled = nulls.distribution(_mean_spectrum, nulls.row_shuffles(table, n, seed))
+    noise = nulls.distribution(_mean_spectrum, nulls.gaussian(table, n, seed))
+    return {"shuffled_mean": shuffled.mean(axis=0), "gaussian_mean": noise.mean(axis=0),
+            "shuffled_largest": shuffled[:, 1:].max(axis=1), "gaussian_largest": noise[:, 1:].max(axis=1),
+            "amplitude_null": np.quantile(shuffled[:, 1:].max(axis=1), 0.999),
+            "n_peaks_null": max(len(spectra.peaks(spectrum)) for spectrum in shuffled)}
+
+
+def _explained(table, seed):
+    """Cumulative variance of the table and of one table of noise; all of it where there are fewer components."""
+    found = {"position_explained": spectra.explained(table),
+             "gaussian_explained": spectra.explained(next(nulls.gaussian(table, 1, seed)))}
+    for c in COMPONENTS:
+        for name, suffix in (("position", ""), ("gaussian", "_null")):
+            share = found[f"{name}_explained"]
+            found[f"explained_{c}{suffix}"] = share[min(c, len(share)) - 1]
+    return found

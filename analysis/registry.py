@@ -1,0 +1,95 @@
+"""The list of experiments, from which the commands, their flags, the report and the README's table are derived.
+
+An experiment is one function that turns a model into named arrays:
+
+    @experiment(asks="Which question?", draw=draw, look="…", published="…",
+                numbers={"share": "what the scalar result['share'] means", "share_null": "what chance gives"})
+    def waves(model, *, documents: int = 100, seed: int = 0):
+        '''One line for the command's help.
+
+        documents: one line for the flag's help
+        '''
+        return {"share": …, "share_null": …, "profile": …}
+
+Its name is the command, its keyword defaults are the flags; `draw(result)` makes a matplotlib figure of the same
+arrays. The results listed in `numbers` are the headline figures; NAME_null is the null of NAME.
+"""
+
+import difflib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+EXPERIMENTS = {}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One keyword of an experiment."""
+    name: str
+    default: object
+    help: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What one experiment asks, computes, draws and explains."""
+    run: Callable
+    asks: str
+    draw: Callable
+    numbers: dict
+    look: str
+    published: str
+
+    @property
+    def name(self):
+        return self.run.__name__
+
+    @property
+    def summary(self):
+        """First line of the docstring."""
+        return inspect.getdoc(self.run).splitlines()[0]
+
+    @property
+    def options(self):
+        """The keywords of `run`, with the 'name: help' lines of its docstring."""
+        lines = [line.partition(": ") for line in inspect.getdoc(self.run).splitlines()[1:]]
+        helps = {name.strip(): text for name, _, text in lines if text}
+        keywords = [p for p in inspect.signature(self.run).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        return [Option(p.name, p.default, helps.get(p.name, "")) for p in keywords]
+
+
+def experiment(asks, draw, numbers, look, published):
+    """Put the decorated function on the list; the function itself stays as it is."""
+    def register(run):
+        if run.__name__ in EXPERIMENTS:
+            raise ValueError(f"there is already an experiment {run.__name__!r}")
+        EXPERIMENTS[run.__name__] = Experiment(run, asks, draw, numbers, look, published)
+        return run
+    return register
+
+
+def get(name):
+    """The experiment called `name`; ValueError with the near matches."""
+    if name not in EXPERIMENTS:
+        close = difflib.get_close_matches(name, EXPERIMENTS, cutoff=0.4)
+        guess = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise ValueError(f"unknown experiment {name!r}{guess} (there are: {', '.join(EXPERIMENTS)})")
+    return EXPERIMENTS[name]
+
+
+def headline(experiment, result):
+    """Headline figures: {name: {"value": …, "means": …, "null": …, "null_means": …}}, the null where there is one."""
+    numbers = {}
+    for name, means in experiment.numbers.items():
+        if name.removesuffix("_null") in numbers:
+            numbers[name.removesuffix("_null")] |= {"null": result[name].tolist(), "null_means": means}
+        else:
+            numbers[name] = {"value": result[name].tolist(), "means": means}
+    return numbers
+
+
+def markdown():
+    """The README's table of experiments."""
+    rows = [f"| `{e.name}` | {e.asks} | {' '.join(f'`--{o.name}`' for o in e.options)} |" for e in EXPERIMENTS.values()]
+    return "\n".join(["| experiment | asks | options |", "|---|---|---|", *rows])

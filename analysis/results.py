@@ -1,0 +1,93 @@
+"""Run one experiment and write what it found: NAME.svg, NAME.npz (the arrays), NAME.json (headline and settings).
+
+The same inputs give the same bytes: nothing in these files tells the time or the machine.
+"""
+
+import hashlib
+import importlib.metadata
+import io
+import json
+import os
+import platform
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from . import corpus, draw, registry
+
+
+class Outcome(NamedTuple):
+    """What one run left behind."""
+    headline: dict
+    settings: dict
+    svg: str      # the figure without its title, for a page that has its own
+
+
+def settings(experiment, model, name, options):
+    """All that the numbers depend on; `name` is the model as the user called it."""
+    folder = Path(model.tokenizer.folder)
+    chosen = {option.name: option.default for option in experiment.options} | options
+    found = {"experiment": experiment.name, "model": str(name), "revision": revision(folder), "weights": hashes(folder),
+             "dtype": str(model.weights.W_E.dtype), "options": chosen, "versions": versions()}
+    if "text" in chosen:
+        text = corpus.path(chosen["text"])
+        found["text"] = {"name": text.name, "sha256": sha256(text)}
+    return found
+
+
+def revision(folder):
+    """Commit of a folder in the download cache; None for any other."""
+    return folder.name if folder.parent.name == "snapshots" else None
+
+
+def hashes(folder):
+    """sha256 of each weight file."""
+    return {path.name: sha256(path) for path in sorted(folder.glob("*.safetensors"))}
+
+
+def sha256(path):
+    """Hexadecimal digest of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def versions():
+    """Python and the packages that compute or draw."""
+    packages = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "tokenizers", "matplotlib")}
+    return {"python": platform.python_version()} | packages
+
+
+def writable(folder):
+    """The folder, made if need be and tried out; OSError where files cannot be written."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    trial = folder / f".{os.getpid()}.tmp"
+    trial.write_bytes(b"")
+    trial.unlink()
+    return folder
+
+
+def write(path, content):
+    """Replace a file in one step."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft.write_bytes(content if isinstance(content, bytes) else content.encode())
+    os.replace(draft, path)
+
+
+def produce(experiment, model, name, options, out):
+    """Run, draw and write one experiment into the folder `out` -> Outcome."""
+    stated = settings(experiment, model, name, options)
+    result = {key: np.asarray(value) for key, value in experiment.run(model, **options).items()}
+    headline = registry.headline(experiment, result)
+    with draw.style():
+        figure = experiment.draw(result)
+        plain = draw.svg(figure)
+        figure.suptitle(f"{experiment.asks}  ({name})", x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+        titled = draw.svg(figure)
+    arrays = io.BytesIO()
+    np.savez_compressed(arrays, **result)
+    text = json.dumps({"headline": headline, "settings": stated}, indent=1, ensure_ascii=False, allow_nan=False)
+    for ending, content in ((".svg", titled), (".npz", arrays.getvalue()), (".json", text + "\n")):
+        write(out / (experiment.name + ending), content)
+    return Outcome(headline, stated, plain)
