@@ -1,15 +1,10 @@
-"""minitx: see inside transformers with NumPy alone.
-
-load a checkpoint, run it exactly (`forward`, `logits`), read and change everything on the way (`run`, `POINTS`,
-`cost`), continue texts (`generate`, `Cache`). Read model.py first: the whole computation is there.
-"""
+"""minitx: see inside transformers with NumPy alone. Read model.py first: the whole computation is there."""
 from pathlib import Path as _Path
 
 import numpy as _np
 
-from . import checkpoint as _checkpoint
 from .cache import Cache
-from .checkpoint import check
+from .checkpoint import check, read as _read
 from .generate import generate
 from .model import Model, forward, logits
 from .text import Tokenizer as _Tokenizer
@@ -17,12 +12,11 @@ from .trace import POINTS, Trace, cost, run
 
 __all__ = ["Cache", "Model", "POINTS", "Trace", "check", "cost", "forward", "generate", "load", "logits", "run"]
 
-
 def load(folder, dtype=_np.float32):
     """Model from a folder in Hugging Face layout: config.json, safetensors, and a tokenizer if text is wanted.
 
-    dtype float32 or float64 (reference runs). Raises FileNotFoundError or ValueError saying what is wrong.
+    dtype float32 or float64 (reference runs). FileNotFoundError or ValueError says what is wrong with the folder.
     """
     folder = _Path(folder)
-    config, weights, layers, unused = _checkpoint.read(folder, dtype)
+    config, weights, layers, unused = _read(folder, dtype)
     return Model(config, weights, layers, _Tokenizer(folder, config.model_type), unused)

@@ -1,8 +1,8 @@
 """A folder in Hugging Face layout -> config and named, shape-checked, read-only weights.
 
-Read downward: the tables of names, `read`, how one name is looked up, safetensors files. Float32 tensors
-are views of the mapped file: they cost no memory of their own, and a file changed on disk changes under
-the model. F16, BF16 and float64 models are converted once, exactly, into copies. No pickle is ever opened.
+Read downward: the tables of names, `read`, how one name is looked up, the files. Float32 tensors are views of the
+mapped file: they cost no memory of their own, and a file changed on disk changes under the model. F16, BF16 and
+float64 models are converted once, exactly, into copies. No pickle is ever opened.
 """
 import difflib
 import functools
@@ -12,7 +12,6 @@ import mmap
 import re
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -68,37 +67,28 @@ NAMES = {"bert": _BERT, "roberta": _ROBERTA, "xlm-roberta": _ROBERTA, "camembert
 # In real files, and rightly not read: buffers (GPT-2's causal mask is called `attn.bias`).
 _BUFFERS = re.compile(r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias)$")
 
-
 def read(folder, dtype=np.float32):
-    """(config, weights, layers, unused names) of a checkpoint folder; dtype float32 or float64.
-
-    Raises FileNotFoundError for a missing file, ValueError for one that does not fit its own config.
-    """
+    """(config, weights, layers, unused names) of a checkpoint folder; dtype float32 or float64."""
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
     config = from_hf(read_json(folder / "config.json"))
     table = NAMES[config.model_type]
     files = _Names(tensors(folder), table["body"]["W_E"], config, dtype)
-    config = replace(config, head=_head(config, table, files))
-    weights = files.take(table["body"])
+    config = replace(config, head=(head := _head(config, table, files)),
+                     head_act=table["sequence_act"] if head == "sequence" else config.head_act)
+    body = files.take(table["body"])
     layers = tuple(SimpleNamespace(index=i, **files.take({ours: f"{table['prefix']}{i}.{theirs}" for ours, theirs
                                                           in table["layer"].items()})) for i in range(config.n_layers))
-    if config.head == "sequence":
-        config = replace(config, head_act=table["sequence_act"])
-    head = files.take(table.get(config.head, {}), tied=weights["W_E"].T if config.tied else None)
-    everything = dict.fromkeys(SHAPES.keys() - vars(layers[0]).keys()) | weights | head
-    return config, SimpleNamespace(**everything), layers, files.unused(table["prefix"])
-
+    end = files.take(table.get(head, {}), tied=body["W_E"].T if config.tied and head != "sequence" else None)
+    absent = dict.fromkeys(SHAPES.keys() - vars(layers[0]).keys())
+    return config, SimpleNamespace(**absent | body | end), layers, files.unused(table["prefix"])
 
 def check(model):
     """ValueError naming every weight that holds NaN or infinity. Reads the whole file; `load` does not."""
-    places = [("", model.weights)] + [(f"layers[{w.index}].", w) for w in model.layers]
-    bad = [f"{prefix}{name} ({np.size(array) - np.isfinite(array).sum()} of {np.size(array)} values)"
-           for prefix, part in places for name, array in vars(part).items()
-           if isinstance(array, np.ndarray) and not np.isfinite(array).all()]
-    if bad:
-        raise ValueError(f"not finite: {', '.join(bad)}")
-
+    places = [("", model.weights), *((f"layers[{w.index}].", w) for w in model.layers)]
+    if bad := [prefix + name for prefix, part in places for name, array in vars(part).items()
+               if isinstance(array, np.ndarray) and not np.isfinite(array).all()]:
+        raise ValueError(f"NaN or infinity in: {', '.join(bad)}")
 
 def _head(config, table, files):
     """Which head the file holds: "masked", "causal", "sequence" or None."""
@@ -113,20 +103,15 @@ def _head(config, table, files):
     tied = has("causal") and config.tied and (not kind or "Head" in kind)  # GPT2LMHeadModel, not GPT2Model
     return "causal" if tied or has("causal", "W_U") else None
 
-
 def _expand(table):
     """Pairs written out: {"ln1": "ln_1"} -> {"ln1_w": "ln_1.weight", "ln1_b": "ln_1.bias"}."""
     out = {}
     for ours, theirs in table.items():
-        if ours.startswith(("W_", "b_")):
-            out[ours] = theirs
-            continue
         stem, mark = re.fullmatch(r"(.*?)(\.T|/\d)?", theirs).groups(default="")
-        norm = ours.startswith("ln")
-        out[f"{ours}_w" if norm else f"W_{ours}"] = f"{stem}.weight{mark}"
-        out[f"{ours}_b" if norm else f"b_{ours}"] = f"{stem}.bias{mark.removesuffix('.T')}"
+        weight, bias = (f"{ours}_w", f"{ours}_b") if ours.startswith("ln") else (f"W_{ours}", f"b_{ours}")
+        single = ours.startswith(("W_", "b_"))
+        out |= {ours: theirs} if single else {weight: f"{stem}.weight{mark}", bias: f"{stem}.bias{mark.strip('.T')}"}
     return out
-
 
 class _Names:
     """The tensors of a checkpoint by name without prefix, given out by our names, converted and checked."""
@@ -136,16 +121,15 @@ class _Names:
         self.sizes = dict(V=config.n_vocab, P=config.n_pos, N=config.n_types, D=config.d_model, M=config.d_mlp)
         found = [name for name in stored if name == anchor or name.endswith("." + anchor)]
         if len(found) != 1:
-            raise ValueError(f"wanted one tensor {anchor!r} under any prefix; found {found or 'none'} among "
-                             f"{_some(stored)}")
-        for name, entry in stored.items():
+            raise ValueError(f"wanted one tensor {anchor!r}, any prefix; found {found or 'none'} in {_some(stored)}")
+        for name, array in stored.items():
             plain = name.removeprefix(found[0].removesuffix(anchor))
             if "LayerNorm." in plain:
                 plain = plain.replace(".gamma", ".weight").replace(".beta", ".bias")
             if plain in self.stored:
                 raise ValueError(f"two tensors go by the name {plain!r}; one of them is {name!r}")
-            self.stored[plain] = entry
-        self.array = functools.cache(lambda name: self.stored[name].array(dtype))
+            self.stored[plain] = array
+        self.array = functools.cache(lambda name: self.stored[name](dtype))
 
     def find(self, theirs):
         """The stored name behind a table entry, or None."""
@@ -153,17 +137,16 @@ class _Names:
 
     def take(self, table, tied=None):
         """{our name: array} for one part of the table; `tied` stands in for an absent W_U."""
-        return {ours: self._one(ours, theirs, tied) for ours, theirs in _expand(table).items()}
+        return {ours: tied if ours == "W_U" and tied is not None and not self.find(theirs) else self._one(ours, theirs)
+                for ours, theirs in _expand(table).items()}
 
-    def _one(self, ours, theirs, tied):
+    def _one(self, ours, theirs):
         name = self.find(theirs)
         if name is None:
-            if ours == "W_U" and tied is not None:
-                return tied
             near = difflib.get_close_matches(theirs, self.stored, 3) or _some(self.stored)
             raise ValueError(f"no tensor for {ours}: wanted {theirs!r}; near to it: {near}")
         self.used.add(name)
-        array = self.array(name)
+        array = np.atleast_1d(self.array(name))
         if theirs.endswith(".T"):
             array = array.T
         elif theirs[-2] == "/":
@@ -183,78 +166,56 @@ class _Names:
             raise ValueError(f"tensors inside the layers that this architecture has no use for: {_some(inside)}")
         return tuple(left)
 
-
-def _some(names, most=6):
+def _some(names):
     names = sorted(names)
-    return ", ".join(names[:most]) + (f", … ({len(names)} in all)" if len(names) > most else "")
-
+    return ", ".join(names[:6]) + (f", … ({len(names)} in all)" if len(names) > 6 else "")
 
 def read_json(path):
     """The JSON object in a file, or an error that names the file."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.is_file():
         there = _some(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else "no such folder"
-        raise FileNotFoundError(f"no {path.name} in {path.parent} (there: {there})") from None
-    except ValueError as error:  # not UTF-8, or not JSON
-        raise ValueError(f"{path} is not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"{path} holds a {type(value).__name__}; wanted an object")
-    return value
-
+        raise FileNotFoundError(f"no {path.name} in {path.parent} (there: {there})")
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:  # not UTF-8, not JSON, not an object
+        raise ValueError(f"{path} does not hold a JSON object: {error}") from None
 
 def tensors(folder):
-    """{name: Stored} of a folder's model.safetensors, or of the shards that its index lists."""
+    """{name: its array as a function of dtype} of model.safetensors, or of the shards that an index lists."""
     index = folder / "model.safetensors.index.json"
     if (folder / "model.safetensors").is_file():
         return safetensors(folder / "model.safetensors")
-    if not index.is_file():
-        files = sorted(p.name for p in folder.iterdir())
-        if pickles := [f for f in files if f.endswith((".bin", ".pt", ".pth", ".ckpt", ".pkl"))]:
-            raise ValueError(f"{folder} has weights only as {', '.join(pickles)}, which minitx never opens: a pickle "
-                             "can run any code. Convert it to model.safetensors where the file is trusted")
-        raise FileNotFoundError(f"no model.safetensors or {index.name} in {folder} (there: {_some(files)})")
+    pickles = _some(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl"))
+    if pickles and not index.is_file():
+        raise ValueError(f"{folder} has weights only as {pickles}, which minitx never opens, as a pickle can run any "
+                         "code; convert it to model.safetensors where the file is trusted")
     where = read_json(index).get("weight_map", {})
-    if missing := sorted({file for file in where.values() if not (folder / file).is_file()}):
-        raise FileNotFoundError(f"{index.name} lists shards that are not in {folder}: {', '.join(missing)}")
+    if missing := {file for file in where.values() if not (folder / file).is_file()}:
+        raise FileNotFoundError(f"{index.name} lists shards that are not in {folder}: {_some(missing)}")
     shards = {file: safetensors(folder / file) for file in sorted(set(where.values()))}
     if absent := [name for name, file in where.items() if name not in shards[file]]:
         raise ValueError(f"{index.name} promises tensors that their shards lack: {_some(absent)}")
     return {name: shards[file][name] for name, file in where.items()}
 
-
 def safetensors(path):
-    """{name: Stored} of one file, mapped; the library checks the header, every offset and the file's length.
-
-    Layout: u64 length, a JSON header of that length, the bytes (github.com/huggingface/safetensors#format).
-    """
+    """{name: its array as a function of dtype} of one mapped file; the library checks header, offsets and length."""
     try:
         with safe_open(path, "np"), open(path, "rb") as file:
             buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except SafetensorError as error:
         raise ValueError(f"{path} ({path.stat().st_size} bytes) is cut off or no safetensors file: {error}") from None
-    start = 8 + int.from_bytes(buffer[:8], "little")
-    header = json.loads(buffer[8:start])
-    return {name: Stored(name, x["dtype"], x["shape"], start + x["data_offsets"][0], buffer)
-            for name, x in header.items() if name != "__metadata__"}
+    start = 8 + int.from_bytes(buffer[:8], "little")  # u64 length, a JSON header of that length, then the bytes
+    return {name: functools.partial(_array, name, x["dtype"], x["shape"], start + x["data_offsets"][0], buffer)
+            for name, x in json.loads(buffer[8:start]).items() if name != "__metadata__"}
 
-
-class Stored(NamedTuple):
-    """One tensor where it lies in a mapped file."""
-    name: str
-    dtype: str
-    shape: list
-    start: int
-    buffer: mmap.mmap
-
-    def array(self, dtype):
-        """Read-only array in `dtype`: a view of the file if it is stored so and aligned, else a copy."""
-        kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-        if self.dtype not in kinds:
-            raise ValueError(f"tensor {self.name!r} is stored as {self.dtype}; wanted one of {', '.join(kinds)}")
-        raw = np.frombuffer(self.buffer, kinds[self.dtype], math.prod(self.shape), self.start).reshape(self.shape)
-        if self.dtype == "BF16":  # the upper half of a float32
-            raw = (raw.astype("<u4") << 16).view("<f4")
-        out = np.require(raw.astype(dtype, copy=False), requirements="A")
-        out.flags.writeable = False
-        return out
+def _array(name, kind, shape, start, buffer, dtype):
+    """Read-only array in `dtype`: a view of the file if it is stored so and aligned, else a copy."""
+    kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+    if kind not in kinds:
+        raise ValueError(f"tensor {name!r} is stored as {kind}; wanted one of {', '.join(kinds)}")
+    raw = np.frombuffer(buffer, kinds[kind], math.prod(shape), start).reshape(shape)
+    if kind == "BF16":  # the upper half of a float32
+        raw = (raw.astype("<u4") << 16).view("<f4")
+    out = np.require(raw.astype(dtype, copy=False), requirements="A")
+    out.flags.writeable = False
+    return out

@@ -1,13 +1,11 @@
 """What one checkpoint is: its sizes and the few choices in which the families differ, as plain values.
 
-`from_hf` reads the dictionary of a config.json in Hugging Face layout. It takes nothing for granted: a missing key
-is an error, because the reference library's class defaults are often not what a checkpoint was trained with, and
-an option that this kit does not compute is refused instead of ignored.
+`from_hf` reads a config.json in Hugging Face layout. A missing key is an error, because a library's class defaults
+are often not what a checkpoint was trained with; an option that is not computed here is refused, not ignored.
 """
 from dataclasses import dataclass
 
 from .kernels import ACTIVATIONS
-
 
 @dataclass(frozen=True)
 class Config:
@@ -43,7 +41,6 @@ class Config:
         """The factor on q.k in one layer."""
         return (self.d_head ** -0.5 if self.scale_attn else 1.0) / (layer + 1 if self.scale_by_layer else 1)
 
-
 def _bert(get):
     return dict(n_layers=get("num_hidden_layers"), n_heads=get("num_attention_heads"), d_model=get("hidden_size"),
                 d_mlp=get("intermediate_size"), n_pos=get("max_position_embeddings"),
@@ -51,19 +48,16 @@ def _bert(get):
                 eps=get("layer_norm_eps"), act=get("hidden_act"), head_act=get("hidden_act"),
                 pad_token=get("pad_token_id", None) or 0, pre_norm=False, causal=False)
 
-
 def _roberta(get):
     pad = get("pad_token_id")  # also decides where positions begin, so no default will do
     return _bert(get) | dict(pad=pad, pad_token=pad, offset=pad + 1, head_act="gelu",
                              n_ctx=get("max_position_embeddings") - pad - 1)
-
 
 def _distilbert(get):
     return dict(n_layers=get("n_layers"), n_heads=get("n_heads"), d_model=get("dim"), d_mlp=get("hidden_dim"),
                 n_pos=get("max_position_embeddings"), n_ctx=get("max_position_embeddings"), n_types=0, eps=1e-12,
                 act=get("activation"), head_act=get("activation"), pad_token=get("pad_token_id", None) or 0,
                 pre_norm=False, causal=False)
-
 
 def _gpt2(get):
     return dict(n_layers=get("n_layer"), n_heads=get("n_head"), d_model=get("n_embd"),
@@ -72,13 +66,11 @@ def _gpt2(get):
                 scale_attn=get("scale_attn_weights", True), pre_norm=True, causal=True,
                 scale_by_layer=get("scale_attn_by_inverse_layer_idx", False))
 
-
 FAMILIES = {"bert": _bert, "roberta": _roberta, "xlm-roberta": _roberta, "camembert": _roberta,
             "distilbert": _distilbert, "gpt2": _gpt2}
 
 # Options that change the result and are not computed here: key -> the only value accepted.
 _ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
-
 
 def from_hf(raw):
     """Config from the dictionary of a config.json; ValueError for whatever would be computed wrongly."""

@@ -5,22 +5,20 @@ from .cache import Cache
 from .kernels import softmax_
 from .model import check_input, forward, logits
 
-
 def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p=None, seed=None, stop=None):
     """The prompt followed by up to n new tokens, as ids.
 
-    prompt: ids [T] or [B T] (valid [B T]: False on padding, which must be on the left) -> ids of the same rank,
-    [... T+n]; or a text, a list of texts, or id lists of different lengths -> one array of ids per prompt, unpadded.
-    temperature 0 takes the likeliest token; else one is drawn from softmax(logits / temperature), among the
-    top_k likeliest and the smallest set that holds probability top_p (Holtzman et al. 2020); same seed, same
-    tokens. stop: a token id that ends a row; in an array, ended rows are filled up with it.
-    Raises ValueError if the model is not a causal language model or prompt and n do not fit it.
+    prompt: ids [T] or [B T] (valid: False on padding, which must be on the left) -> ids [T+n] or [B T+n]; or a text,
+    a list of texts, or id lists of different lengths -> one array of ids per prompt, unpadded. temperature 0 takes
+    the likeliest token; else one is drawn from softmax(logits / temperature), among the top_k likeliest and the
+    smallest set that holds probability top_p (Holtzman et al. 2020); same seed, same tokens. stop: an id that ends
+    a row; in an array, ended rows are filled up with it. ValueError if prompt or n do not fit the model.
     """
     _check_settings(model, n, temperature, top_k, top_p)
     tokens, valid, ragged = _prompts(model, prompt, valid)
     longest = int(valid.sum(1).max())
     if longest + n - 1 > model.config.n_ctx:
-        raise ValueError(f"a prompt of {longest} tokens and {n} new ones; this model reads at most {model.config.n_ctx}")
+        raise ValueError(f"{longest} tokens and {n} new ones; this model reads at most {model.config.n_ctx}")
     rng = np.random.default_rng(seed)
     new = _continue(model, tokens, valid, n, stop, lambda y: _pick(y, temperature, top_k, top_p, rng))
     if ragged:
@@ -28,7 +26,6 @@ def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p
         return rows[0] if isinstance(prompt, str) else rows
     out = np.concatenate([tokens, new], 1)
     return out[0] if np.ndim(prompt) == 1 else out
-
 
 def _continue(model, tokens, valid, n, stop, pick):  # -> [B n], fewer columns if every row stops early
     cache, new, ended = Cache(), [], np.zeros(len(tokens), bool)
@@ -43,7 +40,6 @@ def _continue(model, tokens, valid, n, stop, pick):  # -> [B n], fewer columns i
             break
         tokens, valid = token[:, None], None
     return np.stack(new, 1) if new else tokens[:, :0]
-
 
 def _pick(y, temperature, top_k, top_p, rng):  # [B V] -> [B]
     """One token per row by the rules of `generate`."""
@@ -60,39 +56,31 @@ def _pick(y, temperature, top_k, top_p, rng):  # [B V] -> [B]
     drawn = (np.cumsum(p, -1) < rng.random((len(p), 1))).sum(-1)
     return np.take_along_axis(order, np.minimum(drawn, (p > 0).sum(-1) - 1)[:, None], -1)[:, 0]
 
-
 def _check_settings(model, n, temperature, top_k, top_p):
     if model.config.head != "causal":
         raise ValueError(f"generate needs a causal language model; this one has head {model.config.head!r}")
-    for name, value, fine, wanted in (("n", n, n >= 0, "0 or more"),
-                                      ("temperature", temperature, temperature >= 0, "0 or more"),
-                                      ("top_k", top_k, top_k is None or top_k >= 1, "1 or more"),
-                                      ("top_p", top_p, top_p is None or 0 < top_p <= 1, "above 0, at most 1")):
-        if not fine:
-            raise ValueError(f"{name} is {value}; wanted {wanted}")
-
+    if n < 0 or temperature < 0 or top_k is not None and top_k < 1 or top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"n={n}, temperature={temperature}, top_k={top_k}, top_p={top_p}; wanted n >= 0, "
+                         "temperature >= 0, top_k >= 1, 0 < top_p <= 1")
 
 def _prompts(model, prompt, valid):
     """Any form of prompt -> tokens [B T], valid [B T], and whether to give back unpadded rows."""
-    texts = [prompt] if isinstance(prompt, str) else prompt
-    if isinstance(texts[0], str):
-        batch = model.encode(texts, pad="left")
-        return *check_input(model.config, batch.tokens, batch.valid, None)[:2], True
-    lengths = {np.size(row) for row in texts}
-    if np.ndim(texts[0]) == 1 and len(lengths) > 1:
-        if 0 in lengths:
-            raise ValueError("an empty prompt; wanted at least one token")
-        T = max(lengths)
-        padded = [[model.config.pad_token] * (T - len(row)) + list(row) for row in texts]
-        valid = [[False] * (T - len(row)) + [True] * len(row) for row in texts]
-        return *check_input(model.config, padded, valid, None)[:2], True
-    tokens, valid, _ = check_input(model.config, prompt, valid, None)
-    if not valid[:, -1].all():
-        raise ValueError("a row ends in padding; pad prompts on the left to continue them")
-    return tokens, valid, False
-
+    rows = [prompt] if isinstance(prompt, str) else prompt
+    if isinstance(rows[0], str):
+        rows = [model.tokenizer.encode(text) for text in rows]
+    elif np.ndim(rows[0]) == 0 or len({len(row) for row in rows}) == 1:
+        tokens, valid, _ = check_input(model.config, prompt, valid, None)
+        if not valid[:, -1].all():
+            raise ValueError("a row ends in padding; pad prompts on the left to continue them")
+        return tokens, valid, False
+    if not all(map(len, rows)):
+        raise ValueError(f"prompt {[len(row) for row in rows].index(0)} is empty; wanted at least one token")
+    T = max(map(len, rows))
+    padded = [[model.config.pad_token] * (T - len(row)) + list(row) for row in rows]
+    valid = [[False] * (T - len(row)) + [True] * len(row) for row in rows]
+    return *check_input(model.config, padded, valid, None)[:2], True
 
 def _cut(ids, stop):
     """Ids up to and with the first stop token."""
-    ends = np.flatnonzero(ids == stop) if stop is not None else ()
+    ends = np.flatnonzero(ids == stop)
     return ids[:ends[0] + 1] if len(ends) else ids

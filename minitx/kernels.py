@@ -2,16 +2,14 @@
 
 Axis letters: B batch, T tokens (queries), S tokens (keys), D width, M width inside the MLP, N = B*T.
 Two things make it fast and neither changes a formula. `linear` multiplies from the weight's side, so its result
-lies feature after feature in memory, and every later step keeps that order. And elementwise work runs over
-tiles that fit a core's cache. The tests hold each kernel against its plain float64 twin.
+lies feature after feature in memory, and every later step keeps that order; and the costly elementwise work runs
+in tiles that fit a core's cache. The tests hold each kernel against its plain float64 twin.
 """
 import math
 
 import numpy as np
 
 TILE = 1 << 16  # elements; 256 KiB of float32, a quarter of a present core's second-level cache
-BLOCK = 512     # tokens; long enough inner loops, few enough for the cache
-
 
 def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     """x W + b. W.T @ x.T is at full speed for either memory layout of W; x @ W is not for a few rows."""
@@ -20,38 +18,27 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
         y += b[:, None]
     return y.T.reshape(*x.shape[:-1], W.shape[1])
 
-
 def feature_major(x):  # [B T D] -> [B T D], laid out as [D B T]
     """The same array in the memory order that `linear` produces, so that additions meet like with like."""
     return np.ascontiguousarray(x.reshape(-1, x.shape[-1]).T).T.reshape(x.shape)
 
-
 def moments(x, eps):  # [B T D] -> [B T], [B T]
     """LayerNorm's two numbers per token: the mean, and the scale 1/sqrt(population variance + eps)."""
-    flat = x.reshape(-1, x.shape[-1])
-    mean, scale = np.empty((2, len(flat)), x.dtype)
-    for s in (slice(i, i + BLOCK) for i in range(0, len(flat), BLOCK)):
-        mean[s] = flat[s].mean(-1)
-        centred = flat[s] - mean[s, None]
-        scale[s] = 1.0 / np.sqrt(np.einsum("nd,nd->n", centred, centred) / x.shape[-1] + eps)
-    return mean.reshape(x.shape[:-1]), scale.reshape(x.shape[:-1])
-
+    mean = x.mean(-1)
+    centred = x - mean[..., None]
+    return mean, 1.0 / np.sqrt(np.einsum("...d,...d->...", centred, centred) / x.shape[-1] + eps)
 
 def normalise(x, mean, scale, w, b):  # [B T D], [B T], [B T], [D], [D] -> [B T D]
     """LayerNorm with its two numbers given: (x - mean) * scale * w + b (Ba et al. 2016)."""
-    out = np.empty_like(x)
-    flat, y, mean, scale = x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1]), mean.ravel(), scale.ravel()
-    for s in (slice(i, i + BLOCK) for i in range(0, len(flat), BLOCK)):
-        np.subtract(flat[s], mean[s, None], out=y[s])
-        y[s] *= scale[s, None]
-        y[s] *= w
-        y[s] += b
+    out = x - mean[..., None]
+    out *= scale[..., None]
+    out *= w
+    out += b
     return out
-
 
 def softmax_(x):  # [... S]
     """Rows of exp(x) / sum exp(x); a row of nothing but -inf (every key hidden) becomes zeros."""
-    rows = x.reshape(-1, x.shape[-1])
+    rows = x.reshape(-1, x.shape[-1], copy=False)
     step = max(1, TILE // x.shape[-1])
     for r in (rows[i:i + step] for i in range(0, len(rows), step)):
         top = r.max(-1, keepdims=True)
@@ -62,11 +49,9 @@ def softmax_(x):  # [... S]
         r /= total
     return x
 
-
 # atanh(erf(x / sqrt 2)) / x as a polynomial in x*x, lowest power first: a minimax fit for |x| < 5.
 _ERF_AS_TANH = (0.7978860305, 0.0363320649, -3.174149980e-05, -5.560394082e-05,
                 4.012598966e-06, -1.357302752e-07, 1.846657204e-09)
-
 
 def gelu_(x):
     """x Phi(x), Phi the normal distribution function (Hendrycks & Gimpel 2016): "gelu" without an approximation.
@@ -88,7 +73,6 @@ def gelu_(x):
         _gate_(t, r)
     return x
 
-
 def gelu_tanh_(x):
     """x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2: GPT-2's approximation (Hendrycks & Gimpel 2016)."""
     for t in _tiles(x):
@@ -100,18 +84,17 @@ def gelu_tanh_(x):
         _gate_(t, r)
     return x
 
-
-def sigmoid_gate_(x, slope=1.0):
-    """x sigmoid(slope x) = x (1 + tanh(slope x / 2)) / 2, which overflows for no x."""
+def silu_(x):
+    """x sigmoid(x) = x (1 + tanh(x / 2)) / 2, which overflows for no x."""
     for t in _tiles(x):
-        _gate_(t, t * (0.5 * slope))
+        _gate_(t, 0.5 * t)
     return x
 
-
 def _tiles(x):
-    flat = x.ravel(order="K")  # a view, whatever the order of the axes in memory
+    flat = x.ravel(order="K")  # whatever the order of the axes in memory
+    if not np.may_share_memory(flat, x):
+        raise ValueError(f"an in-place kernel needs an array without gaps; strides are {x.strides}")
     return (flat[i:i + TILE] for i in range(0, flat.size, TILE))
-
 
 def _gate_(t, r):
     """t <- t (1 + tanh r) / 2, using up r."""
@@ -120,10 +103,9 @@ def _gate_(t, r):
     r *= 0.5
     t *= r
 
-
 ACTIVATIONS = {
     "gelu": gelu_, "gelu_python": gelu_,
     "gelu_new": gelu_tanh_, "gelu_pytorch_tanh": gelu_tanh_, "gelu_fast": gelu_tanh_,
-    "quick_gelu": lambda x: sigmoid_gate_(x, 1.702), "silu": sigmoid_gate_, "swish": sigmoid_gate_,
+    "silu": silu_, "swish": silu_,
     "relu": lambda x: np.maximum(x, 0.0, out=x), "tanh": lambda x: np.tanh(x, out=x),
 }

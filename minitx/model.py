@@ -1,11 +1,9 @@
 """The forward pass of a transformer, once for all families.
 
-Read downward: `forward` -> `block` -> `attention`, `mlp`; then `embed` and `logits`; then what turns a user's
-input into arrays. Every intermediate passes through `x = at("name", x)`: without a trace that is the
-identity, with one it is recorded or replaced (trace.py lists the names).
-
-Axis letters: B batch, T tokens (queries), S keys, L layers, H heads, D width, d width of a head, M width inside
-the MLP, V vocabulary, P positions.
+Read downward: `forward` -> `block` -> `attention`, `mlp`; then `embed`, `logits`; then what turns a user's input into
+arrays. Every intermediate passes through `x = at("name", x)`: without a trace that is the identity, with one it is
+recorded or replaced (trace.py lists the names). Axis letters: B batch, T tokens (queries), S keys, L layers,
+H heads, D width, d width of a head, M width inside the MLP, V vocabulary, P positions, N token types, C classes.
 """
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +13,6 @@ import numpy as np
 
 from .config import Config
 from .kernels import ACTIVATIONS, feature_major, linear, moments, normalise, softmax_
-
 
 @dataclass(frozen=True)
 class Model:
@@ -35,20 +32,17 @@ class Model:
         """Texts (or pairs of texts) -> batch with .tokens [B T] int, .valid [B T] bool, .types [B T] or None."""
         return self.tokenizer.batch(texts, self.config, pad)
 
-
 def identity(name, x, layer=None):
     """The tap of a run that nobody watches."""
     return x
 
-
 def forward(model, tokens, *, valid=None, types=None, positions=None, mask=None, cache=None, at=identity):
     """tokens [B T] (or [T]) -> final residual stream [B T D], after ln_final where the model has one.
 
-    valid: bool [B T], False on padding, which is hidden from everything and takes no position.
-    types: token types [B T]. positions: [T] or [B T], 0 for the first row a token can read; else counted over
-    valid tokens. mask: True where a query may look at a key: bool broadcastable to [B H T S], or a function of
-    token numbers (q, k) -> bool. cache: a Cache with the tokens before these (causal models).
-    Raises ValueError for input that the model cannot take.
+    valid: bool [B T], False on padding, which is hidden from everything and takes no position. types: token types
+    [B T]. positions: [T] or [B T], 0 for the first row a token can read; else counted over valid tokens. mask: True
+    where a query may look at a key: bool broadcastable to [B H T S], or a function of token numbers (q, k) -> bool.
+    cache: a Cache with the tokens before these (causal models). ValueError for input that the model cannot take.
     """
     x, hide = embed(model, tokens, valid, types, positions, mask, cache, at)
     for layer in model.layers:
@@ -56,7 +50,6 @@ def forward(model, tokens, *, valid=None, types=None, positions=None, mask=None,
     if model.config.pre_norm:
         x = norm("ln_final", x, model.weights, model.config, at)
     return x
-
 
 def block(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
     """The one structural difference between the families (Xiong et al. 2020, figure 1)."""
@@ -72,38 +65,33 @@ def block(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
     x = at("resid_mid", ln1(x + attn(x)))  # BERT, RoBERTa
     return at("resid_post", ln2(x + ffn(x)))
 
-
 def attention(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
     """softmax(q k^T / sqrt(d) + hide) v per head, heads joined by W_O (Vaswani et al. 2017, 3.2)."""
     q, k, v = (at(name, heads(linear(x, W, b), cfg)) for name, W, b in
                (("q", w.W_Q, w.b_Q), ("k", w.W_K, w.b_K), ("v", w.W_V, w.b_V)))
     if cache is not None:
         k, v = cache.append(w.index, k, v)
-    scores = (q * cfg.attn_scale(w.index)) @ k.swapaxes(-1, -2)
+    scores = np.matmul(q * cfg.attn_scale(w.index), k.swapaxes(-1, -2), order="C")  # rows as softmax_ wants them
     if hide is not None:
         scores += hide
     pattern = at("pattern", softmax_(at("scores", scores)))
     z = at("z", pattern @ v)
     return linear(z.swapaxes(1, 2).reshape(x.shape), w.W_O, w.b_O)
 
-
 def heads(x, cfg):  # [B T D] -> [B H T d]
     """A view of the projection, one slice per head."""
     return x.reshape(*x.shape[:2], cfg.n_heads, cfg.d_head).swapaxes(1, 2)
-
 
 def mlp(x, w, cfg, at):  # [B T D] -> [B T D]
     """act(x W_in + b_in) W_out + b_out."""
     post = ACTIVATIONS[cfg.act](at("pre", linear(x, w.W_in, w.b_in)))
     return linear(at("post", post), w.W_out, w.b_out)
 
-
 def norm(name, x, w, cfg, at):  # [B T D] -> [B T D]
     """LayerNorm `name`, its mean and scale per token being points of their own."""
     mean, scale = moments(x, cfg.eps)
     mean, scale = at(f"{name}_mean", mean), at(f"{name}_scale", scale)
     return at(name, normalise(x, mean, scale, getattr(w, f"{name}_w"), getattr(w, f"{name}_b")))
-
 
 def embed(model, tokens, valid, types, positions, mask, cache, at):
     """Input -> x [B T D] = word + position + type (+ LayerNorm), and what is hidden [B H T S] or None."""
@@ -127,19 +115,16 @@ def embed(model, tokens, valid, types, positions, mask, cache, at):
     x = feature_major(x)
     return (norm("ln_embed", x, w, cfg, at) if w.ln_embed_w is not None else x), hide
 
-
 def position_rows(cfg, numbers, takes_position, positions):  # -> [B T] rows of W_pos
     """Row of the position table for every token; ValueError where there is none."""
-    if positions is not None:
-        numbers = as_ints("positions", positions)
-        if numbers.shape not in (takes_position.shape, takes_position.shape[1:]):
-            raise ValueError(f"positions are {list(numbers.shape)}; wanted [T] or [B T] = {list(takes_position.shape)}")
-        in_range("position", numbers, cfg.n_ctx)
-        return np.broadcast_to(numbers + cfg.offset, takes_position.shape)
     if numbers.max() >= cfg.n_ctx:
         raise ValueError(f"{numbers.max() + 1} tokens; this model reads at most {cfg.n_ctx}")
-    return np.where(takes_position, numbers + cfg.offset, cfg.pad or 0)  # what padding reads, nobody sees
-
+    if positions is None:
+        return np.where(takes_position, numbers + cfg.offset, cfg.pad or 0)  # what padding reads, nobody sees
+    positions = whole_numbers("positions", positions, cfg.n_ctx)
+    if positions.shape not in (numbers.shape, numbers.shape[1:]):
+        raise ValueError(f"positions are {list(positions.shape)}; wanted [T] or [B T] for tokens {list(numbers.shape)}")
+    return np.broadcast_to(positions + cfg.offset, numbers.shape)
 
 def hidden(cfg, numbers, keys, mask, dtype):  # -> [B H T S] (axes of length 1 where equal) or None
     """0 where a query may see a key, -inf where padding, the future or the user's mask hides it."""
@@ -150,26 +135,23 @@ def hidden(cfg, numbers, keys, mask, dtype):  # -> [B H T S] (axes of length 1 w
     if mask is not None:
         counted = numbers if S == T else np.cumsum(keys, 1) - 1
         mask = np.asarray(mask(numbers[:, None, :, None], counted[:, None, None, :]) if callable(mask) else mask)
-        if mask.dtype != bool:
-            raise ValueError(f"mask is {mask.dtype}; wanted bool, True where a query may look at a key")
-        try:
-            seen = seen & np.broadcast_to(mask, (B, cfg.n_heads, T, S))
-        except ValueError:
-            raise ValueError(f"mask is {list(mask.shape)}; wanted a shape that broadcasts to [B H T S] = "
-                             f"{[B, cfg.n_heads, T, S]}") from None
+        fits = mask.ndim <= 4 and all(n in (1, m) for n, m in zip(mask.shape[::-1], (S, T, cfg.n_heads, B)))
+        if mask.dtype != bool or not fits:
+            raise ValueError(f"mask is {mask.dtype} {list(mask.shape)}; wanted bool, True where a query may look at a "
+                             f"key, of a shape that broadcasts to [B H T S] = {[B, cfg.n_heads, T, S]}")
+        seen = seen & mask
     return None if seen.all() else np.where(seen, 0.0, -np.inf).astype(dtype)
-
 
 def logits(model, x, *, valid=None, at=identity):
     """Final residual stream [B T D] -> [B T V] over the vocabulary, or [B C] over classes.
 
-    A classifier reads the first valid token, or the last one of a causal model: pass `valid` for padded batches.
-    Raises ValueError for a checkpoint without a head.
+    A classifier reads the first valid token, or the last one of a causal model, so a padded batch needs `valid`.
+    ValueError for a checkpoint without a head.
     """
     cfg, w = model.config, model.weights
     if cfg.head is None:
-        raise ValueError(f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits; tensors "
-                         f"that were not read: {', '.join(model.unused[:6]) or 'none'}")
+        raise ValueError(f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits; "
+                         f"tensors that were not read: {', '.join(model.unused[:6]) or 'none'}")
     if cfg.head == "sequence":
         valid = np.ones(x.shape[:2], bool) if valid is None else np.asarray(valid, bool)
         token = x.shape[1] - 1 - valid[:, ::-1].argmax(1) if cfg.causal else valid.argmax(1)
@@ -181,40 +163,33 @@ def logits(model, x, *, valid=None, at=identity):
     y = linear(x, w.W_U, w.b_U)
     return at("logits", y[:, 0] if cfg.head == "sequence" else y)
 
-
 def check_input(cfg, tokens, valid, types):
     """tokens, valid and types as [B T] arrays; ValueError says which value does not fit, and why."""
-    tokens = as_ints("tokens", tokens)
+    tokens = whole_numbers("token ids", tokens, cfg.n_vocab)
     if tokens.ndim not in (1, 2) or not tokens.size:
         raise ValueError(f"tokens are {list(tokens.shape)}; wanted [T] or [B T], with at least one token")
     tokens = np.atleast_2d(tokens)
-    in_range("token id", tokens, cfg.n_vocab)
     valid = np.ones(tokens.shape, bool) if valid is None else np.atleast_2d(np.asarray(valid))
-    if not np.isin(valid, (0, 1)).all():
-        raise ValueError(f"valid is {valid.dtype}; wanted bool, False on padding")
     if types is not None and not cfg.n_types:
         raise ValueError(f"types given, but {cfg.model_type} has no token types")
     if types is not None or cfg.default_type is not None:
-        types = np.full(tokens.shape, cfg.default_type) if types is None else np.atleast_2d(as_ints("types", types))
-        in_range("token type", types, cfg.n_types)
+        types = np.full(tokens.shape, cfg.default_type) if types is None else np.atleast_2d(types)
+        types = whole_numbers("token types", types, cfg.n_types)
     for name, array in (("valid", valid), ("types", types)):
         if array is not None and array.shape != tokens.shape:
             raise ValueError(f"{name} is {list(array.shape)}; wanted the shape of tokens, {list(tokens.shape)}")
+    if not np.isin(valid, (0, 1)).all():
+        raise ValueError(f"valid is {valid.dtype}; wanted bool, False on padding")
     return tokens, valid.astype(bool), types
 
-
-def as_ints(name, values):
-    """Whole numbers as an index array; ValueError for anything else."""
+def whole_numbers(name, values, n):
+    """Values as an index array; ValueError unless all are whole and in 0 to n - 1."""
     try:
         array = np.asarray(values)
     except ValueError:
-        raise ValueError(f"{name} are rows of different lengths; pad them (model.encode does)") from None
+        raise ValueError(f"{name} come in rows of different lengths; pad them (model.encode does)") from None
     if array.dtype.kind not in "iu":
         raise ValueError(f"{name} are {array.dtype}; wanted whole numbers")
-    return array.astype(np.intp)
-
-
-def in_range(name, array, n):
-    """ValueError naming the first number that is not in 0 to n - 1."""
     if (bad := array[(array < 0) | (array >= n)]).size:
-        raise ValueError(f"{name} {bad[0]} is out of range; this model has 0 to {n - 1}")
+        raise ValueError(f"{name}: {bad[0]} is out of range; this model has 0 to {n - 1}")
+    return array.astype(np.intp)

@@ -1,7 +1,7 @@
 """Text <-> token ids, over the `tokenizers` package; pieces for labels.
 
-A folder's tokenizer.json is used as it is, except that truncation and padding stored inside it are switched
-off. Folders from before that file existed work too: vocab.json + merges.txt, or vocab.txt.
+A folder's tokenizer.json is used as it is, but for truncation and padding stored inside it, which are switched off.
+Folders from before that file existed work too: vocab.json + merges.txt, or vocab.txt.
 """
 from functools import cached_property
 from types import SimpleNamespace
@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 
 from .checkpoint import read_json
-
 
 class Tokenizer:
     """The tokenizer of a checkpoint folder; its files are read when it is first used."""
@@ -39,13 +38,6 @@ class Tokenizer:
         return [readable(i, special=True) if readable else self._tokenizer.id_to_token(i) or f"<{i}>"
                 for i in np.ravel(ids).tolist()]
 
-    def id(self, piece):
-        """The id of one piece, say "<mask>"; ValueError if the vocabulary lacks it."""
-        found = self._tokenizer.token_to_id(piece)
-        if found is None:
-            raise ValueError(f"{piece!r} is not in the vocabulary of {self._tokenizer.get_vocab_size()} pieces")
-        return found
-
     def batch(self, texts, config, pad="right"):
         """Texts or pairs -> .tokens .valid .types [B T]; ValueError for one longer than the model reads."""
         if pad not in ("left", "right"):
@@ -62,9 +54,9 @@ class Tokenizer:
         for i, row in enumerate(rows):
             where = slice(T - len(row), T) if pad == "left" else slice(len(row))
             tokens[i, where], valid[i, where], types[i, where] = row.ids, True, row.type_ids
-        no_types = config.default_type is None  # GPT-2 would add a word embedding for every 0
-        return SimpleNamespace(tokens=tokens, valid=valid, types=None if no_types else types.clip(0, config.n_types - 1))
-
+        # without a default there are none, or, in GPT-2, every 0 would add a word embedding
+        types = None if config.default_type is None else types.clip(0, config.n_types - 1)
+        return SimpleNamespace(tokens=tokens, valid=valid, types=types)
 
 def _load(folder, model_type):
     """The tokenizer that a folder describes, newest form first."""
@@ -79,7 +71,6 @@ def _load(folder, model_type):
     raise FileNotFoundError(f"{folder} has no tokenizer: wanted tokenizer.json, vocab.json with merges.txt, or "
                             f"vocab.txt; there are: {', '.join(sorted(there))}")
 
-
 def _byte_bpe(tokenizers, folder, model_type):
     """GPT-2's byte-level BPE; RoBERTa's adds <s> and </s> around a text."""
     bpe = tokenizers.ByteLevelBPETokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))._tokenizer
@@ -90,7 +81,6 @@ def _byte_bpe(tokenizers, folder, model_type):
         ends = [(token, bpe.token_to_id(token)) for token in ("</s>", "<s>")]
         bpe.post_processor = tokenizers.processors.RobertaProcessing(*ends, add_prefix_space=False)
     return bpe
-
 
 def _wordpiece(tokenizers, folder, there):
     """BERT's WordPiece. Lower-case unless the settings say otherwise or the vocabulary has capitals."""

@@ -1,7 +1,6 @@
 """See and change what happens inside: POINTS lists the names, `run` records and edits them."""
 import difflib
 import math
-from collections import Counter
 
 import numpy as np
 
@@ -18,7 +17,7 @@ POINTS = {
     "resid_pre": ("B T D", "residual stream before the layer"),
     "ln1_mean": ("B T", "mean that the first LayerNorm takes off"),
     "ln1_scale": ("B T", "1/sigma that the first LayerNorm multiplies by"),
-    "ln1": ("B T D", "first LayerNorm: attention's input (pre-norm) or its normalised sum (post-norm)"),
+    "ln1": ("B T D", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
     "q": ("B H T d", "queries"),
     "k": ("B H T d", "keys"),
     "v": ("B H T d", "values"),
@@ -29,20 +28,18 @@ POINTS = {
     "resid_mid": ("B T D", "residual stream between attention and MLP"),
     "ln2_mean": ("B T", "mean that the second LayerNorm takes off"),
     "ln2_scale": ("B T", "1/sigma that the second LayerNorm multiplies by"),
-    "ln2": ("B T D", "second LayerNorm: the MLP's input (pre-norm) or its normalised sum (post-norm)"),
+    "ln2": ("B T D", "second LayerNorm: the MLP's input (GPT-2) or the sum after it (BERT)"),
     "pre": ("B T M", "MLP before the activation"),
     "post": ("B T M", "MLP after the activation"),
     "mlp_out": ("B T D", "what the MLP writes to the residual stream"),
     "resid_post": ("B T D", "residual stream after the layer"),
     "ln_final_mean": ("B T", "mean that the final LayerNorm takes off"),
     "ln_final_scale": ("B T", "1/sigma that the final LayerNorm multiplies by"),
-    "ln_final": ("B T D", "final LayerNorm (pre-norm models)"),
+    "ln_final": ("B T D", "final LayerNorm (GPT-2)"),
     "logits": ("B T V", "scores over the vocabulary, or [B C] over classes"),
 }
-_NAMES = list(POINTS)
-LAYERED = set(_NAMES[_NAMES.index("resid_pre"):_NAMES.index("ln_final_mean")])
+LAYERED = set(POINTS) - {name for name in POINTS if "embed" in name or "final" in name or name == "logits"}
 _OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
-
 
 class Trace:
     """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes."""
@@ -62,23 +59,16 @@ class Trace:
         return x
 
     def __getitem__(self, key):
-        if key in self.values:
-            return self.values[key]
-        hint = f"; it is a point of every layer: trace[{key!r}, layer] or trace.stack({key!r})" if key in LAYERED else ""
-        raise KeyError(f"{key!r} was not kept{hint}; kept: {self}")
-
-    def __contains__(self, key):
-        return key in self.values
-
-    def __str__(self):
-        counts = Counter(key if isinstance(key, str) else key[0] for key in self.values)
-        return ", ".join(f"{name} x{n}" if name in LAYERED else name for name, n in counts.items()) or "nothing"
+        if key not in self.values:
+            hint = f"trace[{key!r}, layer] or trace.stack({key!r})" if key in LAYERED else f"kept: {list(self.values)}"
+            raise KeyError(f"{key!r} is not in this trace; {hint}")
+        return self.values[key]
 
     def stack(self, name):
         """One point of all layers as an array [L ...]."""
         layers = sorted(key[1] for key in self.values if isinstance(key, tuple) and key[0] == name)
         if not layers or layers != list(range(len(layers))):
-            raise KeyError(f"{name!r} was kept in layers {layers}; stack needs all of them; kept: {self}")
+            raise KeyError(f"{name!r} was kept in layers {layers}; stack needs all of them")
         return np.stack([self.values[name, layer] for layer in layers])
 
     @property
@@ -86,18 +76,15 @@ class Trace:
         """Bytes held by the recorded arrays."""
         return sum(x.nbytes for x in self.values.values())
 
-
 def _edited(key, x, edit):
     """x replaced by an array or by f(x), in x's own shape, dtype and memory order."""
-    value = np.asarray(edit(x.copy(order="K")) if callable(edit) else edit)
-    new = np.empty_like(x)
+    value, new = np.asarray(edit(x.copy(order="K")) if callable(edit) else edit), np.empty_like(x)
     try:
-        new[...] = value
+        np.copyto(new, value)
     except (ValueError, TypeError):
-        raise ValueError(f"the edit of {key!r} gives {value.dtype} {list(value.shape)}; wanted {x.dtype} "
-                         f"{list(x.shape)}") from None
+        raise ValueError(f"the edit of {key!r} gives {value.dtype} {list(value.shape)}; wanted {list(x.shape)}"
+                         ) from None
     return new
-
 
 def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions=None, mask=None):
     """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced -> Trace.
@@ -117,7 +104,6 @@ def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions
         logits(model, x, valid=valid, at=trace)
     return trace
 
-
 def cost(model, text, keep=None):
     """Bytes that the trace of `run(model, text, keep)` would hold."""
     tokens, _, types = _input(model, text, None, None)
@@ -129,7 +115,6 @@ def cost(model, text, keep=None):
     keys = _choose(keep, points(model, types is not None), model)
     return sum(math.prod(shapes[k if isinstance(k, str) else k[0]]) for k in keys) * model.weights.W_E.dtype.itemsize
 
-
 def points(model, types=False):
     """Keys of all points of a model: names, and (name, layer) for those of the layers."""
     w, cfg = model.weights, model.config
@@ -138,7 +123,6 @@ def points(model, types=False):
     names = [name for name in POINTS if all(on for part, on in there.items() if name.startswith(part))]
     return [key for name in names for key in ([(name, i) for i in range(cfg.n_layers)] if name in LAYERED else [name])]
 
-
 def _choose(keys, there, model):
     """Names spelled out per layer and checked against what the model has; None: all of it."""
     chosen = {}
@@ -146,8 +130,7 @@ def _choose(keys, there, model):
         name, layer = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
         if name not in POINTS:
             near = difflib.get_close_matches(str(name), POINTS, 3, 0.4)
-            raise ValueError(f"unknown point {name!r}; " + (f"near to it: {', '.join(near)}" if near else
-                                                            f"there are: {', '.join(POINTS)}"))
+            raise ValueError(f"unknown point {name!r}; near to it: {', '.join(near)}; all: {', '.join(POINTS)}")
         found = [k for k in there if k == key or layer is None and isinstance(k, tuple) and k[0] == name]
         if not found and name == "logits":
             logits(model, None)  # says why there are none
@@ -156,7 +139,6 @@ def _choose(keys, there, model):
             raise ValueError(f"this model has no point {key!r} ({model.config.model_type}{layers})")
         chosen |= dict.fromkeys(found)
     return list(chosen)
-
 
 def _input(model, text, valid, types):
     """A text, texts or ids -> tokens, valid, types [B T]."""
