@@ -2,9 +2,9 @@
 import numpy as np
 
 class Cache:
-    """Empty at first; every `forward(..., cache=c)` appends its tokens, of any number, to every row of the batch.
+    """Empty at first; every `forward(..., cache=c)` appends its tokens, any number, to each row of the batch.
 
-    `len(cache)` is the number of columns S held, padding included; `.valid` [B S] says which are text.
+    len(cache) is the number of columns S held, padding included; .valid [B S] says which are text.
     """
 
     def __init__(self):

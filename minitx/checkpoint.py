@@ -45,9 +45,7 @@ _ROBERTA = _BERT | dict(
             "W_U": "lm_head.decoder.weight.T", "b_U": "lm_head.decoder.bias|lm_head.bias"},
     sequence={"head": "classifier.dense.T", "W_U": "classifier.out_proj.weight.T", "b_U": "classifier.out_proj.bias"})
 _DISTILBERT = dict(
-    body={"W_E": "embeddings.word_embeddings.weight", "W_pos": "embeddings.position_embeddings.weight",
-          "ln_embed": "embeddings.LayerNorm"},
-    prefix="transformer.layer.",
+    body={ours: theirs for ours, theirs in _BERT["body"].items() if ours != "W_type"}, prefix="transformer.layer.",
     layer={"Q": "attention.q_lin.T", "K": "attention.k_lin.T", "V": "attention.v_lin.T", "O": "attention.out_lin.T",
            "ln1": "sa_layer_norm", "in": "ffn.lin1.T", "out": "ffn.lin2.T", "ln2": "output_layer_norm"},
     masked={"head": "vocab_transform.T", "ln_head": "vocab_layer_norm",

@@ -82,7 +82,7 @@ def from_hf(raw):
             raise ValueError(f"config.json: {key} is {raw[key]!r}; only {only!r} is supported")
 
     def get(key, *default):
-        if key not in raw and not default:
+        if raw.get(key) is None and not default:
             raise ValueError(f"config.json: {key!r} is missing ({model_type}); there are: {', '.join(sorted(raw))}")
         return raw.get(key, *default)
 

@@ -22,7 +22,8 @@ def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p
     rng = np.random.default_rng(seed)
     new = _continue(model, tokens, valid, n, stop, lambda y: _pick(y, temperature, top_k, top_p, rng))
     if ragged:
-        rows = [np.concatenate([t[seen], _cut(m, stop)]) for t, seen, m in zip(tokens, valid, new)]
+        ends = [(row == stop).argmax() + 1 if stop in row else len(row) for row in new]
+        rows = [np.concatenate([t[seen], row[:end]]) for t, seen, row, end in zip(tokens, valid, new, ends)]
         return rows[0] if isinstance(prompt, str) else rows
     out = np.concatenate([tokens, new], 1)
     return out[0] if np.ndim(prompt) == 1 else out
@@ -66,9 +67,9 @@ def _check_settings(model, n, temperature, top_k, top_p):
 def _prompts(model, prompt, valid):
     """Any form of prompt -> tokens [B T], valid [B T], and whether to give back unpadded rows."""
     rows = [prompt] if isinstance(prompt, str) else prompt
-    if isinstance(rows[0], str):
+    if len(rows) and isinstance(rows[0], str):
         rows = [model.tokenizer.encode(text) for text in rows]
-    elif np.ndim(rows[0]) == 0 or len({len(row) for row in rows}) == 1:
+    elif not len(rows) or np.ndim(rows[0]) == 0 or len({len(row) for row in rows}) == 1:
         tokens, valid, _ = check_input(model.config, prompt, valid, None)
         if not valid[:, -1].all():
             raise ValueError("a row ends in padding; pad prompts on the left to continue them")
@@ -79,8 +80,3 @@ def _prompts(model, prompt, valid):
     padded = [[model.config.pad_token] * (T - len(row)) + list(row) for row in rows]
     valid = [[False] * (T - len(row)) + [True] * len(row) for row in rows]
     return *check_input(model.config, padded, valid, None)[:2], True
-
-def _cut(ids, stop):
-    """Ids up to and with the first stop token."""
-    ends = np.flatnonzero(ids == stop)
-    return ids[:ends[0] + 1] if len(ends) else ids

@@ -1,9 +1,8 @@
 """The arithmetic of a transformer on plain arrays; a trailing underscore means: writes in place.
 
-Axis letters: B batch, T tokens (queries), S tokens (keys), D width, M width inside the MLP, N = B*T.
 Two things make it fast and neither changes a formula. `linear` multiplies from the weight's side, so its result
 lies feature after feature in memory, and every later step keeps that order; and the costly elementwise work runs
-in tiles that fit a core's cache. The tests hold each kernel against its plain float64 twin.
+in tiles that fit a core's cache. Each kernel has its plain float64 twin in the tests. Axis letters: see model.py.
 """
 import math
 
@@ -17,10 +16,6 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     if b is not None:
         y += b[:, None]
     return y.T.reshape(*x.shape[:-1], W.shape[1])
-
-def feature_major(x):  # [B T D] -> [B T D], laid out as [D B T]
-    """The same array in the memory order that `linear` produces, so that additions meet like with like."""
-    return np.ascontiguousarray(x.reshape(-1, x.shape[-1]).T).T.reshape(x.shape)
 
 def moments(x, eps):  # [B T D] -> [B T], [B T]
     """LayerNorm's two numbers per token: the mean, and the scale 1/sqrt(population variance + eps)."""

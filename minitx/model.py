@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from .config import Config
-from .kernels import ACTIVATIONS, feature_major, linear, moments, normalise, softmax_
+from .kernels import ACTIVATIONS, linear, moments, normalise, softmax_
 
 @dataclass(frozen=True)
 class Model:
@@ -112,7 +112,7 @@ def embed(model, tokens, valid, types, positions, mask, cache, at):
     x = x + at("pos_embed", w.W_pos[rows])
     if types is not None:
         x = x + at("type_embed", w.W_type[types])
-    x = feature_major(x)
+    x = np.ascontiguousarray(x.reshape(-1, cfg.d_model).T).T.reshape(x.shape)  # the order in memory that linear gives
     return (norm("ln_embed", x, w, cfg, at) if w.ln_embed_w is not None else x), hide
 
 def position_rows(cfg, numbers, takes_position, positions):  # -> [B T] rows of W_pos

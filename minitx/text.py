@@ -68,7 +68,7 @@ def _load(folder, model_type):
         return _byte_bpe(tokenizers, folder, model_type)
     if "vocab.txt" in there:
         return _wordpiece(tokenizers, folder, there)
-    raise FileNotFoundError(f"{folder} has no tokenizer: wanted tokenizer.json, vocab.json with merges.txt, or "
+    raise FileNotFoundError(f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt, or "
                             f"vocab.txt; there are: {', '.join(sorted(there))}")
 
 def _byte_bpe(tokenizers, folder, model_type):

@@ -82,16 +82,16 @@ def _edited(key, x, edit):
     try:
         np.copyto(new, value)
     except (ValueError, TypeError):
-        raise ValueError(f"the edit of {key!r} gives {value.dtype} {list(value.shape)}; wanted {list(x.shape)}"
-                         ) from None
+        given = f"{value.dtype} {list(value.shape)}"
+        raise ValueError(f"the edit of {key!r} gives {given}; wanted {x.dtype} {list(x.shape)}") from None
     return new
 
 def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions=None, mask=None):
     """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced -> Trace.
 
-    text: a text, a list of texts, or token ids [T] or [B T] (then valid, types, positions and mask as for `forward`).
-    keep: names, or (name, layer). edits: {name or (name, layer): array or f(x) -> array}; a point is recorded as
-    edited. Raises ValueError for a point that this model does not have, naming the near ones.
+    text: a text, a list of texts, or token ids [T] or [B T]; the rest as for `forward`. keep: names, or (name, layer).
+    edits: {name or (name, layer): array or f(x) -> array}; a point is recorded as edited. ValueError for a point that
+    this model does not have.
     """
     tokens, valid, types = _input(model, text, valid, types)
     there = points(model, types is not None)
