@@ -79,10 +79,10 @@ def gelu_tanh_(x):
         _gate_(t, r)
     return x
 
-def silu_(x):
-    """x sigmoid(x) = x (1 + tanh(x / 2)) / 2, which overflows for no x."""
+def silu_(x, slope=1.0):
+    """x sigmoid(slope x) = x (1 + tanh(slope x / 2)) / 2, which overflows for no x."""
     for t in _tiles(x):
-        _gate_(t, 0.5 * t)
+        _gate_(t, t * (0.5 * slope))
     return x
 
 def _tiles(x):
@@ -101,6 +101,6 @@ def _gate_(t, r):
 ACTIVATIONS = {
     "gelu": gelu_, "gelu_python": gelu_,
     "gelu_new": gelu_tanh_, "gelu_pytorch_tanh": gelu_tanh_, "gelu_fast": gelu_tanh_,
-    "silu": silu_, "swish": silu_,
+    "silu": silu_, "swish": silu_, "quick_gelu": lambda x: silu_(x, 1.702),
     "relu": lambda x: np.maximum(x, 0.0, out=x), "tanh": lambda x: np.tanh(x, out=x),
 }
