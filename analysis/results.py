@@ -75,6 +75,11 @@ def write(path, content):
     os.replace(draft, path)
 
 
+def as_json(value):
+    """JSON text; ValueError for what JSON has no number for (NaN, infinities)."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+
+
 def produce(experiment, model, name, options, out):
     """Run, draw and write one experiment into the folder `out` -> Outcome."""
     stated = settings(experiment, model, name, options)
@@ -87,7 +92,7 @@ def produce(experiment, model, name, options, out):
         titled = draw.svg(figure)
     arrays = io.BytesIO()
     np.savez_compressed(arrays, **result)
-    text = json.dumps({"headline": headline, "settings": stated}, indent=1, ensure_ascii=False, allow_nan=False)
+    text = as_json({"headline": headline, "settings": stated})
     for ending, content in ((".svg", titled), (".npz", arrays.getvalue()), (".json", text + "\n")):
         write(out / (experiment.name + ending), content)
     return Outcome(headline, stated, plain)

@@ -1,5 +1,5 @@
 """The experiments, in the order in which a report shows them; each file has `run`-function, drawing and texts."""
 
-from . import positions, profiles, attention
+from . import positions, profiles, attention, predict
 
-__all__ = ["attention", "positions", "profiles"]
+__all__ = ["attention", "positions", "predict", "profiles"]

@@ -1,0 +1,163 @@
+"""The command line: `minitx` is `python -m analysis`. Order: `main`, the parser, one function for each command."""
+
+import os
+
+# Documents run side by side; threads inside one small product would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import argparse
+import io
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import minitx
+import weights
+
+from . import experiments, registry, report, results  # noqa: F401  (experiments fills the registry)
+
+
+def main(argv=None):
+    """Run one command; 0 or the number for the shell. What the user can mend is one line on stderr, and 2."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    try:
+        if argv[:1] == ["run"] and argv[1:] and not argv[1].startswith("-"):
+            registry.get(argv[1])  # argparse would list the names, but not the near ones
+        arguments = parser().parse_args(argv)
+        return arguments.command(arguments) or 0
+    except (ValueError, OSError) as error:
+        print(f"minitx: {plain(error)}", file=sys.stderr)
+        return 2
+
+
+def plain(error):
+    """An error's text, without the operating system's number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {str(error.filename)!r}" if error.filename else error.strerror
+    return str(error)
+
+
+def parser():
+    """All commands; those of `run`, and their flags, come from the registry."""
+    top = argparse.ArgumentParser("minitx", description="See inside transformers with NumPy alone.")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    add(commands, "list", list_, "experiments and models")
+    run = commands.add_parser("run", help="one experiment on one model: figure, numbers, settings")
+    names = run.add_subparsers(required=True, metavar="EXPERIMENT")
+    for experiment in registry.EXPERIMENTS.values():
+        one = add(names, experiment.name, run_, experiment.asks, "MODEL")
+        one.set_defaults(experiment=experiment)
+        for option in experiment.options:
+            one.add_argument(f"--{option.name}", default=option.default, type=type(option.default),
+                             help=f"{option.help} ({option.default!r})".replace("%", "%%"))
+        one.add_argument("--out", help=f"folder for the results (out/MODEL-{experiment.name})")
+    page = add(commands, "report", report_, "every experiment on one model, on one page", "MODEL")
+    page.add_argument("--out", help="folder for the page and the results (out/MODEL-report)")
+    trace = add(commands, "trace", trace_, "every point of one forward pass", "MODEL", "TEXT")
+    trace.add_argument("--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)")
+    trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
+    fetch = add(commands, "fetch", fetch_, "download a model", "MODEL")
+    fetch.add_argument("--revision", help="branch, tag or commit (the one fetched first, else main)")
+    return top
+
+
+def add(commands, name, function, description, *positionals):
+    """A command with its positional arguments."""
+    command = commands.add_parser(name, help=description, description=description)
+    command.set_defaults(command=function)
+    helps = {"MODEL": "bundled name, folder, or hub id", "TEXT": "text to read"}
+    for positional in positionals:
+        command.add_argument(positional.lower(), metavar=positional, help=helps[positional])
+    return command
+
+
+def load(name):
+    """A model by name, its weights checked for NaN and infinities."""
+    model = minitx.load(weights.find(name))
+    minitx.check(model)
+    return model
+
+
+def folder(arguments, what):
+    """The folder for results, made and tried out before any work."""
+    return results.writable(arguments.out or Path("out") / f"{Path(arguments.model).resolve().name}-{what}")
+
+
+def list_(arguments):
+    """minitx list"""
+    print("experiments: minitx run EXPERIMENT MODEL")
+    for experiment in registry.EXPERIMENTS.values():
+        print(f"  {experiment.name:12} {experiment.asks}")
+    print("\nmodels that come with the project")
+    for name in weights.bundled():
+        print(f"  {name}")
+    print("\nmodels to download: minitx fetch MODEL (any other hub id works too)")
+    for name, (_, purpose) in weights.KNOWN.items():
+        print(f"  {name}: {purpose}")
+
+
+def run_(arguments):
+    """minitx run EXPERIMENT MODEL"""
+    experiment, start = arguments.experiment, time.monotonic()
+    options = {option.name: getattr(arguments, option.name) for option in experiment.options}
+    out = folder(arguments, experiment.name)
+    outcome = results.produce(experiment, load(arguments.model), arguments.model, options, out)
+    for number in outcome.headline.values():
+        null = f"   [{number['null_means']}: {report.words(number['null'])}]" if "null" in number else ""
+        print(f"{number['means']}: {report.words(number['value'])}{null}")
+    print(f"{out / experiment.name}.svg .npz .json written in {time.monotonic() - start:.1f} s")
+
+
+def report_(arguments):
+    """minitx report MODEL"""
+    out = folder(arguments, "report")
+    return report.make(load(arguments.model), arguments.model, out)
+
+
+def trace_(arguments):
+    """minitx trace MODEL TEXT"""
+    if arguments.save:
+        results.writable(Path(arguments.save).parent)
+    model = minitx.load(weights.find(arguments.model))
+    keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
+    estimate = minitx.cost(model, arguments.text, keep)
+    start = time.monotonic()
+    trace = minitx.run(model, arguments.text, keep)
+    seconds = time.monotonic() - start
+    print(f"{trace.tokens.size} tokens: {' | '.join(model.tokenizer.pieces(trace.tokens[0]))}\n")
+    print(f"{'point':16} {'axes':9} {'shape':18} {'layers':>6} {'kB':>9} {'mean |x|':>10}  meaning")
+    for name, (axes, meaning) in minitx.POINTS.items():
+        found = [x for key, x in trace.values.items() if name == key or name == key[0]]
+        if found:
+            shape, size = " ".join(map(str, found[0].shape)), sum(x.nbytes for x in found) / 1e3
+            mean = np.mean([np.abs(x[np.isfinite(x)]).mean() for x in found])
+            print(f"{name:16} {axes:9} {shape:18} {len(found):6} {size:9.1f} {mean:10.4g}  {meaning}")
+    print(f"\n{trace.nbytes / 1e6:.3f} MB recorded in {seconds:.3f} s (estimated beforehand: {estimate / 1e6:.3f} MB)")
+    if arguments.save:
+        save(trace, Path(arguments.save))
+
+
+def point(name):
+    """'q' -> 'q', 'pattern.L3' -> ('pattern', 3)."""
+    stem, dot, layer = name.strip().partition(".L")
+    return (stem, int(layer)) if dot and layer.isdecimal() else name.strip()
+
+
+def save(trace, path):
+    """Write tokens, valid and the recorded arrays, named as for --keep."""
+    named = {key if isinstance(key, str) else f"{key[0]}.L{key[1]}": x for key, x in trace.values.items()}
+    arrays = io.BytesIO()
+    np.savez(arrays, tokens=trace.tokens, valid=trace.valid, **named)
+    results.write(path, arrays.getvalue())
+    print(f"{path} written")
+
+
+def fetch_(arguments):
+    """minitx fetch MODEL"""
+    print(weights.fetch(arguments.model, arguments.revision))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""One page with every experiment on one model: index.html, which needs no network and no other file.
+
+Order: `make`, the page, a section of it, the words for numbers. Figures are embedded as images, so that no name
+inside one can meet a name inside another.
+"""
+
+import base64
+import sys
+import time
+from html import escape
+from urllib.parse import quote
+
+import numpy as np
+
+from . import progress, registry, results
+
+STYLE = """
+:root { color-scheme: light dark; --text: #1c1c1c; --soft: #595959; --back: #fff; --card: #f5f5f3; --line: #d9d9d4;
+  --link: #0059a3; --bad: #a32c00 }
+@media (prefers-color-scheme: dark) { :root { --text: #e9e9e6; --soft: #acaca6; --back: #161616; --card: #222220;
+  --line: #3d3d39; --link: #7cc0ff; --bad: #ff9a70 } }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 64rem;
+  margin: 0 auto; padding: 2rem 1.25rem 4rem }
+h1 { line-height: 1.2; margin-bottom: .4rem } h2 { margin: 0 0 .2rem; line-height: 1.25 }
+h3 { margin: 1.1rem 0 .2rem; font-size: 1rem } p { margin: .3rem 0 } a { color: var(--link) }
+.soft, summary { color: var(--soft) } .bad { color: var(--bad) }
+section { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.6rem }
+figure { margin: 1rem 0; padding: .6rem; background: #fff; border: 1px solid var(--line); border-radius: .5rem }
+img { display: block; width: 100%; height: auto }
+table { border-collapse: collapse; width: 100%; font-size: .93rem }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line) }
+td.n { font-variant-numeric: tabular-nums }
+pre, .facts { background: var(--card); border-radius: .5rem; padding: .7rem 1rem; overflow-x: auto; font-size: .85rem }
+code, pre { font-family: ui-monospace, monospace } .facts table { font-size: .9rem } .facts tr:last-child > * { border: 0 }
+"""
+
+
+def make(model, name, out):
+    """Run every experiment, write index.html into the folder `out`; 1 if one of them failed, else 0."""
+    start, sections, failed = time.monotonic(), [], 0
+    for experiment in registry.EXPERIMENTS.values():
+        progress.show(f"{experiment.name} …")
+        begin = time.monotonic()
+        try:
+            outcome = results.produce(experiment, model, name, {}, out)
+            body, state = shown(experiment, outcome), ""
+        except Exception as error:  # the page must not be lost with one of its parts
+            failed += 1
+            state = f"  failed: {type(error).__name__}: {error}"
+            body = f'<p class="bad">This experiment failed: {escape(f"{type(error).__name__}: {error}")}</p>'
+        seconds = time.monotonic() - begin
+        sections.append(section(experiment, body, seconds))
+        progress.clear()
+        print(f"{experiment.name:12} {seconds:6.1f} s{state}", flush=True)
+    total = time.monotonic() - start
+    results.write(out / "index.html", page(model, name, sections, failed, total))
+    print(f"{'all':12} {total:6.1f} s\n{out / 'index.html'}")
+    if failed:
+        print(f"minitx: {failed} of {len(sections)} experiments failed", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def page(model, name, sections, failed, seconds):
+    """The whole document."""
+    contents = "".join(f'<li><a href="#{e.name}">{escape(e.asks)}</a></li>' for e in registry.EXPERIMENTS.values())
+    warning = f'<p class="bad">{failed} of {len(sections)} experiments failed; see below.</p>' if failed else ""
+    rows = "".join(f"<tr><th>{key}</th><td>{escape(value)}</td></tr>" for key, value in facts(model).items())
+    return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>minitx: {escape(name)}</title>'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style>'
+            f'<h1>What {escape(name)} computes</h1>{warning}'
+            f'<p class="soft">{len(sections)} experiments in {seconds:.0f} s. Layers and heads are counted from 0.</p>'
+            f'<div class="facts"><table>{rows}</table></div><nav><ol>{contents}</ol></nav>{"".join(sections)}</html>\n')
+
+
+def facts(model):
+    """What the header says about the model."""
+    cfg, folder = model.config, model.tokenizer.folder
+    files = sorted(folder.glob("*.safetensors"))
+    size = sum(path.stat().st_size for path in files)
+    order = "norm before each part" if cfg.pre_norm else "norm after each part"
+    return {"type": f"{cfg.model_type}, {cfg.head or 'no'} head, {'causal' if cfg.causal else 'bidirectional'}, {order}",
+            "shape": f"{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model} ({cfg.d_head} in a head, "
+                     f"{cfg.d_mlp} in an MLP), activation {cfg.act}",
+            "input": f"at most {cfg.n_ctx} tokens, vocabulary {cfg.n_vocab}",
+            "weights": f"{size / 1e6:.1f} MB on disk, computed in {model.weights.W_E.dtype}",
+            "sha256": "; ".join(f"{name} {digest}" for name, digest in results.hashes(folder).items())}
+
+
+def section(experiment, body, seconds):
+    """One experiment's part of the page."""
+    return (f'<section id="{experiment.name}"><h2>{escape(experiment.asks)}</h2><p class="soft">'
+            f'<code>minitx run {experiment.name}</code>: {escape(experiment.summary)} {seconds:.1f} s</p>{body}</section>')
+
+
+def shown(experiment, outcome):
+    """Figure, texts, headline figures, settings and links."""
+    picture = base64.b64encode(outcome.svg.encode()).decode()
+    links = " · ".join(f'<a href="{quote(experiment.name)}{end}">{experiment.name}{end}</a>'
+                       for end in (".svg", ".npz", ".json"))
+    return (f'<figure><img alt="{escape(experiment.asks)}" src="data:image/svg+xml;base64,{picture}"></figure>'
+            f"<h3>What to look at</h3><p>{escape(experiment.look)}</p>"
+            f"<h3>Published</h3><p>{escape(experiment.published)}</p>"
+            f"<h3>This model</h3>{numbers(outcome.headline)}"
+            f"<h3>Files</h3><p>{links}</p><details><summary>Settings</summary>"
+            f"<pre>{escape(results.as_json(outcome.settings))}</pre></details>")
+
+
+def numbers(headline):
+    """Table of the headline figures, each beside its null."""
+    rows = ""
+    for number in headline.values():
+        null = f'{words(number["null"])}<br><span class="soft">{escape(number["null_means"])}</span>' \
+            if "null" in number else ""
+        rows += (f'<tr><td>{escape(number["means"])}</td><td class="n"><b>{escape(words(number["value"]))}</b></td>'
+                 f'<td class="n">{null}</td></tr>')
+    return f"<table><tr><th>figure</th><th>this model</th><th>null</th></tr>{rows}</table>"
+
+
+def words(value):
+    """A headline figure for people: three digits, lists with commas, 'none' for an empty one."""
+    if isinstance(value, list):
+        return ", ".join(map(words, value)) or "none"
+    if isinstance(value, float):
+        return np.format_float_positional(value, 3, fractional=False, trim="-") if 1e-4 <= abs(value) < 1e6 \
+            else f"{value:.3g}"
+    return str(value)
