@@ -6,9 +6,10 @@ must meet, `main`. Everything about a model is drawn at random, biases and norms
 norm hides a swapped name. Weights are scaled so that attention is neither flat nor saturated.
 
 A folder holds config.json and the safetensors as a checkpoint would, and reference.safetensors: per text `i`
-the inputs `i.tokens` (`i.types`, `i.positions`), and float64 outputs without a batch axis: `i.logits`,
-`i.hidden.n` and `i.pattern.n` as the library returns them, and by hooks on its modules `i.q.n i.k.n i.v.n`;
-where the variant asks for `every` point, the others too, under their names in `minitx.POINTS`.
+the inputs `i.tokens` (`i.types i.positions i.valid i.mask`), and float64 outputs without a batch axis:
+`i.logits`, `i.hidden.n` and `i.pattern.n` as the library returns them, and by hooks on its modules
+`i.q.n i.k.n i.v.n`; where the variant asks for `every` point, the others too, under their names in
+`minitx.POINTS`.
 """
 import json
 import os
@@ -33,17 +34,19 @@ GPT2 = dict(vocab_size=61, n_embd=18, n_layer=2, n_head=3, n_positions=12, n_inn
             bos_token_id=60)
 SIZES = {"Bert": BERT, "Roberta": ROBERTA, "XLMRoberta": ROBERTA, "Camembert": ROBERTA,
          "DistilBert": DISTILBERT, "GPT2": GPT2}
+INPUTS = ("tokens", "types", "positions", "valid", "mask")
 PADS_TAKE_NO_ROW = ("roberta", "xlm-roberta", "camembert")  # positions begin in row pad + 1 and skip pads
 
 # folder | class that is saved | what its config changes | the files on disk (see `DISK`) | inputs and outputs
 VARIANTS = [
     ("bert-masked", "BertForMaskedLM", {}, "", "types every"),
     ("bert-bare", "BertModel", dict(hidden_act="relu", layer_norm_eps=1e-3), "", "pads"),
-    ("bert-bare-prefix", "BertModel", dict(num_attention_heads=1), "prefix no-pooler", ""),
+    ("bert-bare-prefix", "BertModel", dict(num_attention_heads=1), "prefix no-pooler",
+     "mask"),
     ("bert-pretraining-legacy", "BertForPreTraining", dict(hidden_act="gelu_new"),
      "gamma decoder bias-alias buffers hub-config", "types"),
     ("bert-untied", "BertForMaskedLM", dict(hidden_act="silu", tie_word_embeddings=False), "", "positions"),
-    ("bert-own-decoder", "BertForMaskedLM", dict(hidden_act="quick_gelu"), "own-decoder", ""),
+    ("bert-own-decoder", "BertForMaskedLM", dict(hidden_act="quick_gelu"), "own-decoder", "holes"),
     ("bert-sequence", "BertForSequenceClassification", dict(hidden_act="gelu_pytorch_tanh", num_labels=3),
      "F16", "types"),
     ("bert-sequence-one", "BertForSequenceClassification",
@@ -61,7 +64,7 @@ VARIANTS = [
     ("roberta-alias", "RobertaForMaskedLM", dict(hidden_act="gelu_python"), "only-alias", ""),
     ("roberta-sequence", "RobertaForSequenceClassification", dict(num_labels=3, type_vocab_size=2), "",
      "types"),
-    ("xlm-roberta-masked", "XLMRobertaForMaskedLM", dict(layer_norm_eps=1e-3), "BF16", ""),
+    ("xlm-roberta-masked", "XLMRobertaForMaskedLM", dict(layer_norm_eps=1e-3), "BF16", "holes mask"),
     ("xlm-roberta-bare", "XLMRobertaModel", dict(hidden_act="gelu_pytorch_tanh"), "", "pads"),
     ("camembert-masked", "CamembertForMaskedLM", dict(hidden_act="gelu_fast"), "", "pads"),
     ("camembert-bare", "CamembertModel", {}, "no-pooler", ""),
@@ -72,13 +75,14 @@ VARIANTS = [
      "F16 shards", "positions"),
     ("distilbert-legacy", "DistilBertForMaskedLM", dict(activation="gelu_new", sinusoidal_pos_embds=True),
      "decoder hub-config", ""),
-    ("distilbert-sequence", "DistilBertForSequenceClassification", dict(num_labels=3), "", ""),
+    ("distilbert-sequence", "DistilBertForSequenceClassification", dict(num_labels=3), "", "mask"),
 
     ("gpt2-causal", "GPT2LMHeadModel", {}, "", "every"),
     ("gpt2-bare", "GPT2Model",
-     dict(activation_function="gelu_pytorch_tanh", n_inner=None, n_embd=16, n_head=4), "", ""),
+     dict(activation_function="gelu_pytorch_tanh", n_inner=None, n_embd=16, n_head=4), "",
+     "mask"),
     ("gpt2-openai", "GPT2LMHeadModel", dict(n_inner=None, n_embd=16, n_head=2),
-     "no-prefix buffers hub-config", ""),
+     "no-prefix buffers hub-config", "holes"),
     ("gpt2-inverse-layer", "GPT2LMHeadModel", dict(scale_attn_by_inverse_layer_idx=True, n_layer=3), "",
      "types"),
     ("gpt2-unscaled", "GPT2LMHeadModel", dict(scale_attn_weights=False, activation_function="relu"), "",
@@ -307,6 +311,10 @@ def inputs(config, words, rng):
             text["types"] = rng.integers(0, getattr(config, "type_vocab_size", 60), n)
         if "positions" in words:
             text["positions"] = rng.permutation(n_ctx)[:n]
+        if "holes" in words:  # hidden tokens inside a text; the library lets them keep their places
+            text |= {"valid": ~np.isin(np.arange(n), (2, 3)), "positions": np.arange(n)}
+        if "mask" in words:  # which keys each query may see, itself always
+            text["mask"] = (rng.random((n, n)) < 0.6) | np.eye(n, dtype=bool)
     return texts
 
 
@@ -336,6 +344,18 @@ def reference(folder, words, rng):
     return found
 
 
+def visible(given, causal):
+    """The library's mask of all that hides a key: 0 where it is seen, else the lowest number [1 1 T T]."""
+    seen = torch.ones(1, 1, given["tokens"].shape[1], given["tokens"].shape[1], dtype=torch.bool)
+    if "valid" in given:
+        seen = seen & given["valid"][:, None, None, :]
+    if "mask" in given:
+        seen = seen & given["mask"][:, None]
+    if causal:
+        seen = seen.tril()
+    return torch.zeros(seen.shape, dtype=torch.float64).masked_fill(~seen, torch.finfo(torch.float64).min)
+
+
 def run(model, text, seen):
     """One text, alone and unpadded, through the reference library: {point: tensor without batch axis}."""
     given = {name: torch.tensor(value)[None] for name, value in text.items()}
@@ -343,6 +363,8 @@ def run(model, text, seen):
     extra = {"token_type_ids": given["types"]} if "types" in given else {}
     if "positions" in given:
         extra["position_ids"] = given["positions"] + offset  # the library wants rows of the table
+    if "valid" in given or "mask" in given:
+        extra["attention_mask"] = visible(given, model.config.model_type == "gpt2")
     out = model(given["tokens"], **extra, output_hidden_states=True, output_attentions=True, return_dict=True)
     logits = getattr(out, "prediction_logits", getattr(out, "logits", None))
     return (seen | {f"hidden.{n}": x[0] for n, x in enumerate(out.hidden_states)}
@@ -357,8 +379,7 @@ def check(name, found):
     strongest = []
     for key, x in found.items():
         i, point = key.split(".")[:2]
-        assert x.dtype == (np.int64 if point in ("tokens", "types", "positions") else np.float64), (name, key)
-        assert np.isfinite(x).all(), (name, key)
+        assert point in INPUTS or x.dtype == np.float64 and np.isfinite(x).all(), (name, key)
         if point == "pattern":
             n_heads, n_queries, n_keys = x.shape
             assert n_queries == n_keys == len(found[f"{i}.tokens"]) and abs(x.sum(-1) - 1).max() < 1e-12, key

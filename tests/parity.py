@@ -18,7 +18,7 @@ import minitx
 GOLDEN = Path(__file__).parent / "golden"
 VARIANTS = sorted(path.parent.name for path in GOLDEN.glob("*/reference.safetensors"))
 DTYPES = (np.float64, np.float32)
-INPUTS = ("tokens", "types", "positions")
+INPUTS = ("tokens", "types", "positions", "valid", "mask")
 COLUMNS = "resid_pre q k v pattern z attn_out pre mlp_out".split()
 TEXT = "The tide had gone out before the boats came home, and nobody on the quay said a word."
 
@@ -46,15 +46,17 @@ def our_name(key, config):
 
 
 def batch(rows, side, fill):
-    """Texts of different lengths -> keyword arrays [B T] for `run`, and each text's columns."""
+    """Texts of different lengths -> arrays for `run` ([B T], mask [B 1 T T]), and each text's columns."""
     lengths = [len(row["tokens"]) for row in rows]
-    T = max(lengths)
+    B, T = len(rows), max(lengths)
     where = [slice(T - n, T) if side == "left" else slice(n) for n in lengths]
-    out = {name: np.zeros((len(rows), T), int) for name in INPUTS if name in rows[0]}
-    out |= {"tokens": np.full((len(rows), T), fill), "valid": np.zeros((len(rows), T), bool)}
-    for i, row in enumerate(rows):
-        for name in out:
-            out[name][i, where[i]] = row.get(name, True)
+    out = {name: np.zeros((B, T), int) for name in ("types", "positions") if name in rows[0]}
+    out |= {"tokens": np.full((B, T), fill), "valid": np.zeros((B, T), bool)}
+    if "mask" in rows[0]:
+        out["mask"] = np.zeros((B, 1, T, T), bool)
+    for i, (row, columns) in enumerate(zip(rows, where)):
+        for name, array in out.items():
+            array[(i, columns) if name != "mask" else (i, 0, columns, columns)] = row.get(name, True)
     return out, where
 
 
@@ -75,6 +77,7 @@ def distances(model, rows, side=None, fill=0):
                 key = our_name(name, model.config)
                 ours = text_only(trace[key][i], key, where[i])
                 assert ours.shape == row[name].shape, f"{key}: {ours.shape}, reference {row[name].shape}"
+                assert ours.dtype == model.weights.W_E.dtype, f"{key} is {ours.dtype}"
                 far, size = found.get(key, (0.0, 0.0))
                 found[key] = max(far, abs(ours - row[name]).max()), max(size, abs(row[name]).max())
     return found

@@ -34,7 +34,7 @@ def test_every_point_equals_the_reference(variant, dtype, padding):
 
 
 def test_what_is_compared(variant):
-    """Each variant compares its output, every residual stream, every attention, and q, k, v of every layer."""
+    """Each variant compares its output and, of every layer, residual stream, attention, q, k, v."""
     config = minitx.load(parity.GOLDEN / variant).config
     layers = range(config.n_layers)
     for text in parity.texts(variant):
@@ -48,7 +48,7 @@ def test_forward_and_logits_are_what_a_trace_sees(variant):
     """The plain path, without a tap, gives the last hidden state and the logits of the reference too."""
     model = minitx.load(parity.GOLDEN / variant, dtype=np.float64)
     for text in parity.texts(variant):
-        given = {name: text[name] for name in ("types", "positions") if name in text}
+        given = {name: text[name] for name in parity.INPUTS[1:] if name in text}
         x = minitx.forward(model, text["tokens"], **given)
         assert abs(x[0] - text[f"hidden.{model.config.n_layers}"]).max() < BOUND[np.float64]
         if model.config.head:
