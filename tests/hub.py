@@ -1,4 +1,4 @@
-"""A local stand-in for the model hub: the HTTP interface a download uses, with faults that can be switched on.
+"""A local stand-in for the model hub: the HTTP interface a download uses, with faults on demand.
 
 `Hub()` serves on 127.0.0.1 from a thread until `close()`. Small files are answered directly; safetensors and
 pickles by a redirect to another host name, as large files are. Every request is kept in `log`.
@@ -28,7 +28,7 @@ class Hub:
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         self.store = f"http://localhost:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self):
         """Stop answering; later connections are refused."""
@@ -39,7 +39,8 @@ class Hub:
         """Put a commit with `files` into `repo`, under "main" or the named revisions; its commit hash."""
         commit = hashlib.sha1(repr((repo, sorted(files.items()))).encode()).hexdigest()
         self.commits[commit] = dict(files)
-        self.repos.setdefault(repo, {}).update({commit: commit} | dict.fromkeys(revisions or ["main"], commit))
+        names = [commit, *(revisions or ["main"])]
+        self.repos.setdefault(repo, {}).update(dict.fromkeys(names, commit))
         return commit
 
     def requests(self, *words):
@@ -70,16 +71,17 @@ class Handler(BaseHTTPRequestHandler):
             self.send_file(name, self.hub.forged.get(name, self.hub.commits[commit][name]), {})
         elif path.startswith("/api/models/") and "/revision/" in path:
             repo, revision = path.removeprefix("/api/models/").split("/revision/")
-            self.to_repo(repo, unquote(revision), f"/api/models/{{}}/revision/{revision}?blobs=True", self.info)
+            self.to_repo(repo, revision, f"/api/models/{{}}/revision/{revision}?blobs=True", self.info)
         elif "/resolve/" in path:
             repo, rest = path[1:].split("/resolve/")
             revision, name = rest.split("/", 1)
-            self.to_repo(repo, unquote(revision), f"/{{}}/resolve/{rest}", lambda *at: self.resolve(*at, name))
+            self.to_repo(repo, revision, f"/{{}}/resolve/{rest}", lambda *at: self.resolve(*at, name))
         else:
             self.answer(404)
 
     def to_repo(self, repo, revision, path, then):
         """Errors and redirects that concern a whole repository, else `then(repo, commit)`."""
+        revision = unquote(revision)
         if repo in self.hub.renamed:
             self.answer(307, headers={"Location": path.format(self.hub.renamed[repo])})
         elif self.hub.refuse and self.headers.get("Authorization") != f"Bearer {self.hub.token}":
@@ -104,13 +106,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def resolve(self, repo, commit, name):
         """A small file itself, or for a large one its size, hash and place in the store."""
-        data = self.hub.commits[commit].get(name)
+        data = self.hub.commits[commit][name]
         headers = {"X-Repo-Commit": commit}
-        if data is None:
-            self.answer(404, headers=headers | {"X-Error-Code": "EntryNotFound"})
-        elif name.endswith(LARGE):
-            self.answer(302, headers=headers | {"X-Linked-Size": str(len(data)), "X-Linked-Etag": f'"{sha256(data)}"',
-                                                "Location": f"{self.hub.store}/store/{commit}/{name}"})
+        if name.endswith(LARGE):
+            headers |= {"X-Linked-Size": str(len(data)), "X-Linked-Etag": f'"{sha256(data)}"'}
+            self.answer(302, headers=headers | {"Location": f"{self.hub.store}/store/{commit}/{name}"})
         else:
             self.send_file(name, self.hub.forged.get(name, data), headers | {"ETag": f'"{blob_id(data)}"'})
 

@@ -1,9 +1,9 @@
 """From a name to a folder without the network: bundled, a path, or what the download cache holds.
 
-Read downward: the known models, `find`, names, places, the record. Downloads lie in the ordinary Hugging Face
-cache, shared with other programs. The record of a repository, HF_HOME/minitx/models--ORG--NAME.json, holds the
-pinned commit, the commit behind each revision asked for, and size and sha256 of every file of each commit. It
-outlives the cache, so that a later download must bring the same bytes.
+Read downward: the known models, `find`, names, places, the record. Downloads lie in the ordinary Hugging
+Face cache, shared with other programs. The record of a repository, HF_HOME/minitx/models--ORG--NAME.json,
+holds the pinned commit, the commit behind each revision asked for, and size and sha256 of every file of each
+commit. It outlives the cache, so that a later download must bring the same bytes.
 """
 
 import difflib
@@ -31,7 +31,7 @@ KNOWN = {  # name: (hub id, what it is for)
 def find(name, revision=None, verify=False):
     """Folder of a bundled name, a path, or a cached hub id; FileNotFoundError gives the command to get it.
 
-    Sizes are compared on every call, sha256 with verify=True, with the record `fetch` made (ValueError where they
+    Sizes, with verify=True also sha256, are compared with the record that `fetch` made (ValueError where they
     differ). Without `revision`: the pinned commit; unrecorded, the cache's main or the only commit it has.
     """
     here = BUNDLED / name if str(name) in bundled() else Path(name).expanduser()
@@ -45,10 +45,11 @@ def find(name, revision=None, verify=False):
         if folder.is_dir():
             _check(folder, record["files"].get(folder.name), verify, command(name, revision))
             return folder
-    what = "a folder without config.json" if here.is_dir() else "no folder"
-    which = f"revision {revision!r} of it " if revision else ""
-    raise FileNotFoundError(f"{str(name)!r} is no bundled model ({', '.join(bundled())}), {what}, and {which}not in"
-                            f" the cache {hub_cache()}.{near(name)}\nTo download it: {command(name, revision)}")
+    raise FileNotFoundError(
+        f"{str(name)!r} is no bundled model ({', '.join(bundled())}),"
+        f" {'a folder without config.json' if here.is_dir() else 'no folder'}, and not in the cache"
+        f" {hub_cache()}{f' at revision {revision!r}' if revision else ''}.{near(name)}\n"
+        f"To download it: {command(name, revision)}")
 
 
 def _check(folder, recorded, verify, again):
@@ -59,7 +60,7 @@ def _check(folder, recorded, verify, again):
     if missing := [name for name in needed if not (folder / name).is_file()]:
         raise FileNotFoundError(f"{folder} lacks {', '.join(missing)}.\nTo download the rest: {again}")
     if verify and not recorded:
-        raise ValueError(f"{folder}: another program downloaded it, no hashes are recorded.\nTo record them: {again}")
+        raise ValueError(f"{folder}: another program's download, no hash is known.\nTo record them: {again}")
 
 
 def _cached_commit(repo, record, revision):
@@ -90,7 +91,7 @@ def hub_ids(name):
 def near(name):
     """' Did you mean …?' with the bundled and known names spelt much like `name`, or ''."""
     close = difflib.get_close_matches(str(name), [*bundled(), *KNOWN])
-    return f" Did you mean {' or '.join(close)}?" if close and name not in KNOWN else ""
+    return f" Did you mean {' or '.join(close)}?" if close and len(hub_ids(str(name))) < 2 else ""
 
 
 def command(name, revision=None):
@@ -106,8 +107,8 @@ def hf_home():
 
 def hub_cache():
     """Folder of the downloads, chosen as huggingface_hub does."""
-    folder = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or f"{hf_home()}/hub"
-    return Path(os.path.expandvars(folder)).expanduser()
+    given = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
+    return Path(os.path.expandvars(given)).expanduser() if given else hf_home() / "hub"
 
 
 def storage_name(repo):
@@ -124,16 +125,17 @@ def shards(folder):
     """Weight files named by the index in `folder`; [] where one file does without an index."""
     if (folder / MODEL).is_file() or not (folder / INDEX).is_file():
         return []
-    return sorted(set(json.loads((folder / INDEX).read_text())["weight_map"].values()))
+    return sorted(set(json.loads((folder / INDEX).read_text()).get("weight_map", {}).values()))
 
 
 def faults(folder, recorded, verify):
-    """One line for each file of `folder` that is missing or differs from its recorded size (sha256: verify)."""
+    """One line for each difference from the record: missing files, sizes and, with `verify`, sha256."""
     lines = []
     for name, wanted in recorded.items():
-        found = measure(folder / name, verify) if (folder / name).is_file() else {"size": "none (no such file)"}
-        lines += [f"{name}: {key} is {found[key]}, recorded {wanted[key]}"
-                  for key in found if found[key] != wanted[key]]
+        path = folder / name
+        found = measure(path, verify) if path.is_file() else {"size": "none (no such file)"}
+        lines += [f"{name}: {key} is {value}, recorded {wanted[key]}" for key, value in found.items()
+                  if value != wanted[key]]
     return lines
 
 
