@@ -95,8 +95,8 @@ def test_published_rule_of_positions(pad):
 @pytest.mark.parametrize("point, theirs", [("last hidden", "hidden.2"), ("logits", "logits")])
 def test_a_slice_that_differs_is_noticed(point, theirs):
     model, text = minitx.load(parity.GOLDEN / "bert-own-decoder"), parity.texts("bert-own-decoder")[0]
-    entry = dict(input_ids=text["tokens"].tolist(), point=point, rows=[1, 4], columns=[2, 5],
-                 expected=text[theirs][1:4, 2:5])
+    entry = dict(input_ids=text["tokens"].tolist(), valid=text["valid"].tolist(), point=point, rows=[1, 4],
+                 columns=[2, 5], expected=text[theirs][1:4, 2:5])
     check_slice(model, entry)
     entry["expected"][1, 1] += 0.001
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
@@ -106,10 +106,10 @@ def test_a_slice_that_differs_is_noticed(point, theirs):
 @pytest.mark.parametrize("wrong", [{}, {"value": 1.0}, {"id": 7}, {"order": -1}])
 def test_a_score_that_differs_is_noticed(wrong):
     """With letters for pieces, `_` for the mask, and the reference's own scores of the golden text."""
-    text = parity.texts("bert-own-decoder")[1]
+    text = parity.texts("distilbert-masked")[1]
     letters = {chr(100 + i): i for i in range(61)} | {"_": int(text["tokens"][4])}
     spell = SimpleNamespace(id=letters.get, encode=lambda s, special=True: np.array([letters[c] for c in s]))
-    model = replace(minitx.load(parity.GOLDEN / "bert-own-decoder"), tokenizer=spell)
+    model = replace(minitx.load(parity.GOLDEN / "distilbert-masked"), tokenizer=spell)
     y = text["logits"][4]
     best = np.argsort(-y)[:2].tolist()[::wrong.get("order", 1)]
     pieces = [[chr(100 + i), wrong.get("id", i), y[i] + wrong.get("value", 0)] for i in best]
@@ -122,7 +122,7 @@ def test_a_score_that_differs_is_noticed(wrong):
 
 
 def test_a_continuation_that_differs_is_noticed():
-    model, text = minitx.load(parity.GOLDEN / "gpt2-openai"), parity.texts("gpt2-openai")[1]
+    model, text = minitx.load(parity.GOLDEN / "gpt2-causal"), parity.texts("gpt2-causal")[1]
     next_token = int(text["logits"][-1].argmax())
     entry = dict(prompts=[text["tokens"]], length=8, expected=[[*text["tokens"].tolist(), next_token]])
     check_greedy(model, entry)
