@@ -1,0 +1,113 @@
+"""config.json: what is needed, what is refused, and what a file's wording comes out as."""
+import json
+
+import numpy as np
+import pytest
+
+import minitx
+import tiny
+from minitx.config import from_hf
+
+BERT = ("vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size max_position_embeddings "
+        "type_vocab_size layer_norm_eps hidden_act").split()
+NEEDED = {
+    "bert": BERT, "roberta": [*BERT, "pad_token_id"], "xlm-roberta": [*BERT, "pad_token_id"],
+    "camembert": [*BERT, "pad_token_id"],
+    "distilbert": "vocab_size dim n_layers n_heads hidden_dim max_position_embeddings activation".split(),
+    "gpt2": "vocab_size n_embd n_layer n_head n_positions layer_norm_epsilon activation_function".split(),
+}
+VARIANT = {tiny.config(name)["model_type"]: name for name in tiny.ONE_EACH}
+
+
+@pytest.mark.parametrize("family,key", [(f, key) for f in NEEDED for key in NEEDED[f]])
+def test_a_missing_key_is_named_and_no_default_is_taken(family, key):
+    for raw in (tiny.config(VARIANT[family], drop=[key]), tiny.config(VARIANT[family], **{key: None})):
+        with pytest.raises(ValueError, match=rf"'{key}' is missing \({family}\); there are: .*model_type"):
+            from_hf(raw)
+
+
+@pytest.mark.parametrize("family", NEEDED)
+def test_nothing_else_is_needed(family):
+    full = tiny.config(VARIANT[family])
+    config = from_hf({key: full[key] for key in ["model_type", *NEEDED[family]]})
+    assert (config.model_type, config.n_layers, config.d_model, config.d_head, config.tied) == (family, 2, 18, 6, True)
+    assert config.scale_attn and not config.scale_by_layer and config.head is None
+
+
+@pytest.mark.parametrize("variant,changes,message", [
+    ("bert-masked", dict(position_embedding_type="relative_key"),
+     "position_embedding_type is 'relative_key'; only 'absolute' is supported"),
+    ("roberta-masked", dict(position_embedding_type="relative_key_query"), "only 'absolute' is supported"),
+    ("bert-masked", dict(is_decoder=True), "is_decoder is True; only False is supported"),
+    ("gpt2-causal", dict(add_cross_attention=True), "add_cross_attention is True; only False is supported"),
+    ("bert-masked", dict(model_type="bart"), "model_type is 'bart'; supported: bert, roberta, .*gpt2"),
+    ("bert-masked", dict(model_type=None), "model_type is None; supported: bert"),
+    ("bert-masked", dict(hidden_act="gelu_10"), "unknown activation 'gelu_10'; supported: gelu, .*tanh"),
+    ("gpt2-causal", dict(activation_function="mish"), "unknown activation 'mish'"),
+    ("bert-masked", dict(num_attention_heads=4), "width 18 is not divisible by 4 heads"),
+    ("bert-masked", dict(hidden_size="18"), "d_model comes out as '18'; wanted a whole number of at least 1"),
+    ("bert-masked", dict(num_hidden_layers=0), "n_layers comes out as 0"),
+    ("gpt2-causal", dict(n_head=-3), "n_heads comes out as -3"),
+    ("distilbert-masked", dict(dim=18.0), "d_model comes out as 18.0"),
+    ("roberta-masked", dict(pad_token_id=13), "n_ctx comes out as 0"),  # 14 rows - 13 - 1
+])
+def test_what_would_be_computed_wrongly_is_refused(tmp_path, variant, changes, message):
+    with pytest.raises(ValueError, match=message):
+        minitx.load(tiny.make(tmp_path, variant, **changes))
+
+
+def test_what_the_families_differ_in():
+    """RoBERTa's first row and length come from its pad id, its head's activation is fixed; GPT-2's MLP is 4 D."""
+    for pad, rows, n_ctx in ((0, 513, 512), (1, 514, 512), (3, 514, 510)):
+        config = from_hf(tiny.config("roberta-masked", pad_token_id=pad, max_position_embeddings=rows))
+        assert (config.offset, config.n_pos, config.n_ctx, config.pad) == (pad + 1, rows, n_ctx, pad)
+    assert from_hf(tiny.config("roberta-masked", hidden_act="relu")).head_act == "gelu"
+    assert from_hf(tiny.config("bert-masked", hidden_act="relu")).head_act == "relu"
+    assert from_hf(tiny.config("distilbert-masked")).eps == 1e-12
+    assert from_hf(tiny.config("gpt2-causal", n_inner=None)).d_mlp == 4 * 18
+    assert from_hf(tiny.config("gpt2-causal", n_inner=30)).d_mlp == 30
+    assert [from_hf(tiny.config(v)).causal for v in VARIANT.values()] == [False] * 5 + [True]
+
+
+def test_the_factor_on_scores():
+    scaled, plain, by_layer = (from_hf(tiny.config("gpt2-causal", **c)) for c in (
+        {}, dict(scale_attn_weights=False), dict(scale_attn_by_inverse_layer_idx=True)))
+    assert [c.attn_scale(2) for c in (scaled, plain, by_layer)] == pytest.approx([6**-0.5, 1, 6**-0.5 / 3], rel=1e-15)
+    assert type(scaled.attn_scale(0)) is float  # a NumPy scalar would turn float32 into float64
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        tiny.load("bert-masked").config.n_heads = 1
+
+
+def test_no_config_or_not_one(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match=r"no config.json in .*\(there: model.safetensors\)"):
+        minitx.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no config.json in .*nowhere .*no such folder"):
+        minitx.load(tmp_path / "nowhere")
+    for text in ("{not json", "[1, 2]", "3", '"bert"', "", "null"):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(ValueError, match="config.json does not hold a JSON object"):
+            minitx.load(tmp_path)
+    (tmp_path / "config.json").write_bytes(b"\xff\xfe{}")
+    with pytest.raises(ValueError, match="config.json does not hold a JSON object"):
+        minitx.load(tmp_path)
+
+
+@pytest.mark.parametrize("variant", ["roberta-masked", "gpt2-causal", "distilbert-masked"])
+def test_any_value_in_any_key_loads_or_says_what_is_wrong(tmp_path, variant):
+    """No JSON value makes another error than ValueError, and what loads also runs or says why not."""
+    tiny.make(tmp_path, variant)
+    settings, wrong = tiny.config(variant), {}
+    for key in settings:
+        for value in (None, True, False, -1, 0, 10**9, 1.5, float("nan"), "x", "", [], ["x"], {}, {"a": 1}):
+            (tmp_path / "config.json").write_text(json.dumps(settings | {key: value}))
+            try:
+                minitx.forward(minitx.load(tmp_path), np.arange(4, 8))
+            except ValueError:
+                pass
+            except Exception as error:
+                wrong[key, str(value)] = repr(error)
+    assert not wrong
