@@ -1,0 +1,231 @@
+"""Is the suite able to fail? One deliberate break of one line at a time; it must notice each.
+
+    python tests/mutants.py [WORD ...]    all of them, or those whose description has one of the words
+
+Read downward: the list, then how one break is tried: on a copy of the project, in a process of its own, up to
+the first failure. Among the breaks is one that changes nothing, and must pass. Exit code 0 only if all came
+out as wanted. A line to be broken that is no longer there is an error, so the list cannot rot.
+"""
+import os
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+NOTHING = "nothing at all"
+QUICK = ["test_parity.py", "test_forward.py"]  # and they notice most
+NOT_HERE = "test_mutants.py"                   # it looks for the lines as they stand
+CONFIG, KERNELS, MODEL, CACHE, CHECKPOINT, TEXT, TRACE, GENERATE = (
+    f"minitx/{name}.py" for name in "config kernels model cache checkpoint text trace generate".split())
+
+# what goes wrong | file | the line's text | what takes its place
+MUTANTS = [
+    (NOTHING, MODEL, "The tap of a run that nobody watches.", "The tap of a run without a trace."),
+
+    # positions
+    ("RoBERTa's first token reads row 0", CONFIG, "offset=pad + 1", "offset=0"),
+    ("RoBERTa's first token reads row 2, whatever its pad id", CONFIG, "offset=pad + 1", "offset=2"),
+    ("a pad id inside a RoBERTa text takes a position", MODEL, "valid & (tokens != cfg.pad)", "valid"),
+    ("padding on the left takes positions", MODEL, "np.cumsum(takes_position, 1) - 1  #",
+     "np.arange(tokens.shape[1]) + 0 * takes_position  #"),
+    ("RoBERTa reads as many tokens as its table has rows", CONFIG,
+     'n_ctx=get("max_position_embeddings") - pad - 1', 'n_ctx=get("max_position_embeddings")'),
+    ("one token too many is let through", MODEL, "numbers.max() >= cfg", "numbers.max() > cfg"),
+    ("explicit positions forget the offset", MODEL, "positions + cfg.offset, numbers.shape",
+     "positions, numbers.shape"),
+
+    # token types
+    ("no token type is added where none is given", CONFIG, 'type_vocab_size"), default_type=0',
+     'type_vocab_size"), default_type=None'),
+    ("GPT-2 adds a word embedding for token type 0", CONFIG, 'n_types=get("vocab_size"), eps',
+     'n_types=get("vocab_size"), default_type=0, eps'),
+    ("the tokenizer's zeros reach GPT-2 as token types", TEXT, "None if config.default_type is None else t",
+     "t"),
+
+    # activations
+    ("exact gelu becomes the tanh form", KERNELS, '"gelu": gelu_,', '"gelu": gelu_tanh_,'),
+    ("GPT-2's gelu becomes the exact one", KERNELS, '"gelu_new": gelu_tanh_', '"gelu_new": gelu_'),
+    ("float64 gelu takes the float32 fit", KERNELS, "if x.dtype == np.float64:", "if False:"),
+    ("the float32 fit of gelu is off in the third digit", KERNELS, "0.7978860305", "0.7988860305"),
+    ("RoBERTa's head uses the MLP's activation", CONFIG, 'head_act="gelu",', ""),
+    ("relu lets negative values through", KERNELS, '"relu": lambda x: np.maximum(x, 0.0, out=x)',
+     '"relu": lambda x: np.maximum(x, -0.01, out=x)'),
+
+    # norms
+    ("GPT-2's epsilon is BERT's", CONFIG, 'eps=get("layer_norm_epsilon")', "eps=1e-12"),
+    ("DistilBERT's epsilon is GPT-2's", CONFIG, "n_types=0, eps=1e-12", "n_types=0, eps=1e-5"),
+    ("a missing epsilon is guessed", CONFIG, 'get("layer_norm_eps")', 'get("layer_norm_eps", 1e-12)'),
+    ("sample variance instead of population variance", KERNELS, "/ x.shape[-1] + eps",
+     "/ (x.shape[-1] - 1) + eps"),
+    ("epsilon is added to the deviation", KERNELS, "x.shape[-1] + eps)", "x.shape[-1]) + eps"),
+    ("BERT's norm comes before the addition", MODEL, "ln1(x + attn(x))", "x + ln1(attn(x))"),
+    ("GPT-2's second norm is left out", MODEL, "x + ffn(ln2(x))", "x + ffn(x)"),
+    ("GPT-2 without its final norm", MODEL, "if model.config.pre_norm:", "if False:"),
+    ("the two norms of a BERT layer are swapped", CHECKPOINT, '"ln1": "attention.output.LayerNorm"',
+     '"ln1": "output.LayerNorm"'),
+
+    # attention
+    ("GPT-2's square output matrix is transposed", CHECKPOINT, '"O": "attn.c_proj"', '"O": "attn.c_proj.T"'),
+    ("BERT's square output matrix is not transposed", CHECKPOINT, '"O": "attention.output.dense.T"',
+     '"O": "attention.output.dense"'),
+    ("keys and values of the fused matrix are swapped", CHECKPOINT, '"K": "attn.c_attn/1"',
+     '"K": "attn.c_attn/2"'),
+    ("the fused matrix is read interleaved", CHECKPOINT, "array[..., int(theirs[-1]) * third:][..., :third]",
+     "array[..., int(theirs[-1])::3][..., :third]"),
+    ("scores are not scaled", CONFIG, "self.d_head ** -0.5 if self.scale_attn else 1.0", "1.0"),
+    ("scores are scaled by the whole width", CONFIG, "self.d_head ** -0.5", "self.d_model ** -0.5"),
+    ("scale_attn_weights is not read", CONFIG, 'get("scale_attn_weights", True)', "True"),
+    ("the inverse layer index starts at zero twice", CONFIG, "(layer + 1 if", "(max(layer, 1) if"),
+    ("heads are cut the wrong way", MODEL, "cfg.n_heads, cfg.d_head).swapaxes(1, 2)",
+     "cfg.d_head, cfg.n_heads).swapaxes(1, 3)"),
+    ("heads are joined in the wrong order", MODEL, "z.swapaxes(1, 2).reshape(x.shape)", "z.reshape(x.shape)"),
+    ("a token sees the one to its right", MODEL, "<= np.arange(S - T, S)", "<= 1 + np.arange(S - T, S)"),
+    ("BERT looks to the left only", MODEL, "if cfg.causal:", "if True:"),
+    ("padding is attended to", MODEL, "seen = keys[:, None, None, :]",
+     "seen = keys[:, None, None, :] | True"),
+    ("the user's mask is not applied", MODEL, "seen = seen & mask", "pass"),
+    ("a row whose keys are all hidden gives NaN", KERNELS, "top[np.isneginf(top)] = 0.0", "pass"),
+    ("a row whose keys are all hidden divides by zero", KERNELS, "total[total == 0] = 1.0", "pass"),
+    ("in batches the softmax works on a copy that is lost", MODEL, ', order="C")', ")"),
+    ("scores become float64 in a float32 model", MODEL, "q * cfg.attn_scale(w.index)",
+     "q * np.float64(cfg.attn_scale(w.index))"),
+
+    # heads
+    ("an output embedding in the file is passed over for the word embedding", CHECKPOINT,
+     "tied is not None and not self.find(theirs)", "tied is not None"),
+    ("a tied head is missing its matrix", CHECKPOINT, 'tied=body["W_E"].T if', "tied=None if"),
+    ("BERT's unused output bias is added", CHECKPOINT, "cls.predictions.decoder.bias|cls.predictions.bias",
+     "cls.predictions.bias|cls.predictions.decoder.bias"),
+    ("RoBERTa's output bias is not known under its other name", CHECKPOINT,
+     '"b_U": "lm_head.decoder.bias|lm_head.bias"', '"b_U": "lm_head.bias"'),
+    ("the output bias is left out", MODEL, "linear(x, w.W_U, w.b_U)", "linear(x, w.W_U)"),
+    ("BERT classifies without tanh", CHECKPOINT, 'sequence_act="tanh"', 'sequence_act="relu"'),
+    ("DistilBERT classifies without relu", CHECKPOINT, 'sequence_act="relu"', 'sequence_act="tanh"'),
+    ("GPT-2 classifies by its first token", MODEL, "x.shape[1] - 1 - valid[:, ::-1].argmax(1) if cfg.causal",
+     "valid.argmax(1) if cfg.causal"),
+    ("GPT-2 classifies by the last column, padding or not", MODEL, "- valid[:, ::-1].argmax(1) if",
+     "- 0 * valid[:, 0] if"),
+    ("a GPT-2 body without a head gives logits", CHECKPOINT, 'and (not kind or "Head" in kind)', ""),
+
+    # names and files
+    ("prefixes of names are not taken off", CHECKPOINT, "found[0].removesuffix(anchor)", '"bert."'),
+    ("gamma and beta are unknown", CHECKPOINT, 'if "LayerNorm." in plain:', "if False:"),
+    ("GPT-2's causal mask is taken for a weight", CHECKPOINT, r"|attn\.bias|", "|"),
+    ("BF16 is widened into the lower half", CHECKPOINT, '(raw.astype("<u4") << 16)', 'raw.astype("<u4")'),
+    ("F16 is read as BF16", CHECKPOINT, '"F16": "<f2"', '"F16": "<u2"'),
+    ("a missing shard is no error of its own", CHECKPOINT, "if not (folder / file).is_file()}", "if False}"),
+    ("all tensors come from the last shard", CHECKPOINT, "{name: shards[file][name] for name, file in",
+     "{name: shards[max(shards)].get(name) for name, file in"),
+    ("header and offsets are not checked", CHECKPOINT, 'safe_open(path, "np"), open(path, "rb") as file',
+     'open(path, "rb") as file'),
+    ("shapes are not checked", CHECKPOINT, "if array.shape != wanted:", "if False:"),
+    ("loaded arrays can be written to", CHECKPOINT, "out.flags.writeable = False", "pass"),
+    ("a folder with nothing but pickles is called empty", CHECKPOINT, "if pickles and not index.is_file():",
+     "if False:"),
+    ("NaN in weights passes the check", CHECKPOINT, "not np.isfinite(array).all()", "False"),
+
+    # config
+    ("n_inner null means three widths", CONFIG, "or 4 * get(", "or 3 * get("),
+    ("n_inner is not read", CONFIG, 'get("n_inner", None) or', "False or"),
+    ("relative positions are ignored", CONFIG, '"position_embedding_type": "absolute", ', ""),
+    ("a decoder is run as an encoder", CONFIG, '"is_decoder": False, ', ""),
+
+    # text
+    ("truncation stored in tokenizer.json stays on", TEXT, "tokenizer.no_truncation()", "pass"),
+    ("padding stored in tokenizer.json stays on", TEXT, "tokenizer.no_padding()", "pass"),
+    ("a text that is too long is let through", TEXT, "if T > config.n_ctx:", "if False:"),
+    ("<mask> keeps the space on its left", TEXT, 'AddedToken("<mask>", lstrip=True)', 'AddedToken("<mask>")'),
+    ("vocab.txt folders are never lower-cased", TEXT, 'lowercase=settings.get("do_lower_case", not capitals)',
+     "lowercase=False"),
+    ("padding on the left is put on the right", TEXT, 'if pad == "left" else', "if False else"),
+
+    # seeing and changing
+    ("a kept array is overwritten later", TRACE, "x.copy(order=\"K\") if", "x if"),
+    ("an edit is not applied", TRACE, "x = _edited(key, x,", "_edited(key, x,"),
+    ("an edit of one layer loses against one of all layers", TRACE, "edit: isinstance(edit[0], tuple)",
+     "edit: isinstance(edit[0], str)"),
+    ("the estimate forgets the size of a number", TRACE, " * model.weights.W_E.dtype.itemsize", ""),
+
+    # measuring
+    ("a table's rows that no token reaches count as positions", "analysis/experiments/positions.py",
+     "w.W_pos[cfg.offset:cfg.offset + cfg.n_ctx]", "w.W_pos[:cfg.n_ctx]"),
+
+    # continuing
+    ("cached positions begin anew", MODEL, "numbers = keys[:, :past].sum(1, keepdims=True) +", "numbers ="),
+    ("the cache loses what it held when it grows", CACHE, "if old else 0", "* 0 if old else 0"),
+    ("a failed call leaves the cache changed", MODEL, "cache.valid = keys  #", "pass  #"),
+    ("top_k keeps one token too many", GENERATE, "p[:, top_k:] = 0", "p[:, top_k + 1:] = 0"),
+    ("top_p drops the token that crosses the line", GENERATE, "np.cumsum(p, -1) - p >= top_p",
+     "np.cumsum(p, -1) > top_p"),
+    ("temperature multiplies", GENERATE, "astype(np.float64) / temp", "astype(np.float64) * temp"),
+    ("the stop token does not stop", GENERATE, "if ended.all():", "if False:"),
+]
+
+
+def misplaced():
+    """Mutants whose text is not in their file exactly once, as lines of an error."""
+    counts = [(ROOT / file).read_text(encoding="utf-8").count(old) for _, file, old, _ in MUTANTS]
+    return [f"{file}: the text of {what!r} is there {n} times; wanted once"
+            for (what, file, _, _), n in zip(MUTANTS, counts) if n != 1]
+
+
+def outcome(tree, file, old, new):
+    """Break one file in a copy of the project and run the tests: the first one that fails, or None."""
+    path = tree / file
+    sound = path.read_text(encoding="utf-8")
+    path.write_text(sound.replace(old, new), encoding="utf-8")
+    env = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider"]
+    done = subprocess.run(command + order(tree, file), cwd=tree, env=env, capture_output=True, text=True)
+    path.write_text(sound, encoding="utf-8")
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"{file}: with {new!r} the tests did not run:\n{done.stdout[-2000:]}{done.stderr}")
+    failed = re.search(r"^(?:FAILED|ERROR) (?:tests/)?([\w.:]+)", done.stdout, re.M)
+    return failed[1] if done.returncode else None
+
+
+def order(tree, file):
+    """All test files; first those named after the broken file or its package, then the quick ones."""
+    own = {f"test_{part}.py" for part in Path(file).with_suffix("").parts}
+    there = sorted(path.name for path in (tree / "tests").glob("test_*.py") if path.name != NOT_HERE)
+    return [f"tests/{name}" for name in sorted(there, key=lambda name: (name not in own, name not in QUICK))]
+
+
+def tried(trees, mutant):
+    """Run one mutant in a free copy and print a line: whether it came out as wanted."""
+    what, *change = mutant
+    tree, start = trees.get(), time.perf_counter()
+    try:
+        test = outcome(tree, *change)
+    finally:
+        trees.put(tree)
+    as_wanted = (test is None) == (what == NOTHING)
+    verdict = f"noticed by {test}" if test else "unnoticed" + " as it should be" * as_wanted
+    seconds = time.perf_counter() - start
+    print(f"{'ok ' if as_wanted else 'BAD'} {seconds:5.1f} s  {what}: {verdict}", flush=True)
+    return as_wanted
+
+
+def main(words):
+    """Try them two at a time; exit code 0 if every one came out as wanted."""
+    if errors := misplaced():
+        sys.exit("\n".join(errors))
+    chosen = [m for m in MUTANTS if not words or any(word in m[0] for word in words)]
+    with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
+        trees = queue.Queue()
+        for i in range(2):
+            skip = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.egg-info", "report", "out")
+            trees.put(shutil.copytree(ROOT, Path(place) / f"copy{i}", ignore=skip))
+        results = list(pool.map(lambda mutant: tried(trees, mutant), chosen))
+    print(f"{sum(results)} of {len(results)} came out as wanted")
+    sys.exit(not all(results))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
