@@ -2,14 +2,11 @@
 import numpy as np
 
 class Cache:
-    """Empty at first; every `forward(..., cache=c)` appends its tokens, any number, to each row of the batch.
-
-    len(cache) is the number of columns S held, padding included; .valid [B S] says which are text.
-    """
+    """Empty at first; every `forward(..., cache=c)` appends its tokens. len(cache): columns S held, with padding."""
 
     def __init__(self):
         self.stored = {}   # layer -> keys and values [2 B H capacity d]
-        self.valid = None  # [B S] bool
+        self.valid = None  # [B S] bool: which columns are text
 
     def __len__(self):
         return 0 if self.valid is None else self.valid.shape[1]

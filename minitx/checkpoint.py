@@ -20,12 +20,10 @@ from .config import from_hf
 
 # Letters: V vocabulary, P positions, N token types, D width, M width inside the MLP, C classes.
 SHAPES = {
-    "W_E": "VD", "W_pos": "PD", "W_type": "ND", "ln_embed_w": "D", "ln_embed_b": "D",
-    "ln1_w": "D", "ln1_b": "D", "W_Q": "DD", "b_Q": "D", "W_K": "DD", "b_K": "D", "W_V": "DD", "b_V": "D",
-    "W_O": "DD", "b_O": "D", "ln2_w": "D", "ln2_b": "D", "W_in": "DM", "b_in": "M", "W_out": "MD", "b_out": "D",
-    "ln_final_w": "D", "ln_final_b": "D",
-    "W_head": "DD", "b_head": "D", "ln_head_w": "D", "ln_head_b": "D", "W_U": "DV", "b_U": "V",
-}
+    "W_E": "VD", "W_pos": "PD", "W_type": "ND", "ln_embed_w": "D", "ln_embed_b": "D", "ln1_w": "D", "ln1_b": "D",
+    "W_Q": "DD", "b_Q": "D", "W_K": "DD", "b_K": "D", "W_V": "DD", "b_V": "D", "W_O": "DD", "b_O": "D", "ln2_w": "D",
+    "ln2_b": "D", "W_in": "DM", "b_in": "M", "W_out": "MD", "b_out": "D", "ln_final_w": "D", "ln_final_b": "D",
+    "W_head": "DD", "b_head": "D", "ln_head_w": "D", "ln_head_b": "D", "W_U": "DV", "b_U": "V"}
 
 # Our name -> what the file says. Without W_ or b_ it stands for a pair: ln1 -> ln1_w and ln1_b, Q -> W_Q
 # and b_Q. `.T`: stored [out, in], used [in, out]. `/1`: the second third of the last axis. `a|b`: either.
@@ -38,8 +36,7 @@ _BERT = dict(
            "in": "intermediate.dense.T", "out": "output.dense.T", "ln2": "output.LayerNorm"},
     masked={"head": "cls.predictions.transform.dense.T", "ln_head": "cls.predictions.transform.LayerNorm",
             "W_U": "cls.predictions.decoder.weight.T", "b_U": "cls.predictions.decoder.bias|cls.predictions.bias"},
-    sequence={"head": "pooler.dense.T", "W_U": "classifier.weight.T", "b_U": "classifier.bias"},
-    sequence_act="tanh")
+    sequence={"head": "pooler.dense.T", "W_U": "classifier.weight.T", "b_U": "classifier.bias"}, sequence_act="tanh")
 _ROBERTA = _BERT | dict(
     masked={"head": "lm_head.dense.T", "ln_head": "lm_head.layer_norm",
             "W_U": "lm_head.decoder.weight.T", "b_U": "lm_head.decoder.bias|lm_head.bias"},
@@ -50,15 +47,12 @@ _DISTILBERT = dict(
            "ln1": "sa_layer_norm", "in": "ffn.lin1.T", "out": "ffn.lin2.T", "ln2": "output_layer_norm"},
     masked={"head": "vocab_transform.T", "ln_head": "vocab_layer_norm",
             "W_U": "vocab_projector.weight.T", "b_U": "vocab_projector.bias"},
-    sequence={"head": "pre_classifier.T", "W_U": "classifier.weight.T", "b_U": "classifier.bias"},
-    sequence_act="relu")
+    sequence={"head": "pre_classifier.T", "W_U": "classifier.weight.T", "b_U": "classifier.bias"}, sequence_act="relu")
 _GPT2 = dict(
-    body={"W_E": "wte.weight", "W_pos": "wpe.weight", "W_type": "wte.weight", "ln_final": "ln_f"},
-    prefix="h.",
+    body={"W_E": "wte.weight", "W_pos": "wpe.weight", "W_type": "wte.weight", "ln_final": "ln_f"}, prefix="h.",
     layer={"ln1": "ln_1", "Q": "attn.c_attn/0", "K": "attn.c_attn/1", "V": "attn.c_attn/2", "O": "attn.c_proj",
            "ln2": "ln_2", "in": "mlp.c_fc", "out": "mlp.c_proj"},
-    causal={"W_U": "lm_head.weight.T"},
-    sequence={"W_U": "score.weight.T"}, sequence_act=None)
+    causal={"W_U": "lm_head.weight.T"}, sequence={"W_U": "score.weight.T"}, sequence_act=None)
 NAMES = {"bert": _BERT, "roberta": _ROBERTA, "xlm-roberta": _ROBERTA, "camembert": _ROBERTA,
          "distilbert": _DISTILBERT, "gpt2": _GPT2}
 
@@ -78,7 +72,7 @@ def read(folder, dtype=np.float32):
     layers = tuple(SimpleNamespace(index=i, **files.take({ours: f"{table['prefix']}{i}.{theirs}" for ours, theirs
                                                           in table["layer"].items()})) for i in range(config.n_layers))
     end = files.take(table.get(head, {}), tied=body["W_E"].T if config.tied and head != "sequence" else None)
-    absent = dict.fromkeys(SHAPES.keys() - vars(layers[0]).keys())
+    absent = dict.fromkeys(name for name in SHAPES if not hasattr(layers[0], name))
     return config, SimpleNamespace(**absent | body | end), layers, files.unused(table["prefix"])
 
 def check(model):
@@ -90,16 +84,13 @@ def check(model):
 
 def _head(config, table, files):
     """Which head the file holds: "masked", "causal", "sequence" or None."""
-    def has(head, *ours):
-        return head in table and all(files.find(_expand(table[head])[name]) for name in ours)
-
-    kind = config.architecture
-    if kind.endswith("ForSequenceClassification") or not kind and has("sequence", "W_head", "W_U"):
+    kind, classifier = config.architecture, _expand(table["sequence"]).values()
+    if kind.endswith("ForSequenceClassification") or not kind and all(map(files.find, classifier)):
         return "sequence"
-    if has("masked", "W_head"):
-        return "masked"
-    tied = has("causal") and config.tied and (not kind or "Head" in kind)  # GPT2LMHeadModel, not GPT2Model
-    return "causal" if tied or has("causal", "W_U") else None
+    if "masked" in table:
+        return "masked" if files.find(_expand(table["masked"])["W_head"]) else None
+    tied = config.tied and (not kind or "Head" in kind)  # GPT2LMHeadModel, not GPT2Model
+    return "causal" if tied or files.find(table["causal"]["W_U"]) else None
 
 def _expand(table):
     """Pairs written out: {"ln1": "ln_1"} -> {"ln1_w": "ln_1.weight", "ln1_b": "ln_1.bias"}."""
@@ -187,7 +178,12 @@ def tensors(folder):
     if pickles and not index.is_file():
         raise ValueError(f"{folder} has weights only as {pickles}, which minitx never opens, as a pickle can run any "
                          "code; convert it to model.safetensors where the file is trusted")
-    where = read_json(index).get("weight_map", {})
+    if not index.is_file():
+        there = _some(p.name for p in folder.iterdir())
+        raise FileNotFoundError(f"no model.safetensors or {index.name} in {folder} (there: {there})")
+    where = read_json(index).get("weight_map")
+    if not isinstance(where, dict) or not all(isinstance(file, str) for file in where.values()):
+        raise ValueError(f"{index} has no weight_map from tensor names to file names")
     if missing := {file for file in where.values() if not (folder / file).is_file()}:
         raise FileNotFoundError(f"{index.name} lists shards that are not in {folder}: {_some(missing)}")
     shards = {file: safetensors(folder / file) for file in sorted(set(where.values()))}

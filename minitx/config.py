@@ -74,6 +74,12 @@ _ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_
 
 def from_hf(raw):
     """Config from the dictionary of a config.json; ValueError for whatever would be computed wrongly."""
+    try:
+        return _from_hf(raw)
+    except (TypeError, AttributeError, KeyError) as error:
+        raise ValueError(f"config.json: a value is of the wrong kind: {error}") from error
+
+def _from_hf(raw):
     model_type = raw.get("model_type")
     if model_type not in FAMILIES:
         raise ValueError(f"config.json: model_type is {model_type!r}; supported: {', '.join(FAMILIES)}")
@@ -89,8 +95,10 @@ def from_hf(raw):
     config = Config(model_type=model_type, n_vocab=get("vocab_size"), tied=get("tie_word_embeddings", True),
                     architecture=(get("architectures", None) or [""])[0], **FAMILIES[model_type](get))
     for name in ("n_layers", "n_heads", "d_model", "d_mlp", "n_vocab", "n_ctx"):
-        if not isinstance(value := getattr(config, name), int) or value < 1:
+        if type(value := getattr(config, name)) is not int or value < 1:
             raise ValueError(f"config.json: {name} comes out as {value!r}; wanted a whole number of at least 1")
+    if not 0 <= config.eps < 1:
+        raise ValueError(f"config.json: the norms' epsilon is {config.eps!r}; wanted a number from 0 to 1")
     if config.d_model % config.n_heads:
         raise ValueError(f"config.json: width {config.d_model} is not divisible by {config.n_heads} heads")
     if unknown := {config.act, config.head_act} - {None, *ACTIVATIONS}:

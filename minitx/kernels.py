@@ -58,7 +58,7 @@ def gelu_(x):
         x *= 0.5 * (1.0 + erf(x * math.sqrt(0.5)))
         return x
     for t in _tiles(x):
-        c = np.clip(t, -5.5, 5.5)  # beyond it the polynomial would turn; tanh is 1 to the last bit before
+        c = np.clip(t, -6.0, 6.0)  # there tanh is 1 to the last bit; far beyond, the polynomial would turn
         square = c * c
         r = np.full_like(t, _ERF_AS_TANH[-1])
         for coefficient in _ERF_AS_TANH[-2::-1]:

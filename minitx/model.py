@@ -153,7 +153,7 @@ def logits(model, x, *, valid=None, at=identity):
         raise ValueError(f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits; "
                          f"tensors that were not read: {', '.join(model.unused[:6]) or 'none'}")
     if cfg.head == "sequence":
-        valid = np.ones(x.shape[:2], bool) if valid is None else np.asarray(valid, bool)
+        valid = np.ones(x.shape[:2], bool) if valid is None else np.atleast_2d(np.asarray(valid, bool))
         token = x.shape[1] - 1 - valid[:, ::-1].argmax(1) if cfg.causal else valid.argmax(1)
         x = np.take_along_axis(x, token[:, None, None], 1)  # [B 1 D]
     if w.W_head is not None:
@@ -169,27 +169,25 @@ def check_input(cfg, tokens, valid, types):
     if tokens.ndim not in (1, 2) or not tokens.size:
         raise ValueError(f"tokens are {list(tokens.shape)}; wanted [T] or [B T], with at least one token")
     tokens = np.atleast_2d(tokens)
-    valid = np.ones(tokens.shape, bool) if valid is None else np.atleast_2d(np.asarray(valid))
+    valid = np.atleast_2d(np.ones(tokens.shape, bool) if valid is None else whole_numbers("valid", valid, 2, "iub"))
     if types is not None and not cfg.n_types:
         raise ValueError(f"types given, but {cfg.model_type} has no token types")
     if types is not None or cfg.default_type is not None:
-        types = np.full(tokens.shape, cfg.default_type) if types is None else np.atleast_2d(types)
-        types = whole_numbers("token types", types, cfg.n_types)
+        types = np.full(tokens.shape, cfg.default_type) if types is None else types
+        types = np.atleast_2d(whole_numbers("token types", types, cfg.n_types))
     for name, array in (("valid", valid), ("types", types)):
         if array is not None and array.shape != tokens.shape:
             raise ValueError(f"{name} is {list(array.shape)}; wanted the shape of tokens, {list(tokens.shape)}")
-    if not np.isin(valid, (0, 1)).all():
-        raise ValueError(f"valid is {valid.dtype}; wanted bool, False on padding")
     return tokens, valid.astype(bool), types
 
-def whole_numbers(name, values, n):
+def whole_numbers(name, values, n, kinds="iu"):
     """Values as an index array; ValueError unless all are whole and in 0 to n - 1."""
     try:
         array = np.asarray(values)
     except ValueError:
         raise ValueError(f"{name} come in rows of different lengths; pad them (model.encode does)") from None
-    if array.dtype.kind not in "iu":
+    if array.size and array.dtype.kind not in kinds:
         raise ValueError(f"{name} are {array.dtype}; wanted whole numbers")
     if (bad := array[(array < 0) | (array >= n)]).size:
-        raise ValueError(f"{name}: {bad[0]} is out of range; this model has 0 to {n - 1}")
+        raise ValueError(f"{name}: {bad[0]} is out of range; wanted 0 to {n - 1}")
     return array.astype(np.intp)

@@ -1,7 +1,7 @@
 """What must hold of every forward pass: padding, masks, positions, types, precision; and input that is refused.
 
 Distances are of float64 runs unless said otherwise. Numbers of values up to about 10 pass some twenty roundings,
-in an order that may differ with the shape of a batch: measured at most 2e-14, bound 1e-12.
+in an order that may differ with the shape of a batch: measured at most 2e-15 of the largest value, bound 1e-12.
 """
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_padding_changes_nothing(model, side):
 
 
 def test_padding_in_float32(model):
-    """The same to float32's roundings: measured 7e-7 of the largest value, bound 5e-6."""
+    """The same to float32's roundings: measured 9e-7 of the largest value, bound 5e-6."""
     model = tiny.load(next(v for v in ALL if tiny.load(v).config == model.config), np.float32)
     rows = [tiny.ids(model, n, seed=n) for n in (3, 8, 5)]
     for side in ("left", "right"):
@@ -187,8 +187,8 @@ def test_a_classifier_reads_the_first_or_last_token_of_the_text():
 # --- input that no model can take -------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("variant,tokens,given,message", [
-    ("bert-masked", [3, 61], {}, "token ids: 61 is out of range; this model has 0 to 60"),
-    ("gpt2-causal", [3, -1], {}, "token ids: -1 is out of range; this model has 0 to 60"),
+    ("bert-masked", [3, 61], {}, "token ids: 61 is out of range; wanted 0 to 60"),
+    ("gpt2-causal", [3, -1], {}, "token ids: -1 is out of range; wanted 0 to 60"),
     ("gpt2-causal", [3.0, 4.0], {}, "token ids are float64; wanted whole numbers"),
     ("gpt2-causal", [True, False], {}, "token ids are bool; wanted whole numbers"),
     ("gpt2-causal", [2**70], {}, "token ids are object; wanted whole numbers"),
@@ -204,15 +204,15 @@ def test_a_classifier_reads_the_first_or_last_token_of_the_text():
     ("roberta-masked", [5] * 13, {}, "13 tokens; this model reads at most 12"),  # of a table of 14
     ("roberta-relu-pad3", [5] * 13, {}, "13 tokens; this model reads at most 12"),  # of a table of 16
     ("gpt2-causal", [1, 2], dict(valid=[1, 1, 1]), r"valid is \[1, 3\]; wanted the shape of tokens, \[1, 2\]"),
-    ("gpt2-causal", [1, 2], dict(valid=[1, 2]), "valid is int64; wanted bool, False on padding"),
+    ("gpt2-causal", [1, 2], dict(valid=[1, 2]), "valid: 2 is out of range; wanted 0 to 1"),
     ("gpt2-causal", [[1, 2], [1, 2]], dict(valid=[[1], [1, 1]]), "valid .*different lengths"),
-    ("bert-masked", [1, 2], dict(types=[0, 2]), "token types: 2 is out of range; this model has 0 to 1"),
-    ("roberta-masked", [1, 2], dict(types=[0, 1]), "token types: 1 is out of range; this model has 0 to 0"),
+    ("bert-masked", [1, 2], dict(types=[0, 2]), "token types: 2 is out of range; wanted 0 to 1"),
+    ("roberta-masked", [1, 2], dict(types=[0, 1]), "token types: 1 is out of range; wanted 0 to 0"),
     ("bert-masked", [1, 2], dict(types=[0]), r"types is \[1, 1\]; wanted the shape of tokens"),
     ("bert-masked", [1, 2], dict(types=[0.0, 1.0]), "token types are float64; wanted whole numbers"),
     ("bert-masked", [[1, 2], [1, 2]], dict(types=[[0], [0, 1]]), "types .*different lengths"),
     ("distilbert-masked", [1, 2], dict(types=[0, 0]), "types given, but distilbert has no token types"),
-    ("gpt2-causal", [1, 2], dict(positions=[0, 12]), "positions: 12 is out of range; this model has 0 to 11"),
+    ("gpt2-causal", [1, 2], dict(positions=[0, 12]), "positions: 12 is out of range; wanted 0 to 11"),
     ("roberta-masked", [1, 2], dict(positions=[0, 12]), "positions: 12 is out of range"),
     ("gpt2-causal", [1, 2], dict(positions=[-1, 0]), "positions: -1 is out of range"),
     ("gpt2-causal", [1, 2], dict(positions=[0.0, 0.5]), "positions are float64; wanted whole numbers"),
