@@ -1,0 +1,278 @@
+"""Seeing and changing: what a trace holds and costs, what an edit does, and which keys are refused.
+
+Edits that change nothing must change no bit; ablations are compared with a model whose weights say the same
+(float64, another order of the same sums: measured at most 1e-14, bound 1e-12).
+"""
+import numpy as np
+import pytest
+
+import minitx
+import tiny
+from minitx.trace import points
+
+VARIANTS = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "roberta-sequence", "gpt2-bare"]
+CLOSE = dict(rtol=0, atol=1e-12)
+
+
+@pytest.fixture(params=VARIANTS)
+def model(request):
+    return tiny.load(request.param)
+
+
+def batch(model):
+    """Left-padded tokens of unequal length, and their valid."""
+    return tiny.padded([tiny.ids(model, n, seed=n) for n in (7, 4)], "left")[:2]
+
+
+def same_bits(one, other):
+    return one.values.keys() == other.values.keys() and all(
+        np.array_equal(x, other.values[key]) for key, x in one.values.items())
+
+
+# --- changing nothing -------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_an_edit_that_changes_nothing_changes_no_bit(variant, dtype):
+    """Every point of every family, as a function, as an array, one at a time and all at once."""
+    model = tiny.load(variant, dtype)
+    for tokens, valid in (batch(model), (tiny.ids(model, 1, 6), None), (tiny.ids(model, 3, 1), None), ([4], None)):
+        plain = minitx.run(model, tokens, valid=valid)
+        assert list(plain.values) and set(plain.values) == set(points(model))
+        for name in {key if isinstance(key, str) else key[0] for key in plain.values}:
+            assert same_bits(minitx.run(model, tokens, valid=valid, edits={name: lambda x: x}), plain), name
+        for edits in ({key: x for key, x in plain.values.items()}, {key: np.array for key in plain.values},
+                      {key: np.ascontiguousarray(x) for key, x in plain.values.items()}):
+            assert same_bits(minitx.run(model, tokens, valid=valid, edits=edits), plain)
+
+
+def test_watching_changes_no_bit(model):
+    tokens, valid = batch(model)
+    trace, x = minitx.run(model, tokens, valid=valid), minitx.forward(model, tokens, valid=valid)
+    assert np.array_equal(x, trace["ln_final" if model.config.pre_norm else ("resid_post", 1)])
+    if model.config.head:
+        assert np.array_equal(minitx.logits(model, x, valid=valid), trace["logits"])
+    for key in trace.values:  # and a point is the same whether others are kept or not
+        one = minitx.run(model, tokens, [key], valid=valid)
+        assert list(one.values) == [key] and np.array_equal(one[key], trace[key])
+
+
+# --- what is recorded -------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("keep,names", [
+    (None, set(minitx.POINTS)), ([], set()), (["q"], {"q"}), ([("pattern", 1)], {"pattern"}), ("resid_pre", {"resid_pre"}),
+    (["embed", "scores", ("q", 0), "q"], {"embed", "scores", "q"}), (("ln1_scale", ("post", 1)), {"ln1_scale", "post"}),
+], ids=range(7))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_trace_holds_what_was_asked_and_the_cost_is_known_before(keep, names, dtype):
+    for variant in VARIANTS:
+        model = tiny.load(variant, dtype)
+        for tokens in (tiny.ids(model, 3, 7), tiny.ids(model, 5), [[4]]):
+            trace = minitx.run(model, tokens, keep)
+            assert trace.nbytes == sum(x.nbytes for x in trace.values.values()) == minitx.cost(model, tokens, keep)
+            kept = {key if isinstance(key, str) else key[0] for key in trace.values}
+            assert kept == names or keep is None and kept < names
+            assert all(key[1] == 1 for key in trace.values if key[0] in ("pattern", "post") and keep)
+
+
+def test_shapes_are_what_the_table_says(model):
+    cfg, (tokens, valid) = model.config, batch(model)
+    sizes = dict(B=2, T=7, S=7, H=cfg.n_heads, d=cfg.d_head, D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
+    trace = minitx.run(model, tokens, valid=valid)
+    for key, x in trace.values.items():
+        axes, meaning = minitx.POINTS[key if isinstance(key, str) else key[0]]
+        sequence = key == "logits" and cfg.head == "sequence"
+        assert x.shape == ((2, model.weights.W_U.shape[1]) if sequence else tuple(sizes[a] for a in axes.split()))
+    assert trace.tokens is not None and (trace.tokens == tokens).all() and (trace.valid == valid).all()
+    assert trace.stack("q").shape == (2, 2, cfg.n_heads, 7, cfg.d_head)
+    assert (trace.stack("ln1_scale")[1] == trace["ln1_scale", 1]).all()
+
+
+def test_points_are_the_values_that_their_formulas_give(model):
+    """Recorded arrays are as they were at the time: the in-place steps that follow leave no mark on them."""
+    tokens, valid = batch(model)
+    t, cfg = minitx.run(model, tokens, valid=valid), model.config
+    seen = np.broadcast_to(valid[:, None, None] & (np.tri(7, dtype=bool) if cfg.causal else True), t["scores", 0].shape)
+    for i, w in enumerate(model.layers):
+        into_attn, into_mlp = (t["ln1", i], t["ln2", i]) if cfg.pre_norm else (t["resid_pre", i], t["resid_mid", i])
+        raw = t["q", i] @ t["k", i].swapaxes(-1, -2) * cfg.attn_scale(i)
+        np.testing.assert_allclose(t["scores", i][seen], raw[seen], **CLOSE)
+        q = (into_attn @ w.W_Q + w.b_Q).reshape(2, 7, cfg.n_heads, -1).swapaxes(1, 2)
+        np.testing.assert_allclose(t["q", i], q, **CLOSE)
+        np.testing.assert_allclose(t["z", i], t["pattern", i] @ t["v", i], **CLOSE)
+        np.testing.assert_allclose(t["pre", i], into_mlp @ w.W_in + w.b_in, **CLOSE)
+        np.testing.assert_allclose(t["mlp_out", i], t["post", i] @ w.W_out + w.b_out, **CLOSE)
+        sums = ((t["resid_pre", i], t["resid_mid", i]) if cfg.pre_norm else
+                (t["resid_pre", i] + t["attn_out", i], t["resid_mid", i] + t["mlp_out", i]))
+        for name, x in zip(("ln1", "ln2"), sums):
+            np.testing.assert_allclose(t[f"{name}_mean", i], x.mean(-1), **CLOSE)
+            np.testing.assert_allclose(t[f"{name}_scale", i], 1 / np.sqrt(x.var(-1) + cfg.eps), rtol=1e-12)
+            normed = (x - t[f"{name}_mean", i][..., None]) * t[f"{name}_scale", i][..., None]
+            np.testing.assert_allclose(t[name, i], normed * getattr(w, f"{name}_w") + getattr(w, f"{name}_b"), **CLOSE)
+        if not cfg.pre_norm:
+            assert (t["ln1", i] == t["resid_mid", i]).all() and (t["ln2", i] == t["resid_post", i]).all()
+    assert (t["resid_post", 0] == t["resid_pre", 1]).all()
+
+
+def test_what_is_recorded_is_nobody_elses_memory(model):
+    tokens, valid = batch(model)
+    trace = minitx.run(model, tokens, valid=valid)
+    for key, x in trace.values.items():
+        assert not any(np.shares_memory(x, w) for _, w in tiny.walk(model) if w.size), key
+        x += 1  # writable, and nothing of it comes back in the next run
+    assert not same_bits(trace, again := minitx.run(model, tokens, valid=valid))
+    assert same_bits(again, minitx.run(model, tokens, valid=valid))
+
+
+# --- edits ------------------------------------------------------------------------------------------------------
+
+def test_an_edit_reaches_what_comes_after_and_nothing_before(model):
+    tokens, valid = batch(model)
+    plain = minitx.run(model, tokens, valid=valid)
+    order = list(minitx.run(model, tokens, valid=valid).values)
+    for name in ("z", "resid_mid", "ln2_scale", "pre"):
+        edited = minitx.run(model, tokens, valid=valid, edits={(name, 1): lambda x: x + 0.5})
+        changed = {key for key in order if not np.array_equal(edited[key], plain[key], equal_nan=True)}
+        assert (edited[name, 1] == plain[name, 1] + 0.5).all()
+        assert changed == set(order[order.index((name, 1)):])
+
+
+def test_a_whole_point_one_layer_and_the_special_over_the_general(model):
+    tokens, _ = batch(model)
+    half, double = (lambda x: x * 0.5), (lambda x: x * 2)
+    plain = minitx.run(model, tokens)
+    whole = minitx.run(model, tokens, edits={"attn_out": np.zeros_like})
+    assert not whole.stack("attn_out").any() and plain.stack("attn_out").all(axis=-1).any()
+    one = minitx.run(model, tokens, edits={("attn_out", 1): np.zeros_like})
+    assert (one["attn_out", 0] == plain["attn_out", 0]).all() and not one["attn_out", 1].any()
+    for edits in ({"v": half, ("v", 0): double}, {("v", 0): double, "v": half}):
+        both = minitx.run(model, tokens, edits=edits)
+        assert (both["v", 0] == plain["v", 0] * 2).all()
+        assert same_bits(both, minitx.run(model, tokens, edits={("v", 0): double, ("v", 1): half}))
+
+
+def test_patching_one_text_into_another(model):
+    """The residual stream of a second text, put in before layer 1, gives the second text's output."""
+    a, b = tiny.ids(model, 6, seed=1), tiny.ids(model, 6, seed=2)
+    other = minitx.run(model, b)
+    patched = minitx.run(model, a, edits={("resid_pre", 1): other["resid_pre", 1]})
+    assert (patched["resid_post", 1] == other["resid_post", 1]).all()
+    assert (patched["resid_post", 0] == minitx.run(model, a)["resid_post", 0]).all()
+
+
+def test_zeroing_a_head_is_a_model_without_its_rows_of_W_O(model):
+    tokens, valid = batch(model)
+    cfg, head = model.config, 1
+
+    def silence(z):
+        z[:, head] = 0
+        return z
+    W_O = model.layers[1].W_O.copy()
+    W_O[head * cfg.d_head:(head + 1) * cfg.d_head] = 0
+    without = minitx.run(tiny.with_weights(model, layers={1: {"W_O": W_O}}), tokens, valid=valid)
+    edited = minitx.run(model, tokens, valid=valid, edits={("z", 1): silence})
+    np.testing.assert_allclose(edited["resid_post", 1], without["resid_post", 1], **CLOSE)
+    assert abs(edited["resid_post", 1] - minitx.run(model, tokens, valid=valid)["resid_post", 1]).max() > 1e-3
+
+
+def test_a_model_without_positions(model):
+    tokens, _ = batch(model)
+    blank = tiny.with_weights(model, W_pos=np.zeros_like(model.weights.W_pos))
+    assert same_bits(minitx.run(model, tokens, edits={"pos_embed": np.zeros_like}), minitx.run(blank, tokens))
+
+
+def test_edited_scores_go_through_softmax_and_edited_patterns_do_not(model):
+    tokens = tiny.ids(model, 2, 6)
+
+    def only_first(scores):
+        scores[..., 1:] = -np.inf
+        return scores
+    forced = minitx.run(model, tokens, edits={"scores": only_first})
+    assert (forced["pattern", 0][..., 0] == 1).all() and not forced["pattern", 0][..., 1:].any()
+    np.testing.assert_allclose(forced["z", 1], np.broadcast_to(forced["v", 1][:, :, :1], forced["z", 1].shape), **CLOSE)
+    flat = minitx.run(model, tokens, edits={"pattern": lambda p: np.full_like(p, 1 / 6)})
+    np.testing.assert_allclose(flat["z", 0], flat["v", 0].mean(2, keepdims=True) + 0 * flat["z", 0], **CLOSE)
+
+
+def test_norms_use_the_mean_and_the_scale_that_they_are_given(model):
+    tokens, w = tiny.ids(model, 2, 6), model.weights
+    norms = [("ln1", 0), ("ln2", 1)] + [(n, None) for n in ("ln_embed", "ln_final") if getattr(w, f"{n}_w") is not None]
+    for name, layer in norms:
+        def key(part, name=name, layer=layer):
+            return f"{name}{part}" if layer is None else (f"{name}{part}", layer)
+        part = w if layer is None else model.layers[layer]
+        weight, bias = getattr(part, f"{name}_w"), getattr(part, f"{name}_b")
+        plain = minitx.run(model, tokens)
+        x = (plain[key("")] - bias) / weight / plain[key("_scale")][..., None] + plain[key("_mean")][..., None]
+        frozen = minitx.run(model, tokens, edits={key("_scale"): 2.0, key("_mean"): np.full((2, 6), 0.25)})
+        np.testing.assert_allclose(frozen[key("")], (x - 0.25) * 2 * weight + bias, rtol=0, atol=1e-10)  # divides by w
+        assert (frozen[key("_scale")] == 2).all() and (frozen[key("_mean")] == 0.25).all()
+
+
+def test_an_edit_function_gets_a_copy_of_its_own(model):
+    tokens, kept = tiny.ids(model, 5), []
+
+    def spoil(x):
+        kept.append(x.copy())
+        before = x.copy()
+        x += 9
+        return before
+    assert same_bits(minitx.run(model, tokens, edits={"resid_pre": spoil, "q": spoil}), minitx.run(model, tokens))
+    assert len(kept) == 4
+
+
+def test_logits_can_be_edited_too():
+    for variant in ("gpt2-causal", "bert-sequence"):
+        model = tiny.load(variant)
+        assert not minitx.run(model, [4, 5], ["logits"], {"logits": np.zeros_like})["logits"].any()
+
+
+# --- keys and values that are refused ---------------------------------------------------------------------------
+
+@pytest.mark.parametrize("variant,key,message", [
+    ("bert-masked", "patern", "unknown point 'patern'; near to it: pattern.*; all: embed, pos_embed, .*logits$"),
+    ("bert-masked", "resid", "unknown point 'resid'; near to it: .*resid_pre"),
+    ("bert-masked", ("Q", 0), "unknown point 'Q'"),
+    ("bert-masked", 7, "unknown point 7"),
+    ("bert-masked", ("q", 2), r"no point \('q', 2\) \(bert, layers 0 to 1\)"),
+    ("bert-masked", ("q", -1), r"no point \('q', -1\) \(bert, layers 0 to 1\)"),
+    ("bert-masked", ("q", "0"), r"no point \('q', '0'\)"),
+    ("bert-masked", ("embed", 0), r"no point \('embed', 0\) \(bert\)"),
+    ("bert-masked", "ln_final", r"no point 'ln_final' \(bert\)"),
+    ("gpt2-causal", "ln_embed_scale", r"no point 'ln_embed_scale' \(gpt2\)"),
+    ("gpt2-causal", "type_embed", r"no point 'type_embed' \(gpt2\)"),
+    ("distilbert-masked", "type_embed", r"no point 'type_embed' \(distilbert\)"),
+    ("bert-bare", "logits", r"this checkpoint \(BertModel\) has no head that gives logits"),
+])
+def test_points_that_are_not_there(variant, key, message):
+    model = tiny.load(variant)
+    for call in (lambda: minitx.run(model, [5, 6], [key]), lambda: minitx.run(model, [5, 6], edits={key: np.zeros_like}),
+                 lambda: minitx.cost(model, [5, 6], [key])):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("edit,message", [
+    (np.zeros((3, 3)), r"the edit of \('q', 1\) gives float64 \[3, 3\]; wanted float64 \[1, 3, 2, 6\]"),
+    (lambda x: x[:, :2], r"gives float64 \[1, 2, 2, 6\]; wanted float64 \[1, 3, 2, 6\]"),
+    (lambda x: None, r"the edit of \('q', 1\) gives object \[\]; wanted float64"),
+    (None, r"gives object \[\]; wanted"),
+    ("zero", r"gives <U4 \[\]; wanted float64"),
+    (lambda x: x + 1j, r"gives complex128 .*; wanted float64"),
+    (lambda x: np.zeros((2, *x.shape)), r"gives float64 \[2, 1, 3, 2, 6\]; wanted"),
+])
+def test_edits_that_do_not_fit(edit, message):
+    with pytest.raises(ValueError, match=message):
+        minitx.run(tiny.load("bert-masked"), [5, 6], edits={("q", 1): edit})
+
+
+def test_asking_a_trace_for_what_it_does_not_hold():
+    trace = minitx.run(tiny.load("gpt2-causal"), [5, 6], ["z", ("q", 1), "embed"])
+    with pytest.raises(KeyError, match=r"trace\['z', layer\] or trace.stack\('z'\)"):
+        trace["z"]
+    with pytest.raises(KeyError, match=r"'k', 0.* is not in this trace; kept: .*embed.*'z', 0"):
+        trace["k", 0]
+    with pytest.raises(KeyError, match=r"'q' was kept in layers \[1\]; stack needs all of them"):
+        trace.stack("q")
+    with pytest.raises(KeyError, match=r"'embed' was kept in layers \[\]"):
+        trace.stack("embed")
