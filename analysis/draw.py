@@ -4,6 +4,7 @@ matplotlib is imported where something is drawn, never when this module is.
 """
 
 import io
+import warnings
 
 # Okabe and Ito's palette, told apart with every common kind of colour vision.
 BLUE, ORANGE, GREEN, SKY, VERMILION, PURPLE, GREY = (
@@ -33,7 +34,9 @@ def figure(width, height):
 def svg(drawn):
     """A figure as SVG text, without date or program name."""
     buffer = io.StringIO()
-    drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the viewer's fonts will have it
+        drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
 
 

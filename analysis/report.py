@@ -5,6 +5,7 @@ inside one can meet a name inside another.
 """
 
 import base64
+import shlex
 import sys
 import time
 from html import escape
@@ -25,8 +26,9 @@ h1 { line-height: 1.2; margin-bottom: .4rem } h2 { margin: 0 0 .2rem; line-heigh
 h3 { margin: 1.1rem 0 .2rem; font-size: 1rem } p { margin: .3rem 0 } a { color: var(--link) }
 .soft, summary { color: var(--soft) } .bad { color: var(--bad) }
 section { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.6rem }
-figure { margin: 1rem 0; padding: .6rem; background: #fff; border: 1px solid var(--line); border-radius: .5rem }
-img { display: block; width: 100%; height: auto }
+figure { margin: 1rem 0; padding: .6rem; background: #fff; border: 1px solid var(--line); border-radius: .5rem;
+  overflow-x: auto }
+img { display: block; width: 100%; min-width: 44rem; height: auto }
 table { border-collapse: collapse; width: 100%; font-size: .93rem }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line) }
 td.n { font-variant-numeric: tabular-nums }
@@ -49,7 +51,7 @@ def make(model, name, out):
             state = f"  failed: {type(error).__name__}: {error}"
             body = f'<p class="bad">This experiment failed: {escape(f"{type(error).__name__}: {error}")}</p>'
         seconds = time.monotonic() - begin
-        sections.append(section(experiment, body, seconds))
+        sections.append(section(experiment, name, body, seconds))
         progress.clear()
         print(f"{experiment.name:12} {seconds:6.1f} s{state}", flush=True)
     total = time.monotonic() - start
@@ -86,10 +88,11 @@ def facts(model):
             "sha256": "; ".join(f"{name} {digest}" for name, digest in results.hashes(folder).items())}
 
 
-def section(experiment, body, seconds):
+def section(experiment, name, body, seconds):
     """One experiment's part of the page."""
+    command = escape(f"minitx run {experiment.name} {shlex.quote(name)}")
     return (f'<section id="{experiment.name}"><h2>{escape(experiment.asks)}</h2><p class="soft">'
-            f'<code>minitx run {experiment.name}</code>: {escape(experiment.summary)} {seconds:.1f} s</p>{body}</section>')
+            f'{escape(experiment.summary)} <code>{command}</code>, {seconds:.1f} s</p>{body}</section>')
 
 
 def shown(experiment, outcome):
@@ -111,9 +114,16 @@ def numbers(headline):
     for number in headline.values():
         null = f'{words(number["null"])}<br><span class="soft">{escape(number["null_means"])}</span>' \
             if "null" in number else ""
-        rows += (f'<tr><td>{escape(number["means"])}</td><td class="n"><b>{escape(words(number["value"]))}</b></td>'
-                 f'<td class="n">{null}</td></tr>')
-    return f"<table><tr><th>figure</th><th>this model</th><th>null</th></tr>{rows}</table>"
+        rows += (f'<tr><td>{escape(number["means"])}</td><td class="n"><b>{escape(words(number["value"]))}</b>'
+                 f'{times(number)}</td><td class="n">{null}</td></tr>')
+    return f"<table><tr><th>figure</th><th>this model</th><th>null: chance, or the text alone</th></tr>{rows}</table>"
+
+
+def times(number):
+    """How many times its null a measure is."""
+    value, null = number["value"], number.get("null")
+    return f'<br><span class="soft">{words(value / null)} times the null</span>' \
+        if isinstance(value, float) and null else ""
 
 
 def words(value):

@@ -32,8 +32,8 @@ def _spectra(axes, r):
     for peak in r["peaks"][:6]:
         axes.annotate(f"{peak}", (peak, r["position_mean"][peak]), xytext=(0, 3), textcoords="offset points",
                       ha="center", fontsize=8, color=draw.BLUE)
-    top = max(r["position_quartiles"][2, 1:].max(), r["words_quartiles"][2, 1:].max(), r["amplitude_null"])
-    axes.set(xlim=(0, T / 2), ylim=(0, 1.08 * top), xlabel=f"frequency (cycles in {T} tokens)",
+    top = max(r[name][1:].max() for name in ("position_mean", "words_mean", "shuffled_mean"))
+    axes.set(xlim=(0, T / 2), ylim=(0, 1.5 * top), xlabel=f"frequency (cycles in {T} tokens)",
              ylabel="amplitude, mean over columns")
     axes.legend(loc="upper right")
     draw.period_axis(axes, T)

@@ -1,0 +1,289 @@
+"""The registry, the texts, and every experiment on a trained bundle and on a random causal model."""
+import json
+import pkgutil
+
+import numpy as np
+import pytest
+from analysis_models import gpt2
+
+import minitx
+import weights
+from analysis import corpus, draw, experiments, profiles, progress, registry, results
+
+SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention": {"tokens": 8},
+         "predict": {"sentence": "He went out of the room.", "guesses": 3}}
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return minitx.load(weights.find("tiny-roberta"))
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))
+
+
+@pytest.fixture(scope="module")
+def found(bundled, causal):
+    """(experiment, model) -> result, each computed once."""
+    return {(name, kind): registry.get(name).run(model, **SMALL[name])
+            for name in registry.EXPERIMENTS for kind, model in (("bundled", bundled), ("causal", causal))}
+
+
+# registry
+
+@pytest.mark.parametrize("name", registry.EXPERIMENTS)
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind, found):
+    experiment, result = registry.get(name), found[name, kind]
+    arrays = {key: np.asarray(value) for key, value in result.items()}
+    for key, array in arrays.items():
+        assert array.dtype.kind in "biufU", key
+        assert array.dtype.kind == "U" or np.isfinite(array).all(), key
+    headline = registry.headline(experiment, arrays)
+    assert {key.removesuffix("_null") for key in experiment.numbers} == set(headline)
+    assert any("null" in number for number in headline.values())
+    json.dumps(headline, allow_nan=False)
+    with draw.style():
+        assert draw.svg(experiment.draw(arrays)).endswith("</svg>\n")
+
+
+@pytest.mark.parametrize("experiment", registry.EXPERIMENTS.values(), ids=lambda e: e.name)
+def test_every_experiment_says_what_a_reader_needs(experiment):
+    assert experiment.asks.endswith("?")
+    for text in (experiment.look, experiment.published, experiment.summary):
+        assert text.endswith(".")
+    assert all(option.help for option in experiment.options)
+    assert all(type(option.default) in (str, int, float) for option in experiment.options)
+    assert f"| `{experiment.name}` | {experiment.asks} |" in registry.markdown()
+
+
+def test_every_file_of_experiments_is_on_the_list():
+    files = {module.name for module in pkgutil.iter_modules(experiments.__path__)}
+    assert files == set(experiments.__all__)
+    assert files == {e.run.__module__.rpartition(".")[2] for e in registry.EXPERIMENTS.values()}
+
+
+def test_an_unknown_experiment_suggests_the_near_ones():
+    with pytest.raises(ValueError, match="unknown experiment 'profile'; did you mean profiles.*there are: positions"):
+        registry.get("profile")
+    with pytest.raises(ValueError, match=r"unknown experiment 'zzz' \(there are: positions, profiles"):
+        registry.get("zzz")
+
+
+def test_a_name_is_given_once():
+    def predict(model):
+        """Another one."""
+    with pytest.raises(ValueError, match="there is already an experiment 'predict'"):
+        registry.experiment(asks="", draw=None, numbers={}, look="", published="")(predict)
+
+
+def test_options_and_help_come_from_the_function():
+    options = {option.name: option for option in registry.get("profiles").options}
+    assert options["documents"] == registry.Option("documents", 100, "documents to read, at most")
+    assert list(options) == ["text", "documents", "clusters", "seed"]
+
+
+# what the trained bundle shows
+
+def test_the_bundle_has_position_heads(bundled):
+    result = registry.get("profiles").run(bundled, documents=20)
+    near = np.isin(result["best_offset"], (-2, -1, 1, 2))
+    assert (result["best_attention"][near] > 0.5).sum() >= 2
+    assert result["sharp"] > 20 * result["sharp_null"]
+    assert result["n_sharp"] == len(result["sharp_heads"]) >= 2
+
+
+def test_the_bundles_positions_are_waves(bundled):
+    result = registry.get("positions").run(bundled)
+    assert result["amplitude"] >= 1.5 * result["amplitude_null"]
+    assert result["explained_12"] > result["explained_12_null"]
+
+
+def test_the_bundle_guesses_better_than_frequencies(found):
+    result = found["predict", "bundled"]
+    assert result["loss"] < result["loss_null"] - 1  # nats
+
+
+# experiments
+
+def test_positions_reads_only_rows_that_a_token_can_reach(bundled, found):
+    cfg, result = bundled.config, found["positions", "bundled"]
+    assert result["T"] == cfg.n_ctx == len(bundled.weights.W_pos) - cfg.offset
+    rows = bundled.weights.W_pos[cfg.offset:].astype(np.float64)
+    direct = np.abs(np.fft.rfft(rows, axis=0)).mean(axis=1)
+    assert np.abs(result["position_mean"] - direct).max() < 1e-5 * direct.max()  # float32 input: measured 1.1e-7
+
+
+def test_profiles_are_those_of_the_recorded_patterns(causal, found):
+    result = found["profiles", "causal"]
+    tokens = corpus.documents(causal, "sample", 3)
+    pattern = minitx.run(causal, tokens, keep=["pattern"]).stack("pattern")  # [L N H T T]
+    kept = profiles.profile(pattern).swapaxes(0, 1)
+    assert np.abs(result["profiles"] - kept).max() < 1e-5  # stored as float32: measured 9e-7
+    assert result["shares"].sum(axis=2) == pytest.approx(1)
+    assert not result["attention"][..., 11:].any()  # nothing to the right
+
+
+def test_attention_shows_the_heads_asked_for(bundled):
+    result = registry.get("attention").run(bundled, head="L1H2, L0H0", tokens=5)
+    assert result["heads"].tolist() == ["L1H2", "L0H0"]
+    tokens = corpus.documents(bundled, "sample", 1)
+    trace = minitx.run(bundled, tokens, keep=["pattern"])
+    assert np.array_equal(result["pattern"][0], trace["pattern", 1][0, 2, :5, :5])
+    assert result["pieces"].tolist() == bundled.tokenizer.pieces(tokens[0, :5])
+
+
+def test_attention_chooses_the_sharpest_head_of_each_offset():
+    from analysis.experiments.attention import sharpest
+    by_offset = np.full((2, 2, 21), 0.01)
+    by_offset[0, 0, 9], by_offset[0, 1, 9], by_offset[1, 1, 12] = 0.9, 0.8, 0.5
+    assert sharpest(by_offset)[:2] == [(0, 0), (1, 1)]
+
+
+def test_predict_hides_one_token_at_a_time(bundled, found):
+    result = found["predict", "bundled"]
+    tokens = bundled.tokenizer.encode(SMALL["predict"]["sentence"])
+    mask = bundled.tokenizer.encode("<mask>", special=False)[0]
+    before, after = corpus.specials(bundled)
+    place = len(before) + 3
+    hidden = np.where(np.arange(len(tokens)) == place, mask, tokens)
+    y = minitx.run(bundled, hidden, keep=["logits"])["logits"][0, place].astype(float)
+    p = np.exp(y - y.max()) / np.exp(y - y.max()).sum()
+    assert len(result["here"]) == len(tokens) - len(before) - len(after)
+    assert result["truth_probability"][3] == pytest.approx(p[tokens[place]], rel=1e-5)  # measured 0
+    assert result["truth_rank"][3] == 1 + (p > p[tokens[place]]).sum()
+    assert result["guess_id"][3].tolist() == np.argsort(-p)[:3].tolist()
+
+
+@pytest.mark.parametrize("mask", ["<mask>", "[MASK]"])
+def test_predict_fills_only_the_masks_in_a_sentence(bundled, mask):
+    result = registry.get("predict").run(bundled, sentence=f"He went {mask} of the room, and {mask} door was shut.")
+    assert result["here"].tolist() == ["<mask>", "<mask>"]
+    assert "loss" not in result and (result["truth_id"] == -1).all()
+    with draw.style():
+        registry.get("predict").draw({key: np.asarray(value) for key, value in result.items()})
+
+
+def test_predict_of_a_causal_model_sees_only_what_stands_before(causal, found):
+    shorter = registry.get("predict").run(causal, sentence="He went out of", guesses=3)
+    longer = found["predict", "causal"]
+    n = len(shorter["here"])
+    assert longer["here"][:n].tolist() == shorter["here"].tolist()
+    assert np.abs(longer["truth_probability"][:n] - shorter["truth_probability"]).max() < 1e-7  # float32 logits: measured 4e-10
+
+
+@pytest.mark.parametrize("name, options, message", [
+    ("positions", {"shuffles": 0}, "--shuffles is 0; wanted 1 or more"),
+    ("positions", {"text": "/nowhere.txt"}, "no text file '/nowhere.txt'"),
+    ("profiles", {"documents": 0}, "--documents is 0; wanted 1 or more"),
+    ("profiles", {"clusters": 0}, "--clusters is 0; wanted 1 or more"),
+    ("profiles", {"documents": 1, "clusters": 99}, "1 documents x 16 heads are too few for --clusters 99"),
+    ("attention", {"tokens": 1}, "--tokens is 1; wanted 2 or more"),
+    ("attention", {"head": "L9H9"}, "'L9H9' is no head of this model: wanted L0H0 to L3H3"),
+    ("attention", {"head": "3,1"}, "'3' is no head of this model"),
+    ("predict", {"guesses": 0}, "--guesses is 0; wanted 1 or more"),
+    ("predict", {"sentence": ""}, "--sentence '' has no token to guess")])
+def test_bad_options_are_noticed(bundled, name, options, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        registry.get(name).run(bundled, **options)
+
+
+def test_predict_needs_a_language_model_head(tmp_path):
+    with pytest.raises(ValueError, match="predict needs a masked or causal language model; .* head is None"):
+        registry.get("predict").run(minitx.load(gpt2(tmp_path, head=False)))
+
+
+def test_a_causal_model_has_no_masks_to_fill(causal):
+    with pytest.raises(ValueError, match="has a mask, but a causal model only guesses the next token"):
+        registry.get("predict").run(causal, sentence="He <mask> out.")
+
+
+# texts
+
+def test_documents_are_full_length_pieces_of_the_text(bundled):
+    documents = corpus.documents(bundled, "sample", 5)
+    before, after = corpus.specials(bundled)
+    T = bundled.config.n_ctx
+    assert documents.shape == (5, T)
+    inner = documents[:, len(before):T - len(after)].ravel()
+    stream = bundled.tokenizer.encode(corpus.read("sample"), special=False)
+    assert np.array_equal(inner, stream[:len(inner)])
+    whole = bundled.tokenizer.encode("x")
+    assert all(np.array_equal(d[:len(before)], whole[:len(before)]) for d in documents)
+    assert all(np.array_equal(d[T - len(after):], whole[len(whole) - len(after):]) for d in documents)
+
+
+def test_there_are_as_many_documents_as_the_text_gives(causal, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("A short line.\n\nAnother one, which is a little longer than the first.\n" * 4)
+    n = len(causal.tokenizer.encode(corpus.read(text), special=False)) // 32
+    assert len(corpus.documents(causal, text, 99)) == n >= 1
+    text.write_text("Too short.")
+    with pytest.raises(ValueError, match="has .* tokens; one document of this model takes 3"):
+        corpus.documents(causal, text, 1)
+
+
+def test_shuffling_keeps_the_tokens_and_the_special_ones_in_place(bundled):
+    documents = corpus.documents(bundled, "sample", 2)
+    mixed = corpus.shuffled(bundled, documents, seed=0)
+    before, after = corpus.specials(bundled)
+    assert not np.array_equal(mixed, documents)
+    assert np.array_equal(np.sort(mixed), np.sort(documents))
+    assert np.array_equal(mixed[:, :len(before)], documents[:, :len(before)])
+    assert np.array_equal(mixed[:, mixed.shape[1] - len(after):], documents[:, mixed.shape[1] - len(after):])
+
+
+def test_a_text_that_is_not_utf8_is_named(tmp_path):
+    (tmp_path / "latin.txt").write_bytes("naïve".encode("latin-1"))
+    with pytest.raises(ValueError, match="latin.txt' is no UTF-8 text"):
+        corpus.read(str(tmp_path / "latin.txt"))
+
+
+# results, drawing, progress
+
+def test_settings_name_everything_that_the_numbers_depend_on(bundled):
+    stated = results.settings(registry.get("profiles"), bundled, "tiny-roberta", {"documents": 7})
+    folder = weights.find("tiny-roberta")
+    assert stated["weights"] == {"model.safetensors": results.sha256(folder / "model.safetensors")}
+    assert stated["options"] == {"text": "sample", "documents": 7, "clusters": 6, "seed": 0}
+    assert stated["text"] == {"name": "sample.txt", "sha256": results.sha256(corpus.SAMPLE)}
+    assert stated["versions"]["numpy"] == np.__version__
+    assert stated["model"] == "tiny-roberta" and stated["revision"] is None
+
+
+def test_a_download_is_named_by_its_commit(tmp_path):
+    assert results.revision(tmp_path / "snapshots" / "abc123") == "abc123"
+
+
+def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
+    path = tmp_path / "x.json"
+    results.write(path, "old")
+    monkeypatch.setattr(results.os, "replace", lambda *a: (_ for _ in ()).throw(OSError("disk gone")))
+    with pytest.raises(OSError, match="disk gone"):
+        results.write(path, "new")
+    assert path.read_text() == "old"
+
+
+def test_labels_make_blanks_visible():
+    assert [draw.label(piece) for piece in (" a", "\n", "", "b")] == ["␣a", "⏎", "∅", "b"]
+    assert [draw.offset(t) for t in (-1, 0, 2)] == ["-1", "0", "+2"]
+
+
+def test_scripts_without_a_glyph_are_drawn_without_a_warning(recwarn):
+    with draw.style():
+        figure = draw.figure(2, 2)
+        figure.subplots().set_title("東北")
+        assert "東北" in draw.svg(figure)
+    assert not [w for w in recwarn if "Glyph" in str(w.message)]
+
+
+def test_progress_shows_rate_and_time_left(capsys, monkeypatch):
+    assert progress.describe("documents", 20, 100, 4.0) == "documents 20/100, 5 a second, 16 s left"
+    assert list(progress.track(iter("abc"), "letters", 3)) == ["a", "b", "c"]
+    assert capsys.readouterr().err == ""  # no terminal, no noise
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress, "SHOWN_EVERY", -1)
+    list(progress.track("abc", "letters", 3))
+    assert "letters 2/3" in capsys.readouterr().err

@@ -1,0 +1,168 @@
+"""The array-only maths on constructed cases whose answer is known beforehand."""
+import numpy as np
+import pytest
+
+from analysis import nulls, profiles, spectra
+
+
+def wave(T, frequency, D=4):
+    """[T D], each column one cosine of the same frequency with its own phase."""
+    return np.cos(2 * np.pi * frequency * np.arange(T)[:, None] / T + np.arange(D))
+
+
+# spectra
+
+def test_a_pure_wave_is_one_line():
+    amplitudes = spectra.amplitude(wave(64, 5) + 3.0)
+    expected = np.zeros((33, 4))
+    expected[5], expected[0] = 32, 3 * 64  # T/2 for a wave of height 1; the mean, times T
+    assert np.abs(amplitudes - expected).max() < 1e-11  # measured 1.3e-14: float64 sums of 64 terms
+    mean, quartiles = spectra.summary(amplitudes)
+    assert spectra.peaks(mean).tolist() == [5]
+    assert spectra.largest(mean) == mean[5]
+    assert spectra.period(5, 64) == 12.8
+    assert mean.shape == (33,) and quartiles.shape == (3, 33)
+
+
+def test_amplitude_is_the_plain_sum():
+    x = np.random.default_rng(0).standard_normal((15, 3))
+    t = np.arange(15)
+    slow = [[abs(sum(x[:, i] * np.exp(-2j * np.pi * f * t / 15))) for i in range(3)] for f in range(8)]
+    assert np.abs(spectra.amplitude(x) - slow).max() < 1e-12  # measured 6e-15: another order of summation
+
+
+def test_peaks_are_local_maxima_above_five_medians_without_frequency_zero():
+    spectrum = np.ones(40)
+    spectrum[0], spectrum[1], spectrum[10], spectrum[20], spectrum[39] = 99, 7, 5.1, 5.0, 9
+    spectrum[30:33] = 6  # a plateau is one peak
+    assert spectra.peaks(spectrum).tolist() == [39, 1, 30, 10]
+    assert spectra.peaks(spectrum, times=8).tolist() == [39]
+
+
+def test_quartiles_are_over_columns():
+    _, quartiles = spectra.summary(np.array([[1.0, 2, 3, 4, 5], [5, 5, 5, 5, 5]]))
+    assert quartiles.T.tolist() == [[2, 3, 4], [5, 5, 5]]
+
+
+def test_explained_variance_of_a_plane_is_reached_by_two_components():
+    draw = np.random.default_rng(1)
+    plane = draw.standard_normal((50, 2)) * [3, 1] @ np.linalg.qr(draw.standard_normal((8, 2)))[0].T
+    explained = spectra.explained(plane + 100)  # the offset is no variance: columns are centred
+    deviations = np.sort(np.linalg.eigvalsh(np.cov(plane.T)))[::-1]
+    assert np.abs(explained - deviations.cumsum() / deviations.sum()).max() < 1e-12  # measured 2e-16: another decomposition
+    assert explained[0] < 0.99 and explained[1] == pytest.approx(1, abs=1e-12)
+
+
+# nulls
+
+def test_row_shuffles_keep_the_rows_and_lose_their_order():
+    x = np.arange(30.0).reshape(10, 3)
+    first, second = nulls.row_shuffles(x, 2, seed=0)
+    assert not np.array_equal(first, x) and not np.array_equal(first, second)
+    assert np.array_equal(first[np.argsort(first[:, 0])], x)
+    assert np.array_equal(first, next(nulls.row_shuffles(x, 1, seed=0)))
+    assert not np.array_equal(first, next(nulls.row_shuffles(x, 1, seed=1)))
+
+
+def test_gaussian_noise_has_the_columns_mean_and_variance():
+    x = np.random.default_rng(2).standard_normal((4000, 3)) * [1, 5, 0.1] + [0, 7, -3]
+    noise = next(nulls.gaussian(x, 1, seed=0))
+    error = x.std(axis=0) / np.sqrt(4000)  # of a mean over 4000 rows; 5 of them are next to impossible
+    assert (np.abs(noise.mean(axis=0) - x.mean(axis=0)) < 5 * error).all()
+    assert (np.abs(noise.std(axis=0) - x.std(axis=0)) < 5 * error).all()
+
+
+def test_the_shuffled_null_is_passed_by_a_wave_and_not_by_noise():
+    draw = np.random.default_rng(3)
+
+    def statistic(x):
+        return spectra.largest(spectra.amplitude(x).mean(axis=1))
+
+    def quantile(x, q, n):
+        return np.quantile(nulls.distribution(statistic, nulls.row_shuffles(x, n, seed=0)), q)
+    noise = [draw.standard_normal((32, 6)) for _ in range(60)]
+    passed = sum(statistic(x) > quantile(x, 0.9, 60) for x in noise)
+    assert 0 < passed < 16  # 6 expected, here 4; outside in 2 of 1000 draws
+    planted = draw.standard_normal((64, 6)) + wave(64, 9, 6)
+    assert statistic(planted) > 1.5 * quantile(planted, 0.999, 300)  # measured 1.82 times
+
+
+# profiles
+
+def slow_profile(a, reach):
+    """Equation 7 as it is written, one sum at a time."""
+    T = len(a)
+    return [sum(a[i, i + t] for i in range(T) if 0 <= i + t < T) for t in range(-reach, reach + 1)]
+
+
+@pytest.mark.parametrize("T", [4, 13, 30])
+def test_profile_is_the_plain_sum(T):
+    a = np.random.default_rng(T).random((2, 3, T, T))
+    fast = profiles.profile(a)
+    assert fast.shape == (2, 3, 21)
+    slow = np.array([[slow_profile(a[b, h], 10) for h in range(3)] for b in range(2)])
+    assert np.abs(fast - slow).max() < 1e-12  # measured 4e-15: another order of summation
+
+
+def test_profile_sums_float32_in_float64_and_takes_any_layout():
+    a = np.random.default_rng(0).random((3, 40, 40)).astype(np.float32)
+    assert np.array_equal(profiles.profile(a), profiles.profile(a.astype(np.float64)))
+    assert np.array_equal(profiles.profile(a.swapaxes(1, 2)), profiles.profile(a)[:, ::-1])
+
+
+def test_uniform_attention_gives_the_triangle_exactly():
+    t = profiles.offsets()
+    assert np.array_equal(profiles.uniform(64), (64 - abs(t)) / 64)
+    causal = [sum(1 / (i + 1) for i in range(-o, 64)) if o <= 0 else 0 for o in t]
+    assert np.abs(profiles.uniform(64, causal=True) - causal).max() < 1e-13  # measured 1.8e-15: another order of summation
+    assert np.array_equal(profiles.mean_attention(profiles.uniform(64), 64), np.full(21, 1 / 64))
+
+
+@pytest.mark.parametrize("offset", [-10, -2, 0, 1, 7])
+def test_a_head_that_looks_at_one_offset_has_all_its_attention_there(offset):
+    attention = profiles.mean_attention(profiles.profile(np.eye(30, k=offset)), 30)
+    assert np.array_equal(attention, profiles.offsets() == offset)
+
+
+def planted(n, noise=0.02, centres=(-6, -2, -1, 0, 1, 4)):
+    """n noisy copies of six profiles, shuffled: (profiles [6n R], which of the six)."""
+    draw = np.random.default_rng(7)
+    truth = draw.permutation(np.repeat(np.arange(6), n))
+    t = profiles.offsets()
+    shapes = np.array([np.exp(-(t - centre) ** 2 / 1.5) for centre in centres])
+    return shapes[truth] + noise * draw.random((len(truth), len(t))), truth
+
+
+def test_planted_profiles_are_found_and_ordered_from_left_to_right():
+    x, truth = planted(50)
+    centres, labels = profiles.clusters(x, 6, seed=0)
+    assert np.array_equal(labels, truth)
+    assert profiles.names(centres) == ["strong left", "left", "weak left", "even", "weak right", "strong right"]
+    assert np.array_equal(profiles.nearest(x, centres), labels)
+    assert np.abs(centres - [x[truth == i].mean(axis=0) for i in range(6)]).max() < 1e-12  # measured 0: the same means
+
+
+def test_clusters_depend_on_the_seed_alone():
+    x, _ = planted(10, noise=1.0)
+    again = [profiles.clusters(x, 6, seed=3)[0] for _ in range(2)]
+    assert np.array_equal(*again)
+
+
+@pytest.mark.parametrize("centres, named", [
+    ([-3], ["left"]), ([-5, -4, -3, -1], ["left 1", "left 2", "left 3", "left 4"]),
+    ([-1, 0, 0.1, 2], ["left", "even 2", "even 1", "right"])])
+def test_names_follow_the_centre_of_mass(centres, named):
+    t = profiles.offsets()
+    near = [np.clip(1 - abs(t - centre), 0, None) for centre in centres]  # linear interpolation: mean = centre
+    assert profiles.centre_of_mass(np.array(near)) == pytest.approx(centres)
+    assert profiles.names(np.array(near)) == named
+
+
+def test_too_few_different_profiles_for_the_clusters():
+    with pytest.raises(ValueError, match="6 clusters wanted from 2 different profiles"):
+        profiles.clusters(np.repeat(np.eye(2, 21), 9, axis=0), 6)
+
+
+def test_shares_count_each_label_per_head():
+    labels = np.array([[0, 2], [0, 1], [0, 1], [1, 1]])  # 4 documents, 2 heads
+    assert profiles.shares(labels, 3).tolist() == [[0.75, 0.25, 0], [0, 0.75, 0.25]]

@@ -1,0 +1,181 @@
+"""The command line: every command end to end, and one clean line for whatever the user can mend."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analysis_models import gpt2
+
+import minitx
+import weights
+from analysis import __main__ as cli
+from analysis import registry
+
+ROOT = Path(__file__).parents[1]
+
+
+def shell(*arguments, **environment):
+    """One command in a process of its own."""
+    return subprocess.run([sys.executable, "-m", "analysis", *map(str, arguments)], cwd=ROOT, text=True,
+                          capture_output=True, env={**os.environ, **environment})
+
+
+def complaint(capsys, *arguments):
+    """The one line that a command leaves on stderr, with exit code 2."""
+    assert cli.main(list(map(str, arguments))) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("minitx: ") and "Traceback" not in captured.err
+    return captured.err
+
+
+def test_list_names_every_experiment_and_model(capsys):
+    assert cli.main(["list"]) == 0
+    text = capsys.readouterr().out
+    for experiment in registry.EXPERIMENTS.values():
+        assert experiment.name in text and experiment.asks in text
+    assert all(f"  {name}\n" in text for name in weights.bundled())
+    assert all(f"  {name}: {purpose}" in text for name, (_, purpose) in weights.KNOWN.items())
+
+
+def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
+    arguments = ["profiles", "tiny-roberta", "--documents", "2", "--seed", "4", "--out", str(tmp_path / "new/out")]
+    assert cli.main(["run", *arguments]) == 0
+    files = {path.name: path for path in (tmp_path / "new/out").iterdir()}
+    assert set(files) == {"profiles.svg", "profiles.npz", "profiles.json"}
+    stated = json.loads(files["profiles.json"].read_text(encoding="utf-8"))
+    assert stated["settings"]["options"] == {"text": "sample", "documents": 2, "clusters": 6, "seed": 4}
+    assert stated["headline"]["documents"]["value"] == 2
+    assert {"value", "null", "means", "null_means"} == set(stated["headline"]["steady"])
+    arrays = np.load(files["profiles.npz"], allow_pickle=False)
+    assert arrays["profiles"].shape[0] == 2
+    assert arrays["steady"] == stated["headline"]["steady"]["value"]
+    svg = files["profiles.svg"].read_text(encoding="utf-8")
+    assert registry.get("profiles").asks in svg and "tiny-roberta" in svg
+    assert "profiles.svg .npz .json written" in capsys.readouterr().out
+
+
+def test_results_have_a_folder_of_their_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    folder = gpt2(tmp_path / "my-model")
+    assert cli.main(["run", "positions", "my-model", "--shuffles", "3"]) == 0
+    assert (tmp_path / "out/my-model-positions/positions.json").is_file()
+    assert cli.main(["run", "positions", str(folder) + "/", "--shuffles", "3", "--text", str(ROOT / "README.md")]) == 0
+    stated = json.loads((tmp_path / "out/my-model-positions/positions.json").read_text(encoding="utf-8"))
+    assert stated["settings"]["text"]["name"] == "README.md"
+
+
+def test_the_same_command_gives_the_same_bytes(tmp_path):
+    """In two processes with different hash seeds; profiles shuffles, clusters and runs documents side by side."""
+    for seed in "12":
+        done = shell("run", "profiles", "tiny-roberta", "--documents", 4, "--out", tmp_path / seed, PYTHONHASHSEED=seed)
+        assert done.returncode == 0, done.stderr
+    for path in (tmp_path / "1").iterdir():
+        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
+
+
+def test_flags_and_help_come_from_the_registry(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["run", "profiles", "--help"])
+    text = capsys.readouterr().out
+    assert registry.get("profiles").asks in text
+    for option in registry.get("profiles").options:
+        assert f"--{option.name}" in text and repr(option.default) in text
+
+
+def test_trace_shows_every_point_with_its_shape_and_the_budget(capsys):
+    assert cli.main(["trace", "tiny-roberta", "He went out."]) == 0
+    text = capsys.readouterr().out
+    model = minitx.load(weights.find("tiny-roberta"))
+    trace = minitx.run(model, "He went out.")
+    rows = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    for name in {key if isinstance(key, str) else key[0] for key in trace.values}:
+        assert name in rows
+    assert f"{np.abs(trace['embed']).mean():.4g}" in rows["embed"]
+    assert f" {' '.join(map(str, trace['q', 0].shape))} " in rows["q"]
+    size = f"{trace.nbytes / 1e6:.3f} MB"
+    assert f"{size} recorded" in text and f"estimated beforehand: {size}" in text
+
+
+def test_trace_keeps_and_saves_what_is_asked(tmp_path, capsys):
+    file = tmp_path / "deep/trace.npz"
+    assert cli.main(["trace", "tiny-roberta", "He went out.", "--keep", "q,pattern.L1", "--save", str(file)]) == 0
+    arrays = np.load(file, allow_pickle=False)
+    model = minitx.load(weights.find("tiny-roberta"))
+    trace = minitx.run(model, "He went out.", keep=["q", ("pattern", 1)])
+    assert set(arrays) == {"tokens", "valid", "pattern.L1"} | {f"q.L{i}" for i in range(model.config.n_layers)}
+    assert np.array_equal(arrays["pattern.L1"], trace["pattern", 1])
+    assert "scores  " not in capsys.readouterr().out
+
+
+def test_trace_of_a_causal_model_averages_the_scores_that_are_seen(tmp_path, capsys):
+    assert cli.main(["trace", str(gpt2(tmp_path)), "He went out.", "--keep", "scores"]) == 0
+    row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("scores"))
+    assert "inf" not in row.partition("  scaled")[0] and "nan" not in row
+
+
+def test_fetch_prints_the_folder(capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr(weights, "fetch", lambda *a: asked.append(a) or Path("/cache/gpt2"))
+    assert cli.main(["fetch", "gpt2", "--revision", "main"]) == 0
+    assert asked == [("gpt2", "main")] and capsys.readouterr().out == "/cache/gpt2\n"
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["run", "profle", "tiny-roberta"], "unknown experiment 'profle'; did you mean profiles"),
+    (["run", "positions", "tiny-robert"], "Did you mean tiny-roberta"),
+    (["run", "positions", "tiny-roberta", "--shuffles", "0"], "--shuffles is 0; wanted 1 or more"),
+    (["run", "attention", "tiny-roberta", "--head", "L99H0"], "'L99H0' is no head of this model"),
+    (["run", "profiles", "tiny-roberta", "--text", "missing.txt"], "no text file 'missing.txt'"),
+    (["trace", "tiny-roberta", "x", "--keep", "patern"], "patern"),
+    (["trace", "tiny-roberta", "x", "--keep", "q.L99"], "q"),
+    (["report", "no/such/model/here"], "no/such/model/here")])
+def test_what_the_user_can_mend_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in complaint(capsys, *arguments)
+
+
+def test_a_folder_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(cli, "load", lambda name: pytest.fail("the model was loaded first"))
+    for command in (["run", "profiles"], ["report"]):
+        text = complaint(capsys, *command, "tiny-roberta", "--out", tmp_path / "file/out")
+        assert "Not a directory" in text and "file/out" in text and "Errno" not in text
+
+
+def test_weights_with_nan_are_named(capsys, tmp_path):
+    from safetensors.numpy import load_file, save_file
+    folder = gpt2(tmp_path / "broken")
+    tensors = load_file(folder / "model.safetensors")
+    tensors["wpe.weight"][3, 1] = np.nan
+    save_file(tensors, folder / "model.safetensors")
+    assert "W_pos" in complaint(capsys, "run", "positions", folder, "--out", tmp_path / "out")
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["run", "positions", "tiny-roberta", "--shuffels", "3"], "unrecognized arguments: --shuffels"),
+    (["run", "positions", "tiny-roberta", "--shuffles", "many"], "invalid int value: 'many'"),
+    (["rnu"], "invalid choice: 'rnu'"), ([], "required")])
+def test_argparse_stops_wrong_flags(capsys, arguments, message):
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_the_command_sets_one_blas_thread_unless_told_otherwise():
+    code = "import os, analysis.__main__; print(os.environ['OPENBLAS_NUM_THREADS'])"
+    for given, expected in ((None, "1"), ("2", "2")):
+        environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
+        environment |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, text=True, capture_output=True, env=environment)
+        assert done.stdout.strip() == expected, done.stderr
+
+
+def test_the_module_and_the_command_are_the_same():
+    done = shell("list")
+    assert done.returncode == 0 and "tiny-roberta" in done.stdout
+    assert shell("run", "nothing").returncode == 2
+    setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    assert "minitx = analysis.__main__:main" in setup
