@@ -218,7 +218,7 @@ def test_the_decoder_bias_is_added_once_and_the_alias_gives_way(tmp_path):
     ("bert-sequence", (), "sequence"), ("bert-sequence", ["architectures"], "sequence"),
     ("roberta-sequence", ["architectures"], "sequence"), ("distilbert-sequence", ["architectures"], "sequence"),
     ("gpt2-causal", (), "causal"), ("gpt2-causal", ["architectures"], "causal"), ("gpt2-bare", (), None),
-    ("gpt2-untied", ["architectures"], "causal"), ("gpt2-sequence", (), "sequence"),
+    ("gpt2-tied-head", ["architectures"], "causal"), ("gpt2-sequence", (), "sequence"),
 ])
 def test_which_head_a_file_holds(tmp_path, variant, drop, head):
     assert minitx.load(tiny.make(tmp_path, variant, drop=drop)).config.head == head
