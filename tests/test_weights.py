@@ -395,14 +395,15 @@ def test_the_cache_is_where_the_library_has_it(machine, env):
 # --- names and folders
 
 def test_bundled_names_and_folders_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "BUNDLED", tmp_path.parent)
-    (tmp_path / "config.json").touch()
-    assert weights.bundled() == [tmp_path.name]
-    for name in (tmp_path, str(tmp_path), tmp_path.name):
-        assert weights.find(name) == tmp_path
-    assert weights.fetch(tmp_path.name) == tmp_path, "nothing to download"
+    monkeypatch.setattr(local, "BUNDLED", tmp_path)
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "config.json").touch()
+    assert weights.bundled() == ["tiny"]
+    assert weights.find("tiny") == weights.find(folder) == weights.find(str(folder)) == folder
+    assert weights.fetch("tiny") == folder, "nothing to download"
     with raises(ValueError, match="is a plain folder: only downloads have a revision"):
-        weights.find(tmp_path, verify=True)
+        weights.find(folder, verify=True)
 
 
 def test_a_name_that_leads_nowhere_says_what_is_here_and_the_command(cache, tmp_path):
