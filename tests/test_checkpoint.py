@@ -282,9 +282,11 @@ def test_a_header_that_lies(tmp_path, fields):
      r"'h.0.mlp.c_fc.weight', read as W_in \[D M\], has shape \[30, 18\]; config.json makes it \[18, 30\]"),
     ("gpt2-causal", dict(transformer__h__0__attn__c_attn__bias=lambda x: x[:53]), r"b_Q \[D\], has shape \[17\]"),
     ("gpt2-causal", dict(transformer__h__0__attn__c_attn__weight=lambda x: x[:, :36].copy()), r"W_Q \[D D\].*\[18, 12\]"),
+    ("gpt2-causal", dict(transformer__h__0__attn__c_attn__bias=np.ones(55, np.float32)), r"c_attn.bias'.* shape"),
     ("gpt2-causal", dict(transformer__ln_f__weight=np.float32(1)), r"ln_final_w \[D\], has shape \[1\]"),
     ("bert-masked", dict(bert__embeddings__token_type_embeddings__weight=lambda x: x[:1]), r"W_type \[N D\].*\[1, 18\]"),
     ("bert-sequence", dict(classifier__bias=lambda x: np.ones((3, 3), np.float32)), r"b_U \[C\], has shape \[3, 3\]"),
+    ("bert-sequence", dict(classifier__bias=lambda x: x[:1]), r"b_U \[C\], has shape \[1\]; .*\[3\]"),
     ("bert-masked", dict(bert__embeddings__position_embeddings__weight=np.ones((12, 18), np.int64)),
      "position_embeddings.weight' is stored as I64; wanted one of F64, F32, F16, BF16"),
 ])

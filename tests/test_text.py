@@ -157,9 +157,15 @@ def test_chinese_characters_stand_alone_unless_told_not_to(tmp_path):
     assert ids == [["日", "本"], ["日本"]]
 
 
-def test_tokenizers_that_split_words_by_dictionary_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="first splits words with 'mecab'.* pass token ids instead of text"):
-        Tokenizer(wordpiece(tmp_path, word_tokenizer_type="mecab"), "bert").encode("the")
+@pytest.mark.parametrize("file,settings", [
+    ("tokenizer_config.json", dict(do_lower_case=False, word_tokenizer_type="mecab")),
+    ("tokenizer_config.json", dict(tokenizer_class="BertJapaneseTokenizer")),
+    ("config.json", dict(tokenizer_class="BertJapaneseTokenizer")),  # the older folders say it here alone
+], ids=range(3))
+def test_tokenizers_that_split_words_by_dictionary_are_refused(tmp_path, file, settings):
+    (wordpiece(tmp_path, do_lower_case=False) / file).write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match="first splits words.* pass token ids instead of text"):
+        Tokenizer(tmp_path, "bert").encode("the")
 
 
 def test_a_folder_without_tokenizer_runs_on_ids_and_says_so_on_text(tmp_path):
