@@ -31,8 +31,8 @@ def splits(T):
 def in_pieces(model, pieces, tokens, valid, **given):
     cache, out = minitx.Cache(), []
     for piece in pieces:
-        out.append(minitx.forward(model, tokens[:, piece], valid=valid[:, piece], cache=cache,
-                                  **{name: x[:, piece] if isinstance(x, np.ndarray) else x for name, x in given.items()}))
+        part = {name: x[:, piece] if isinstance(x, np.ndarray) else x for name, x in given.items()}
+        out.append(minitx.forward(model, tokens[:, piece], valid=valid[:, piece], cache=cache, **part))
         assert len(cache) == piece.stop and (cache.valid == valid[:, :piece.stop]).all()
     return np.concatenate(out, 1)
 
@@ -97,7 +97,7 @@ def test_a_cache_needs_a_causal_model(variant):
         minitx.forward(tiny.load(variant), [4, 5], cache=minitx.Cache())
 
 
-# --- generate ---------------------------------------------------------------------------------------------------
+# --- generate -----------------------------------------------------------------------------------------------
 
 def step_by_step(model, prompt, n):
     """The likeliest next token, n times, each from a whole pass."""
@@ -177,10 +177,11 @@ def test_frequencies_are_the_probabilities(model, settings):
     y = minitx.run(model, prompt, ["logits"])["logits"][0, -1]
     rules = {name: value for name, value in settings.items() if name != "temperature"}
     p = allowed(softmax_(y / settings["temperature"]), **rules)
-    counts = np.bincount(minitx.generate(model, np.tile(prompt, (n, 1)), 1, seed=1, **settings)[:, -1], minlength=len(p))
+    drawn = minitx.generate(model, np.tile(prompt, (n, 1)), 1, seed=1, **settings)[:, -1]
+    counts = np.bincount(drawn, minlength=len(p))
     assert not counts[p == 0].any() and (p > 0).sum() > 2
     often = p * n >= 5
-    observed, expected = np.append(counts[often], counts[~often].sum()), np.append(p[often], p[~often].sum()) * n
+    observed, expected = (np.append(x[often], x[~often].sum()) for x in (counts, p * n))
     observed, expected = observed[expected > 0], expected[expected > 0]
     assert ((observed - expected) ** 2 / expected).sum() < chi2.ppf(0.9999, len(expected) - 1)
 
@@ -199,7 +200,8 @@ def test_a_stop_token_ends_a_row(model):
     array = minitx.generate(model, tokens, 6, valid=valid, stop=stop)
     assert array[:, 6:].tolist() == [row + [stop] * (width - len(row)) for row in ended]
     assert minitx.generate(model, prompts[0], 6, stop=free[0][0]).tolist() == [*prompts[0], free[0][0]]
-    assert minitx.generate(model, prompts[0], 3, stop=60 if 60 not in free[0] else 59)[3:].tolist() == free[0][:3]
+    other = next(i for i in range(61) if i not in free[0])
+    assert minitx.generate(model, prompts[0], 3, stop=other)[3:].tolist() == free[0][:3]
 
 
 @pytest.mark.parametrize("prompt,n,settings,message", [
@@ -226,7 +228,8 @@ def test_prompts_and_settings_that_are_refused(model, prompt, n, settings, messa
         minitx.generate(model, prompt, n, **settings)
 
 
-@pytest.mark.parametrize("variant,head", [("bert-masked", "'masked'"), ("gpt2-bare", "None"), ("gpt2-sequence", "'sequence'")])
+@pytest.mark.parametrize("variant,head", [
+    ("bert-masked", "'masked'"), ("gpt2-bare", "None"), ("gpt2-sequence", "'sequence'")])
 def test_generate_needs_a_causal_language_model(variant, head):
     with pytest.raises(ValueError, match=f"generate needs a causal language model; this one has head {head}"):
         minitx.generate(tiny.load(variant), [4, 5], 2)

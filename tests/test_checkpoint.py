@@ -34,7 +34,7 @@ def same(one, other):
     return [n for n, _ in a] == [n for n, _ in b] and all((x == y).all() for (_, x), (_, y) in zip(a, b))
 
 
-# --- every number exactly ---------------------------------------------------------------------------------------
+# --- every number exactly -----------------------------------------------------------------------------------
 
 EVERY = np.arange(65536, dtype="<u2").reshape(4096, 16)  # every 16-bit pattern, as a word embedding [V D]
 
@@ -99,7 +99,8 @@ def mapped(array):
     return isinstance(array, (mmap.mmap, memoryview))
 
 
-@pytest.mark.parametrize("variant", ["bert-masked", "roberta-masked", "distilbert-masked", "gpt2-causal", "gpt2-tied-head"])
+@pytest.mark.parametrize("variant", [
+    "bert-masked", "roberta-masked", "distilbert-masked", "gpt2-causal", "gpt2-tied-head"])
 def test_float32_weights_are_views_of_the_file_and_read_only(tmp_path, variant):
     tiny.make(tmp_path, variant)
     for dtype in (np.float32, np.float64):
@@ -140,7 +141,7 @@ def test_a_float32_model_costs_no_second_copy(tmp_path):
     assert size > 60 and grown < 0.1 * size
 
 
-# --- names and heads --------------------------------------------------------------------------------------------
+# --- names and heads ----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("variant,prefix", [("bert-masked", "bert."), ("gpt2-causal", "transformer."),
                                             ("roberta-masked", "roberta."), ("distilbert-masked", "distilbert.")])
@@ -178,7 +179,7 @@ def test_what_stands_in_the_layers_must_be_known(tmp_path):
     with pytest.raises(ValueError, match=r"no use for: h.1.attn.c_attn.bias, .*\(12 in all\)"):
         minitx.load(tmp_path)
     tiny.make(tmp_path, "gpt2-causal", n_layer=3)
-    with pytest.raises(ValueError, match="no tensor for ln1_w: wanted 'h.2.ln_1.weight'; near to it: .*h.1.ln_1.weight"):
+    with pytest.raises(ValueError, match="no tensor for ln1_w: wanted 'h.2.ln_1.weight'; near to it: .*h.1.ln_1"):
         minitx.load(tmp_path)
 
 
@@ -186,7 +187,8 @@ def test_two_tensors_of_one_name_are_refused(tmp_path):
     tiny.make(tmp_path, "bert-masked", lambda t: t | {E: t["bert." + E]})
     with pytest.raises(ValueError, match=rf"wanted one tensor '{E}', any prefix; found \[.*, .*\]"):
         minitx.load(tmp_path)
-    tiny.make(tmp_path, "bert-masked", lambda t: t | {"embeddings.LayerNorm.gamma": t["bert.embeddings.LayerNorm.weight"]})
+    twice = {"embeddings.LayerNorm.gamma": np.ones(18, np.float32)}
+    tiny.make(tmp_path, "bert-masked", lambda t: t | twice)
     with pytest.raises(ValueError, match="two tensors go by the name 'embeddings.LayerNorm.weight'"):
         minitx.load(tmp_path)
 
@@ -227,13 +229,13 @@ def test_which_head_a_file_holds(tmp_path, variant, drop, head):
 def test_logits_without_a_head_name_the_reason():
     model = tiny.load("bert-bare")
     x = minitx.forward(model, [5, 6])
-    with pytest.raises(ValueError, match=r"\(BertModel\) has no head that gives logits; .* not read: pooler.dense.bias"):
+    with pytest.raises(ValueError, match=r"\(BertModel\) has no head that gives logits; .* not read: pooler.dense"):
         minitx.logits(model, x)
     with pytest.raises(ValueError, match=r"\(GPT2Model\) has no head that gives logits; .* not read: none"):
         minitx.run(tiny.load("gpt2-bare"), [5, 6], keep=["logits"])
 
 
-# --- broken files -----------------------------------------------------------------------------------------------
+# --- broken files -------------------------------------------------------------------------------------------
 
 def reshape_header(name, **fields):
     def header(described):
@@ -272,19 +274,21 @@ def test_a_header_that_lies(tmp_path, fields):
 
 @pytest.mark.parametrize("variant,changes,message", [
     ("bert-masked", dict(bert__encoder__layer__1__output__dense__weight=None),
-     "no tensor for W_out: wanted 'encoder.layer.1.output.dense.weight.T'; near to it: .*encoder.layer.0.output.dense"),
+     "no tensor for W_out: wanted 'encoder.layer.1.output.dense.weight.T'; near to it: .*layer.0.output.dense"),
     ("bert-masked", dict(bert__embeddings__word_embeddings__weight=None),
      "wanted one tensor 'embeddings.word_embeddings.weight', any prefix; found none in bert"),
-    ("roberta-masked", dict(lm_head__layer_norm__bias=None), "no tensor for ln_head_b: wanted 'lm_head.layer_norm.bias'"),
+    ("roberta-masked", dict(lm_head__layer_norm__bias=None),
+     "no tensor for ln_head_b: wanted 'lm_head.layer_norm.bias'"),
     ("gpt2-causal", dict(transformer__wpe__weight=lambda x: x[:5]),
-     r"'wpe.weight', read as W_pos \[P D\], has shape \[5, 18\]; config.json makes it \[12, 18\]"),
+     r"'wpe.weight', read .*W_pos \[P D\], has shape \[5, 18\]; config.json makes it \[12, 18\]"),
     ("gpt2-causal", dict(transformer__h__0__mlp__c_fc__weight=lambda x: x.T.copy()),
-     r"'h.0.mlp.c_fc.weight', read as W_in \[D M\], has shape \[30, 18\]; config.json makes it \[18, 30\]"),
+     r"'h.0.mlp.c_fc.weight', read .*W_in \[D M\], has shape \[30, 18\]; config.json makes it \[18, 30\]"),
     ("gpt2-causal", dict(transformer__h__0__attn__c_attn__bias=lambda x: x[:53]), r"b_Q \[D\], has shape \[17\]"),
-    ("gpt2-causal", dict(transformer__h__0__attn__c_attn__weight=lambda x: x[:, :36].copy()), r"W_Q \[D D\].*\[18, 12\]"),
+    ("gpt2-causal", dict(transformer__h__0__attn__c_attn__weight=lambda x: x[:, :36].copy()), r"W_Q \[D D\].*12\]"),
     ("gpt2-causal", dict(transformer__h__0__attn__c_attn__bias=np.ones(55, np.float32)), r"c_attn.bias'.* shape"),
     ("gpt2-causal", dict(transformer__ln_f__weight=np.float32(1)), r"ln_final_w \[D\], has shape \[1\]"),
-    ("bert-masked", dict(bert__embeddings__token_type_embeddings__weight=lambda x: x[:1]), r"W_type \[N D\].*\[1, 18\]"),
+    ("bert-masked", dict(bert__embeddings__token_type_embeddings__weight=lambda x: x[:1]),
+     r"W_type \[N D\].*\[1, 18\]"),
     ("bert-sequence", dict(classifier__bias=lambda x: np.ones((3, 3), np.float32)), r"b_U \[C\], has shape \[3, 3\]"),
     ("bert-sequence", dict(classifier__bias=lambda x: x[:1]), r"b_U \[C\], has shape \[1\]; .*\[3\]"),
     ("bert-masked", dict(bert__embeddings__position_embeddings__weight=np.ones((12, 18), np.int64)),
@@ -304,7 +308,8 @@ def shards(folder, index=None):
     for file in set(where.values()):
         (folder / file).write_bytes(tiny.pack({n: x for n, x in tensors.items() if where[n] == file}))
     listed = {"metadata": {}, "weight_map": where}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(listed if not index else listed if (new := index(listed)) is None else new))
+    changed = index(listed) if index else None
+    (folder / "model.safetensors.index.json").write_text(json.dumps(listed if changed is None else changed))
     return folder
 
 
@@ -357,7 +362,7 @@ def test_nan_is_loaded_without_a_look_and_named_on_request(tmp_path):
     assert minitx.check(tiny.load("gpt2-causal")) is None
 
 
-# --- random damage ----------------------------------------------------------------------------------------------
+# --- random damage ------------------------------------------------------------------------------------------
 
 def tidy(folder, variant):
     """Loads and runs, or says ValueError or FileNotFoundError; anything else is the test's to report."""

@@ -66,7 +66,7 @@ def tokens_of(tokenizer, *text):
     return [tokenizer._tokenizer.id_to_token(i) for i in tokenizer.encode(*text)]
 
 
-# --- what each family adds --------------------------------------------------------------------------------------
+# --- what each family adds ----------------------------------------------------------------------------------
 
 def test_gpt2_adds_nothing(gpt2):
     ids = gpt2.tokenizer.encode("Hello world<|endoftext|>Hello")
@@ -95,9 +95,10 @@ def test_bert_pairs_have_two_types(bert):
     assert t.decode(t.encode("the tides [MASK].")) == "the tides." and t.pieces([4, 99_999]) == ["[MASK]", "<99999>"]
 
 
-# --- there and back ---------------------------------------------------------------------------------------------
+# --- there and back -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("text", ["Hello world, the tide", " two  spaces\n\tand\r a tab ", "日本語 é ñ 🌊 ß", "", "\u200b\x00x"])
+@pytest.mark.parametrize("text", [
+    "Hello world, the tide", " two  spaces\n\tand\r a tab ", "日本語 é ñ 🌊 ß", "", "\u200b\x00x"])
 def test_byte_level_text_comes_back(gpt2, roberta, text):
     for model in (gpt2, roberta):
         ids = model.tokenizer.encode(text)
@@ -115,7 +116,7 @@ def test_a_character_that_is_split_over_tokens(gpt2):
     assert t.pieces(np.array([[5], [6]])) == t.pieces([5, 6]) and t.decode(np.int64(40)) == t.pieces([40])[0]
 
 
-# --- forms of folders -------------------------------------------------------------------------------------------
+# --- forms of folders ---------------------------------------------------------------------------------------
 
 def test_truncation_and_padding_inside_a_tokenizer_json_are_off(bert, tmp_path):
     inner = tokenizers.BertWordPieceTokenizer(str(bert.tokenizer.folder / "vocab.txt"))
@@ -171,9 +172,9 @@ def test_tokenizers_that_split_words_by_dictionary_are_refused(tmp_path, file, s
 def test_a_folder_without_tokenizer_runs_on_ids_and_says_so_on_text(tmp_path):
     model = minitx.load(tiny.make(tmp_path, "bert-masked"))
     assert minitx.forward(model, [5, 6]).shape == (1, 2, 18)
-    for use in (lambda: minitx.run(model, "a text"), lambda: model.encode(["a text"]), lambda: model.tokenizer.pieces([1])):
-        with pytest.raises(FileNotFoundError, match="no tokenizer in .*: wanted tokenizer.json, .*there are: config.json"):
-            use()
+    for use in (minitx.run, minitx.cost, lambda m, text: m.encode([text]), lambda m, text: m.tokenizer.pieces([1])):
+        with pytest.raises(FileNotFoundError, match="no tokenizer in .*: wanted tokenizer.json, .* are: config.json"):
+            use(model, "a text")
 
 
 def test_a_tokenizer_json_that_is_none(tmp_path):
@@ -183,7 +184,7 @@ def test_a_tokenizer_json_that_is_none(tmp_path):
             Tokenizer(tmp_path, "bert").encode("the")
 
 
-# --- batches ----------------------------------------------------------------------------------------------------
+# --- batches ------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", ["gpt2", "roberta", "bert"])
 def test_a_batch_of_texts_is_each_text_alone(request, name):
@@ -232,7 +233,7 @@ def test_texts_that_are_refused(gpt2, bert):
     assert minitx.run(bert, "", ["embed"]).tokens.tolist() == [[2, 3]]  # [CLS] [SEP]
 
 
-# --- real tokenizers --------------------------------------------------------------------------------------------
+# --- real tokenizers ----------------------------------------------------------------------------------------
 
 REAL = Path(os.environ.get("MINITX_DATA", "nowhere")) / "tokenizers"
 

@@ -14,7 +14,8 @@ from safetensors.numpy import load_file
 import minitx
 
 GOLDEN = Path(__file__).parent / "golden"
-ONE_EACH = ["bert-masked", "roberta-masked", "xlm-roberta-bare", "camembert-masked", "distilbert-masked", "gpt2-causal"]
+ONE_EACH = [
+    "bert-masked", "roberta-masked", "xlm-roberta-bare", "camembert-masked", "distilbert-masked", "gpt2-causal"]
 KINDS = {"<f8": "F64", "<f4": "F32", "<f2": "F16", "|u1": "U8", "<i8": "I64"}
 
 
