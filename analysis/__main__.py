@@ -1,4 +1,4 @@
-"""The command line: `minitx` is `python -m analysis`. Order: `main`, the parser, one function for each command."""
+"""The command line: `minitx` is `python -m analysis`. Order: `main`, the parser, then each command."""
 
 import os
 
@@ -134,7 +134,8 @@ def trace_(arguments):
             shape, size = " ".join(map(str, found[0].shape)), sum(x.nbytes for x in found) / 1e3
             mean = np.mean([np.abs(x[np.isfinite(x)]).mean() for x in found])
             print(f"{name:16} {axes:9} {shape:18} {len(found):6} {size:9.1f} {mean:10.4g}  {meaning}")
-    print(f"\n{trace.nbytes / 1e6:.3f} MB recorded in {seconds:.3f} s (estimated beforehand: {estimate / 1e6:.3f} MB)")
+    print(f"\n{trace.nbytes / 1e6:.3f} MB recorded in {seconds:.3f} s"
+          f" (estimated beforehand: {estimate / 1e6:.3f} MB)")
     if arguments.save:
         save(trace, Path(arguments.save))
 

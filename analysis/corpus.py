@@ -1,7 +1,7 @@
 """Texts as a model reads them.
 
-A text file has one paragraph a line; 'sample' is the held-out book that comes with the project. Order: the text,
-its documents, the same with tokens in random order, heads by name.
+A text file has one paragraph a line; 'sample' is the held-out book that comes with the project. Order: the
+text, its documents, the same with tokens in random order, heads by name.
 """
 
 import re
@@ -16,7 +16,7 @@ def path(text):
     """File behind the option --text."""
     found = SAMPLE if text == "sample" else Path(text).expanduser()
     if not found.is_file():
-        raise FileNotFoundError(f"no text file {str(found)!r}: wanted a file with a paragraph a line, or 'sample'")
+        raise FileNotFoundError(f"no text file {str(found)!r}: wanted one paragraph a line, or 'sample'")
     return found
 
 
@@ -37,7 +37,7 @@ def specials(model):
 
 
 def documents(model, text, n):
-    """Up to n documents of the longest input the model reads, cut from a text, special tokens included: [N T]."""
+    """Up to n documents, each of the longest input the model reads, special tokens included: [N T]."""
     at_least("documents", n, 1)
     before, after = specials(model)
     body = model.config.n_ctx - len(before) - len(after)
@@ -77,6 +77,6 @@ def heads(names, config):
         pair = tuple(map(int, parts.groups())) if parts else (config.n_layers, 0)
         if pair[0] >= config.n_layers or pair[1] >= config.n_heads:
             last = head_name(config.n_layers - 1, config.n_heads - 1)
-            raise ValueError(f"{name!r} is no head of this model: wanted L0H0 to {last}, several joined by commas")
+            raise ValueError(f"{name!r} is no head of this model: wanted L0H0 to {last}, joined by commas")
         found.append(pair)
     return found

@@ -15,7 +15,7 @@ STYLE = {
     "axes.titlelocation": "left", "axes.titlepad": 6, "axes.spines.top": False, "axes.spines.right": False,
     "axes.linewidth": 0.7, "axes.labelcolor": "#222222", "lines.linewidth": 1.5, "legend.frameon": False,
     "legend.fontsize": 8, "xtick.labelsize": 8, "ytick.labelsize": 8, "figure.facecolor": "white",
-    "svg.fonttype": "none",  # text stays text: small files, and scripts that the drawing machine has no font for
+    "svg.fonttype": "none",  # text stays text: small files, also in scripts that no font here has
     "svg.hashsalt": "minitx", "image.interpolation": "nearest"}
 
 

@@ -17,7 +17,7 @@ def offsets(reach=REACH):
 
 def profile(pattern, reach=REACH):
     """tr_t(A) = sum of a[i, i + t] over i, for each offset t, summed in float64: [... T S] -> [... R]."""
-    return np.stack([np.trace(pattern, t, axis1=-2, axis2=-1, dtype=np.float64) for t in offsets(reach)], axis=-1)
+    return np.stack([np.trace(pattern, t, axis1=-2, axis2=-1, dtype=np.float64) for t in offsets(reach)], -1)
 
 
 def mean_attention(profiles, T):
@@ -27,7 +27,7 @@ def mean_attention(profiles, T):
 
 
 def uniform(T, causal=False, reach=REACH):
-    """Profile [R] of a head that looks at all keys it may see alike: a triangle (causal: its left side, bent)."""
+    """Profile [R] of a head that looks at all it may see alike: a triangle (causal: bent, left side only)."""
     visible = np.tri(T) if causal else np.ones((T, T))
     return profile(visible / visible.sum(axis=1, keepdims=True), reach)
 
@@ -38,10 +38,10 @@ def centre_of_mass(profiles):
 
 
 def clusters(profiles, k=6, seed=0, restarts=10):
-    """k-means with k-means++ starts, the best of `restarts`: [N R] -> centres [k R] from left to right, labels [N]."""
+    """k-means from k-means++, the best of `restarts`: [N R] -> centres [k R], left to right, labels [N]."""
     distinct = len(np.unique(profiles, axis=0))
     if distinct < k:
-        raise ValueError(f"{k} clusters wanted from {distinct} different profiles: take more documents or fewer clusters")
+        raise ValueError(f"{k} clusters wanted from {distinct} different profiles: take more documents?")
     rng = np.random.default_rng(seed)
     found = [start for start in (_once(profiles, k, rng) for _ in range(restarts)) if start is not None]
     if not found:

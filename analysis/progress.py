@@ -1,4 +1,4 @@
-"""How far a long loop is: one line on the terminal, rewritten in place; nothing where stderr is not a terminal."""
+"""How far a long loop is: one line, rewritten in place; nothing where stderr is not a terminal."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""The list of experiments, from which the commands, their flags, the report and the README's table are derived.
+"""The list of experiments, from which commands, flags, the report and the README's table are derived.
 
 An experiment is one function that turns a model into named arrays:
 
@@ -11,8 +11,8 @@ An experiment is one function that turns a model into named arrays:
         '''
         return {"share": …, "share_null": …, "profile": …}
 
-Its name is the command, its keyword defaults are the flags; `draw(result)` makes a matplotlib figure of the same
-arrays. The results listed in `numbers` are the headline figures; NAME_null is the null of NAME.
+Its name is the command, its keyword defaults are the flags; `draw(result)` makes a matplotlib figure of the
+same arrays. The results listed in `numbers` are the headline figures; NAME_null is the null of NAME.
 """
 
 import difflib
@@ -79,7 +79,7 @@ def get(name):
 
 
 def headline(experiment, result):
-    """Headline figures: {name: {"value": …, "means": …, "null": …, "null_means": …}}, the null where there is one."""
+    """Headline figures: {name: {"value": …, "means": …}}, with "null" and "null_means" where there is one."""
     numbers = {}
     for name, means in experiment.numbers.items():
         if name.removesuffix("_null") in numbers:
@@ -91,5 +91,6 @@ def headline(experiment, result):
 
 def markdown():
     """The README's table of experiments."""
-    rows = [f"| `{e.name}` | {e.asks} | {' '.join(f'`--{o.name}`' for o in e.options)} |" for e in EXPERIMENTS.values()]
+    rows = [f"| `{e.name}` | {e.asks} | {' '.join(f'`--{o.name}`' for o in e.options)} |"
+            for e in EXPERIMENTS.values()]
     return "\n".join(["| experiment | asks | options |", "|---|---|---|", *rows])

@@ -1,7 +1,7 @@
 """One page with every experiment on one model: index.html, which needs no network and no other file.
 
-Order: `make`, the page, a section of it, the words for numbers. Figures are embedded as images, so that no name
-inside one can meet a name inside another.
+Order: `make`, the page, a section of it, the words for numbers. Figures are embedded as images, so that no
+name inside one can meet a name inside another.
 """
 
 import base64
@@ -16,24 +16,32 @@ import numpy as np
 from . import progress, registry, results
 
 STYLE = """
-:root { color-scheme: light dark; --text: #1c1c1c; --soft: #595959; --back: #fff; --card: #f5f5f3; --line: #d9d9d4;
-  --link: #0059a3; --bad: #a32c00 }
-@media (prefers-color-scheme: dark) { :root { --text: #e9e9e6; --soft: #acaca6; --back: #161616; --card: #222220;
-  --line: #3d3d39; --link: #7cc0ff; --bad: #ff9a70 } }
-body { font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 64rem;
-  margin: 0 auto; padding: 2rem 1.25rem 4rem }
-h1 { line-height: 1.2; margin-bottom: .4rem } h2 { margin: 0 0 .2rem; line-height: 1.25 }
-h3 { margin: 1.1rem 0 .2rem; font-size: 1rem } p { margin: .3rem 0 } a { color: var(--link) }
-.soft, summary { color: var(--soft) } .bad { color: var(--bad) }
+:root { color-scheme: light dark; --text: #1c1c1c; --soft: #595959; --back: #fff; --card: #f5f5f3;
+  --line: #d9d9d4; --link: #0059a3; --bad: #a32c00 }
+@media (prefers-color-scheme: dark) { :root { --text: #e9e9e6; --soft: #acaca6; --back: #161616;
+  --card: #222220; --line: #3d3d39; --link: #7cc0ff; --bad: #ff9a70 } }
+body { font: 16px/1.55 system-ui, sans-serif; color: var(--text); background: var(--back);
+  max-width: 64rem; margin: 0 auto; padding: 2rem 1.25rem 4rem }
+h1 { line-height: 1.2; margin-bottom: .4rem }
+h2 { line-height: 1.25; margin: 0 0 .2rem }
+h3 { font-size: 1rem; margin: 1.1rem 0 .2rem }
+p { margin: .3rem 0 }
+a { color: var(--link) }
+.soft, summary { color: var(--soft) }
+.bad { color: var(--bad) }
 section { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.6rem }
-figure { margin: 1rem 0; padding: .6rem; background: #fff; border: 1px solid var(--line); border-radius: .5rem;
-  overflow-x: auto }
+figure { margin: 1rem 0; padding: .6rem; overflow-x: auto; background: #fff; border: 1px solid var(--line);
+  border-radius: .5rem }
 img { display: block; width: 100%; min-width: 44rem; height: auto }
 table { border-collapse: collapse; width: 100%; font-size: .93rem }
-th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line) }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
+  border-bottom: 1px solid var(--line) }
 td.n { font-variant-numeric: tabular-nums }
-pre, .facts { background: var(--card); border-radius: .5rem; padding: .7rem 1rem; overflow-x: auto; font-size: .85rem }
-code, pre { font-family: ui-monospace, monospace } .facts table { font-size: .9rem } .facts tr:last-child > * { border: 0 }
+pre, .facts { overflow-x: auto; padding: .7rem 1rem; background: var(--card); border-radius: .5rem;
+  font-size: .85rem }
+code, pre { font-family: ui-monospace, monospace }
+.facts table { font-size: .9rem }
+.facts tr:last-child > * { border: 0 }
 """
 
 
@@ -64,14 +72,17 @@ def make(model, name, out):
 
 def page(model, name, sections, failed, seconds):
     """The whole document."""
-    contents = "".join(f'<li><a href="#{e.name}">{escape(e.asks)}</a></li>' for e in registry.EXPERIMENTS.values())
-    warning = f'<p class="bad">{failed} of {len(sections)} experiments failed; see below.</p>' if failed else ""
+    contents = "".join(f'<li><a href="#{e.name}">{escape(e.asks)}</a></li>'
+                       for e in registry.EXPERIMENTS.values())
+    n = len(sections)
+    warning = f'<p class="bad">{failed} of {n} experiments failed; see below.</p>' if failed else ""
     rows = "".join(f"<tr><th>{key}</th><td>{escape(value)}</td></tr>" for key, value in facts(model).items())
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>minitx: {escape(name)}</title>'
             f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style>'
             f'<h1>What {escape(name)} computes</h1>{warning}'
-            f'<p class="soft">{len(sections)} experiments in {seconds:.0f} s. Layers and heads are counted from 0.</p>'
-            f'<div class="facts"><table>{rows}</table></div><nav><ol>{contents}</ol></nav>{"".join(sections)}</html>\n')
+            f'<p class="soft">{n} experiments in {seconds:.0f} s. Layers and heads are counted from 0.</p>'
+            f'<div class="facts"><table>{rows}</table></div><nav><ol>{contents}</ol></nav>'
+            f'{"".join(sections)}</html>\n')
 
 
 def facts(model):
@@ -79,10 +90,11 @@ def facts(model):
     cfg, folder = model.config, model.tokenizer.folder
     files = sorted(folder.glob("*.safetensors"))
     size = sum(path.stat().st_size for path in files)
+    sight = "causal" if cfg.causal else "bidirectional"
     order = "norm before each part" if cfg.pre_norm else "norm after each part"
-    return {"type": f"{cfg.model_type}, {cfg.head or 'no'} head, {'causal' if cfg.causal else 'bidirectional'}, {order}",
-            "shape": f"{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model} ({cfg.d_head} in a head, "
-                     f"{cfg.d_mlp} in an MLP), activation {cfg.act}",
+    return {"type": f"{cfg.model_type}, {cfg.head or 'no'} head, {sight}, {order}",
+            "shape": f"{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model} "
+                     f"({cfg.d_head} in a head, {cfg.d_mlp} in an MLP), activation {cfg.act}",
             "input": f"at most {cfg.n_ctx} tokens, vocabulary {cfg.n_vocab}",
             "weights": f"{size / 1e6:.1f} MB on disk, computed in {model.weights.W_E.dtype}",
             "sha256": "; ".join(f"{name} {digest}" for name, digest in results.hashes(folder).items())}
@@ -100,7 +112,8 @@ def shown(experiment, outcome):
     picture = base64.b64encode(outcome.svg.encode()).decode()
     links = " · ".join(f'<a href="{quote(experiment.name)}{end}">{experiment.name}{end}</a>'
                        for end in (".svg", ".npz", ".json"))
-    return (f'<figure><img alt="{escape(experiment.asks)}" src="data:image/svg+xml;base64,{picture}"></figure>'
+    source = f"data:image/svg+xml;base64,{picture}"
+    return (f'<figure><img alt="{escape(experiment.asks)}" src="{source}"></figure>'
             f"<h3>What to look at</h3><p>{escape(experiment.look)}</p>"
             f"<h3>Published</h3><p>{escape(experiment.published)}</p>"
             f"<h3>This model</h3>{numbers(outcome.headline)}"
@@ -114,9 +127,11 @@ def numbers(headline):
     for number in headline.values():
         null = f'{words(number["null"])}<br><span class="soft">{escape(number["null_means"])}</span>' \
             if "null" in number else ""
-        rows += (f'<tr><td>{escape(number["means"])}</td><td class="n"><b>{escape(words(number["value"]))}</b>'
-                 f'{times(number)}</td><td class="n">{null}</td></tr>')
-    return f"<table><tr><th>figure</th><th>this model</th><th>null: chance, or the text alone</th></tr>{rows}</table>"
+        value = f'<b>{escape(words(number["value"]))}</b>{times(number)}'
+        cells = f'<td class="n">{value}</td><td class="n">{null}</td>'
+        rows += f'<tr><td>{escape(number["means"])}</td>{cells}</tr>'
+    head = "<tr><th>figure</th><th>this model</th><th>null: chance, or the text alone</th></tr>"
+    return f"<table>{head}{rows}</table>"
 
 
 def times(number):

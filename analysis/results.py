@@ -1,4 +1,4 @@
-"""Run one experiment and write what it found: NAME.svg, NAME.npz (the arrays), NAME.json (headline and settings).
+"""Run one experiment and write what it found: NAME.svg, NAME.npz (arrays), NAME.json (headline, settings).
 
 The same inputs give the same bytes: nothing in these files tells the time or the machine.
 """
@@ -28,8 +28,9 @@ def settings(experiment, model, name, options):
     """All that the numbers depend on; `name` is the model as the user called it."""
     folder = Path(model.tokenizer.folder)
     chosen = {option.name: option.default for option in experiment.options} | options
-    found = {"experiment": experiment.name, "model": str(name), "revision": revision(folder), "weights": hashes(folder),
-             "dtype": str(model.weights.W_E.dtype), "options": chosen, "versions": versions()}
+    found = {"experiment": experiment.name, "model": str(name), "revision": revision(folder),
+             "weights": hashes(folder), "dtype": str(model.weights.W_E.dtype), "options": chosen,
+             "versions": versions()}
     if "text" in chosen:
         text = corpus.path(chosen["text"])
         found["text"] = {"name": text.name, "sha256": sha256(text)}
@@ -54,8 +55,8 @@ def sha256(path):
 
 def versions():
     """Python and the packages that compute or draw."""
-    packages = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "tokenizers", "matplotlib")}
-    return {"python": platform.python_version()} | packages
+    packages = ("numpy", "scipy", "tokenizers", "matplotlib")
+    return {"python": platform.python_version()} | {p: importlib.metadata.version(p) for p in packages}
 
 
 def writable(folder):

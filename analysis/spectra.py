@@ -1,4 +1,4 @@
-"""Frequencies and principal components of a table whose rows are positions: T rows, D columns, F = T // 2 + 1.
+"""Frequencies and principal components of a table whose rows are positions: T rows, D columns, F = T//2 + 1.
 
 Order: amplitude spectrum, its summary over columns, its peaks; then principal components.
 """
@@ -39,7 +39,7 @@ def largest(spectrum):
 
 
 def explained(x):
-    """Share of the variance in the first 1, 2, ... principal components, columns centred: [T D] -> [min(T, D)]."""
+    """Share of variance in the first 1, 2, ... components of the centred columns: [T D] -> [min(T, D)]."""
     x = np.asarray(x, np.float64)
     variance = np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2
     return variance.cumsum() / variance.sum()

@@ -1,4 +1,4 @@
-"""What passes through a model, reduced as soon as it exists: memory does not grow with the number of documents.
+"""What passes through a model, reduced as soon as it exists, so that memory does not grow with the documents.
 
 N documents, T tokens, L layers, H heads, R offsets.
 """

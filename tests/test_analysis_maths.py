@@ -49,7 +49,8 @@ def test_explained_variance_of_a_plane_is_reached_by_two_components():
     plane = draw.standard_normal((50, 2)) * [3, 1] @ np.linalg.qr(draw.standard_normal((8, 2)))[0].T
     explained = spectra.explained(plane + 100)  # the offset is no variance: columns are centred
     deviations = np.sort(np.linalg.eigvalsh(np.cov(plane.T)))[::-1]
-    assert np.abs(explained - deviations.cumsum() / deviations.sum()).max() < 1e-12  # measured 2e-16: another decomposition
+    shares = deviations.cumsum() / deviations.sum()
+    assert np.abs(explained - shares).max() < 1e-12  # measured 2e-16: another decomposition
     assert explained[0] < 0.99 and explained[1] == pytest.approx(1, abs=1e-12)
 
 
@@ -114,7 +115,8 @@ def test_uniform_attention_gives_the_triangle_exactly():
     t = profiles.offsets()
     assert np.array_equal(profiles.uniform(64), (64 - abs(t)) / 64)
     causal = [sum(1 / (i + 1) for i in range(-o, 64)) if o <= 0 else 0 for o in t]
-    assert np.abs(profiles.uniform(64, causal=True) - causal).max() < 1e-13  # measured 1.8e-15: another order of summation
+    difference = profiles.uniform(64, causal=True) - causal
+    assert np.abs(difference).max() < 1e-13  # measured 1.8e-15: another order of summation
     assert np.array_equal(profiles.mean_attention(profiles.uniform(64), 64), np.full(21, 1 / 64))
 
 
@@ -137,9 +139,11 @@ def test_planted_profiles_are_found_and_ordered_from_left_to_right():
     x, truth = planted(50)
     centres, labels = profiles.clusters(x, 6, seed=0)
     assert np.array_equal(labels, truth)
-    assert profiles.names(centres) == ["strong left", "left", "weak left", "even", "weak right", "strong right"]
+    assert profiles.names(centres) == ["strong left", "left", "weak left", "even", "weak right",
+                                       "strong right"]
     assert np.array_equal(profiles.nearest(x, centres), labels)
-    assert np.abs(centres - [x[truth == i].mean(axis=0) for i in range(6)]).max() < 1e-12  # measured 0: the same means
+    means = [x[truth == i].mean(axis=0) for i in range(6)]
+    assert np.abs(centres - means).max() < 1e-12  # measured 0: the same sums
 
 
 def test_clusters_depend_on_the_seed_alone():
@@ -153,7 +157,7 @@ def test_clusters_depend_on_the_seed_alone():
     ([-1, 0, 0.1, 2], ["left", "even 2", "even 1", "right"])])
 def test_names_follow_the_centre_of_mass(centres, named):
     t = profiles.offsets()
-    near = [np.clip(1 - abs(t - centre), 0, None) for centre in centres]  # linear interpolation: mean = centre
+    near = [np.clip(1 - abs(t - centre), 0, None) for centre in centres]  # interpolation: mean = centre
     assert profiles.centre_of_mass(np.array(near)) == pytest.approx(centres)
     assert profiles.names(np.array(near)) == named
 

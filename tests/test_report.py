@@ -39,8 +39,8 @@ class Page(HTMLParser):
 def folder(tmp_path_factory):
     """A report on the bundled model, made once by the command."""
     out = tmp_path_factory.mktemp("report")
-    done = subprocess.run([sys.executable, "-m", "analysis", "report", "tiny-roberta", "--out", str(out)], text=True,
-                          cwd=Path(__file__).parents[1], capture_output=True)
+    command = [sys.executable, "-m", "analysis", "report", "tiny-roberta", "--out", str(out)]
+    done = subprocess.run(command, text=True, cwd=Path(__file__).parents[1], capture_output=True)
     assert done.returncode == 0, done.stderr
     for name in (*registry.EXPERIMENTS, "all"):
         assert re.search(rf"^{name} +\d+\.\d s$", done.stdout, re.M)
@@ -92,7 +92,8 @@ def test_the_header_tells_what_the_model_is(page):
     from analysis.results import sha256
     path = weights.find("tiny-roberta")
     cfg = minitx.load(path).config
-    for text in ("What tiny-roberta computes", f"{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model}",
+    for text in ("What tiny-roberta computes",
+                 f"{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model}",
                  f"at most {cfg.n_ctx} tokens, vocabulary {cfg.n_vocab}", sha256(path / "model.safetensors"),
                  f"{(path / 'model.safetensors').stat().st_size / 1e6:.1f} MB on disk"):
         assert text in page.text
@@ -110,8 +111,8 @@ def planted(monkeypatch, *runs):
         return figure
     monkeypatch.setattr(registry, "EXPERIMENTS", {})
     for run in runs:
-        registry.experiment(asks=f"Is {run.__name__} <tame>?", draw=plot, numbers={"value": "a & b", "value_null": "c"},
-                            look="Look.", published="Nothing.")(run)
+        registry.experiment(asks=f"Is {run.__name__} <tame>?", draw=plot, look="Look.", published="Nothing.",
+                            numbers={"value": "a & b", "value_null": "c"})(run)
 
 
 def good(model, *, seed: int = 0):

@@ -1,4 +1,4 @@
-"""The experiments, in the order in which a report shows them; each file has `run`-function, drawing and texts."""
+"""The experiments, in the order in which a report shows them."""
 
 from . import positions, profiles, attention, predict
 

@@ -1,6 +1,7 @@
 """Attention of single heads on the first tokens of a document, token by token.
 
-L layers, H heads, T tokens of the document, F of them drawn. Order: the picture, the experiment, its choice of heads.
+L layers, H heads, T tokens of the document, F of them drawn, R offsets. Order: the picture, the experiment,
+its choice of heads.
 """
 
 import numpy as np
@@ -18,17 +19,24 @@ def plot(r):
     n = len(r["heads"])
     figure = draw.figure(max(2.75 * n + 0.6, 6), 6.4)
     grid = figure.subplots(2, n, squeeze=False)
-    for row, suffix in zip(grid, ("", "_shuffled")):
-        for axes, name, pattern, t, at, null in zip(row, r["heads"], r["pattern" + suffix], r["offset"],
-                                                    r["at_offset" + suffix], r["at_offset_null"]):
-            image = _heat(axes, pattern, r["pieces" + suffix])
-            axes.set_title(f"{name}{': shuffled' if suffix else ''}\n{at:.2f} at {draw.offset(t)} (uniform: {null:.3f})")
+    for (row, i), axes in np.ndenumerate(grid):
+        suffix = ("", "_shuffled")[row]
+        image = _heat(axes, r["pattern" + suffix][i], r["pieces" + suffix])
+        axes.set_title(f"{r['heads'][i]}, {_papers_name(r['heads'][i])}{suffix.replace('_', ': ')}\n"
+                       f"{r['at_offset' + suffix][i]:.2f} at {draw.offset(r['offset'][i])} "
+                       f"(uniform: {r['at_offset_null'][i]:.3f})")
     grid[0, 0].set_ylabel("query")
     grid[1, 0].set_ylabel("query (null: tokens shuffled)")
     for axes in grid[1]:
         axes.set_xlabel("key")
     figure.colorbar(image, ax=grid, shrink=0.5, label="attention")
     return figure
+
+
+def _papers_name(name):
+    """L0H0 -> head(1,1): the paper counts from 1."""
+    layer, head = map(int, name[1:].split("H"))
+    return f"head({layer + 1},{head + 1})"
 
 
 def _heat(axes, pattern, pieces):
@@ -45,10 +53,12 @@ def _heat(axes, pattern, pieces):
 @experiment(
     asks="What does a position head look like, token by token?",
     draw=plot,
-    look="A dark line beside the diagonal is attention to one fixed offset: below the diagonal to the left, above it to "
-         "the right. In the lower row the same tokens stand in random order; a line that stays does not need the text.",
-    published="In roberta-base, heads of the first layers attend along a line beside the diagonal, to the token just "
-              "before or after.",
+    look="A dark line beside the diagonal is attention to one fixed offset: below the diagonal to the "
+         "left, above it to the right. In the lower row the same tokens stand in random order; a line that "
+         "stays does not need the text.",
+    published="In roberta-base the paper's head(8,9) and head(2,3), here L7H8 and L1H2, attend sharply to "
+              "the next token on one side; head(1,1) and head(7,5), here L0H0 and L6H4, lean gently to the "
+              "tokens around (Yamamoto and Matsuzaki, figure 2).",
     numbers={
         "heads": "heads shown",
         "offset": "the offset, in tokens, to which each attends most",
@@ -82,7 +92,7 @@ def attention(model, *, head: str = "", tokens: int = 15, text: str = "sample", 
 
 
 def sharpest(by_offset):
-    """The head with most attention at each offset, the sharpest CHOSEN of these: [L H R] -> [(layer, head)]."""
+    """The sharpest head of each offset, the CHOSEN sharpest of these: [L H R] -> [(layer, head)]."""
     best, most = by_offset.argmax(axis=2), by_offset.max(axis=2)
     heads = sorted(np.ndindex(best.shape), key=lambda pair: -most[pair])
     first = {}

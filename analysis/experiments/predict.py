@@ -1,7 +1,8 @@
 """What the model expects at each place of a sentence, and how much the sentence helped.
 
-n places, k guesses for each, V vocabulary. A masked LM has one token hidden at a time (or all those written as <mask>);
-a causal LM reads from the left and guesses the next token. Order: the picture, the experiment, its parts.
+n places, k guesses for each, V vocabulary. A masked LM has one token hidden at a time (or all those written
+as <mask>); a causal LM reads from the left and guesses the next token. Order: the picture, the experiment,
+its parts.
 """
 
 import re
@@ -19,7 +20,7 @@ SENTENCE = "He looked at her for a moment, and then he went out of the room."
 
 
 def plot(r):
-    """A table: a row for each place, its own token and the null first, then the guesses, shaded by probability."""
+    """A table shaded by probability: a row for each place, its own token, the null, then the guesses."""
     shade, cells, heads = r["probability"], _cells(r), [f"guess {j + 1}" for j in range(r["guess"].shape[1])]
     if "truth_probability" in r:
         shade = np.column_stack([r["truth_probability"], r["truth_frequency"], shade])
@@ -29,7 +30,8 @@ def plot(r):
     axes = figure.subplots()
     image = axes.imshow(shade, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (i, j), p in np.ndenumerate(shade):
-        axes.text(j, i, cells[i][j], ha="center", va="center", fontsize=8, color="white" if p > 0.55 else "black")
+        color = "white" if p > 0.55 else "black"
+        axes.text(j, i, cells[i][j], ha="center", va="center", fontsize=8, color=color)
     axes.set_yticks(range(n), [draw.label(piece) for piece in r["here"]])
     axes.set_xticks(range(columns), heads)
     axes.xaxis.tick_top()
@@ -47,15 +49,18 @@ def _cells(r):
             for row in zip(r["guess"], r["probability"], r["guess_id"] == r["truth_id"][:, None])]
     if "truth_probability" not in r:
         return rows
-    return [[f"{p:.3f}", f"{q:.3f}", *row] for p, q, row in zip(r["truth_probability"], r["truth_frequency"], rows)]
+    truths = zip(r["truth_probability"], r["truth_frequency"])
+    return [[f"{p:.3f}", f"{q:.3f}", *row] for (p, q), row in zip(truths, rows)]
 
 
 @experiment(
     asks="What does the model expect at each place of a sentence?",
     draw=plot,
-    look="Each row is a token of the sentence, which the model did not see when it guessed. A tick marks a right guess. "
-         "The null is how often the token occurs in the text, all that can be known without the sentence.",
-    published="A masked LM reads both sides of the gap, a causal LM only what stands before it.",
+    look="Each row is a token of the sentence, which the model did not see when it guessed. A tick marks a "
+         "right guess. The null is how often the token occurs in the text: all that can be known without "
+         "the sentence.",
+    published="Masked LMs are trained to fill gaps from both sides (BERT, Devlin et al. 2019), causal LMs "
+              "to continue what stands before (GPT-2, Radford et al. 2019).",
     numbers={
         "loss": "mean -ln(probability of the token that stands there), in nats",
         "loss_null": "the same from the frequencies of tokens in the text",
@@ -72,7 +77,8 @@ def predict(model, *, sentence: str = SENTENCE, guesses: int = 5, text: str = "s
     """
     corpus.at_least("guesses", guesses, 1)
     if model.config.head not in ("masked", "causal"):
-        raise ValueError(f"predict needs a masked or causal language model; this checkpoint's head is {model.config.head}")
+        raise ValueError("predict needs a masked or causal language model; "
+                         f"this checkpoint's head is {model.config.head}")
     reader = _masked if model.config.head == "masked" else _causal
     tokens, places, logp, known = reader(model, sentence)
     frequency = frequencies(model, text)
@@ -87,7 +93,7 @@ def predict(model, *, sentence: str = SENTENCE, guesses: int = 5, text: str = "s
 
 
 def _masked(model, sentence):
-    """Tokens [T], places [n], log-probabilities [n V] with one place hidden at a time, whether the tokens are known."""
+    """Tokens [T], places [n], log-probabilities [n V] of each place when hidden, whether all is known."""
     mask, piece = _mask(model.tokenizer)
     tokens = model.tokenizer.encode(re.sub("|".join(map(re.escape, MASKS)), piece, sentence))
     hidden = np.flatnonzero(tokens == mask)
@@ -115,10 +121,11 @@ def _mask(tokenizer):
 def _causal(model, sentence):
     """Tokens [T], places 1 ... T - 1, log-probabilities [n V] of each token given those before it, True."""
     if any(mask in sentence for mask in MASKS):
-        raise ValueError(f"{sentence!r} has a mask, but a causal model only guesses the next token: give plain text")
+        raise ValueError(f"{sentence!r} has a mask, but a causal model only guesses the next token")
     tokens = model.tokenizer.encode(sentence)
     places = _some(np.arange(1, len(tokens)), sentence)
-    return tokens, places, log_softmax(logits(model, forward(model, tokens))[0, :-1].astype(np.float64), axis=1), True
+    scores = logits(model, forward(model, tokens))[0, :-1].astype(np.float64)
+    return tokens, places, log_softmax(scores, axis=1), True
 
 
 def _some(places, sentence):
@@ -129,7 +136,8 @@ def _some(places, sentence):
 
 def frequencies(model, text):
     """Share of each token in a text, one added to every count: [V]."""
-    counts = 1 + np.bincount(model.tokenizer.encode(corpus.read(text), special=False), minlength=model.config.n_vocab)
+    tokens = model.tokenizer.encode(corpus.read(text), special=False)
+    counts = 1 + np.bincount(tokens, minlength=model.config.n_vocab)
     return counts / counts.sum()
 
 
