@@ -14,10 +14,12 @@ from minitx import forward
 from .profiles import profile
 from .progress import track
 
+WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
+
 
 def profiles(model, tokens, what):
     """Attention profile of every head on every document, documents side by side: [N T] -> [N L H R]."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(WORKERS) as pool:
         return np.array(list(track(pool.map(partial(head_profiles, model), tokens), what, len(tokens))))
 
 

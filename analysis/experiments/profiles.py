@@ -15,7 +15,7 @@ SHARP = 0.5   # mean attention to one offset from which a head counts as looking
 
 def plot(r):
     """Mean profile of every cluster on the left, a pie for every head on the right."""
-    L, H, k = r["shares"].shape
+    L, H, _ = r["shares"].shape
     pies = max(4.5, 0.62 * H)
     figure = draw.figure(5 + pies, max(5.0, 0.7 * L + 1))
     left, right = figure.subfigures(1, 2, width_ratios=(5, pies), wspace=0.03)
