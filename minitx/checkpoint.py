@@ -135,18 +135,15 @@ class _Names:
             near = difflib.get_close_matches(theirs, self.stored, 3) or _some(self.stored)
             raise ValueError(f"no tensor for {ours}: wanted {theirs!r}; near to it: {near}")
         self.used.add(name)
-        array = np.atleast_1d(self.array(name))
-        if theirs.endswith(".T"):
-            array = array.T
-        elif theirs[-2] == "/":
-            third = array.shape[-1] // 3
-            array = array[..., int(theirs[-1]) * third:][..., :third]
+        array, fused = np.atleast_1d(self.array(name)), theirs[-2] == "/"
+        array = array.T if theirs.endswith(".T") else array
         letters = SHAPES[ours].replace("V", "C") if name.startswith(("classifier", "score")) else SHAPES[ours]
-        wanted = tuple(self.sizes.get(letter, array.shape[-1]) for letter in letters)  # C: whatever the file has
-        if array.shape != wanted:
+        self.sizes.setdefault(letters[-1], array.shape[-1])  # only the file knows how many classes there are
+        *rows, last = (self.sizes[letter] for letter in letters)
+        if array.shape != (wanted := (*rows, 3 * last if fused else last)):
             raise ValueError(f"{name!r}, read as {ours} [{' '.join(letters)}], has shape {list(array.shape)}; "
                              f"config.json makes it {list(wanted)}")
-        return array
+        return array[..., int(theirs[-1]) * last:][..., :last] if fused else array
 
     def unused(self, prefix):
         """Names nobody asked for. Inside the layers these mean another architecture, and are an error."""
@@ -174,13 +171,12 @@ def tensors(folder):
     index = folder / "model.safetensors.index.json"
     if (folder / "model.safetensors").is_file():
         return safetensors(folder / "model.safetensors")
-    pickles = _some(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl"))
-    if pickles and not index.is_file():
-        raise ValueError(f"{folder} has weights only as {pickles}, which minitx never opens, as a pickle can run any "
-                         "code; convert it to model.safetensors where the file is trusted")
     if not index.is_file():
-        there = _some(p.name for p in folder.iterdir())
-        raise FileNotFoundError(f"no model.safetensors or {index.name} in {folder} (there: {there})")
+        files = [p.name for p in folder.iterdir()]
+        if pickles := [name for name in files if name.endswith((".bin", ".pt", ".pth", ".ckpt", ".pkl"))]:
+            raise ValueError(f"{folder} has weights only as {_some(pickles)}, which minitx never opens: a pickle can "
+                             "run any code; convert it to model.safetensors where the file is trusted")
+        raise FileNotFoundError(f"no model.safetensors or {index.name} in {folder} (there: {_some(files)})")
     where = read_json(index).get("weight_map")
     if not isinstance(where, dict) or not all(isinstance(file, str) for file in where.values()):
         raise ValueError(f"{index} has no weight_map from tensor names to file names")

@@ -1,4 +1,6 @@
 """Continue texts with a causal language model, token after token over a cache."""
+from functools import partial
+
 import numpy as np
 
 from .cache import Cache
@@ -14,13 +16,19 @@ def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p
     smallest set that holds probability top_p (Holtzman et al. 2020); same seed, same tokens. stop: an id that ends
     a row; in an array, ended rows are filled up with it. ValueError if prompt or n do not fit the model.
     """
-    _check_settings(model, n, temperature, top_k, top_p)
+    if model.config.head != "causal":
+        raise ValueError(f"generate needs a causal language model; this one has head {model.config.head!r}")
+    whole = all(value is None or isinstance(value, (int, np.integer)) for value in (n, top_k))
+    small = n < 0 or not temperature >= 0 or top_k is not None and top_k < 1
+    if not whole or small or top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"n={n}, temperature={temperature}, top_k={top_k}, top_p={top_p}; wanted n >= 0, "
+                         "temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and top_k whole")
     tokens, valid, ragged = _prompts(model, prompt, valid)
     longest = int(valid.sum(1).max())
     if longest + n - 1 > model.config.n_ctx:
         raise ValueError(f"{longest} tokens and {n} new ones; this model reads at most {model.config.n_ctx}")
-    rng = np.random.default_rng(seed)
-    new = _continue(model, tokens, valid, n, stop, lambda y: _pick(y, temperature, top_k, top_p, rng))
+    pick = partial(_pick, temperature=temperature, top_k=top_k, top_p=top_p, rng=np.random.default_rng(seed))
+    new = _continue(model, tokens, valid, n, stop, pick)
     if ragged:
         ends = [(row == stop).argmax() + 1 if stop in row else len(row) for row in new]
         rows = [np.concatenate([t[seen], row[:end]]) for t, seen, row, end in zip(tokens, valid, new, ends)]
@@ -56,13 +64,6 @@ def _pick(y, temperature, top_k, top_p, rng):  # [B V] -> [B]
         p /= p.sum(-1, keepdims=True)
     drawn = (np.cumsum(p, -1) < rng.random((len(p), 1))).sum(-1)
     return np.take_along_axis(order, np.minimum(drawn, (p > 0).sum(-1) - 1)[:, None], -1)[:, 0]
-
-def _check_settings(model, n, temperature, top_k, top_p):
-    if model.config.head != "causal":
-        raise ValueError(f"generate needs a causal language model; this one has head {model.config.head!r}")
-    if n < 0 or temperature < 0 or top_k is not None and top_k < 1 or top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"n={n}, temperature={temperature}, top_k={top_k}, top_p={top_p}; wanted n >= 0, "
-                         "temperature >= 0, top_k >= 1, 0 < top_p <= 1")
 
 def _prompts(model, prompt, valid):
     """Any form of prompt -> tokens [B T], valid [B T], and whether to give back unpadded rows."""

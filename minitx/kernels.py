@@ -99,8 +99,6 @@ def _gate_(t, r):
     t *= r
 
 ACTIVATIONS = {
-    "gelu": gelu_, "gelu_python": gelu_,
-    "gelu_new": gelu_tanh_, "gelu_pytorch_tanh": gelu_tanh_, "gelu_fast": gelu_tanh_,
-    "silu": silu_, "swish": silu_, "quick_gelu": lambda x: silu_(x, 1.702),
-    "relu": lambda x: np.maximum(x, 0.0, out=x), "tanh": lambda x: np.tanh(x, out=x),
-}
+    "gelu": gelu_, "gelu_python": gelu_, "gelu_new": gelu_tanh_, "gelu_fast": gelu_tanh_,
+    "gelu_pytorch_tanh": gelu_tanh_, "silu": silu_, "swish": silu_, "quick_gelu": lambda x: silu_(x, 1.702),
+    "relu": lambda x: np.maximum(x, 0.0, out=x), "tanh": lambda x: np.tanh(x, out=x)}

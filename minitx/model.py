@@ -32,8 +32,7 @@ class Model:
         """Texts (or pairs of texts) -> batch with .tokens [B T] int, .valid [B T] bool, .types [B T] or None."""
         return self.tokenizer.batch(texts, self.config, pad)
 
-def identity(name, x, layer=None):
-    """The tap of a run that nobody watches."""
+def identity(name, x, layer=None):  # the tap of a run that nobody watches
     return x
 
 def forward(model, tokens, *, valid=None, types=None, positions=None, mask=None, cache=None, at=identity):
@@ -107,7 +106,6 @@ def embed(model, tokens, valid, types, positions, mask, cache, at):
     hide = hidden(cfg, numbers, keys, mask, w.W_E.dtype)
     if cache is not None:
         cache.valid = keys  # nothing can fail from here on
-
     x = at("embed", w.W_E[tokens])
     x = x + at("pos_embed", w.W_pos[rows])
     if types is not None:

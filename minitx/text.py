@@ -18,7 +18,11 @@ class Tokenizer:
 
     @cached_property
     def _tokenizer(self):
-        tokenizer = _load(self.folder, self.model_type)
+        try:
+            tokenizer = _load(self.folder, self.model_type)
+        except Exception as error:  # the tokenizers package raises no closer type
+            known = isinstance(error, (ValueError, OSError))
+            raise error if known else ValueError(f"the tokenizer in {self.folder} does not load: {error}") from None
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
@@ -84,10 +88,13 @@ def _byte_bpe(tokenizers, folder, model_type):
 
 def _wordpiece(tokenizers, folder, there):
     """BERT's WordPiece. Lower-case unless the settings say otherwise or the vocabulary has capitals."""
-    settings = read_json(folder / "tokenizer_config.json") if "tokenizer_config.json" in there else {}
-    if settings.get("word_tokenizer_type", "basic") != "basic":
-        raise ValueError(f"{folder}: this tokenizer first splits words with {settings['word_tokenizer_type']!r}, which "
-                         "minitx does not have; pass token ids instead of text")
+    files = [read_json(folder / file) for file in ("config.json", "tokenizer_config.json") if file in there]
+    settings = {key: value for file in files for key, value in file.items()}
+    japanese = "Japanese" in str(settings.get("tokenizer_class"))
+    splitter = settings.get("word_tokenizer_type", "mecab" if japanese else "basic")
+    if splitter != "basic" or settings.get("subword_tokenizer_type", "wordpiece") != "wordpiece":
+        raise ValueError(f"{folder}: this tokenizer first splits words with {splitter!r}, or has no word pieces, which "
+                         "minitx cannot do; pass token ids instead of text")
     vocab = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
     capitals = any(piece != piece.lower() for piece in vocab if not piece.startswith("["))
     return tokenizers.BertWordPieceTokenizer(

@@ -36,13 +36,14 @@ POINTS = {
     "ln_final_mean": ("B T", "mean that the final LayerNorm takes off"),
     "ln_final_scale": ("B T", "1/sigma that the final LayerNorm multiplies by"),
     "ln_final": ("B T D", "final LayerNorm (GPT-2)"),
-    "logits": ("B T V", "scores over the vocabulary, or [B C] over classes"),
-}
+    "logits": ("B T V", "scores over the vocabulary, or [B C] over classes")}
 LAYERED = set(POINTS) - {name for name in POINTS if "embed" in name or "final" in name or name == "logits"}
 _OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
 
 class Trace:
-    """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes."""
+    """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes.
+
+    Points that are equal, as resid_post of a layer and resid_pre of the next, may be one array."""
 
     def __init__(self, tokens, valid, keep, edits):
         self.tokens, self.valid = tokens, valid  # [B T], [B T]
