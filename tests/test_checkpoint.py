@@ -326,10 +326,14 @@ def test_an_index_that_promises_too_much(tmp_path):
         minitx.load(tmp_path)
 
 
-@pytest.mark.parametrize("index", [{}, {"weight_map": {}}, {"weight_map": []}, {"weight_map": {"a": 3}},
-                                   {"weight_map": {"a": ""}}, {"weight_map": {"a": ["x"]}}])
-def test_an_index_that_is_none(tmp_path, index):
-    with pytest.raises((ValueError, FileNotFoundError), match=r"index\.json|wanted one tensor 'wte.weight'"):
+@pytest.mark.parametrize("index,message", [
+    ({}, "index.json has no weight_map from tensor names to file names"),
+    ({"weight_map": []}, "has no weight_map"), ({"weight_map": {"a": 3}}, "has no weight_map"),
+    ({"weight_map": {"a": ["x"]}}, "has no weight_map"), ({"weight_map": {}}, "wanted one tensor 'wte.weight'"),
+    ({"weight_map": {"a": "x"}}, "lists shards that are not in .*: x"), ([], "index.json|wanted one tensor"),
+], ids=range(7))
+def test_an_index_that_is_none(tmp_path, index, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         minitx.load(shards(tmp_path, lambda _: index))
 
 

@@ -50,6 +50,12 @@ def test_nothing_else_is_needed(family):
     ("gpt2-causal", dict(n_head=-3), "n_heads comes out as -3"),
     ("distilbert-masked", dict(dim=18.0), "d_model comes out as 18.0"),
     ("roberta-masked", dict(pad_token_id=13), "n_ctx comes out as 0"),  # 14 rows - 13 - 1
+    ("bert-masked", dict(num_attention_heads=True), "n_heads comes out as True; wanted a whole number"),
+    ("bert-masked", dict(layer_norm_eps=-1e-12), "the norms' epsilon is -1e-12; wanted a number from 0 to 1"),
+    ("gpt2-causal", dict(layer_norm_epsilon=float("nan")), "the norms' epsilon is nan; wanted a number from 0 to 1"),
+    ("gpt2-causal", dict(layer_norm_epsilon="1e-5"), "config.json: a value is of the wrong kind"),
+    ("bert-masked", dict(hidden_act=["gelu"]), "config.json: a value is of the wrong kind"),
+    ("roberta-masked", dict(pad_token_id="1"), "config.json: a value is of the wrong kind"),
 ])
 def test_what_would_be_computed_wrongly_is_refused(tmp_path, variant, changes, message):
     with pytest.raises(ValueError, match=message):
