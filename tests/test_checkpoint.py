@@ -130,7 +130,7 @@ print(private() - before)
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's own account of a process")
 def test_a_float32_model_costs_no_second_copy(tmp_path):
-    """Private memory grows by less than a tenth of a 64 MB file when it is loaded and run."""
+    """A model of 64 MiB is loaded and run: private memory grows by less than 2 MiB (measured: 0.04)."""
     V = 16 * 2**20 // 18
     big = np.random.default_rng(0).standard_normal((V, 18), np.float32)
     tiny.make(tmp_path, "gpt2-causal", edited(transformer__wte__weight=big), vocab_size=V)
@@ -138,7 +138,7 @@ def test_a_float32_model_costs_no_second_copy(tmp_path):
     args = [sys.executable, "-c", MEASURE, tmp_path, tiny.GOLDEN / "gpt2-causal"]
     grown = float(subprocess.run(args, capture_output=True, text=True, check=True,
                                  cwd=Path(minitx.__file__).parents[1]).stdout)
-    assert size > 60 and grown < 0.1 * size
+    assert size > 60 and grown < 2
 
 
 # --- names and heads ----------------------------------------------------------------------------------------
