@@ -7,7 +7,6 @@ float64 models are converted once, exactly, into copies. No pickle is ever opene
 import difflib
 import functools
 import json
-import math
 import mmap
 import re
 from dataclasses import replace
@@ -203,7 +202,7 @@ def _array(name, kind, shape, start, buffer, dtype):
     kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
     if kind not in kinds:
         raise ValueError(f"tensor {name!r} is stored as {kind}; wanted one of {', '.join(kinds)}")
-    raw = np.frombuffer(buffer, kinds[kind], math.prod(shape), start).reshape(shape)
+    raw = np.frombuffer(buffer, kinds[kind], int(np.prod(shape)), start).reshape(shape)
     if kind == "BF16":  # the upper half of a float32
         raw = (raw.astype("<u4") << 16).view("<f4")
     out = np.require(raw.astype(dtype, copy=False), requirements="A")

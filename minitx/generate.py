@@ -77,6 +77,8 @@ def _prompts(model, prompt, valid):
         return tokens, valid, False
     if not all(map(len, rows)):
         raise ValueError(f"prompt {[len(row) for row in rows].index(0)} is empty; wanted at least one token")
+    if valid is not None:
+        raise ValueError("valid goes with an array of token ids; texts and rows of different lengths are padded here")
     T = max(map(len, rows))
     padded = [[model.config.pad_token] * (T - len(row)) + list(row) for row in rows]
     valid = [[False] * (T - len(row)) + [True] * len(row) for row in rows]

@@ -4,8 +4,6 @@ Two things make it fast and neither changes a formula. `linear` multiplies from 
 lies feature after feature in memory, and every later step keeps that order; and the costly elementwise work runs
 in tiles that fit a core's cache. Each kernel has its plain float64 twin in the tests. Axis letters: see model.py.
 """
-import math
-
 import numpy as np
 
 TILE = 1 << 16  # elements; 256 KiB of float32, a quarter of a present core's second-level cache
@@ -55,7 +53,7 @@ def gelu_(x):
     """
     if x.dtype == np.float64:
         from scipy.special import erf  # 0.3 s to import, and only reference runs need it
-        x *= 0.5 * (1.0 + erf(x * math.sqrt(0.5)))
+        x *= 0.5 * (1.0 + erf(x * 0.5 ** 0.5))
         return x
     for t in _tiles(x):
         c = np.clip(t, -6.0, 6.0)  # there tanh is 1 to the last bit; far beyond, the polynomial would turn
@@ -75,7 +73,7 @@ def gelu_tanh_(x):
         r *= 0.044715
         r += 1.0
         r *= t
-        r *= math.sqrt(2.0 / math.pi)
+        r *= (2.0 / np.pi) ** 0.5
         _gate_(t, r)
     return x
 

@@ -1,6 +1,5 @@
 """See and change what happens inside: POINTS lists the names, `run` records and edits them."""
 import difflib
-import math
 
 import numpy as np
 
@@ -114,7 +113,7 @@ def cost(model, text, keep=None):
     if cfg.head == "sequence":
         shapes["logits"] = [B, model.weights.W_U.shape[1]]
     keys = _choose(keep, points(model, types is not None), model)
-    return sum(math.prod(shapes[k if isinstance(k, str) else k[0]]) for k in keys) * model.weights.W_E.dtype.itemsize
+    return sum(int(np.prod(shapes[k if isinstance(k, str) else k[0]])) for k in keys) * model.weights.W_E.itemsize
 
 def points(model, types=False):
     """Keys of all points of a model: names, and (name, layer) for those of the layers."""
@@ -144,6 +143,8 @@ def _choose(keys, there, model):
 def _input(model, text, valid, types):
     """A text, texts or ids -> tokens, valid, types [B T]."""
     if isinstance(text, str) or isinstance(text, (list, tuple)) and text and isinstance(text[0], (str, tuple)):
+        if valid is not None or types is not None:
+            raise ValueError("valid and types go with token ids; a text brings its own")
         batch = model.encode([text] if isinstance(text, str) else text)
         text, valid, types = batch.tokens, batch.valid, batch.types
     return check_input(model.config, text, valid, types)

@@ -220,6 +220,7 @@ def test_a_stop_token_ends_a_row(model):
     ([], 2, {}, r"tokens are \[0\]; wanted .* at least one token"),
     ([[], [1]], 2, {}, "prompt 0 is empty; wanted at least one token"),
     ([[1], [2, 99]], 2, {}, "token ids: 99 is out of range"),
+    ([[1], [2, 3]], 2, dict(valid=[[1]]), "valid goes with an array of token ids"),
     ([[1, 2], [3, 4]], 2, dict(valid=[[1, 1], [1, 0]]), "a row ends in padding; pad prompts on the left"),
     ([[1.5, 2], [3, 4]], 2, {}, "token ids are float64"),
 ])

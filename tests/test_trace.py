@@ -277,3 +277,10 @@ def test_asking_a_trace_for_what_it_does_not_hold():
         trace.stack("q")
     with pytest.raises(KeyError, match=r"'embed' was kept in layers \[\]"):
         trace.stack("embed")
+
+
+def test_a_text_brings_its_own_padding_and_types():
+    """Arguments that would be ignored are refused."""
+    model = tiny.load("roberta-masked")
+    with pytest.raises(ValueError, match="valid and types go with token ids; a text brings its own"):
+        minitx.run(model, "a text", valid=[True])
