@@ -17,7 +17,7 @@ CAUSAL = ["gpt2-causal", "gpt2-inverse-layer", "gpt2-unscaled", "gpt2-untied", "
 
 @pytest.fixture(scope="module")
 def model():
-    return tiny.load("gpt2-causal")
+    return tiny.load("gpt2-untied")  # with a head of its own it repeats itself less than the others
 
 
 def splits(T):
@@ -188,11 +188,11 @@ def test_frequencies_are_the_probabilities(model, settings):
 
 def test_a_stop_token_ends_a_row(model):
     """In an array the ended row is filled up with it; lists of different lengths end there."""
-    prompts = [tiny.ids(model, n, seed=n).tolist() for n in (3, 6, 1)]
+    prompts = [tiny.ids(model, n).tolist() for n in (3, 6, 1)]
     free = [minitx.generate(model, prompt, 6)[len(prompt):].tolist() for prompt in prompts]
     stop = free[0][2]
+    assert stop in free[1][:4] and stop not in free[0][3:] + free[2]  # two rows end, and would have gone on
     ended = [row[:row.index(stop) + 1] if stop in row else row for row in free]
-    assert len(ended[0]) < 6 and [len(row) for row in ended].count(6) < 3
     rows = minitx.generate(model, prompts, 6, stop=stop)
     assert [row[len(p):].tolist() for row, p in zip(rows, prompts)] == ended
     tokens, valid, _ = tiny.padded(prompts, "left")

@@ -96,6 +96,13 @@ def test_bert_pairs_have_two_types(bert):
     assert t.decode(t.encode("the tides [MASK].")) == "the tides." and t.pieces([4, 99_999]) == ["[MASK]", "<99999>"]
 
 
+def test_a_pair_takes_no_type_that_the_model_lacks(tmp_path):
+    """RoBERTa has one token type, whatever the tokenizer beside it says of a pair's second text."""
+    config = from_hf(tiny.config("roberta-masked"))
+    batch = Tokenizer(wordpiece(tmp_path), "roberta").batch([("the", "tide")], config)
+    assert batch.tokens.shape == (1, 5) and not batch.types.any()
+
+
 # --- there and back -----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("text", [
