@@ -4,6 +4,7 @@ matplotlib is imported where something is drawn, never when this module is.
 """
 
 import io
+import re
 import warnings
 
 # Okabe and Ito's palette, told apart with every common kind of colour vision.
@@ -37,7 +38,17 @@ def svg(drawn):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the viewer's fonts will have it
         drawn.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return buffer.getvalue()
+    return settled(buffer.getvalue())
+
+
+def settled(text):
+    """SVG without the layout solver's last bits, which vary: names hashed from them are numbered, -0 is 0."""
+    numbers = {}
+
+    def number(name):
+        return numbers.setdefault(name[0], f"{name[1]}{len(numbers)}")
+    text = re.sub(r'(?<=["#])([a-zA-Z]\w*?)[0-9a-f]{10}\b', number, text)
+    return re.sub(r"<[^>]*>", lambda tag: re.sub(r"(?<![\w.])-0(?![\w.])", "0", tag[0]), text)
 
 
 def period_axis(axes, T):
@@ -50,7 +61,12 @@ def period_axis(axes, T):
 
 def label(piece):
     """A token's piece with its blanks visible."""
-    return piece.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥") or "∅"
+    return literal(piece.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")) or "∅"
+
+
+def literal(text):
+    """Text in which no $ begins a formula."""
+    return text.replace("$", r"\$")
 
 
 def offset(t):

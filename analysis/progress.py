@@ -9,13 +9,15 @@ SHOWN_EVERY = 0.2  # seconds
 def track(items, what, total):
     """Yield the items, showing how many of `total` are done, the rate and the time left."""
     start = shown = time.monotonic()
-    for done, item in enumerate(items):
-        now = time.monotonic()
-        if sys.stderr.isatty() and done and now - shown > SHOWN_EVERY:
-            shown = now
-            show(describe(what, done, total, now - start))
-        yield item
-    clear()
+    try:
+        for done, item in enumerate(items):
+            now = time.monotonic()
+            if done and now - shown > SHOWN_EVERY:
+                shown = now
+                show(describe(what, done, total, now - start))
+            yield item
+    finally:
+        clear()
 
 
 def describe(what, done, total, seconds):

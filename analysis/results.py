@@ -89,7 +89,8 @@ def produce(experiment, model, name, options, out):
     with draw.style():
         figure = experiment.draw(result)
         plain = draw.svg(figure)
-        figure.suptitle(f"{experiment.asks}  ({name})", x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+        title = draw.literal(f"{experiment.asks}  ({name})")
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
         titled = draw.svg(figure)
     arrays = io.BytesIO()
     np.savez_compressed(arrays, **result)

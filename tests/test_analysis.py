@@ -1,6 +1,7 @@
 """The registry, the texts, and every experiment on a trained bundle and on a random causal model."""
 import json
 import pkgutil
+import re
 
 import numpy as np
 import pytest
@@ -268,9 +269,28 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
     assert path.read_text() == "old"
 
 
+def test_svg_does_not_depend_on_the_layout_solvers_last_bits():
+    one = ('<path d="M -0 1.5 L 3 -0" clip-path="url(#p0123456789)"/><text>-0</text>'
+           '<use href="#C0_1_aaaaaaaaaa"/><clipPath id="p0123456789"/><path id="C0_1_aaaaaaaaaa" d="L -0.5 0"/>')
+    other = one.replace("-0 ", "0 ").replace("0123456789", "9876543210").replace("aaaaaaaaaa", "bbbbbbbbbb")
+    assert draw.settled(one) == draw.settled(other)
+    assert draw.settled(one) == (
+        '<path d="M 0 1.5 L 3 0" clip-path="url(#p0)"/><text>-0</text>'
+        '<use href="#C0_1_1"/><clipPath id="p0"/><path id="C0_1_1" d="L -0.5 0"/>')
+
+
 def test_labels_make_blanks_visible():
     assert [draw.label(piece) for piece in (" a", "\n", "", "b")] == ["␣a", "⏎", "∅", "b"]
     assert [draw.offset(t) for t in (-1, 0, 2)] == ["-1", "0", "+2"]
+
+
+def test_pieces_with_dollars_are_no_formulas():
+    with draw.style():
+        figure = draw.figure(2, 2)
+        axes = figure.subplots()
+        axes.set_xticks(range(3), [draw.label(piece) for piece in ("$$", "$", "$x^2$")])
+        texts = re.findall(r"<text[^>]*>(.*?)</text>", draw.svg(figure))
+    assert {"$$", "$", "$x^2$"} <= set(texts)
 
 
 def test_scripts_without_a_glyph_are_drawn_without_a_warning(recwarn):
@@ -289,3 +309,7 @@ def test_progress_shows_rate_and_time_left(capsys, monkeypatch):
     monkeypatch.setattr(progress, "SHOWN_EVERY", -1)
     list(progress.track("abc", "letters", 3))
     assert "letters 2/3" in capsys.readouterr().err
+    with pytest.raises(ZeroDivisionError):
+        for _ in progress.track("abc", "letters", 3):
+            1 / 0
+    assert capsys.readouterr().err.endswith("\x1b[K")  # the line is gone before a message comes
