@@ -28,7 +28,4 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder
 	$(BIN)/python tests/parity.py $(MODEL)
 
-clean:
-	rm -rf .venv report build *.egg-info
-
-.PHONY: report test mutants golden parity clean
+.PHONY: report test mutants golden parity
