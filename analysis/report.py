@@ -29,6 +29,7 @@ p { margin: .3rem 0 }
 a { color: var(--link) }
 .soft, summary { color: var(--soft) }
 .bad { color: var(--bad) }
+.times { white-space: nowrap }
 section { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.6rem }
 figure { margin: 1rem 0; padding: .6rem; overflow-x: auto; background: #fff; border: 1px solid var(--line);
   border-radius: .5rem }
@@ -137,7 +138,7 @@ def numbers(headline):
 def times(number):
     """How many times its null a measure is."""
     value, null = number["value"], number.get("null")
-    return f'<br><span class="soft">{words(value / null)} times the null</span>' \
+    return f'<br><span class="soft times">{words(value / null)} times the null</span>' \
         if isinstance(value, float) and null else ""
 
 

@@ -118,6 +118,13 @@ def test_positions_reads_only_rows_that_a_token_can_reach(bundled, found):
     assert difference < 1e-5  # float32 input: measured 1.1e-7
 
 
+def test_positions_are_compared_with_the_largest_of_each_shuffle(found):
+    result = found["positions", "bundled"]
+    assert len(result["shuffled_largest"]) == SMALL["positions"]["shuffles"]
+    assert result["amplitude_null"] == np.quantile(result["shuffled_largest"], 0.999)
+    assert result["amplitude_null"] > 0.9 * result["shuffled_largest"].max()
+
+
 def test_profiles_are_those_of_the_recorded_patterns(causal, found):
     result = found["profiles", "causal"]
     tokens = corpus.documents(causal, "sample", 3)
@@ -184,7 +191,8 @@ def test_predict_of_a_causal_model_sees_only_what_stands_before(causal, found):
     ("profiles", {"clusters": 0}, "--clusters is 0; wanted 1 or more"),
     ("profiles", {"documents": 1, "clusters": 99}, "1 documents x 16 heads are too few for --clusters 99"),
     ("attention", {"tokens": 1}, "--tokens is 1; wanted 2 or more"),
-    ("attention", {"head": "L9H9"}, "'L9H9' is no head of this model: wanted L0H0 to L3H3"),
+    ("attention", {"head": "L9H0"}, "'L9H0' is no head of this model: wanted L0H0 to L3H3"),
+    ("attention", {"head": "L0H0,L0H4"}, "'L0H4' is no head of this model: wanted L0H0 to L3H3"),
     ("attention", {"head": "3,1"}, "'3' is no head of this model"),
     ("predict", {"guesses": 0}, "--guesses is 0; wanted 1 or more"),
     ("predict", {"sentence": ""}, "--sentence '' has no token to guess")])

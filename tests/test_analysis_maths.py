@@ -152,6 +152,16 @@ def test_clusters_depend_on_the_seed_alone():
     assert np.array_equal(*again)
 
 
+def test_the_best_of_the_restarts_is_kept():
+    x = np.random.default_rng(0).random((120, 21))  # no clusters: every start ends elsewhere
+
+    def spread(restarts, seed):
+        centres, labels = profiles.clusters(x, 6, seed, restarts)
+        return np.square(x - centres[labels]).sum()
+    single = [spread(1, seed) for seed in range(10)]
+    assert spread(10, 0) < np.mean(single) < max(single)
+
+
 @pytest.mark.parametrize("centres, named", [
     ([-3], ["left"]), ([-5, -4, -3, -1], ["left 1", "left 2", "left 3", "left 4"]),
     ([-1, 0, 0.1, 2], ["left", "even 2", "even 1", "right"])])
