@@ -94,6 +94,8 @@ def test_the_bundle_has_position_heads(bundled):
     assert (result["best_attention"][near] > 0.5).sum() >= 2
     assert result["sharp"] > 20 * result["sharp_null"]
     assert result["n_sharp"] == len(result["sharp_heads"]) >= 2
+    assert result["steady"] > 0.5 > result["steady_null"]  # measured 1 against 0
+    assert result["kept"] > result["kept_null"] + 0.2      # measured 1 against 0.36
 
 
 def test_the_bundles_positions_are_waves(bundled):
@@ -179,6 +181,10 @@ def test_predict_of_a_causal_model_sees_only_what_stands_before(causal, found):
     shorter = registry.get("predict").run(causal, sentence="He went out of", guesses=3)
     longer = found["predict", "causal"]
     n = len(shorter["here"])
+    y = minitx.run(causal, "He went out of", keep=["logits"])["logits"][0].astype(float)
+    p = np.exp(y) / np.exp(y).sum(axis=1, keepdims=True)
+    truth = causal.tokenizer.encode("He went out of")[1:]
+    assert shorter["truth_probability"] == pytest.approx(p[np.arange(n), truth], rel=1e-9)  # measured 2e-15
     assert longer["here"][:n].tolist() == shorter["here"].tolist()
     difference = longer["truth_probability"][:n] - shorter["truth_probability"]
     assert np.abs(difference).max() < 1e-7  # float32 logits of another length: measured 4e-10
