@@ -22,6 +22,7 @@ class Hub:
         self.forged = {}      # file name -> bytes sent in place of the promised ones
         self.renamed = {}     # old id -> new id, answered by a redirect
         self.refuse = None    # (status, X-Error-Code) for whoever does not present `token`
+        self.listed = False   # whether the list of files is open to all the same, as for gated models
         self.page = None      # bytes of a page that answers everything, as a hotel's login does
         self.token = "hf_right"
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"hub": self}))
@@ -84,7 +85,7 @@ class Handler(BaseHTTPRequestHandler):
         revision = unquote(revision)
         if repo in self.hub.renamed:
             self.answer(307, headers={"Location": path.format(self.hub.renamed[repo])})
-        elif self.hub.refuse and self.headers.get("Authorization") != f"Bearer {self.hub.token}":
+        elif self.refused(then):
             status, code = self.hub.refuse
             self.answer(status, headers={"X-Error-Code": code} if code else {})
         elif repo not in self.hub.repos:
@@ -93,6 +94,11 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(404, headers={"X-Error-Code": "RevisionNotFound"})
         else:
             then(repo, self.hub.repos[repo][revision])
+
+    def refused(self, then):
+        """Whether the caller lacks the token for this."""
+        closed = self.hub.refuse and not (self.hub.listed and then == self.info)
+        return closed and self.headers.get("Authorization") != f"Bearer {self.hub.token}"
 
     def info(self, repo, commit):
         """The description of a commit: its hash and its files, large ones with their sha256."""

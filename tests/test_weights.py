@@ -37,7 +37,8 @@ FILES = {
 }
 CLUTTER = {
     "README.md": b"# a card", "pytorch_model.bin": b"pickled", "flax_model.msgpack": b"flax",
-    "model.fp16.safetensors": b"another", "onnx/config.json": b"{}", "onnx/model.safetensors": b"a part",
+    "model.safetensors.index.json": b"{}", "model.fp16.safetensors": b"another",
+    "onnx/config.json": b"{}", "onnx/model.safetensors": b"a part",
 }
 
 
@@ -181,6 +182,10 @@ def test_bars_show_progress_unless_switched_off(machine, hub):
     for name, progress in [("org/tiny", True), ("org/other", False)]:
         machine.fetch(name, progress=progress, env={"TQDM_POSITION": "-1"})  # bars without a terminal
         assert ("100%" in machine.stderr) == progress
+    code = ("import weights; from huggingface_hub.utils import are_progress_bars_disabled as off;"
+            "weights.fetch('org/third', progress=False); print(off())")
+    hub.publish("org/third", FILES)
+    assert machine.python(code).strip() == "False", "the caller's own downloads keep their bars"
 
 
 # --- broken connections and wrong bytes
@@ -294,9 +299,10 @@ def test_unknown_repositories_and_revisions_have_their_own_errors(machine):
         machine.fetch("a/b/c")
 
 
+@pytest.mark.parametrize("listed", [True, False])
 @pytest.mark.parametrize("status, code", [(401, "GatedRepo"), (403, "GatedRepo"), (401, None), (403, None)])
-def test_gated_and_private_repositories_ask_for_a_token(machine, hub, status, code):
-    hub.refuse = status, code
+def test_gated_and_private_repositories_ask_for_a_token(machine, hub, status, code, listed):
+    hub.refuse, hub.listed = (status, code), listed
     with raises(PermissionError, match=rf"org/tiny is gated or private .*{status}.* HF_TOKEN\), then: min"):
         machine.fetch(env={"HF_TOKEN": "hf_wrong"})
 
@@ -320,10 +326,11 @@ def test_a_page_in_place_of_the_hub_is_said_to_be_no_hub(machine, hub):
         machine.fetch()
 
 
-def test_a_failure_of_the_faster_protocol_names_the_switch_to_the_ordinary_one():
+def test_failures_that_are_not_http_keep_their_cause():
     plain = sys.modules["weights.fetch"]._plain
     with raises(ConnectionError, match=r"\(RuntimeError: CAS\).*: HF_HUB_DISABLE_XET=1 minitx fetch x"):
         raise plain(RuntimeError("CAS"), "org/x", "main", "minitx fetch x")
+    assert plain(OSError(28, "No space left on device"), "org/x", "main", "") is None, "says it best itself"
 
 
 # --- without a network
@@ -378,6 +385,8 @@ def test_part_of_a_checkpoint_in_the_cache_is_not_taken_for_one(cache):
     (folder / "x-1.safetensors").touch()
     with raises(FileNotFoundError, match=r"lacks x-2.safetensors.\n"):
         weights.find("org/tiny")
+    (folder / "model.safetensors").touch()
+    assert weights.find("org/tiny") == folder, "one whole file needs no shards"
 
 
 @pytest.mark.parametrize("env", [
@@ -390,6 +399,19 @@ def test_the_cache_is_where_the_library_has_it(machine, env):
     del machine.env["HF_HOME"]
     home, hub, own_home, own_hub = machine.python(code, env).split()
     assert (own_home, own_hub) == (home, hub)
+
+
+def test_variables_set_after_the_library_was_imported_count(machine, tmp_path, hub):
+    late = {"HF_HUB_CACHE": str(tmp_path / "late"), "HF_ENDPOINT": machine.env.pop("HF_ENDPOINT")}
+    code = (f"import os, huggingface_hub.constants, weights; os.environ.update({late});"
+            "print(weights.fetch('org/tiny'), weights.find('org/tiny'))")
+    folder = tmp_path / "late" / "models--org--tiny" / "snapshots" / hub.commit
+    assert machine.python(code).split() == [str(folder)] * 2
+    hub.log.clear()
+    for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        code = (f"import os, huggingface_hub.constants, weights; os.environ['{variable}'] = '1'\n"
+                "try: weights.fetch('org/other')\nexcept ConnectionError as error: print(error)")
+        assert variable in machine.python(code, {"HF_ENDPOINT": hub.url}) and hub.log == []
 
 
 # --- names and folders
