@@ -48,23 +48,27 @@ class Experiment:
     @property
     def summary(self):
         """First line of the docstring."""
-        return inspect.getdoc(self.run).splitlines()[0]
+        return self._doc[0]
 
     @property
     def options(self):
         """The keywords of `run`, with the 'name: help' lines of its docstring."""
-        lines = [line.partition(": ") for line in inspect.getdoc(self.run).splitlines()[1:]]
+        lines = [line.partition(": ") for line in self._doc[1:]]
         helps = {name.strip(): text for name, _, text in lines if text}
-        keywords = [p for p in inspect.signature(self.run).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        keywords = [p for p in inspect.signature(self.run).parameters.values() if p.default is not p.empty]
         return [Option(p.name, p.default, helps.get(p.name, "")) for p in keywords]
 
+    @property
+    def _doc(self):
+        return (inspect.getdoc(self.run) or self.asks).splitlines()
 
-def experiment(asks, draw, numbers, look, published):
+
+def experiment(asks, draw, numbers=None, look="", published=""):
     """Put the decorated function on the list; the function itself stays as it is."""
     def register(run):
         if run.__name__ in EXPERIMENTS:
             raise ValueError(f"there is already an experiment {run.__name__!r}")
-        EXPERIMENTS[run.__name__] = Experiment(run, asks, draw, numbers, look, published)
+        EXPERIMENTS[run.__name__] = Experiment(run, asks, draw, numbers or {}, look, published)
         return run
     return register
 

@@ -115,11 +115,15 @@ def shown(experiment, outcome):
                        for end in (".svg", ".npz", ".json"))
     source = f"data:image/svg+xml;base64,{picture}"
     return (f'<figure><img alt="{escape(experiment.asks)}" src="{source}"></figure>'
-            f"<h3>What to look at</h3><p>{escape(experiment.look)}</p>"
-            f"<h3>Published</h3><p>{escape(experiment.published)}</p>"
+            + told("What to look at", experiment.look) + told("Published", experiment.published) +
             f"<h3>This model</h3>{numbers(outcome.headline)}"
             f"<h3>Files</h3><p>{links}</p><details><summary>Settings</summary>"
             f"<pre>{escape(results.as_json(outcome.settings))}</pre></details>")
+
+
+def told(title, text):
+    """A heading and its text, or nothing."""
+    return f"<h3>{title}</h3><p>{escape(text)}</p>" if text else ""
 
 
 def numbers(headline):

@@ -77,7 +77,7 @@ def test_a_name_is_given_once():
     def predict(model):
         """Another one."""
     with pytest.raises(ValueError, match="there is already an experiment 'predict'"):
-        registry.experiment(asks="", draw=None, numbers={}, look="", published="")(predict)
+        registry.experiment(asks="", draw=None)(predict)
 
 
 def test_options_and_help_come_from_the_function():
@@ -327,3 +327,16 @@ def test_progress_shows_rate_and_time_left(capsys, monkeypatch):
         for _ in progress.track("abc", "letters", 3):
             1 / 0
     assert capsys.readouterr().err.endswith("\x1b[K")  # the line is gone before a message comes
+
+
+def test_one_function_is_enough(monkeypatch):
+    """Question and drawing are all that an experiment must give; positional defaults are flags too."""
+    monkeypatch.setattr(registry, "EXPERIMENTS", {})
+
+    @registry.experiment(asks="How many layers?", draw=None)
+    def layers(model, times=2):
+        return {"layers": np.array(times * model.config.n_layers)}
+
+    found = registry.get("layers")
+    assert (found.summary, found.options) == ("How many layers?", [registry.Option("times", 2, "")])
+    assert registry.headline(found, {"layers": np.array(4)}) == {}
