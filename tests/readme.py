@@ -33,17 +33,18 @@ def experiments():
 
 
 def checkpoints():
-    """The bundled checkpoints (their cards' first sentence) and the hub names with an explanation."""
+    """The bundled checkpoints (how their cards begin) and the hub names with an explanation."""
     import weights
     cards = {name: (ROOT / "weights" / name / "README.md").read_text(encoding="utf-8") for name in weights.bundled()}
-    rows = [f"| `{name}` | bundled | {_first_sentence(card)} |" for name, card in cards.items()]
+    rows = [f"| `{name}` | bundled | {_beginning(card)} |" for name, card in cards.items()]
     rows += [f"| `{name}` | `minitx fetch {name}` | {about} |" for name, (_, about) in weights.KNOWN.items()]
     return "\n".join(["| name | where from | what for |", "|---|---|---|", *rows])
 
 
-def _first_sentence(card):
+def _beginning(card):
+    """A model card's text up to its first colon or full stop."""
     body = next(part for part in card.split("\n\n") if not part.startswith(("#", "---")))
-    return re.split(r"(?<=\.)\s", " ".join(body.split()))[0]
+    return re.split(r"[.:]\s", " ".join(body.split()))[0]
 
 
 PARTS = {f.__name__: f for f in (points, surface, experiments, checkpoints)}
