@@ -37,7 +37,7 @@ SAVE_SECONDS, REPORT_STEPS = 60, 200
 
 @dataclass(frozen=True)
 class Recipe:
-    """What tells one checkpoint from another; a stage is (context, inputs per step, steps, first, last rate)."""
+    """What tells one checkpoint from another; a stage is (context, inputs, steps, first rate, last rate)."""
 
     family: str
     specials: tuple
@@ -51,12 +51,15 @@ class Recipe:
 RECIPES = {
     "tiny-roberta": Recipe("roberta", ("<s>", "<pad>", "</s>", "<unk>", "<mask>"), 1e-5, 2, (
         (32, 128, 4000, 2e-3, 2e-3), (64, 64, 4000, 2e-3, 2e-3), (128, 32, 4000, 2e-3, 2e-3),
-        (256, 32, 2500, 2e-3, 2e-3), (256, 32, 6000, 2e-3, 0.0))),
+        (256, 32, 2000, 2e-3, 2e-3), (256, 32, 1000, 2e-3, 1.5e-3), (256, 32, 1200, 1.5e-3, 3.75e-4),
+        (256, 32, 800, 3.75e-4, 2.386e-4), (256, 32, 500, 2.386e-4, 0.0))),
     "tiny-bert": Recipe("bert", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), 1e-12, 0, (
         (32, 128, 4000, 2e-3, 2e-3), (64, 64, 2000, 2e-3, 2e-3), (128, 32, 3000, 2e-3, 2e-3),
-        (256, 32, 1000, 2e-3, 2e-3), (256, 32, 4000, 2e-3, 0.0))),
+        (256, 32, 500, 2e-3, 2e-3), (256, 32, 1200, 2e-3, 4e-4), (256, 32, 800, 4e-4, 2.4e-4),
+        (256, 32, 400, 2.4e-4, 0.0))),
     "tiny-gpt2": Recipe("gpt2", ("<|endoftext|>",), 1e-5, 0, (
-        (64, 64, 1500, 2e-3, 2e-3), (128, 32, 1500, 2e-3, 2e-3), (256, 32, 2500, 2e-3, 0.0))),
+        (64, 64, 1500, 2e-3, 2e-3), (128, 32, 1500, 2e-3, 2e-3), (256, 32, 1000, 2e-3, 1.2e-3),
+        (256, 32, 900, 1.2e-3, 0.0))),
 }
 
 
@@ -132,7 +135,7 @@ def windows(stream, rng, n, length):
 
 
 def framed(recipe, body, rng, pairs):
-    """(ids, types) [B T]: body between special tokens, a share of `pairs` (BERT) cut in two by a separator."""
+    """(ids, types) [B T]: body between special tokens, a share `pairs` (BERT) cut in two by a separator."""
     start, end = (0, 2) if recipe.family == "roberta" else (2, 3)
     ids = np.pad(body, ((0, 0), (1, 1)))
     ids[:, 0], ids[:, -1] = start, end
@@ -169,7 +172,7 @@ def make_batch(recipe, body, rng, pairs=PAIRS):
 # ---- the models -------------------------------------------------------------------------------------------
 
 def shapes(recipe, context):
-    """{name: shape} of all weights as the file has them: matrices [in out] for GPT-2, [out in] for the others."""
+    """{name: shape} of all weights as in the file: matrices [in out] for GPT-2, [out in] for the others."""
     V, D, M, P, family = VOCAB, WIDTH, 4 * WIDTH, context + recipe.offset, recipe.family
     if family == "gpt2":
         tables = {"transformer.wte": (V, D), "transformer.wpe": (P, D)}
@@ -194,7 +197,8 @@ def shapes(recipe, context):
 def head_names(family):
     """Names of the masked-LM head's dense layer, norm and output bias."""
     if family == "bert":
-        return "cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias"
+        at = "cls.predictions"
+        return f"{at}.transform.dense", f"{at}.transform.LayerNorm", f"{at}.bias"
     return "lm_head.dense", "lm_head.layer_norm", "lm_head.bias"
 
 
@@ -216,7 +220,7 @@ def initial(recipe, rng):
 
 
 def attention(q, k, v, causal):
-    """softmax(q kᵀ / √d) v per head, [B T D] each; plain products train faster on a CPU than the fused call."""
+    """softmax(q kᵀ / √d) v per head, [B T D]; plain products train faster on a CPU than the fused call."""
     B, T, D = q.shape
     q, k, v = (x.view(B, T, HEADS, D // HEADS).transpose(1, 2) for x in (q, k, v))
     scores = q @ k.transpose(-1, -2) * (D // HEADS) ** -0.5
@@ -276,7 +280,7 @@ def loss_of(recipe, w, inputs, types, places, targets):
 # ---- training ---------------------------------------------------------------------------------------------
 
 def stage_at(recipe, step, scale):
-    """(context, inputs, rate, tokens left) of a step, None after the last; rates are linear within a stage."""
+    """(context, inputs, rate, tokens left) at a step, None after the last; rates are linear in a stage."""
     begin, found, left = 0, None, 0
     for context, n, steps, first, last in recipe.stages:
         end = begin + max(1, round(steps * scale))
@@ -290,9 +294,9 @@ def stage_at(recipe, step, scale):
 
 def optimizer_of(w, moments, step):
     """AdamW, with weight decay on matrices only, continued from its two moments."""
-    optimizer = torch.optim.AdamW(
-        [{"params": [p for p in w.values() if p.ndim == n], "weight_decay": DECAY * (n == 2)} for n in (1, 2)],
-        betas=BETAS, eps=EPSILON, fused=True)
+    groups = [{"params": [p for p in w.values() if p.ndim == n], "weight_decay": decay}
+              for n, decay in ((1, 0.0), (2, DECAY))]
+    optimizer = torch.optim.AdamW(groups, betas=BETAS, eps=EPSILON, fused=True)
     for name, (first, second) in moments.items():
         optimizer.state[w[name]] = {"step": torch.tensor(float(step)), "exp_avg": first, "exp_avg_sq": second}
     return optimizer
@@ -343,14 +347,14 @@ def update(recipe, w, optimizer, batch, rate):
 
 
 def train(recipe, stream, path, seed, scale):
-    """Goes on from the state at `path`, if there is one, to the end of the last stage; returns the weights."""
+    """Goes on from the state at `path`, if any, to the end of the last stage; returns the weights."""
     fresh = initial(recipe, np.random.default_rng(seed)), {}, 0
     w, moments, step = load_state(path) if path.exists() else fresh
     optimizer, losses, seen = optimizer_of(w, moments, step), [], 0
     saved = reported = time.time()
     while stage := stage_at(recipe, step, scale):
         context, n, rate, left = stage
-        rng = np.random.default_rng([seed, step])       # by step: a resumed run draws what it would have drawn
+        rng = np.random.default_rng([seed, step])       # by step: resumed or not, it draws the same
         if len(w[position_name(recipe)]) < context + recipe.offset:
             grow(recipe, w, moments := moments_of(w, optimizer), context, rng)
             optimizer = optimizer_of(w, moments, step)
@@ -371,7 +375,7 @@ def train(recipe, stream, path, seed, scale):
 
 @torch.no_grad()
 def held_out_loss(recipe, w, tokenizer, text, seed=0):
-    """(mean loss in nats, number of predicted tokens) over a text cut into consecutive full inputs, in float32."""
+    """(mean loss in nats, tokens predicted) over a text cut into consecutive full inputs, in float32."""
     context = len(w[position_name(recipe)]) - recipe.offset
     step = context if recipe.family == "gpt2" else context - 2      # GPT-2's windows share one token
     ids = np.array(tokenizer.encode(text, add_special_tokens=False).ids)
