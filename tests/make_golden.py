@@ -344,7 +344,7 @@ def reference(folder, words, rng):
     return found
 
 
-def visible(given, causal):
+def visible(given, causal, dtype):
     """The library's mask of all that hides a key: 0 where it is seen, else the lowest number [1 1 T T]."""
     seen = torch.ones(1, 1, given["tokens"].shape[1], given["tokens"].shape[1], dtype=torch.bool)
     if "valid" in given:
@@ -353,7 +353,7 @@ def visible(given, causal):
         seen = seen & given["mask"][:, None]
     if causal:
         seen = seen.tril()
-    return torch.zeros(seen.shape, dtype=torch.float64).masked_fill(~seen, torch.finfo(torch.float64).min)
+    return torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)
 
 
 def run(model, text, seen):
@@ -364,7 +364,7 @@ def run(model, text, seen):
     if "positions" in given:
         extra["position_ids"] = given["positions"] + offset  # the library wants rows of the table
     if "valid" in given or "mask" in given:
-        extra["attention_mask"] = visible(given, model.config.model_type == "gpt2")
+        extra["attention_mask"] = visible(given, model.config.model_type == "gpt2", model.dtype)
     out = model(given["tokens"], **extra, output_hidden_states=True, output_attentions=True, return_dict=True)
     logits = getattr(out, "prediction_logits", getattr(out, "logits", None))
     return (seen | {f"hidden.{n}": x[0] for n, x in enumerate(out.hidden_states)}
