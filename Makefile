@@ -25,7 +25,7 @@ mutants: .venv/ready  ## one deliberate break at a time: the suite must notice e
 golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/make_golden.py
 
-parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder
-	$(BIN)/python tests/parity.py $(MODEL)
+parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"
+	$(BIN)/python tests/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")
 
 .PHONY: report test mutants golden parity
