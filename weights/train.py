@@ -425,6 +425,7 @@ def export(recipe, w, out):
 
 
 def main():
+    """Train, or go on training, one checkpoint and write it to --out."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("name", choices=RECIPES)
     parser.add_argument("--text", required=True, help="folder of .txt books, one paragraph a line")
