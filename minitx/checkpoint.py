@@ -109,7 +109,8 @@ class _Names:
         self.sizes = dict(V=config.n_vocab, P=config.n_pos, N=config.n_types, D=config.d_model, M=config.d_mlp)
         found = [name for name in stored if name == anchor or name.endswith("." + anchor)]
         if len(found) != 1:
-            raise ValueError(f"wanted one tensor {anchor!r}, any prefix; found {found or 'none'} in {_some(stored)}")
+            found = found or f"none in {_some(stored)}"
+            raise ValueError(f"wanted one word embedding {anchor!r}, any prefix; found {found}")
         for name, array in stored.items():
             plain = name.removeprefix(found[0].removesuffix(anchor))
             if "LayerNorm." in plain:
@@ -131,8 +132,8 @@ class _Names:
     def _one(self, ours, theirs):
         name = self.find(theirs)
         if name is None:
-            near = difflib.get_close_matches(theirs, self.stored, 3) or _some(self.stored)
-            raise ValueError(f"no tensor for {ours}: wanted {theirs!r}; near to it: {near}")
+            near, plain = difflib.get_close_matches(theirs, self.stored, 3), re.sub(r"(\.T|/\d)$", "", theirs)
+            raise ValueError(f"no tensor for {ours}: wanted {plain!r}; near to it: {near or _some(self.stored)}")
         self.used.add(name)
         array, fused = np.atleast_1d(self.array(name)), theirs[-2] == "/"
         array = array.T if theirs.endswith(".T") else array
@@ -161,7 +162,7 @@ def read_json(path):
         there = _some(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else "no such folder"
         raise FileNotFoundError(f"no {path.name} in {path.parent} (there: {there})")
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return {**json.loads(path.read_text(encoding="utf-8"))}
     except (ValueError, TypeError) as error:  # not UTF-8, not JSON, not an object
         raise ValueError(f"{path} does not hold a JSON object: {error}") from None
 

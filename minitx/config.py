@@ -91,14 +91,15 @@ def _from_hf(raw):
         if raw.get(key) is None and not default:
             raise ValueError(f"config.json: {key!r} is missing ({model_type}); there are: {', '.join(sorted(raw))}")
         return raw.get(key, *default)
-
     config = Config(model_type=model_type, n_vocab=get("vocab_size"), tied=get("tie_word_embeddings", True),
                     architecture=(get("architectures", None) or [""])[0], **FAMILIES[model_type](get))
     for name in ("n_layers", "n_heads", "d_model", "d_mlp", "n_vocab", "n_ctx"):
         if type(value := getattr(config, name)) is not int or value < 1:
             raise ValueError(f"config.json: {name} comes out as {value!r}; wanted a whole number of at least 1")
-    if not 0 <= config.eps < 1:
+    if not isinstance(config.eps, (int, float)) or not 0 <= config.eps < 1:
         raise ValueError(f"config.json: the norms' epsilon is {config.eps!r}; wanted a number from 0 to 1")
+    if not 0 <= config.pad_token < config.n_vocab:
+        raise ValueError(f"config.json: pad_token_id is {config.pad_token}; wanted 0 to {config.n_vocab - 1}")
     if config.d_model % config.n_heads:
         raise ValueError(f"config.json: width {config.d_model} is not divisible by {config.n_heads} heads")
     if unknown := {config.act, config.head_act} - {None, *ACTIVATIONS}:

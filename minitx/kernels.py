@@ -1,8 +1,8 @@
 """The arithmetic of a transformer on plain arrays; a trailing underscore means: writes in place.
 
-Two things make it fast and neither changes a formula. `linear` multiplies from the weight's side, so its result
-lies feature after feature in memory, and every later step keeps that order; and the costly elementwise work runs
-in tiles that fit a core's cache. Each kernel has its plain float64 twin in the tests. Axis letters: see model.py.
+Two things make it fast and neither changes a formula: `linear` multiplies from the weight's side, so its result lies
+feature after feature in memory, and every later step keeps that order; costly elementwise work runs in tiles that
+fit a core's cache. Each kernel has its plain float64 twin in the tests. Axis letters: see model.py.
 """
 import numpy as np
 

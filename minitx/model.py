@@ -143,8 +143,7 @@ def hidden(cfg, numbers, keys, mask, dtype):  # -> [B H T S] (axes of length 1 w
 def logits(model, x, *, valid=None, at=identity):
     """Final residual stream [B T D] -> [B T V] over the vocabulary, or [B C] over classes.
 
-    A classifier reads the first valid token, or the last one of a causal model, so a padded batch needs `valid`.
-    ValueError for a checkpoint without a head.
+    A classifier reads the first valid token (the last, if causal): a padded batch needs `valid`. ValueError: no head.
     """
     cfg, w = model.config, model.weights
     if cfg.head is None:

@@ -73,7 +73,7 @@ class Trace:
 
     @property
     def nbytes(self):
-        """Bytes held by the recorded arrays."""
+        """Bytes of the recorded arrays, point by point."""
         return sum(x.nbytes for x in self.values.values())
 
 def _edited(key, x, edit):
@@ -90,8 +90,7 @@ def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions
     """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced -> Trace.
 
     text: a text, a list of texts, or token ids [T] or [B T]; the rest as for `forward`. keep: names, or (name, layer).
-    edits: {name or (name, layer): array or f(x) -> array}; a point is recorded as edited. ValueError for a point that
-    this model does not have.
+    edits: {name or (name, layer): array or f(x) -> array}; recorded as edited. ValueError for a point there is not.
     """
     tokens, valid, types = _input(model, text, valid, types)
     there = points(model, types is not None)
@@ -104,9 +103,9 @@ def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions
         logits(model, x, valid=valid, at=trace)
     return trace
 
-def cost(model, text, keep=None):
-    """Bytes that the trace of `run(model, text, keep)` would hold."""
-    tokens, _, types = _input(model, text, None, None)
+def cost(model, text, keep=None, *, types=None):
+    """Bytes that the trace of `run(model, text, keep, types=types)` would hold."""
+    tokens, _, types = _input(model, text, None, types)
     cfg, (B, T) = model.config, tokens.shape
     sizes = dict(B=B, T=T, S=T, H=cfg.n_heads, d=cfg.d_head, D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
     shapes = {name: [sizes[letter] for letter in axes.split()] for name, (axes, _) in POINTS.items()}
@@ -126,9 +125,9 @@ def points(model, types=False):
 def _choose(keys, there, model):
     """Names spelled out per layer and checked against what the model has; None: all of it."""
     chosen = {}
-    for key in there if keys is None else [keys] if isinstance(keys, str) else keys:
+    for key in there if keys is None else [keys] if isinstance(keys, str) or keys in there else keys:
         name, layer = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
-        if name not in POINTS:
+        if not isinstance(name, str) or name not in POINTS:
             near = difflib.get_close_matches(str(name), POINTS, 3, 0.4)
             raise ValueError(f"unknown point {name!r}; near to it: {', '.join(near)}; all: {', '.join(POINTS)}")
         found = [k for k in there if k == key or layer is None and isinstance(k, tuple) and k[0] == name]

@@ -53,7 +53,8 @@ def test_nothing_else_is_needed(family):
     ("bert-masked", dict(num_attention_heads=True), "n_heads comes out as True; wanted a whole number"),
     ("bert-masked", dict(layer_norm_eps=-1e-12), "the norms' epsilon is -1e-12; wanted a number from 0 to 1"),
     ("gpt2-causal", dict(layer_norm_epsilon=float("nan")), "the norms' epsilon is nan; wanted a number from 0 to 1"),
-    ("gpt2-causal", dict(layer_norm_epsilon="1e-5"), "config.json: a value is of the wrong kind"),
+    ("gpt2-causal", dict(layer_norm_epsilon="1e-5"), "config.json: the norms' epsilon is '1e-5'; wanted a number"),
+    ("roberta-masked", dict(pad_token_id=-1), "config.json: pad_token_id is -1; wanted 0 to 60"),
     ("bert-masked", dict(hidden_act=["gelu"]), "config.json: a value is of the wrong kind"),
     ("roberta-masked", dict(pad_token_id="1"), "config.json: a value is of the wrong kind"),
 ])

@@ -279,6 +279,15 @@ def test_asking_a_trace_for_what_it_does_not_hold():
         trace.stack("embed")
 
 
+def test_one_point_needs_no_list_and_types_have_their_cost():
+    model = tiny.load("gpt2-causal")
+    assert list(minitx.run(model, [1, 2], keep=("q", 1)).values) == [("q", 1)]
+    with pytest.raises(ValueError, match=r"unknown point \['q', 1\]"):
+        minitx.run(model, [1, 2], keep=[["q", 1]])
+    trace = minitx.run(model, [1, 2], types=[0, 3])
+    assert "type_embed" in trace.values and trace.nbytes == minitx.cost(model, [1, 2], types=[0, 3])
+
+
 def test_a_text_brings_its_own_padding_and_types():
     """Arguments that would be ignored are refused."""
     model = tiny.load("roberta-masked")
