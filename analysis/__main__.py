@@ -27,6 +27,9 @@ def main(argv=None):
             registry.get(argv[1])  # argparse would list the names, but not the near ones
         arguments = parser().parse_args(argv)
         return arguments.command(arguments) or 0
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (ValueError, OSError) as error:
         print(f"minitx: {plain(error)}", file=sys.stderr)
         return 2
@@ -81,7 +84,8 @@ def load(name):
 
 
 def folder(arguments, what):
-    """The folder for results, made and tried out before any work."""
+    """The folder for results, made and tried out before any work, but not for a model that is not there."""
+    weights.find(arguments.model)
     return results.writable(arguments.out or Path("out") / f"{Path(arguments.model).resolve().name}-{what}")
 
 

@@ -64,6 +64,12 @@ def at_least(name, value, least):
         raise ValueError(f"--{name} is {value}; wanted {least} or more")
 
 
+def within(name, value, least, most):
+    """ValueError unless an option is in least ... most: more would be no figure to look at."""
+    if not least <= value <= most:
+        raise ValueError(f"--{name} is {value}; wanted {least} to {most}")
+
+
 def head_name(layer, head):
     """L0H0, counted from 0."""
     return f"L{layer}H{head}"

@@ -65,20 +65,25 @@ def nearest(profiles, centres):
     return vq(profiles, centres)[0]
 
 
-def sides(centres, even=0.25):
+def sides(centres, T=None, even=0.25, flat=0.1):
     """{'left': …, 'even': …, 'right': …}: indices of the centres on each side, those farthest out first.
 
-    A centre is even when its centre of mass is within `even` tokens of the query.
+    A centre is even when its centre of mass is within `even` tokens of the query, or, for documents of T tokens,
+    when it gives no other offset as much as `flat` of its attention: near uniform, which a causal model bends.
     """
     mass = centre_of_mass(centres)
-    members = {"left": mass < -even, "even": abs(mass) <= even, "right": mass > even}
+    away = offsets(centres.shape[-1] // 2) != 0
+    none = abs(mass) <= even
+    if T is not None:
+        none |= mean_attention(centres, T)[:, away].max(axis=1) < flat
+    members = {"left": ~none & (mass < 0), "even": none, "right": ~none & (mass > 0)}
     return {side: sorted(np.flatnonzero(inside).tolist(), key=lambda i: -abs(mass[i]))
             for side, inside in members.items()}
 
 
-def names(centres):
+def names(centres, T=None):
     """A name for each centre: 'strong left', 'left', 'weak left', 'even', …, by its centre of mass."""
-    named = {i: name for side, members in sides(centres).items()
+    named = {i: name for side, members in sides(centres, T).items()
              for i, name in zip(members, _grades(side, len(members)))}
     return [named[i] for i in range(len(centres))]
 

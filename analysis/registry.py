@@ -23,6 +23,10 @@ from dataclasses import dataclass
 EXPERIMENTS = {}
 
 
+class Unfit(ValueError):
+    """The model lacks what an experiment needs: nothing is wrong with either."""
+
+
 @dataclass(frozen=True)
 class Option:
     """One keyword of an experiment."""
@@ -86,6 +90,8 @@ def headline(experiment, result):
     """Headline figures: {name: {"value": …, "means": …}}, with "null" and "null_means" where there is one."""
     numbers = {}
     for name, means in experiment.numbers.items():
+        if name not in result:  # an option may leave nothing to measure
+            continue
         if name.removesuffix("_null") in numbers:
             numbers[name.removesuffix("_null")] |= {"null": result[name].tolist(), "null_means": means}
         else:

@@ -55,6 +55,8 @@ def make(model, name, out):
         try:
             outcome = results.produce(experiment, model, name, {}, out)
             body, state = shown(experiment, outcome), ""
+        except (registry.Unfit, FileNotFoundError) as error:  # the latter: a folder without a tokenizer
+            state, body = f"  left out: {error}", f'<p class="soft">Left out for this model: {escape(str(error))}</p>'
         except Exception as error:  # the page must not be lost with one of its parts
             failed += 1
             state = f"  failed: {type(error).__name__}: {error}"

@@ -27,9 +27,14 @@ def period(frequency, T):
 
 def peaks(spectrum, times=5.0):
     """Frequencies of the local maxima of [F] above `times` its median, the highest first; 0 is left out."""
+    return maxima(spectrum, times * np.median(np.asarray(spectrum)[1:]))
+
+
+def maxima(spectrum, line):
+    """Frequencies of the local maxima of [F] above a line, the highest first; 0 is left out."""
     rest = np.asarray(spectrum)[1:]
     left, right = np.r_[-np.inf, rest[:-1]], np.r_[rest[1:], -np.inf]
-    found = np.flatnonzero((rest > left) & (rest >= right) & (rest > times * np.median(rest)))
+    found = np.flatnonzero((rest > left) & (rest >= right) & (rest > line))
     return found[np.argsort(-rest[found], kind="stable")] + 1
 
 

@@ -196,11 +196,11 @@ def test_predict_of_a_causal_model_sees_only_what_stands_before(causal, found):
     ("profiles", {"documents": 0}, "--documents is 0; wanted 1 or more"),
     ("profiles", {"clusters": 0}, "--clusters is 0; wanted 1 or more"),
     ("profiles", {"documents": 1, "clusters": 99}, "1 documents x 16 heads are too few for --clusters 99"),
-    ("attention", {"tokens": 1}, "--tokens is 1; wanted 2 or more"),
+    ("attention", {"tokens": 1}, "--tokens is 1; wanted 2 to 64"),
     ("attention", {"head": "L9H0"}, "'L9H0' is no head of this model: wanted L0H0 to L3H3"),
     ("attention", {"head": "L0H0,L0H4"}, "'L0H4' is no head of this model: wanted L0H0 to L3H3"),
     ("attention", {"head": "3,1"}, "'3' is no head of this model"),
-    ("predict", {"guesses": 0}, "--guesses is 0; wanted 1 or more"),
+    ("predict", {"guesses": 0}, "--guesses is 0; wanted 1 to 20"),
     ("predict", {"sentence": ""}, "--sentence '' has no token to guess")])
 def test_bad_options_are_noticed(bundled, name, options, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):

@@ -180,3 +180,18 @@ def test_too_few_different_profiles_for_the_clusters():
 def test_shares_count_each_label_per_head():
     labels = np.array([[0, 2], [0, 1], [0, 1], [1, 1]])  # 4 documents, 2 heads
     assert profiles.shares(labels, 3).tolist() == [[0.75, 0.25, 0], [0, 0.75, 0.25]]
+
+
+def test_a_centre_without_an_offset_of_its_own_is_even_however_a_causal_model_bends_it():
+    T = 64
+    sharp = np.zeros(21)
+    sharp[9] = 0.9 * (T - 1)  # 0.9 of the attention at -1
+    centres = np.array([profiles.uniform(T, causal=True), sharp])
+    assert profiles.names(centres) == ["strong left", "weak left"]
+    assert profiles.names(centres, T) == ["even", "left"]
+
+
+def test_maxima_lie_above_a_line_and_leave_out_frequency_0():
+    spectrum = np.array([9.0, 1, 3, 1, 2, 1.5, 5, 1])
+    assert spectra.maxima(spectrum, 2.5).tolist() == [6, 2]
+    assert spectra.maxima(spectrum, 5).tolist() == []

@@ -40,6 +40,23 @@ def test_list_names_every_experiment_and_model(capsys):
     assert all(f"  {name}: {purpose}" in text for name, (_, purpose) in weights.KNOWN.items())
 
 
+def test_a_gap_to_fill_has_guesses_and_no_loss(tmp_path, capsys):
+    options = ["--sentence", "The <mask> ran after the cat.", "--out", str(tmp_path)]
+    assert cli.main(["run", "predict", "tiny-roberta", *options]) == 0
+    assert set(json.loads((tmp_path / "predict.json").read_text())["headline"]) == {"certainty"}
+
+
+def test_a_wrong_model_leaves_no_folder(tmp_path, capsys):
+    complaint(capsys, "run", "positions", "tiny-robert", "--out", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_reader_who_has_seen_enough_is_no_error():
+    command = f"{sys.executable} -m analysis list | head -n 1"
+    done = subprocess.run(command, shell=True, cwd=ROOT, text=True, capture_output=True)
+    assert done.stdout.startswith("experiments") and done.stderr == ""
+
+
 def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
     options = ["--documents", "2", "--seed", "4", "--out", str(tmp_path / "new/out")]
     assert cli.main(["run", "profiles", "tiny-roberta", *options]) == 0

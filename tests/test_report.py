@@ -151,3 +151,13 @@ def test_a_result_that_is_not_finite_is_a_failure(tmp_path, monkeypatch, capsys)
 def test_numbers_are_written_for_people():
     assert [report.words(value) for value in (0.97123, 12.0, 1e-7, 3, [1, 2.5], [], "L0H0")] == [
         "0.971", "12", "1e-07", "3", "1, 2.5", "none", "L0H0"]
+
+
+def test_what_a_model_cannot_show_is_left_out_and_no_failure(tmp_path, monkeypatch, capsys):
+    def unfit(model):
+        """Needs a head."""
+        raise registry.Unfit("no <head> here")
+    planted(monkeypatch, unfit, good)
+    assert cli.main(["report", "tiny-roberta", "--out", str(tmp_path)]) == 0
+    assert "left out: no <head> here" in capsys.readouterr().out
+    assert "Left out for this model: no <head> here" in Page((tmp_path / "index.html").read_text("utf-8")).text

@@ -73,7 +73,7 @@ def attention(model, *, head: str = "", tokens: int = 15, text: str = "sample", 
     text: text file, one paragraph a line
     seed: seed of the shuffle
     """
-    corpus.at_least("tokens", tokens, 2)
+    corpus.within("tokens", tokens, 2, 64)
     chosen = corpus.heads(head, model.config)
     document = corpus.documents(model, text, 1)
     T = document.shape[1]
@@ -93,6 +93,7 @@ def attention(model, *, head: str = "", tokens: int = 15, text: str = "sample", 
 
 def sharpest(by_offset):
     """The sharpest head of each offset, the CHOSEN sharpest of these: [L H R] -> [(layer, head)]."""
+    by_offset = np.where(maths.offsets() == 0, 0, by_offset)  # a position head looks elsewhere
     best, most = by_offset.argmax(axis=2), by_offset.max(axis=2)
     heads = sorted(np.ndindex(best.shape), key=lambda pair: -most[pair])
     first = {}

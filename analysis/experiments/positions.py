@@ -29,7 +29,7 @@ def _spectra(axes, r):
     axes.plot(f, r["shuffled_mean"], color=draw.GREY, linestyle="--", label="null: position rows shuffled")
     axes.plot(f, r["gaussian_mean"], color=draw.GREEN, linestyle=":", label="null: Gaussian noise")
     axes.axhline(r["amplitude_null"], color="black", linewidth=0.8, label="99.9 % of the shuffles stay below")
-    for peak in r["peaks"][:6]:
+    for peak in _apart(r["above"], T / 24)[:6]:
         axes.annotate(f"{peak}", (peak, r["position_mean"][peak]), xytext=(0, 3), textcoords="offset points",
                       ha="center", fontsize=8, color=draw.BLUE)
     top = max(r[name][1:].max() for name in ("position_mean", "words_mean", "shuffled_mean"))
@@ -37,6 +37,15 @@ def _spectra(axes, r):
              ylabel="amplitude, mean over columns")
     axes.legend(loc="upper right")
     draw.period_axis(axes, T)
+
+
+def _apart(frequencies, least):
+    """Frequencies without those too near to a higher one to be labelled beside it."""
+    kept = []
+    for f in frequencies:
+        if all(abs(f - other) >= least for other in kept):
+            kept.append(f)
+    return kept
 
 
 def _variance(axes, r):
@@ -65,10 +74,13 @@ def _variance(axes, r):
     numbers={
         "amplitude": "largest amplitude away from frequency 0, mean over columns",
         "amplitude_null": "99.9 % quantile of the same over shuffles of the rows",
-        "frequency_of_largest": "its frequency, in cycles in T tokens",
+        "frequency_of_largest": "its frequency, in cycles over the whole table",
         "period_of_largest": "its period, in tokens",
-        "peaks": "frequencies of the local maxima above 5 times the median amplitude",
-        "n_peaks": "how many these are",
+        "n_above": "frequencies whose amplitude is above that quantile",
+        "n_above_null": "the most in any shuffle of the rows",
+        "above": "the local maxima among these, the highest first",
+        "peaks": "another rule: local maxima above 5 times the median amplitude",
+        "n_peaks": "how many pass it",
         "n_peaks_null": "the most in any shuffle of the rows",
         "explained_4": "variance explained by 4 principal components",
         "explained_4_null": "the same in Gaussian noise with the same variance in each column",
@@ -88,8 +100,8 @@ def positions(model, *, text: str = "sample", shuffles: int = 500, seed: int = 0
     found = {"T": len(table), "frequency": np.arange(len(table) // 2 + 1)}
     for name, x in (("position", table), ("words", words)):
         found[f"{name}_mean"], found[f"{name}_quartiles"] = spectra.summary(spectra.amplitude(x))
-    found |= _peaks(found["position_mean"], len(table))
-    return found | _chance(table, shuffles, seed) | _explained(table, seed)
+    found |= _chance(table, shuffles, seed)
+    return found | _peaks(found["position_mean"], found["amplitude_null"], len(table)) | _explained(table, seed)
 
 
 def _mean_spectrum(x):
@@ -97,9 +109,9 @@ def _mean_spectrum(x):
     return spectra.amplitude(x).mean(axis=1)
 
 
-def _peaks(spectrum, T):
+def _peaks(spectrum, line, T):
     peaks, highest = spectra.peaks(spectrum), 1 + spectrum[1:].argmax()
-    return {"peaks": peaks, "n_peaks": len(peaks), "amplitude": spectra.largest(spectrum),
+    return {"n_above": (spectrum[1:] > line).sum(), "above": spectra.maxima(spectrum, line), "peaks": peaks, "n_peaks": len(peaks), "amplitude": spectra.largest(spectrum),
             "frequency_of_largest": highest, "period_of_largest": spectra.period(highest, T)}
 
 
@@ -109,7 +121,8 @@ def _chance(table, n, seed):
     noise = nulls.distribution(_mean_spectrum, nulls.gaussian(table, n, seed))
     return {"shuffled_mean": shuffled.mean(axis=0), "gaussian_mean": noise.mean(axis=0),
             "shuffled_largest": shuffled[:, 1:].max(axis=1), "gaussian_largest": noise[:, 1:].max(axis=1),
-            "amplitude_null": np.quantile(shuffled[:, 1:].max(axis=1), 0.999),
+            "amplitude_null": (line := np.quantile(shuffled[:, 1:].max(axis=1), 0.999)),
+            "n_above_null": (shuffled[:, 1:] > line).sum(axis=1).max(),
             "n_peaks_null": max(len(spectra.peaks(spectrum)) for spectrum in shuffled)}
 
 

@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 from minitx import forward, logits
 
 from .. import corpus, draw
-from ..registry import experiment
+from ..registry import Unfit, experiment
 
 MASKS = ("<mask>", "[MASK]")
 SENTENCE = "He looked at her for a moment, and then he went out of the room."
@@ -49,8 +49,9 @@ def _cells(r):
             for row in zip(r["guess"], r["probability"], r["guess_id"] == r["truth_id"][:, None])]
     if "truth_probability" not in r:
         return rows
-    truths = zip(r["truth_probability"], r["truth_frequency"])
-    return [[f"{p:.3f}", f"{q:.3f}", *row] for (p, q), row in zip(truths, rows)]
+    truths = ([f"{x:.3f}" if x >= 0.001 else "<0.001" for x in pair]
+              for pair in zip(r["truth_probability"], r["truth_frequency"]))
+    return [[*pair, *row] for pair, row in zip(truths, rows)]
 
 
 @experiment(
@@ -75,9 +76,9 @@ def predict(model, *, sentence: str = SENTENCE, guesses: int = 5, text: str = "s
     guesses: how many to show at each place
     text: text file whose token frequencies are the null
     """
-    corpus.at_least("guesses", guesses, 1)
+    corpus.within("guesses", guesses, 1, 20)
     if model.config.head not in ("masked", "causal"):
-        raise ValueError("predict needs a masked or causal language model; "
+        raise Unfit("predict needs a masked or causal language model; "
                          f"this checkpoint's head is {model.config.head}")
     reader = _masked if model.config.head == "masked" else _causal
     tokens, places, logp, known = reader(model, sentence)

@@ -19,16 +19,16 @@ def plot(r):
     pies = max(4.5, 0.62 * H)
     figure = draw.figure(5 + pies, max(5.0, 0.7 * L + 1))
     left, right = figure.subfigures(1, 2, width_ratios=(5, pies), wspace=0.03)
-    colors = _colors(r["centres"])
+    colors = _colors(r["centres"], int(r["T"]))
     _clusters(left, r, colors)
     _pies(right.subplots(), r, colors)
     return figure
 
 
-def _colors(centres):
+def _colors(centres, T):
     """Blues for clusters that look left, greys for even ones, oranges for right; darker is farther out."""
     from matplotlib import colormaps
-    colors, sides = {}, maths.sides(centres)
+    colors, sides = {}, maths.sides(centres, T)
     for side, colormap, dark in (("left", "Blues", 0.9), ("even", "Greys", 0.6), ("right", "Oranges", 0.85)):
         members = sides[side]
         depths = np.linspace(dark, 0.35, len(members))
@@ -71,7 +71,8 @@ def _pies(axes, r, colors):
             elif turn[c] > turn[c + 1]:
                 axes.add_patch(Wedge((head, layer), 0.36, turn[c + 1], turn[c], color=color, linewidth=0))
         best, most = (r[key][layer, head] for key in ("best_offset", "best_attention"))
-        axes.text(head, layer + 0.4, f"{draw.offset(best)}: {most:.2f}", ha="center", va="top", fontsize=6.5)
+        if most >= 0.05:  # below it no offset stands out
+            axes.text(head, layer + 0.4, f"{draw.offset(best)}: {most:.2f}", ha="center", va="top", fontsize=6.5)
     axes.set(xlim=(-0.6, H - 0.4), ylim=(L - 0.3, -0.6), aspect="equal", xticks=range(H), yticks=range(L),
              xlabel="head (the paper counts from 1)", ylabel="layer")
     axes.set_title("share of the documents in each cluster;\nbelow: offset with most attention, and how much")
@@ -84,7 +85,8 @@ def _pies(axes, r, colors):
     draw=plot,
     look="A pie of one colour is a head that looks the same way in every document. The charts show the "
          "clusters, named by their centre of mass (in parentheses, tokens), with their share of all "
-         "profiles. The line is what looking everywhere alike would give; the dots are the same heads on "
+         "profiles; even (grey) are heads that prefer no side, or give no other offset a tenth of their "
+         "attention, so that they have no direction. A causal model can only look left. The line is what looking everywhere alike would give; the dots are the same heads on "
          "the same words in random order: where they stay on the bars, position alone decides.",
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by direction "
               "and strength, and in most heads the direction does not depend on the text (Yamamoto and "
@@ -119,10 +121,10 @@ def profiles(model, *, text: str = "sample", documents: int = 100, clusters: int
     uniform = maths.uniform(T, model.config.causal)
     found = {"T": T, "documents": len(tokens), "offsets": maths.offsets(), "uniform": uniform,
              "profiles": plain.astype(np.float32), "profiles_shuffled": shuffled.mean(axis=0)}
-    return found | _clustered(plain, shuffled, clusters, seed) | _sharpest(plain, shuffled, uniform, T)
+    return found | _clustered(plain, shuffled, clusters, seed, T) | _sharpest(plain, shuffled, uniform, T)
 
 
-def _clustered(plain, shuffled, k, seed):
+def _clustered(plain, shuffled, k, seed, T):
     """Clusters of all profiles, and how steadily each head keeps to one."""
     N, L, H, R = plain.shape
     centres, labels = maths.clusters(plain.reshape(-1, R), k, seed)
@@ -133,7 +135,7 @@ def _clustered(plain, shuffled, k, seed):
     deals = (maths.shares(rng.permutation(labels).reshape(N, L * H), k) for _ in range(100))
     members = [labels == c for c in range(k)]
     return {"centres": centres, "centre_of_mass": maths.centre_of_mass(centres),
-            "cluster_names": np.array(maths.names(centres)),
+            "cluster_names": np.array(maths.names(centres, T)),
             "cluster_sizes": np.array([m.mean() for m in members]),
             "centres_shuffled": np.array([shuffled.reshape(-1, R)[m].mean(axis=0) for m in members]),
             "labels": labels.reshape(N, L, H), "shares": share.reshape(L, H, k),
