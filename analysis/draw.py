@@ -6,6 +6,7 @@ matplotlib is imported where something is drawn, never when this module is.
 import io
 import re
 import warnings
+from html import escape
 
 # Okabe and Ito's palette, told apart with every common kind of colour vision.
 BLUE, ORANGE, GREEN, SKY, VERMILION, PURPLE, GREY = (
@@ -49,6 +50,17 @@ def settled(text):
         return numbers.setdefault(name[0], f"{name[1]}{len(numbers)}")
     text = re.sub(r'(?<=["#])([a-zA-Z]\w*?)[0-9a-f]{10}\b', number, text)
     return re.sub(r"<[^>]*>", lambda tag: re.sub(r"(?<![\w.])-0(?![\w.])", "0", tag[0]), text)
+
+
+def titled(picture, title, above=24):
+    """The SVG of a figure with a title on a strip of its own, `above` points high."""
+    size = r'height="([\d.]+)pt" viewBox="0 0 ([\d.]+) [\d.]+"'
+    height, width = map(float, re.search(size, picture).groups())
+    taller = f'height="{height + above:g}pt" viewBox="0 {-above} {width:g} {height + above:g}"'
+    strip = (f'<rect y="{-above}" width="{width:g}" height="{above + 1}" fill="white"/>'
+             f'<text x="8" y="-7" style="font: bold 10.5px \'DejaVu Sans\', sans-serif">{escape(title)}</text>')
+    head, end, rest = re.sub(size, taller, picture, count=1).partition("<metadata>")
+    return head + strip + end + rest
 
 
 def period_axis(axes, T):

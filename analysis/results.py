@@ -87,11 +87,8 @@ def produce(experiment, model, name, options, out):
     result = {key: np.asarray(value) for key, value in experiment.run(model, **options).items()}
     headline = registry.headline(experiment, result)
     with draw.style():
-        figure = experiment.draw(result)
-        plain = draw.svg(figure)
-        title = draw.literal(f"{experiment.asks}  ({name})")
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
-        titled = draw.svg(figure)
+        plain = draw.svg(experiment.draw(result))
+    titled = draw.titled(plain, f"{experiment.asks}  ({name})")
     arrays = io.BytesIO()
     np.savez_compressed(arrays, **result)
     text = as_json({"headline": headline, "settings": stated})
