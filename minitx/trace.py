@@ -128,8 +128,8 @@ def _choose(keys, there, model):
     for key in there if keys is None else [keys] if isinstance(keys, str) or keys in there else keys:
         name, layer = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
         if not isinstance(name, str) or name not in POINTS:
-            near = difflib.get_close_matches(str(name), POINTS, 3, 0.4)
-            raise ValueError(f"unknown point {name!r}; near to it: {', '.join(near)}; all: {', '.join(POINTS)}")
+            near = ", ".join(difflib.get_close_matches(str(name), POINTS, 3, 0.4)) or "none"
+            raise ValueError(f"unknown point {name!r}; near to it: {near}; all: {', '.join(POINTS)}")
         found = [k for k in there if k == key or layer is None and isinstance(k, tuple) and k[0] == name]
         if not found and name == "logits":
             logits(model, None)  # says why there are none
