@@ -1,10 +1,10 @@
 """Frequencies and principal components of a table whose rows are positions: T rows, D columns, F = T//2 + 1.
 
-Order: amplitude spectrum, its summary over columns, its peaks; then principal components.
+Order: amplitude spectrum, a filter, its summary over columns, its peaks; then principal components.
 """
 
 import numpy as np
-from scipy.fft import rfft
+from scipy.fft import irfft, rfft
 
 QUARTILES = (0.25, 0.5, 0.75)
 
@@ -12,6 +12,19 @@ QUARTILES = (0.25, 0.5, 0.75)
 def amplitude(x):
     """|rfft| of each column, no window: [T D] -> [F D]; row f is f cycles in T tokens."""
     return np.abs(rfft(np.asarray(x), axis=0))
+
+
+def bandpass(x, low, high):
+    """Each column of [T D] with only its frequencies low <= f <= high, cycles in T tokens; no phase is moved.
+
+    The mean, f = 0, goes unless low is 0. low > high: ValueError.
+    """
+    if low > high:
+        raise ValueError(f"a band from low to high is wanted, from {low} to {high} is given")
+    lines = rfft(np.asarray(x), axis=0)
+    f = np.arange(len(lines))
+    lines[(f < low) | (f > high)] = 0
+    return irfft(lines, len(x), axis=0)
 
 
 def summary(amplitudes):

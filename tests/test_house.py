@@ -20,7 +20,8 @@ FLOORS = {
     "weights": 3,
     "analysis.registry": 4, "analysis": 4, "analysis.experiments": 5, "analysis.report": 6, "analysis.__main__": 6,
 }
-ARRAY_MATHS = {"analysis.spectra", "analysis.profiles", "analysis.nulls"}  # numpy and scipy only
+ARRAY_MATHS = {"analysis.spectra", "analysis.profiles", "analysis.nulls", "analysis.factors", "analysis.rotation",
+               "analysis.lags", "analysis.residual"}  # numpy and scipy only
 
 
 def module(path):

@@ -1,0 +1,168 @@
+"""The rotation that turns queries into keys, angle by angle, and how much of it is an arbitrary choice.
+
+U_K = U_Q R, so K = X U_K = Q R; for complete bases [D D] R is orthogonal, and an eigenvector p of it with eigenvalue
+exp(i theta) gives K p = exp(i theta) Q p: theta is the phase between two waves. Sign: where Q p goes like
+exp(2 pi i f t / T), f > 0, K is Q moved by Delta = T theta / (2 pi f) tokens, k[t] = q[t + Delta], so that the query at
+t meets its like at the key t - Delta: Delta > 0 is attention to the left, at the key offset -Delta.
+
+W_A fixes only r <= d of the D columns of each basis (those with a singular value); the rest is any basis of its
+null space. T tokens, D model width, d head width, n angles, F = T//2 + 1.
+Order: bases, angles, maps over frequency and angle, sums of a map; then how far a map moves with the free choice.
+"""
+
+import numpy as np
+from scipy.fft import rfft
+from scipy.linalg import schur
+
+from . import factors
+
+
+def complete(W_Q, W_K, how="procrustes", seed=0):
+    """Bases (U_Q, U_K), each [D D] in float64, by one of COMPLETIONS; "thin" stops at the r columns that are determined.
+
+    The seed is that of the null-space bases: "random" takes them as they are, "procrustes" starts from them and ends
+    at the same rotation whatever they are, the other two do not ask. Another name: ValueError.
+    """
+    if how not in COMPLETIONS:
+        raise ValueError(f"no completion {how!r}, there are {', '.join(COMPLETIONS)}")
+    W_Q, W_K = np.asarray(W_Q, np.float64), np.asarray(W_K, np.float64)
+    return COMPLETIONS[how](W_Q, W_K, np.random.default_rng(seed))
+
+
+def _thin(W_Q, W_K, rng):
+    """The columns that W_A determines."""
+    U_Q, S, U_K = factors.svd(W_Q, W_K)
+    kept = S > len(W_Q) * np.finfo(S.dtype).eps * S[0]
+    return U_Q[:, kept], U_K[:, kept]
+
+
+def _random(W_Q, W_K, rng):
+    """Any basis of each null space."""
+    return tuple(_extend(U, rng) for U in _thin(W_Q, W_K, rng))
+
+
+def _extend(U, rng):
+    """Orthonormal columns [D r] and a random basis of what they leave: [D D]."""
+    D, r = U.shape
+    return np.hstack([U, np.linalg.qr(np.hstack([U, rng.standard_normal((D, D - r))]))[0][:, r:]])
+
+
+def _procrustes(W_Q, W_K, rng):
+    """The null-space basis of U_K turned to lie nearest to that of U_Q (orthogonal Procrustes): the smallest rotation."""
+    U_Q, U_K = _random(W_Q, W_K, rng)
+    r = _thin(W_Q, W_K, rng)[0].shape[1]
+    left, _, right = np.linalg.svd(U_K[:, r:].T @ U_Q[:, r:])
+    return U_Q, np.hstack([U_K[:, :r], U_K[:, r:] @ left @ right])
+
+
+def _lapack(W_Q, W_K, rng):
+    """What the library happens to return for the null space of the dense W_A: the published way."""
+    U_Q, _, U_K = np.linalg.svd(W_Q @ W_K.T)
+    return U_Q, U_K.T
+
+
+COMPLETIONS = {"procrustes": _procrustes, "lapack": _lapack, "random": _random, "thin": _thin}
+
+
+def angles(U_Q, U_K):
+    """Eigenvalues of R = U_Q^T U_K (eqs 9, 10): theta [n], rising, in (-pi, pi]; eigenvectors P [n n]; modulus [n].
+
+    Complete bases: P is unitary and every modulus 1. Thin bases: R only contracts, modulus <= 1 says how much of the
+    wave in Q is found again in K, and P is not orthogonal.
+    """
+    R = U_Q.T @ U_K
+    values, P = _normal(R) if U_Q.shape[0] == U_Q.shape[1] else np.linalg.eig(R)
+    theta = np.angle(values)
+    order = np.argsort(theta, kind="stable")
+    return theta[order], P[:, order], abs(values)[order]
+
+
+def _normal(R):
+    """Eigenvalues and orthonormal eigenvectors of an orthogonal R: its real Schur form has blocks of 1 and 2 alone.
+
+    Many angles of a completed R are zero, and eig's vectors of equal eigenvalues need not be orthogonal.
+    """
+    blocks, Z = schur(R)
+    values, P = np.diag(blocks).astype(complex), Z.astype(complex)
+    sine = np.diag(blocks, -1)
+    i = np.flatnonzero(sine)  # the first row of each 2 x 2 block [[cos, -sin], [sin, cos]]
+    values[i] += 1j * sine[i]
+    values[i + 1] = values[i].conj()
+    P[:, i] = (Z[:, i] - 1j * Z[:, i + 1]) / np.sqrt(2)
+    P[:, i + 1] = P[:, i].conj()
+    return values, P
+
+
+def phase_map(x, U, P):
+    """g(f, theta_i) = |FT(x U p_i)| at f = 0 ... T//2 of complex series: [T D], [D n], [n n] -> [F n]."""
+    return abs(rfft(np.asarray(x) @ U, axis=0) @ P)
+
+
+def shift(theta, T):
+    """Delta(f, theta) = T theta / (2 pi f) in tokens, for f = 1 ... T//2: [n] -> [F - 1 n]."""
+    return T * np.asarray(theta) / (2 * np.pi * np.arange(1, T // 2 + 1)[:, None])
+
+
+def lag_curve(theta, T, delta):
+    """The f at which an angle is a shift of delta tokens, T theta / (2 pi delta); below 0 where the signs differ."""
+    return T * np.asarray(theta) / (2 * np.pi * delta)
+
+
+def by_lag(g, theta, T, reach=10):
+    """Share of the energy g^2 at f > 0 whose Delta rounds to -reach ... reach: [F n], [n] -> [2 reach + 1].
+
+    Delta, not key offset: those are the same numbers read backwards. An angle of 0 counts at Delta 0.
+    """
+    energy = np.square(g[1:])
+    delta = np.rint(shift(theta, T))
+    near = abs(delta) <= reach
+    total = np.bincount((delta[near] + reach).astype(int), energy[near], 2 * reach + 1)
+    return total / max(energy.sum(), 1e-300)
+
+
+def bin_centres(bins=64):
+    """Angles [bins] of `binned`, equally spaced in (-pi, pi], 0 and pi among them; an odd number: ValueError."""
+    if bins < 2 or bins % 2:
+        raise ValueError(f"an even number of bins is wanted, {bins} is given")
+    return 2 * np.pi * np.arange(1 - bins // 2, bins // 2 + 1) / bins
+
+
+def binned(g, theta, bins=64):
+    """Energy g^2 summed over the angles nearest to each of bin_centres: [F n], [n] -> [F bins].
+
+    Unlike g it does not depend on which eigenvectors of equal eigenvalues were taken; -pi and pi are one angle.
+    """
+    nearest = np.rint(np.asarray(theta) * bins / (2 * np.pi)) + bins // 2 - 1
+    members = nearest % bins == np.arange(len(bin_centres(bins)))[:, None]
+    return np.square(g) @ members.T.astype(float)
+
+
+def fit(q, k):
+    """Share of the variance of k [T n] that an orthogonal map of q [T n] explains, columns centred, best scale.
+
+    One rotation fits much of pure noise when n is not small beside T: to be read beside the fit of noise.
+    """
+    q, k = q - q.mean(axis=0), k - k.mean(axis=0)
+    both = max(np.linalg.norm(q) * np.linalg.norm(k), 1e-300)
+    return (np.linalg.svd(q.T @ k, compute_uv=False).sum() / both) ** 2
+
+
+# completion -> what it makes of null-space bases that were turned at random first; only Procrustes turns them back
+TURNED = {"procrustes": "procrustes", "lapack": "random", "random": "random", "thin": "thin"}
+
+
+def gauge(W_Q, W_K, x, how="procrustes", n=5, seed=0):
+    """How far the map of x [T D] moves with the null-space bases: its correlation [n] with n maps from random ones.
+
+    1 where the free choice does not matter. "random" is what two arbitrary choices have in common (their r determined
+    columns, and the spectrum of x); "lapack" near "random" says that the published map is one more arbitrary choice.
+    """
+    first = _drawn(*complete(W_Q, W_K, how, seed), x)
+    others = [_drawn(*complete(W_Q, W_K, TURNED[how], seed + 1 + i), x) for i in range(n)]
+    return np.array([np.corrcoef(first, other)[0, 1] for other in others])
+
+
+def _drawn(U_Q, U_K, x):
+    """Root of the binned energy of Q at f > 0, which is what the eye sees of a map: [(F - 1) bins]."""
+    theta, P, _ = angles(U_Q, U_K)
+    return np.sqrt(binned(phase_map(x, U_Q, P), theta))[1:].ravel()
