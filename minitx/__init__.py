@@ -12,11 +12,12 @@ from .trace import POINTS, Trace, cost, run
 
 __all__ = ["Cache", "Model", "POINTS", "Trace", "check", "cost", "forward", "generate", "load", "logits", "run"]
 
-def load(folder, dtype=_np.float32):
+def load(folder, dtype=_np.float32, partial=False):
     """Model from a folder in Hugging Face layout: config.json, safetensors, and a tokenizer if text is wanted.
 
-    dtype float32 or float64 (reference runs). FileNotFoundError or ValueError says what is wrong with the folder.
+    dtype float32 or float64 (reference runs). partial: tensors may be missing (model.missing), and what is there can
+    be looked at but not run. FileNotFoundError or ValueError says what is wrong with the folder.
     """
     folder = _Path(folder)
-    config, weights, layers, unused = _read(folder, dtype)
-    return Model(config, weights, layers, _Tokenizer(folder, config.model_type), unused)
+    config, weights, layers, *names = _read(folder, dtype, partial)
+    return Model(config, weights, layers, _Tokenizer(folder, config.model_type), *names)

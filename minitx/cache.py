@@ -11,8 +11,7 @@ class Cache:
     def __len__(self):
         return 0 if self.valid is None else self.valid.shape[1]
 
-    def with_new(self, valid):  # [B T] -> [B S+T]
-        """Which columns are text once these have come in; the cache itself stays as it is."""
+    def with_new(self, valid):  # [B T] -> [B S+T], once these have come in; the cache itself stays as it is
         if self.valid is None:
             return valid
         if len(valid) != len(self.valid):

@@ -58,21 +58,22 @@ NAMES = {"bert": _BERT, "roberta": _ROBERTA, "xlm-roberta": _ROBERTA, "camembert
 # In real files, and rightly not read: buffers (GPT-2's causal mask is called `attn.bias`).
 _BUFFERS = re.compile(r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias)$")
 
-def read(folder, dtype=np.float32):
-    """(config, weights, layers, unused names) of a checkpoint folder; dtype float32 or float64."""
+def read(folder, dtype=np.float32, partial=False):
+    """(config, weights, layers, unused, missing names) of a checkpoint folder; dtype float32 or float64."""
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
     config = from_hf(read_json(folder / "config.json"))
     table = NAMES[config.model_type]
-    files = _Names(tensors(folder), table["body"]["W_E"], config, dtype)
+    files = _Names(tensors(folder), table["body"], config, dtype, partial)
     config = replace(config, head=(head := _head(config, table, files)),
                      head_act=table["sequence_act"] if head == "sequence" else config.head_act)
     body = files.take(table["body"])
     layers = tuple(SimpleNamespace(index=i, **files.take({ours: f"{table['prefix']}{i}.{theirs}" for ours, theirs
                                                           in table["layer"].items()})) for i in range(config.n_layers))
-    end = files.take(table.get(head, {}), tied=body["W_E"].T if config.tied and head != "sequence" else None)
+    tied = getattr(body["W_E"], "T", None) if config.tied and head != "sequence" else None
+    end = files.take(table.get(head, {}), tied)
     absent = dict.fromkeys(name for name in SHAPES if not hasattr(layers[0], name))
-    return config, SimpleNamespace(**absent | body | end), layers, files.unused(table["prefix"])
+    return config, SimpleNamespace(**absent | body | end), layers, files.unused(table["prefix"]), (*files.missing,)
 
 def check(model):
     """ValueError naming every weight that holds NaN or infinity. Reads the whole file; `load` does not."""
@@ -104,15 +105,16 @@ def _expand(table):
 class _Names:
     """The tensors of a checkpoint by name without prefix, given out by our names, converted and checked."""
 
-    def __init__(self, stored, anchor, config, dtype):
-        self.stored, self.used = {}, set()
+    def __init__(self, stored, body, config, dtype, partial):
+        self.stored, self.used, self.missing, self.partial = {}, set(), {}, partial
         self.sizes = dict(V=config.n_vocab, P=config.n_pos, N=config.n_types, D=config.d_model, M=config.d_mlp)
-        found = [name for name in stored if name == anchor or name.endswith("." + anchor)]
-        if len(found) != 1:
-            found = found or f"none in {_some(stored)}"
-            raise ValueError(f"wanted one word embedding {anchor!r}, any prefix; found {found}")
+        anchors = (body["W_E"], body["W_pos"])[:1 + partial]
+        prefixes = {name.removesuffix(a) for a in anchors for name in stored if f".{name}".endswith(f".{a}")}
+        if len(prefixes) != 1:
+            found = [f"{prefix}{anchors[0]}" for prefix in sorted(prefixes)] or f"none in {_some(stored)}"
+            raise ValueError(f"wanted one word embedding {anchors[0]!r}, any prefix; found {found}")
         for name, array in stored.items():
-            plain = name.removeprefix(found[0].removesuffix(anchor))
+            plain = name.removeprefix(*prefixes)
             if "LayerNorm." in plain:
                 plain = plain.replace(".gamma", ".weight").replace(".beta", ".bias")
             if plain in self.stored:
@@ -130,9 +132,11 @@ class _Names:
                 for ours, theirs in _expand(table).items()}
 
     def _one(self, ours, theirs):
-        name = self.find(theirs)
+        name, plain = self.find(theirs), re.sub(r"(\.T|/\d)$", "", theirs)
+        if name is None and self.partial:
+            return self.missing.setdefault(plain)  # None
         if name is None:
-            near, plain = difflib.get_close_matches(theirs, self.stored, 3), re.sub(r"(\.T|/\d)$", "", theirs)
+            near = difflib.get_close_matches(theirs, self.stored, 3)
             raise ValueError(f"no tensor for {ours}: wanted {plain!r}; near to it: {near or _some(self.stored)}")
         self.used.add(name)
         array, fused = np.atleast_1d(self.array(name)), theirs[-2] == "/"

@@ -37,8 +37,7 @@ class Config:
     def d_head(self):
         return self.d_model // self.n_heads
 
-    def attn_scale(self, layer):
-        """The factor on q.k in one layer."""
+    def attn_scale(self, layer):  # the factor on q.k
         return (self.d_head ** -0.5 if self.scale_attn else 1.0) / (layer + 1 if self.scale_by_layer else 1)
 
 def _bert(get):

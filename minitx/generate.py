@@ -50,8 +50,7 @@ def _continue(model, tokens, valid, n, stop, pick):  # -> [B n], fewer columns i
         tokens, valid = token[:, None], None
     return np.stack(new, 1) if new else tokens[:, :0]
 
-def _pick(y, temperature, top_k, top_p, rng):  # [B V] -> [B]
-    """One token per row by the rules of `generate`."""
+def _pick(y, temperature, top_k, top_p, rng):  # [B V] -> [B], by the rules of `generate`
     if temperature == 0:
         return y.argmax(-1)
     order = np.argsort(-y, -1, kind="stable")

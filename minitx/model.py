@@ -20,13 +20,15 @@ class Model:
 
     `.weights`: W_E [V D], W_pos [P D], W_type [N D], ln_embed_w/b and ln_final_w/b [D], and of the head W_head [D D],
     b_head, ln_head_w/b [D], W_U [D V], b_U [V]; None where a model has none. `.layers[i]`: W_Q W_K W_V W_O [D D],
-    W_in [D M], W_out [M D], a b_ for each, ln1_w/b, ln2_w/b. `.unused`: tensors of the file that were not read.
+    W_in [D M], W_out [M D], a b_ for each, ln1_w/b, ln2_w/b. `.unused`: tensors of the file that were not read;
+    `.missing`: those that a partial checkpoint lacks (None in their place; it has weights to look at, but cannot run).
     """
     config: Config
     weights: SimpleNamespace
     layers: tuple
     tokenizer: object = None
     unused: tuple = ()
+    missing: tuple = ()
 
     def encode(self, texts, pad="right"):
         """Texts (or pairs of texts) -> batch with .tokens [B T] int, .valid [B T] bool, .types [B T] or None."""
@@ -77,8 +79,7 @@ def attention(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
     z = at("z", pattern @ v)
     return linear(z.swapaxes(1, 2).reshape(x.shape), w.W_O, w.b_O)
 
-def heads(x, cfg):  # [B T D] -> [B H T d]
-    """A view of the projection, one slice per head."""
+def heads(x, cfg):  # [B T D] -> [B H T d], a view, one slice per head
     return x.reshape(*x.shape[:2], cfg.n_heads, cfg.d_head).swapaxes(1, 2)
 
 def mlp(x, w, cfg, at):  # [B T D] -> [B T D]
@@ -95,6 +96,8 @@ def norm(name, x, w, cfg, at):  # [B T D] -> [B T D]
 def embed(model, tokens, valid, types, positions, mask, cache, at):
     """Input -> x [B T D] = word + position + type (+ LayerNorm), and what is hidden [B H T S] or None."""
     cfg, w = model.config, model.weights
+    if model.missing:
+        raise ValueError(f"a partial checkpoint cannot run; missing: {', '.join(model.missing[:4])} …")
     if cache is not None and not cfg.causal:
         raise ValueError(f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones")
     tokens, valid, types = check_input(cfg, tokens, valid, types)

@@ -49,10 +49,9 @@ class Tokenizer:
         if isinstance(texts, str) or not len(texts):
             raise ValueError(f"texts is {texts!r}; wanted a list of at least one text")
         rows = [self._tokenizer.encode(*([t] if isinstance(t, str) else t)) for t in texts]
-        T = max(len(row) for row in rows)
+        T = max(lengths := [len(row) for row in rows])
         if T > config.n_ctx:
-            i = [len(row) for row in rows].index(T)
-            raise ValueError(f"text {i} is {T} tokens long; this model reads at most {config.n_ctx}")
+            raise ValueError(f"text {lengths.index(T)} is {T} tokens long; this model reads at most {config.n_ctx}")
         tokens = np.full((len(rows), T), config.pad_token, np.intp)
         valid, types = np.zeros(tokens.shape, bool), np.zeros(tokens.shape, np.intp)
         for i, row in enumerate(rows):
@@ -62,8 +61,7 @@ class Tokenizer:
         types = None if config.default_type is None else types.clip(0, config.n_types - 1)
         return SimpleNamespace(tokens=tokens, valid=valid, types=types)
 
-def _load(folder, model_type):
-    """The tokenizer that a folder describes, newest form first."""
+def _load(folder, model_type):  # the newest form first
     import tokenizers
     there = {p.name for p in folder.iterdir()}
     if "tokenizer.json" in there:

@@ -40,9 +40,7 @@ LAYERED = set(POINTS) - {name for name in POINTS if "embed" in name or "final" i
 _OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
 
 class Trace:
-    """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes.
-
-    Points that are equal, as resid_post of a layer and resid_pre of the next, may be one array."""
+    """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes."""
 
     def __init__(self, tokens, valid, keep, edits):
         self.tokens, self.valid = tokens, valid  # [B T], [B T]
@@ -55,7 +53,7 @@ class Trace:
         if key in self._edits:
             x = _edited(key, x, self._edits[key])
         if key in self._keep:
-            self.values[key] = x.copy(order="K") if x.base is not None or name in _OVERWRITTEN else x
+            self.values[key] = x.copy(order="K") if x.base is not None or name in _OVERWRITTEN else x  # else shared
         return x
 
     def __getitem__(self, key):
@@ -76,8 +74,7 @@ class Trace:
         """Bytes of the recorded arrays, point by point."""
         return sum(x.nbytes for x in self.values.values())
 
-def _edited(key, x, edit):
-    """x replaced by an array or by f(x), in x's own shape, dtype and memory order."""
+def _edited(key, x, edit):  # an array or f(x), in x's own shape, dtype and memory order
     value, new = np.asarray(edit(x.copy(order="K")) if callable(edit) else edit), np.empty_like(x)
     try:
         np.copyto(new, value)
@@ -112,7 +109,7 @@ def cost(model, text, keep=None, *, types=None):
     if cfg.head == "sequence":
         shapes["logits"] = [B, model.weights.W_U.shape[1]]
     keys = _choose(keep, points(model, types is not None), model)
-    return sum(int(np.prod(shapes[k if isinstance(k, str) else k[0]])) for k in keys) * model.weights.W_E.itemsize
+    return sum(int(np.prod(shapes[k if isinstance(k, str) else k[0]])) for k in keys) * model.weights.W_pos.itemsize
 
 def points(model, types=False):
     """Keys of all points of a model: names, and (name, layer) for those of the layers."""

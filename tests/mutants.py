@@ -99,7 +99,8 @@ MUTANTS = [
     # heads
     ("an output embedding in the file is passed over for the word embedding", CHECKPOINT,
      "tied is not None and not self.find(theirs)", "tied is not None"),
-    ("a tied head is missing its matrix", CHECKPOINT, 'tied=body["W_E"].T if', "tied=None if"),
+    ("a tied head is missing its matrix", CHECKPOINT, 'tied = getattr(body["W_E"], "T", None)',
+     'tied = getattr(body["W_E"], "TT", None)'),
     ("BERT's unused output bias is added", CHECKPOINT, "cls.predictions.decoder.bias|cls.predictions.bias",
      "cls.predictions.bias|cls.predictions.decoder.bias"),
     ("RoBERTa's output bias is not known under its other name", CHECKPOINT,
@@ -114,7 +115,7 @@ MUTANTS = [
     ("a GPT-2 body without a head gives logits", CHECKPOINT, 'and (not kind or "Head" in kind)', ""),
 
     # names and files
-    ("prefixes of names are not taken off", CHECKPOINT, "found[0].removesuffix(anchor)", '"bert."'),
+    ("prefixes of names are not taken off", CHECKPOINT, "name.removeprefix(*prefixes)", 'name.removeprefix("bert.")'),
     ("gamma and beta are unknown", CHECKPOINT, 'if "LayerNorm." in plain:', "if False:"),
     ("GPT-2's causal mask is taken for a weight", CHECKPOINT, r"|attn\.bias|", "|"),
     ("BF16 is widened into the lower half", CHECKPOINT, '(raw.astype("<u4") << 16)', 'raw.astype("<u4")'),
@@ -150,7 +151,9 @@ MUTANTS = [
     ("an edit is not applied", TRACE, "x = _edited(key, x,", "_edited(key, x,"),
     ("an edit of one layer loses against one of all layers", TRACE, "edit: isinstance(edit[0], tuple)",
      "edit: isinstance(edit[0], str)"),
-    ("the estimate forgets the size of a number", TRACE, " * model.weights.W_E.itemsize", ""),
+    ("the estimate forgets the size of a number", TRACE, " * model.weights.W_pos.itemsize", ""),
+
+    ("a partial checkpoint is taken for a whole one", MODEL, "if model.missing:", "if False:"),
 
     # measuring
     ("a table's rows that no token reaches count as positions", "analysis/experiments/positions.py",

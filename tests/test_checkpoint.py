@@ -399,3 +399,28 @@ def test_random_damage_loads_or_is_refused(tmp_path):
         path.write_bytes(bad.tobytes())
         loaded += tidy(tmp_path, "gpt2-causal")
     assert 5 < loaded < 150  # some flips hit a number or a metadata string; most must be noticed
+
+
+# --- partial checkpoints --------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("variant", ["gpt2-causal", "bert-masked"])
+def test_a_partial_checkpoint_shows_what_it_has_and_runs_nothing(tmp_path, variant):
+    """Word embeddings and a layer's MLP taken out: the rest is as in the whole file, and no run begins."""
+    gone = ("wte.", "word_embeddings.", ".0.mlp.", ".0.intermediate.", ".0.output.dense")
+    folder = tiny.make(tmp_path, variant, lambda t: {n: x for n, x in t.items() if not any(g in n for g in gone)})
+    with pytest.raises(ValueError, match="wanted one word embedding"):
+        minitx.load(folder)
+    whole, part = minitx.load(tiny.GOLDEN / variant), minitx.load(folder, partial=True)
+    assert part.weights.W_E is None and part.layers[0].W_in is None
+    assert np.array_equal(part.weights.W_pos, whole.weights.W_pos)
+    assert np.array_equal(part.layers[1].W_Q, whole.layers[1].W_Q)
+    assert not whole.missing and len(part.missing) == len(set(part.missing)) >= 3
+    assert any("word_embeddings" in name or "wte" in name for name in part.missing)
+    for attempt in (lambda: minitx.forward(part, [1, 2]), lambda: minitx.run(part, [1, 2], keep=["q"])):
+        with pytest.raises(ValueError, match=f"partial checkpoint cannot run; missing: {part.missing[0]}"):
+            attempt()
+
+
+def test_a_whole_checkpoint_is_the_same_when_parts_may_be_missing(tmp_path):
+    for variant in tiny.ONE_EACH:
+        assert same(minitx.load(tiny.GOLDEN / variant), minitx.load(tiny.GOLDEN / variant, partial=True))
