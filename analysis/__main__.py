@@ -53,11 +53,13 @@ def parser():
         one = add(names, experiment.name, run_, experiment.asks, "MODEL")
         one.set_defaults(experiment=experiment)
         for option in experiment.options:
-            one.add_argument(f"--{option.name}", default=option.default, type=type(option.default),
+            one.add_argument(f"--{option.flag}", default=option.default, type=type(option.default),
                              help=f"{option.help} ({option.default!r})".replace("%", "%%"))
         one.add_argument("--out", help=f"folder for the results (out/MODEL-{experiment.name})")
+        one.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
     page = add(commands, "report", report_, "every experiment on one model, on one page", "MODEL")
     page.add_argument("--out", help="folder for the page and the results (out/MODEL-report)")
+    page.add_argument("--resume", action="store_true", help="go on with a report that was interrupted")
     trace = add(commands, "trace", trace_, "every point of one forward pass", "MODEL", "TEXT")
     trace.add_argument("--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)")
     trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
@@ -77,9 +79,13 @@ def add(commands, name, function, description, *positionals):
 
 
 def load(name):
-    """A model by name, its weights checked for NaN and infinities."""
-    model = minitx.load(weights.find(name))
+    """A model by name, its weights checked for NaN and infinities; what a partial one lacks is said on stderr."""
+    model = minitx.load(weights.find(name), partial=True)
     minitx.check(model)
+    if n := len(model.missing):
+        some = ", ".join(model.missing[:6]) + (", …" if n > 6 else "")
+        print(f"minitx: a partial checkpoint: {n} tensors are missing ({some}); "
+              "only experiments that need nothing but weights will run", file=sys.stderr)
     return model
 
 
@@ -93,7 +99,7 @@ def list_(arguments):
     """minitx list"""
     print("experiments: minitx run EXPERIMENT MODEL")
     for experiment in registry.EXPERIMENTS.values():
-        print(f"  {experiment.name:12} {experiment.asks}")
+        print(f"  {experiment.name:18} {experiment.asks}")
     print("\nmodels that come with the project")
     for name in weights.bundled():
         print(f"  {name}")
@@ -107,7 +113,9 @@ def run_(arguments):
     experiment, start = arguments.experiment, time.monotonic()
     options = {option.name: getattr(arguments, option.name) for option in experiment.options}
     out = folder(arguments, experiment.name)
-    outcome = results.produce(experiment, load(arguments.model), arguments.model, options, out)
+    outcome = results.produce(experiment, load(arguments.model), arguments.model, options, out, arguments.resume)
+    if outcome.says:
+        print(f"{outcome.says}\n")
     for number in outcome.headline.values():
         null = f"   [{number['null_means']}: {report.words(number['null'])}]" if "null" in number else ""
         print(f"{number['means']}: {report.words(number['value'])}{null}")
@@ -117,7 +125,7 @@ def run_(arguments):
 def report_(arguments):
     """minitx report MODEL"""
     out = folder(arguments, "report")
-    return report.make(load(arguments.model), arguments.model, out)
+    return report.make(load(arguments.model), arguments.model, out, arguments.resume)
 
 
 def trace_(arguments):

@@ -2,7 +2,7 @@
 
 An experiment is one function that turns a model into named arrays:
 
-    @experiment(asks="Which question?", draw=draw, look="…", published="…",
+    @experiment(asks="Which question?", draw=draw, look="…", published="…", figure="figure 3", says=says,
                 numbers={"share": "what the scalar result['share'] means", "share_null": "what chance gives"})
     def waves(model, *, documents: int = 100, seed: int = 0):
         '''One line for the command's help.
@@ -11,8 +11,9 @@ An experiment is one function that turns a model into named arrays:
         '''
         return {"share": …, "share_null": …, "profile": …}
 
-Its name is the command, its keyword defaults are the flags; `draw(result)` makes a matplotlib figure of the
-same arrays. The results listed in `numbers` are the headline figures; NAME_null is the null of NAME.
+Its name is the command (with - for _), its keyword defaults are the flags; `draw(result)` makes a matplotlib figure
+of the same arrays, `says(result)` tells in plain words what they show. The results listed in `numbers` are the headline
+figures; NAME_null is the null of NAME. weights_only=True: it runs on a partial checkpoint too.
 """
 
 import difflib
@@ -34,6 +35,10 @@ class Option:
     default: object
     help: str
 
+    @property
+    def flag(self):
+        return self.name.replace("_", "-")
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -44,10 +49,19 @@ class Experiment:
     numbers: dict
     look: str
     published: str
+    figure: str          # where the published work shows it: "figure 3"
+    says: Callable
+    weights_only: bool
 
     @property
     def name(self):
-        return self.run.__name__
+        return self.run.__name__.replace("_", "-")
+
+    def check(self, model):
+        """Unfit if the model lacks tensors that the experiment needs."""
+        if model.missing and not self.weights_only:
+            raise Unfit(f"{self.name} needs the whole model; {len(model.missing)} tensors are missing, "
+                        f"{model.missing[0]} among them")
 
     @property
     def summary(self):
@@ -67,12 +81,13 @@ class Experiment:
         return (inspect.getdoc(self.run) or self.asks).splitlines()
 
 
-def experiment(asks, draw, numbers=None, look="", published=""):
+def experiment(asks, draw, numbers=None, look="", published="", figure="", says=None, weights_only=False):
     """Put the decorated function on the list; the function itself stays as it is."""
     def register(run):
-        if run.__name__ in EXPERIMENTS:
-            raise ValueError(f"there is already an experiment {run.__name__!r}")
-        EXPERIMENTS[run.__name__] = Experiment(run, asks, draw, numbers or {}, look, published)
+        found = Experiment(run, asks, draw, numbers or {}, look, published, figure, says, weights_only)
+        if found.name in EXPERIMENTS:
+            raise ValueError(f"there is already an experiment {found.name!r}")
+        EXPERIMENTS[found.name] = found
         return run
     return register
 
@@ -101,6 +116,6 @@ def headline(experiment, result):
 
 def markdown():
     """The README's table of experiments."""
-    rows = [f"| `{e.name}` | {e.asks} | {' '.join(f'`--{o.name}`' for o in e.options)} |"
+    rows = [f"| `{e.name}` | {e.asks} | {e.figure} | {' '.join(f'`--{o.flag}`' for o in e.options)} |"
             for e in EXPERIMENTS.values()]
-    return "\n".join(["| experiment | asks | options |", "|---|---|---|", *rows])
+    return "\n".join(["| experiment | asks | published | options |", "|---|---|---|---|", *rows])

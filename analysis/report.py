@@ -46,14 +46,14 @@ code, pre { font-family: ui-monospace, monospace }
 """
 
 
-def make(model, name, out):
+def make(model, name, out, resume=False):
     """Run every experiment, write index.html into the folder `out`; 1 if one of them failed, else 0."""
     start, sections, failed = time.monotonic(), [], 0
     for experiment in registry.EXPERIMENTS.values():
         progress.show(f"{experiment.name} …")
         begin = time.monotonic()
         try:
-            outcome = results.produce(experiment, model, name, {}, out)
+            outcome = results.produce(experiment, model, name, {}, out, resume)
             body, state = shown(experiment, outcome), ""
         except (registry.Unfit, FileNotFoundError) as error:  # the latter: a folder without a tokenizer
             state, body = f"  left out: {error}", f'<p class="soft">Left out for this model: {escape(str(error))}</p>'
@@ -63,11 +63,11 @@ def make(model, name, out):
             body = f'<p class="bad">This experiment failed: {escape(f"{type(error).__name__}: {error}")}</p>'
         seconds = time.monotonic() - begin
         sections.append(section(experiment, name, body, seconds))
-        progress.clear()
-        print(f"{experiment.name:12} {seconds:6.1f} s{state}", flush=True)
+        progress.show("")
+        print(f"{experiment.name:18} {seconds:6.1f} s{state}", flush=True)
     total = time.monotonic() - start
     results.write(out / "index.html", page(model, name, sections, failed, total))
-    print(f"{'all':12} {total:6.1f} s\n{out / 'index.html'}")
+    print(f"{'all':18} {total:6.1f} s\n{out / 'index.html'}")
     if failed:
         print(f"minitx: {failed} of {len(sections)} experiments failed", file=sys.stderr)
     return 1 if failed else 0
@@ -99,7 +99,7 @@ def facts(model):
             "shape": f"{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model} "
                      f"({cfg.d_head} in a head, {cfg.d_mlp} in an MLP), activation {cfg.act}",
             "input": f"at most {cfg.n_ctx} tokens, vocabulary {cfg.n_vocab}",
-            "weights": f"{size / 1e6:.1f} MB on disk, computed in {model.weights.W_E.dtype}",
+            "weights": f"{size / 1e6:.1f} MB on disk, computed in {results.dtype(model)}",
             "sha256": "; ".join(f"{name} {digest}" for name, digest in results.hashes(folder).items())}
 
 

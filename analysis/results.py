@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import corpus, draw, registry
+from . import corpus, draw, registry, stream
 
 
 class Outcome(NamedTuple):
     """What one run left behind."""
     headline: dict
+    says: str
     settings: dict
     svg: str      # the figure without its title, for a page that has its own
 
@@ -29,12 +30,19 @@ def settings(experiment, model, name, options):
     folder = Path(model.tokenizer.folder)
     chosen = {option.name: option.default for option in experiment.options} | options
     found = {"experiment": experiment.name, "model": str(name), "revision": revision(folder),
-             "weights": hashes(folder), "dtype": str(model.weights.W_E.dtype), "options": chosen,
+             "weights": hashes(folder), "dtype": dtype(model), "options": chosen,
              "versions": versions()}
-    if "text" in chosen:
-        text = corpus.path(chosen["text"])
-        found["text"] = {"name": text.name, "sha256": sha256(text)}
+    if model.missing:
+        found["missing"] = list(model.missing)
+    if "text" in chosen and not model.missing:
+        found["text"] = corpus.described(chosen["text"])
     return found
+
+
+def dtype(model):
+    """Number format in which a model, perhaps a partial one, is computed."""
+    arrays = (x for part in (model.weights, *model.layers) for x in vars(part).values())
+    return next((str(x.dtype) for x in arrays if isinstance(x, np.ndarray)), "none")
 
 
 def revision(folder):
@@ -81,17 +89,21 @@ def as_json(value):
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-def produce(experiment, model, name, options, out):
-    """Run, draw and write one experiment into the folder `out` -> Outcome."""
+def produce(experiment, model, name, options, out, resume=False):
+    """Run, draw and write one experiment into the folder `out` -> Outcome; resume: go on with an interrupted run."""
+    experiment.check(model)
     stated = settings(experiment, model, name, options)
-    result = {key: np.asarray(value) for key, value in experiment.run(model, **options).items()}
-    headline = registry.headline(experiment, result)
-    with draw.style():
-        plain = draw.svg(experiment.draw(result))
-    titled = draw.titled(plain, f"{experiment.asks}  ({name})")
-    arrays = io.BytesIO()
-    np.savez_compressed(arrays, **result)
-    text = as_json({"headline": headline, "settings": stated})
-    for ending, content in ((".svg", titled), (".npz", arrays.getvalue()), (".json", text + "\n")):
-        write(out / (experiment.name + ending), content)
-    return Outcome(headline, stated, plain)
+    key = hashlib.sha256(as_json(stated).encode()).hexdigest()
+    with stream.resumable(out, experiment.name, key, resume):
+        result = {key: np.asarray(value) for key, value in experiment.run(model, **options).items()}
+        headline = registry.headline(experiment, result)
+        says = experiment.says(result) if experiment.says else ""
+        with draw.style():
+            plain = draw.svg(experiment.draw(result))
+        titled = draw.titled(plain, f"{experiment.asks}  ({name})")
+        arrays = io.BytesIO()
+        np.savez_compressed(arrays, **result)
+        text = as_json({"headline": headline, "says": says, "settings": stated})
+        for ending, content in ((".svg", titled), (".npz", arrays.getvalue()), (".json", text + "\n")):
+            write(out / (experiment.name + ending), content)
+    return Outcome(headline, says, stated, plain)

@@ -1,26 +1,124 @@
 """What passes through a model, reduced as soon as it exists, so that memory does not grow with the documents.
 
-N documents, T tokens, L layers, H heads, R offsets.
+`gather` measures documents side by side and adds up, in their order, so that the result does not depend on how many
+run at once, nor on whether the run was interrupted: inside `resumable` it leaves its state in a file that the next
+run with the same settings goes on from. N documents, T tokens, L layers, H heads, R offsets.
 """
 
+import contextlib
+import io
 import os
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from itertools import islice
+from pathlib import Path
 
 import numpy as np
 
 from minitx import forward
 
+from . import progress
 from .profiles import profile
-from .progress import track
 
 WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
+BATCH = 4 * WORKERS                    # documents handed out at once; a state is only kept between batches
+SAVE_SHARE = 0.05                      # of the time, at most, goes into saving the state
+
+_run = None  # the resumable run that is open
 
 
-def profiles(model, tokens, what):
-    """Attention profile of every head on every document, documents side by side: [N T] -> [N L H R]."""
-    with ThreadPoolExecutor(WORKERS) as pool:
-        return np.array(list(track(pool.map(partial(head_profiles, model), tokens), what, len(tokens))))
+class _Run:
+    """Where the states of one run lie: a file for each `gather` in it."""
+
+    def __init__(self, folder, name, key, resume):
+        self.folder, self.name, self.key, self.resume, self.stages = Path(folder), name, key, resume, 0
+
+    def next_state(self):
+        self.stages += 1
+        return self.folder / f".{self.name}.{self.stages}.state.npz"
+
+    def states(self):
+        return sorted(self.folder.glob(f".{self.name}.*.state.npz"))
+
+
+@contextlib.contextmanager
+def resumable(folder, name, key, resume):
+    """Inside, every `gather` keeps its state in `folder`; resume: go on from what lies there for the same `key`.
+
+    The states are removed at the end, but not where the run fails or is interrupted. ValueError for a state of
+    other settings.
+    """
+    global _run
+    _run = _Run(folder, name, key, resume)
+    try:
+        if _run.states() and not resume:
+            print("minitx: an interrupted run was here; it is begun anew (--resume would go on)", file=sys.stderr)
+            remove(_run)
+        yield
+        remove(_run)
+    finally:
+        _run = None
+
+
+def remove(run):
+    """Delete the states of a run."""
+    for path in run.states():
+        path.unlink()
+
+
+def gather(measure, documents, what, keep=()):
+    """measure(index, document [T]) -> {name: array} for every document -> {name: sum over them in float64}.
+
+    Names in `keep` are stacked instead: [N ...]. what: a word for the progress line.
+    """
+    path = _run.next_state() if _run else None
+    done, found = _restored(path, keep)
+    due = 0.0
+    rest = islice(enumerate(documents), done, None)
+    with ThreadPoolExecutor(WORKERS) as pool, progress.Line(what, len(documents), done) as line:
+        while batch := list(islice(rest, BATCH)):
+            for result in pool.map(lambda item: measure(*item), batch):
+                done += 1
+                _add(found, result, keep)
+                line.update(done)
+            if path and (begin := time.monotonic()) >= due:
+                _save(path, done, found)
+                end = time.monotonic()
+                due = end + (end - begin) / SAVE_SHARE
+    return {name: np.array(value) for name, value in found.items()}
+
+
+def _add(found, result, keep):
+    """Add one document's result."""
+    for name, value in result.items():
+        if name in keep:
+            found.setdefault(name, []).append(np.asarray(value))
+        else:
+            found[name] = found.get(name, 0.0) + np.asarray(value, np.float64)
+
+
+def _save(path, done, found):
+    """Replace the state in one step."""
+    content = io.BytesIO()
+    np.savez(content, **{f"of_{name}": value for name, value in found.items()}, done=done, key=_run.key)
+    draft = path.with_suffix(".tmp")
+    draft.write_bytes(content.getvalue())
+    os.replace(draft, path)
+
+
+def _restored(path, keep):
+    """(documents done, what was found in them) of an interrupted run; (0, nothing) where there is none."""
+    if path is None or not _run.resume or not path.is_file():
+        return 0, {}
+    with np.load(path) as state:
+        if state["key"] != _run.key:
+            raise ValueError(f"{path} belongs to a run with other settings, model or text; without --resume it is "
+                             "begun anew")
+        found = {name[3:]: state[name] for name in state.files if name.startswith("of_")}
+        done = int(state["done"])
+    print(f"minitx: going on after {done} documents", file=sys.stderr)
+    return done, {name: [*value] if name in keep else value for name, value in found.items()}
 
 
 def head_profiles(model, document):

@@ -8,10 +8,8 @@ import numpy as np
 
 from minitx import run
 
-from .. import corpus, draw, profiles as maths, stream
+from .. import corpus, draw, heads, profiles as maths, stream
 from ..registry import experiment
-
-CHOSEN = 4
 
 
 def plot(r):
@@ -22,7 +20,7 @@ def plot(r):
     for (row, i), axes in np.ndenumerate(grid):
         suffix = ("", "_shuffled")[row]
         image = _heat(axes, r["pattern" + suffix][i], r["pieces" + suffix])
-        axes.set_title(f"{r['heads'][i]}, {_papers_name(r['heads'][i])}{suffix.replace('_', ': ')}\n"
+        axes.set_title(f"{r['heads'][i]}, {r['papers_heads'][i]}{suffix.replace('_', ': ')}\n"
                        f"{r['at_offset' + suffix][i]:.2f} at {draw.offset(r['offset'][i])} "
                        f"(uniform: {r['at_offset_null'][i]:.3f})")
     grid[0, 0].set_ylabel("query")
@@ -31,12 +29,6 @@ def plot(r):
         axes.set_xlabel("key")
     figure.colorbar(image, ax=grid, shrink=0.5, label="attention")
     return figure
-
-
-def _papers_name(name):
-    """L0H0 -> head(1,1): the paper counts from 1."""
-    layer, head = map(int, name[1:].split("H"))
-    return f"head({layer + 1},{head + 1})"
 
 
 def _heat(axes, pattern, pieces):
@@ -50,6 +42,13 @@ def _heat(axes, pattern, pieces):
     return image
 
 
+def says(r):
+    """What the numbers show, in plain words."""
+    return " ".join(f"{head} gives {attended:.2f} of its attention to the token at {draw.offset(t)} (uniform attention: "
+                    f"{null:.3f}), and {shuffled:.2f} when the words are shuffled." for head, t, attended, null, shuffled in
+                    zip(r["heads"], r["offset"], r["at_offset"], r["at_offset_null"], r["at_offset_shuffled"]))
+
+
 @experiment(
     asks="What does a position head look like, token by token?",
     draw=plot,
@@ -59,47 +58,39 @@ def _heat(axes, pattern, pieces):
     published="In roberta-base the paper's head(8,9) and head(2,3), here L7H8 and L1H2, attend sharply to "
               "the next token on one side; head(1,1) and head(7,5), here L0H0 and L6H4, lean gently to the "
               "tokens around (Yamamoto and Matsuzaki, figure 2).",
+    figure="figure 2",
+    says=says,
     numbers={
         "heads": "heads shown",
         "offset": "the offset, in tokens, to which each attends most",
         "at_offset": "mean attention to it over the whole document",
         "at_offset_null": "the same under uniform attention",
         "at_offset_shuffled": "mean attention to it on the same tokens in random order"})
-def attention(model, *, head: str = "", tokens: int = 15, text: str = "sample", seed: int = 0):
+def attention(model, *, head: str = "auto", show: int = 15, text: str = "sample", tokens: int = 0, seed: int = 0):
     """Heat maps of the attention of a few heads.
 
-    head: heads to show, as L0H0,L1H2 (default: the sharpest head of each offset, four at most)
-    tokens: how many of the document's first tokens to show
-    text: text file, one paragraph a line
+    head: heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the broadest
+    show: how many of the document's first tokens to show
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    tokens: length of the document (0: the model's longest input)
     seed: seed of the shuffle
     """
-    corpus.within("tokens", tokens, 2, 64)
-    chosen = corpus.heads(head, model.config)
-    document = corpus.documents(model, text, 1)
-    T = document.shape[1]
+    corpus.within("show", show, 2, 64)
+    read = corpus.documents(model, text, tokens=tokens)
+    chosen = heads.chosen(head, model, read)
+    document, T = read.first()[0], read.T
     by_offset = maths.mean_attention(stream.head_profiles(model, document), T)  # [L H R]
-    chosen = chosen or sharpest(by_offset)
     best = np.array([by_offset[pair].argmax() for pair in chosen])
-    found = {"heads": np.array([corpus.head_name(*pair) for pair in chosen]), "offset": maths.offsets()[best],
+    found = {"heads": np.array([heads.name(*pair) for pair in chosen]), "offset": maths.offsets()[best],
+             "papers_heads": np.array([heads.papers_name(*pair) for pair in chosen]),
              "at_offset_null": maths.mean_attention(maths.uniform(T, model.config.causal), T)[best]}
-    for suffix, ids in (("", document), ("_shuffled", corpus.shuffled(model, document, seed))):
+    for suffix, ids in (("", document), ("_shuffled", read.shuffled(0, document, seed))):
         patterns = _patterns(model, ids, chosen)
         attended = maths.mean_attention(maths.profile(patterns), T)
-        found |= {"pattern" + suffix: patterns[:, :tokens, :tokens],
-                  "pieces" + suffix: np.array(model.tokenizer.pieces(ids[0, :tokens])),
+        found |= {"pattern" + suffix: patterns[:, :show, :show],
+                  "pieces" + suffix: np.array(model.tokenizer.pieces(ids[:show])),
                   "at_offset" + suffix: attended[np.arange(len(best)), best]}
     return found
-
-
-def sharpest(by_offset):
-    """The sharpest head of each offset, the CHOSEN sharpest of these: [L H R] -> [(layer, head)]."""
-    by_offset = np.where(maths.offsets() == 0, 0, by_offset)  # a position head looks elsewhere
-    best, most = by_offset.argmax(axis=2), by_offset.max(axis=2)
-    heads = sorted(np.ndindex(best.shape), key=lambda pair: -most[pair])
-    first = {}
-    for pair in heads:
-        first.setdefault(best[pair], pair)
-    return list(first.values())[:CHOSEN]
 
 
 def _patterns(model, ids, chosen):

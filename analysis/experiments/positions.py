@@ -5,10 +5,11 @@ T rows that a token can reach, D columns, F frequencies, C components. Order: wh
 
 import numpy as np
 
-from .. import corpus, draw, nulls, spectra
+from .. import corpus, draw, inputs, nulls, spectra
 from ..registry import experiment
 
 COMPONENTS = (4, 12)  # those of which the paper gives the share
+SHARES = (0.5, 0.9, 0.99)  # of the variance, and the components that reach them
 
 
 def plot(r):
@@ -24,6 +25,8 @@ def _spectra(axes, r):
     f, T = r["frequency"], int(r["T"])
     for name, color, text in (("words", draw.ORANGE, "word embeddings of one document"),
                               ("position", draw.BLUE, "position embeddings")):
+        if f"{name}_mean" not in r:  # a partial checkpoint may have no words
+            continue
         axes.fill_between(f, *r[f"{name}_quartiles"][[0, 2]], color=color, alpha=0.2, linewidth=0)
         axes.plot(f, r[f"{name}_mean"], color=color, label=f"{text}: mean, quartiles")
     axes.plot(f, r["shuffled_mean"], color=draw.GREY, linestyle="--", label="null: position rows shuffled")
@@ -32,7 +35,7 @@ def _spectra(axes, r):
     for peak in _apart(r["above"], T / 24)[:6]:
         axes.annotate(f"{peak}", (peak, r["position_mean"][peak]), xytext=(0, 3), textcoords="offset points",
                       ha="center", fontsize=8, color=draw.BLUE)
-    top = max(r[name][1:].max() for name in ("position_mean", "words_mean", "shuffled_mean"))
+    top = max(r[name][1:].max() for name in ("position_mean", "words_mean", "shuffled_mean") if name in r)
     axes.set(xlim=(0, T / 2), ylim=(0, 1.5 * top), xlabel=f"frequency (cycles in {T} tokens)",
              ylabel="amplitude, mean over columns")
     axes.legend(loc="upper right")
@@ -62,6 +65,15 @@ def _variance(axes, r):
              ylabel="variance explained (%)")
 
 
+def says(r):
+    """What the numbers show, in plain words."""
+    wave = (f"The largest amplitude is {r['amplitude'] / r['amplitude_null']:.2f} times what shuffled rows reach, at "
+            f"{r['frequency_of_largest']} cycles (a period of {r['period_of_largest']:.0f} tokens).")
+    words = f" In the words of a text the largest is {r['words'] / r['words_null']:.2f} times." if "words" in r else ""
+    return (f"{wave}{words} 4 components hold {r['explained_4']:.2%} of the variance (noise: {r['explained_4_null']:.2%}) "
+            f"and 12 hold {r['explained_12']:.2%} (noise: {r['explained_12_null']:.2%}).")
+
+
 @experiment(
     asks="Are position embeddings waves?",
     draw=plot,
@@ -71,6 +83,9 @@ def _variance(axes, r):
     published="RoBERTa and BERT peak at several frequencies away from 0, RoBERTa higher; GPT-2 has low "
               "frequencies only; word embeddings have no peak. In roberta-base 4 components explain 50.51 "
               "% of the variance and 12 explain 92.23 % (Yamamoto and Matsuzaki, figures 3, 8, 9).",
+    figure="figures 3 and 9",
+    says=says,
+    weights_only=True,
     numbers={
         "amplitude": "largest amplitude away from frequency 0, mean over columns",
         "amplitude_null": "99.9 % quantile of the same over shuffles of the rows",
@@ -82,26 +97,42 @@ def _variance(axes, r):
         "peaks": "another rule: local maxima above 5 times the median amplitude",
         "n_peaks": "how many pass it",
         "n_peaks_null": "the most in any shuffle of the rows",
+        "words": "largest amplitude of the word embeddings of a text, which should have no peak",
+        "words_null": "99.9 % quantile of the same over shuffles of these rows",
         "explained_4": "variance explained by 4 principal components",
         "explained_4_null": "the same in Gaussian noise with the same variance in each column",
         "explained_12": "variance explained by 12 principal components",
-        "explained_12_null": "the same in Gaussian noise with the same variance in each column"})
+        "explained_12_null": "the same in Gaussian noise with the same variance in each column",
+        "n_components": "principal components that hold 50, 90 and 99 % of the variance",
+        "n_components_null": "the same in Gaussian noise"})
 def positions(model, *, text: str = "sample", shuffles: int = 500, seed: int = 0):
     """Amplitude spectra and principal components of the position table.
 
-    text: text file for the word embeddings, one paragraph a line
+    text: text of the word embeddings: file, folder, - for standard input, or sample
     shuffles: surrogates of each kind
     seed: seed of the surrogates
     """
     corpus.at_least("shuffles", shuffles, 1)
-    cfg, w = model.config, model.weights
-    words = w.W_E[corpus.documents(model, text, 1)[0]]
-    table = np.asarray(w.W_pos[cfg.offset:cfg.offset + cfg.n_ctx])
-    found = {"T": len(table), "frequency": np.arange(len(table) // 2 + 1)}
-    for name, x in (("position", table), ("words", words)):
-        found[f"{name}_mean"], found[f"{name}_quartiles"] = spectra.summary(spectra.amplitude(x))
+    table = inputs.reachable(model)
+    found = {"T": len(table), "frequency": np.arange(len(table) // 2 + 1)} | _spectrum("position", table)
+    if not model.missing:
+        words = model.weights.W_E[corpus.documents(model, text, 1).first()[0]]
+        found |= _spectrum("words", words)
+        line = np.quantile(_largest_shuffled(words, shuffles, seed), 0.999)
+        found |= {"words": spectra.largest(found["words_mean"]), "words_null": line}
     found |= _chance(table, shuffles, seed)
     return found | _peaks(found["position_mean"], found["amplitude_null"], len(table)) | _explained(table, seed)
+
+
+def _spectrum(name, x):
+    """Mean and quartiles of the amplitudes under a name."""
+    mean, quartiles = spectra.summary(spectra.amplitude(x))
+    return {f"{name}_mean": mean, f"{name}_quartiles": quartiles}
+
+
+def _largest_shuffled(x, n, seed):
+    """Largest mean amplitude of each shuffle [n]."""
+    return nulls.distribution(lambda rows: spectra.largest(_mean_spectrum(rows)), nulls.row_shuffles(x, n, seed))
 
 
 def _mean_spectrum(x):
@@ -111,7 +142,8 @@ def _mean_spectrum(x):
 
 def _peaks(spectrum, line, T):
     peaks, highest = spectra.peaks(spectrum), 1 + spectrum[1:].argmax()
-    return {"n_above": (spectrum[1:] > line).sum(), "above": spectra.maxima(spectrum, line), "peaks": peaks, "n_peaks": len(peaks), "amplitude": spectra.largest(spectrum),
+    return {"n_above": (spectrum[1:] > line).sum(), "above": spectra.maxima(spectrum, line), "peaks": peaks,
+            "n_peaks": len(peaks), "amplitude": spectra.largest(spectrum),
             "frequency_of_largest": highest, "period_of_largest": spectra.period(highest, T)}
 
 
@@ -134,4 +166,5 @@ def _explained(table, seed):
         for name, suffix in (("position", ""), ("gaussian", "_null")):
             share = found[f"{name}_explained"]
             found[f"explained_{c}{suffix}"] = share[min(c, len(share)) - 1]
+            found[f"n_components{suffix}"] = 1 + np.searchsorted(share, SHARES)
     return found

@@ -6,11 +6,11 @@ picture, the experiment, its parts.
 
 import numpy as np
 
-from .. import corpus, draw, profiles as maths, stream
+from .. import corpus, draw, heads as names, profiles as maths, stream
 from ..registry import experiment
 
 STEADY = 0.9  # share of a head's documents in one cluster from which its direction counts as settled
-SHARP = 0.5   # mean attention to one offset from which a head counts as looking at a position
+SHARP = names.SHARP
 
 
 def plot(r):
@@ -80,6 +80,14 @@ def _pies(axes, r, colors):
     axes.tick_params(length=0)
 
 
+def says(r):
+    """What the numbers show, in plain words."""
+    return (f"{r['steady']:.0%} of the heads keep to one cluster in at least {STEADY:.0%} of the {r['documents']} "
+            f"documents (dealt to heads at random: {r['steady_null']:.0%} at most), and {r['kept']:.0%} stay in theirs "
+            f"when the words are shuffled (any two heads: {r['kept_null']:.0%}). {r['n_sharp']} heads give more than "
+            f"half of their attention to one offset{': ' + ', '.join(r['sharp_heads']) if r['n_sharp'] else ''}.")
+
+
 @experiment(
     asks="Does each head look in its own direction, whatever the text?",
     draw=plot,
@@ -91,6 +99,8 @@ def _pies(axes, r, colors):
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by direction "
               "and strength, and in most heads the direction does not depend on the text (Yamamoto and "
               "Matsuzaki, figure 1).",
+    figure="figure 1",
+    says=says,
     numbers={
         "documents": "documents read, each as long as the model allows",
         "steady": f"share of heads with at least {STEADY:.0%} of their documents in one cluster",
@@ -102,24 +112,27 @@ def _pies(axes, r, colors):
         "n_sharp": f"heads with more than {SHARP} of their attention at one offset other than 0",
         "n_sharp_null": "the same with the tokens of each document shuffled",
         "sharp_heads": "these heads, their offset and attention"})
-def profiles(model, *, text: str = "sample", documents: int = 100, clusters: int = 6, seed: int = 0):
+def profiles(model, *, text: str = "sample", documents: int = 0, tokens: int = 0, clusters: int = 6, seed: int = 0):
     """Attention by relative position, clustered, for every head.
 
-    text: text file, one paragraph a line
-    documents: documents to read, at most
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
     clusters: number of clusters
     seed: seed of the clusters and of the shuffles
     """
     corpus.at_least("clusters", clusters, 1)
-    tokens = corpus.documents(model, text, documents)
-    heads = model.config.n_layers * model.config.n_heads
-    if len(tokens) * heads < clusters:
-        raise ValueError(f"{len(tokens)} documents x {heads} heads are too few for --clusters {clusters}")
-    plain = stream.profiles(model, tokens, "documents")  # [N L H R]
-    shuffled = stream.profiles(model, corpus.shuffled(model, tokens, seed), "shuffled documents")
-    T = tokens.shape[1]
+    read = corpus.documents(model, text, documents, tokens)
+    heads, T = model.config.n_layers * model.config.n_heads, read.T
+    if len(read) * heads < clusters:
+        raise ValueError(f"{len(read)} documents x {heads} heads are too few for --clusters {clusters}")
+
+    def measure(i, document):
+        return {"plain": stream.head_profiles(model, document),
+                "shuffled": stream.head_profiles(model, read.shuffled(i, document, seed))}
+    plain, shuffled = stream.gather(measure, read, "documents", keep=("plain", "shuffled")).values()  # [N L H R]
     uniform = maths.uniform(T, model.config.causal)
-    found = {"T": T, "documents": len(tokens), "offsets": maths.offsets(), "uniform": uniform,
+    found = {"T": T, "documents": len(read), "offsets": maths.offsets(), "uniform": uniform,
              "profiles": plain.astype(np.float32), "profiles_shuffled": shuffled.mean(axis=0)}
     return found | _clustered(plain, shuffled, clusters, seed, T) | _sharpest(plain, shuffled, uniform, T)
 
@@ -152,7 +165,7 @@ def _sharpest(plain, shuffled, uniform, T):
     attention, without_text = (maths.mean_attention(x.mean(axis=0), T) for x in (plain, shuffled))  # [L H R]
     away, best = maths.offsets() != 0, maths.offsets()[attention.argmax(axis=2)]
     sharp = np.argwhere(attention[..., away].max(axis=2) > SHARP)
-    named = [f"{corpus.head_name(*pair)} at {draw.offset(best[*pair])}: {attention[*pair].max():.2f}"
+    named = [f"{names.name(*pair)} at {draw.offset(best[*pair])}: {attention[*pair].max():.2f}"
              for pair in sharp.tolist()]
     return {"attention": attention, "attention_shuffled": without_text, "best_offset": best,
             "best_attention": attention.max(axis=2), "sharp": attention[..., away].max(),

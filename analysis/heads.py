@@ -1,0 +1,67 @@
+"""Heads by name and by what they do. Layers and heads count from 0 (L0H0); the paper's head(1,1) is the same one.
+
+Order: names, then the choice behind --head auto. L layers, H heads, R offsets.
+"""
+
+import re
+
+import numpy as np
+
+from . import profiles, stream
+
+SHARP = 0.5  # mean attention to one offset from which a head counts as looking at a position
+LOOKED_AT = 8  # documents from which heads are chosen
+
+
+def name(layer, head):
+    """L0H0."""
+    return f"L{layer}H{head}"
+
+
+def papers_name(layer, head):
+    """head(1,1): the paper counts from 1."""
+    return f"head({layer + 1},{head + 1})"
+
+
+def parse(names, config):
+    """'L0H0,L2H3' -> [(0, 0), (2, 3)]; ValueError for what is no head of the model."""
+    found = []
+    for one in filter(None, re.split(r"[,\s]+", names)):
+        parts = re.fullmatch(r"L(\d+)H(\d+)", one)
+        pair = tuple(map(int, parts.groups())) if parts else (config.n_layers, 0)
+        if pair[0] >= config.n_layers or pair[1] >= config.n_heads:
+            last = name(config.n_layers - 1, config.n_heads - 1)
+            raise ValueError(f"{one!r} is no head of this model: wanted L0H0 to {last}, joined by commas, or auto")
+        found.append(pair)
+    return found
+
+
+def chosen(names, model, documents):
+    """Heads by name, or for 'auto' the sharpest to the left, to the right, and the broadest on these documents."""
+    if names != "auto":
+        return parse(names, model.config)
+    return auto(mean_attention(model, documents))
+
+
+def mean_attention(model, documents):
+    """Mean attention by offset on the first documents, for every head: [L H R]."""
+    few = documents.first(LOOKED_AT)
+
+    def measure(_, document):
+        return {"profile": stream.head_profiles(model, document)}
+    found = stream.gather(measure, few, "choosing heads")["profile"] / len(few)
+    return profiles.mean_attention(found, documents.T)
+
+
+def auto(attention):
+    """The sharpest head to the left, to the right, and the broadest: [L H R] -> up to three pairs (layer, head).
+
+    Sharp: the most attention to one offset. Broad: the most attention to all other tokens within reach, among the
+    heads that give no offset more than SHARP.
+    """
+    offsets = profiles.offsets(attention.shape[-1] // 2)
+    near = attention * (offsets != 0)
+    side = [np.where(offsets * sign > 0, near, 0).max(axis=-1) for sign in (-1, 1)]
+    broad = np.where(near.max(axis=-1) > SHARP, -1, near.sum(axis=-1))
+    best = [np.unravel_index(measure.argmax(), measure.shape) for measure in (*side, broad) if measure.max() > 0]
+    return [*dict.fromkeys((int(layer), int(head)) for layer, head in best)]
