@@ -156,8 +156,8 @@ MUTANTS = [
     ("a partial checkpoint is taken for a whole one", MODEL, "if model.missing:", "if False:"),
 
     # measuring
-    ("a table's rows that no token reaches count as positions", "analysis/experiments/positions.py",
-     "w.W_pos[cfg.offset:cfg.offset + cfg.n_ctx]", "w.W_pos[:cfg.n_ctx]"),
+    ("a table's rows that no token reaches count as positions", "analysis/inputs.py",
+     "W_pos[cfg.offset:cfg.offset + cfg.n_ctx]", "W_pos[:cfg.n_ctx]"),
 
     # continuing
     ("cached positions begin anew", MODEL, "numbers = keys[:, :past].sum(1, keepdims=True) +", "numbers ="),

@@ -11,7 +11,7 @@ import minitx
 import weights
 from analysis import corpus, draw, experiments, profiles, progress, registry, results
 
-SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention": {"tokens": 8},
+SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention": {"show": 8},
          "predict": {"sentence": "He went out of the room.", "guesses": 3}}
 
 
@@ -82,8 +82,8 @@ def test_a_name_is_given_once():
 
 def test_options_and_help_come_from_the_function():
     options = {option.name: option for option in registry.get("profiles").options}
-    assert options["documents"] == registry.Option("documents", 100, "documents to read, at most")
-    assert list(options) == ["text", "documents", "clusters", "seed"]
+    assert options["clusters"] == registry.Option("clusters", 6, "number of clusters")
+    assert list(options) == ["text", "documents", "tokens", "clusters", "seed"]
 
 
 # what the trained bundle shows
@@ -129,7 +129,7 @@ def test_positions_are_compared_with_the_largest_of_each_shuffle(found):
 
 def test_profiles_are_those_of_the_recorded_patterns(causal, found):
     result = found["profiles", "causal"]
-    tokens = corpus.documents(causal, "sample", 3)
+    tokens = corpus.documents(causal, "sample", 3).first(3)
     pattern = minitx.run(causal, tokens, keep=["pattern"]).stack("pattern")  # [L N H T T]
     kept = profiles.profile(pattern).swapaxes(0, 1)
     assert np.abs(result["profiles"] - kept).max() < 1e-5  # stored as float32: measured 9e-7
@@ -138,19 +138,12 @@ def test_profiles_are_those_of_the_recorded_patterns(causal, found):
 
 
 def test_attention_shows_the_heads_asked_for(bundled):
-    result = registry.get("attention").run(bundled, head="L1H2, L0H0", tokens=5)
+    result = registry.get("attention").run(bundled, head="L1H2, L0H0", show=5)
     assert result["heads"].tolist() == ["L1H2", "L0H0"]
-    tokens = corpus.documents(bundled, "sample", 1)
+    tokens = corpus.documents(bundled, "sample", 1).first()
     trace = minitx.run(bundled, tokens, keep=["pattern"])
     assert np.array_equal(result["pattern"][0], trace["pattern", 1][0, 2, :5, :5])
     assert result["pieces"].tolist() == bundled.tokenizer.pieces(tokens[0, :5])
-
-
-def test_attention_chooses_the_sharpest_head_of_each_offset():
-    from analysis.experiments.attention import sharpest
-    by_offset = np.full((2, 2, 21), 0.01)
-    by_offset[0, 0, 9], by_offset[0, 1, 9], by_offset[1, 1, 12] = 0.9, 0.8, 0.5
-    assert sharpest(by_offset)[:2] == [(0, 0), (1, 1)]
 
 
 def test_predict_hides_one_token_at_a_time(bundled, found):
@@ -193,10 +186,13 @@ def test_predict_of_a_causal_model_sees_only_what_stands_before(causal, found):
 @pytest.mark.parametrize("name, options, message", [
     ("positions", {"shuffles": 0}, "--shuffles is 0; wanted 1 or more"),
     ("positions", {"text": "/nowhere.txt"}, "no text file '/nowhere.txt'"),
-    ("profiles", {"documents": 0}, "--documents is 0; wanted 1 or more"),
+    ("profiles", {"documents": -1}, "--documents is -1; wanted 1 or more"),
+    ("profiles", {"documents": 10**6}, r"'sample' has \d+ tokens, \d+ documents of 256 tokens each; wanted 1000000"),
+    ("profiles", {"tokens": 257}, "--tokens 257: this model reads 4 to 256 tokens, special tokens included"),
+    ("profiles", {"tokens": 1}, "--tokens 1: this model reads 4 to 256 tokens"),
     ("profiles", {"clusters": 0}, "--clusters is 0; wanted 1 or more"),
     ("profiles", {"documents": 1, "clusters": 99}, "1 documents x 16 heads are too few for --clusters 99"),
-    ("attention", {"tokens": 1}, "--tokens is 1; wanted 2 to 64"),
+    ("attention", {"show": 1}, "--show is 1; wanted 2 to 64"),
     ("attention", {"head": "L9H0"}, "'L9H0' is no head of this model: wanted L0H0 to L3H3"),
     ("attention", {"head": "L0H0,L0H4"}, "'L0H4' is no head of this model: wanted L0H0 to L3H3"),
     ("attention", {"head": "3,1"}, "'3' is no head of this model"),
@@ -217,55 +213,14 @@ def test_a_causal_model_has_no_masks_to_fill(causal):
         registry.get("predict").run(causal, sentence="He <mask> out.")
 
 
-# texts
-
-def test_documents_are_full_length_pieces_of_the_text(bundled):
-    documents = corpus.documents(bundled, "sample", 5)
-    before, after = corpus.specials(bundled)
-    T = bundled.config.n_ctx
-    assert documents.shape == (5, T)
-    inner = documents[:, len(before):T - len(after)].ravel()
-    stream = bundled.tokenizer.encode(corpus.read("sample"), special=False)
-    assert np.array_equal(inner, stream[:len(inner)])
-    whole = bundled.tokenizer.encode("x")
-    assert all(np.array_equal(d[:len(before)], whole[:len(before)]) for d in documents)
-    assert all(np.array_equal(d[T - len(after):], whole[len(whole) - len(after):]) for d in documents)
-
-
-def test_there_are_as_many_documents_as_the_text_gives(causal, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("A short line.\n\nAnother one, which is a little longer than the first.\n" * 4)
-    n = len(causal.tokenizer.encode(corpus.read(text), special=False)) // 32
-    assert len(corpus.documents(causal, text, 99)) == n >= 1
-    text.write_text("Too short.")
-    with pytest.raises(ValueError, match="has .* tokens; one document of this model takes 3"):
-        corpus.documents(causal, text, 1)
-
-
-def test_shuffling_keeps_the_tokens_and_the_special_ones_in_place(bundled):
-    documents = corpus.documents(bundled, "sample", 2)
-    mixed = corpus.shuffled(bundled, documents, seed=0)
-    before, after = corpus.specials(bundled)
-    assert not np.array_equal(mixed, documents)
-    assert np.array_equal(np.sort(mixed), np.sort(documents))
-    assert np.array_equal(mixed[:, :len(before)], documents[:, :len(before)])
-    assert np.array_equal(mixed[:, mixed.shape[1] - len(after):], documents[:, mixed.shape[1] - len(after):])
-
-
-def test_a_text_that_is_not_utf8_is_named(tmp_path):
-    (tmp_path / "latin.txt").write_bytes("naïve".encode("latin-1"))
-    with pytest.raises(ValueError, match="latin.txt' is no UTF-8 text"):
-        corpus.read(str(tmp_path / "latin.txt"))
-
-
 # results, drawing, progress
 
 def test_settings_name_everything_that_the_numbers_depend_on(bundled):
     stated = results.settings(registry.get("profiles"), bundled, "tiny-roberta", {"documents": 7})
     folder = weights.find("tiny-roberta")
     assert stated["weights"] == {"model.safetensors": results.sha256(folder / "model.safetensors")}
-    assert stated["options"] == {"text": "sample", "documents": 7, "clusters": 6, "seed": 0}
-    assert stated["text"] == {"name": "sample.txt", "sha256": results.sha256(corpus.SAMPLE)}
+    assert stated["options"] == {"text": "sample", "documents": 7, "tokens": 0, "clusters": 6, "seed": 0}
+    assert stated["text"] == {"name": "sample.txt", "files": 1, "sha256": results.sha256(corpus.SAMPLE)}
     assert stated["versions"]["numpy"] == np.__version__
     assert stated["model"] == "tiny-roberta" and stated["revision"] is None
 
@@ -316,17 +271,19 @@ def test_scripts_without_a_glyph_are_drawn_without_a_warning(recwarn):
 
 
 def test_progress_shows_rate_and_time_left(capsys, monkeypatch):
-    assert progress.describe("documents", 20, 100, 4.0) == "documents 20/100, 5 a second, 16 s left"
-    assert list(progress.track(iter("abc"), "letters", 3)) == ["a", "b", "c"]
+    assert progress.describe("documents", 20, 100, 0.2) == "documents 20/100, 5 a second, 16 s left"
+    with progress.Line("letters", 3) as line:
+        line.update(1)
     assert capsys.readouterr().err == ""  # no terminal, no noise
     monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(progress, "SHOWN_EVERY", -1)
-    list(progress.track("abc", "letters", 3))
-    assert "letters 2/3" in capsys.readouterr().err
-    with pytest.raises(ZeroDivisionError):
-        for _ in progress.track("abc", "letters", 3):
-            1 / 0
-    assert capsys.readouterr().err.endswith("\x1b[K")  # the line is gone before a message comes
+    with pytest.raises(ZeroDivisionError), progress.Line("letters", 8, before=6) as line:
+        line.start -= 10  # so long ago, for the one that was done since
+        line.update(7)
+        1 / 0
+    shown = capsys.readouterr().err
+    assert "letters 7/8, 0.1 a second, 10 s left" in shown
+    assert shown.endswith("\x1b[K")  # the line is gone before a message comes
 
 
 def test_one_function_is_enough(monkeypatch):

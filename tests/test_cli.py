@@ -63,7 +63,8 @@ def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
     files = {path.name: path for path in (tmp_path / "new/out").iterdir()}
     assert set(files) == {"profiles.svg", "profiles.npz", "profiles.json"}
     stated = json.loads(files["profiles.json"].read_text(encoding="utf-8"))
-    assert stated["settings"]["options"] == {"text": "sample", "documents": 2, "clusters": 6, "seed": 4}
+    assert stated["settings"]["options"] == {"text": "sample", "documents": 2, "tokens": 0, "clusters": 6,
+                                              "seed": 4}
     assert stated["headline"]["documents"]["value"] == 2
     assert {"value", "null", "means", "null_means"} == set(stated["headline"]["steady"])
     arrays = np.load(files["profiles.npz"], allow_pickle=False)
@@ -101,7 +102,7 @@ def test_flags_and_help_come_from_the_registry(capsys):
     text = capsys.readouterr().out
     assert registry.get("profiles").asks in text
     for option in registry.get("profiles").options:
-        assert f"--{option.name}" in text and repr(option.default) in text
+        assert f"--{option.flag}" in text and repr(option.default) in text
 
 
 def test_trace_shows_every_point_with_its_shape_and_the_budget(capsys):

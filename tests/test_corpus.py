@@ -1,0 +1,240 @@
+"""Texts, documents, sums over them that survive being killed, and heads chosen by what they do."""
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analysis_models import gpt2
+
+import minitx
+import weights
+from analysis import corpus, heads, inputs, profiles, stream
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return minitx.load(weights.find("tiny-roberta"))
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))
+
+
+# texts
+
+def test_documents_are_full_pieces_of_the_text_one_after_another(bundled):
+    documents = corpus.documents(bundled, "sample", 5)
+    before, after = corpus.specials(bundled)
+    T, tokens = bundled.config.n_ctx, documents.first(5)
+    assert tokens.shape == (5, T) and len(documents) == 5 and documents.T == T
+    inner = tokens[:, len(before):T - len(after)].ravel()
+    whole = bundled.tokenizer.encode(corpus.read("sample"), special=False)
+    assert np.array_equal(inner, whole[:len(inner)])
+    one = bundled.tokenizer.encode("x")
+    assert all(np.array_equal(d[:len(before)], one[:len(before)]) for d in tokens)
+    assert all(np.array_equal(d[T - len(after):], one[len(one) - len(after):]) for d in tokens)
+    assert all(np.array_equal(a, b) for a, b in zip(documents, documents))  # a second pass is the same
+
+
+def test_documents_can_be_shorter_than_the_model_reads(bundled):
+    short, long = corpus.documents(bundled, "sample", 3, tokens=10), corpus.documents(bundled, "sample", 1)
+    assert np.array_equal(short.first(3)[:, 1:-1].ravel(), long.first()[0, 1:25])
+
+
+def test_without_a_number_there_are_as_many_documents_as_the_text_gives_up_to_a_hundred(causal, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("A short line.\n\nAnother one, which is a little longer than the first.\n" * 4)
+    n = len(causal.tokenizer.encode(corpus.read(text) + "\n", special=False)) // 32
+    assert len(corpus.documents(causal, text)) == n >= 2
+    assert len(corpus.documents(causal, "sample")) == corpus.AS_MANY == 100
+
+
+@pytest.mark.parametrize("content, options, message", [
+    ("", {}, r"has 0 tokens, 0 documents of 32 tokens each; wanted at least 1"),
+    ("\n \n", {}, "has 0 tokens"),
+    ("a", {}, r"has 2 tokens, 0 documents of 32 tokens each"),
+    ("Some words here and there. " * 20, {"n": 99}, r"has \d+ tokens, \d+ documents of 32 tokens each; wanted 99"),
+    ("Some words.", {"tokens": 33}, "--tokens 33: this model reads 2 to 32 tokens"),
+    ("Some words.", {"tokens": 1}, "--tokens 1: this model reads 2 to 32 tokens"),
+    ("Some words.", {"n": -1}, "--documents is -1; wanted 1 or more")])
+def test_what_cannot_be_read_is_said_before_any_work(causal, tmp_path, content, options, message):
+    text = tmp_path / "text.txt"
+    text.write_text(content)
+    with pytest.raises(ValueError, match=message):
+        corpus.documents(causal, str(text), **options)
+
+
+def test_a_folder_is_its_text_files_in_order_of_name(tmp_path):
+    (tmp_path / "deep").mkdir()
+    for name, content in (("b.txt", "third"), ("a.txt", "\ufefffirst\n\n  second  \n"), ("deep/c.txt", "fourth"),
+                          ("d.csv", "no")):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    assert [*corpus.lines(str(tmp_path))] == ["first", "second", "third", "fourth"]
+    assert corpus.described(str(tmp_path))["files"] == 3
+    with pytest.raises(FileNotFoundError, match="no .txt file in the folder"):
+        corpus.files(str(_empty(tmp_path)))
+    with pytest.raises(FileNotFoundError, match="no text file ''"):
+        corpus.files("")
+
+
+def _empty(folder):
+    (folder / "empty").mkdir()
+    return folder / "empty"
+
+
+def test_the_settings_tell_two_texts_apart(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text(name)
+    one, two = (corpus.described(str(tmp_path / f"{name}.txt")) for name in ("one", "two"))
+    assert one["name"] == "one.txt" and one["sha256"] != two["sha256"]
+
+
+def test_standard_input_can_be_read_twice(monkeypatch):
+    monkeypatch.setattr(corpus.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
+    corpus._standard_input.cache_clear()
+    assert [*corpus.lines("-")] == [*corpus.lines("-")] == ["A line.", "Another."]
+    assert corpus.described("-")["name"] == "standard input"
+    corpus._standard_input.cache_clear()
+
+
+def test_text_that_is_not_utf8_is_named_with_line_and_byte(tmp_path):
+    (tmp_path / "latin.txt").write_bytes("one\nna\u00efve".encode("latin-1"))
+    with pytest.raises(ValueError, match="latin.txt' is no UTF-8 text: line 2, byte 6 of the file"):
+        corpus.read(str(tmp_path / "latin.txt"))
+
+
+def test_shuffling_keeps_the_tokens_and_the_special_ones_in_place(bundled):
+    documents = corpus.documents(bundled, "sample", 2)
+    before, after = map(len, (documents.before, documents.after))
+    mixed = [documents.shuffled(i, d, seed=0) for i, d in enumerate(documents)]
+    for d, m in zip(documents, mixed):
+        assert not np.array_equal(m, d) and np.array_equal(np.sort(m), np.sort(d))
+        assert np.array_equal(m[:before], d[:before]) and np.array_equal(m[len(m) - after:], d[len(d) - after:])
+    first = documents.first()[0]
+    assert np.array_equal(documents.shuffled(0, first, seed=0), mixed[0])     # whatever was done before
+    assert not np.array_equal(documents.shuffled(1, first, seed=0), mixed[0])  # each document in its own order
+
+
+# sums over documents
+
+def test_gather_adds_up_and_stacks():
+    numbers = np.random.default_rng(0).standard_normal((50, 3)).astype(np.float32)
+    found = stream.gather(lambda i, x: {"sum": x, "all": x, "index": i}, numbers, "rows", keep=("all",))
+    assert np.array_equal(found["all"], numbers) and found["all"].dtype == np.float32
+    assert np.abs(found["sum"] - numbers.astype(float).sum(axis=0)).max() < 1e-13  # another order: measured 1e-15
+    assert found["index"] == 49 * 50 / 2
+
+
+def failing_at(n):
+    def measure(i, x):
+        if i >= n:
+            raise KeyboardInterrupt
+        return {"sum": x / 3, "all": x}
+    return measure
+
+
+def run(folder, measure, resume, key="same", rows=np.arange(200.0)):
+    with stream.resumable(folder, "test", key, resume):
+        return stream.gather(measure, rows, "rows", keep=("all",))
+
+
+def test_an_interrupted_sum_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every batch
+    whole = run(tmp_path, failing_at(999), resume=False)
+    assert not [*tmp_path.iterdir()]
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, failing_at(90), resume=False)
+    seen = []
+    again = run(tmp_path, lambda i, x: seen.append(i) or {"sum": x / 3, "all": x}, resume=True)
+    assert all(np.array_equal(again[name], whole[name]) for name in whole)
+    assert 0 < min(seen) <= 90 and sorted(seen) == [*range(min(seen), 200)]
+    assert f"going on after {min(seen)} documents" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_state_is_not_mixed_with_other_settings_and_never_dropped_silently(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, failing_at(90), resume=False)
+    with pytest.raises(ValueError, match="belongs to a run with other settings, model or text"):
+        run(tmp_path, failing_at(999), resume=True, key="other")
+    assert len([*tmp_path.iterdir()]) == 1
+    run(tmp_path, failing_at(999), resume=False)
+    assert "an interrupted run was here; it is begun anew (--resume would go on)" in capsys.readouterr().err
+
+
+def test_a_run_killed_at_ten_random_moments_gives_the_same_bytes(tmp_path):
+    """SIGKILL, anywhere from the imports to the last file; then --resume."""
+    command = [sys.executable, "-m", "analysis", "run", "profiles", "tiny-roberta", "--documents", "150", "--tokens",
+               "96", "--resume", "--out"]
+
+    def start(out):
+        return subprocess.Popen([*command, str(out)], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                env=os.environ | {"PYTHONPATH": str(ROOT)})
+    begin = time.monotonic()
+    assert start(tmp_path / "whole").wait() == 0
+    whole, draw, resumed = time.monotonic() - begin, random.Random(0), 0
+    for _ in range(10):
+        process = start(tmp_path / "killed")
+        time.sleep(draw.uniform(0.35, 0.9) * whole)
+        process.send_signal(signal.SIGKILL)
+        resumed += b"going on after" in process.communicate()[1]
+    process = start(tmp_path / "killed")
+    said = process.communicate()[1]
+    assert process.returncode == 0, said
+    assert resumed + (b"going on after" in said)  # so the kills hit the work, not only the imports
+    assert sorted(p.name for p in (tmp_path / "killed").iterdir() if not p.name.endswith(".tmp")) == \
+        sorted(p.name for p in (tmp_path / "whole").iterdir())
+    for path in (tmp_path / "whole").iterdir():
+        assert path.read_bytes() == (tmp_path / "killed" / path.name).read_bytes(), path.name
+
+
+# heads
+
+def test_heads_are_chosen_by_what_they_do():
+    attention = np.full((2, 2, 21), 0.01)
+    attention[0, 0, 9], attention[0, 1, 9], attention[1, 1, 12], attention[1, 0, 5:10] = 0.8, 0.9, 0.7, 0.15
+    assert heads.auto(attention) == [(0, 1), (1, 1), (1, 0)]  # left, right, broad
+    only_left = np.where(profiles.offsets() > 0, 0, attention)
+    assert heads.auto(only_left) == [(0, 1), (1, 0)]
+
+
+def test_heads_have_both_numberings():
+    assert heads.name(0, 11) == "L0H11" and heads.papers_name(7, 8) == "head(8,9)"
+
+
+# what the layers read
+
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_queries_are_the_input_times_the_weights(kind, request):
+    model = request.getfixturevalue(kind)
+    document = corpus.documents(model, "sample", 1).first()[0]
+    q = minitx.run(model, document, keep=["q"]).stack("q")[:, 0]  # [L H T d]
+    X = inputs.of_text(model, document)
+    for layer in inputs.layers(model):
+        W_Q, _, b_Q, _ = inputs.query_key(model, layer, 1, bias=True)
+        assert np.abs(X[layer] @ W_Q + b_Q - q[layer, 1]).max() < 1e-5 * np.abs(q[layer, 1]).max()  # float32 sums
+
+
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_the_input_of_positions_is_that_of_a_text_without_words(kind, request):
+    model = request.getfixturevalue(kind)
+    document = corpus.documents(model, "sample", 1).first()[0]
+    silent = inputs.of_text(model, document, {"embed": np.zeros_like})[0]
+    assert np.abs(inputs.of_positions(model) - silent).max() < 1e-5 * np.abs(silent).max()
+
+
+def test_rows_that_no_token_reaches_are_no_positions(bundled):
+    cfg, rows = bundled.config, inputs.reachable(bundled)
+    assert len(rows) == cfg.n_ctx == len(bundled.weights.W_pos) - cfg.offset
+    pos = minitx.run(bundled, corpus.documents(bundled, "sample", 1).first(), keep=["pos_embed"])["pos_embed"]
+    assert np.array_equal(pos[0], rows)
