@@ -1,7 +1,8 @@
 """What attention can see of its weights: W_A = W_Q W_K^T as U_Q S U_K^T, and components of the stream beside it.
 
-Scores are (X W_Q)(X W_K)^T = X W_A X^T, so W_Q and W_K matter through their product alone (Elhage et al. 2021); with
-Q = X U_Q and K = X U_K the scores are Q S K^T. T tokens, D model width, d head width, r = min(D, d); "..." any heads.
+Unscaled scores are (X W_Q)(X W_K)^T = X W_A X^T: W_Q and W_K matter through their product alone (Elhage et al.
+2021); with Q = X U_Q and K = X U_K they are Q S K^T. T tokens, D model width, d head width, r = min(D, d);
+... any heads.
 Order: the thin SVD and its biases; then principal and independent components.
 """
 
@@ -11,9 +12,10 @@ import numpy as np
 def svd(W_Q, W_K, b_Q=None, b_K=None):
     """Thin SVD of W_A = W_Q W_K^T: [... D d] twice -> U_Q [... D r], S [... r] falling, U_K [... D r].
 
-    QR of both factors, then the SVD of the small R_Q R_K^T: no D x D matrix is formed. Each column of U_Q has its
-    largest entry positive. With both biases [... d] a row of them stands below each W, so that U_Q and U_K have D + 1
-    rows and with_ones(X) U_Q S U_K^T with_ones(X)^T are the unscaled scores, biases included. One bias: ValueError.
+    QR of both factors, then the SVD of the small R_Q R_K^T: no D x D matrix is formed. Each column of U_Q has
+    its largest entry positive. With both biases [... d] a row of them stands below each W, so that U_Q and U_K
+    have D + 1 rows and with_ones(X) U_Q S U_K^T with_ones(X)^T are the unscaled scores, biases included. Only
+    one bias: ValueError.
     """
     if (b_Q is None) != (b_K is None):
         raise ValueError(f"both biases or none are wanted, b_{'Q' if b_Q is None else 'K'} is missing")
@@ -58,8 +60,8 @@ def ica(x, n, seed=0):
     """
     try:
         from sklearn.decomposition import FastICA
-    except ImportError:
-        raise ValueError("independent components need scikit-learn: pip install 'minitx[ica]'") from None
+    except ImportError as error:
+        raise ValueError(f"ICA needs scikit-learn ({error}): pip install 'minitx[ica]'") from None
     fast = FastICA(n_components=n, whiten="unit-variance", max_iter=1000, random_state=seed)
     sources = fast.fit_transform(np.asarray(x, np.float64))
     return sources * signs(sources)

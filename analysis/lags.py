@@ -1,6 +1,6 @@
 """Queries and keys as signals over positions: how alike they are when one is moved along the other.
 
-Lag t in tokens, key position - query position, t > 0 to the right. T tokens, n columns, 2T - 1 lags; "..." any heads.
+Lag t = key position - query position, in tokens: t > 0 looks right. T tokens, n columns, 2T - 1 lags, ... heads.
 Order: covariance and correlation at all lags, their weighted sum, which is that of the scores; then its peak.
 """
 
@@ -14,7 +14,7 @@ def all_lags(T):
 
 
 def xcov(q, k):
-    """Sum of q[i] k[i + t] over i for every lag t, in float64, by FFT (eq 11): [... T n] twice -> [... 2T - 1 n]."""
+    """Sum of q[i] k[i + t] over i, for every lag t, in float64 (eq 11): [... T n] twice -> [... 2T - 1 n]."""
     T = q.shape[-2]
     n = next_fast_len(2 * T - 1, real=True)
     Q, K = (rfft(np.asarray(a, np.float64), n, axis=-2) for a in (q, k))
@@ -22,28 +22,34 @@ def xcov(q, k):
 
 
 def xcorr(q, k):
-    """xcov less its mean over all lags, over |q| |k| (eq 12): [... T n] twice -> [... 2T - 1 n]; zero columns give 0."""
+    """xcov less its mean over all lags, over |q| |k| (eq 12): [... T n] twice -> [... 2T - 1 n].
+
+    A column of zeros gives zeros.
+    """
     covariance = xcov(q, k)
     norms = [np.linalg.norm(np.asarray(a, np.float64), axis=-2, keepdims=True) for a in (q, k)]
     return (covariance - covariance.mean(axis=-2, keepdims=True)) / np.maximum(norms[0] * norms[1], 1e-300)
 
 
 def weighted(covariance, s):
-    """Sum of s_j xcov_j(t), which is tr_t(Q S K^T), the sum of all scores at lag t (eqs 13-15): -> [... 2T - 1]."""
+    """Sum of s_j xcov_j(t), which is the sum of all scores at lag t, tr_t(Q S K^T) (eqs 13-15).
+
+    [... 2T - 1 n], [... n] -> [... 2T - 1].
+    """
     return (covariance @ s[..., None])[..., 0]
 
 
 def mean_score(total, T):
-    """The same per pair of tokens, over the T - |t| pairs at lag t: [... 2T - 1] -> [... 2T - 1]."""
+    """The same per pair, over the T - |t| pairs of tokens at lag t: [... 2T - 1] -> [... 2T - 1]."""
     return total / (T - abs(all_lags(T)))
 
 
 def peak(curve, reach=10, causal=False):
-    """Lag of the highest point with |t| <= reach (causal: and t <= 0), and its sharpness: [... 2R + 1] -> [...], [...].
+    """Lag and sharpness of the highest point with |t| <= reach (causal: and t <= 0): [... 2T - 1] -> [...] each.
 
-    Sharpness: how far the peak stands above the median of those points, in their standard deviations. A cosine over
-    whole periods has 1.4, one spike among m points m / sqrt(m - 1), the most there is (4.7 for m = 21); a constant 0.
-    Equal heights: the lag nearest to 0.
+    Sharpness: how far the peak stands above the median of those points, in their standard deviations. A cosine
+    over whole periods has 1.4, one spike among m points m / sqrt(m - 1) (4.7 for the 21 within 10 tokens), and
+    no curve more; a constant has 0. Of equal heights the one nearest to lag 0 is taken.
     """
     t = all_lags(curve.shape[-1] // 2 + 1)
     inside = np.flatnonzero((abs(t) <= reach) & (t <= (0 if causal else reach)))

@@ -1,9 +1,9 @@
 """The rotation that turns queries into keys, angle by angle, and how much of it is an arbitrary choice.
 
-U_K = U_Q R, so K = X U_K = Q R; for complete bases [D D] R is orthogonal, and an eigenvector p of it with eigenvalue
+U_K = U_Q R, so K = X U_K = Q R. For complete bases [D D] R is orthogonal, and an eigenvector p with eigenvalue
 exp(i theta) gives K p = exp(i theta) Q p: theta is the phase between two waves. Sign: where Q p goes like
-exp(2 pi i f t / T), f > 0, K is Q moved by Delta = T theta / (2 pi f) tokens, k[t] = q[t + Delta], so that the query at
-t meets its like at the key t - Delta: Delta > 0 is attention to the left, at the key offset -Delta.
+exp(2 pi i f t / T), f > 0, K p is Q p moved by Delta = T theta / (2 pi f) tokens, k[t] = q[t + Delta], so that the
+query at t meets its like at the key t - Delta: Delta > 0 is attention to the left, at the key offset -Delta.
 
 W_A fixes only r <= d of the D columns of each basis (those with a singular value); the rest is any basis of its
 null space. T tokens, D model width, d head width, n angles, F = T//2 + 1.
@@ -18,10 +18,10 @@ from . import factors
 
 
 def complete(W_Q, W_K, how="procrustes", seed=0):
-    """Bases (U_Q, U_K), each [D D] in float64, by one of COMPLETIONS; "thin" stops at the r columns that are determined.
+    """Bases U_Q, U_K of W_Q, W_K [D d], each [D D] in float64; how: one of COMPLETIONS, another name: ValueError.
 
-    The seed is that of the null-space bases: "random" takes them as they are, "procrustes" starts from them and ends
-    at the same rotation whatever they are, the other two do not ask. Another name: ValueError.
+    The seed is that of the null-space bases: "random" takes them as they are, "procrustes" starts from them and
+    ends at the same rotation whatever they are; "lapack" has its own, "thin" none: [D r], what is determined.
     """
     if how not in COMPLETIONS:
         raise ValueError(f"no completion {how!r}, there are {', '.join(COMPLETIONS)}")
@@ -38,21 +38,21 @@ def _thin(W_Q, W_K, rng):
 
 def _random(W_Q, W_K, rng):
     """Any basis of each null space."""
-    return tuple(_extend(U, rng) for U in _thin(W_Q, W_K, rng))
+    return tuple(np.hstack([U, _rest(U, rng)]) for U in _thin(W_Q, W_K, rng))
 
 
-def _extend(U, rng):
-    """Orthonormal columns [D r] and a random basis of what they leave: [D D]."""
+def _rest(U, rng):
+    """A random orthonormal basis of what the orthonormal columns [D r] leave: [D D - r]."""
     D, r = U.shape
-    return np.hstack([U, np.linalg.qr(np.hstack([U, rng.standard_normal((D, D - r))]))[0][:, r:]])
+    return np.linalg.qr(np.hstack([U, rng.standard_normal((D, D - r))]))[0][:, r:]
 
 
 def _procrustes(W_Q, W_K, rng):
-    """The null-space basis of U_K turned to lie nearest to that of U_Q (orthogonal Procrustes): the smallest rotation."""
-    U_Q, U_K = _random(W_Q, W_K, rng)
-    r = _thin(W_Q, W_K, rng)[0].shape[1]
-    left, _, right = np.linalg.svd(U_K[:, r:].T @ U_Q[:, r:])
-    return U_Q, np.hstack([U_K[:, :r], U_K[:, r:] @ left @ right])
+    """The null-space basis of U_K turned nearest to that of U_Q (orthogonal Procrustes): the R nearest to 1."""
+    U_Q, U_K = _thin(W_Q, W_K, rng)
+    N_Q, N_K = _rest(U_Q, rng), _rest(U_K, rng)
+    left, _, right = np.linalg.svd(N_K.T @ N_Q)
+    return np.hstack([U_Q, N_Q]), np.hstack([U_K, N_K @ left @ right])
 
 
 def _lapack(W_Q, W_K, rng):
@@ -65,10 +65,11 @@ COMPLETIONS = {"procrustes": _procrustes, "lapack": _lapack, "random": _random, 
 
 
 def angles(U_Q, U_K):
-    """Eigenvalues of R = U_Q^T U_K (eqs 9, 10): theta [n], rising, in (-pi, pi]; eigenvectors P [n n]; modulus [n].
+    """Eigenvalues of R = U_Q^T U_K (eqs 9, 10): theta [n] rising in (-pi, pi], eigenvectors P [n n], modulus [n].
 
-    Complete bases: P is unitary and every modulus 1. Thin bases: R only contracts, modulus <= 1 says how much of the
-    wave in Q is found again in K, and P is not orthogonal.
+    Complete bases: P is unitary, every modulus 1; where R is a reflection (determinant -1) one angle is pi and one
+    more than otherwise 0. Thin bases: R only contracts, its modulus <= 1 falls with the part of K that Q has not,
+    and P is not orthogonal.
     """
     R = U_Q.T @ U_K
     values, P = _normal(R) if U_Q.shape[0] == U_Q.shape[1] else np.linalg.eig(R)
@@ -78,9 +79,10 @@ def angles(U_Q, U_K):
 
 
 def _normal(R):
-    """Eigenvalues and orthonormal eigenvectors of an orthogonal R: its real Schur form has blocks of 1 and 2 alone.
+    """Eigenvalues, orthonormal eigenvectors of an orthogonal R: its real Schur form has blocks of 1 and 2 alone.
 
-    Many angles of a completed R are zero, and eig's vectors of equal eigenvalues need not be orthogonal.
+    Most angles of a completed R are zero, and the vectors that eig finds for one eigenvalue are not orthogonal,
+    not even independent (measured, D = 768: condition 3e19).
     """
     blocks, Z = schur(R)
     values, P = np.diag(blocks).astype(complex), Z.astype(complex)
@@ -104,14 +106,15 @@ def shift(theta, T):
 
 
 def lag_curve(theta, T, delta):
-    """The f at which an angle is a shift of delta tokens, T theta / (2 pi delta); below 0 where the signs differ."""
+    """The f at which an angle is a shift by delta tokens, T theta / (2 pi delta); below 0 where signs differ."""
     return T * np.asarray(theta) / (2 * np.pi * delta)
 
 
 def by_lag(g, theta, T, reach=10):
     """Share of the energy g^2 at f > 0 whose Delta rounds to -reach ... reach: [F n], [n] -> [2 reach + 1].
 
-    Delta, not key offset: those are the same numbers read backwards. An angle of 0 counts at Delta 0.
+    Shares of key offsets are these read backwards. An angle of 0 counts at Delta 0; in a completed basis that is
+    also what neither query nor key sees, so for the seen part alone take g of x @ U @ U.T, U the thin U_Q.
     """
     energy = np.square(g[1:])
     delta = np.rint(shift(theta, T))
@@ -140,7 +143,7 @@ def binned(g, theta, bins=64):
 def fit(q, k):
     """Share of the variance of k [T n] that an orthogonal map of q [T n] explains, columns centred, best scale.
 
-    One rotation fits much of pure noise when n is not small beside T: to be read beside the fit of noise.
+    One rotation explains much of pure noise where n is not small beside T: to be read beside the fit of noise.
     """
     q, k = q - q.mean(axis=0), k - k.mean(axis=0)
     both = max(np.linalg.norm(q) * np.linalg.norm(k), 1e-300)
@@ -152,10 +155,10 @@ TURNED = {"procrustes": "procrustes", "lapack": "random", "random": "random", "t
 
 
 def gauge(W_Q, W_K, x, how="procrustes", n=5, seed=0):
-    """How far the map of x [T D] moves with the null-space bases: its correlation [n] with n maps from random ones.
+    """How far the map of x [T D] moves with the null-space bases: its correlation [n] with n from random ones.
 
-    1 where the free choice does not matter. "random" is what two arbitrary choices have in common (their r determined
-    columns, and the spectrum of x); "lapack" near "random" says that the published map is one more arbitrary choice.
+    1 where the free choice does not matter. "random": what two arbitrary choices have in common, which is the
+    determined columns and the spectrum of x. "lapack" no higher than that: the published map is one such choice.
     """
     first = _drawn(*complete(W_Q, W_K, how, seed), x)
     others = [_drawn(*complete(W_Q, W_K, TURNED[how], seed + 1 + i), x) for i in range(n)]
