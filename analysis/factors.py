@@ -3,7 +3,7 @@
 Unscaled scores are (X W_Q)(X W_K)^T = X W_A X^T: W_Q and W_K matter through their product alone (Elhage et al.
 2021); with Q = X U_Q and K = X U_K they are Q S K^T. T tokens, D model width, d head width, r = min(D, d);
 ... any heads.
-Order: the thin SVD and its biases; then principal and independent components.
+Order: the thin SVD, what it sees of a stream, biases; then principal and independent components.
 """
 
 import numpy as np
@@ -32,6 +32,12 @@ def signs(U):
     """+1 or -1 for each column, the sign of its largest entry: [... D r] -> [... 1 r]."""
     largest = np.take_along_axis(U, abs(U).argmax(axis=-2, keepdims=True), -2)
     return np.where(largest < 0, -1, 1).astype(U.dtype)
+
+
+def seen(X, W_Q, W_K):
+    """What queries read of X [T D], each direction as heavy as it is in the scores: X U_Q S U_Q^T [T D]."""
+    U_Q, S, _ = svd(W_Q, W_K)
+    return X @ U_Q * S @ U_Q.T
 
 
 def with_ones(X):

@@ -1,4 +1,4 @@
-"""How much faster the thin SVD of W_A = W_Q W_K^T is than the dense one, for all heads of a model like roberta-base.
+"""How much faster the thin SVD of W_A = W_Q W_K^T is than the dense one, for all heads of a base model.
 
     python benchmarks/thin_svd.py
 

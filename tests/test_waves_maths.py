@@ -266,9 +266,11 @@ def test_what_neither_sees_is_gone_from_the_map_of_the_seen_part():
     W_Q, W_K = draw(2, D, d, seed=4)
     U_Q, U_K = rotation.complete(W_Q, W_K)
     x, (theta, P, _) = draw(T, D, seed=1), rotation.angles(U_Q, U_K)
-    free, seen = np.abs(theta) < 1e-9, U_Q[:, :d]
+    free, seen = np.abs(theta) < 1e-9, factors.seen(x, W_Q, W_K)
     assert rotation.phase_map(x, U_Q, P)[:, free].max() > 1
-    assert rotation.phase_map(x @ seen @ seen.T, U_Q, P)[:, free].max() < 1e-11
+    assert rotation.phase_map(seen, U_Q, P)[:, free].max() < 1e-10
+    scores = seen @ U_Q[:, :d] @ (x @ U_K[:, :d]).T
+    assert np.abs(scores - x @ W_Q @ (x @ W_K).T).max() < 1e-13 * np.abs(scores).max()
 
 
 def test_by_lag_leaves_out_the_mean_and_counts_lags_beyond_reach_in_the_whole():
