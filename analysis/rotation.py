@@ -114,7 +114,7 @@ def by_lag(g, theta, T, reach=10):
     """Share of the energy g^2 at f > 0 whose Delta rounds to -reach ... reach: [F n], [n] -> [2 reach + 1].
 
     Shares of key offsets are these read backwards. An angle of 0 counts at Delta 0; in a completed basis that is
-    also what neither query nor key reads: the shares that bear on attention are those of factors.seen(x, W_Q, W_K).
+    also what neither query nor key reads: shares that bear on attention are those of factors.seen(x, W_Q, W_K).
     """
     energy = np.square(g[1:])
     delta = np.rint(shift(theta, T))

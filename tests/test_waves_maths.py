@@ -288,6 +288,7 @@ def test_gauge_only_procrustes_gives_one_map():
     assert moved["procrustes"].min() > 1 - 1e-9 and moved["thin"].min() > 1 - 1e-9  # measured 1 - 2e-16
     assert moved["random"].max() < 0.8 and moved["lapack"].max() < 0.8  # measured 0.45 to 0.55, 0.34 to 0.61
     assert abs(moved["random"].mean() - moved["lapack"].mean()) < 0.1  # measured 0.02: one more arbitrary choice
+    assert rotation.gauge(W_Q, W_K, x + 100, "random", n=4) == pytest.approx(moved["random"])  # no mean in it
 
 
 def test_gauge_is_free_of_the_choice_where_all_is_determined():
