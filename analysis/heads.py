@@ -1,13 +1,16 @@
 """Heads by name and by what they do. Layers and heads count from 0 (L0H0); the paper's head(1,1) is the same one.
 
-Order: names, then the choice behind --head auto. L layers, H heads, R offsets.
+Order: names, then the choice behind --head auto. L layers (of a partial checkpoint: those whose query and key
+weights are there), H heads, T tokens, R offsets.
 """
 
 import re
 
 import numpy as np
 
-from . import profiles, stream
+from minitx.kernels import softmax_
+
+from . import inputs, profiles, stream
 
 SHARP = 0.5  # mean attention to one offset from which a head counts as looking at a position
 LOOKED_AT = 8  # documents from which heads are chosen
@@ -33,24 +36,48 @@ def parse(names, config):
             last = name(config.n_layers - 1, config.n_heads - 1)
             raise ValueError(f"{one!r} is no head of this model: wanted L0H0 to {last}, joined by commas, or auto")
         found.append(pair)
+    if not found:
+        raise ValueError("--head names no head: wanted L0H0,L1H2 or auto")
     return found
 
 
-def chosen(names, model, documents):
-    """Heads by name, or for 'auto' the sharpest to the left, to the right, and the broadest on these documents."""
-    if names != "auto":
-        return parse(names, model.config)
-    return auto(mean_attention(model, documents))
+def chosen(names, model, documents=None):
+    """Heads by name, or for 'auto' the sharpest to the left, to the right, and the broadest on these documents.
+
+    Without documents they are chosen by attention from positions alone. ValueError for a layer without weights.
+    """
+    there = inputs.layers(model)
+    if names == "auto":
+        return [(there[i], head) for i, head in auto(mean_attention(model, documents))]
+    found = parse(names, model.config)
+    if lacking := [name(*pair) for pair in found if pair[0] not in there]:
+        raise ValueError(f"{', '.join(lacking)}: no query and key weights in this checkpoint; "
+                         f"those of layers {', '.join(map(str, there))} are there")
+    return found
 
 
-def mean_attention(model, documents):
-    """Mean attention by offset on the first documents, for every head: [L H R]."""
+def mean_attention(model, documents=None):
+    """Mean attention by offset on the first documents, or from positions alone, for every head: [L H R]."""
+    if documents is None:
+        return np.array([from_positions(model, layer) for layer in inputs.layers(model)])
     few = documents.first(LOOKED_AT)
 
     def measure(_, document):
         return {"profile": stream.head_profiles(model, document)}
     found = stream.gather(measure, few, "choosing heads")["profile"] / len(few)
     return profiles.mean_attention(found, documents.T)
+
+
+def from_positions(model, layer, T=None):
+    """Mean attention by offset of a layer's heads, were there nothing but positions in the stream: [H R]."""
+    x = inputs.of_positions(model, layer, T)
+    hide = np.where(np.tri(len(x), dtype=bool) | (not model.config.causal), 0, -np.inf).astype(x.dtype)
+    found = []
+    for head in range(model.config.n_heads):
+        W_Q, W_K, b_Q, b_K = inputs.query_key(model, layer, head, bias=True)
+        scores = (x @ W_Q + b_Q) @ (x @ W_K + b_K).T * model.config.attn_scale(layer) + hide
+        found.append(profiles.profile(softmax_(scores)))
+    return profiles.mean_attention(np.array(found), len(x))
 
 
 def auto(attention):
