@@ -3,7 +3,7 @@
 A LayerNorm maps x to w (x - mean(x)) / sigma + b. With the 1/sigma of each token frozen at its value on this input,
 that is linear in x: each part c of the stream goes its own way, to w (c - mean(c)) / sigma, and b joins the biases.
 Order: `split`, the walk through the layers; its steps; what is measured of the parts. B batch, T tokens, S keys,
-H heads, D width. The parts are float64 arrays [B T D] by name: word, position, type, attention, mlp, bias, carried.
+H heads, D width. The parts are arrays [B T D] by name: word, position, type, attention, mlp, bias, carried.
 """
 
 from typing import NamedTuple
@@ -47,7 +47,7 @@ def split(points, weights, layers, pre_norm, *, by_layer=False, carried=False):
 
 
 def stages(n_layers, pre_norm):
-    """Points at which `split` stops: the stream before and after each layer; if pre_norm, what the norms make of it."""
+    """Where `split` stops: the stream before and after each layer and, if pre_norm, what is read of it, normed."""
     inside = ("ln1", "resid_post") if pre_norm else ("resid_post",)
     return [("resid_pre", 0), *((name, i) for i in range(n_layers) for name in inside), *["ln_final"][:pre_norm]]
 
@@ -55,9 +55,9 @@ def stages(n_layers, pre_norm):
 def _embedded(points, weights):
     """(parts, scale, gain) of the first layer's input."""
     names = {"word": "embed", "position": "pos_embed", "type": "type_embed"}
-    parts = {part: np.asarray(points[name], np.float64) for part, name in names.items() if name in points}
-    word = parts["word"]
-    stream = parts | {"bias": np.zeros_like(word)}, np.ones(word.shape[:2]), np.ones(word.shape[2])
+    parts = {part: points[name] for part, name in names.items() if name in points}
+    zeros = np.zeros_like(parts["word"])
+    stream = parts | {"bias": zeros}, 1 + zeros[..., 0], 1 + zeros[0, 0]
     return stream if weights.ln_embed_w is None else _norm(stream, "ln_embed", points, weights)
 
 
@@ -113,5 +113,5 @@ def _dot(a, b):
 
 def alike(a, b):
     """Squared cosine of two tables [T D] with their columns centred: the share of b's power that is a, scaled."""
-    a, b = (x - x.mean(axis=0) for x in (a, b))
-    return np.vdot(a, b) ** 2 / (np.vdot(a, a) * np.vdot(b, b))
+    a, b = (x - x.mean(axis=0) for x in (np.asarray(a, np.float64), np.asarray(b, np.float64)))
+    return np.vdot(a, b) ** 2 / np.maximum(np.vdot(a, a) * np.vdot(b, b), 1e-300)

@@ -8,9 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tiny
+from analysis_models import gpt2
 
 import minitx
-from analysis import residual
+import weights
+from analysis import corpus, draw, residual
+from analysis.experiments import residual as experiment
 
 VARIANTS = [*tiny.ONE_EACH, "gpt2-inverse-layer", "bert-sequence"]
 BOTH = [False, True]
@@ -226,3 +229,121 @@ def test_alike_is_one_for_the_same_wave_and_falls_with_what_is_mixed_in():
     assert residual.alike(wave, 3 * wave + 7) == pytest.approx(1, abs=1e-12)
     assert residual.alike(wave, other) == pytest.approx(0, abs=1e-12)
     assert residual.alike(wave, wave + 0.5 * other) == pytest.approx(0.8, abs=1e-12)  # 1 / (1 + 0.25)
+
+
+# the experiment
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A trained model that norms after each part, a random one that norms before, each with a tokenizer."""
+    return {"after": minitx.load(weights.find("tiny-roberta")),
+            "before": minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))}
+
+
+@pytest.fixture(scope="module")
+def found(models):
+    return {(kind, carried): experiment.residual(models[kind], documents=2, tokens=30, carried=carried, tables=3)
+            for kind in models for carried in (0, 1)}
+
+
+@pytest.fixture(params=["after", "before"])
+def kind(request):
+    return request.param
+
+
+def test_the_experiment_measures_the_split_of_a_whole_trace(models, kind, found):
+    model, result = models[kind], found[kind, 1]
+    documents, names = corpus.documents(model, "sample", 2, 30).first(2), result["parts"].tolist()
+    walks = [split(model, minitx.run(model, document).values, carried=True) for document in documents]
+    assert len(result["points"]) == len(walks[0])
+    for i, stages in enumerate(zip(*walks)):
+        means = [{name: x.mean() for name, x in residual.shares(stage.parts).items()} for stage in stages]
+        expected = [np.mean([mean.get(name, 0) for mean in means], dtype=float) for name in names]
+        assert abs(result["shares"][i] - expected).max() < 1e-12  # measured 1e-17: the same sums
+        assert np.array_equal(result["scale_first"][i], stages[0].scale[0])
+
+
+def test_the_experiments_shares_sum_to_one_with_every_table(kind, found):
+    for carried in (0, 1):
+        for name in ("shares", "shares_null"):
+            assert abs(found[kind, carried][name].sum(axis=-1) - 1).max() < 1e-5  # float32: measured 1e-7
+        assert found[kind, carried]["error"] < 1e-5  # float32: measured 2e-7
+
+
+def test_what_is_carried_is_attention_where_it_is_not_told_apart(kind, found):
+    together, apart = found[kind, 0], found[kind, 1]
+    part = {name: apart["shares"][:, i] for i, name in enumerate(apart["parts"].tolist())}
+    attention = together["shares"][:, together["parts"].tolist().index("attention")]
+    assert abs(part["attention"] + part["carried"] - attention).max() < 1e-5  # float32: measured 4e-8
+    assert "carried" not in together["parts"] and "carried" not in together
+
+
+def test_the_table_as_its_own_null_changes_nothing_and_no_table_has_no_share(models, kind):
+    model = models[kind]
+    document = corpus.documents(model, "sample", 1, 30).first()[0]
+    table = np.asarray(model.weights.W_pos[model.config.offset:][:30])
+
+    def look(stage, other, _):
+        return {"same": residual.shares(stage.parts)["position"], "null": residual.shares(other.parts)["position"]}
+    shares = experiment.walk(model, document, np.array([table, 0 * table]), 1, look)  # [K 1 T], [K 2 T]
+    assert np.array_equal(shares["null"][:, 0], shares["same"][:, 0]) and not shares["null"][:, 1].any()
+
+
+def test_only_the_null_depends_on_the_seed(models, kind, found):
+    again, other = (experiment.residual(models[kind], documents=2, tokens=30, tables=3, seed=seed) for seed in (0, 1))
+    moved = {name for name, x in found[kind, 1].items() if not np.array_equal(x, other[name])}
+    assert all(np.array_equal(x, again[name]) for name, x in found[kind, 1].items())
+    assert moved >= {"shares_null", "share_null", "kept_null", "spectra_shuffled"}
+    assert not [name for name in moved if "null" not in name and "shuffled" not in name]
+
+
+def test_a_stream_that_no_norm_has_touched_has_the_table_as_it_is(found):
+    result = found["before", 1]
+    assert result["points"][0] == "resid_pre.L0" and result["kept_at"][0] == pytest.approx(1, abs=1e-12)
+    assert result["formula_at"][0] == pytest.approx(1, abs=1e-12)
+    assert result["points"][result["read"]].tolist() == ["ln1.L0", "ln1.L1", "ln_final"]
+
+
+def test_layers_are_counted_while_they_read_half_of_the_first_share():
+    def counted(shares):
+        table = np.array(shares)[:, None]
+        r = {"read": np.arange(len(shares)), "parts": np.array(["position"]), "shares": table,
+             "shares_null": table[:, None], "error_at": np.ones(len(shares)), "formula_at": np.ones(len(shares))}
+        r |= {name: np.ones((len(shares), 4)) for name in ("spectra", "spectra_null")}
+        return experiment._headline(r | {name: np.ones(len(shares)) for name in ("kept_at", "kept_at_null")})
+    assert counted([0.4, 0.3, 0.2, 0.1, 0.3, 0.3])["layers_half"] == 3
+    assert counted([0.4, 0.1, 0.4])["layers_half"] == 1
+    assert counted([0.4, 0.5, 0.6])["layers_half"] == 2 and counted([0.4, 0.5, 0.6])["share"] == 0.6
+
+
+def test_what_the_trained_bundle_shows(models):
+    """The norms leave the wave of positions nearly whole, and the layers write against it."""
+    result = experiment.residual(models["after"], documents=2, tables=3)
+    position = result["parts"].tolist().index("position")
+    least = result["shares_null"][1:, :, position].min(axis=1)
+    assert (result["shares"][1:, position] < 0.5 * least).all()  # measured 0.24 to 0.25 of it
+    assert result["kept"] > 0.85 and result["formula"] > 0.99    # measured 0.929 and 0.9993
+    assert result["peak"] > 3 * result["peak_null"]              # measured 5.7 times
+
+
+@pytest.mark.parametrize("options, message", [({"carried": 2}, "--carried is 2; wanted 0 to 1"),
+                                              ({"tables": 0}, "--tables is 0; wanted 1 or more")])
+def test_options_out_of_range(models, options, message):
+    with pytest.raises(ValueError, match=message):
+        experiment.residual(models["before"], **options)
+
+
+@pytest.mark.parametrize("kind, carried", [("after", 0), ("before", 1)])
+def test_it_is_drawn_and_told(kind, carried, found):
+    result = {name: np.asarray(x) for name, x in found[kind, carried].items()}
+    with draw.style():
+        picture = draw.svg(experiment.plot(result))
+    assert ("carried" in picture) == bool(carried) and "period (tokens)" in picture
+    assert f"{result['share_first']:.1%} of what layer 0 reads" in experiment.says(result)
+
+
+def test_says_compares_with_every_random_table():
+    r = {"read": np.array([0]), "parts": np.array(["position"]), "shares_null": np.array([[[0.2], [0.3]]]),
+         **dict.fromkeys(("share_first", "share_null", "kept", "kept_null", "peak", "peak_null"), 0.25)}
+    for share, word in ((0.1, "less than any of 2"), (0.25, "like 2"), (0.4, "more than any of 2")):
+        assert f"{word} random tables" in experiment.says(r | {"share": share})
