@@ -16,7 +16,11 @@ import numpy as np
 import minitx
 import weights
 
-from . import experiments, registry, report, results  # noqa: F401  (experiments fills the registry)
+from . import experiments, published, registry, report, results  # noqa: F401  (experiments fills the registry)
+
+
+COMMON = (("text", str, "file or folder with one document or paragraph a line, - for standard input, or sample"),
+          ("documents", int, "documents to read"), ("tokens", int, "length of each document"))
 
 
 def main(argv=None):
@@ -60,6 +64,12 @@ def parser():
     page = add(commands, "report", report_, "every experiment on one model, on one page", "MODEL")
     page.add_argument("--out", help="folder for the page and the results (out/MODEL-report)")
     page.add_argument("--resume", action="store_true", help="go on with a report that was interrupted")
+    table = add(commands, "published", published_, "what was published, and what this model gives", "MODEL")
+    table.add_argument("--out", help="folder for the table and the results (out/MODEL-published)")
+    table.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
+    for command in (page, table):
+        for name, kind, about in COMMON:
+            command.add_argument(f"--{name}", type=kind, help=f"{about}, for every experiment that reads one")
     trace = add(commands, "trace", trace_, "every point of one forward pass", "MODEL", "TEXT")
     trace.add_argument("--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)")
     trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
@@ -125,7 +135,26 @@ def run_(arguments):
 def report_(arguments):
     """minitx report MODEL"""
     out = folder(arguments, "report")
-    return report.make(load(arguments.model), arguments.model, out, arguments.resume)
+    return report.make(load(arguments.model), arguments.model, out, common(arguments), arguments.resume)
+
+
+def published_(arguments):
+    """minitx published MODEL"""
+    out = folder(arguments, "published")
+    model, name = load(arguments.model), arguments.model
+    wanted = [registry.get(experiment) for experiment in dict.fromkeys(claim.experiment for claim in published.CLAIMS)]
+    found = {experiment.name: outcome for experiment, outcome, _ in
+             results.every(wanted, model, name, common(arguments), out, arguments.resume)}
+    rows = published.rows(name, found)
+    table = published.markdown(rows)
+    results.write(out / "published.json", results.as_json(rows) + "\n")
+    results.write(out / "published.md", f"# {name}\n\n{table}\n")
+    print(f"\n{table}\n\n{out / 'published'}.md .json written")
+
+
+def common(arguments):
+    """The options that all experiments share, where they were given."""
+    return {name: getattr(arguments, name) for name, _, _ in COMMON if getattr(arguments, name) is not None}
 
 
 def trace_(arguments):

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from . import progress, registry, results
+from . import published, registry, results
 
 STYLE = """
 :root { color-scheme: light dark; --text: #1c1c1c; --soft: #595959; --back: #fff; --card: #f5f5f3;
@@ -33,6 +33,7 @@ a { color: var(--link) }
 section { border-top: 1px solid var(--line); margin-top: 2.5rem; padding-top: 1.6rem }
 figure { margin: 1rem 0; padding: .6rem; overflow-x: auto; background: #fff; border: 1px solid var(--line);
   border-radius: .5rem }
+.wide { overflow-x: auto }
 img { display: block; width: 100%; min-width: 44rem; height: auto }
 table { border-collapse: collapse; width: 100%; font-size: .93rem }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
@@ -46,36 +47,25 @@ code, pre { font-family: ui-monospace, monospace }
 """
 
 
-def make(model, name, out, resume=False):
+def make(model, name, out, options=(), resume=False):
     """Run every experiment, write index.html into the folder `out`; 1 if one of them failed, else 0."""
-    start, sections, failed = time.monotonic(), [], 0
-    for experiment in registry.EXPERIMENTS.values():
-        progress.show(f"{experiment.name} …")
-        begin = time.monotonic()
-        try:
-            outcome = results.produce(experiment, model, name, {}, out, resume)
-            body, state = shown(experiment, outcome), ""
-        except (registry.Unfit, FileNotFoundError) as error:  # the latter: a folder without a tokenizer
-            state, body = f"  left out: {error}", f'<p class="soft">Left out for this model: {escape(str(error))}</p>'
-        except Exception as error:  # the page must not be lost with one of its parts
-            failed += 1
-            state = f"  failed: {type(error).__name__}: {error}"
-            body = f'<p class="bad">This experiment failed: {escape(f"{type(error).__name__}: {error}")}</p>'
-        seconds = time.monotonic() - begin
-        sections.append(section(experiment, name, body, seconds))
-        progress.show("")
-        print(f"{experiment.name:18} {seconds:6.1f} s{state}", flush=True)
+    start, sections, found = time.monotonic(), [], {}
+    for experiment, outcome, seconds in results.every(
+            registry.EXPERIMENTS.values(), model, name, dict(options), out, resume):
+        found[experiment.name] = outcome
+        sections.append(section(experiment, name, shown(experiment, outcome), seconds))
+    failed = sum(isinstance(x, results.Failure) and not x.left_out for x in found.values())
     total = time.monotonic() - start
-    results.write(out / "index.html", page(model, name, sections, failed, total))
+    results.write(out / "index.html", page(model, name, found, sections, failed, total))
     print(f"{'all':18} {total:6.1f} s\n{out / 'index.html'}")
     if failed:
         print(f"minitx: {failed} of {len(sections)} experiments failed", file=sys.stderr)
     return 1 if failed else 0
 
 
-def page(model, name, sections, failed, seconds):
+def page(model, name, found, sections, failed, seconds):
     """The whole document."""
-    contents = "".join(f'<li><a href="#{e.name}">{escape(e.asks)}</a></li>'
+    contents = "".join(f'<li><a href="#{e.name}">{escape(e.asks)}</a> <span class="soft">{escape(e.figure)}</span></li>'
                        for e in registry.EXPERIMENTS.values())
     n = len(sections)
     warning = f'<p class="bad">{failed} of {n} experiments failed; see below.</p>' if failed else ""
@@ -83,9 +73,22 @@ def page(model, name, sections, failed, seconds):
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>minitx: {escape(name)}</title>'
             f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style>'
             f'<h1>What {escape(name)} computes</h1>{warning}'
-            f'<p class="soft">{n} experiments in {seconds:.0f} s. Layers and heads are counted from 0.</p>'
+            f'<p class="soft">{n} experiments in {seconds:.0f} s. Layers and heads are counted from 0 (L0H0); the paper '
+            f'counts from 1 (head(1,1)).</p>'
             f'<div class="facts"><table>{rows}</table></div><nav><ol>{contents}</ol></nav>'
-            f'{"".join(sections)}</html>\n')
+            f'{claims(name, found)}{"".join(sections)}</html>\n')
+
+
+def claims(name, found):
+    """Table of the published values and claims, and what this model gives."""
+    rows = published.rows(name, found)
+    if not rows:
+        return ""
+    head = "".join(f"<th>{title}</th>" for title in published.TITLES)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in published.cells(row)) + "</tr>" for row in rows)
+    return (f'<section id="published"><h2>What was published, and what this model gives</h2><p class="soft">A claim is put '
+            'to every model; a number is compared only for the checkpoint that it was published for. <code>minitx published '
+            f'{escape(shlex.quote(name))}</code></p><div class="wide"><table>{head}{body}</table></div></section>')
 
 
 def facts(model):
@@ -106,19 +109,23 @@ def facts(model):
 def section(experiment, name, body, seconds):
     """One experiment's part of the page."""
     command = escape(f"minitx run {experiment.name} {shlex.quote(name)}")
-    return (f'<section id="{experiment.name}"><h2>{escape(experiment.asks)}</h2><p class="soft">'
+    where = f"{escape(experiment.figure)} · " if experiment.figure else ""
+    return (f'<section id="{experiment.name}"><h2>{escape(experiment.asks)}</h2><p class="soft">{where}'
             f'{escape(experiment.summary)} <code>{command}</code>, {seconds:.1f} s</p>{body}</section>')
 
 
 def shown(experiment, outcome):
-    """Figure, texts, headline figures, settings and links."""
+    """Figure, texts, headline figures, settings and links; or why there are none."""
+    if isinstance(outcome, results.Failure):
+        said, kind = ("Left out for this model", "soft") if outcome.left_out else ("This experiment failed", "bad")
+        return f'<p class="{kind}">{said}: {escape(outcome.reason)}</p>'
     picture = base64.b64encode(outcome.svg.encode()).decode()
     links = " · ".join(f'<a href="{quote(experiment.name)}{end}">{experiment.name}{end}</a>'
                        for end in (".svg", ".npz", ".json"))
     source = f"data:image/svg+xml;base64,{picture}"
     return (f'<figure><img alt="{escape(experiment.asks)}" src="{source}"></figure>'
             + told("What to look at", experiment.look) + told("Published", experiment.published) +
-            f"<h3>This model</h3>{numbers(outcome.headline)}"
+            f"<h3>This model</h3><p>{escape(outcome.says)}</p>{numbers(outcome.headline)}"
             f"<h3>Files</h3><p>{links}</p><details><summary>Settings</summary>"
             f"<pre>{escape(results.as_json(outcome.settings))}</pre></details>")
 

@@ -9,17 +9,19 @@ import io
 import json
 import os
 import platform
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from . import corpus, draw, registry, stream
+from . import corpus, draw, progress, registry, stream
 
 
 class Outcome(NamedTuple):
     """What one run left behind."""
     headline: dict
+    result: dict  # the arrays
     says: str
     settings: dict
     svg: str      # the figure without its title, for a page that has its own
@@ -106,4 +108,32 @@ def produce(experiment, model, name, options, out, resume=False):
         text = as_json({"headline": headline, "says": says, "settings": stated})
         for ending, content in ((".svg", titled), (".npz", arrays.getvalue()), (".json", text + "\n")):
             write(out / (experiment.name + ending), content)
-    return Outcome(headline, says, stated, plain)
+    return Outcome(headline, result, says, stated, plain)
+
+
+class Failure(NamedTuple):
+    """Why there is no outcome; left_out: the model lacks what the experiment needs, and nothing is wrong."""
+    reason: str
+    left_out: bool
+
+
+def every(experiments, model, name, options, out, resume=False):
+    """Produce each of these experiments -> yields (experiment, Outcome or Failure, seconds), a line on stdout for each.
+
+    options: those that an experiment has are passed on to it.
+    """
+    for experiment in experiments:
+        progress.show(f"{experiment.name} …")
+        begin, state = time.monotonic(), ""
+        chosen = {option.name: options[option.name] for option in experiment.options if option.name in options}
+        try:
+            found = produce(experiment, model, name, chosen, out, resume)
+        except (registry.Unfit, FileNotFoundError) as error:  # the latter: a folder without a tokenizer
+            found, state = Failure(str(error), True), f"  left out: {error}"
+        except Exception as error:  # the others must not be lost with it
+            found = Failure(f"{type(error).__name__}: {error}", False)
+            state = f"  failed: {found.reason}"
+        seconds = time.monotonic() - begin
+        progress.show("")
+        print(f"{experiment.name:18} {seconds:6.1f} s{state}", flush=True)
+        yield experiment, found, seconds

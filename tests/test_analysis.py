@@ -12,7 +12,8 @@ import weights
 from analysis import corpus, draw, experiments, profiles, progress, registry, results
 
 SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention": {"show": 8},
-         "predict": {"sentence": "He went out of the room.", "guesses": 3}}
+         "predict": {"sentence": "He went out of the room.", "guesses": 3},
+         "remove-positions": {"documents": 2}}
 
 
 @pytest.fixture(scope="module")
