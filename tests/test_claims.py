@@ -1,0 +1,74 @@
+"""Published values beside a run's: judged only for their own checkpoint, claims for any, and always with a reason."""
+import json
+
+import numpy as np
+import pytest
+
+from analysis import __main__ as cli
+from analysis import published, registry
+from analysis.results import Failure, Outcome
+
+CLAIMS = {claim.what: claim for claim in published.CLAIMS}
+
+
+def outcome(**arrays):
+    return Outcome({}, {name: np.asarray(value) for name, value in arrays.items()}, "", {}, "")
+
+
+def judged(what, name, **arrays):
+    claim = CLAIMS[what]
+    row = published.judged(claim, name, {claim.experiment: outcome(**arrays)})
+    return row["verdict"], row["ours"], row["reason"]
+
+
+@pytest.mark.parametrize("share, verdict", [(0.50512, "pass"), (0.5053, "fail"), (0.93, "fail")])
+def test_a_number_is_compared_for_its_own_checkpoint(share, verdict):
+    for name in ("roberta-base", "FacebookAI/roberta-base", "some/folder/roberta-base"):
+        assert judged("variance held by 4 components", name, explained_4=share) == (verdict, share, "wanted: within 0.0001")
+
+
+def test_a_number_of_another_checkpoint_is_no_measure():
+    for name in ("tiny-roberta", "roberta-large", "gpt2"):
+        assert judged("variance held by 4 components", name, explained_4=0.9) == (
+            "no published value", 0.9, "published for roberta-base only")
+
+
+@pytest.mark.parametrize("null, verdict", [(1.0, "pass"), (3.0, "fail")])
+def test_a_claim_is_put_to_any_model(null, verdict):
+    assert judged("position embeddings have a peak", "my-model", amplitude=2.0, amplitude_null=null) == (
+        verdict, 2.0, "wanted: above its null")
+
+
+def test_a_head_that_the_model_lacks_is_not_measured():
+    claim = "offset that head(8,9) attends to"
+    assert judged(claim, "roberta-base", best_offset=np.zeros((2, 2))) == (
+        "not measured", None, "this model has no such part")
+    assert judged(claim, "roberta-base", best_offset=np.full((12, 12), -1))[0] == "pass"
+    assert judged(claim, "tiny-bert", best_offset=np.zeros((2, 2)))[0] == "no published value"
+
+
+def test_an_experiment_that_was_left_out_gives_its_reason():
+    claim = published.CLAIMS[0]
+    row = published.judged(claim, "gpt2", {claim.experiment: Failure("needs the position table", True)})
+    assert (row["verdict"], row["reason"]) == ("not measured", "needs the position table")
+    assert published.judged(claim, "gpt2", {})["reason"] == "not run"
+
+
+def test_every_claim_is_of_an_experiment_and_a_known_checkpoint():
+    for claim in published.CLAIMS:
+        assert claim.experiment in registry.EXPERIMENTS
+        assert not claim.of or published.is_of(claim.of, claim.of)
+        assert claim.rule and claim.source
+
+
+def test_the_command_writes_the_table_and_finds_every_number(tmp_path, capsys):
+    options = ["--documents", "2", "--tokens", "128", "--out", str(tmp_path)]
+    assert cli.main(["published", "tiny-roberta", *options]) == 0
+    rows = json.loads((tmp_path / "published.json").read_text(encoding="utf-8"))
+    assert [row["what"] for row in rows] == [claim.what for claim in published.CLAIMS]
+    for row in rows:
+        elsewhere = "head(" in row["what"] or "perplexity" in row["what"]  # not in this model
+        assert row["ours"] is not None or elsewhere, row
+        assert row["verdict"] in ("pass", "fail") or row["of"] != "any model", row
+    table = (tmp_path / "published.md").read_text(encoding="utf-8")
+    assert table.count("\n| ") == len(rows) + 1 and rows[0]["what"] in capsys.readouterr().out
