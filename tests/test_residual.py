@@ -1,7 +1,7 @@
 """The split of the residual stream: exact on random models of every kind, and on one layer worked out by hand.
 
 The random models have biases and norms that are not at their defaults. Distances are of float64 runs, relative to the
-largest value of the stream: sums of at most 40 terms in another order, measured at most 5e-15, bound 1e-10.
+largest value compared: sums of some 40 terms in another order, measured at most 5e-15, bound 1e-10.
 """
 from types import SimpleNamespace
 
@@ -287,6 +287,15 @@ def test_the_table_as_its_own_null_changes_nothing_and_no_table_has_no_share(mod
         return {"same": residual.shares(stage.parts)["position"], "null": residual.shares(other.parts)["position"]}
     shares = experiment.walk(model, document, np.array([table, 0 * table]), 1, look)  # [K 1 T], [K 2 T]
     assert np.array_equal(shares["null"][:, 0], shares["same"][:, 0]) and not shares["null"][:, 1].any()
+
+
+def test_only_one_layers_points_are_held(models, kind, monkeypatch):
+    model, held, original = models[kind], [], residual.split
+    monkeypatch.setattr(residual, "split", lambda points, *rest, **more: held.append(points) or original(
+        points, *rest, **more))
+    document, table = corpus.documents(model, "sample", 1, 30).first()[0], np.zeros((1, 30, model.config.d_model))
+    sizes = experiment.walk(model, document, table, 1, lambda *_: {"held": len(held[0])})["held"]
+    assert max(sizes) <= 5  # pattern, attn_out, mlp_out, two scales
 
 
 def test_only_the_null_depends_on_the_seed(models, kind, found):
