@@ -59,23 +59,25 @@ def parser():
         for option in experiment.options:
             one.add_argument(f"--{option.flag}", default=option.default, type=type(option.default),
                              help=f"{option.help} ({option.default!r})".replace("%", "%%"))
-        one.add_argument("--out", help=f"folder for the results (out/MODEL-{experiment.name})")
-        one.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
-    page = add(commands, "report", report_, "every experiment on one model, on one page", "MODEL")
-    page.add_argument("--out", help="folder for the page and the results (out/MODEL-report)")
-    page.add_argument("--resume", action="store_true", help="go on with a report that was interrupted")
-    table = add(commands, "published", published_, "what was published, and what this model gives", "MODEL")
-    table.add_argument("--out", help="folder for the table and the results (out/MODEL-published)")
-    table.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
-    for command in (page, table):
-        for name, kind, about in COMMON:
-            command.add_argument(f"--{name}", type=kind, help=f"{about}, for every experiment that reads one")
+        kept(one, f"out/MODEL-{experiment.name}")
+    for name, function, about in (("report", report_, "every experiment on one model, on one page"),
+                                  ("published", published_, "what was published, and what this model gives")):
+        every = add(commands, name, function, about, "MODEL")
+        for option, kind, text in COMMON:
+            every.add_argument(f"--{option}", type=kind, help=f"{text}, for every experiment that reads texts")
+        kept(every, f"out/MODEL-{name}")
     trace = add(commands, "trace", trace_, "every point of one forward pass", "MODEL", "TEXT")
     trace.add_argument("--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)")
     trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
     fetch = add(commands, "fetch", fetch_, "download a model", "MODEL")
     fetch.add_argument("--revision", help="branch, tag or commit (the one fetched first, else main)")
     return top
+
+
+def kept(command, default):
+    """The flags of a command that leaves a folder of results."""
+    command.add_argument("--out", help=f"folder for the results ({default})")
+    command.add_argument("--resume", action="store_true", help="go on with a run that was interrupted")
 
 
 def add(commands, name, function, description, *positionals):

@@ -126,8 +126,8 @@ def cells(row):
 
 def markdown(judgements):
     """The table."""
-    lines = [" | ".join(cells(row)) for row in judgements]
-    return "\n".join(f"| {line} |" for line in (" | ".join(TITLES), "|".join("---" for _ in TITLES), *lines))
+    lines = [TITLES, ["---"] * len(TITLES), *map(cells, judgements)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def words(value):

@@ -13,7 +13,7 @@ from analysis import corpus, draw, experiments, profiles, progress, registry, re
 
 SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention": {"show": 8},
          "predict": {"sentence": "He went out of the room.", "guesses": 3},
-         "remove-positions": {"documents": 2}}
+         "residual": {"documents": 2, "tokens": 30, "tables": 2}, "remove-positions": {"documents": 2}}
 
 
 @pytest.fixture(scope="module")

@@ -71,4 +71,4 @@ def test_the_command_writes_the_table_and_finds_every_number(tmp_path, capsys):
         assert row["ours"] is not None or elsewhere, row
         assert row["verdict"] in ("pass", "fail") or row["of"] != "any model", row
     table = (tmp_path / "published.md").read_text(encoding="utf-8")
-    assert table.count("\n| ") == len(rows) + 1 and rows[0]["what"] in capsys.readouterr().out
+    assert table.count("\n| ") == len(rows) + 2 and rows[0]["what"] in capsys.readouterr().out
