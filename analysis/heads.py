@@ -59,7 +59,8 @@ def chosen(names, model, documents=None):
 def mean_attention(model, documents=None):
     """Mean attention by offset on the first documents, or from positions alone, for every head: [L H R]."""
     if documents is None:
-        return np.array([from_positions(model, layer) for layer in inputs.layers(model)])
+        found = np.array([from_positions(model, layer) for layer in inputs.layers(model)])
+        return profiles.mean_attention(found, model.config.n_ctx)
     few = documents.first(LOOKED_AT)
 
     def measure(_, document):
@@ -68,16 +69,16 @@ def mean_attention(model, documents=None):
     return profiles.mean_attention(found, documents.T)
 
 
-def from_positions(model, layer, T=None):
-    """Mean attention by offset of a layer's heads, were there nothing but positions in the stream: [H R]."""
+def from_positions(model, layer, T=None, reach=profiles.REACH):
+    """Attention profiles of a layer's heads, were there nothing but positions in the stream: [H R]."""
     x = inputs.of_positions(model, layer, T)
     hide = np.where(np.tri(len(x), dtype=bool) | (not model.config.causal), 0, -np.inf).astype(x.dtype)
     found = []
     for head in range(model.config.n_heads):
         W_Q, W_K, b_Q, b_K = inputs.query_key(model, layer, head, bias=True)
         scores = (x @ W_Q + b_Q) @ (x @ W_K + b_K).T * model.config.attn_scale(layer) + hide
-        found.append(profiles.profile(softmax_(scores)))
-    return profiles.mean_attention(np.array(found), len(x))
+        found.append(profiles.profile(softmax_(scores), reach))
+    return np.array(found)
 
 
 def auto(attention):

@@ -1,6 +1,6 @@
 """What chance alone gives: the same statistic on surrogates of the data that lack the effect.
 
-Order: two kinds of surrogate, then the distribution of a statistic over them. All are seeded.
+Order: two kinds of surrogate, the distribution of a statistic over them; then pairs dealt anew. All are seeded.
 """
 
 import numpy as np
@@ -24,3 +24,13 @@ def gaussian(x, n, seed):
 def distribution(statistic, surrogates):
     """statistic(surrogate) for each surrogate: [n ...]."""
     return np.array([statistic(surrogate) for surrogate in surrogates])
+
+
+def matches(a, b, seed, n=1000):
+    """Share of equal pairs of [N] and [N], then its mean and 95 % quantile when b is dealt anew n times.
+
+    No pairs: 0, with 0 and 0.
+    """
+    rng, pairs = np.random.default_rng(seed), max(len(a), 1)
+    dealt = [(a == rng.permutation(b)).sum() / pairs for _ in range(n)]
+    return (a == b).sum() / pairs, np.array([np.mean(dealt), np.quantile(dealt, 0.95)])
