@@ -85,11 +85,11 @@ def auto(attention):
     """The sharpest head to the left, to the right, and the broadest: [L H R] -> up to three pairs (layer, head).
 
     Sharp: the most attention to one offset. Broad: the most attention to all other tokens within reach, among the
-    heads that give no offset more than SHARP.
+    heads that give no single offset more than half of that.
     """
     offsets = profiles.offsets(attention.shape[-1] // 2)
     near = attention * (offsets != 0)
     side = [np.where(offsets * sign > 0, near, 0).max(axis=-1) for sign in (-1, 1)]
-    broad = np.where(near.max(axis=-1) > SHARP, -1, near.sum(axis=-1))
+    broad = np.where(near.max(axis=-1) > 0.5 * near.sum(axis=-1), -1, near.sum(axis=-1))
     best = [np.unravel_index(measure.argmax(), measure.shape) for measure in (*side, broad) if measure.max() > 0]
     return [*dict.fromkeys((int(layer), int(head)) for layer, head in best)]
