@@ -1,72 +1,18 @@
 """Texts as a model reads them.
 
-A text is a file, a folder of .txt files, '-' (standard input), or 'sample', the held-out book that comes with the
-project. Its lines (documents or paragraphs, or the layout of WikiText) are read one after another, joined by line
-breaks, and cut into documents of T tokens, so that every one is full: no padding, special tokens at its ends.
-Order: the files, their lines, the documents, the same with tokens in random order, checks of options.
+data.py finds the documents of a text. `documents` makes full ones: the lines are read one after another, joined by
+line breaks, and cut into documents of T tokens, no padding, special tokens at the ends. `texts` gives the documents
+themselves, each as long as it is. Order: special tokens, full documents, real ones, checks of options.
 """
 
-import functools
-import hashlib
-import shutil
 import sys
-import tempfile
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 
-SAMPLE = Path(__file__).with_name("sample.txt")
-AS_MANY = 100  # documents, at most, where their number is not given
+from .data import SAMPLE, described, files, lines, records  # noqa: F401  (the first three are for others)
 
-
-def files(text):
-    """The files behind the option --text, in the order of their names."""
-    if text == "-":
-        return [Path(_standard_input().name)]
-    found = SAMPLE if text == "sample" else Path(text).expanduser()
-    inside = sorted(found.rglob("*.txt")) if text and found.is_dir() else [found]
-    if not inside or not all(path.is_file() for path in inside):
-        what = "no .txt file in the folder" if text and found.is_dir() else "no text file"
-        raise FileNotFoundError(f"{what} {str(text)!r}: wanted a file with one document or paragraph a line, a "
-                                "folder of such files, '-' for standard input, or 'sample'")
-    return inside
-
-
-@functools.cache
-def _standard_input():
-    """Standard input as a file, so that it can be read more than once."""
-    spool = tempfile.NamedTemporaryFile(prefix="minitx-", suffix=".txt")  # gone when the process ends
-    shutil.copyfileobj(sys.stdin.buffer, spool)
-    spool.flush()
-    return spool
-
-
-def described(text):
-    """What the settings say about a text: its name, the number of its files, sha256 over all of them."""
-    paths, digest = files(text), hashlib.sha256()
-    for path in paths:
-        with open(path, "rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    name = {"-": "standard input", "sample": SAMPLE.name}.get(text, Path(text).name)
-    return {"name": name, "files": len(paths), "sha256": digest.hexdigest()}
-
-
-def lines(text):
-    """Every line that is not blank, without the blanks around it; ValueError for what is no UTF-8."""
-    for path in files(text):
-        with open(path, "rb") as file:
-            start = 0
-            for number, raw in enumerate(file, 1):
-                try:
-                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-                except UnicodeDecodeError as error:
-                    raise ValueError(f"{path.name!r} is no UTF-8 text: line {number}, byte {start + error.start} of "
-                                     f"the file ({error.reason})") from None
-                start += len(raw)
-                if line:
-                    yield line
+AS_MANY = 100  # full documents, at most, where their number is not given
 
 
 def specials(model):
@@ -87,16 +33,27 @@ def pieces(model, text, size):
     yield np.array(left, int)
 
 
-class Documents:
-    """N documents of T tokens [T] each, special tokens included, cut anew from the text at every pass."""
+class Read:
+    """What full and real documents share: N of them, the longest of T tokens; read anew from the text at every pass."""
 
     def __init__(self, model, text, n, T):
         self.model, self.text, self.n, self.T = model, text, n, T
         self.before, self.after = specials(model)
-        self.size = T - len(self.before) - len(self.after)
+        self.size = T - len(self.before) - len(self.after)  # ordinary tokens of the longest
 
     def __len__(self):
         return self.n
+
+    def shuffled(self, index, document, seed):
+        """Document number `index` with its ordinary tokens in random order [T]: the same words, no text."""
+        inner = slice(len(self.before), len(document) - len(self.after))
+        mixed = document.copy()
+        mixed[inner] = np.random.default_rng((seed, index)).permutation(document[inner])
+        return mixed
+
+
+class Documents(Read):
+    """N documents of T tokens [T] each, special tokens included."""
 
     def __iter__(self):
         for piece in islice(pieces(self.model, self.text, self.size), self.n):
@@ -106,32 +63,79 @@ class Documents:
         """The first n of them: [n T]."""
         return np.array([*islice(self, n)])
 
-    def shuffled(self, index, document, seed):
-        """Document number `index` with its ordinary tokens in random order [T]: the same words, no text."""
-        inner = slice(len(self.before), self.T - len(self.after))
-        mixed = document.copy()
-        mixed[inner] = np.random.default_rng((seed, index)).permutation(document[inner])
-        return mixed
 
-
-def documents(model, text="sample", n=0, tokens=0):
+def documents(model, text="sample", n=0, tokens=0, most=AS_MANY):
     """Documents of a text; ValueError, before any work, if the model cannot read them or the text is too short.
 
-    n: how many (0: all that the text holds, at most AS_MANY). tokens: length of each (0: the model's longest).
+    n: how many (0: all that the text holds, at most `most`). tokens: length of each (0: the model's longest).
     """
-    least, most = 2 + sum(map(len, specials(model))), model.config.n_ctx
-    if tokens and not least <= tokens <= most:
-        raise ValueError(f"--tokens {tokens}: this model reads {least} to {most} tokens, special tokens included")
+    least, longest = shortest(model), model.config.n_ctx
+    if tokens and not least <= tokens <= longest:
+        raise ValueError(f"--tokens {tokens}: this model reads {least} to {longest} tokens, special tokens included")
     if n:
         at_least("documents", n, 1)
-    found = Documents(model, text, n, tokens or most)
-    lengths = [len(piece) for piece in islice(pieces(model, text, found.size), n or AS_MANY)]
+    found = Documents(model, text, n, tokens or longest)
+    lengths = [len(piece) for piece in islice(pieces(model, text, found.size), n or most)]
     there = sum(length == found.size for length in lengths)
     if there < max(n, 1):
         raise ValueError(f"{text!r} has {sum(lengths)} tokens, {there} documents of {found.T} tokens each; wanted "
                          f"{n or 'at least 1'}: take fewer --documents, fewer --tokens, or a longer text")
     found.n = there
     return found
+
+
+class Texts(Read):
+    """N real documents [T_i] of a text, special tokens included, at most T tokens long.
+
+    labels: of each, None where it has none. skipped: how many were left out, by reason. cut: how many were cut.
+    """
+
+    def __init__(self, model, text, n, tokens, column, label):
+        super().__init__(model, text, n, tokens)
+        self.column, self.label, self.cut, self.labels, lengths = column, label, 0, [], [0]
+        self.skipped = {"empty": 0, "of one token": 0}
+        for found, body in islice(self._bodies(self.skipped), n or None):
+            self.labels.append(found.label and sys.intern(found.label))
+            self.cut += self.size < len(body) if tokens else 0
+            lengths.append(min(len(body), self.size) if tokens else len(body))
+        self.n, self.size = len(self.labels), max(lengths)
+        self.T = self.size + len(self.before) + len(self.after)
+
+    def _bodies(self, skipped):
+        """(record, ordinary tokens) of every document with at least two of them; the others are counted."""
+        for found in records(self.text, self.column, self.label):
+            body = self.model.tokenizer.encode(found.text, special=False)
+            if len(body) < 2:
+                skipped["of one token" if len(body) else "empty"] += 1
+            else:
+                yield found, body
+
+    def __iter__(self):
+        for _, body in islice(self._bodies(dict(self.skipped)), self.n):
+            yield np.concatenate([self.before, body[:self.size], self.after])
+
+
+def texts(model, text, documents=0, tokens=0, column="", label=""):
+    """The documents of a text as they are; ValueError, before any work, if there are too few.
+
+    documents: how many (0: all). tokens: only the first so many of each, special ones included (0: all of it, which
+    may be more than the model reads at once). column, label: as for data.records.
+    """
+    if documents:
+        at_least("documents", documents, 1)
+    if tokens:
+        at_least("tokens", tokens, shortest(model))
+    found = Texts(model, text, documents, tokens, column, label)
+    if len(found) < max(documents, 1):
+        left = ", ".join(f"{n} {reason}" for reason, n in found.skipped.items() if n)
+        raise ValueError(f"{text!r} has {len(found)} documents{f' (left out: {left})' if left else ''}; wanted "
+                         f"{documents or 'at least 1'}")
+    return found
+
+
+def shortest(model):
+    """Tokens of the shortest document: two ordinary ones and the special ones."""
+    return 2 + sum(map(len, specials(model)))
 
 
 def read(text):

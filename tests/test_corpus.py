@@ -14,7 +14,7 @@ from analysis_models import gpt2
 
 import minitx
 import weights
-from analysis import corpus, heads, inputs, profiles, stream
+from analysis import corpus, data, heads, inputs, profiles, stream
 
 ROOT = Path(__file__).parents[1]
 
@@ -99,11 +99,11 @@ def test_the_settings_tell_two_texts_apart(tmp_path):
 
 
 def test_standard_input_can_be_read_twice(monkeypatch):
-    monkeypatch.setattr(corpus.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
-    corpus._standard_input.cache_clear()
+    monkeypatch.setattr(data.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
+    data._standard_input.cache_clear()
     assert [*corpus.lines("-")] == [*corpus.lines("-")] == ["A line.", "Another."]
     assert corpus.described("-")["name"] == "standard input"
-    corpus._standard_input.cache_clear()
+    data._standard_input.cache_clear()
 
 
 def test_text_that_is_not_utf8_is_named_with_line_and_byte(tmp_path):
