@@ -6,8 +6,7 @@ that overlap; each token counts once, in the window where it has the most contex
 
 A condition is a function condition(model) -> at, where `at` is a tap as `minitx.forward` takes it: tables of
 positions, masks. None: the model as it is. `how`: further keywords of `forward` (mask=, positions=).
-Order: windows; the cost of tokens, in chunks of the vocabulary; causal models, one document or a padded batch; masked
-models. T tokens of a document, W of a window, B rows of a batch, n tokens paid for, V vocabulary, D width.
+Order: windows; the cost of tokens, in chunks of the vocabulary; causal models; masked models. T tokens of a document, W of a window, B rows of a batch, n tokens paid for, V vocabulary, D width.
 """
 
 from dataclasses import replace
@@ -44,7 +43,7 @@ def windows(model, tokens, window=0, stride=0):
     before, after = (0, 0) if cfg.causal else _ends(model, tokens)
     most, inner = (window or cfg.n_ctx) - before - after, T - before - after
     stride = stride or max(most // 2, 1)
-    if not (2 <= (window or 2) <= cfg.n_ctx and 1 <= stride < max(most, 2)):
+    if not (2 <= (window or 2) <= cfg.n_ctx and 1 <= stride < most):
         raise ValueError(f"window {window} and stride {stride}: wanted a window of 2 to {cfg.n_ctx} tokens, special "
                          "tokens included, and a stride of at least 1 and less than the window's ordinary tokens")
     last, i = max(-(-(inner - most) // stride), 0), np.arange(inner)
@@ -95,15 +94,23 @@ def _some_logits(model, x, columns):
     return logits(replace(model, weights=part), x[None])[0].astype(np.float64)
 
 
-def batch(model, rows, condition=None, **how):
-    """Losses of a causal model on rows of tokens of any lengths, padded to one batch: list of [T_i - 1]."""
-    needs_head(model, "causal")
+def next_tokens(model, window, x):
+    """Losses of the tokens that a causal model's window counts, from its final features [W D]: [n].
+
+    One less in the first window: nothing stands before the first token of a document.
+    """
+    places = window.places[window.places > 0]
+    return surprisal(model, x[places - 1], window.tokens[places])
+
+
+def features(model, rows, condition=None, **how):
+    """Final features of rows of tokens of any lengths, padded to one batch [B T D]: list of [T_i D]."""
     tokens = np.full((len(rows), max(map(len, rows))), model.config.pad_token)
     valid = np.zeros(tokens.shape, bool)
     for i, row in enumerate(rows):
         tokens[i, :len(row)], valid[i, :len(row)] = row, True
     x = forward(model, tokens, valid=valid, at=tap(model, condition), **how)
-    return [surprisal(model, x[i, :len(row) - 1], np.asarray(row[1:])) for i, row in enumerate(rows)]
+    return [x[i, :len(row)] for i, row in enumerate(rows)]
 
 
 def causal(model, tokens, window=0, stride=0, condition=None, **how):
@@ -111,13 +118,19 @@ def causal(model, tokens, window=0, stride=0, condition=None, **how):
 
     window, stride: as in `windows`. ValueError for a model that does not predict the next token.
     """
-    cut, found = windows(model, tokens, window, stride), np.zeros(len(tokens))
-    step = max(1, TOGETHER // len(cut[0].tokens))
-    for i in range(0, len(cut), step):
-        some = cut[i:i + step]
-        for one, loss in zip(some, batch(model, [w.tokens for w in some], condition, **how)):
-            found[one.where] = np.r_[0.0, loss][one.places]  # 0: the first token of the document, which none precedes
-    return found[1:]
+    return batch(model, [tokens], window, stride, condition, **how)[0]
+
+
+def batch(model, documents, window=0, stride=0, condition=None, **how):
+    """`causal` of documents of any lengths, whose windows go through the model side by side: list of [T_i - 1]."""
+    needs_head(model, "causal")
+    cut = [(i, one) for i, tokens in enumerate(documents) for one in windows(model, tokens, window, stride)]
+    step, found = max(1, TOGETHER // max(len(one.tokens) for _, one in cut)), [[] for _ in documents]
+    for some in (cut[i:i + step] for i in range(0, len(cut), step)):
+        ready = features(model, [one.tokens for _, one in some], condition, **how)
+        for (i, one), x in zip(some, ready):
+            found[i].append(next_tokens(model, one, x))
+    return [np.concatenate(losses) for losses in found]
 
 
 def masked(model, tokens, condition=None, every=1, start=0, window=0, stride=0, **how):

@@ -10,6 +10,9 @@ the inputs `i.tokens` (`i.types i.positions i.valid i.mask`), and float64 output
 `i.logits`, `i.hidden.n` and `i.pattern.n` as the library returns them, and by hooks on its modules
 `i.q.n i.k.n i.v.n`; where the variant asks for `every` point, the others too, under their names in
 `minitx.POINTS`.
+
+losses.safetensors holds documents `i.tokens` and the library's loss of each, `i.window.stride`, in nats per token;
+`batch`: its loss of all that fit one window, padded.
 """
 import json
 import os
@@ -372,6 +375,41 @@ def run(model, text, seen):
             | ({} if logits is None else {"logits": logits[0]}))
 
 
+# --- losses of documents longer than a window ------------------------------------------------------------
+
+LONG = "gpt2-causal"                                      # the folder of the model that reads them
+WINDOWS = ((12, 6), (12, 11), (12, 1), (8, 3), (5, 4))    # tokens of a window, tokens to the next
+LENGTHS = (41, 12, 7, 2)                                  # of the documents
+
+
+@torch.no_grad()
+def losses(folder):
+    """The library's own loss of documents by strided windows, and in one padded batch: {name: array}."""
+    model, rng = library_model(folder, "float64"), np.random.default_rng(zlib.crc32(b"losses"))
+    texts = [torch.tensor(rng.integers(0, 60, n)) for n in LENGTHS]
+    found = {f"{i}.tokens": text for i, text in enumerate(texts)}
+    for i, text in enumerate(texts):
+        for window, stride in WINDOWS:
+            found[f"{i}.{window}.{stride}"] = torch.tensor(strided(model, text, window, stride), dtype=torch.float64)
+    short = [text for text in texts if len(text) <= model.config.n_positions]
+    tokens = torch.nn.utils.rnn.pad_sequence(short, batch_first=True)
+    labels = torch.nn.utils.rnn.pad_sequence(short, batch_first=True, padding_value=-100)
+    return found | {"batch": model(tokens, attention_mask=(labels >= 0).long(), labels=labels).loss.double()}
+
+
+def strided(model, text, window, stride):
+    """The library's guide to perplexity: a window counts what no window before it held; its loss is their mean."""
+    total, end = 0.0, 0
+    for begin in range(0, len(text), stride):
+        before, end = end, min(begin + window, len(text))
+        labels = text[begin:end].clone()
+        labels[:before - begin if begin else 0] = -100
+        new = end - max(before, 1)  # the first token of all has nothing before it
+        total += model(text[None, begin:end], labels=labels[None]).loss.item() * new
+        if end == len(text):
+            return total / (len(text) - 1)
+
+
 # --- the claims that a golden folder meets ----------------------------------------------------------------
 
 def check(name, found):
@@ -405,6 +443,31 @@ def make(folder, row):
     print(f"{name:25} strongest key {strongest:.2f}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
 
 
+@torch.no_grad()
+def float_masks(golden):
+    """What the library makes of fractions in a mask: float-masks/masks.safetensors, of the variants named in it.
+
+    Inputs `VARIANT.tokens`, `.keys` [T] (given as 2-D), `.rows` [H T T] and `.linear` [1 T T] (as 4-D: a row for each
+    query, that of the slides without the later keys); for each of the three `.logits` and `.pattern.n`, in float64.
+    """
+    rng, found, T = np.random.default_rng(zlib.crc32(b"float-masks")), {}, 9
+    for variant in ("gpt2-causal", "bert-masked"):
+        model = library_model(golden / variant, "float64")
+        tokens = rng.integers(5, 60, T)
+        given = {"keys": rng.uniform(0.1, 1, T) * ~np.isin(np.arange(T), (4, T - 1)),
+                 "rows": rng.uniform(0, 1, (model.config.num_attention_heads, T, T)),
+                 "linear": np.array([[np.append(np.linspace(0.1, 1, t), np.zeros(T - t)) for t in range(1, T + 1)]])}
+        given["linear"][0, 0, 0] = 1  # the first query's own key: of one number linspace gives the lower end
+        found[f"{variant}.tokens"] = tokens
+        for name, mask in given.items():
+            out = model(torch.tensor(tokens)[None], attention_mask=torch.tensor(mask)[None], output_attentions=True)
+            found |= {f"{variant}.{name}": mask, f"{variant}.{name}.logits": out.logits[0].numpy()}
+            found |= {f"{variant}.{name}.pattern.{n}": x[0].numpy() for n, x in enumerate(out.attentions)}
+    (golden / "float-masks").mkdir(exist_ok=True)
+    save_file({key: torch.from_numpy(np.ascontiguousarray(x)) for key, x in found.items()},
+              golden / "float-masks" / "masks.safetensors")
+
+
 def main():
     """Every variant anew, in a folder beside, which then takes the place of the old one."""
     transformers.logging.set_verbosity_error()
@@ -413,9 +476,11 @@ def main():
     shutil.rmtree(fresh, ignore_errors=True)
     for row in VARIANTS:
         make(fresh / row[0], row)
+    float_masks(fresh)
     versions = {"python": sys.version.split()[0], "numpy": np.__version__, "torch": torch.__version__,
                 "transformers": transformers.__version__}
     (fresh / "versions.json").write_text(json.dumps(versions, indent=1) + "\n")
+    save_file(losses(fresh / LONG), fresh / "losses.safetensors")
     if (GOLDEN / "sort-gpt").exists():  # its author's numbers, not made here
         shutil.copytree(GOLDEN / "sort-gpt", fresh / "sort-gpt")
     shutil.rmtree(GOLDEN, ignore_errors=True)

@@ -1,0 +1,145 @@
+"""Losses by strided windows against the reference library's, their chunks, conditions and memory."""
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from scipy.special import log_softmax
+
+import minitx
+import tiny
+import weights
+from analysis import corpus, losses
+
+LIBRARY = load_file(tiny.GOLDEN / "losses.safetensors")
+DOCUMENTS = [LIBRARY[f"{i}.tokens"] for i in range(4)]
+WINDOWS = sorted({tuple(map(int, key.split(".")[1:])) for key in LIBRARY if key[0] == "0" and "tokens" not in key})
+
+
+@pytest.fixture(scope="module")
+def golden():
+    return tiny.load("gpt2-causal")
+
+
+@pytest.fixture(scope="module")
+def roberta():
+    return minitx.load(weights.find("tiny-roberta"), dtype=np.float64)
+
+
+@pytest.mark.parametrize("window, stride", WINDOWS)
+def test_losses_are_the_librarys_on_the_same_windows(golden, window, stride):
+    """It takes logits to float32 for its loss: bound 1e-6; measured 9e-8."""
+    for i, tokens in enumerate(DOCUMENTS):
+        found = losses.causal(golden, tokens, window, stride)
+        assert len(found) == len(tokens) - 1 and found.dtype == np.float64
+        assert found.mean() == pytest.approx(LIBRARY[f"{i}.{window}.{stride}"], rel=1e-6)
+
+
+@pytest.mark.parametrize("window, stride", WINDOWS)
+def test_a_padded_batch_of_unequal_documents_is_one_at_a_time(golden, window, stride):
+    together = losses.batch(golden, DOCUMENTS, window, stride)
+    for tokens, found in zip(DOCUMENTS, together):
+        assert np.abs(found - losses.causal(golden, tokens, window, stride)).max() < 1e-12  # measured 2e-15
+
+
+def test_a_padded_batch_has_the_librarys_loss(golden):
+    found = np.concatenate(losses.batch(golden, DOCUMENTS[1:]))
+    assert found.mean() == pytest.approx(LIBRARY["batch"].item(), rel=1e-6)  # measured 5e-8
+
+
+def test_windows_are_enough_for_any_length(golden):
+    """Every token once; in the window with the longest past, which is what the stride leaves or more."""
+    for T in (1, 2, 11, 12, 13, 40):
+        for window, stride in (*WINDOWS, (0, 0), (2, 1)):
+            cut, size = losses.windows(golden, np.arange(T), window, stride), window or 12
+            assert np.concatenate([w.where for w in cut]).tolist() == list(range(T))
+            assert all(np.array_equal(w.tokens[w.places], w.where) and len(w.tokens) <= size for w in cut)
+            assert all(w.places.min() >= size - (stride or size // 2) for w in cut[1:])
+
+
+def test_windows_of_a_masked_model_keep_special_ends_and_context_on_both_sides(roberta):
+    document, past = corpus.documents(roberta, "sample", 1).first()[0], roberta.tokenizer.encode("a" * 900)
+    assert [len(w.tokens) for w in losses.windows(roberta, document)] == [256]
+    tokens = np.r_[document[:-1], past[1:]]
+    cut = losses.windows(roberta, tokens, 40, 20)
+    assert np.concatenate([w.where for w in cut]).tolist() == list(range(len(tokens)))
+    for w in cut:
+        assert w.tokens[0] == tokens[0] and w.tokens[-1] == tokens[-1] and len(w.tokens) <= 40
+        assert np.array_equal(w.tokens[w.places], tokens[w.where])
+    assert all(9 <= w.places.min() and w.places.max() <= 30 for w in cut[1:-2])  # the middle of 1 ... 38
+
+
+@pytest.mark.parametrize("window, stride", [(13, 0), (1, 1), (12, 12), (12, -1)])
+def test_windows_that_would_miss_a_token_are_refused(golden, window, stride):
+    with pytest.raises(ValueError, match=f"window {window} and stride {stride or 6}: wanted a window of 2 to 12 tokens"):
+        losses.causal(golden, DOCUMENTS[0], window, stride)
+
+
+def test_chunks_change_no_loss(golden, monkeypatch):
+    whole = losses.causal(golden, DOCUMENTS[0])
+    for rows, columns in ((5, 7), (1, 1), (100, 60)):
+        monkeypatch.setattr(losses, "ROWS", rows)
+        monkeypatch.setattr(losses, "COLUMNS", columns)
+        assert np.abs(losses.causal(golden, DOCUMENTS[0]) - whole).max() < 1e-12  # measured 4e-15
+
+
+def test_a_large_vocabulary_costs_no_memory(golden):
+    """T = 1,024 tokens, V = 50,257: logits would be 412 MB in float64. Bound 40 MB; measured 25 MB (all at once: 1,235 MB)."""
+    T, V, D = 1024, 50257, 18
+    rng = np.random.default_rng(0)
+    W_U = rng.standard_normal((V, D)).astype(np.float32).T
+    large = replace(tiny.with_weights(golden, W_U=W_U), config=replace(golden.config, n_vocab=V))
+    x, truth = rng.standard_normal((T, D)).astype(np.float32), rng.integers(0, V, T)
+    tracemalloc.start()
+    found = losses.surprisal(large, x, truth)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6, peak
+    direct = -log_softmax((x[:9] @ W_U).astype(np.float64), axis=1)[np.arange(9), truth[:9]]
+    assert np.abs(found[:9] - direct).max() < 1e-5  # float32 logits: measured 3e-6
+
+
+def test_conditions_and_keywords_reach_every_window(golden):
+    def zero(model):
+        return lambda name, x, layer=None: np.zeros_like(x) if name == "pos_embed" else x
+    flat = tiny.with_weights(golden, W_pos=np.zeros_like(golden.weights.W_pos))
+    without = losses.causal(golden, DOCUMENTS[0], 8, 3, condition=zero)
+    assert np.array_equal(without, losses.causal(flat, DOCUMENTS[0], 8, 3))
+    assert not np.allclose(without, losses.causal(golden, DOCUMENTS[0], 8, 3))
+    moved = losses.causal(golden, DOCUMENTS[1][:8], positions=np.arange(8) + 4)
+    trace = minitx.run(golden, DOCUMENTS[1][:8], keep=["logits"], positions=np.arange(8) + 4)
+    direct = -log_softmax(trace["logits"][0, :-1], axis=1)[np.arange(7), DOCUMENTS[1][1:8]]
+    assert np.abs(moved - direct).max() < 1e-12  # measured 2e-15
+
+
+def test_pseudo_losses_hide_one_token_at_a_time(roberta):
+    tokens, mask = roberta.encode(["Then he went out of the room."]).tokens[0], losses.mask_token(roberta.tokenizer)
+    found, direct = losses.masked(roberta, tokens), []
+    for place in range(1, len(tokens) - 1):
+        hidden = np.where(np.arange(len(tokens)) == place, mask, tokens)
+        y = minitx.run(roberta, hidden, keep=["logits"])["logits"][0, place]
+        direct.append(-log_softmax(y)[tokens[place]])
+    assert np.abs(found - direct).max() < 1e-10  # measured 5e-15
+    assert np.array_equal(losses.masked(roberta, tokens, every=3, start=1), found[1::3])
+
+
+def test_pseudo_losses_of_a_long_document_pay_for_each_token_once(roberta):
+    tokens = corpus.documents(roberta, "sample", 1, 100).first()[0]
+    found = losses.masked(roberta, tokens, window=30, stride=14)
+    assert len(found) == 98 and np.isfinite(found).all()
+    last = losses.masked(roberta, np.r_[tokens[:1], tokens[-29:]], every=1)  # the last window of 28 ordinary tokens
+    assert np.abs(found[-8:] - last[-8:]).max() < 1e-10  # measured 4e-15
+
+
+def test_the_head_must_fit(golden, roberta):
+    with pytest.raises(ValueError, match="wanted a masked language model; this checkpoint's head is causal"):
+        losses.masked(golden, DOCUMENTS[0])
+    with pytest.raises(ValueError, match="wanted a causal language model; this checkpoint's head is masked"):
+        losses.causal(roberta, np.arange(5))
+
+
+def test_a_vocabulary_without_a_mask_is_named(roberta, monkeypatch):
+    monkeypatch.setattr(losses, "MASKS", ("<none>", "[NONE]"))
+    with pytest.raises(ValueError, match=r"vocabulary has neither <none> nor \[NONE\]"):
+        losses.masked(roberta, np.arange(9))
