@@ -74,8 +74,8 @@ def _all(figure, r):
             axes.annotate(str(count) if color != draw.SKY else "", place, ha="center", va="center", fontsize=8)
     ticks = np.unique(np.linspace(-most, most, 11).astype(int))
     axes.set(xlim=(-most - 1.5, most + 1.5), ylim=(-most - 1.5, most + 1.5), aspect="equal", xticks=ticks,
-             yticks=ticks, xlabel="offset with most attention (tokens)", ylabel="lag with the highest mean score (tokens)",
-             title="how many heads have these two peaks")
+             yticks=ticks, xlabel="offset with most attention (tokens)", title="how many heads have these two peaks",
+             ylabel="lag with the highest mean score (tokens)")
     keys = ((draw.SKY, f"{r['n_directed']} with a direction: {_rates(r, 'agree_directed')}"),
             ("#C8C8C8", f"all {r['directed'].size} heads: {_rates(r, 'agree')}"))
     figure.legend(handles=[Line2D([], [], color=c, marker="o", linestyle="", label=text) for c, text in keys],
@@ -90,9 +90,9 @@ def says(r):
     """What the numbers show, in plain words."""
     n, (mean, high) = r["lag_of_heads"].size, r["agree_directed_null"]
     verdict = "more than chance gives" if r["agree_directed"] > high else "no more than chance gives"
-    directed = (f"Of {n} heads {r['n_directed']} have a direction; in {r['agree_directed']:.0%} of these the scores are "
-                f"highest at the very offset with most attention (heads shuffled: {mean:.0%} on average, 95 % of the "
-                f"shuffles up to {high:.0%}), which is {verdict}." if r["n_directed"] else
+    directed = (f"Of {n} heads {r['n_directed']} have a direction; in {r['agree_directed']:.0%} of these the scores "
+                f"are highest at the very offset with most attention (heads shuffled: {mean:.0%} on average, 95 % of "
+                f"the shuffles up to {high:.0%}), which is {verdict}." if r["n_directed"] else
                 f"None of the {n} heads has a direction.")
     masked = (f" In {r['n_beyond']} heads the scores are highest to the right, where nothing may be looked at: there "
               "the mask makes the peak, not a shift." if r["causal"] else "")
@@ -229,8 +229,8 @@ def _compared(mean, T, causal, seed):
 def _drawn(mean, compared, chosen, there):
     """Curves and peaks of the heads drawn."""
     rows = tuple(np.array([(there.index(layer), head) for layer, head in chosen]).T)
-    of_heads = ("lag", "sharpness", "offset", "attention")
+    peaks = (("lag", "lag"), ("sharpness", "sharpness"), ("offset", "offset"), ("at_offset", "attention"))
     return {name: mean[name] for name in ("xcorr", "xcorr_shuffled", "score", "score_shuffled")} | \
-        dict(zip(("lag", "sharpness", "offset", "at_offset"), (compared[f"{name}_of_heads"][rows] for name in of_heads))) | \
+        {name: compared[f"{of}_of_heads"][rows] for name, of in peaks} | \
         {"attention": mean["attention"][rows], "heads": np.array([heads.name(*pair) for pair in chosen]),
          "papers_heads": np.array([heads.papers_name(*pair) for pair in chosen])}

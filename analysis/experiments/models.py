@@ -35,14 +35,16 @@ def plot(r):
 def _spectrum(axes, r, i, f):
     """One model: mean and quartiles over columns, the shuffles, the highest frequency."""
     T, best = int(r["T"][i]), int(r["frequency_of_largest"][i])
-    axes.fill_between(f, *r[f"quartiles_{i}"], color=draw.BLUE, alpha=0.2, linewidth=0, label="quartiles of the columns")
+    axes.fill_between(f, *r[f"quartiles_{i}"], color=draw.BLUE, alpha=0.2, linewidth=0,
+                      label="quartiles of the columns")
     axes.plot(f, r[f"spectrum_{i}"], color=draw.BLUE, label="mean over columns")
     axes.axhline(r["level"][i], color=draw.GREY, linestyle="--", linewidth=1, label="null: rows shuffled, mean")
     axes.axhline(1, color="black", linewidth=0.8, label="99.9 % of the shuffles stay below")
-    axes.annotate(f"{best}", (best, r["times"][i]), xytext=(3, 2), textcoords="offset points", color=draw.BLUE, fontsize=8)
+    axes.annotate(f"{best}", (best, r["times"][i]), xytext=(3, 2), textcoords="offset points", fontsize=8,
+                  color=draw.BLUE)
     axes.set(xlim=(0, T / 2), xlabel=f"frequency (cycles in {T} tokens)")
-    axes.set_title(f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]}): {r['slow'][i]:.0%} in periods above {SLOW}"
-                   f" (null {r['slow_null'][i]:.0%})")
+    axes.set_title(f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]}): {r['slow'][i]:.0%} in periods above "
+                   f"{SLOW} (null {r['slow_null'][i]:.0%})")
     axes.yaxis.set_major_formatter("{x:g}")
     draw.period_axis(axes, T)
 
@@ -50,8 +52,8 @@ def _spectrum(axes, r, i, f):
 def says(r):
     """What the numbers show, in plain words."""
     return " ".join(
-        f"{name}: largest amplitude {times:.1f} times what shuffled rows reach, at {f} cycles (period {period:.0f}), and "
-        f"{slow:.0%} of the amplitude in periods above {SLOW} tokens (shuffled: {null:.0%})."
+        f"{name}: largest amplitude {times:.1f} times what shuffled rows reach, at {f} cycles (period {period:.0f}), "
+        f"and {slow:.0%} of the amplitude in periods above {SLOW} tokens (shuffled: {null:.0%})."
         for name, times, f, period, slow, null in zip(*(r[key] for key in (
             "models", "times", "frequency_of_largest", "period_of_largest", "slow", "slow_null"))))
 
@@ -63,8 +65,8 @@ def says(r):
          "reach in random order, so that all have one scale: above the black line there is a wave. Compare where the "
          "hills stand: at the left edge (slow drifts over the whole context) or away from it (waves of a few tokens). "
          "The scale is logarithmic.",
-    published="BERT and RoBERTa peak away from frequency 0, RoBERTa higher; GPT-2 has low frequencies only; a Japanese "
-              "BERT is among those shown (Yamamoto and Matsuzaki, figure 8).",
+    published="BERT and RoBERTa peak away from frequency 0, RoBERTa higher; GPT-2 has low frequencies only; a "
+              "Japanese BERT is among those shown (Yamamoto and Matsuzaki, figure 8).",
     figure="figure 8",
     says=says,
     weights_only=True,
@@ -116,7 +118,8 @@ def _of(table, n, seed):
     """Spectrum of one table in units of what its shuffled rows reach, and its summary."""
     T, amplitudes = len(table), spectra.amplitude(table)
     mean, quartiles = spectra.summary(amplitudes)
-    shuffled = nulls.distribution(lambda rows: spectra.amplitude(rows).mean(axis=1), nulls.row_shuffles(table, n, seed))
+    shuffled = nulls.distribution(lambda rows: spectra.amplitude(rows).mean(axis=1),
+                                  nulls.row_shuffles(table, n, seed))
     line = np.quantile(shuffled[:, 1:].max(axis=1), 0.999)
     another = spectra.amplitude(next(nulls.row_shuffles(table, 1, seed + 1))).mean(axis=1)
     highest = 1 + mean[1:].argmax()
@@ -124,7 +127,8 @@ def _of(table, n, seed):
 
     def share(spectrum):
         return spectrum[1:][slow].sum() / spectrum[1:].sum()
-    return {"frequency": np.arange(len(mean)), "spectrum": mean / line, "quartiles": quartiles[[0, 2]] / line, "summary": {
+    curves = {"frequency": np.arange(len(mean)), "spectrum": mean / line, "quartiles": quartiles[[0, 2]] / line}
+    return curves | {"summary": {
         "T": T, "D": table.shape[1], "level": shuffled[:, 1:].mean() / line,
         "times": spectra.largest(mean) / line, "times_null": spectra.largest(another) / line,
         "frequency_of_largest": highest, "period_of_largest": spectra.period(highest, T),

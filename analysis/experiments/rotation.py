@@ -69,7 +69,7 @@ def _periods(axes, r):
 def _last(r):
     """Frequency up to which the maps are drawn: 99 % of what queries read."""
     energy = r["queries"][:, 1:].sum(axis=(0, 2))
-    return max(8, 1 + int(np.searchsorted(energy.cumsum(), 0.99 * energy.sum())))
+    return min(max(8, 1 + int(np.searchsorted(energy.cumsum(), 0.99 * energy.sum()))), len(energy))
 
 
 def _offsets(axes, r, i):
@@ -85,11 +85,12 @@ def _offsets(axes, r, i):
 
 
 def _gauge(axes, r):
-    rows = (*r["trials"].swapaxes(0, 1), r["apart"][:, None], r["apart_null"][:, None])  # [n G], [n 1]
+    rows = (*r["trials"].swapaxes(0, 1), r["apart"][:, None], r["apart_null"][:, None])  # [n G] or [n 1]
     for row, of_heads in enumerate(rows):
         for i, values in enumerate(of_heads):
-            axes.plot(values, np.full(len(values), row - 0.15 + 0.15 * i), "o", markersize=4, alpha=0.7, color=_color(i))
-    axes.set(xlim=(-0.05, 1.05), ylim=(len(TRIALS) - 0.4, -0.5), xlabel="correlation of two maps of the whole input")
+            place = row + min(0.15, 0.5 / len(of_heads)) * (i - (len(of_heads) - 1) / 2)
+            axes.plot(values, np.full(len(values), place), "o", markersize=4, alpha=0.7, color=_color(i))
+    axes.set(xlim=(-0.05, 1.05), ylim=(len(TRIALS) - 0.4, -0.6), xlabel="correlation of two maps of the whole input")
     axes.set_yticks(range(len(TRIALS)), TRIALS)
     axes.set_title("is the map settled (1), or an arbitrary choice of basis?")
 
@@ -119,12 +120,12 @@ def says(r):
                f"{r['offset_of_heads'].size} heads (heads shuffled: {r['agree_null'][0]:.0%}, up to "
                f"{r['agree_null'][1]:.0%}).")
     own, lapack, random = r["trials"].mean(axis=(0, 2))
-    near = "as near" if abs(lapack - random) < 0.05 else "nearer" if lapack > random else "less near"
-    than = "as" if near == "as near" else "than"
-    choice = (f"The map of the whole input from the published basis is {near} to maps from random bases ({lapack:.2f}) "
-              f"{than} these are to each other ({random:.2f}; its spectrum without angles: {r['apart_null'].mean():.2f}); the "
-              f"smallest rotation comes back whatever it starts from ({own:.2f}), has {r['zero'].mean():.0%} of its angles "
-              f"at zero, and its map correlates with the published one by {r['apart'].mean():.2f}.")
+    near = ("as near to maps from random bases as these are to each other, so it is one arbitrary choice of many"
+            if abs(lapack - random) < 0.05 else "not as near to maps from random bases as these are to each other")
+    choice = (f"The map of the whole input from the published basis is {near} ({lapack:.2f}, {random:.2f}; its spectrum "
+              f"without angles: {r['apart_null'].mean():.2f}); the smallest rotation comes back whatever it starts from "
+              f"({own:.2f}), has {r['zero'].mean():.0%} of its angles at zero, and its map correlates with the published "
+              f"one by {r['apart'].mean():.2f}.")
     alone = " Positions alone, without words." if r["input"] == "positions" else ""
     return f"The offset that stands out most is in {each}. {settled} {choice}{alone}"
 
@@ -132,16 +133,17 @@ def says(r):
 @experiment(
     asks="Are keys the queries, rotated by whole tokens?",
     draw=plot,
-    look="A wave of frequency f that is turned by an angle is moved by a number of tokens; the red lines are moves by "
-         "1, 2 and 3, named by the offset of the key that then fits the query (-1: one to the left). Dark places on one "
-         "line mean a head that looks there. Waves of more than half a turn cannot be told from shorter ones to the "
-         "other side. The first map is of the whole input, as published; queries and keys have the same map then, "
-         "since K p is Q p times a number of modulus 1. Most of it no head reads: the other two are of what queries "
-         "and keys read, weighted as in the scores. The bars add up the second map by offset; dashed: the same "
-         "waves with the angles dealt at random; the triangle is where attention goes. Below left: the null space "
-         "of the weights leaves most of the basis free, and a map that changes with it shows a choice, not the head.",
-    published="In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks between the curves of 1 "
-              "and 3 tokens, that of head(2,3), here L1H2, which looks one to the right, on the curve of -1 (Yamamoto "
+    look="A wave that is turned by an angle is moved by a number of tokens; the red lines are moves by 1, 2 and 3 "
+         "tokens, named by the offset of the key that then fits the query (-1: one to the left). Dark places along "
+         "one line mean a head that looks there; waves moved by more than half a turn show on the other side. The first "
+         "map is of the whole input, as published; queries and keys have the same one, since K p is Q p times a "
+         "number of modulus 1. Most of the input the head does not read: the next two maps are of what its queries "
+         "and its keys read, weighted as in the scores. The bars add up the second map by offset; dashed: the same "
+         "waves with the angles dealt at random. Below, at the left: the weights leave most of the basis free, and a "
+         "map that changes with it shows a choice, not the head. At the right: one rotation explains something of "
+         "pure noise too.",
+    published="In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks between the curves of "
+              "1 and 3 tokens, that of head(2,3), here L1H2, which looks one to the right, on the curve of -1 (Yamamoto "
               "and Matsuzaki, figure 6).",
     figure="figure 6",
     says=says,
@@ -175,7 +177,7 @@ def rotation(model, *, head: str = "auto", completion: str = "procrustes", input
     """Angles between queries and keys, by frequency, and how far they depend on an arbitrary choice.
 
     head: heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the broadest
-    completion: basis beyond what the weights settle: procrustes (smallest rotation), lapack (as published), thin (none)
+    completion: basis where weights settle none: procrustes (smallest rotation), lapack (as published), thin (none)
     input: text (first document), or positions (alone, as always in a partial checkpoint)
     gauge: random bases with which the maps are compared
     text: file or folder with one document or paragraph a line, - for standard input, or sample
@@ -235,7 +237,8 @@ def _head(x, W_Q, W_K, causal, completion, n, seed):
         _trials(x, W_Q, W_K, turned, n, seed) | \
         {"zero": (abs(turned["procrustes"][2]) < ZERO).mean(),
          "offset_lapack": _offset(read, causal, *turned["lapack"]),
-         "median_offset": _median(g, theta, len(x)), "fit": maths.fit(*(x @ U for U in thin)), "fit_null": maths.fit(*noise)}
+         "median_offset": _median(g, theta, len(x)),
+         "fit": maths.fit(*(x @ U for U in thin)), "fit_null": maths.fit(*noise)}
 
 
 def _turned(W_Q, W_K, how, seed=0):

@@ -1,0 +1,269 @@
+"""Rotation, lags and models: a shift built into a model comes back, and what the checkpoint lacks is said."""
+import json
+
+import numpy as np
+import pytest
+from analysis_models import gpt2
+from safetensors.numpy import load_file, save_file
+from tiny import with_weights
+
+import minitx
+import weights
+from analysis import corpus, draw, heads, inputs, lags, nulls, profiles, registry, results, rotation
+from analysis import experiments as _  # noqa: F401  (fills the registry)
+
+OFFSETS = (-2, 1, 3, -1)  # tokens: where the keys stand that fit the queries of the four heads of the planted layer
+QUICK = {"rotation": {"gauge": 1}, "lags": {"documents": 2}, "models": {"others": "tiny-bert", "shuffles": 20}}
+
+
+def run(name, model, **options):
+    return {key: np.asarray(value) for key, value in registry.get(name).run(model, **options).items()}
+
+
+def planted(model, order=None):
+    """tiny-roberta with waves for positions, no words, and four heads that shift: k[t] = q[t - offset]."""
+    T, D, d, offset = model.config.n_ctx, model.config.d_model, model.config.d_head, model.config.offset
+    f = np.arange(2, d + 2, 2)  # d / 2 waves, all below half a turn for 3 tokens
+    rng = np.random.default_rng(0)
+    E = np.linalg.qr(np.hstack([np.ones((D, 1)), rng.standard_normal((D, d))]))[0][:, 1:]  # the norm takes off no mean
+    phase = 2 * np.pi * np.arange(T)[:, None] * f / T
+    table = np.hstack([np.cos(phase), np.sin(phase)]) @ E.T  # rows of one length: the norm only scales
+    W_pos = np.zeros((T + offset, D))
+    W_pos[offset:] = table if order is None else table[order]
+    turns = [2 * np.pi * f * t / T for t in OFFSETS]
+    W_K = np.hstack([E @ np.block([[np.diag(np.cos(a)), np.diag(-np.sin(a))],
+                                   [np.diag(np.sin(a)), np.diag(np.cos(a))]]) for a in turns])
+    W_Q = np.hstack([E] * len(OFFSETS))
+    zero, one = np.zeros(D, np.float32), np.ones(D, np.float32)
+    arrays = {name: x.astype(np.float32) for name, x in (("W_Q", W_Q), ("W_K", W_K))} | {"b_Q": zero, "b_K": zero}
+    return with_weights(model, {0: arrays}, W_pos=W_pos.astype(np.float32), W_E=np.zeros_like(model.weights.W_E),
+                        W_type=np.zeros_like(model.weights.W_type), ln_embed_w=one, ln_embed_b=zero)
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return minitx.load(weights.find("tiny-roberta"))
+
+
+@pytest.fixture(scope="module")
+def shifted(bundled):
+    return planted(bundled)
+
+
+@pytest.fixture(scope="module")
+def partial(tmp_path_factory):
+    """A causal checkpoint of which only positions and the attention of layer 1 are left; no tokenizer."""
+    folder = gpt2(tmp_path_factory.mktemp("partial"))
+    kept = ("wpe.", "h.1.ln_1.", "h.1.attn.c_attn.")
+    tensors = {name: x for name, x in load_file(folder / "model.safetensors").items() if name.startswith(kept)}
+    save_file(tensors, folder / "model.safetensors")
+    (folder / "tokenizer.json").unlink()
+    return minitx.load(folder, partial=True)
+
+
+ALL = "L0H0,L0H1,L0H2,L0H3"
+
+
+# a shift built in
+
+@pytest.mark.parametrize("completion", ["procrustes", "lapack", "thin"])
+def test_a_shift_built_in_is_the_offset_of_the_rotation_whatever_the_completion(shifted, completion):
+    r = run("rotation", shifted, head=ALL, completion=completion, input="positions", gauge=1)
+    assert tuple(r["offset"]) == tuple(r["attention_offset"]) == tuple(r["offset_lapack"]) == OFFSETS
+    assert np.abs(r["median_offset"] - OFFSETS).max() < 1e-6  # float32 weights: measured 3e-9
+    assert r["share"].min() > 1 - 1e-9 and r["near"].min() > 1 - 1e-9     # measured 1 - 5e-14
+    assert r["share_null"].max() < 0.25 and (r["excess"] > r["excess_null"]).all()  # measured 0.22; 0.78 and 0.22
+    assert np.abs(r["zero"] - 0.75).max() < 1e-9  # all but 32 of 128: the smallest rotation leaves the rest alone
+    assert r["fit"].min() > 1 - 1e-9 and r["fit_null"].max() < 0.1  # measured 0.09
+    assert r["offset_of_heads"][0].tolist() == list(OFFSETS) and r["agree"] >= 4 / 16
+
+
+def test_with_the_positions_in_random_order_no_offset_stands_out(bundled):
+    mixed = planted(bundled, np.random.default_rng(1).permutation(bundled.config.n_ctx))
+    r = run("rotation", mixed, head=ALL, input="positions", gauge=1)
+    assert (r["excess"] < r["excess_null"]).all()  # measured 0.001 to 0.009 against 0.009 to 0.011
+    assert not run("lags", mixed, head=ALL, documents=1)["lag"].any()  # each token fits itself best
+
+
+def test_maps_are_dark_where_frequency_and_angle_are_the_shift(shifted):
+    r = run("rotation", shifted, head=ALL, input="positions", gauge=1)
+    T, half = int(r["T"]), np.pi / len(r["angle"])
+    for name in ("queries", "keys"):
+        for energy, offset in zip(r[name], OFFSETS):
+            f, i = np.nonzero(energy > 1e-6 * energy.max())
+            away = np.abs(r["angle"][i] + 2 * np.pi * f * offset / T)
+            assert away.max() < half * 1.001  # in the bin of its angle
+            assert set(f) == set(range(2, 34, 2))
+
+
+def test_in_a_complete_basis_queries_and_keys_have_one_map(bundled):
+    """K p is Q p times a number of modulus 1: the published second column repeats the first."""
+    X = inputs.of_text(bundled, corpus.documents(bundled).first()[0])[1].astype(float)
+    U_Q, U_K = rotation.complete(*inputs.query_key(bundled, 1, 0), "lapack")
+    _, P, _ = rotation.angles(U_Q, U_K)
+    q, k = (rotation.phase_map(X, U, P) for U in (U_Q, U_K))
+    assert np.abs(q - k).max() < 1e-9 * q.max()
+
+
+def test_a_shift_built_in_is_the_lag_of_the_scores_and_where_attention_goes(shifted):
+    r = run("lags", shifted, head=ALL, documents=2)
+    assert tuple(r["lag"]) == tuple(r["offset"]) == OFFSETS
+    assert r["lag_of_heads"][0].tolist() == r["offset_of_heads"][0].tolist() == list(OFFSETS)
+    assert r["directed"][0].all() and r["sharpness"].min() > 2  # measured 2.5: 16 waves are no spike yet
+    assert (r["lags"][r["xcorr"].mean(axis=2).argmax(axis=1)] == OFFSETS).all()
+    assert r["n_beyond"] == 0
+
+
+# what the trained bundle shows
+
+def test_the_bundles_scores_peak_where_its_attention_goes(bundled):
+    r = run("lags", bundled, documents=4)
+    assert r["n_directed"] >= 5
+    assert r["agree_directed"] > r["agree_directed_null"][1]  # measured 1 against 0.57
+    assert r["agree"] > r["agree_null"][1]                    # measured 0.88 against 0.44
+
+
+def test_only_the_smallest_rotation_does_not_move_with_the_basis(bundled):
+    r = run("rotation", bundled, head="L0H0", gauge=2)
+    assert r["gauge"][0] > 1 - 1e-9
+    assert r["gauge_lapack"][0] < 0.6                                       # measured 0.27
+    assert abs(r["gauge_lapack"] - r["gauge_lapack_null"])[0] < 0.1         # measured 0.01
+    assert r["trials"].shape == (1, 3, 2)
+
+
+# lags
+
+@pytest.mark.parametrize("bias", [0, 1])
+def test_mean_scores_are_those_of_the_recorded_queries_and_keys(bundled, bias):
+    document = corpus.documents(bundled, "sample", 1).first()[0]
+    trace = minitx.run(bundled, document, keep=["q", "k"])
+    r = run("lags", bundled, head="L2H1", documents=1, bias=bias)
+    w = bundled.layers[2]
+    q, k = (trace[name, 2][0, 1] - (1 - bias) * b[32:64] for name, b in (("q", w.b_Q), ("k", w.b_K)))
+    direct = [np.trace(q.astype(float) @ k.T, t) / (len(q) - abs(t)) for t in r["lags"]]
+    assert np.abs(r["score"][0] - direct).max() < 1e-6 * np.abs(direct).max()  # float32 sums: measured 4e-8
+
+
+def test_scores_of_all_heads_are_those_of_the_heads_drawn(bundled):
+    """Through W_Q and W_K for all, through the factors for a few: the same peaks."""
+    r = run("lags", bundled, head=",".join(heads.name(layer, h) for layer in range(4) for h in range(4)), documents=2)
+    middle = r["score"][:, 20:41]
+    assert (lags.peak(middle)[0] == r["lag_of_heads"].ravel()).all()
+    assert (lags.peak(middle)[0] == r["lag"]).all()
+
+
+def test_attention_by_offset_is_that_of_the_profiles(bundled):
+    documents = corpus.documents(bundled, "sample", 2)
+    r = run("lags", bundled, head="L0H1", documents=2)
+    patterns = minitx.run(bundled, documents.first(2), keep=[("pattern", 0)])["pattern", 0][:, 1]
+    direct = profiles.mean_attention(profiles.profile(patterns, 30).mean(axis=0), documents.T)
+    assert np.abs(r["attention"][0] - direct).max() < 1e-7  # summed in other pieces: measured 8e-10
+
+
+# chance
+
+def test_matches_are_counted_and_dealt():
+    a = np.array([1, 2, 3, 4])
+    share, (mean, high) = nulls.matches(a, np.array([1, 2, 3, 9]), 0)
+    assert share == 0.75 and high == 0.5 and mean == pytest.approx(3 / 16, abs=0.02)  # each of 3 fits with 1/4
+    assert nulls.matches(a, np.ones(4, int), 0)[1].tolist() == [0.25, 0.25]
+    share, null = nulls.matches(a[:0], a[:0], 0)
+    assert share == 0 and null.tolist() == [0, 0]
+
+
+# models
+
+def test_models_are_compared_in_units_of_their_shuffles(bundled):
+    r = run("models", bundled, others="tiny-bert, tiny-gpt2", shuffles=20)
+    alone = run("positions", bundled, shuffles=20)
+    assert r["models"].tolist() == ["tiny-roberta", "tiny-bert", "tiny-gpt2"]
+    assert r["times"][0] == pytest.approx(alone["amplitude"] / alone["amplitude_null"], rel=1e-12)
+    assert r["frequency_of_largest"][0] == alone["frequency_of_largest"]
+    digest = results.sha256(weights.find("tiny-gpt2") / "model.safetensors")
+    assert r["weights"][2] == digest
+    assert r["times"].min() > 1.5 > 1.2 > r["times_null"].max()  # measured 2.4 and 1.01
+    assert (r["slow"] > r["slow_null"]).all() and r["slow"].argmax() == 2  # the causal one drifts
+
+
+def test_models_that_come_with_the_project_are_compared_with_any_other(bundled, partial):
+    assert set(run("models", bundled, shuffles=2)["models"]) == set(weights.bundled())
+    r = run("models", partial, shuffles=2)
+    assert r["models"][1:].tolist() == weights.bundled() and r["T"][0] == 32
+    assert len(run("models", partial, others="", shuffles=2)["models"]) == 1
+
+
+def test_slow_waves_are_those_above_16_tokens(bundled):
+    T, offset = bundled.config.n_ctx, bundled.config.offset
+    rng, t = np.random.default_rng(0), np.arange(T + offset)[:, None] - offset
+    for period, slow in ((64, 1), (8, 0)):
+        table = np.cos(2 * np.pi * (t / period + rng.random(bundled.config.d_model)))
+        r = run("models", with_weights(bundled, W_pos=table), others="", shuffles=2)
+        assert r["slow"][0] == pytest.approx(slow, abs=1e-9) and r["period_of_largest"][0] == period
+
+
+# partial checkpoints
+
+def test_heads_of_positions_alone_are_those_of_a_run_without_words(bundled):
+    silent = minitx.run(bundled, corpus.documents(bundled, "sample", 1).first()[0], keep=[("pattern", 0)],
+                        edits={"embed": np.zeros_like})["pattern", 0][0]
+    found = heads.from_positions(bundled, 0)
+    assert np.abs(found - profiles.profile(silent)).max() < 1e-6 * found.max()  # float32 sums: measured 6e-9
+    assert heads.chosen("auto", bundled)[0][0] == 0
+
+
+def test_positions_alone_stay_behind_the_causal_mask(partial):
+    found = heads.from_positions(partial, 1)
+    assert not found[:, profiles.offsets() > 0].any() and (found[:, profiles.offsets() == 0] > 0).all()
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_partial_checkpoint_is_enough(partial, name):
+    experiment, options = registry.get(name), QUICK[name]
+    experiment.check(partial)
+    r = run(name, partial, **options)
+    assert all(x.dtype.kind == "U" or np.isfinite(x).all() for x in r.values())
+    if name != "models":
+        assert all(head.startswith("L1") for head in r["heads"]) and "alone, without words" in experiment.says(r)
+    with draw.style():
+        assert draw.svg(experiment.draw(r)).endswith("</svg>\n")
+    json.dumps(registry.headline(experiment, r), allow_nan=False)
+
+
+def test_a_head_without_weights_is_refused_with_those_that_have_some(partial):
+    with pytest.raises(ValueError, match="L0H2: no query and key weights in this checkpoint; those of layers 1 are"):
+        run("rotation", partial, head="L1H0,L0H2")
+    assert heads.chosen("L1H2", partial) == [(1, 2)]
+    assert all(layer == 1 for layer, _ in heads.chosen("auto", partial))
+
+
+# options
+
+@pytest.mark.parametrize("name, options, message", [
+    ("rotation", {"completion": "full"}, "--completion is 'full'; wanted procrustes or lapack or thin"),
+    ("rotation", {"input": "words"}, "--input is 'words'; wanted text or positions"),
+    ("rotation", {"gauge": 0}, "--gauge is 0; wanted 1 to 50"),
+    ("rotation", {"tokens": 8}, "--tokens is 8; wanted 11 to 256"),
+    ("rotation", {"head": "L0H9"}, "'L0H9' is no head of this model: wanted L0H0 to L3H3"),
+    ("rotation", {"head": ","}, "--head names no head: wanted L0H0,L1H2 or auto"),
+    ("lags", {"reach": 9}, "--reach is 9; wanted 10 to 255"),
+    ("lags", {"bias": 2}, "--bias is 2; wanted 0 to 1"),
+    ("lags", {"tokens": 10}, "--tokens is 10; wanted 11 to 256"),
+    ("models", {"shuffles": 0}, "--shuffles is 0; wanted 1 or more"),
+    ("models", {"others": "tiny-bart"}, "'tiny-bart' is no bundled model")])
+def test_bad_options_are_noticed(bundled, name, options, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        run(name, bundled, **options)
+
+
+def test_another_model_without_positions_is_named(bundled, tmp_path):
+    folder = gpt2(tmp_path / "no-positions")
+    tensors = load_file(folder / "model.safetensors")
+    save_file({name: x for name, x in tensors.items() if not name.startswith("wpe.")}, folder / "model.safetensors")
+    with pytest.raises(ValueError, match="--others .*no-positions: no position table in this checkpoint"):
+        run("models", bundled, others=str(folder))
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_same_seed_gives_the_same_numbers(bundled, name):
+    first, again = (run(name, bundled, **QUICK[name]) for _ in range(2))
+    assert all(np.array_equal(first[key], again[key]) for key in first)
