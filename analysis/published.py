@@ -37,13 +37,20 @@ def near(tolerance):
             "rule": f"within {tolerance:g}"}
 
 
+def between(least, most):
+    """At least one of the values in a range."""
+    return {"holds": lambda ours, _: bool(np.any((np.asarray(ours) >= least) & (np.asarray(ours) <= most))),
+            "rule": f"{least:g} to {most:g}"}
+
+
 ABOVE = {"holds": lambda ours, null: bool(ours > null), "rule": "above its null"}
 NOT_ABOVE = {"holds": lambda ours, null: bool(ours <= null), "rule": "not above its null"}
+BELOW = {"holds": lambda ours, null: bool(ours < null), "rule": "below its null"}
 
 
-def number(name):
-    """The headline number of that name."""
-    return lambda r: r[name].item() if r[name].ndim == 0 else r[name]
+def number(name, i=None):
+    """The headline number of that name, or the i-th of a list."""
+    return lambda r: r[name].tolist() if i is None else r[name][i].item()
 
 
 def at(name, layer, head):
@@ -51,28 +58,61 @@ def at(name, layer, head):
     return lambda r: r[name][layer, head].item()
 
 
-# The checkpoints are those of weights.KNOWN.
-R, B, G = "roberta-base", "bert-base-uncased", "gpt2"
+def fastest(r):
+    """The highest frequency of the position table that is above chance, in cycles per token."""
+    return (r["above"].max() / r["T"]).item()
+
+
+# The checkpoints are those of weights.KNOWN; a frequency of 1/16 parts the slow waves from the others.
+R, B, G, WIKI, IMDB = "roberta-base", "bert-base-uncased", "gpt2", "WikiText-2", "IMDB reviews"
 CLAIMS = [
-    Claim("figure 3", "position embeddings have a peak", "positions", number("amplitude"),
-          "largest amplitude above chance", null=number("amplitude_null"), **ABOVE),
-    Claim("figure 3", "word embeddings have none", "positions", number("words"), "largest amplitude no more than chance",
+    Claim("figure 1", "heads that keep their direction whatever the text", "profiles", number("steady"),
+          "most of them", null=number("steady_null"),
+          holds=lambda ours, null: ours > max(0.5, null), rule="above its null and a half"),
+    Claim("figures 2, 7", "offset that head(8,9) attends to", "profiles", at("best_offset", 7, 8), -1, R, WIKI, **near(0)),
+    Claim("figures 2, 6", "offset that head(2,3) attends to", "profiles", at("best_offset", 1, 2), 1, R, WIKI, **near(0)),
+    Claim("figure 3", "largest amplitude of the position embeddings", "positions", number("amplitude"),
+          "has a peak", null=number("amplitude_null"), **ABOVE),
+    Claim("figure 3", "largest amplitude of word embeddings", "positions", number("words"), "has none",
           null=number("words_null"), **NOT_ABOVE),
-    Claim("figures 3, 5", "frequency of a peak, cycles in 512 tokens", "positions", lambda r: r["above"], 50, R,
-          holds=lambda ours, value: bool(np.any(np.abs(ours - value) <= 5)), rule="one of them within 5"),
+    Claim("figures 3, 5", "frequency of a peak, cycles in 512 tokens", "positions", number("above"), 50, R, **between(45, 55)),
+    Claim("figure 8", "fastest wave above chance, cycles per token", "positions", fastest, "away from 0", R,
+          **between(1 / 16, 1 / 2)),
+    Claim("figure 8", "fastest wave above chance, cycles per token", "positions", fastest, "away from 0", B,
+          **between(1 / 16, 1 / 2)),
+    Claim("figure 8", "fastest wave above chance, cycles per token", "positions", fastest, "low frequencies only", G,
+          **between(0, 1 / 16)),
     Claim("figure 9", "variance held by 4 components", "positions", number("explained_4"), 0.5051, R, **near(0.0001)),
     Claim("figure 9", "variance held by 12 components", "positions", number("explained_12"), 0.9223, R, **near(0.0001)),
-    Claim("figure 1", "most heads keep their direction whatever the text", "profiles", number("steady"),
-          "more than half of the heads, and above chance", null=number("steady_null"),
-          holds=lambda ours, null: bool(ours > max(0.5, null)), rule="above its null and a half"),
-    Claim("figures 2, 7", "offset that head(8,9) attends to", "profiles", at("best_offset", 7, 8), -1, R, "WikiText-2", **near(0)),
-    Claim("figures 2, 6", "offset that head(2,3) attends to", "profiles", at("best_offset", 1, 2), 1, R, "WikiText-2", **near(0)),
-    Claim("removal", "cosine with and without positions", "remove-positions", number("cosine"), 0.7702, B, "IMDB reviews", **near(0.02)),
-    Claim("removal", "cosine with and without positions", "remove-positions", number("cosine"), 0.9291, G, "IMDB reviews", **near(0.02)),
-    Claim("removal", "perplexity with positions", "remove-positions", lambda r: r["mean_perplexity"][0].item(), 111.2409, G,
-          "IMDB reviews", **near(5)),
-    Claim("removal", "perplexity without positions", "remove-positions", lambda r: r["mean_perplexity"][1].item(),
-          712014.3125, G, "IMDB reviews", **near(50000)),
+    Claim("figure 4, appendix B", "most columns of a head that are periodic in query and key", "queries-keys",
+          lambda r: r["n_periodic"].max().item(), "about 4 to 12", null=lambda r: r["n_periodic_null"].max().item(),
+          holds=lambda ours, null: max(4, null + 1) <= ours <= 12, rule="4 to 12, and above its null"),
+    Claim("figure 5", "contrast of the position peak in queries (null: in their input)", "extraction", number("contrast_q"),
+          "stronger than in the input", null=number("contrast_x"), **ABOVE),
+    Claim("figure 5", "contrast of the position peak in keys (null: in their input)", "extraction", number("contrast_k"),
+          "stronger than in the input", null=number("contrast_x"), **ABOVE),
+    Claim("figure 5", "contrast in queries, last layer over first (null: without positions)", "extraction",
+          number("fade_q"), "fades with depth", null=number("fade_q_null"), **BELOW),
+    Claim("figure 5", "contrast in keys, last layer over first (null: without positions)", "extraction",
+          number("fade_k"), "fades with depth", null=number("fade_k_null"), **BELOW),
+    Claim("figure 6", "heads whose rotation fits the offset that they attend to", "rotation", number("agree"),
+          "most of them", null=number("agree_null", 1), holds=lambda ours, null: ours > max(0.5, null),
+          rule="above its null and a half"),
+    Claim("figure 6", "offset by the rotation of head(1,1)", "rotation", at("offset_of_heads", 0, 0), "-3 to -1", R,
+          **between(-3, -1)),
+    Claim("figure 6", "offset by the rotation of head(2,3)", "rotation", at("offset_of_heads", 1, 2), 1, R, **near(0)),
+    Claim("figure 7", "lag of the highest mean score of head(1,1)", "lags", at("lag_of_heads", 0, 0), -2, R, **near(0)),
+    Claim("figure 7", "lag of the highest mean score of head(8,9)", "lags", at("lag_of_heads", 7, 8), -1, R, **near(0)),
+    Claim("figure 7", "heads with a direction that attend to the side where their scores are highest", "lags",
+          number("same_direction_directed"), "all of them", null=number("same_direction_directed_null", 1), **ABOVE),
+    Claim("removal", "cosine with and without positions", "remove-positions", number("cosine"), 0.7702, B, IMDB,
+          **near(0.02)),
+    Claim("removal", "cosine with and without positions", "remove-positions", number("cosine"), 0.9291, G, IMDB,
+          **near(0.02)),
+    Claim("removal", "perplexity with positions", "remove-positions", number("mean_perplexity", 0), 111.2409, G, IMDB,
+          **near(5)),
+    Claim("removal", "perplexity without positions", "remove-positions", number("mean_perplexity", 1), 712014.3125, G,
+          IMDB, **near(50000)),
 ]
 
 
@@ -93,21 +133,17 @@ def judged(claim, name, results):
         return row | {"verdict": "not measured", "reason": outcome.reason}
     result = outcome.result
     try:
-        row["ours"] = _plain(claim.ours(result))
-        row["null"] = _plain(claim.null(result)) if claim.null else None
+        row["ours"] = claim.ours(result)
+        row["null"] = claim.null(result) if claim.null else None
     except (KeyError, IndexError):
         row["reason"] = "this model has no such part"
     if claim.of and not is_of(name, claim.of):
         return row | {"verdict": "no published value", "reason": f"published for {claim.of} only"}
     if "reason" in row:
         return row | {"verdict": "not measured"}
-    other = claim.null(result) if claim.null else claim.published
-    verdict = "pass" if claim.holds(claim.ours(result), other) else "fail"
+    other = row["null"] if claim.null else claim.published
+    verdict = "pass" if claim.holds(row["ours"], other) else "fail"
     return row | {"verdict": verdict, "reason": f"wanted: {claim.rule}"}
-
-
-def _plain(value):
-    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def rows(name, results):

@@ -35,7 +35,7 @@ def test_a_number_of_another_checkpoint_is_no_measure():
 
 @pytest.mark.parametrize("null, verdict", [(1.0, "pass"), (3.0, "fail")])
 def test_a_claim_is_put_to_any_model(null, verdict):
-    assert judged("position embeddings have a peak", "my-model", amplitude=2.0, amplitude_null=null) == (
+    assert judged("largest amplitude of the position embeddings", "my-model", amplitude=2.0, amplitude_null=null) == (
         verdict, 2.0, "wanted: above its null")
 
 
