@@ -12,7 +12,6 @@ from ..registry import experiment
 SHIFTS = (1, 2, 3)  # tokens, to both sides: the curves in the maps
 DEALS = 100         # random deals of the angles
 ZERO = 1e-6         # radians below which an angle counts as zero
-KINDS = ("procrustes", "lapack", "random")  # completions whose dependence on the free choice is tried
 TRIALS = ("smallest rotation, from other bases", "published basis with random ones", "random bases with each other",
           "published with smallest rotation", "published with its spectrum alone")
 
@@ -122,12 +121,14 @@ def says(r):
     own, lapack, random = r["trials"].mean(axis=(0, 2))
     near = ("as near to maps from random bases as these are to each other, so it is one arbitrary choice of many"
             if abs(lapack - random) < 0.05 else "not as near to maps from random bases as these are to each other")
-    choice = (f"The map of the whole input from the published basis is {near} ({lapack:.2f}, {random:.2f}; its spectrum "
-              f"without angles: {r['apart_null'].mean():.2f}); the smallest rotation comes back whatever it starts from "
-              f"({own:.2f}), has {r['zero'].mean():.0%} of its angles at zero, and its map correlates with the published "
-              f"one by {r['apart'].mean():.2f}.")
+    choice = (f"The map of the whole input from the published basis is {near} ({lapack:.2f}, {random:.2f}; its "
+              f"spectrum without angles: {r['apart_null'].mean():.2f}); the smallest rotation comes back whatever it "
+              f"starts from ({own:.2f}), has {r['zero'].mean():.0%} of its angles at zero, and its map correlates "
+              f"with the published one by {r['apart'].mean():.2f}.")
     alone = " Positions alone, without words." if r["input"] == "positions" else ""
-    return f"The offset that stands out most is in {each}. {settled} {choice}{alone}"
+    middle = ", ".join(f"{offset:+.1f}" for offset in r["median_offset"])
+    return (f"The offset that stands out most is in {each}; half of the energy fits keys to the right of {middle} "
+            f"tokens. {settled} {choice}{alone}")
 
 
 @experiment(
@@ -135,16 +136,16 @@ def says(r):
     draw=plot,
     look="A wave that is turned by an angle is moved by a number of tokens; the red lines are moves by 1, 2 and 3 "
          "tokens, named by the offset of the key that then fits the query (-1: one to the left). Dark places along "
-         "one line mean a head that looks there; waves moved by more than half a turn show on the other side. The first "
-         "map is of the whole input, as published; queries and keys have the same one, since K p is Q p times a "
+         "one line mean a head that looks there; waves moved by more than half a turn show on the other side. The "
+         "first map is of the whole input, as published; queries and keys have the same one, since K p is Q p times a "
          "number of modulus 1. Most of the input the head does not read: the next two maps are of what its queries "
          "and its keys read, weighted as in the scores. The bars add up the second map by offset; dashed: the same "
          "waves with the angles dealt at random. Below, at the left: the weights leave most of the basis free, and a "
          "map that changes with it shows a choice, not the head. At the right: one rotation explains something of "
          "pure noise too.",
     published="In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks between the curves of "
-              "1 and 3 tokens, that of head(2,3), here L1H2, which looks one to the right, on the curve of -1 (Yamamoto "
-              "and Matsuzaki, figure 6).",
+              "1 and 3 tokens, that of head(2,3), here L1H2, which looks one to the right, on the curve of -1 "
+              "(Yamamoto and Matsuzaki, figure 6).",
     figure="figure 6",
     says=says,
     weights_only=True,
@@ -152,12 +153,12 @@ def says(r):
         "heads": "heads drawn",
         "offset": "key offset, in tokens, whose share of the energy stands most above chance: minus the shift; in a "
                   "causal model to the left",
-        "attention_offset": "offset of most attention",
         "share": "its share of the energy of what queries read",
         "share_null": "its share if the angles are dealt at random",
         "excess": "the difference",
         "excess_null": f"95 % quantile of the largest such difference in {DEALS} deals",
-        "offset_lapack": "the same offset from the published basis",
+        "offset_lapack": "that offset from the published basis",
+        "attention_offset": "offset, in tokens, of most attention",
         "near": "share of the energy at all offsets within 10 tokens",
         "near_null": "the same if the angles are dealt at random",
         "median_offset": "offset, in tokens, of the keys that fit, in the middle of all the energy (chance: near 0)",
@@ -224,7 +225,7 @@ def _inside(model, read, T):
 
 def _head(x, W_Q, W_K, causal, completion, n, seed):
     """Maps [F A], shares by key offset [R] and trials of one head."""
-    turned = {how: _turned(W_Q, W_K, how, seed) for how in dict.fromkeys((completion, *KINDS[:2]))}
+    turned = {how: _turned(W_Q, W_K, how, seed) for how in dict.fromkeys((completion, "procrustes", "lapack"))}
     U_Q, U_K, theta, P = turned[completion]
     read, thin = factors.seen(x, W_Q, W_K), maths.complete(W_Q, W_K, "thin")
     g = maths.phase_map(read, U_Q, P)
@@ -248,19 +249,27 @@ def _turned(W_Q, W_K, how, seed=0):
 
 
 def _trials(x, W_Q, W_K, turned, n, seed):
-    """Correlations of maps of the whole input made from different bases."""
-    trials = np.array([maths.gauge(W_Q, W_K, x, kind, n, seed) for kind in KINDS])
-    smallest, published = (np.sqrt(maths.binned(maths.phase_map(x, U_Q, P), theta))[1:]
-                           for U_Q, _, theta, P in (turned["procrustes"], turned["lapack"]))
+    """Correlations of maps of the whole input made from different bases; those of n random ones [3 n]."""
+    def drawn(U_Q, _, theta, P):
+        return np.sqrt(maths.binned(maths.phase_map(x, U_Q, P), theta))[1:]  # what the eye sees of a map: [F - 1 A]
+
+    def others(how):
+        return [drawn(*_turned(W_Q, W_K, how, seed + 1 + i)) for i in range(n)]
+
+    def alike(one, many):
+        return [np.corrcoef(one.ravel(), other.ravel())[0, 1] for other in many]
+    smallest, published = drawn(*turned["procrustes"]), drawn(*turned["lapack"])
+    one, random = drawn(*_turned(W_Q, W_K, "random", seed)), others("random")
     flat = np.broadcast_to(published.mean(axis=1, keepdims=True), published.shape)
-    apart, alone = (np.corrcoef(published.ravel(), other.ravel())[0, 1] for other in (smallest, flat))
+    trials = np.array([alike(smallest, others("procrustes")), alike(published, random), alike(one, random)])
+    apart, alone = alike(published, (smallest, flat))
     return {"trials": trials, "apart": apart, "apart_null": alone} | \
         dict(zip(("gauge", "gauge_lapack", "gauge_lapack_null"), trials.mean(axis=1)))
 
 
 def _median(g, theta, T):
     """Offset, in tokens, of the keys that fit, in the middle of the energy: as much of it has keys farther left."""
-    offset, energy = -maths.shift(theta, T).ravel(), np.square(g[1:]).ravel()
+    offset, energy = 0 - maths.shift(theta, T).ravel(), np.square(g[1:]).ravel()  # 0 -: no -0
     order = np.argsort(offset, kind="stable")
     below = energy[order].cumsum()
     return offset[order][np.searchsorted(below, below[-1] / 2)]
