@@ -89,7 +89,8 @@ def _articles(path):
 
 def _document(path):
     """A whole file, labelled by its folder."""
-    yield Record("".join(line for _, line in decoded(path)).strip(), path.parent.name, f"{path.parent.name}/{path.name}")
+    whole = "".join(line for _, line in decoded(path)).strip()
+    yield Record(whole, path.parent.name, f"{path.parent.name}/{path.name}")
 
 
 def _csv(path, column, label):
@@ -164,7 +165,7 @@ def files(text):
     """The files behind the option --text: in the order of their names, those of a labelled folder class by class."""
     if text == "-":
         return [Path(_standard_input().name)]
-    found = SAMPLE if text == "sample" else Path(text).expanduser()
+    found = place(text)
     inside = _classes(text) or (sorted(found.rglob("*.txt")) if text and found.is_dir() else [found])
     if not inside or not all(path.is_file() for path in inside):
         what = "no .txt file in the folder" if text and found.is_dir() else "no text file"
@@ -173,9 +174,14 @@ def files(text):
     return inside
 
 
+def place(text):
+    """The file or folder that the option --text names."""
+    return SAMPLE if text == "sample" else Path(text).expanduser()
+
+
 def _classes(text):
     """The files of a folder with pos/ and neg/, one of each in turn, so that the first of them are of both classes."""
-    folders = [Path(text).expanduser() / name for name in CLASSES]
+    folders = [place(text) / name for name in CLASSES]
     if not text or not all(folder.is_dir() for folder in folders):
         return []
     ranked = [(i, path) for folder in folders for i, path in enumerate(sorted(folder.glob("*.txt")))]
@@ -202,9 +208,8 @@ def described(text):
     for path in paths:
         with open(path, "rb") as file:
             digests.append(hashlib.file_digest(file, "sha256").hexdigest())
-    root = Path(text).expanduser()
-    listing = "".join(f"{digest}  {path.relative_to(root).as_posix()}\n" for digest, path in zip(digests, paths)) \
-        if len(paths) > 1 else ""
-    name = {"-": "standard input", "sample": SAMPLE.name}.get(text, Path(text).name)
-    return {"name": name, "files": len(paths),
-            "sha256": hashlib.sha256(listing.encode()).hexdigest() if listing else digests[0]}
+    if len(paths) > 1:
+        names = [path.relative_to(place(text)).as_posix() for path in paths]
+        listing = "".join(f"{digest}  {name}\n" for digest, name in zip(digests, names))
+        digests = [hashlib.sha256(listing.encode()).hexdigest()]
+    return {"name": "standard input" if text == "-" else place(text).name, "files": len(paths), "sha256": digests[0]}

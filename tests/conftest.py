@@ -1,4 +1,12 @@
 """Small products on a busy machine: BLAS threads that wait for each other would cost more than they bring."""
 import os
 
+import pytest
+
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cache(tmp_path_factory):
+    """What commands keep between runs, they keep here."""
+    os.environ["MINITX_CACHE"] = str(tmp_path_factory.mktemp("cache"))

@@ -13,7 +13,10 @@ from analysis import corpus, draw, experiments, profiles, progress, registry, re
 
 SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention": {"show": 8},
          "predict": {"sentence": "He went out of the room.", "guesses": 3},
-         "residual": {"documents": 2, "tokens": 30, "tables": 2}, "remove-positions": {"documents": 2}}
+         "rotation": {"gauge": 1}, "lags": {"documents": 3}, "models": {"others": "tiny-bert", "shuffles": 20},
+         "residual": {"documents": 2, "tokens": 30, "tables": 2}, "remove-positions": {"documents": 2},
+         "queries-keys": {"head": "L0H1,L1H0"}, "extraction": {"documents": 2}, "components": {"documents": 3},
+         "singular-values": {}, "reviews": {"documents": 60}}
 
 
 @pytest.fixture(scope="module")

@@ -124,6 +124,82 @@ def test_shuffling_keeps_the_tokens_and_the_special_ones_in_place(bundled):
     assert not np.array_equal(documents.shuffled(1, first, seed=0), mixed[0])  # each document in its own order
 
 
+# documents as they are
+
+def texts_of(model, tmp_path, content, name="t.jsonl", **options):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    return corpus.texts(model, str(tmp_path / name), **options)
+
+
+ROWS = ('{"text": "A good film, and a long one.", "label": "pos"}\n{"text": " ", "label": "pos"}\n'
+        '{"text": "Bad.", "label": "neg"}\n{"text": "a", "label": "neg"}\n{"text": "So so, as far as I can see.\\nYes."}\n')
+
+
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_texts_are_whole_and_as_the_tokenizer_has_them(kind, request, tmp_path):
+    model = request.getfixturevalue(kind)
+    read = texts_of(model, tmp_path, ROWS)
+    wanted = [model.tokenizer.encode(text) for text in
+              ("A good film, and a long one.", "Bad.", "So so, as far as I can see.\nYes.")]
+    assert len(read) == 3 and read.T == max(map(len, wanted)) and read.cut == 0
+    assert read.labels == ["pos", "neg", None]
+    for _ in range(2):  # a second pass is the same
+        assert all(np.array_equal(a, b) for a, b in zip(read, wanted, strict=True))
+
+
+def test_what_is_left_out_is_counted_once(bundled, tmp_path):
+    read = texts_of(bundled, tmp_path, ROWS)
+    assert read.skipped == {"empty": 1, "of one token": 1}
+    assert len([*read]) == len([*read]) == 3 and read.skipped == {"empty": 1, "of one token": 1}
+    assert texts_of(bundled, tmp_path, ROWS, documents=2).skipped == {"empty": 1, "of one token": 0}  # none after these
+
+
+def test_long_texts_are_cut_where_asked_with_their_special_tokens(bundled, tmp_path):
+    whole, read = texts_of(bundled, tmp_path, ROWS), texts_of(bundled, tmp_path, ROWS, tokens=6)
+    assert read.cut == sum(len(document) > 6 for document in whole) == 2 and read.T == 6
+    for long, short in zip(whole, read):
+        n = min(len(long), 6)
+        assert len(short) == n and np.array_equal(short[:n - 1], long[:n - 1]) and short[-1] == long[-1]
+
+
+def test_texts_may_be_longer_than_the_model_reads(causal):
+    assert corpus.texts(causal, "sample", 3).T > causal.config.n_ctx
+
+
+def test_texts_can_be_shuffled_like_documents(bundled, tmp_path):
+    read = texts_of(bundled, tmp_path, ROWS)
+    for i, document in enumerate(read):
+        mixed = read.shuffled(i, document, seed=1)
+        assert np.array_equal(np.sort(mixed), np.sort(document)) and mixed[0] == document[0] and mixed[-1] == document[-1]
+
+
+@pytest.mark.parametrize("content, options, message", [
+    ("", {}, r"t.jsonl' has 0 documents; wanted at least 1"),
+    ('{"text": ""}\n{"text": "a"}\n', {}, r"has 0 documents \(left out: 1 empty, 1 of one token\); wanted at least 1"),
+    (ROWS, {"documents": 4}, r"has 3 documents \(left out: 1 empty, 1 of one token\); wanted 4"),
+    (ROWS, {"documents": -1}, "--documents is -1; wanted 1 or more"),
+    (ROWS, {"tokens": 3}, "--tokens is 3; wanted 4 or more"),
+    (ROWS, {"column": "body"}, "no column 'body'; .* there are: text, label")])
+def test_texts_that_cannot_be_given_are_said_before_any_work(bundled, tmp_path, content, options, message):
+    with pytest.raises(ValueError, match=message):
+        texts_of(bundled, tmp_path, content, **options)
+
+
+def test_memory_does_not_grow_with_the_text(bundled, tmp_path):
+    """What is held between two documents is small, however many there are."""
+    import tracemalloc
+    peaks = []
+    for n in (200, 2000):
+        (tmp_path / "t.txt").write_text("Some words, again and again, on every line of a file. " * 8 + "\n")
+        with open(tmp_path / "t.txt", "a", encoding="utf-8") as file:
+            file.writelines(f"Line {i}: " + "some words on every line of a file. " * 8 + "\n" for i in range(n))
+        tracemalloc.start()
+        assert sum(1 for _ in corpus.texts(bundled, str(tmp_path / "t.txt"))) == n + 1
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 100_000  # bytes: 1,800 more lines are 530,000, their labels and lengths 29,000
+
+
 # sums over documents
 
 def test_gather_adds_up_and_stacks():
