@@ -9,6 +9,7 @@ from scipy.linalg import solve
 from scipy.special import gammaln
 from scipy.stats import beta
 
+DRAWS = 100  # held at once
 PENALTIES = tuple(10.0 ** k for k in range(-8, 3))  # of ridge regression, in mean variances of a column
 STATISTICS = {  # name -> (what is added up, what that is divided by), from values [N ...] and weights [N ...]
     "ratio": lambda values, weights: (values, weights),           # values are sums over documents, weights their counts
@@ -27,10 +28,11 @@ def bootstrap(values, weights=None, statistic="ratio", n=2000, seed=0, level=0.9
     weights = np.asarray(1.0 if weights is None else weights, np.float64)
     weights = weights.reshape(weights.shape + (1,) * (values.ndim - weights.ndim))
     above, below = STATISTICS[statistic](values, np.broadcast_to(weights, values.shape))
-    N = len(values)
-    times = np.random.default_rng(seed).multinomial(N, np.full(N, 1 / N), size=n).astype(np.float64)  # [n N]
-    above, below = (np.tensordot(times, x, 1) for x in (above, below))
-    return np.quantile(above / below, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    N, rng, found = len(values), np.random.default_rng(seed), []
+    for i in range(0, n, DRAWS):
+        times = rng.multinomial(N, np.full(N, 1 / N), size=min(DRAWS, n - i)).astype(np.float64)  # of each document
+        found.append(np.tensordot(times, above, 1) / np.tensordot(times, below, 1))
+    return np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
 
 
 def sums(x, y):
