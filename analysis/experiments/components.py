@@ -79,8 +79,8 @@ def says(r):
             f"explained by position in layer 0 (documents moved at random: {r['share_null']:.0%}) and "
             f"{r['share_last']:.0%} in the last layer ({r['share_last_null']:.0%}): such components come out "
             f"{VERDICTS[at]}. Of the columns of Q the best has {r['share_q']:.0%} in layer 0, of K "
-            f"{r['share_k']:.0%}; more than half is explained in {r['n_half']} of the components of X and in {r['n_half_q']} of "
-            f"{r['shares_q'].shape[1]} columns of Q and {r['n_half_k']} of K.")
+            f"{r['share_k']:.0%}; more than half is explained in {r['n_half']} of the components of X and in "
+            f"{r['n_half_q']} of {r['shares_q'].shape[1]} columns of Q and {r['n_half_k']} of K.")
 
 
 @experiment(
@@ -89,8 +89,9 @@ def says(r):
     look="A component whose values are the same function of the position in every document is the position's: "
          "100 %. Those of X are found by looking at X alone, those of Q and K are given by the head's weights. In "
          "the series, blue is the mean over the documents, grey the first document: where grey follows blue, the "
-         "component is the position. Components that order X by what words it holds scatter around 0 %. Special "
-         "tokens, the first and the last token are left out: they would be position by themselves.",
+         "component is the position. Components that order X by what words it holds scatter around 0 %, below it "
+         "where whole documents differ. Special tokens, the first and the last token are left out: they would be "
+         "position by themselves.",
     published="The blog post on how the paper came about: by PCA and ICA of X components that look like positions "
               "come out near the input layer, which shows what PCA can do, not what attention does; so the paper "
               "turned to the columns of queries and keys.",
@@ -120,10 +121,10 @@ def components(model, *, text: str = "sample", documents: int = 16, tokens: int 
     """Share of each component's variance that position explains, by layer.
 
     text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read, 2 or more (0: as many as the text holds, at most 100; ica looks at 4)
+    documents: documents to read, 2 or more (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
     components: components of X, and columns of the query and the key of each head
-    method: pca, or ica, which needs scikit-learn
+    method: pca, or ica, which needs scikit-learn and finds its components in the first 4 documents
     seed: seed of the shifts, and of ica's start
     """
     if method not in METHODS:

@@ -96,8 +96,8 @@ def says(r):
 def _says_of(r, i):
     columns, lag, value, null = (r[key][i] for key in ("columns", "lag", "correlation", "correlation_null"))
     return (f"{r['heads'][i]}: {r['n_periodic'][i]} of {r['r']} columns are periodic in query and key (rows "
-            f"shuffled: {r['n_periodic_null'][i]} at most); in column {_list(columns, '{}')} the two are most alike at "
-            f"{_list(map(draw.offset, lag), '{}')} tokens, with a correlation of {_list(value, '{:.2f}')}, in "
+            f"shuffled: {r['n_periodic_null'][i]} at most); in column {_list(columns, '{}')} the two are most alike "
+            f"at {_list(map(draw.offset, lag), '{}')} tokens, with a correlation of {_list(value, '{:.2f}')}, in "
             f"{(value > null).sum()} of {len(value)} more than random directions reach ({_list(null, '{:.2f}')}).")
 
 
