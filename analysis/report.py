@@ -152,7 +152,7 @@ def times(number):
     """How many times its null a measure is."""
     value, null = number["value"], number.get("null")
     return f'<br><span class="soft times">{words(value / null)} times the null</span>' \
-        if isinstance(value, float) and null else ""
+        if isinstance(value, float) and isinstance(null, float) and null > 0 else ""
 
 
 def words(value):

@@ -21,7 +21,9 @@ FLOORS = {
     "analysis.registry": 4, "analysis": 4, "analysis.experiments": 5, "analysis.report": 6, "analysis.__main__": 6,
 }
 ARRAY_MATHS = {"analysis.spectra", "analysis.profiles", "analysis.nulls", "analysis.factors", "analysis.rotation",
-               "analysis.lags", "analysis.logistic", "analysis.residual", "analysis.stats"}  # numpy and scipy only
+               "analysis.lags", "analysis.logistic", "analysis.masks", "analysis.residual",
+               "analysis.stats",
+               "analysis.waves"}  # numpy and scipy only
 
 
 def module(path):
