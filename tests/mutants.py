@@ -159,6 +159,23 @@ MUTANTS = [
     ("a table's rows that no token reaches count as positions", "analysis/inputs.py",
      "W_pos[cfg.offset:cfg.offset + cfg.n_ctx]", "W_pos[:cfg.n_ctx]"),
 
+    ("queries and keys change places in the lag", "analysis/lags.py", "irfft(Q.conj() * K", "irfft(Q * K.conj()"),
+    ("correlations keep their mean", "analysis/lags.py", "(covariance - covariance.mean(axis=-2, keepdims=True)) / ",
+     "covariance / "),
+    ("scores at long lags count less", "analysis/lags.py", "total / (T - abs(all_lags(T)))", "total / T"),
+    ("singular directions keep the signs they came with", "analysis/factors.py", "return U_Q * sign, S, U_K * sign",
+     "return U_Q * sign, S, U_K"),
+    ("null spaces are left as they fell", "analysis/rotation.py", "N_K @ left @ right", "N_K"),
+    ("a rotation is drawn turned the other way", "analysis/rotation.py", "R = U_Q.T @ U_K", "R = U_K.T @ U_Q"),
+    ("a frozen norm forgets the mean", "analysis/residual.py", "(c - c.mean(-1, keepdims=True)) * scale", "c * scale"),
+    ("a norm's bias is lost from the stream", "analysis/residual.py", 'passed["bias"] + b}', 'passed["bias"]}'),
+    ("what attention carries is not carried on", "analysis/residual.py", ' + read.get("carried", 0.0)', ""),
+    ("an interrupted run begins a document early", "analysis/stream.py", 'done = int(state["done"])',
+     'done = int(state["done"]) - 1'),
+    ("the state of other settings is taken", "analysis/stream.py", 'if state["key"] != _run.key:', "if False:"),
+    ("a number is compared for any checkpoint", "analysis/published.py", "if claim.of and not is_of(name, claim.of):",
+     "if False:"),
+
     # continuing
     ("cached positions begin anew", MODEL, "numbers = keys[:, :past].sum(1, keepdims=True) +", "numbers ="),
     ("the cache loses what it held when it grows", CACHE, "if old else 0", "* 0 if old else 0"),
@@ -192,7 +209,7 @@ def outcome(tree, file, old, new):
 def stages(tree, file):
     """Test files named after the broken file or its package, and the quick ones; then all others."""
     there = {path.name for path in (tree / "tests").glob("test_*.py")} - {NOT_HERE}
-    parts = set(Path(file).with_suffix("").parts)
+    parts = set(Path(file).with_suffix("").parts) - {"analysis"}  # whose tests run every experiment
     near = {name for name in there if name in QUICK or parts & set(name[:-3].split("_"))}
     return [sorted(tests) for tests in (near, there - near) if tests]
 
