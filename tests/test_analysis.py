@@ -15,6 +15,7 @@ SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention
          "predict": {"sentence": "He went out of the room.", "guesses": 3},
          "rotation": {"gauge": 1}, "lags": {"documents": 3}, "models": {"others": "tiny-bert", "shuffles": 20},
          "residual": {"documents": 2, "tokens": 30, "tables": 2}, "remove-positions": {"documents": 2},
+         "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},
          "queries-keys": {"head": "L0H1,L1H0"}, "extraction": {"documents": 2}, "components": {"documents": 3},
          "singular-values": {}, "reviews": {"documents": 60}}
 

@@ -1,0 +1,423 @@
+"""Masks by distance: their values, what theory says of each meaning, the reference library's numbers, the search.
+
+Bounds in float64 are those of sums in another order: 1e-12 where 1e-15 to 1e-14 was measured. Others say what was.
+"""
+import json
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+from analysis_models import gpt2
+from safetensors.numpy import load_file
+from scipy.special import softmax
+
+import minitx
+import tiny
+import weights
+from analysis import losses, masking, masks, registry, results
+from analysis.experiments import mask_positions
+
+T, H = 9, 3
+LIBRARY = load_file(tiny.GOLDEN / "float-masks" / "masks.safetensors")
+KINDS = {"causal": "gpt2-causal", "masked": "bert-masked"}
+run = registry.get("mask-positions").run
+QUICK = {"documents": 6, "tokens": 24, "evaluations": 8}
+
+
+@pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS)
+def model(request):
+    return tiny.load(request.param)
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))
+
+
+def seen(model, tokens, condition=None, **how):
+    """Attention of all layers [L B H T S], and the final features, under a condition."""
+    tap, found = losses.tap(model, condition), []
+
+    def at(name, x, layer=None):
+        x = tap(name, x, layer)
+        if name == "pattern":
+            found.append(x.copy())
+        return x
+    x = minitx.forward(model, tokens, at=at, **how)
+    return np.array(found), x
+
+
+def without_content(model):
+    """A copy whose queries are zero, so that every score is."""
+    zero = {name: np.zeros_like(getattr(model.layers[0], name)) for name in ("W_Q", "b_Q")}
+    return tiny.with_weights(model, layers={w.index: zero for w in model.layers})
+
+
+def visible(model, T):
+    return np.tri(T, dtype=bool) | (not model.config.causal)
+
+
+# families
+
+def test_the_linear_mask_is_the_slides():
+    mask = masks.made(masks.named("linear"), 20, H)
+    assert mask.shape == (1, 20, 20)
+    for t in range(2, 21):  # measured 1e-16
+        assert np.abs(mask[0, t - 1] - np.append(np.linspace(0.1, 1, t), np.zeros(20 - t))).max() < 1e-15
+    assert mask[0, 2, :3] == pytest.approx([0.1, 0.55, 1])
+
+
+def test_masks_of_models_that_see_both_sides_are_symmetric_in_distance():
+    mask = masks.made(masks.named("exponential", 1), T, H, causal=False)[0]
+    assert np.array_equal(mask, mask.T) and mask[0, 3] == mask[8, 5] == 1 / 8
+    linear = masks.made(masks.named("linear"), 5, H, causal=False)[0]
+    assert linear[1] == pytest.approx([0.7, 1, 0.7, 0.4, 0.1])  # the farthest key is three to the right
+
+
+@pytest.mark.parametrize("name, values, distance, expected", [
+    ("linear", [0.5], [0, 2, 4, 8], [1, 0.875, 0.75, 0.5]),
+    ("exponential", [2], [0, 2, 4, 8], [1, 1 / 2, 1 / 4, 1 / 16]),
+    ("exponential", [2, 0.2], [0, 2, 8], [1, 0.6, 0.25]),
+    ("power", [2], [0, 1, 3, 8], [1, 1 / 4, 1 / 16, 1 / 81]),
+    ("window", [3], [0, 2, 3, 8], [1, 1, 0, 0]),
+    ("window", [1, 0.25], [0, 1, 8], [1, 0.25, 0.25])])
+def test_families_at_known_distances(name, values, distance, expected):
+    mask = masks.made(masks.named(name, *values), T, H)
+    assert mask[0, -1, 8 - np.array(distance)] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("n, exponents", [
+    (8, [1, 2, 3, 4, 5, 6, 7, 8]),
+    (12, [1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5]),
+    (16, np.arange(1, 17) / 2)])
+def test_alibis_slopes(n, exponents):
+    """Of 12 heads, the 8 of 8 heads and then every second of 16 heads (Press et al. 2022, their published code)."""
+    assert np.array_equal(masks.slopes(n), 2.0 ** -np.array(exponents))
+    mask = masks.made(masks.named("alibi", 2), T, n)
+    assert np.log(mask[:, -1, 2]) == pytest.approx(-2 * 6 * masks.slopes(n), rel=1e-12)
+
+
+def test_distances_dealt_anew_are_the_same_for_each_query():
+    for causal in (True, False):
+        plain, dealt = masks.distances(T, causal), masks.distances(T, causal, seed=0)
+        assert not np.diagonal(dealt).any() and not dealt[~(visible_(causal) | np.eye(T, dtype=bool))].any()
+        assert np.array_equal(np.sort(plain, axis=1), np.sort(dealt, axis=1)) and (plain != dealt).any()
+        assert np.array_equal(dealt, masks.distances(T, causal, seed=0))
+        assert (dealt != masks.distances(T, causal, seed=1)).any()
+    mean = np.mean([masks.distances(T, seed=i)[-1] for i in range(2000)], axis=0)
+    assert np.abs(mean[:-1] - 4.5).max() < 0.25  # distances 1 to 8, anywhere: four deviations of the mean are 0.21
+
+
+def visible_(causal):
+    return np.tri(T, dtype=bool) | (not causal)
+
+
+def test_a_users_function_is_a_mask(model):
+    def nearer_in_later_heads(distance, head):
+        return 1 / (1 + head * distance)
+    mask = masks.made(nearer_in_later_heads, T, H, model.config.causal)
+    assert mask.shape == (H, T, T) and mask[2, 5, 2] == pytest.approx(1 / 7)
+    tokens = tiny.ids(model, T)
+    patterns, _ = seen(without_content(model), tokens, masking.condition(nearer_in_later_heads))
+    assert np.abs(patterns - mask / mask.sum(-1, keepdims=True)).max() < 1e-12
+    given, _ = seen(without_content(model), tokens, masking.condition(mask))
+    assert np.array_equal(patterns, given)
+
+
+@pytest.mark.parametrize("make, message", [
+    (lambda: masks.named("linaer"), "'linaer' is no family of masks; there are: linear, exponential, power, alibi, wi"),
+    (lambda: masks.named("linear", 0.1, 2), "2 parameters for linear; it has 1: low"),
+    (lambda: masks.named("linear", 1.5), "low of linear is 1.5; wanted 0 to 1"),
+    (lambda: masks.named("linear", float("nan")), "low of linear is nan; wanted 0 to 1"),
+    (lambda: masks.named("window", 2.5), "n of window is 2.5; wanted a whole number from 1 to 1024"),
+    (lambda: masks.named("exponential", 0), "half_life of exponential is 0; wanted 0.25 to 1024"),
+    (lambda: masks.made(lambda d, h: d[0, :4], T, H),
+     r"the mask is \[4, 9\]; wanted what broadcasts to \[H T S\] = \[3, 9, 9\]"),
+    (lambda: masks.made(lambda d, h: -d, T, H), "the mask has values from -8 to 0; wanted 0 to 1"),
+    (lambda: masks.made(lambda d, h: d / d, T, H), "the mask has values from nan to nan; wanted 0 to 1"),
+    (lambda: masking.condition(None, "weight"), "'weight' is no meaning of a mask; there are: scores, weights"),
+    (lambda: masking.condition(positions="off"), "positions are 'off'; wanted: kept, zero")])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_what_is_no_mask_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_cache_is_refused(causal):
+    at, cache = masking.tap(causal, masks.named("linear")), minitx.Cache()
+    minitx.forward(causal, [1, 2, 3], cache=cache)
+    with pytest.raises(ValueError, match="1 queries and 4 keys: a mask by distance needs the whole text in one pass"):
+        minitx.forward(causal, [4], cache=cache, at=at)
+
+
+# meanings: what theory says
+
+@pytest.mark.parametrize("name", masks.MEANINGS)
+def test_a_mask_of_ones_changes_nothing(model, name):
+    """Not a bit; only library-now lets a causal model see later keys, and for others adds 1 to all scores."""
+    tokens = tiny.ids(model, T)
+    plain, _ = seen(model, tokens)
+    masked, _ = seen(model, tokens, masking.condition(np.ones(T), name))
+    if name != "library-now":
+        assert np.array_equal(plain, masked)
+    elif not model.config.causal:
+        assert np.abs(plain - masked).max() < 1e-12
+    else:
+        trace = minitx.run(model, tokens, keep=["q", "k"])
+        q, k = (trace[point, 0] for point in "qk")
+        free = softmax(q @ k.swapaxes(-1, -2) * model.config.attn_scale(0), axis=-1)
+        assert np.abs(masked[0] - free).max() < 1e-12
+
+
+@pytest.mark.parametrize("name, expected", [
+    ("scores", lambda m, seen: seen / seen.sum(-1, keepdims=True)),
+    ("weights", lambda m, seen: m / m.sum(-1, keepdims=True)),
+    ("weights_raw", lambda m, seen: m / seen.sum(-1, keepdims=True)),
+    ("library-2023", lambda m, seen: (m == 1) / (m == 1).sum(-1, keepdims=True)),
+    ("library-now", lambda m, seen: np.exp(m) / np.exp(m).sum(-1, keepdims=True)),
+    ("library-now-2d", lambda m, seen: (m > 0) / (m > 0).sum(-1, keepdims=True))])
+@pytest.mark.parametrize("family", ["exponential", "window"])
+def test_uniform_attention_under_a_mask(model, name, expected, family):
+    mask = masks.named(family, 4)
+    m = masks.made(mask, T, H, model.config.causal)
+    patterns, _ = seen(without_content(model), tiny.ids(model, T), masking.condition(mask, name))
+    difference = patterns - expected(m, visible(model, T))
+    assert np.abs(difference).max() < 1e-12
+
+
+@pytest.mark.parametrize("family", masks.FAMILIES)
+def test_weights_are_those_times_m_brought_to_one(model, family):
+    """log m added before the softmax; here m multiplied after it, and rows divided by their sum."""
+    tokens, mask = tiny.ids(model, 2, T), masks.named(family)
+    m = masks.made(mask, T, H, model.config.causal)
+    edit = {"pattern": lambda p: p * m / (p * m).sum(-1, keepdims=True)}
+    trace = minitx.run(model, tokens, keep=["pattern", "logits"], edits=edit)
+    patterns, x = seen(model, tokens, masking.condition(mask, "weights"))
+    assert np.abs(patterns - trace.stack("pattern")).max() < 1e-12
+    assert np.abs(minitx.logits(model, x) - trace["logits"]).max() < 1e-12  # measured 1e-14
+
+
+def test_a_mask_without_positions_does_what_scores_and_raw_weights_say(model):
+    tokens, mask = tiny.ids(model, T), masks.named("linear")
+    m = masks.made(mask, T, H, model.config.causal)
+    trace = minitx.run(model, tokens, keep=["scores", "pattern"], edits={"pos_embed": np.zeros_like})
+    scores, pattern = trace["scores", 0], trace["pattern", 0]
+    hidden = np.isneginf(scores)
+    scaled = softmax(np.where(hidden, -np.inf, np.where(hidden, 0, scores) * m), axis=-1)
+    for name, expected in (("scores", scaled), ("weights_raw", pattern * m)):
+        patterns, _ = seen(model, tokens, masking.condition(mask, name, "zero"))
+        assert np.abs(patterns[0] - expected).max() < 1e-12
+
+
+def test_positions_at_zero_are_a_table_of_zeros(model):
+    flat = tiny.with_weights(model, W_pos=np.zeros_like(model.weights.W_pos))
+    tokens = tiny.ids(model, T)
+    expected, found = seen(flat, tokens), seen(model, tokens, masking.condition(positions="zero"))
+    assert all(map(np.array_equal, expected, found))
+
+
+def test_without_positions_a_mask_alone_tells_order():
+    """Every key seen, no positions: order is lost but for a mask by distance."""
+    model, zero = tiny.load("bert-masked"), partial(masking.condition, positions="zero")
+    tokens = tiny.ids(model, T)
+    order = np.random.default_rng(1).permutation(T)
+    for condition, same in ((zero(), True), (zero(masks.named("exponential", 2)), False)):
+        moved, x = (seen(model, row, condition)[1] for row in (tokens[order], tokens))
+        assert (np.abs(moved - x[:, order]).max() < 1e-12) == same  # measured 1e-15 and 0.18
+
+
+# meanings: the reference library
+
+@pytest.mark.parametrize("given, name", [
+    ("keys", "library-now-2d"), ("rows", "library-now"), ("linear", "library-now")])
+@pytest.mark.parametrize("variant", KINDS.values())
+def test_library_now_is_what_the_library_returns(variant, given, name):
+    """2-D: whatever is not zero counts as one. 4-D: added, in place of the causal mask."""
+    model, tokens = tiny.load(variant), LIBRARY[f"{variant}.tokens"]
+    expected = [LIBRARY[f"{variant}.{given}.pattern.{n}"] for n in range(model.config.n_layers)]
+    patterns, x = seen(model, tokens, masking.condition(LIBRARY[f"{variant}.{given}"], name))
+    assert np.abs(patterns[:, 0] - expected).max() < 1e-10  # measured 1e-15
+    logits = LIBRARY[f"{variant}.{given}.logits"]
+    assert np.abs(minitx.logits(model, x)[0] - logits).max() < 1e-10  # measured 1e-14
+    if given == "keys":
+        assert 0 < LIBRARY[f"{variant}.keys"][LIBRARY[f"{variant}.keys"] > 0].min() < 1
+        whole, _ = seen(model, tokens, masking.condition((LIBRARY[f"{variant}.keys"] > 0) * 1.0, name))
+        assert np.array_equal(whole, patterns)
+
+
+def test_the_families_linear_mask_is_the_librarys_input():
+    made = masks.made(masks.named("linear"), T, H)
+    assert np.abs(made - LIBRARY["gpt2-causal.linear"]).max() < 1e-15
+
+
+@pytest.mark.parametrize("variant", KINDS.values())
+def test_library_2023_leaves_of_a_linear_mask_each_token_itself(variant):
+    """In float32: equal to window(1), and to the token read alone at its place (as releases of that time return it)."""
+    model = tiny.load(variant, np.float32)
+    tokens = tiny.ids(model, T)
+    for positions in ("kept", "zero"):
+        patterns, x = seen(model, tokens, masking.condition(masks.named("linear"), "library-2023", positions))
+        assert np.array_equal(patterns, np.broadcast_to(np.eye(T), patterns.shape))
+        _, window = seen(model, tokens, masking.condition(masks.named("window", 1), "weights", positions))
+        assert np.abs(x - window).max() < 1e-6 * np.abs(x).max()  # float32 rounding; measured 0
+    alone = np.array([minitx.forward(model, [token], positions=[i])[0, 0] for i, token in enumerate(tokens)])
+    _, x = seen(model, tokens, masking.condition(masks.named("linear"), "library-2023"))
+    assert np.abs(x[0] - alone).max() < 1e-5 * np.abs(alone).max()  # products of another shape; measured 4e-7
+
+
+def test_library_2023_forgets_the_scores_where_nothing_has_a_whole_one(model):
+    """Beside (1 - m) times the lowest number a score is rounded away: equal masks give equal attention."""
+    patterns, _ = seen(model, tiny.ids(model, T), masking.condition(np.full(T, 0.5), "library-2023"))
+    rows = visible(model, T)
+    assert np.abs(patterns - rows / rows.sum(-1, keepdims=True)).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", masks.MEANINGS)
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_stays_hidden(name, side):
+    model = tiny.load("gpt2-causal")
+    rows = [tiny.ids(model, n, seed=n) for n in (9, 5)]
+    condition = masking.condition(masks.named("exponential", 3), name)
+    tokens, valid, where = tiny.padded(rows, side, fill=7)
+    _, x = seen(model, tokens, condition, valid=valid)
+    for i, row in enumerate(rows):
+        assert np.abs(x[i, where[i]] - seen(model, row, condition)[1][0]).max() < 1e-12
+
+
+def test_masks_keep_the_models_precision():
+    model = tiny.load("gpt2-causal", np.float32)
+    for name in masks.MEANINGS:
+        patterns, x = seen(model, tiny.ids(model, T), masking.condition(masks.named("alibi"), name, "zero"))
+        assert patterns.dtype == x.dtype == np.float32 and np.isfinite(x).all()
+
+
+# search
+
+def test_the_search_finds_a_planted_optimum():
+    tried = []
+
+    def one(half_life):
+        tried.append(half_life)
+        return np.log(half_life / 20) ** 2
+    found = masks.search(one, [masks.BOUNDS["half_life"]], 20)
+    assert found.best[0] == pytest.approx(20, rel=0.05) and found.loss == one(*found.best)  # measured 0.011
+    assert len(found.tried) == len(set(tried)) <= 20 and found.losses.min() == found.loss
+    two = masks.search(lambda e, low: np.log(e / 2) ** 2 + 4 * (low - 0.3) ** 2,
+                       [masks.BOUNDS["exponent"], masks.BOUNDS["low"]], 60)
+    assert two.best == pytest.approx([2, 0.3], abs=0.01)  # measured 0.0013 and 0.0007
+    whole = masks.search(lambda n: abs(n - 5), [masks.BOUNDS["n"]], 20)
+    assert whole.best[0] == 5
+    edge = masks.search(lambda low: low, [masks.BOUNDS["low"]], 20)
+    assert 0 <= edge.best[0] < 0.02  # measured 0
+
+
+def test_the_search_is_the_same_every_time_and_needs_a_few_evaluations():
+    def loss(exponent, low):
+        return np.sin(exponent) + low
+    bounds = [masks.BOUNDS["exponent"], masks.BOUNDS["low"]]
+    assert np.array_equal(masks.search(loss, bounds, 15).tried, masks.search(loss, bounds, 15).tried)
+    with pytest.raises(ValueError, match="6 evaluations; 2 parameters need 7 or more"):
+        masks.search(loss, bounds, 6)
+
+
+# the experiment
+
+@pytest.fixture(scope="module")
+def found(causal):
+    return outcome(causal)
+
+
+def outcome(model, **options):
+    return {name: np.asarray(value) for name, value in run(model, **QUICK | options).items()}
+
+
+def test_losses_are_those_of_each_condition(causal, found):
+    from analysis import corpus
+    kept = [document for i, document in enumerate(corpus.texts(causal, "sample", 6, 24)) if i % 3]
+    names = found["conditions"].tolist()
+    window = masking.condition(masks.named("window"), "weights", "zero")
+    for name, condition in (("positions kept, no mask", None), ("window(n=8, low=0) as weights", window),
+                            ("positions zero, no mask", masking.condition(positions="zero"))):
+        expected = np.concatenate([losses.causal(causal, document, condition=condition) for document in kept])
+        assert found["losses"][names.index(name)] == pytest.approx(expected.mean(), rel=1e-12)
+        assert found["n_tokens"] == len(expected)
+    assert found["perplexity"] == pytest.approx(np.exp([found[name] for name in ("loss", "loss_off", "loss_best")]))
+    assert found["bits"][0] == pytest.approx(found["loss"] / np.log(2))
+    assert found["loss_by_meaning"][[*masks.MEANINGS].index("library-now-2d")] == found["loss_off"]
+    assert (found["intervals"][:, 0] <= found["losses"]).all() and (found["losses"] <= found["intervals"][:, 1]).all()
+
+
+def test_the_hypothesis_is_put_to_the_losses(found):
+    assert found["hypothesis"] < 1e-5  # float32 rounding: measured 0
+    assert found["hypothesis_null"] > 0.1
+    assert "is confirmed: no token's loss differs" in mask_positions.says(found)
+    assert "is not confirmed" in mask_positions.says(found | {"hypothesis": np.array(0.1)})
+
+
+def test_the_mask_is_sought_on_other_documents(causal, monkeypatch):
+    searched, reported = [], []
+    real = mask_positions._measured
+
+    def watched(model, documents, conditions, every):
+        (reported if len(conditions) > 1 else searched).append({tuple(document) for document in documents})
+        return real(model, documents, conditions, every)
+    monkeypatch.setattr(mask_positions, "_measured", watched)
+    outcome(causal, family="window")
+    assert len(reported) == 1 and len(searched) <= QUICK["evaluations"]
+    assert len(searched[0]) == 2 and len(reported[0]) == 4 and not searched[0] & reported[0]
+
+
+def test_a_model_without_positions_loses_nothing_without_them(causal):
+    flat = tiny.with_weights(causal, W_pos=np.zeros_like(causal.weights.W_pos))
+    result = outcome(flat, family="linear")
+    assert result["loss"] == result["loss_off"]
+    assert "of what positions are worth" not in mask_positions.says(result)
+
+
+def test_one_family_with_parameters_in_one_meaning(causal):
+    result = outcome(causal, family="exponential", parameter="4,0.1", meaning="weights", positions="kept")
+    assert result["shown"] == "exponential(half_life=4, low=0.1)" and result["meanings"].tolist() == ["weights"]
+    assert result["loss"] == result["loss_off"]
+    half = masks.made(masks.named("exponential", 4, 0.1), len(result["pieces"]), 1)[0]
+    assert np.array_equal(result["mask"], half) and result["effective"].shape == (1, *half.shape)
+
+
+def test_a_masked_models_tokens_are_hidden_one_at_a_time():
+    model = minitx.load(weights.find("tiny-roberta"))
+    result = outcome(model, documents=3, tokens=18, family="linear", meaning="library-2023", every=5)
+    assert result["n_tokens"] == 4 + 3  # of 16 ordinary tokens each, from the first and from the second on
+    assert result["hypothesis"] < 1e-4 and "Pseudo-perplexity" in mask_positions.says(result)
+
+
+def test_an_interrupted_run_goes_on_to_the_same_numbers(causal, tmp_path, monkeypatch):
+    options, experiment = {**QUICK, "family": "linear"}, registry.get("mask-positions")
+    whole = results.produce(experiment, causal, "gpt2", options, results.writable(tmp_path / "whole"))
+    real = mask_positions._results
+    monkeypatch.setattr(mask_positions, "_results", lambda *a: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        results.produce(experiment, causal, "gpt2", options, results.writable(tmp_path / "cut"))
+    assert [*(tmp_path / "cut").glob(".*.state.npz")]
+    monkeypatch.setattr(mask_positions, "_results", real)
+    again = results.produce(experiment, causal, "gpt2", options, results.writable(tmp_path / "cut"), resume=True)
+    assert json.dumps(whole.headline) == json.dumps(again.headline) and whole.svg == again.svg
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"family": "cosine"}, "'cosine' is no family of masks; there are: linear"),
+    ({"family": "window", "parameter": "x"}, "--parameter 'x': wanted numbers joined by commas, as 8 or 8,0.1"),
+    ({"parameter": "8"}, "--parameter '8' goes with one --family; there are: linear"),
+    ({"meaning": "product"}, "'product' is no meaning of a mask; there are: scores"),
+    ({"positions": "none"}, "positions are 'none'; wanted: kept, zero"),
+    ({"evaluations": 7}, "--evaluations is 7; wanted 8 to 1000"),
+    ({"every": 0}, "--every is 0; wanted 1 or more"),
+    ({"documents": 2}, "--documents is 2; wanted 3 or more"),
+    ({"sentence": ""}, "--sentence '' has 0 tokens; wanted 2 or more")])
+def test_bad_options_are_noticed(causal, options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        run(causal, **QUICK | options)
+
+
+def test_a_model_that_predicts_nothing_is_left_out(tmp_path):
+    with pytest.raises(registry.Unfit, match="mask-positions needs a masked or causal language model; .* head is None"):
+        run(minitx.load(gpt2(tmp_path, head=False)), **QUICK)
