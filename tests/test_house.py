@@ -21,8 +21,8 @@ FLOORS = {
     "analysis.registry": 4, "analysis": 4, "analysis.experiments": 5, "analysis.report": 6, "analysis.__main__": 6,
 }
 ARRAY_MATHS = {"analysis.spectra", "analysis.profiles", "analysis.nulls", "analysis.factors", "analysis.rotation",
-               "analysis.lags", "analysis.logistic", "analysis.masks", "analysis.residual",
-               "analysis.stats",
+               "analysis.joint", "analysis.lags", "analysis.logistic", "analysis.masks", "analysis.residual",
+               "analysis.stats", "analysis.words",
                "analysis.waves"}  # numpy and scipy only
 
 
