@@ -2,7 +2,6 @@
 
 Bounds in float64 are those of sums in another order: 1e-12 where 1e-15 to 1e-14 was measured. Others say what was.
 """
-import json
 import re
 from functools import partial
 
@@ -15,14 +14,14 @@ from scipy.special import softmax
 import minitx
 import tiny
 import weights
-from analysis import losses, masking, masks, registry, results
+from analysis import corpus, losses, masking, masks, registry, stream
 from analysis.experiments import mask_positions
 
 T, H = 9, 3
 LIBRARY = load_file(tiny.GOLDEN / "float-masks" / "masks.safetensors")
 KINDS = {"causal": "gpt2-causal", "masked": "bert-masked"}
 run = registry.get("mask-positions").run
-QUICK = {"documents": 6, "tokens": 24, "evaluations": 8}
+QUICK = {"documents": 6, "tokens": 50, "evaluations": 8}
 
 
 @pytest.fixture(scope="module", params=KINDS.values(), ids=KINDS)
@@ -333,10 +332,10 @@ def outcome(model, **options):
 
 
 def test_losses_are_those_of_each_condition(causal, found):
-    from analysis import corpus
-    kept = [document for i, document in enumerate(corpus.texts(causal, "sample", 6, 24)) if i % 3]
-    names = found["conditions"].tolist()
-    window = masking.condition(masks.named("window"), "weights", "zero")
+    """Per token over documents of unequal lengths, longer than the model's window."""
+    kept = [document for i, document in enumerate(corpus.texts(causal, "sample", 6, QUICK["tokens"])) if i % 3]
+    names, window = found["conditions"].tolist(), masking.condition(masks.named("window", 8), "weights", "zero")
+    assert len({len(document) for document in kept}) > 1
     for name, condition in (("positions kept, no mask", None), ("window(n=8, low=0) as weights", window),
                             ("positions zero, no mask", masking.condition(positions="zero"))):
         expected = np.concatenate([losses.causal(causal, document, condition=condition) for document in kept])
@@ -346,6 +345,18 @@ def test_losses_are_those_of_each_condition(causal, found):
     assert found["bits"][0] == pytest.approx(found["loss"] / np.log(2))
     assert found["loss_by_meaning"][[*masks.MEANINGS].index("library-now-2d")] == found["loss_off"]
     assert (found["intervals"][:, 0] <= found["losses"]).all() and (found["losses"] <= found["intervals"][:, 1]).all()
+
+
+def test_the_null_is_the_best_mask_with_its_distances_dealt(causal, monkeypatch):
+    best = masks.named("exponential", 2)
+    monkeypatch.setattr(mask_positions, "_sought", lambda *a: (best, {"documents_searched": 2}))
+    result = outcome(causal, seed=3)
+    kept = [document for i, document in enumerate(corpus.texts(causal, "sample", 6, QUICK["tokens"])) if i % 3]
+    loss, dealt = (np.concatenate([losses.causal(causal, document, condition=masking.condition(
+        best, "weights", "zero", seed)) for document in kept]).mean() for seed in (None, 3))
+    assert result["order"] == pytest.approx(dealt - loss, rel=1e-9) and abs(dealt - loss) > 0.001
+    assert result["gain"] - result["gain_null"] == pytest.approx(result["order"], rel=1e-9)
+    assert result["order_interval"][0] < result["order"] < result["order_interval"][1]
 
 
 def test_the_hypothesis_is_put_to_the_losses(found):
@@ -390,17 +401,15 @@ def test_a_masked_models_tokens_are_hidden_one_at_a_time():
     assert result["hypothesis"] < 1e-4 and "Pseudo-perplexity" in mask_positions.says(result)
 
 
-def test_an_interrupted_run_goes_on_to_the_same_numbers(causal, tmp_path, monkeypatch):
-    options, experiment = {**QUICK, "family": "linear"}, registry.get("mask-positions")
-    whole = results.produce(experiment, causal, "gpt2", options, results.writable(tmp_path / "whole"))
-    real = mask_positions._results
-    monkeypatch.setattr(mask_positions, "_results", lambda *a: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        results.produce(experiment, causal, "gpt2", options, results.writable(tmp_path / "cut"))
-    assert [*(tmp_path / "cut").glob(".*.state.npz")]
-    monkeypatch.setattr(mask_positions, "_results", real)
-    again = results.produce(experiment, causal, "gpt2", options, results.writable(tmp_path / "cut"), resume=True)
-    assert json.dumps(whole.headline) == json.dumps(again.headline) and whole.svg == again.svg
+def test_an_interrupted_run_goes_on_to_the_same_numbers(causal, found, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
+        patch.setattr(mask_positions, "_results", lambda *a: 1 / 0)
+        with stream.resumable(tmp_path, "mask-positions", "key", False):
+            run(causal, **QUICK)
+    monkeypatch.setattr(losses, "causal", None)  # nothing is left to be measured
+    with stream.resumable(tmp_path, "mask-positions", "key", True):
+        again = outcome(causal)
+    assert again.keys() == found.keys() and all(np.array_equal(again[name], found[name]) for name in found)
 
 
 @pytest.mark.parametrize("options, message", [
