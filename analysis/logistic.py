@@ -34,8 +34,10 @@ def curvature(W, V, X, C):
 
 
 def fit(X, y, C):
-    """Weights [F+1 K] at the minimum, by Newton steps in a trust region; ValueError for one class only."""
+    """Weights [F+1 K] at the minimum, by Newton steps in a trust region; ValueError for NaN or one class only."""
     X, K = np.asarray(X, np.float64), int(np.max(y)) + 1
+    if not np.isfinite(X).all():
+        raise ValueError(f"the features of {(~np.isfinite(X)).any(axis=1).sum()} of {len(X)} rows are not finite")
     if len(np.unique(y)) < 2:
         raise ValueError(f"all {len(y)} labels are the same; wanted two classes or more")
     shape = X.shape[1] + 1, K

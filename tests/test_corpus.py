@@ -132,7 +132,8 @@ def texts_of(model, tmp_path, content, name="t.jsonl", **options):
 
 
 ROWS = ('{"text": "A good film, and a long one.", "label": "pos"}\n{"text": " ", "label": "pos"}\n'
-        '{"text": "Bad.", "label": "neg"}\n{"text": "a", "label": "neg"}\n{"text": "So so, as far as I can see.\\nYes."}\n')
+        '{"text": "Bad.", "label": "neg"}\n{"text": "a", "label": "neg"}\n'
+        '{"text": "So so, as far as I can see.\\nYes."}\n')
 
 
 @pytest.mark.parametrize("kind", ["bundled", "causal"])
@@ -170,7 +171,8 @@ def test_texts_can_be_shuffled_like_documents(bundled, tmp_path):
     read = texts_of(bundled, tmp_path, ROWS)
     for i, document in enumerate(read):
         mixed = read.shuffled(i, document, seed=1)
-        assert np.array_equal(np.sort(mixed), np.sort(document)) and mixed[0] == document[0] and mixed[-1] == document[-1]
+        assert np.array_equal(np.sort(mixed), np.sort(document))
+        assert mixed[0] == document[0] and mixed[-1] == document[-1]
 
 
 @pytest.mark.parametrize("content, options, message", [

@@ -26,8 +26,8 @@ def test_a_text_file_has_one_document_a_line(tmp_path):
 
 
 def test_an_article_of_wikitext_is_a_document(tmp_path):
-    text = write(tmp_path / "wiki.txt", " \n = One = \n \n Text of one . \n = 1 rad / s . \n \n = = Part = = \n \n More . \n"
-                                        " \n = Two = \n \n Text of two . \n")
+    text = write(tmp_path / "wiki.txt", " \n = One = \n \n Text of one . \n = 1 rad / s . \n"
+                 " \n = = Part = = \n \n More . \n \n = Two = \n \n Text of two . \n")
     assert found(text) == [
         ("= One =\nText of one .\n= 1 rad / s .\n= = Part = =\nMore .", None, "wiki.txt, line 2"),
         ("= Two =\nText of two .", None, "wiki.txt, line 11")]
@@ -44,12 +44,13 @@ def test_a_title_further_down_makes_no_wikitext(tmp_path):
 
 def test_a_labelled_folder_gives_its_classes_in_turn(tmp_path):
     for name, content in (("pos/1_9.txt", "good\nvery"), ("pos/2_8.txt", "fine"), ("pos/3_7.txt", ""),
-                          ("neg/0_1.txt", "bad"), ("neg/notes.md", "no"), ("unsup/0.txt", "no"), ("urls_pos.txt", "no")):
+                          ("neg/0_1.txt", "bad"), ("neg/9_2.txt", "awful"), ("neg/notes.md", "no"),
+                          ("unsup/0.txt", "no"), ("urls.txt", "no")):
         write(tmp_path / name, content)
     assert found(str(tmp_path)) == [
-        ("bad", "neg", "neg/0_1.txt"), ("good\nvery", "pos", "pos/1_9.txt"), ("fine", "pos", "pos/2_8.txt"),
-        ("", "pos", "pos/3_7.txt")]
-    assert [*data.lines(str(tmp_path))] == ["bad", "good", "very", "fine"]
+        ("bad", "neg", "neg/0_1.txt"), ("good\nvery", "pos", "pos/1_9.txt"), ("awful", "neg", "neg/9_2.txt"),
+        ("fine", "pos", "pos/2_8.txt"), ("", "pos", "pos/3_7.txt")]
+    assert [*data.lines(str(tmp_path))] == ["bad", "good", "very", "awful", "fine"]
 
 
 def test_a_folder_reads_each_file_by_its_own_layout(tmp_path):
@@ -61,7 +62,8 @@ def test_a_folder_reads_each_file_by_its_own_layout(tmp_path):
 
 def test_rows_of_a_table_are_documents(tmp_path):
     text = write(tmp_path / "t.csv", '\ufeffid,title,body,label\n1,"A, b","two\nlines",pos\n\n2,C,d,\n')
-    assert found(text, column="title, body") == [("A, b two\nlines", "pos", "t.csv, row 2"), ("C d", None, "t.csv, row 4")]
+    assert found(text, column="title, body") == [
+        ("A, b two\nlines", "pos", "t.csv, row 2"), ("C d", None, "t.csv, row 4")]
     assert found(text, column="body", label="id")[1] == ("d", "2", "t.csv, row 4")
 
 
@@ -86,7 +88,8 @@ def test_a_cell_may_be_longer_than_the_csv_module_expects(tmp_path):
 def test_objects_by_line_are_documents(tmp_path):
     rows = [{"text": " a\nb ", "label": 1}, {"text": "c", "label": None, "other": []}, {"text": "d", "label": "x"}]
     text = write(tmp_path / "t.jsonl", "\n\n".join(map(json.dumps, rows)))
-    assert found(text) == [("a\nb", "1", "t.jsonl, line 1"), ("c", None, "t.jsonl, line 3"), ("d", "x", "t.jsonl, line 5")]
+    assert found(text) == [
+        ("a\nb", "1", "t.jsonl, line 1"), ("c", None, "t.jsonl, line 3"), ("d", "x", "t.jsonl, line 5")]
     write(tmp_path / "two.jsonl", '{"q": "why?", "a": "so", "stars": 5}\n')
     assert found(str(tmp_path / "two.jsonl"), column="q,a", label="stars")[0][:2] == ("why? so", "5")
 
@@ -124,7 +127,7 @@ def test_records_are_read_one_at_a_time(tmp_path):
     ("t.csv", "text,b\n1,2,3\n", {}, "t.csv, row 2: 3 cells, but the header has 2: text, b"),
     ("t.csv", 'text\n"never closed\nmore\n', {}, "'t.csv' is no .csv file: line 3: unexpected end of data"),
     ("t.csv", "text\rone\r", {}, "'t.csv' is no .csv file: line 1: new-line character"),
-    ("t.csv", b"text\nna\xefve\n", {}, r"'t.csv' is no UTF-8 text: line 2, byte 7 of the file \(invalid continuation"),
+    ("t.csv", b"text\n\xc3\xa9\nna\xefve\n", {}, r"'t.csv' is no UTF-8 text: line 3, byte 10 of the file \(invalid"),
     ("t.jsonl", '{"text": "a"}\n[1, 2]\n', {}, r"t.jsonl, line 2: no object, but '\[1, 2\]'"),
     ("t.jsonl", '{"text": "a"}\n{"text": \n', {}, "t.jsonl, line 2: no JSON: Expecting value"),
     ("t.jsonl", "[" * 100_000, {}, "t.jsonl, line 1: no JSON: "),

@@ -37,7 +37,7 @@ def plot(r):
     _whiskers(right, r["versions"][1:], r["worths"], r["worth_intervals"])
     right.axvline(0, color="black", linewidth=0.8)
     right.set_yticks(range(n - 1), [NAMES[name] for name in r["versions"][1:]])
-    right.set(ylim=(n - 1.4, -0.6), xlabel="share with positions kept, minus this (bars: 95 %)")
+    right.set(ylim=(n - 1.4, -0.6), xlabel="share told right, kept minus this (bars: 95 %)")
     return figure
 
 
