@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
+from scipy.stats import rankdata
 
 from .factors import signs
 
@@ -73,7 +74,7 @@ def _unit(x):
 
 
 DISTANCES = {
-    "cosine": Distance(lambda qk, q, k: 1 - qk / np.maximum(q * k, TINY), _unit, 2),
+    "cosine": Distance(lambda qk, q, k: 1 - qk * (1 / np.maximum(q, TINY)) * (1 / np.maximum(k, TINY)), _unit, 2),
     "euclidean": Distance(lambda qk, q, k: np.sqrt(np.maximum(q * q + k * k - 2 * qk, 0)), lambda x: x, 0)}
 
 
@@ -92,7 +93,13 @@ def centred(qk, seen):
     return qk - np.where(seen, qk, 0).sum(axis=-1, keepdims=True) / seen.sum(axis=-1, keepdims=True)
 
 
-PRODUCTS = {"centred": centred, "plain": lambda qk, seen: qk}  # what distances are correlated with
+class Products(NamedTuple):
+    """What distances are correlated with."""
+    of: Callable   # (products [... T S], keys that are seen [T S]) -> [... T S]
+    moves: float   # how much of what a translation adds to a row shows in them
+
+
+PRODUCTS = {"centred": Products(centred, 0.0), "plain": Products(lambda qk, seen: qk, 1.0)}
 
 
 def scan(q, k, means, weights, seen, distance, products):
@@ -103,19 +110,31 @@ def scan(q, k, means, weights, seen, distance, products):
     """
     q, k = np.asarray(q, np.float64), np.asarray(k, np.float64)
     qk, of, length = _products(q, k), DISTANCES[distance].of, _length(q)[..., None]
+    w = np.broadcast_to(np.asarray(weights, np.float64), qk.shape)
+    sums = _Sums(w, PRODUCTS[products].of(qk, seen))
 
-    def sums(c, a):
-        new = qk + q @ a[..., None]
-        return _sums(PRODUCTS[products](new, seen), of(new, c * length, _length(k + a[..., None, :])[..., None, :] / c),
-                     weights)
-    still = sums(1.0, np.zeros_like(means[0], np.float64))
-    return np.array([still, *(sums(c, translation(*means, c, distance)) for c in SCALES)])
+    def at(c, a):
+        added = q @ a[..., None]
+        d = of(qk + added, c * length, _length(k + a[..., None, :])[..., None, :] / c)
+        return sums(added[..., 0] * PRODUCTS[products].moves, d)
+    return np.array([at(1.0, np.zeros(np.shape(means[0]))), *(at(c, translation(*means, c, distance)) for c in SCALES)])
 
 
-def _sums(s, d, w):
-    """Sums of w, w s, w d, w s s, w d d, w s d over all pairs: [... T S] -> [... 6]."""
-    ws, wd = w * s, w * d
-    return np.stack([np.broadcast_to(x, s.shape).sum(axis=(-2, -1)) for x in (w, ws, wd, ws * s, wd * d, ws * d)], -1)
+class _Sums:
+    """Sums over pairs of w, w s, w d, w s s, w d d, w s d: [... 6], where only rows of s change."""
+
+    def __init__(self, w, s):
+        self.w, self.ws = w, w * s
+        self.rows, self.s, self.ss = w.sum(axis=-1), self.ws.sum(axis=-1), (self.ws * s).sum(axis=(-2, -1))
+
+    def __call__(self, added, d):
+        """added [... T] to each row of s; d [... T S]."""
+        wd = self.w * d
+        d_rows = wd.sum(axis=-1)
+        return np.stack([
+            self.rows.sum(axis=-1), (self.s + added * self.rows).sum(axis=-1), d_rows.sum(axis=-1),
+            self.ss + (added * (2 * self.s + added * self.rows)).sum(axis=-1), np.einsum("...ts,...ts->...", wd, d),
+            np.einsum("...ts,...ts->...", self.ws, d) + (added * d_rows).sum(axis=-1)], -1)
 
 
 def correlation(sums):
@@ -140,24 +159,30 @@ def best(correlations, scope):
     return np.broadcast_to(np.where(low, far, np.inf).argmin(axis=0), correlations.shape[1:])
 
 
-def ranks(distances, keys, seen):
-    """Rank of one key of each query by distance among those that it sees, 1 for the nearest.
+def ranks(distances, seen):
+    """Rank of each key by distance among those that a query sees, 1 for the nearest: [... T S], [T S] -> [... T S].
 
-    [... T S], numbers of the keys [... T], [T S] -> [... T]. Keys equally far share the mean of their ranks, so that
-    points on one spot are not near.
+    Keys equally far share the mean of their ranks, so that points on one spot are not near; hidden keys come last.
     """
-    own = np.take_along_axis(distances, keys[..., None], -1)
-    return 0.5 * (((distances < own) & seen).sum(axis=-1) + ((distances <= own) & seen).sum(axis=-1) + 1)
+    return rankdata(np.where(seen, distances, np.inf), axis=-1)
 
 
-def nearness(distances, strongest, seen):
-    """Sum over queries of 1 / rank of the strongest key, and of rank 1: [... T S], [... T], [T S] -> [2 ...].
+def nearness(ranks, keys, seen):
+    """Sum over queries of 1 / rank of one key of each, and of rank 1: [... T S], [... T], [T S] -> [2 ...].
 
     Queries that see one key only are left out.
     """
-    choose = seen.sum(axis=-1) > 1
-    rank = ranks(distances, strongest, seen)[..., choose]
+    rank = np.take_along_axis(ranks, keys[..., None], -1)[..., seen.sum(axis=-1) > 1, 0]
     return np.stack([(1 / rank).sum(axis=-1), (rank == 1).sum(axis=-1)])
+
+
+def dealt(seen, n, rng):
+    """n times a key in place of each key that a query sees, which are the first ones of its row: [n T S].
+
+    Keys in random order, of which a query takes those it sees: where all are seen, the same order for all queries.
+    """
+    orders = [np.where(seen, rng.permutation(seen.shape[-1]), np.inf) for _ in range(n)]
+    return np.array([order.argsort(axis=-1) for order in orders], int).reshape(n, *seen.shape)
 
 
 def plane(covariance):

@@ -200,49 +200,67 @@ def test_a_planted_scale_comes_back(ratio):
     c = joint.SCALES[joint.best(curves[:, None], "head")[0, 0]]
     assert c == pytest.approx(ratio, rel=0.03)  # half a step of the search is 2.2 %: measured 0.2013, 0.5, 4
     own = np.argsort(deal)[None]
-    near = [joint.nearness(joint.distances(*vectors, "euclidean"), own, ALL)[1, 0] / T
-            for vectors in ((q, k), at(q, k, 1, "euclidean"), at(q, k, c, "euclidean"))]
-    assert max(near[:2]) < 0.9 and near[2] == 1  # measured 0.3 0.65, 0.1 0.85, 0.05 0.1
+    nearest = [near(*vectors, own, "euclidean")[1, 0]
+               for vectors in ((q, k), at(q, k, 1, "euclidean"), at(q, k, c, "euclidean"))]
+    assert max(nearest[:2]) < 0.9 and nearest[2] == 1  # measured 0.3 0.65, 0.1 0.85, 0.05 0.1
     assert curves.min() < raw[0] - 0.3           # measured -0.52 to -0.54 against -0.11 and more
 
 
 # nearness
 
+def near(q, k, keys, distance, seen=ALL):
+    """Mean of 1 / rank, and share of rank 1: [2 H]."""
+    return joint.nearness(joint.ranks(joint.distances(q, k, distance), seen), keys, seen) / len(seen)
+
+
 def test_ranks_count_what_is_nearer_and_share_ties():
-    distances = np.array([[3.0, 1.0, 2.0, 2.0]] * 4)
-    seen = np.array([[1, 1, 1, 1]] * 3 + [[1, 1, 0, 0]], bool)
-    assert joint.ranks(distances, np.array([0, 1, 2, 0]), seen).tolist() == [4, 1, 2.5, 2]
+    seen = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], bool)
+    ranks = joint.ranks(np.array([[3.0, 1.0, 2.0, 2.0]] * 2), seen)
+    assert ranks[0].tolist() == [4, 1, 2.5, 2.5] and ranks[1, :2].tolist() == [2, 1]
 
 
 def test_points_on_one_spot_are_not_near():
-    total = joint.nearness(np.zeros((1, 9, 9)), np.zeros((1, 9), int), np.ones((9, 9), bool))
+    every = np.ones((9, 9), bool)
+    total = joint.nearness(joint.ranks(np.zeros((1, 9, 9)), every), np.zeros((1, 9), int), every)
     assert total[:, 0].tolist() == [9 / 5, 0]  # each has rank 5
 
 
 def test_a_query_that_sees_one_key_tells_nothing():
     seen = np.tri(3, dtype=bool)
-    total = joint.nearness(np.array([[[1.0, 0, 0], [1, 2, 0], [1, 2, 3]]]), np.array([[0, 0, 2]]), seen)
-    assert total[:, 0] == pytest.approx([1 + 1 / 3, 1])
+    ranks = joint.ranks(np.array([[[1.0, 0, 0], [1, 2, 0], [1, 2, 3]]]), seen)
+    assert joint.nearness(ranks, np.array([[0, 0, 2]]), seen)[:, 0] == pytest.approx([1 + 1 / 3, 1])
 
 
-def test_shuffled_keys_have_the_rank_of_chance(pair):
-    """Mean of 1/rank over random orders: the harmonic number of n over n."""
+@pytest.mark.parametrize("sight", SIGHT)
+def test_dealt_keys_are_a_deal_of_those_that_a_query_sees(sight):
+    seen = SIGHT[sight]
+    deals = joint.dealt(seen, 3, np.random.default_rng(0))
+    for deal in deals:
+        assert all(sorted(row[see].tolist()) == np.flatnonzero(see).tolist() for row, see in zip(deal, seen))
+        assert sight == "causal" or (deal == deal[0]).all()
+    assert not np.array_equal(deals[0], deals[1])
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_shuffled_keys_have_the_rank_of_chance(pair, sight):
+    """Mean of 1/rank over random keys: the harmonic number of n over n, for each query that sees n > 1."""
     q, k = pair
-    strongest = joint.attention(q, k, 1, ALL).argmax(axis=-1)
-    apart, draw = joint.distances(q, k, "cosine"), np.random.default_rng(0)
-    found = [joint.nearness(apart[..., draw.permutation(T)], strongest, ALL) / T for _ in range(1000)]
-    mean = np.mean(found, axis=0)
-    assert mean[0] == pytest.approx((1 / np.arange(1, T + 1)).sum() / T, abs=0.02)  # measured within 0.006
-    assert mean[1] == pytest.approx(1 / T, abs=0.02)                               # measured within 0.008
+    seen = SIGHT[sight]
+    strongest = joint.attention(q, k, 1, seen).argmax(axis=-1)
+    ranks = joint.ranks(joint.distances(q, k, "cosine"), seen)
+    deals = joint.dealt(seen, 1000, np.random.default_rng(0))
+    found = np.mean([joint.nearness(ranks, deal[np.arange(T), strongest], seen) for deal in deals], axis=0)
+    counts = [n for n in seen.sum(axis=1) if n > 1]
+    chance = np.mean([((1 / np.arange(1, n + 1)).sum() / n, 1 / n) for n in counts], axis=0)
+    assert abs(found / len(counts) - chance[:, None]).max() < 0.02  # of 1,000 deals: measured 0.008
 
 
 def test_without_a_limit_to_the_scale_every_strongest_key_would_be_the_nearest(pair):
     """Why nearness alone cannot choose c: |c q - k/c|^2 = c^2 |q|^2 - 2 q.k + |k|^2 / c^2."""
     q, k = pair
     strongest = (q @ k.swapaxes(1, 2)).argmax(axis=-1)
-    apart = joint.distances(*joint.normalised(q, k, 1e4), "euclidean")
-    assert (joint.nearness(apart, strongest, ALL)[1] == T).all()
-    assert (joint.nearness(joint.distances(q, k, "euclidean"), strongest, ALL)[1] < T).all()
+    assert (near(*joint.normalised(q, k, 1e4), strongest, "euclidean")[1] == 1).all()
+    assert (near(q, k, strongest, "euclidean")[1] < 1).all()
 
 
 def test_the_plane_is_that_of_principal_components(pair):

@@ -1,0 +1,212 @@
+"""The joint space of every head of a model, from any number of documents: a few passes, each with one layer at a time.
+
+N documents, L layers, H heads, T tokens (or words) of one document, d width of a head, O orders of the keys (their
+own, then shuffled), C scales. Order: options, one layer of one document, the four passes, what they say of each head.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minitx import forward
+
+from . import corpus, joint, stream, words
+
+LONGEST = 64   # tokens of a document unless asked otherwise
+SHUFFLES = 19  # more than all of them: by chance once in 20
+STAGES = "before", "after"
+SPACES = "full", "plane"
+BINS = 40      # of a side of the small picture of a head
+REACH = 2.5    # of it, in standard deviations along the first axis
+
+
+class How(NamedTuple):
+    """What is made as large as it can be, and for whom."""
+    distance: str = "cosine"
+    scope: str = "head"
+    products: str = "centred"
+    weighted: bool = False
+    words: bool = False
+
+
+def how(distance, scope, products, weighted, words=0):
+    """The options, checked: ValueError for what there is not."""
+    for name, value, there in (("distance", distance, joint.DISTANCES), ("scope", scope, joint.SCOPES),
+                               ("products", products, joint.PRODUCTS)):
+        if value not in there:
+            raise ValueError(f"--{name} {value!r}: there are {', '.join(there)}")
+    corpus.within("weighted", weighted, 0, 1)
+    corpus.within("words", words, 0, 1)
+    return How(distance, scope, products, bool(weighted), bool(words))
+
+
+def documents(model, text, n, tokens):
+    """The first n documents of a text as they are, cut to `tokens` (0: 64, or the model's longest if that is less)."""
+    longest = model.config.n_ctx
+    if tokens > longest:
+        raise ValueError(f"--tokens {tokens}: this model reads at most {longest}")
+    return corpus.texts(model, text, n, tokens or min(LONGEST, longest))
+
+
+class Layer(NamedTuple):
+    """Queries and keys [H T d] in float64, attention [H T T], keys that a query sees [T T], factor on the products."""
+    index: int
+    q: np.ndarray
+    k: np.ndarray
+    pattern: np.ndarray
+    seen: np.ndarray
+    scale: float
+
+
+def each(model, document, use, how):
+    """use(layer) -> {name: array} for every layer of one document, as soon as it exists -> {name: [L ...]}."""
+    word = words.numbers(document, model.tokenizer.decode) if how.words else None
+    found, kept = [], {}
+
+    def tap(name, x, layer=None):
+        kept[name] = x
+        if name == "pattern":
+            q, k, pattern = (kept[point][0].astype(np.float64) for point in ("q", "k", "pattern"))
+            if how.words:
+                pattern, q, k = words.merged(pattern, q, k, word)
+            T = q.shape[1]
+            seen = np.tri(T, dtype=bool) if model.config.causal else np.ones((T, T), bool)
+            found.append(use(Layer(layer, q, k, pattern, seen, model.config.attn_scale(layer))))
+        return x
+    forward(model, document, at=tap)
+    return {name: np.array([one[name] for one in found]) for name in found[0]}
+
+
+def fit(model, read, how, seed=0, shuffles=SHUFFLES):
+    """All that is found about every head: c [L H], a [L H d], the planes, and what `measures` lists.
+
+    read: documents of token ids, gone through four times: for the means, for c, for the planes, for nearness.
+    """
+    means = _means(model, read, how)
+    sums = _scanned(model, read, how, means, seed)
+    chosen = joint.best(sums["own"][1:], how.scope)  # [L H]
+    c = joint.SCALES[chosen]
+    moves = {"c": c, "a": joint.translation(*means, c, how.distance)}
+    planes = _planes(model, read, how, moves)
+    near = _near(model, read, how, moves, planes, seed, shuffles)
+    return moves | planes | measures(sums, chosen, near) | {"density": near["density"]}
+
+
+def _means(model, read, how):
+    """Mean of the queries and of the keys of each head: [L H d] twice."""
+    def measure(_, document):
+        return each(model, document, lambda at: {
+            "q": at.q.sum(axis=1), "k": at.k.sum(axis=1), "tokens": at.q.shape[1]}, how)
+    sums = stream.gather(measure, read, "documents: means")
+    return [sums[name] / sums["tokens"][:, None, None] for name in "qk"]
+
+
+def _scanned(model, read, how, means, seed):
+    """Correlations [1 + C L H] of the model's own queries, and of the same ones turned at random."""
+    turn = _turns(seed, means[0].shape)
+
+    def use(at):
+        found = {}
+        for name, R in (("own", np.eye(len(turn[0][0]))), ("turned", turn[at.index])):
+            q, mean_q = at.q @ R, (means[0][at.index][:, None] @ R)[:, 0]
+            weights = at.seen if not how.weighted else \
+                at.pattern if name == "own" else joint.attention(q, at.k, at.scale, at.seen)
+            found[name] = joint.scan(q, at.k, (mean_q, means[1][at.index]), weights, at.seen, how.distance, how.products)
+        return found
+    sums = stream.gather(lambda _, document: each(model, document, use, how), read, "documents: scales")
+    return {name: np.moveaxis(joint.correlation(x), 0, 1) for name, x in sums.items()}
+
+
+def _turns(seed, shape):
+    """A random rotation for each head: [L H d d]."""
+    Q, R = np.linalg.qr(np.random.default_rng(seed).standard_normal((*shape, shape[-1])))
+    return Q * np.sign(np.diagonal(R, axis1=-2, axis2=-1))[..., None, :]
+
+
+def views(at, how, moves):
+    """Queries and keys of a layer before and after: two pairs of [H T d]."""
+    return (at.q, at.k), joint.normalised(at.q, at.k, moves["c"][at.index], moves["a"][at.index])
+
+
+def _planes(model, read, how, moves):
+    """The plane of each head before and after, from all queries and keys together; and what did not change."""
+    drawn = joint.DISTANCES[how.distance].drawn
+
+    def use(at):
+        x = np.array([np.concatenate([*map(drawn, pair)], axis=1) for pair in views(at, how, moves)])  # [2 H 2T d]
+        attention, products = joint.changes(at.q, at.k, moves["c"][at.index], moves["a"][at.index], at.scale, at.seen)
+        return {"sum": x.sum(axis=2), "square": x.swapaxes(2, 3) @ x, "n": x.shape[2],
+                "attention": attention, "products": products}
+    sums = stream.gather(lambda _, document: each(model, document, use, how), read, "documents: planes",
+                         keep=("attention", "products"))
+    n = sums["n"][:, None, None, None]
+    centre = sums["sum"] / n  # [L 2 H d]
+    covariance = sums["square"] / n[..., None] - centre[..., :, None] * centre[..., None, :]
+    variance = np.linalg.eigvalsh(covariance)
+    total = np.maximum(variance.sum(axis=-1), joint.TINY)
+    return {"centre": centre, "plane": joint.plane(covariance), "spread": np.sqrt(np.maximum(variance[..., -1], 0)),
+            "explained": np.moveaxis(variance[..., -2:].sum(axis=-1) / total, 1, 0),
+            "attention_change": sums["attention"].max(axis=0), "products_change": sums["products"].max(axis=0)}
+
+
+def flat(at, how, moves, planes):
+    """Places of queries and keys in the plane, before and after: two pairs of [H T 2]."""
+    drawn = joint.DISTANCES[how.distance].drawn
+    return [[(drawn(x) - planes["centre"][at.index, stage][:, None]) @ planes["plane"][at.index, stage] for x in pair]
+            for stage, pair in enumerate(views(at, how, moves))]
+
+
+def apart(at, how, moves, planes):
+    """Distances in the full space and in the plane, before and after: [2 stages][2 spaces] of [H T T]."""
+    return [[joint.distances(*full, how.distance), joint.distances(*two, "euclidean")]
+            for full, two in zip(views(at, how, moves), flat(at, how, moves, planes))]
+
+
+def _near(model, read, how, moves, planes, seed, shuffles):
+    """Sums of 1/rank and of rank 1 of the strongest keys, queries counted, and a small picture of each head."""
+    def measure(index, document):
+        def use(at):
+            strongest = at.pattern.argmax(axis=-1)
+            deals = joint.dealt(at.seen, shuffles, np.random.default_rng((seed, index)))
+            queries = np.arange(at.q.shape[1])
+            keys = [strongest, *(deal[queries, strongest] for deal in deals)]  # [O H T]
+            far = [[joint.ranks(d, at.seen) for d in stage] for stage in apart(at, how, moves, planes)]
+            near = [[[joint.nearness(one, key, at.seen) for one in stage] for stage in far] for key in keys]
+            wide = REACH * planes["spread"][at.index]
+            return {"near": np.array(near),  # [O 2 stages 2 spaces 2 H]
+                    "queries": (at.seen.sum(axis=1) > 1).sum(),
+                    "density": np.array([[density(x, wide[stage]) for x in pair] for stage, pair in
+                                         enumerate(flat(at, how, moves, planes))])}
+        return each(model, document, use, how)
+    return stream.gather(measure, read, "documents: nearness")
+
+
+def density(points, wide):
+    """How many points lie in each cell of the square from -wide to wide, the edge taking what lies beyond: [H T 2],
+    [H] -> [H BINS BINS], first axis downwards from the top."""
+    cells = np.floor((points / np.maximum(wide, joint.TINY)[:, None, None] + 1) / 2 * BINS)
+    x, y = np.moveaxis(cells.clip(0, BINS - 1).astype(int), -1, 0)
+    number = (np.arange(len(points))[:, None] * BINS + BINS - 1 - y) * BINS + x
+    return np.bincount(number.ravel(), minlength=len(points) * BINS * BINS).reshape(-1, BINS, BINS)
+
+
+def measures(sums, chosen, near):
+    """Correlations and nearness of each head [L H], before and after, with their nulls, and shares of the heads."""
+    found = {}
+    for name, suffix in (("own", ""), ("turned", "_null")):
+        index = chosen if name == "own" else joint.best(sums[name][1:], "head")
+        one = int(np.flatnonzero(joint.SCALES == 1)[0])
+        for stage, value in (("_before", sums[name][0]), ("_moved", sums[name][1 + one]),
+                             ("", np.take_along_axis(sums[name][1:], index[None], 0)[0])):
+            found["correlation" + stage + suffix] = value
+    means = np.moveaxis(near["near"], 0, 4) / near["queries"][:, None]  # [O 2 stages 2 spaces 2 L H]
+    for j, space in enumerate(SPACES):
+        place = "" if space == "full" else "_plane"
+        for i, stage in enumerate(("_before", "")):
+            for m, name in enumerate(("mrr", "first")):
+                found[name + place + stage] = means[0, i, j, m]
+                found[name + place + stage + "_null"] = means[1:, i, j, m].mean(axis=0)
+        closer = (means[:, 1, j, 0] > means[:, 0, j, 0] + joint.SAME).mean(axis=(-2, -1))  # [O]
+        found["closer" + place], found["closer" + place + "_null"] = closer[0], closer[1:].max()
+        found["n_near" + place] = (means[0, 1, j, 0] > means[1:, 1, j, 0].max(axis=0)).sum()
+    return found
