@@ -1,6 +1,6 @@
 """Intervals, regression and directions at random, for numbers that were measured on documents.
 
-Order: bootstrap over documents; ridge regression from sums that add up; cosines of random vectors. N documents,
+Order: bootstrap over documents; entropy; ridge regression from sums that add up; cosines of random vectors. N documents,
 n rows, D columns. "Sums" are the products [x 1 y]^T [x 1 y], [D+2 D+2]: those of two sets of rows are added.
 """
 
@@ -33,6 +33,12 @@ def bootstrap(values, weights=None, statistic="ratio", n=2000, seed=0, level=0.9
         times = rng.multinomial(N, np.full(N, 1 / N), size=min(DRAWS, n - i)).astype(np.float64)  # of each document
         found.append(np.tensordot(times, above, 1) / np.tensordot(times, below, 1))
     return np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2], axis=0)
+
+
+def entropy(counts):
+    """Entropy in nats of what was counted [V]: the loss of a guess that knows nothing but these frequencies."""
+    p = counts[counts > 0] / counts.sum()
+    return -(p * np.log(p)).sum()
 
 
 def sums(x, y):

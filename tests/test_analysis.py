@@ -15,6 +15,8 @@ SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention
          "predict": {"sentence": "He went out of the room.", "guesses": 3},
          "rotation": {"gauge": 1}, "lags": {"documents": 3}, "models": {"others": "tiny-bert", "shuffles": 20},
          "residual": {"documents": 2, "tokens": 30, "tables": 2}, "remove-positions": {"documents": 2},
+         "norms": {"documents": 6}, "shift": {"documents": 3, "tokens": 20, "steps": 3},
+         "probe": {"documents": 6, "tokens": 32, "mask": "linear"},
          "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},
          "queries-keys": {"head": "L0H1,L1H0"}, "extraction": {"documents": 2}, "components": {"documents": 3},
          "singular-values": {}, "reviews": {"documents": 60}}
@@ -74,7 +76,7 @@ def test_every_file_of_experiments_is_on_the_list():
 def test_an_unknown_experiment_suggests_the_near_ones():
     with pytest.raises(ValueError, match="experiment 'profile'; did you mean profiles.*there are: positions"):
         registry.get("profile")
-    with pytest.raises(ValueError, match=r"unknown experiment 'zzz' \(there are: positions, profiles"):
+    with pytest.raises(ValueError, match=r"unknown experiment 'zzz' \(there are: positions, models"):
         registry.get("zzz")
 
 

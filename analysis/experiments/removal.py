@@ -209,8 +209,11 @@ def remove_positions(model, *, text: str = "sample", documents: int = 20, tokens
     return result | (_perplexities_of(found, model.config) if "costs" in found else {})
 
 
-def features(model, tokens, condition=None):
-    """Residual stream after the embeddings and after every layer; the last after the final norm: [L+1 T D]."""
+def features(model, tokens, condition=None, **how):
+    """Residual stream after the embeddings and after every layer; the last after the final norm: [L+1 T D].
+
+    condition, how: as for the losses.
+    """
     found, inner = [], losses.tap(model, condition)
 
     def tap(name, x, layer=None):
@@ -218,7 +221,7 @@ def features(model, tokens, condition=None):
         if name in ("resid_pre", "resid_post") and (name == "resid_post" or layer == 0):
             found.append(x[0].copy())
         return x
-    found.append(forward(model, tokens, at=tap)[0])
+    found.append(forward(model, tokens, at=tap, **how)[0])
     return np.array([*found[:-2], found[-1]])  # the last layer's stream as the final norm leaves it
 
 
@@ -288,9 +291,8 @@ def _perplexities_of(found, cfg):
     """Losses per token and the perplexities made of them, with intervals over documents; arrays [1+C] or [1+C 2]."""
     total, n, own, each = found["costs"].swapaxes(0, 1)  # [N 1+C] each
     loss, interval = total.sum(axis=0) / n.sum(axis=0), stats.bootstrap(total, n).T
-    p = found["counts"][found["counts"] > 0] / found["counts"].sum()
     return {"predicts": PREDICTS[cfg.head], "n_predicted": n[:, 0].sum(), "loss": loss[0], "losses": loss[1:],
-            "loss_zero": loss[1], "loss_null": -(p * np.log(p)).sum(), "loss_uniform": np.log(cfg.n_vocab),
+            "loss_zero": loss[1], "loss_null": stats.entropy(found["counts"]), "loss_uniform": np.log(cfg.n_vocab),
             "loss_by_document": total / n, "loss_bits": loss / np.log(2), "loss_interval": interval,
             "perplexity": np.exp(loss), "perplexity_interval": np.exp(interval),
             "mean_perplexity": own.mean(axis=0), "mean_perplexity_interval": stats.bootstrap(own).T,
