@@ -16,7 +16,7 @@ import numpy as np
 import minitx
 import weights
 
-from . import experiments, published, registry, report, results  # noqa: F401  (experiments fills the registry)
+from . import experiments, explore, published, registry, report, results  # noqa: F401  (experiments fills the registry)
 
 
 COMMON = (("text", str, "file or folder with one document or paragraph a line, - for standard input, or sample"),
@@ -66,12 +66,20 @@ def parser():
         for option, kind, text in COMMON:
             every.add_argument(f"--{option}", type=kind, help=f"{text}, for every experiment that reads texts")
         kept(every, f"out/MODEL-{name}")
-    trace = add(commands, "trace", trace_, "every point of one forward pass", "MODEL", "TEXT")
-    trace.add_argument("--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)")
-    trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
+    of_one_text(commands)
     fetch = add(commands, "fetch", fetch_, "download a model", "MODEL")
     fetch.add_argument("--revision", help="branch, tag or commit (the one fetched first, else main)")
     return top
+
+
+def of_one_text(commands):
+    """The commands that look at one short text."""
+    trace = add(commands, "trace", trace_, "every point of one forward pass", "MODEL", "TEXT")
+    trace.add_argument("--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)")
+    trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
+    page = add(commands, "explore", explore_, "a page to explore every head on one text", "MODEL", "TEXT")
+    page.add_argument("--words", action="store_true", help="words, not pieces: sums over keys, means over queries")
+    page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
 
 
 def kept(command, default):
@@ -196,6 +204,13 @@ def save(trace, path):
     np.savez(arrays, tokens=trace.tokens, valid=trace.valid, **named)
     results.write(path, arrays.getvalue())
     print(f"{path} written")
+
+
+def explore_(arguments):
+    """minitx explore MODEL TEXT"""
+    start, page = time.monotonic(), folder(arguments, "explore") / "explore.html"
+    size = explore.write(load(arguments.model), arguments.model, arguments.text, page, arguments.words)
+    print(f"{page} written: {size / 1e6:.2f} MB in {time.monotonic() - start:.1f} s; open it in a browser")
 
 
 def fetch_(arguments):
