@@ -124,11 +124,13 @@ def says(r):
 def _says_perplexity(r):
     (with_, without), (own, two) = r["perplexity"][:2], r["mean_perplexity"][:2]
     ends = ["{:.4g} to {:.4g}".format(*pair) for pair in r["perplexity_interval"]]
-    alike = np.exp(r["loss_uniform"])
+    alike, known = np.exp(r["loss_uniform"]), np.exp(r["loss_null"])
+    worse = [f"{'worse' if without > other else 'better'} than {name}" for name, other in
+             (("these frequencies", known), ("that", alike))]
     return (f" {_perplexity(r).capitalize()} per token goes from {with_:.4g} ({ends[0]}) to {without:.4g} ({ends[1]}), as "
             f"mean over documents from {own:.4g} to {two:.4g}. The frequencies of the text's own tokens give "
-            f"{np.exp(r['loss_null']):.4g}, and guessing the whole vocabulary alike {alike:.0f}: without positions the model "
-            f"is {'worse' if without > alike else 'better'} than that. Taking nats for bits, 2 to the loss, would show "
+            f"{known:.4g}, and guessing the whole vocabulary alike {alike:.0f}: without positions the model does "
+            f"{' and '.join(worse)}. Taking nats for bits, 2 to the loss, would show "
             f"{r['mixed_perplexity'][0]:.4g} and {r['mixed_perplexity'][1]:.4g}.")
 
 
@@ -240,20 +242,21 @@ def _features(model, document, ways, stride):
             x = features(model, window.tokens, way)
             if model.config.head == "causal":
                 paid.append(losses.next_tokens(model, window, x[-1]))
-            there = directions(x[:, window.places])  # [L+1 n D]
+            there = directions(x)  # [L+1 W D]
             kept = there if kept is None else kept
-            cosines.append((there * kept).sum(axis=-1))
-        part = _sums(kept, np.array(cosines[1:]))
+            cosines.append((there * kept).sum(axis=-1)[:, window.places])
+        part = _sums(kept, np.array(cosines[1:]), window.places)
         found = {name: value + found.get(name, 0) for name, value in part.items()}
     squared = np.square(found["sum"]).sum(axis=-1)  # |sum of directions|^2 = n + the cosines of all pairs
     return found | {"other": squared - found["n"], "pairs": found["n"] * (found["n"] - 1.0)}, \
         [np.concatenate(paid) for paid in each if paid]
 
 
-def _sums(kept, cosines):
-    """Sums over n tokens: of directions [L+1 n D] with positions, and their cosines [C L+1 n] with those without."""
-    same, different = cosines[0, -1], (kept[-1] * np.roll(kept[-1], kept.shape[1] // 2, axis=0)).sum(axis=-1)
-    return {"n": kept.shape[1], "cosine": cosines.sum(axis=-1), "sum": kept.sum(axis=1),
+def _sums(kept, cosines, places):
+    """Sums over n places of a window: of directions [L+1 W D] with positions, of their cosines [C L+1 n] without."""
+    other = np.roll(kept[-1], kept.shape[1] // 2, axis=0)  # half a window away
+    same, different = cosines[0, -1], (kept[-1] * other).sum(axis=-1)[places]
+    return {"n": len(places), "cosine": cosines.sum(axis=-1), "sum": kept[:, places].sum(axis=1),
             "nearer": (same > different).sum(), "cosines_same": np.histogram(same, EDGES)[0],
             "cosines_different": np.histogram(different, EDGES)[0]}
 
