@@ -158,7 +158,7 @@ MEANINGS = {
     # the common library in 2023, measured on its release 4.28: a 2-D float mask; rows as the slides have them
     "library-2023": Meaning("scores", _filled, np.add, says="softmax(s + (1 - m) lowest)"),
     # its release 5.23 of 2026: a 4-D float mask takes the place of the causal one
-    "library-now": Meaning("scores", _same, np.add, bare=True, says="softmax(s + m), future seen"),
+    "library-now": Meaning("scores", _same, np.add, bare=True, says="softmax(s + m), nothing hidden"),
     # the same with a 2-D mask: whatever is not 0 counts as 1
     "library-now-2d": Meaning("scores", _hidden, np.add, says="softmax(s) where m is not 0")}
 
@@ -190,13 +190,15 @@ class Found(NamedTuple):
 
 
 def search(loss, bounds, evaluations=20):
-    """The least loss(*parameters) in a box, from few evaluations: a grid takes half, Nelder and Mead (1965) the rest.
+    """The least loss(*parameters) in a box, from few evaluations.
 
-    bounds: for each parameter (least, most, scale), as in BOUNDS. ValueError for fewer than 2^P + P + 1 evaluations.
+    Half of them go to a grid of the first parameter, the others at their least; the rest to Nelder and Mead (1965)
+    from the best of these. bounds: for each parameter (least, most, scale), as in BOUNDS. ValueError for fewer than
+    2 P + 2 evaluations.
     """
-    P, seen = len(bounds), {}
-    if evaluations < 2 ** P + P + 1:
-        raise ValueError(f"{evaluations} evaluations; {P} parameters need {2 ** P + P + 1} or more")
+    P, n, seen = len(bounds), evaluations // 2, {}
+    if evaluations < 2 * P + 2:
+        raise ValueError(f"{evaluations} evaluations; {P} parameters need {2 * P + 2} or more")
 
     def at(shares):
         point = tuple(float(min(max(SCALES[scale](share, least, most), least), most))
@@ -204,11 +206,11 @@ def search(loss, bounds, evaluations=20):
         if point not in seen:
             seen[point] = float(loss(*point))
         return seen[point]
-    n = max(int((evaluations / 2) ** (1 / P)), 2)
-    grid = np.stack(np.meshgrid(*[(np.arange(n) + 0.5) / n] * P, indexing="ij"), -1).reshape(-1, P)
+    grid = np.zeros((n, P))
+    grid[:, 0] = (np.arange(n) + 0.5) / n
     start = grid[np.argmin([at(point) for point in grid])]
     step = np.where(start < 0.5, 0.5, -0.5) / n
     minimize(at, start, method="Nelder-Mead", bounds=[(0, 1)] * P, options={
-        "initial_simplex": np.vstack([start, start + np.diag(step)]), "maxfev": evaluations - len(grid)})
+        "initial_simplex": np.vstack([start, start + np.diag(step)]), "maxfev": evaluations - n})
     best = min(seen, key=seen.get)
     return Found(np.array(best), seen[best], np.array([*seen]), np.array([*seen.values()]))

@@ -304,7 +304,7 @@ def test_the_search_finds_a_planted_optimum():
     assert len(found.tried) == len(set(tried)) <= 20 and found.losses.min() == found.loss
     two = masks.search(lambda e, low: np.log(e / 2) ** 2 + 4 * (low - 0.3) ** 2,
                        [masks.BOUNDS["exponent"], masks.BOUNDS["low"]], 60)
-    assert two.best == pytest.approx([2, 0.3], abs=0.01)  # measured 0.0013 and 0.0007
+    assert two.best == pytest.approx([2, 0.3], abs=0.01)  # measured 0.0036 and 0.0053
     whole = masks.search(lambda n: abs(n - 5), [masks.BOUNDS["n"]], 20)
     assert whole.best[0] == 5
     edge = masks.search(lambda low: low, [masks.BOUNDS["low"]], 20)
@@ -316,8 +316,8 @@ def test_the_search_is_the_same_every_time_and_needs_a_few_evaluations():
         return np.sin(exponent) + low
     bounds = [masks.BOUNDS["exponent"], masks.BOUNDS["low"]]
     assert np.array_equal(masks.search(loss, bounds, 15).tried, masks.search(loss, bounds, 15).tried)
-    with pytest.raises(ValueError, match="6 evaluations; 2 parameters need 7 or more"):
-        masks.search(loss, bounds, 6)
+    with pytest.raises(ValueError, match="5 evaluations; 2 parameters need 6 or more"):
+        masks.search(loss, bounds, 5)
 
 
 # the experiment

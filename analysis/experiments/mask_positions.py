@@ -131,9 +131,9 @@ def _with_interval(r, name):
         "n_tokens": "tokens predicted under each condition",
         "documents": "documents they stand in",
         "documents_searched": "documents of the search"})
-def mask_positions(model, *, text: str = "sample", documents: int = 30, tokens: int = 0, column: str = "",
+def mask_positions(model, *, text: str = "sample", documents: int = 36, tokens: int = 64, column: str = "",
                    family: str = "all", parameter: str = "", meaning: str = "all", positions: str = "zero",
-                   sentence: str = SENTENCE, evaluations: int = 12, every: int = 16, seed: int = 0):
+                   sentence: str = SENTENCE, evaluations: int = 12, every: int = 8, seed: int = 0):
     """Losses without position embeddings under masks by distance, in every meaning of a mask's values.
 
     text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input, or sample
