@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import corpus, draw, progress, registry, stream
+from . import data, draw, progress, registry, stream
 
 
 class Outcome(NamedTuple):
@@ -36,9 +36,8 @@ def settings(experiment, model, name, options):
              "versions": versions()}
     if model.missing:
         found["missing"] = list(model.missing)
-    if "text" in chosen and not model.missing:
-        found["text"] = corpus.described(chosen["text"])
-    return found
+    texts = {name: chosen[name] for name in ("text", "test") if chosen.get(name) and not model.missing}
+    return found | {name: data.described(text) for name, text in texts.items()}
 
 
 def dtype(model):
