@@ -1,12 +1,14 @@
-"""What a model pays for each token of a document: -ln p, in nats, however long the document and large the vocabulary.
+"""What a model pays for each token of a document: -ln p, in nats, whatever the document's length.
 
-A causal model pays for every token but the first, given those before it; a masked model (under the name pseudo-loss)
-for each ordinary token, hidden alone (Salazar et al. 2020). A longer document than the model reads is cut into windows
-that overlap; each token counts once, in the window where it has the most context.
+A causal model pays for every token but the first, given those before it; a masked model (under the name
+pseudo-loss) for each ordinary token, hidden alone (Salazar et al. 2020). A document longer than the model reads is
+cut into windows that overlap; each token counts once, in the window where it has the most context. However large
+the vocabulary, few logits exist at once.
 
 A condition is a function condition(model) -> at, where `at` is a tap as `minitx.forward` takes it: tables of
 positions, masks. None: the model as it is. `how`: further keywords of `forward` (mask=, positions=).
-Order: windows; the cost of tokens, in chunks of the vocabulary; causal models; masked models. T tokens of a document, W of a window, B rows of a batch, n tokens paid for, V vocabulary, D width.
+Order: windows; the cost of tokens, in chunks of the vocabulary; causal models; masked models. T tokens of a
+document, W of a window, B rows of a batch, n tokens paid for, V vocabulary, D width.
 """
 
 from dataclasses import replace

@@ -1,7 +1,8 @@
 """Intervals, regression and directions at random, for numbers that were measured on documents.
 
-Order: bootstrap over documents; entropy; ridge regression from sums that add up; cosines of random vectors. N documents,
-n rows, D columns. "Sums" are the products [x 1 y]^T [x 1 y], [D+2 D+2]: those of two sets of rows are added.
+Order: bootstrap over documents; entropy; ridge regression from sums that add up; cosines of random vectors.
+N documents, n rows, D columns. "Sums" are the products [x 1 y]^T [x 1 y], [D+2 D+2]: those of two sets of rows are
+added.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.stats import beta
 DRAWS = 100  # held at once
 PENALTIES = tuple(10.0 ** k for k in range(-8, 3))  # of ridge regression, in mean variances of a column
 STATISTICS = {  # name -> (what is added up, what that is divided by), from values [N ...] and weights [N ...]
-    "ratio": lambda values, weights: (values, weights),           # values are sums over documents, weights their counts
+    "ratio": lambda values, weights: (values, weights),           # values are sums, weights their counts
     "mean": lambda values, weights: (values * weights, weights)}  # values are means
 
 

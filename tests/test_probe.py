@@ -72,7 +72,8 @@ def test_the_penalty_is_the_one_that_errs_least_on_other_rows():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((40, 20))
     of = partial(stats.sums, x[:20]), partial(stats.sums, x[20:])
-    assert stats.chosen_ridge(of[0](rng.standard_normal(20)), of[1](rng.standard_normal(20)))[1] == stats.PENALTIES[-1]
+    noise = rng.standard_normal((2, 20))
+    assert stats.chosen_ridge(of[0](noise[0]), of[1](noise[1]))[1] == stats.PENALTIES[-1]
     line = x @ np.arange(20)
     assert stats.chosen_ridge(of[0](line[:20]), of[1](line[20:]))[1] < 1e-2
     flat = stats.sums(np.ones((5, 2)), np.arange(5.0))
@@ -130,7 +131,8 @@ def test_conditions_do_what_their_names_say(bert, causal):
     own = removal.features(bert, document, mask=lambda q, k: abs(q - k) < 3, **zero)
     assert np.abs(ways["off, window(n=3, low=0)"](document) - own).max() < 1e-5  # float32: measured 0
     whole, other = (ways[probe.CAUSAL](tokens)[:, :9] for tokens in (document, np.r_[document[:9], document[3:9]]))
-    assert np.abs(whole - other).max() < 1e-5 < np.abs(whole - ways[probe.OFF](document)[:, :9]).max()  # measured 2e-6
+    assert np.abs(whole - other).max() < 1e-5  # measured 2e-6
+    assert np.abs(whole - ways[probe.OFF](document)[:, :9]).max() > 1
     assert np.array_equal(ways[probe.OFF](document), removal.features(bert, document, **zero))
     assert np.array_equal(ways[probe.ON](document), removal.features(bert, document))
     assert not np.allclose(ways[probe.RANDOM](document), ways[probe.RANDOM_OFF](document))
@@ -153,13 +155,14 @@ def test_masks_are_named_with_their_parameters():
 
 
 @pytest.mark.parametrize("name, options, message", [
-    ("probe", {"mask": "wave"}, "--mask 'wave': 'wave' is no family of masks; there are: linear.*as linear,window:8, or all"),
+    ("probe", {"mask": "wave"}, "--mask 'wave': 'wave' is no family of masks; there are: linear.*linear,window:8"),
     ("probe", {"mask": "linear:x"}, "--mask 'linear:x': could not convert.*wanted names joined by commas"),
     ("probe", {"meaning": "x"}, "'x' is no meaning of a mask"),
     ("probe", {"documents": 4}, "--documents is 4; wanted 5 or more"),
     ("norms", {"documents": 4}, "--documents is 4; wanted 5 or more"),
     ("shift", {"tokens": 32}, "--tokens 32: documents as long as the model reads leave no room"),
-    ("shift", {"steps": 1}, "--steps is 1; wanted 2 to 64"), ("shift", {"every": 0}, "--every is 0; wanted 1 or more")])
+    ("shift", {"steps": 1}, "--steps is 1; wanted 2 to 64"),
+    ("shift", {"every": 0}, "--every is 0; wanted 1 or more")])
 def test_bad_options_are_noticed(causal, name, options, message):
     with pytest.raises(ValueError, match=message):
         registry.get(name).run(causal, **options)

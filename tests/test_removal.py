@@ -51,7 +51,8 @@ def test_losses_and_perplexities_are_those_of_the_logits(causal, found):
 
 def test_cosines_of_pairs_are_those_of_all_pairs(causal, found):
     """Sums of directions stand for the mean over all pairs, in one document and across them."""
-    x = np.concatenate([removal.directions(removal.features(causal, d)[-1]) for d in corpus.documents(causal, "sample", 3)])
+    last = [removal.features(causal, document)[-1] for document in corpus.documents(causal, "sample", 3)]
+    x = removal.directions(np.concatenate(last))
     cosine, document = x @ x.T, np.repeat(np.arange(3), 32)
     same, itself = document[:, None] == document, np.eye(len(x), dtype=bool)
     assert found["cosine_null"] == pytest.approx(cosine[same & ~itself].mean(), abs=1e-12)  # measured 2e-16
@@ -116,13 +117,13 @@ def test_bad_options_are_noticed(causal, options, message):
 
 @pytest.mark.parametrize("D", [2, 3, 8, 128, 768])
 def test_the_density_of_random_cosines_integrates_to_one_and_is_that_of_samples(D):
-    """Integrated over the angle, x = cos a, where it has no pole; the samples' distribution by Kolmogorov-Smirnov."""
+    """Integrated over the angle, x = cos a, where it has no pole; the samples by Kolmogorov-Smirnov."""
     area = quad(lambda a: stats.cosine_density(np.cos(a), D) * np.sin(a), 0, np.pi, points=[np.pi / 2])[0]
     assert area == pytest.approx(1, abs=1e-9)  # measured 1e-13
     x = stats.random_cosines(D, 5000, seed=0)
     grid = np.linspace(-1, 1, 200_001)[1:-1] if D > 2 else np.cos(np.linspace(np.pi, 0, 200_001))[1:-1]
-    below = np.concatenate([[0], np.cumsum((stats.cosine_density(grid[1:], D) + stats.cosine_density(grid[:-1], D)) / 2
-                                           * np.diff(grid))])
+    density = stats.cosine_density(grid, D)
+    below = np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(grid))])
     assert kstest(x, lambda v: np.interp(v, grid, below)).pvalue > 0.01
     assert np.interp(stats.cosine_quantile(0.9, D), grid, below) == pytest.approx(0.9, abs=0.002)
 

@@ -60,14 +60,14 @@ def plot(r):
     for name, mean, (low, high) in zip(r["norm_sources"], r["norm_means"], r["norm_quartiles"]):
         unit = mean.mean()
         left.fill_between(r["places"], low / unit, high / unit, color=COLORS[name], alpha=0.2, linewidth=0)
-        left.plot(r["places"], mean / unit, color=COLORS[name], linewidth=1.2, label=f"{name} (mean norm {unit:.3g})")
+        left.plot(r["places"], mean / unit, color=COLORS[name], linewidth=1.2, label=f"{name} (mean {unit:.3g})")
     left.set(xlabel="place of the token (tokens)", ylabel="norm, in mean norms (mean, quartiles)", ylim=(0, None))
     left.legend(**ABOVE)
     names, x = r["sources"], np.arange(len(r["sources"]))
     for i, (readout, color) in enumerate(zip(r["readouts"], (draw.ORANGE, draw.SKY, draw.GREY))):
         value, (low, high), at = r["r2"][:, i], r["r2_interval"][:, i].T, x + 0.27 * (i - 1)
-        right.bar(at, value, 0.25, color=color, label=readout, yerr=[np.maximum(value - low, 0), np.maximum(high - value, 0)],
-                  capsize=2)
+        beside = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
+        right.bar(at, value, 0.25, color=color, label=readout, yerr=beside, capsize=2)
         right.plot(at, r["r2_shuffled"][:, i], "_", color="black", markersize=11,
                    label="null: places shuffled" if i == 2 else None)
     right.axhline(0, color="black", linewidth=0.6)
@@ -82,24 +82,27 @@ def says(r):
     def put(source, readout):
         i, j = r["sources"].tolist().index(source), r["readouts"].tolist().index(readout)
         return "{:.3f} ({:.3f} to {:.3f})".format(r["r2"][i, j], *r["r2_interval"][i, j])
-    text = (f"The norms of position rows go from {r['row_norms'].min():.3g} to {r['row_norms'].max():.3g}. The place of a row "
-            f"held out is read off its norm with R² {put(ROWS, 'norm')} and off its direction with {put(ROWS, 'direction')}; "
-            f"shuffled places give {r['r2_norm_rows_null']:.3f} and {r['r2_direction_rows_null']:.3f}.")
+    text = (f"The norms of position rows go from {r['row_norms'].min():.3g} to {r['row_norms'].max():.3g}. The "
+            f"place of a row held out is read off its norm with R² {put(ROWS, 'norm')} and off its direction with "
+            f"{put(ROWS, 'direction')}; shuffled places give {r['r2_norm_rows_null']:.3f} and "
+            f"{r['r2_direction_rows_null']:.3f}.")
     if len(r["sources"]) == 1:
         return text + " This checkpoint has no words to add to them."
-    return (f"{text} In words and positions together, on documents held out, the norm gives {put(SUMS, 'norm')}, the "
-            f"direction {put(SUMS, 'direction')}; after the first norm the norm gives {put(AFTER, 'norm')}, the direction "
-            f"{put(AFTER, 'direction')}. Words alone give {put(WORDS, 'norm')} and {put(WORDS, 'direction')}.")
+    return (f"{text} In words and positions together, on documents held out, the norm gives {put(SUMS, 'norm')}, "
+            f"the direction {put(SUMS, 'direction')}; after the first norm the norm gives {put(AFTER, 'norm')}, "
+            f"the direction {put(AFTER, 'direction')}. Words alone give {put(WORDS, 'norm')} and "
+            f"{put(WORDS, 'direction')}.")
 
 
 @experiment(
     asks="Do positions sit in the norm?",
     draw=plot,
-    look="On the left: does the norm change with the place? On the right, orange: how well the norm alone tells the place, and "
-         "blue, the direction alone. What attention reads comes after a norm that brings every token to nearly one length: "
-         "there the norm can tell little. Words alone are the control: they come in no order.",
-    published="Left to be investigated: positions are added to embeddings, and might sit in the norm, so that a mask that "
-              "changes norms could carry them (Hirata's slides).",
+    look="On the left: does the norm change with the place? On the right, orange: how well the norm alone tells "
+         "the place, and blue, the direction alone. What attention reads comes after a norm that brings every "
+         "token to nearly one length: there the norm can tell little. Words alone are the control: they come in "
+         "no order.",
+    published="Left to be investigated: positions are added to embeddings, and might sit in the norm, so that a "
+              "mask that changes norms could carry them (Hirata's slides).",
     figure="slides, masks",
     says=says,
     weights_only=True,
@@ -137,8 +140,8 @@ def norms(model, *, text: str = "sample", documents: int = 60, tokens: int = 0, 
         curves = [(name, x[:read.T], np.array(ends)[:, :read.T]) for name, x, ends in curves] + _curves(model, read)
     names, *values = map(list, zip(*found))
     result = dict(zip(("r2", "r2_interval", "r2_shuffled"), map(np.array, values)))
-    result |= {"sources": np.array(names), "readouts": np.array([*readouts(None)]), "places": np.arange(len(curves[0][1])),
-               "row_norms": np.array([lengths.min(), lengths.max()])}
+    result |= {"sources": np.array(names), "readouts": np.array([*readouts(None)]),
+               "places": np.arange(len(curves[0][1])), "row_norms": np.array([lengths.min(), lengths.max()])}
     result |= dict(zip(("norm_sources", "norm_means", "norm_quartiles"), map(np.array, zip(*curves))))
     return result | _headline(result) | ({} if model.missing else {"documents": np.array(parts(read))})
 
@@ -164,7 +167,8 @@ def _held_out(x, y, fit, choose, test):
 def _of_documents(model, read, seed):
     """(source, R² [readouts], intervals [readouts 2], null [readouts]) on documents held out, for every source."""
     fit, choose, _ = parts(read)
-    borders = edges(norms_of(np.concatenate([embedded(model, document) for document in read.first(min(fit, 8))], axis=1)))
+    some = np.concatenate([embedded(model, document) for document in read.first(min(fit, 8))], axis=1)
+    borders = edges(norms_of(some))
     found = []
     for readout in readouts(borders).values():
         def stream_of(document, readout=readout):
@@ -177,13 +181,15 @@ def _of_documents(model, read, seed):
 
 def _curves(model, read):
     """(source, mean [T], quartiles [2 T]) of the norms at every place, over documents."""
-    found = stream.gather(lambda _, document: {"norms": norms_of(embedded(model, document))}, read, "norms",
-                          keep=("norms",))["norms"]  # [N S T]
-    return [(name, x.mean(axis=0), np.quantile(x, [0.25, 0.75], axis=0)) for name, x in zip(SOURCES, found.swapaxes(0, 1))]
+    def measure(_, document):
+        return {"norms": norms_of(embedded(model, document))}
+    found = stream.gather(measure, read, "norms", keep=("norms",))["norms"].swapaxes(0, 1)  # [S N T]
+    return [(name, x.mean(axis=0), np.quantile(x, [0.25, 0.75], axis=0)) for name, x in zip(SOURCES, found)]
 
 
 def _headline(r):
     """R² of norm and direction by name, with intervals and nulls."""
     short = {ROWS: "_rows", SUMS: "", AFTER: "_after", WORDS: "_words"}
+    ends = {"r2": "", "r2_interval": "_interval", "r2_shuffled": "_null"}
     return {f"r2_{readout}{short[str(source)]}{end}": r[name][i, j] for i, source in enumerate(r["sources"])
-            for j, readout in enumerate(r["readouts"]) for name, end in (("r2", ""), ("r2_interval", "_interval"), ("r2_shuffled", "_null"))}
+            for j, readout in enumerate(r["readouts"]) for name, end in ends.items()}

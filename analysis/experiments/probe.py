@@ -38,7 +38,7 @@ def conditions(model, names, meaning, seed):
 
 
 def chosen(names):
-    """'linear,window:8' -> masks of these families, with the parameters behind the colons; ValueError as they say."""
+    """'linear,window:8' -> masks of these families, parameters behind colons; ValueError for what there is not."""
     found = []
     for name in filter(None, (masks.FAMILIES if names == "all" else names.replace(" ", "").split(","))):
         family, *values = name.split(":")
@@ -94,20 +94,21 @@ def says(r):
     verdict = f"More of positions than without a mask is there under: {'; '.join(carry)}." if carry else \
         "Under no mask is more of positions there than without one." if _masked(r) else ""
     return (f"Where a token stands is read off with {put(ON)}, where positions are on. With shuffled places R² is "
-            f"{r['r2_on_null']:.3f} at most; always naming the middle is {r['error_on_null']:.1f} tokens off. The others, in "
-            f"their best layers: {others}. {verdict}")
+            f"{r['r2_on_null']:.3f} at most; always naming the middle is {r['error_on_null']:.1f} tokens off. The "
+            f"others, in their best layers: {others}. {verdict}")
 
 
 @experiment(
     asks="Where in the model can a token's position be read off?",
     draw=plot,
-    look="R² 1: a linear readout gives the place of every token of documents that it never saw; 0: no better than always "
-         "naming the middle. Positions off should be at 0 unless the future is hidden: then the number of tokens that a "
-         "token sees tells where it stands. A mask carries positions where its line is above positions off; in a masked model it can do so "
-         "by the special tokens at both ends, whose pull then depends on the distance. Random weights show what no training "
-         "is needed for.",
-    published="Models without position embeddings can learn positions from the causal mask alone (Haviv et al. 2022). "
-              "Whether a fractional mask carries positions was left open, for want of a way to test it (Hirata's slides).",
+    look="R² 1: a linear readout gives the place of every token of documents that it never saw; 0: no better than "
+         "always naming the middle. Positions off should be at 0 unless the future is hidden: then the number of "
+         "tokens that a token sees tells where it stands. A mask carries positions where its line is above "
+         "positions off; in a masked model it can do so by the special tokens at both ends, whose pull then "
+         "depends on the distance. Random weights show what no training is needed for.",
+    published="Models without position embeddings can learn positions from the causal mask alone (Haviv et al. "
+              "2022). Whether a fractional mask carries positions was left open, for want of a way to test it "
+              "(Hirata's slides).",
     figure="slides, open questions",
     says=says,
     numbers={
@@ -199,7 +200,8 @@ def tested(stream_of, read, first, weights, seed):
     n, squared, variation = found["n"], found["squared"], found["variation"]
     true, shuffled = 1 - squared.sum(axis=0) / variation.sum()
     guess = found["guess"] / len(n)
-    return {"r2": true, "r2_interval": 1 - stats.bootstrap(squared[:, 0], variation)[::-1].T, "r2_shuffled": shuffled,
+    interval = 1 - stats.bootstrap(squared[:, 0], variation)[::-1].T
+    return {"r2": true, "r2_interval": interval, "r2_shuffled": shuffled,
             "error": found["absolute"].sum(axis=0) / n.sum(),
             "error_interval": stats.bootstrap(found["absolute"], n).T, "guesses": binned(guess[true.argmax()])}
 
@@ -215,7 +217,8 @@ def _headline(r, causal):
     ends = dict(zip(best, r["r2_interval"][np.arange(len(best)), r["r2"].argmax(axis=1)]))
     alone, masked = OFF if causal else CAUSAL, _masked(r)
     top = max(masked, key=best.get, default=OFF)
-    names = {"on": ON, "off": OFF, "causal": alone, "random": RANDOM, "random_off": RANDOM_OFF, "best_mask": str(top)}
+    names = {"on": ON, "off": OFF, "causal": alone, "random": RANDOM, "random_off": RANDOM_OFF,
+             "best_mask": str(top)}
     return {f"r2_{key}": best[name] for key, name in names.items()} | {
         f"r2_{key}_interval": ends[name] for key, name in names.items()} | {
         f"r2_{key}_null": null[names[key]] for key in ("on", "off", "causal")} | {

@@ -98,7 +98,7 @@ def _perplexities(axes, r):
     for i, way in enumerate(["kept", *r["ways"]]):
         values = np.array([r[name][i] for name in PERPLEXITIES.values()])
         axes.plot(values, rows, "o", color=COLORS[way], markersize=6, label=way)
-    axes.axvline(np.exp(r["loss_uniform"]), color="black", linestyle=":", linewidth=1, label="size of the vocabulary")
+    axes.axvline(np.exp(r["loss_uniform"]), color="black", linestyle=":", linewidth=1, label="the vocabulary's size")
     axes.set_yticks(rows, PERPLEXITIES)
     axes.set(xscale="log", xlabel=f"{_perplexity(r)}, by convention", ylim=(len(rows) - 0.4, -0.6))
     axes.grid(axis="y", linewidth=0.4)
@@ -112,10 +112,10 @@ def _perplexity(r):
 def says(r):
     """What the numbers show, in plain words."""
     low, high = r["cosine_interval"]
-    text = (f"Without positions the final features keep a cosine of {r['cosine']:.4f} ({low:.4f} to {high:.4f}) with those "
-            f"of the whole model. Nearly all random vectors stay below {r['random_bound']:.3f}, but the features of two "
-            f"different tokens of one document have {r['cosine_null']:.4f}; a token is nearer to itself without positions "
-            f"than to another token in {r['nearer']:.1%} of cases (chance: 50 %).")
+    text = (f"Without positions the final features keep a cosine of {r['cosine']:.4f} ({low:.4f} to {high:.4f}) "
+            f"with those of the whole model. Nearly all random vectors stay below {r['random_bound']:.3f}, but "
+            f"the features of two different tokens of one document have {r['cosine_null']:.4f}; a token is nearer "
+            f"to itself without positions than to another token in {r['nearer']:.1%} of cases (chance: 50 %).")
     if "loss" in r:
         text += _says_perplexity(r)
     return text + (f" {r['left_out']} documents are left out: empty, or of one token." if r["left_out"] else "")
@@ -127,24 +127,24 @@ def _says_perplexity(r):
     alike, known = np.exp(r["loss_uniform"]), np.exp(r["loss_null"])
     worse = [f"{'worse' if without > other else 'better'} than {name}" for name, other in
              (("these frequencies", known), ("that", alike))]
-    return (f" {_perplexity(r).capitalize()} per token goes from {with_:.4g} ({ends[0]}) to {without:.4g} ({ends[1]}), as "
-            f"mean over documents from {own:.4g} to {two:.4g}. The frequencies of the text's own tokens give "
-            f"{known:.4g}, and guessing the whole vocabulary alike {alike:.0f}: without positions the model does "
-            f"{' and '.join(worse)}. Taking nats for bits, 2 to the loss, would show "
+    return (f" {_perplexity(r).capitalize()} per token goes from {with_:.4g} ({ends[0]}) to {without:.4g} "
+            f"({ends[1]}), as mean over documents from {own:.4g} to {two:.4g}. The frequencies of the text's own "
+            f"tokens give {known:.4g}, and guessing the whole vocabulary alike {alike:.0f}: without positions the "
+            f"model does {' and '.join(worse)}. Taking nats for bits, 2 to the loss, would show "
             f"{r['mixed_perplexity'][0]:.4g} and {r['mixed_perplexity'][1]:.4g}.")
 
 
 @experiment(
     asks="What is left without position embeddings?",
     draw=plot,
-    look="A cosine near 1 says that the features hardly need positions, but only above the dashed line: features of "
-         "different tokens of one model are often alike, so random vectors are no fair comparison. Compare the ways: "
-         "zeros move the input to where the model has never been, the mean and shuffled rows less so, and shifted rows "
-         "keep all distances. A loss above the dotted line is worse than knowing nothing. The same losses give four "
-         "perplexities: say which one is meant.",
-    published="Mean cosine of the final features with and without positions on IMDB reviews: BERT 0.7702, GPT-2 0.9291; "
-              "GPT-2's perplexity, written as 2 to the cross-entropy, goes from 111.24 to 712014, where 50257 tokens "
-              "alike would give 50257 (Hirata's slides).",
+    look="A cosine near 1 says that the features hardly need positions, but only above the dashed line: features "
+         "of different tokens of one model are often alike, so random vectors are no fair comparison. Compare the "
+         "ways: zeros move the input to where the model has never been, the mean and shuffled rows less so, and "
+         "shifted rows keep all distances. A loss above the dotted line is worse than knowing nothing. The same "
+         "losses give four perplexities: say which one is meant.",
+    published="Mean cosine of the final features with and without positions on IMDB reviews: BERT 0.7702, GPT-2 "
+              "0.9291; GPT-2's perplexity, written as 2 to the cross-entropy, goes from 111.24 to 712014, where "
+              "50257 tokens alike would give 50257 (Hirata's slides).",
     figure="slides, removal",
     says=says,
     numbers={
@@ -152,7 +152,7 @@ def _says_perplexity(r):
         "cosine_null": "the same between all pairs of different tokens of one document, positions kept",
         "cosine_interval": "95 % interval of the cosine, documents drawn anew",
         "cosine_across": "mean cosine between tokens of different documents, positions kept",
-        "nearer": "share of tokens whose features are nearer to themselves without positions than to another token's",
+        "nearer": "share of tokens nearer to themselves without positions than to another token",
         "nearer_null": "chance",
         "cosine_mean": "cosine as above, every row the table's mean",
         "cosine_shuffled": "as above, the table's rows shuffled",

@@ -39,20 +39,20 @@ def says(r):
     at = int(np.flatnonzero(r["shifts"] == r["worst_at"])[0])
     low, high = r["change_interval"][at]
     verdict = "more than" if abs(r["worst"]) > r["worst_null"] else "no more than"
-    return (f"Moved by up to {r['shifts'][-1]} tokens, all positions together, the {r['predicts']} of {r['loss']:.3f} nats per "
-            f"token changes most at {r['worst_at']}: by {r['worst']:+.3f} ({low:+.3f} to {high:+.3f}), {verdict} chance alone "
-            f"makes of these documents ({r['worst_null']:.3f}). Positions at zero change it by {r['change_zero']:+.3f}, and rows "
-            f"in random order by {r['change_shuffled']:+.3f}.")
+    return (f"Moved by up to {r['shifts'][-1]} tokens, all positions together, the {r['predicts']} of "
+            f"{r['loss']:.3f} nats per token changes most at {r['worst_at']}: by {r['worst']:+.3f} ({low:+.3f} to "
+            f"{high:+.3f}), {verdict} chance alone makes of these documents ({r['worst_null']:.3f}). Positions at "
+            f"zero change it by {r['change_zero']:+.3f}, and rows in random order by {r['change_shuffled']:+.3f}.")
 
 
 @experiment(
     asks="Do positions matter as places, or only as distances?",
     draw=plot,
-    look="A flat line: the model uses how far apart tokens are, and it does not matter where the text begins. The dashed lines "
-         "show what losing positions altogether costs. On the right the change by itself: outside the grey band it is more "
-         "than chance.",
-    published="Models with learned absolute positions predict worse when the positions of a whole text are moved: they depend "
-              "on where it begins (Sinha et al. 2022).",
+    look="A flat line: the model uses how far apart tokens are, and it does not matter where the text begins. The "
+         "dashed lines show what losing positions altogether costs. On the right the change by itself: outside "
+         "the grey band it is more than chance.",
+    published="Models with learned absolute positions predict worse when the positions of a whole text are moved: "
+              "they depend on where it begins (Sinha et al. 2022).",
     says=says,
     numbers={
         "worst": "largest change of the loss in nats per token, over all shifts (masked models: of the pseudo-loss)",
@@ -92,11 +92,13 @@ def shift(model, *, text: str = "sample", documents: int = 20, tokens: int = 0, 
 
     def measure(i, document):
         ordinary = document[len(read.before):len(document) - len(read.after)]
+        start = i % min(every, len(ordinary))
         return {"counts": np.bincount(ordinary, minlength=model.config.n_vocab),
-                "costs": np.array([_cost(model, document, i % min(every, len(ordinary)), every, way) for way in ways])}
+                "costs": np.array([_cost(model, document, start, every, way) for way in ways])}
     found = stream.gather(measure, read, "documents", keep=("costs",))
-    return {"T": read.T, "documents": len(read), "shifts": shifts, "predicts": removal.PREDICTS[model.config.head]} | \
-        _changes(*np.moveaxis(found["costs"], 2, 0), shifts, seed) | {"loss_null": stats.entropy(found["counts"])}
+    result = {"T": read.T, "documents": len(read), "shifts": shifts, "loss_null": stats.entropy(found["counts"]),
+              "predicts": removal.PREDICTS[model.config.head]}
+    return result | _changes(*np.moveaxis(found["costs"], 2, 0), shifts, seed)
 
 
 def _cost(model, document, start, every, way):
