@@ -12,10 +12,9 @@ from scipy.special import log_softmax
 
 from minitx import forward, logits
 
-from .. import corpus, draw
+from .. import corpus, draw, losses
 from ..registry import Unfit, experiment
 
-MASKS = ("<mask>", "[MASK]")
 SENTENCE = "He looked at her for a moment, and then he went out of the room."
 
 
@@ -95,8 +94,9 @@ def predict(model, *, sentence: str = SENTENCE, guesses: int = 5, text: str = "s
 
 def _masked(model, sentence):
     """Tokens [T], places [n], log-probabilities [n V] of each place when hidden, whether all is known."""
-    mask, piece = _mask(model.tokenizer)
-    tokens = model.tokenizer.encode(re.sub("|".join(map(re.escape, MASKS)), piece, sentence))
+    mask = losses.mask_token(model.tokenizer)
+    [piece] = model.tokenizer.pieces([mask])
+    tokens = model.tokenizer.encode(re.sub("|".join(map(re.escape, losses.MASKS)), piece, sentence))
     hidden = np.flatnonzero(tokens == mask)
     before, after = corpus.specials(model)
     places = _some(hidden if len(hidden) else np.arange(len(before), len(tokens) - len(after)), sentence)
@@ -110,18 +110,9 @@ def _gap(model, tokens, place, mask):
     return log_softmax(logits(model, forward(model, tokens)[:, [place]])[0, 0].astype(np.float64))
 
 
-def _mask(tokenizer):
-    """Id of the token that hides another, and how this vocabulary writes it."""
-    for piece in MASKS:
-        ids = tokenizer.encode(piece, special=False)
-        if tokenizer.pieces(ids) == [piece]:
-            return ids[0], piece
-    raise ValueError(f"this model's vocabulary has neither {' nor '.join(MASKS)}")
-
-
 def _causal(model, sentence):
     """Tokens [T], places 1 ... T - 1, log-probabilities [n V] of each token given those before it, True."""
-    if any(mask in sentence for mask in MASKS):
+    if any(mask in sentence for mask in losses.MASKS):
         raise ValueError(f"{sentence!r} has a mask, but a causal model only guesses the next token")
     tokens = model.tokenizer.encode(sentence)
     places = _some(np.arange(1, len(tokens)), sentence)
