@@ -313,8 +313,8 @@ def written(path, lines):
 
 
 def test_word_order_needs_positions_and_without_them_a_bidirectional_model_is_at_chance(bundled):
-    found = run(bundled, documents=160)
-    assert found["accuracy"] > 0.9 > found["accuracy_null"]  # measured 1.0 and 0.66
+    found = run(bundled, documents=120)
+    assert found["accuracy"] > 0.9 > found["accuracy_null"]  # measured 1.0 and 0.68
     assert found["worth_interval"][0] > 0.2                  # measured 0.39
     low, high = found["intervals"][1]
     assert low < 0.5 < high  # nothing at all is left in the features: the next test
@@ -341,10 +341,10 @@ def test_word_order_windows_are_of_both_kinds_and_held_out_from_another_part(bun
 
 
 def test_labels_that_stand_in_the_words_are_found_without_positions_too(bundled, tmp_path):
-    train, test = (written(tmp_path / f"{seed}.jsonl", rows(60, seed=seed)) for seed in (0, 1))
+    train, test = (written(tmp_path / f"{seed}.jsonl", rows(40, seed=seed)) for seed in (0, 1))
     found = run(bundled, text=train, test=test)
     assert found["accuracy"] > 0.9 and found["accuracy_zero"] > 0.9  # measured 1, 1
-    assert found["n_train"] == found["n_held_out"] == 60
+    assert found["n_train"] == found["n_held_out"] == 40
     assert found["worth_interval"][0] <= 0 <= found["worth_interval"][1]
     assert found["task"] == "documents (bad or good)" and found["texts"].tolist() == [
         results.sha256(tmp_path / "0.jsonl"), results.sha256(tmp_path / "1.jsonl")]

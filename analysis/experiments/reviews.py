@@ -19,7 +19,7 @@ COLORS = dict(zip(NAMES, (draw.BLUE, draw.ORANGE, draw.GREEN, draw.GREY)))
 SHUFFLES = 20            # of the training labels
 LEAST = 5                # training documents of each class
 HELD_OUT = 1 / 3         # share of the documents, where no text for it is given
-WINDOWS, WINDOW = 1000, 32  # documents of the word-order task, and their tokens, where not given
+WINDOWS, WINDOW = 600, 32  # documents of the word-order task, and their tokens, where not given
 
 
 def plot(r):
@@ -98,7 +98,7 @@ def reviews(model, *, text: str = "sample", test: str = "", task: str = "auto", 
     text: training text, best with labels: folder with pos/ and neg/, .csv, .jsonl; or any other text, - or sample
     test: text of the held-out documents (without: a third of the training text)
     task: labels, order (sentences against the same words in random order), or auto: labels where there are any
-    documents: of each text (0: all; for order at most 1000)
+    documents: of each text (0: all; for order at most 600)
     tokens: the longest document; longer ones are cut (0: the model's longest input; for order windows of 32)
     pool: features of a document: mean over its tokens, or those of its first or last token
     column: column of the text in a .csv or .jsonl file (auto: text)
