@@ -111,7 +111,8 @@ def _scanned(model, read, how, means, seed):
             q, mean_q = at.q @ R, (means[0][at.index][:, None] @ R)[:, 0]
             weights = at.seen if not how.weighted else \
                 at.pattern if name == "own" else joint.attention(q, at.k, at.scale, at.seen)
-            found[name] = joint.scan(q, at.k, (mean_q, means[1][at.index]), weights, at.seen, how.distance, how.products)
+            found[name] = joint.scan(
+                q, at.k, (mean_q, means[1][at.index]), weights, at.seen, how.distance, how.products)
         return found
     sums = stream.gather(lambda _, document: each(model, document, use, how), read, "documents: scales")
     return {name: np.moveaxis(joint.correlation(x), 0, 1) for name, x in sums.items()}

@@ -19,7 +19,8 @@ SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention
          "probe": {"documents": 6, "tokens": 32, "mask": "linear"},
          "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},
          "queries-keys": {"head": "L0H1,L1H0"}, "extraction": {"documents": 2}, "components": {"documents": 3},
-         "singular-values": {}, "reviews": {"documents": 60}}
+         "singular-values": {}, "reviews": {"documents": 60}, "joint-grid": {"documents": 2, "tokens": 16},
+         "joint-space": {"head": "L0H1,L1H2", "pairs": "sleeping:brown"}}
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """The experiments, in the order in which a report shows them."""
 
 from . import positions, models, profiles, attention, waves, extraction, singular_values, components
-from . import rotation, lags, residual, removal, norms, shift, mask_positions, probe, reviews, predict
+from . import rotation, lags, joint_grid, joint_space, residual, removal, norms, shift, mask_positions, probe, reviews, predict
 
-__all__ = ["attention", "components", "extraction", "lags", "mask_positions", "models", "norms", "positions", "predict",
+__all__ = ["attention", "components", "extraction", "joint_grid", "joint_space", "lags", "mask_positions", "models", "norms", "positions", "predict",
            "probe", "profiles", "removal", "residual", "reviews", "rotation", "shift", "singular_values", "waves"]
