@@ -9,6 +9,9 @@ report: .venv/ready
 test: .venv/ready
 	$(BIN)/python -m pytest
 
+test-page: .venv/ready  ## the page of minitx explore in a real browser; needs Chromium or Chrome
+	$(BIN)/python -m pytest tests/page/checks.py
+
 mutants: .venv/ready  ## one deliberate break at a time: the suite must notice each
 	$(BIN)/python tests/mutants.py
 
@@ -28,4 +31,4 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"
 	$(BIN)/python tests/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")
 
-.PHONY: report test mutants golden parity
+.PHONY: report test test-page mutants golden parity

@@ -16,13 +16,13 @@ import numpy as np
 
 import minitx
 
-from . import factors, inputs, joint, profiles, registry, results
+from . import factors, inputs, joint, joint_fit, profiles, registry, results
 from . import words as of_words
 
 PAGE = Path(__file__).parent / "page"
 MOST = 128                              # tokens that can still be told apart on a screen
 COLUMNS = 4                             # columns of Q = X U_Q and K = X U_K that are shown, the heaviest
-DISTANCE, PRODUCTS = "cosine", "centred"  # by which c is chosen, for each head
+DISTANCE, PRODUCTS = joint_fit.How().distance, joint_fit.How().products  # by which c is chosen, for each head
 STEPS = 65535
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
 
@@ -144,18 +144,24 @@ def waves(model, X):
 def figures(model, pattern, states, plane, correlations):
     """What the page says of each head: [{"means": …, "values": one text a head}]."""
     sees, strongest = seen(model, pattern.shape[-1]), pattern.argmax(axis=-1)
-    choices = sees.sum(axis=1)[sees.sum(axis=1) > 1]
-    far = [joint.distances(*pair, DISTANCE) for pair in states], \
-        [joint.distances(plane[:, :, state, 0], plane[:, :, state, 1], "euclidean") for state in (0, 1)]
-    (before, after), (flat, drawn) = ([joint.nearness(x, strongest, sees)[1] / max(len(choices), 1) for x in pair]
-                                      for pair in far)
-    chance = (1 / choices).sum() / max(len(choices), 1)
-    c, was, now = correlations
-    rows = (f"products against {DISTANCE} distances: correlation", "{:.2f} → {:.2f}", was, now), \
-        (f"strongest key is the nearest (chance {chance:.0%})", "{:.0%} → {:.0%}", before, after), \
-        ("the same in the plane", "{:.0%} → {:.0%}", flat, drawn), ("scale c", "{:.2f}", c)
-    return [{"means": means, "values": [form.format(*one) for one in zip(*map(np.ravel, values))]}
+    full = [nearest(joint.distances(*pair, DISTANCE), strongest, sees) for pair in states]
+    flat = [nearest(joint.distances(*np.moveaxis(plane[:, :, state], 2, 0), "euclidean"), strongest, sees)
+            for state in (0, 1)]
+    chance = np.mean([1 / n for n in sees.sum(axis=1) if n > 1])
+    c, before, after = correlations
+    rows = (f"products against {DISTANCE} distances: correlation", "{:.2f} → {:.2f}", before, after), \
+        (f"strongest key is the nearest (chance {chance:.0%})", "{:.0%} → {:.0%}", *full), \
+        ("the same in the plane", "{:.0%} → {:.0%}", *flat), ("scale c", "{:.2f}", c)
+    return [{"means": means, "values": [form.format(*one).replace("-", "−") for one in zip(*map(np.ravel, values))]}
             for means, form, *values in rows]
+
+
+def nearest(far, strongest, sees):
+    """Share of the queries whose strongest key [L H T] is the nearest one by these distances: [L H T T] -> [L H].
+
+    Queries that see one key only are left out.
+    """
+    return joint.nearness(joint.ranks(far, sees), strongest, sees)[1] / (sees.sum(axis=1) > 1).sum()
 
 
 # how arrays are packed
@@ -185,7 +191,8 @@ def page(found):
     """The HTML text of a page that shows `data(...)`."""
     parts = {"title": escape(f"{found['model']}: {found['text'][:60]}"), "data": as_script(found),
              "licences": escape(_read("LICENCES.txt")), "style": _read("explore.css"), "d3": _read("d3.min.js"),
-             "plot": _read("plot.min.js"), "program": _read("explore.js")}
+             "plot": _read("plot.min.js"), "state": _read("data.js"), "views": _read("views.js"),
+             "program": _read("explore.js")}
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _read("explore.html"))
 
 

@@ -4,8 +4,11 @@ tests/page/ opens it in one (make test-page).
 """
 import hashlib
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -68,7 +71,9 @@ def test_nothing_outside_the_page_is_named_or_allowed(seen):
     for tag, attributes, _ in elements.found:
         for name in ("src", "href", "srcset", "data", "action", "poster", "background"):
             assert attributes.get(name, "data:").startswith("data:"), (tag, attributes)
-    program, style = elements.all("script")[-1][2], elements.all("style")[0][2]
+    program, style = "".join(text for _, _, text in elements.all("script")[3:]), elements.all("style")[0][2]
+    for file in ("data.js", "views.js", "explore.js"):
+        assert (explore.PAGE / file).read_text(encoding="utf-8") in program
     assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|import[ (]|sendBeacon|EventSource|localStorage", program)
     assert not re.search(r"@import|url\(", style)
 
@@ -81,7 +86,7 @@ def test_the_library_is_the_published_one_with_its_licences(seen):
         assert hashlib.sha256(content).hexdigest() == digest
         assert content.decode() in scripts
     licences = Elements(seen.page).all("pre")[0][2]
-    for holder in ("Observable, Inc.", "Mike Bostock", "Mikola Lysenko", "Robert Penner", "Charles Karney", "Cynthia Brewer"):
+    for holder in ("Observable, Inc.", "Mike Bostock", "Mikola Lysenko", "Robert Penner", "Charles Karney", "Mapbox"):
         assert holder in licences
 
 
@@ -156,12 +161,29 @@ def test_what_lies_in_a_plane_is_drawn_true_to_scale(monkeypatch):
 
 
 def test_each_head_has_its_figures_beside_chance(seen):
-    facts = {fact["means"]: fact["values"] for fact in seen.data["facts"]}
-    heads = seen.model.config.n_layers * seen.model.config.n_heads
-    assert all(len(values) == heads for values in facts.values()) and "scale c" in facts
+    """Shares counted query by query, by the angle, where more than one key is seen."""
+    facts, cfg = {fact["means"]: fact["values"] for fact in seen.data["facts"]}, seen.model.config
+    assert all(len(values) == cfg.n_layers * cfg.n_heads for values in facts.values()) and "scale c" in facts
     T = len(seen.tokens)
-    chance = np.mean([1 / n for n in range(2, T + 1)]) if seen.model.config.causal else 1 / T
-    assert f"strongest key is the nearest (chance {chance:.0%})" in facts
+    chance = np.mean([1 / n for n in range(2, T + 1)]) if cfg.causal else 1 / T
+    values = facts[f"strongest key is the nearest (chance {chance:.0%})"]
+    trace = minitx.run(seen.model, seen.tokens, keep=["q", "k", "pattern"])
+    for layer, head in ((0, 2), (1, 2), (3, 0)):
+        q, k, pattern = (trace[name, layer][0, head].astype(float) for name in ("q", "k", "pattern"))
+        angles = q @ k.T / np.linalg.norm(q, axis=1)[:, None] / np.linalg.norm(k, axis=1)
+        hits = [angles[i, :n].argmax() == pattern[i].argmax() for i in range(T)
+                if (n := i + 1 if cfg.causal else T) > 1]
+        assert values[layer * cfg.n_heads + head].startswith(f"{np.mean(hits):.0%} → ")
+
+
+def test_checks_in_a_browser_end_at_once_where_there_is_none():
+    """They neither pass nor are skipped; they need nothing that make test would not have."""
+    root = explore.PAGE.parents[1]
+    environment = {name: value for name, value in os.environ.items() if name != "BROWSER"} | {"PATH": ""}
+    done = subprocess.run([sys.executable, "-m", "pytest", str(root / "tests/page/checks.py")], cwd=root, text=True,
+                          capture_output=True, env=environment | {"PYTHONPATH": str(root)})
+    assert done.returncode == 3 and "no browser found: looked for $BROWSER" in done.stdout + done.stderr
+    assert "passed" not in done.stdout
 
 
 def test_uniform_attention_is_the_profiles_null(seen):
