@@ -15,7 +15,6 @@ from . import corpus, joint, stream, words
 LONGEST = 64   # tokens of a document unless asked otherwise
 SHUFFLES = 19  # more than all of them: by chance once in 20
 STAGES = "before", "after"
-SPACES = "full", "plane"
 BINS = 40      # of a side of the small picture of a head
 REACH = 2.5    # of it, in standard deviations along the first axis
 
@@ -66,30 +65,37 @@ def each(model, document, use, how):
     def tap(name, x, layer=None):
         kept[name] = x
         if name == "pattern":
-            q, k, pattern = (kept[point][0].astype(np.float64) for point in ("q", "k", "pattern"))
-            if how.words:
-                pattern, q, k = words.merged(pattern, q, k, word)
-            T = q.shape[1]
-            seen = np.tri(T, dtype=bool) if model.config.causal else np.ones((T, T), bool)
-            found.append(use(Layer(layer, q, k, pattern, seen, model.config.attn_scale(layer))))
+            found.append(use(_layer(model, layer, kept, word)))
         return x
     forward(model, document, at=tap)
     return {name: np.array([one[name] for one in found]) for name in found[0]}
 
 
+def _layer(model, index, kept, word):
+    """What was kept of one layer as a Layer, merged into words where these are given."""
+    q, k, pattern = (kept[name][0].astype(np.float64) for name in ("q", "k", "pattern"))
+    if word is not None:
+        pattern, q, k = words.merged(pattern, q, k, word)
+    seen = np.ones(pattern.shape[1:], bool)
+    return Layer(index, q, k, pattern, np.tril(seen) if model.config.causal else seen, model.config.attn_scale(index))
+
+
 def fit(model, read, how, seed=0, shuffles=SHUFFLES):
     """All that is found about every head: c [L H], a [L H d], the planes, and what `measures` lists.
 
-    read: documents of token ids, gone through four times: for the means, for c, for the planes, for nearness.
+    read: documents of token ids, gone through four times: for the means, for c, for the planes, for nearness. The null
+    of what arithmetic alone gives are the same queries turned at random, with a c and a of their own.
     """
     means = _means(model, read, how)
-    sums = _scanned(model, read, how, means, seed)
-    chosen = joint.best(sums["own"][1:], how.scope)  # [L H]
-    c = joint.SCALES[chosen]
-    moves = {"c": c, "a": joint.translation(*means, c, how.distance)}
+    turn = _turns(seed, means[0].shape)
+    turned = [(means[0][..., None, :] @ turn)[..., 0, :], means[1]]
+    found = _scanned(model, read, how, means, turned, turn)
+    moves, null = ({"c": c, "a": joint.translation(*two, c, how.distance)} for two, c in (
+        (means, joint.SCALES[joint.best(found["own"][1:], how.scope)]),
+        (turned, joint.SCALES[joint.best(found["turned"][1:], how.scope)])))
     planes = _planes(model, read, how, moves)
-    near = _near(model, read, how, moves, planes, seed, shuffles)
-    return moves | planes | measures(sums, chosen, near) | {"density": near["density"]}
+    near = _near(model, read, how, moves, planes, null | {"turn": turn}, seed, shuffles)
+    return moves | planes | _correlations(found, moves["c"], null["c"]) | measures(near) | {"density": near["density"]}
 
 
 def _means(model, read, how):
@@ -101,27 +107,26 @@ def _means(model, read, how):
     return [sums[name] / sums["tokens"][:, None, None] for name in "qk"]
 
 
-def _scanned(model, read, how, means, seed):
+def _scanned(model, read, how, means, turned, turn):
     """Correlations [1 + C L H] of the model's own queries, and of the same ones turned at random."""
-    turn = _turns(seed, means[0].shape)
-
-    def use(at):
-        found = {}
-        for name, R in (("own", np.eye(len(turn[0][0]))), ("turned", turn[at.index])):
-            q, mean_q = at.q @ R, (means[0][at.index][:, None] @ R)[:, 0]
-            weights = at.seen if not how.weighted else \
-                at.pattern if name == "own" else joint.attention(q, at.k, at.scale, at.seen)
-            found[name] = joint.scan(
-                q, at.k, (mean_q, means[1][at.index]), weights, at.seen, how.distance, how.products)
-        return found
-    sums = stream.gather(lambda _, document: each(model, document, use, how), read, "documents: scales")
-    return {name: np.moveaxis(joint.correlation(x), 0, 1) for name, x in sums.items()}
+    def sums(at, means):
+        both, weights = [mean[at.index] for mean in means], at.pattern if how.weighted else at.seen
+        return joint.scan(at.q, at.k, both, weights, at.seen, how.distance, how.products)
+    found = stream.gather(lambda _, document: each(model, document, lambda at: {
+        "own": sums(at, means), "turned": sums(_turned(at, turn), turned)}, how), read, "documents: scales")
+    return {name: np.moveaxis(joint.correlation(x), 0, 1) for name, x in found.items()}
 
 
 def _turns(seed, shape):
     """A random rotation for each head: [L H d d]."""
     Q, R = np.linalg.qr(np.random.default_rng(seed).standard_normal((*shape, shape[-1])))
     return Q * np.sign(np.diagonal(R, axis1=-2, axis2=-1))[..., None, :]
+
+
+def _turned(at, turn):
+    """A layer with its queries turned, and the attention that they would give."""
+    q = at.q @ turn[at.index]
+    return at._replace(q=q, pattern=joint.attention(q, at.k, at.scale, at.seen))
 
 
 def views(at, how, moves):
@@ -163,23 +168,34 @@ def apart(at, how, moves, planes):
             for full, two in zip(views(at, how, moves), flat(at, how, moves, planes))]
 
 
-def _near(model, read, how, moves, planes, seed, shuffles):
+def _near(model, read, how, moves, planes, null, seed, shuffles):
     """Sums of 1/rank and of rank 1 of the strongest keys, queries counted, and a small picture of each head."""
     def measure(index, document):
+        rng = np.random.default_rng((seed, index))
+
         def use(at):
-            strongest = at.pattern.argmax(axis=-1)
-            deals = joint.dealt(at.seen, shuffles, np.random.default_rng((seed, index)))
-            queries = np.arange(at.q.shape[1])
-            keys = [strongest, *(deal[queries, strongest] for deal in deals)]  # [O H T]
-            far = [[joint.ranks(d, at.seen) for d in stage] for stage in apart(at, how, moves, planes)]
-            near = [[[joint.nearness(one, key, at.seen) for one in stage] for stage in far] for key in keys]
-            wide = REACH * planes["spread"][at.index]
-            return {"near": np.array(near),  # [O 2 stages 2 spaces 2 H]
-                    "queries": (at.seen.sum(axis=1) > 1).sum(),
-                    "density": np.array([[density(x, wide[stage]) for x in pair] for stage, pair in
-                                         enumerate(flat(at, how, moves, planes))])}
+            turned = _turned(at, null["turn"])
+            full = [joint.distances(*pair, how.distance) for pair in views(turned, how, null)]
+            return {"near": _nearness(at, apart(at, how, moves, planes), shuffles, rng),
+                    "turned": _nearness(turned, [full], 0, rng)[0, 0], "queries": (at.seen.sum(axis=1) > 1).sum()} | \
+                _pictures(at, how, moves, planes)
         return each(model, document, use, how)
     return stream.gather(measure, read, "documents: nearness")
+
+
+def _nearness(at, far, shuffles, rng):
+    """Sums of one layer of one document, strongest keys first and then in each shuffle: [O ... 2 H]."""
+    strongest = at.pattern.argmax(axis=-1)
+    keys = [strongest, *(deal[np.arange(len(deal)), strongest] for deal in joint.dealt(at.seen, shuffles, rng))]
+    ranks = [[joint.ranks(d, at.seen) for d in row] for row in far]
+    return np.array([[[joint.nearness(one, key, at.seen) for one in row] for row in ranks] for key in keys])
+
+
+def _pictures(at, how, moves, planes):
+    """Density of queries and keys of one layer of one document: [2 stages 2 H BINS BINS]."""
+    wide = REACH * planes["spread"][at.index]
+    return {"density": np.array([[density(x, wide[stage]) for x in pair]
+                                 for stage, pair in enumerate(flat(at, how, moves, planes))])}
 
 
 def density(points, wide):
@@ -191,23 +207,28 @@ def density(points, wide):
     return np.bincount(number.ravel(), minlength=len(points) * BINS * BINS).reshape(-1, BINS, BINS)
 
 
-def measures(sums, chosen, near):
-    """Correlations and nearness of each head [L H], before and after, with their nulls, and shares of the heads."""
-    found = {}
-    for name, suffix in (("own", ""), ("turned", "_null")):
-        index = chosen if name == "own" else joint.best(sums[name][1:], "head")
-        one = int(np.flatnonzero(joint.SCALES == 1)[0])
-        for stage, value in (("_before", sums[name][0]), ("_moved", sums[name][1 + one]),
-                             ("", np.take_along_axis(sums[name][1:], index[None], 0)[0])):
-            found["correlation" + stage + suffix] = value
+def _correlations(found, c, c_turned):
+    """Correlation of each head [L H] as it is, moved at c = 1, and at its own c; of turned queries too."""
+    values = {}
+    for name, end, scales in (("own", "", c), ("turned", "_null", c_turned)):
+        curve = found[name][1:]
+        for stage, at in (("_moved", np.ones_like(scales)), ("", scales)):
+            number = np.searchsorted(joint.SCALES, at)[None]
+            values["correlation" + stage + end] = np.take_along_axis(curve, number, 0)[0]
+        values["correlation_before" + end] = found[name][0]
+    return values
+
+
+def measures(near):
+    """Nearness of the strongest keys of each head [L H], before and after, with its nulls, and shares of the heads."""
     means = np.moveaxis(near["near"], 0, 4) / near["queries"][:, None]  # [O 2 stages 2 spaces 2 L H]
-    for j, space in enumerate(SPACES):
-        place = "" if space == "full" else "_plane"
+    turned = np.moveaxis(near["turned"], 0, 2) / near["queries"][:, None]  # [2 stages 2 L H]
+    found = {"mrr_before_turned": turned[0, 0], "mrr_turned": turned[1, 0]}
+    for j, place in enumerate(("", "_plane")):
         for i, stage in enumerate(("_before", "")):
             for m, name in enumerate(("mrr", "first")):
                 found[name + place + stage] = means[0, i, j, m]
                 found[name + place + stage + "_null"] = means[1:, i, j, m].mean(axis=0)
         closer = (means[:, 1, j, 0] > means[:, 0, j, 0] + joint.SAME).mean(axis=(-2, -1))  # [O]
         found["closer" + place], found["closer" + place + "_null"] = closer[0], closer[1:].max()
-        found["n_near" + place] = (means[0, 1, j, 0] > means[1:, 1, j, 0].max(axis=0)).sum()
     return found

@@ -27,7 +27,7 @@ def plot(r):
                     "queries blue, keys orange", fontsize=9)
     for axes, panel in zip(below.subplots(1, 3), PANELS):
         _panel(axes, r, *panel)
-    below.legend(handles=[*_legend()], loc="outside upper left", ncols=3, borderpad=0)
+    below.legend(handles=[*_legend()], loc="outside upper left", ncols=4, borderpad=0)
     return figure
 
 
@@ -54,6 +54,8 @@ def _panel(axes, r, name, space, label):
     before, after = (r[f"{name}{space}{stage}"].ravel() for stage in ("_before", ""))
     nulls = [r[f"{name}{space}{stage}_null"].ravel() for stage in ("_before", "")]
     axes.plot(*nulls, "x", color=draw.GREY, markersize=4)
+    if name + space == "mrr":
+        axes.plot(r["mrr_before_turned"].ravel(), r["mrr_turned"].ravel(), "+", color=draw.VERMILION, markersize=5)
     axes.plot(before, after, "o", color=draw.BLUE, markersize=4, alpha=0.7, markeredgewidth=0)
     low, high = (-1, min(1, max(x.max() for x in (before, after, *nulls)) + 0.05)) if name == "correlation" else (0, 1)
     axes.axline((low, low), slope=1, color="black", linewidth=0.6)
@@ -65,7 +67,9 @@ def _legend():
     from matplotlib.lines import Line2D
     yield Line2D([], [], color=draw.BLUE, marker="o", linestyle="", markersize=4, label="a head")
     yield Line2D([], [], color=draw.GREY, marker="x", linestyle="", markersize=4,
-                 label="its null: queries turned at random (left), keys shuffled")
+                 label="its null: queries turned at random (left), keys shuffled (others)")
+    yield Line2D([], [], color=draw.VERMILION, marker="+", linestyle="", markersize=5,
+                 label="what arithmetic gives: queries turned at random")
     yield Line2D([], [], color="black", linewidth=0.6, label="no change")
 
 
@@ -111,6 +115,7 @@ NUMBERS = {
     "mrr_before_mean_null": "the same with shuffled keys",
     "mrr_mean": "the same after",
     "mrr_mean_null": "the same with shuffled keys",
+    "mrr_turned_mean": "the same after for queries turned at random, with attention, c and a of their own",
     "mrr_plane_before_mean": "the same in the plane, before",
     "mrr_plane_before_mean_null": "the same with shuffled keys",
     "mrr_plane_mean": "the same in the plane, after",
@@ -163,6 +168,7 @@ def summary(found):
     means = {name + "_mean" + null: found[name + null].mean() for null in ("", "_null") for name in (
         "correlation_before", "correlation_moved", "correlation", "mrr_before", "mrr", "mrr_plane_before", "mrr_plane",
         "first", "first_plane")}
+    means["mrr_turned_mean"] = found["mrr_turned"].mean()
     return means | {
         "c_mean": np.exp(np.log(found["c"]).mean()), "n_bound": np.isin(found["c"], joint.SCALES[[0, -1]]).sum(),
         "better": (found["correlation"] < found["correlation_before"]).mean(),
