@@ -39,7 +39,7 @@ class Page(HTMLParser):
 def folder(tmp_path_factory):
     """A report on the bundled model, made once by the command."""
     out = tmp_path_factory.mktemp("report")
-    command = [sys.executable, "-m", "analysis", "report", "tiny-roberta", "--documents", "40", "--tokens", "64",
+    command = [sys.executable, "-m", "analysis", "report", "tiny-roberta", "--documents", "16", "--tokens", "64",
                "--out", str(out)]
     done = subprocess.run(command, text=True, cwd=Path(__file__).parents[1], capture_output=True)
     assert done.returncode == 0, done.stderr
