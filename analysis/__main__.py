@@ -16,7 +16,8 @@ import numpy as np
 import minitx
 import weights
 
-from . import experiments, explore, published, registry, report, results  # noqa: F401  (experiments fills the registry)
+from . import compare, explore, published, registry, report, results
+from . import experiments  # noqa: F401  (fills the registry)
 
 
 COMMON = (("text", str, "file or folder with one document or paragraph a line, - for standard input, or sample"),
@@ -29,7 +30,7 @@ def main(argv=None):
     try:
         if argv[:1] == ["run"] and argv[1:] and not argv[1].startswith("-"):
             registry.get(argv[1])  # argparse would list the names, but not the near ones
-        arguments = parser().parse_args(argv)
+        arguments = parser(argv).parse_args(argv)
         return arguments.command(arguments) or 0
     except BrokenPipeError:  # whoever reads has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -46,8 +47,8 @@ def plain(error):
     return str(error)
 
 
-def parser():
-    """All commands; those of `run`, and their flags, come from the registry."""
+def parser(argv=()):
+    """All commands; those of `run`, and their flags, come from the registry, as do the flags of `compare`."""
     top = argparse.ArgumentParser("minitx", description="See inside transformers with NumPy alone.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     add(commands, "list", list_, "experiments and models")
@@ -56,9 +57,7 @@ def parser():
     for experiment in registry.EXPERIMENTS.values():
         one = add(names, experiment.name, run_, experiment.asks, "MODEL")
         one.set_defaults(experiment=experiment)
-        for option in experiment.options:
-            one.add_argument(f"--{option.flag}", default=option.default, type=type(option.default),
-                             help=f"{option.help} ({option.default!r})".replace("%", "%%"))
+        flags(one, experiment)
         kept(one, f"out/MODEL-{experiment.name}")
     for name, function, about in (("report", report_, "every experiment on one model, on one page"),
                                   ("published", published_, "what was published, and what this model gives")):
@@ -67,6 +66,7 @@ def parser():
             every.add_argument(f"--{option}", type=kind, help=f"{text}, for every experiment that reads texts")
         kept(every, f"out/MODEL-{name}")
     of_one_text(commands)
+    of_two_models(commands, argv)
     fetch = add(commands, "fetch", fetch_, "download a model", "MODEL")
     fetch.add_argument("--revision", help="branch, tag or commit (the one fetched first, else main)")
     return top
@@ -82,6 +82,27 @@ def of_one_text(commands):
     page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
 
 
+def of_two_models(commands, argv):
+    """`compare`, with the flags of the experiment that these arguments name."""
+    both = add(commands, "compare", compare_, "one experiment on two models, head by head", "A", "B")
+    both.add_argument("--experiment", required=True, metavar="NAME", help="whose flags, as in `minitx run`, may follow")
+    both.add_argument("--of", default="", metavar="MEASURES", help="only these, joined by commas (all that have a "
+                      f"number for each head; the first {compare.DRAWN} are drawn)")
+    kept(both, "out/A-B-NAME")
+    if argv[:1] == ["compare"]:
+        first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+        first.add_argument("--experiment", nargs="?")
+        if name := first.parse_known_args(argv)[0].experiment:
+            flags(both, registry.get(name))
+
+
+def flags(command, experiment):
+    """A flag for each option of an experiment."""
+    for option in experiment.options:
+        command.add_argument(f"--{option.flag}", default=option.default, type=type(option.default),
+                             help=f"{option.help} ({option.default!r})".replace("%", "%%"))
+
+
 def kept(command, default):
     """The flags of a command that leaves a folder of results."""
     command.add_argument("--out", help=f"folder for the results ({default})")
@@ -92,7 +113,8 @@ def add(commands, name, function, description, *positionals):
     """A command with its positional arguments."""
     command = commands.add_parser(name, help=description, description=description)
     command.set_defaults(command=function)
-    helps = {"MODEL": "bundled name, folder, or hub id", "TEXT": "text to read"}
+    model = "bundled name, folder, or hub id"
+    helps = {"MODEL": model, "TEXT": "text to read", "A": model, "B": f"another {model}"}
     for positional in positionals:
         command.add_argument(positional.lower(), metavar=positional, help=helps[positional])
     return command
@@ -140,6 +162,17 @@ def run_(arguments):
         null = f"   [{number['null_means']}: {report.words(number['null'])}]" if "null" in number else ""
         print(f"{number['means']}: {report.words(number['value'])}{null}")
     print(f"{out / experiment.name}.svg .npz .json written in {time.monotonic() - start:.1f} s")
+
+
+def compare_(arguments):
+    """minitx compare A B --experiment NAME"""
+    names = arguments.a, arguments.b
+    experiment = registry.get(arguments.experiment)
+    options = {option.name: getattr(arguments, option.name) for option in experiment.options}
+    stem = "-".join(weights.find(name).name for name in names)
+    out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")
+    table = compare.make(experiment, [*map(load, names)], names, options, out, arguments.of, arguments.resume)
+    print(f"{table.partition('| head |')[0].strip()}\n\n{out / 'compare'}.md .json .svg written")
 
 
 def report_(arguments):

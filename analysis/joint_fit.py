@@ -4,6 +4,7 @@ N documents, L layers, H heads, T tokens (or words) of one document, d width of 
 own, then shuffled), C scales. Order: options, one layer of one document, the four passes, what they say of each head.
 """
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -95,7 +96,7 @@ def fit(model, read, how, seed=0, shuffles=SHUFFLES):
         (turned, joint.SCALES[joint.best(found["turned"][1:], how.scope)])))
     planes = _planes(model, read, how, moves)
     near = _near(model, read, how, moves, planes, null | {"turn": turn}, seed, shuffles)
-    return moves | planes | _correlations(found, moves["c"], null["c"]) | measures(near) | {"density": near["density"]}
+    return moves | _correlations(found, moves["c"], null["c"]) | measures(near) | planes | {"density": near["density"]}
 
 
 def _means(model, read, how):
@@ -170,16 +171,17 @@ def apart(at, how, moves, planes):
 
 def _near(model, read, how, moves, planes, null, seed, shuffles):
     """Sums of 1/rank and of rank 1 of the strongest keys, queries counted, and a small picture of each head."""
+    def use(at, rng):
+        """The same of one layer of one document."""
+        turned = _turned(at, null["turn"])
+        full = [joint.distances(*pair, how.distance) for pair in views(turned, how, null)]
+        return {"near": _nearness(at, apart(at, how, moves, planes), shuffles, rng),
+                "turned": _nearness(turned, [full], 0, rng)[0, 0], "queries": (at.seen.sum(axis=1) > 1).sum(),
+                "density": _pictures(at, how, moves, planes)}
+
     def measure(index, document):
         rng = np.random.default_rng((seed, index))
-
-        def use(at):
-            turned = _turned(at, null["turn"])
-            full = [joint.distances(*pair, how.distance) for pair in views(turned, how, null)]
-            return {"near": _nearness(at, apart(at, how, moves, planes), shuffles, rng),
-                    "turned": _nearness(turned, [full], 0, rng)[0, 0], "queries": (at.seen.sum(axis=1) > 1).sum()} | \
-                _pictures(at, how, moves, planes)
-        return each(model, document, use, how)
+        return each(model, document, lambda at: use(at, rng), how)
     return stream.gather(measure, read, "documents: nearness")
 
 
@@ -194,8 +196,8 @@ def _nearness(at, far, shuffles, rng):
 def _pictures(at, how, moves, planes):
     """Density of queries and keys of one layer of one document: [2 stages 2 H BINS BINS]."""
     wide = REACH * planes["spread"][at.index]
-    return {"density": np.array([[density(x, wide[stage]) for x in pair]
-                                 for stage, pair in enumerate(flat(at, how, moves, planes))])}
+    return np.array([[density(x, wide[stage]) for x in pair]
+                     for stage, pair in enumerate(flat(at, how, moves, planes))])
 
 
 def density(points, wide):
@@ -211,11 +213,10 @@ def _correlations(found, c, c_turned):
     """Correlation of each head [L H] as it is, moved at c = 1, and at its own c; of turned queries too."""
     values = {}
     for name, end, scales in (("own", "", c), ("turned", "_null", c_turned)):
-        curve = found[name][1:]
+        values["correlation_before" + end] = found[name][0]
         for stage, at in (("_moved", np.ones_like(scales)), ("", scales)):
             number = np.searchsorted(joint.SCALES, at)[None]
-            values["correlation" + stage + end] = np.take_along_axis(curve, number, 0)[0]
-        values["correlation_before" + end] = found[name][0]
+            values["correlation" + stage + end] = np.take_along_axis(found[name][1:], number, 0)[0]
     return values
 
 
@@ -223,12 +224,11 @@ def measures(near):
     """Nearness of the strongest keys of each head [L H], before and after, with its nulls, and shares of the heads."""
     means = np.moveaxis(near["near"], 0, 4) / near["queries"][:, None]  # [O 2 stages 2 spaces 2 L H]
     turned = np.moveaxis(near["turned"], 0, 2) / near["queries"][:, None]  # [2 stages 2 L H]
-    found = {"mrr_before_turned": turned[0, 0], "mrr_turned": turned[1, 0]}
+    found = {}
     for j, place in enumerate(("", "_plane")):
-        for i, stage in enumerate(("_before", "")):
-            for m, name in enumerate(("mrr", "first")):
-                found[name + place + stage] = means[0, i, j, m]
-                found[name + place + stage + "_null"] = means[1:, i, j, m].mean(axis=0)
+        for (m, name), (i, stage) in itertools.product(enumerate(("mrr", "first")), enumerate(("_before", ""))):
+            found[name + place + stage] = means[0, i, j, m]
+            found[name + place + stage + "_null"] = means[1:, i, j, m].mean(axis=0)
         closer = (means[:, 1, j, 0] > means[:, 0, j, 0] + joint.SAME).mean(axis=(-2, -1))  # [O]
         found["closer" + place], found["closer" + place + "_null"] = closer[0], closer[1:].max()
-    return found
+    return found | {"mrr_before_turned": turned[0, 0], "mrr_turned": turned[1, 0]}

@@ -19,8 +19,8 @@ def plot(r):
     """All heads as small pictures, before and after; below, the measures of each head before and after."""
     L, H = r["c"].shape
     side = np.clip(5.6 / max(L, H), 0.3, 1.0)
-    figure = draw.figure(max(2 * side * H + 1.6, 10), side * L + 4.4)
-    above, below = figure.subfigures(2, 1, height_ratios=(side * L + 0.9, 3.3), hspace=0.02)
+    figure = draw.figure(max(2 * side * H + 1.6, 10), side * L + 4.8)
+    above, below = figure.subfigures(2, 1, height_ratios=(side * L + 0.9, 3.7), hspace=0.02)
     for stage, axes in enumerate(above.subplots(1, 2)):
         _mosaic(axes, r["density"][:, stage], joint_fit.STAGES[stage])
     above.supxlabel(f"head: the plane of the first two principal components of {_vectors(r)}, "
