@@ -74,13 +74,16 @@ CLAIMS = [
     Claim("figure 1", "heads that keep their direction whatever the text", "profiles", number("steady"),
           "most of them", null=number("steady_null"),
           holds=lambda ours, null: ours > max(0.5, null), rule="above its null and a half"),
-    Claim("figures 2, 7", "offset that head(8,9) attends to", "profiles", at("best_offset", 7, 8), -1, R, WIKI, **near(0)),
-    Claim("figures 2, 6", "offset that head(2,3) attends to", "profiles", at("best_offset", 1, 2), 1, R, WIKI, **near(0)),
+    Claim("figures 2, 7", "offset that head(8,9) attends to", "profiles", at("best_offset", 7, 8), -1, R, WIKI,
+          **near(0)),
+    Claim("figures 2, 6", "offset that head(2,3) attends to", "profiles", at("best_offset", 1, 2), 1, R, WIKI,
+          **near(0)),
     Claim("figure 3", "largest amplitude of the position embeddings", "positions", number("amplitude"),
           "has a peak", null=number("amplitude_null"), **ABOVE),
     Claim("figure 3", "largest amplitude of word embeddings", "positions", number("words"), "has none",
           null=number("words_null"), **NOT_ABOVE),
-    Claim("figures 3, 5", "frequency of a peak, cycles in 512 tokens", "positions", number("above"), 50, R, **between(45, 55)),
+    Claim("figures 3, 5", "frequency of a peak, cycles in 512 tokens", "positions", number("above"), 50, R,
+          **between(45, 55)),
     Claim("figure 8", "fastest wave above chance, cycles per token", "positions", fastest, "away from 0", R,
           **between(1 / 16, 1 / 2)),
     Claim("figure 8", "fastest wave above chance, cycles per token", "positions", fastest, "away from 0", B,
@@ -92,10 +95,10 @@ CLAIMS = [
     Claim("figure 4, appendix B", "most columns of a head that are periodic in query and key", "queries-keys",
           lambda r: r["n_periodic"].max().item(), "about 4 to 12", null=lambda r: r["n_periodic_null"].max().item(),
           holds=lambda ours, null: max(4, null + 1) <= ours <= 12, rule="4 to 12, and above its null"),
-    Claim("figure 5", "contrast of the position peak in queries (null: in their input)", "extraction", number("contrast_q"),
-          "stronger than in the input", null=number("contrast_x"), **ABOVE),
-    Claim("figure 5", "contrast of the position peak in keys (null: in their input)", "extraction", number("contrast_k"),
-          "stronger than in the input", null=number("contrast_x"), **ABOVE),
+    Claim("figure 5", "contrast of the position peak in queries (null: in their input)", "extraction",
+          number("contrast_q"), "stronger than in the input", null=number("contrast_x"), **ABOVE),
+    Claim("figure 5", "contrast of the position peak in keys (null: in their input)", "extraction",
+          number("contrast_k"), "stronger than in the input", null=number("contrast_x"), **ABOVE),
     Claim("figure 5", "contrast in queries, last layer over first (null: without positions)", "extraction",
           number("fade_q"), "fades with depth", null=number("fade_q_null"), **BELOW),
     Claim("figure 5", "contrast in keys, last layer over first (null: without positions)", "extraction",
@@ -134,7 +137,8 @@ def judged(claim, name, results):
     results: experiment -> its Outcome or Failure.
     """
     of = f"{claim.of}, {claim.on}" if claim.on else claim.of or "any model"
-    row = {"source": claim.source, "what": claim.what, "published": claim.published, "of": of, "ours": None, "null": None}
+    row = {"source": claim.source, "what": claim.what, "published": claim.published, "of": of, "ours": None,
+           "null": None}
     outcome = results.get(claim.experiment, Failure("not run", True))
     if isinstance(outcome, Failure):
         return row | {"verdict": "not measured", "reason": outcome.reason}

@@ -73,8 +73,8 @@ def page(model, name, found, sections, failed, seconds):
     return (f'<!doctype html><html lang="en"><meta charset="utf-8"><title>minitx: {escape(name)}</title>'
             f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style>'
             f'<h1>What {escape(name)} computes</h1>{warning}'
-            f'<p class="soft">{n} experiments in {seconds:.0f} s. Layers and heads are counted from 0 (L0H0); the paper '
-            f'counts from 1 (head(1,1)).</p>'
+            f'<p class="soft">{n} experiments in {seconds:.0f} s. Layers and heads are counted from 0 (L0H0); '
+            f'the paper counts from 1 (head(1,1)).</p>'
             f'<div class="facts"><table>{rows}</table></div><nav><ol>{contents}</ol></nav>'
             f'{claims(name, found)}{"".join(sections)}</html>\n')
 
@@ -85,10 +85,12 @@ def claims(name, found):
     if not rows:
         return ""
     head = "".join(f"<th>{title}</th>" for title in published.TITLES)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in published.cells(row)) + "</tr>" for row in rows)
-    return (f'<section id="published"><h2>What was published, and what this model gives</h2><p class="soft">A claim is put '
-            'to every model; a number is compared only for the checkpoint that it was published for. <code>minitx published '
-            f'{escape(shlex.quote(name))}</code></p><div class="wide"><table>{head}{body}</table></div></section>')
+    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in published.cells(row)) for row in rows)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return (f'<section id="published"><h2>What was published, and what this model gives</h2><p class="soft">A claim '
+            'is put to every model; a number is compared only for the checkpoint that it was published for. <code>'
+            f'minitx published {escape(shlex.quote(name))}</code></p>'
+            f'<div class="wide"><table>{head}{body}</table></div></section>')
 
 
 def facts(model):

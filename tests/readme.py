@@ -22,7 +22,8 @@ def surface():
     first = {name: (getattr(minitx, name).__doc__ or "").strip().splitlines()[0] for name in minitx.__all__
              if name != "POINTS"}
     first["POINTS"] = "the table below as a dictionary: name -> (axes, meaning)"
-    return "\n".join(["| name | what |", "|---|---|", *(f"| `minitx.{name}` | {first[name]} |" for name in minitx.__all__)])
+    rows = [f"| `minitx.{name}` | {first[name]} |" for name in minitx.__all__]
+    return "\n".join(["| name | what |", "|---|---|", *rows])
 
 
 def experiments():

@@ -87,6 +87,11 @@ def test_functions_fit_a_glance(path):
             assert doc or lines <= 8 or node.name.startswith("_"), f"public {node.name} has no docstring"
 
 
+@pytest.mark.parametrize("path", [*PACKAGES, *sorted((ROOT / "tests").glob("*.py"))], ids=lambda path: path.stem)
+def test_lines_fit_a_screen(path):
+    assert not [n for n, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1) if len(line) > 120]
+
+
 def test_model_knows_no_families():
     assert not re.search("family|bert|gpt", (ROOT / "minitx/model.py").read_text(encoding="utf-8").replace(
         "# GPT-2", "").replace("# BERT, RoBERTa", ""), re.I)

@@ -44,9 +44,10 @@ def _heat(axes, pattern, pieces):
 
 def says(r):
     """What the numbers show, in plain words."""
-    return " ".join(f"{head} gives {attended:.2f} of its attention to the token at {draw.offset(t)} (uniform attention: "
-                    f"{null:.3f}), and {shuffled:.2f} when the words are shuffled." for head, t, attended, null, shuffled in
-                    zip(r["heads"], r["offset"], r["at_offset"], r["at_offset_null"], r["at_offset_shuffled"]))
+    rows = zip(r["heads"], r["offset"], r["at_offset"], r["at_offset_null"], r["at_offset_shuffled"])
+    return " ".join(f"{head} gives {attended:.2f} of its attention to the token at {draw.offset(t)} (uniform "
+                    f"attention: {null:.3f}), and {shuffled:.2f} when the words are shuffled."
+                    for head, t, attended, null, shuffled in rows)
 
 
 @experiment(

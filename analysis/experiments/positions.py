@@ -70,8 +70,8 @@ def says(r):
     wave = (f"The largest amplitude is {r['amplitude'] / r['amplitude_null']:.2f} times what shuffled rows reach, at "
             f"{r['frequency_of_largest']} cycles (a period of {r['period_of_largest']:.0f} tokens).")
     words = f" In the words of a text the largest is {r['words'] / r['words_null']:.2f} times." if "words" in r else ""
-    return (f"{wave}{words} 4 components hold {r['explained_4']:.2%} of the variance (noise: {r['explained_4_null']:.2%}) "
-            f"and 12 hold {r['explained_12']:.2%} (noise: {r['explained_12_null']:.2%}).")
+    return (f"{wave}{words} 4 components hold {r['explained_4']:.2%} of the variance (noise: "
+            f"{r['explained_4_null']:.2%}) and 12 hold {r['explained_12']:.2%} (noise: {r['explained_12_null']:.2%}).")
 
 
 @experiment(
