@@ -94,7 +94,8 @@ def test_a_comparison_by_hand():
 
 
 def test_what_cannot_be_compared_is_said(folders, tmp_path, capsys):
-    shape = complaint(capsys, "compare", folders["one"], "tiny-bert", "--experiment", "profiles", "--out", tmp_path / "x")
+    shape = complaint(
+        capsys, "compare", folders["one"], "tiny-bert", "--experiment", "profiles", "--out", tmp_path / "x")
     assert "only models of one shape can be compared head by head" in shape
     assert "2 layers x 3 heads and tiny-bert 4 layers x 4 heads" in shape
     assert not (tmp_path / "x").exists()

@@ -153,7 +153,7 @@ def test_what_is_drawn_is_what_the_trace_has(bert, noted):
         assert abs(noted["pattern"][i] - pattern).max() < 1e-12  # measured 0
         assert noted["lines"][i].tolist() == [[t, pattern[t].argmax()] for t in range(18)]
         assert abs(noted["product"][i, 0] - joint.centred(q @ k.T, seen)).max() < 1e-9  # measured 0
-        assert abs(noted["product"][i, 1] - noted["product"][i, 0]).max() < 1e-9       # no change moves these: measured 2e-14
+        assert abs(noted["product"][i, 1] - noted["product"][i, 0]).max() < 1e-9       # measured 2e-14
         assert np.corrcoef(noted["product"][i, 0].ravel(), noted["distances"][i, 0].ravel())[0, 1] == \
             pytest.approx(noted["correlation_before"][place], abs=1e-9)
         assert noted["near_drawn"][i].tolist() == pytest.approx(
