@@ -72,10 +72,6 @@ def test_what_is_written(folders, tmp_path, capsys):
     assert "L1H2" in capsys.readouterr().out
     svg = (out / "compare.svg").read_text()
     assert "B - A" in svg and folders["other"] in svg
-    again = tmp_path / "again"
-    run(folders, "one", "other", again, *OPTIONS, "--of", "best_attention")
-    assert all((again / f"compare.{end}").read_bytes() == (out / f"compare.{end}").read_bytes()
-               for end in ("json", "md", "svg"))
 
 
 def test_arrays_for_each_head_are_found_by_their_shape():

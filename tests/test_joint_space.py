@@ -194,6 +194,8 @@ def test_a_causal_models_queries_see_no_key_to_the_right(causal):
     assert np.array_equal(found["seen"], np.tri(len(found["pieces"]), dtype=bool))
     assert not found["pattern"][0][~found["seen"]].any()
     assert found["pair_rank_null"] < len(found["pieces"]) / 2
+    with pytest.raises(ValueError, match="--top is 137; wanted 0 to 136"):
+        space(causal, sentence=SENTENCE, top=137)
     with pytest.raises(ValueError, match="these keys stand to the right of the queries, where this model does"):
         space(causal, sentence=SENTENCE, pairs="capybara:sleeping")
 
@@ -250,7 +252,7 @@ def test_a_missing_package_is_named(bert, monkeypatch, method, package):
     ({"words": -1}, "--words is -1; wanted 0 to 1"),
     ({"method": "lda"}, "--method 'lda': there are pca, tsne, umap"),
     ({"top": -1}, "--top is -1; wanted 0 to 324"),
-    ({"documents": -1}, "--documents is -1; wanted 0 to 256"),
+    ({"documents": -1}, "--documents is -1; wanted 0 or more"),
     ({"documents": 2, "tokens": 999}, "--tokens 999: this model reads at most 256"),
     ({"head": "L9H0"}, "'L9H0' is no head of this model"),
     ({"pairs": "brown:llama"}, r"--pairs: 'llama' is not in the sentence; there are '\[CLS\]', 'the', 'br', '##own'"),

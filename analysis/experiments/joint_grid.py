@@ -134,8 +134,9 @@ NUMBERS = {
     look="Each square is one head, the darker the more points: where blue and orange lie apart before, nearness cannot "
          "tell attention. Dots above the line went up: for the correlation down is better (-1: distance tells the "
          "product), for 1/rank up is better (1: the strongest key is the nearest). The crosses are what chance gives. "
-         "Products and distances are tied by arithmetic: even queries turned at random correlate, so only what goes "
-         "beyond them belongs to the model.",
+         "The scale never does worse than moving alone, which may itself do worse than nothing. Products and "
+         "distances are tied by arithmetic: even queries turned at random correlate, so only what goes beyond them "
+         "belongs to the model.",
     published="Moving the keys onto the queries and scaling both leaves attention as it is and makes products and "
               "distances correlate; pairs with high attention should then lie near each other (Yeh et al. 2023, figure "
               "4). The note tried it on one sentence and one layer of BERT, and saw hardly any such pair come closer.",

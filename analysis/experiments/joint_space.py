@@ -149,10 +149,11 @@ def joint_space(model, *, sentence: str = SENTENCE, head: str = "auto", distance
     seed: seed of the shuffles, of the turned queries, of tsne and umap
     """
     how = joint_fit.how(distance, scope, products, weighted, words)
-    corpus.within("documents", documents, 0, 256)
+    corpus.at_least("documents", documents, 0)
     ids, pieces = _read(model, sentence, how)
     marked, reduce = _pairs(pairs, model, ids, pieces, how), flatten.method(method)
-    corpus.within("top", top, 0, len(pieces) ** 2)
+    T = len(pieces)
+    corpus.within("top", top, 0, T * (T + 1) // 2 if model.config.causal else T * T)  # as many pairs are seen
     wanted = None if head == "auto" else names.parse(head, model.config)
     others = [*joint_fit.documents(model, text, documents, tokens)] if documents else []
     fitted = joint_fit.fit(model, [ids, *others], how, seed)
