@@ -176,6 +176,23 @@ MUTANTS = [
     ("a number is compared for any checkpoint", "analysis/published.py", "if claim.of and not is_of(name, claim.of):",
      "if False:"),
 
+    ("a mask's weights are not brought to one", "analysis/masks.py",
+     '"weights": Meaning("scores", _logs, np.add', '"weights": Meaning("pattern", _same, np.multiply'),
+    ("today's library keeps the causal mask", "analysis/masks.py", "np.add, bare=True,", "np.add, bare=False,"),
+    ("a recomputed score forgets its scale", "analysis/masking.py", 'now["q"] * model.config.attn_scale(layer)',
+     'now["q"]'),
+    ("chunks of the vocabulary are added up without their common top", "analysis/losses.py",
+     "total * np.exp(top - higher) + np", "total + np"),
+    ("windows of a document count its tokens twice", "analysis/losses.py", "places = np.flatnonzero(number[held] == n)",
+     "places = np.flatnonzero(number[held] <= n)"),
+    ("documents weigh alike, whatever their length", "analysis/stats.py",
+     "np.tensordot(times, above, 1) / np.tensordot(times, below, 1)", "np.tensordot(times, above / below, 1) / N"),
+    ("the penalty holds the intercept too", "analysis/stats.py", "mean[-1] - mean[:-2] @ w", "0 * mean[-1]"),
+    ("an interval for a share is half as wide", "analysis/logistic.py",
+     "np.clip([middle - half, middle + half], 0, 1 + Z", "np.clip([middle - half / 2, middle + half / 2], 0, 1 + Z"),
+    ("keys are moved but not scaled", "analysis/joint.py", "(k + np.atleast_1d(a)[..., None, :]) / c",
+     "(k + np.atleast_1d(a)[..., None, :])"),
+
     # continuing
     ("cached positions begin anew", MODEL, "numbers = keys[:, :past].sum(1, keepdims=True) +", "numbers ="),
     ("the cache loses what it held when it grows", CACHE, "if old else 0", "* 0 if old else 0"),
@@ -207,11 +224,13 @@ def outcome(tree, file, old, new):
 
 
 def stages(tree, file):
-    """Test files named after the broken file or its package, and the quick ones; then all others."""
-    there = {path.name for path in (tree / "tests").glob("test_*.py")} - {NOT_HERE}
+    """Test files named after the broken file or its package, and the quick ones; those that import it; all others."""
+    there = {path.name: path for path in (tree / "tests").glob("test_*.py") if path.name != NOT_HERE}
     parts = set(Path(file).with_suffix("").parts) - {"analysis"}  # whose tests run every experiment
     near = {name for name in there if name in QUICK or parts & set(name[:-3].split("_"))}
-    return [sorted(tests) for tests in (near, there - near) if tests]
+    used = re.compile(rf"^from analysis.* import .*\b{Path(file).stem}\b", re.M)
+    near |= {name for name, path in there.items() if used.search(path.read_text(encoding="utf-8"))}
+    return [sorted(tests) for tests in (near, there.keys() - near) if tests]
 
 
 def first_failure(tree, tests):

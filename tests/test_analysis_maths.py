@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from analysis import nulls, profiles, spectra
+from analysis import nulls, profiles, spectra, stats
 
 
 def wave(T, frequency, D=4):
@@ -195,3 +195,12 @@ def test_maxima_lie_above_a_line_and_leave_out_frequency_0():
     spectrum = np.array([9.0, 1, 3, 1, 2, 1.5, 5, 1])
     assert spectra.maxima(spectrum, 2.5).tolist() == [6, 2]
     assert spectra.maxima(spectrum, 5).tolist() == []
+
+
+# intervals
+
+def test_long_documents_weigh_more_in_a_ratio():
+    """Half of the documents have nine tokens, each of loss 1, half one token of loss 0: 0.9 per token, not 0.5."""
+    weights = np.tile([9.0, 1.0], 100)
+    low, high = stats.bootstrap(np.tile([9.0, 0.0], 100), weights)
+    assert 0.85 < low < 0.9 < high < 0.95
