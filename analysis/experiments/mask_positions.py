@@ -12,7 +12,6 @@ from minitx import forward
 
 from .. import corpus, draw, losses, masking, masks, stats, stream
 from ..registry import Unfit, experiment
-from .predict import SENTENCE
 
 SEARCH = 3   # every third document is for the search, the others are for the report
 SHOWN = 12   # tokens of the sentence, at most
@@ -133,7 +132,7 @@ def _with_interval(r, name):
         "documents_searched": "documents of the search"})
 def mask_positions(model, *, text: str = "sample", documents: int = 36, tokens: int = 64, column: str = "",
                    family: str = "all", parameter: str = "", meaning: str = "all", positions: str = "zero",
-                   sentence: str = SENTENCE, evaluations: int = 12, every: int = 8, seed: int = 0):
+                   sentence: str = corpus.SENTENCE, evaluations: int = 12, every: int = 8, seed: int = 0):
     """Losses without position embeddings under masks by distance, in every meaning of a mask's values.
 
     text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input, or sample

@@ -15,8 +15,6 @@ from minitx import forward, logits
 from .. import corpus, draw, losses
 from ..registry import Unfit, experiment
 
-SENTENCE = "He looked at her for a moment, and then he went out of the room."
-
 
 def plot(r):
     """A table shaded by probability: a row for each place, its own token, the null, then the guesses."""
@@ -68,7 +66,7 @@ def _cells(r):
         "first_null": "the same for always guessing the text's most frequent token",
         "certainty": "mean probability of the first guess",
         "certainty_null": "frequency of the text's most frequent token"})
-def predict(model, *, sentence: str = SENTENCE, guesses: int = 5, text: str = "sample"):
+def predict(model, *, sentence: str = corpus.SENTENCE, guesses: int = 5, text: str = "sample"):
     """Guesses for every token of a sentence, or for each <mask> in it.
 
     sentence: what to read; with <mask> in it, a masked LM fills in only these

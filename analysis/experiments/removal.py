@@ -73,9 +73,10 @@ def _distribution(axes, r):
     axes.plot(middle, r["random_density"], color="black", linewidth=0.8,
               label="their density in theory")
     top = axes.dataLim.intervaly.max() * 1.12
-    for value, color in ((r["cosine"], draw.BLUE), (r["cosine_null"], "black")):
+    lower, higher = sorted(((r["cosine"], draw.BLUE), (r["cosine_null"], "black")))
+    for (value, color), side in ((lower, "right"), (higher, "left")):
         axes.axvline(value, color=color, linestyle="--", linewidth=1)
-        axes.text(value, top, f" mean {value:.3f}", va="top", ha="left", fontsize=8, color=color)
+        axes.text(value, top, f" mean {value:.3f} ", va="top", ha=side, fontsize=8, color=color)
     axes.set(xlabel="cosine of final features (with: positions zero)", ylabel="density", xlim=(-1, 1), ylim=(0, top))
     axes.legend(**ABOVE)
 
