@@ -16,7 +16,7 @@ import numpy as np
 import minitx
 import weights
 
-from . import compare, explore, published, registry, report, results
+from . import compare, corpus, explore, published, registry, report, results
 from . import experiments  # noqa: F401  (fills the registry)
 
 
@@ -177,8 +177,8 @@ def compare_(arguments):
 
 def report_(arguments):
     """minitx report MODEL"""
-    out = folder(arguments, "report")
-    return report.make(load(arguments.model), arguments.model, out, common(arguments), arguments.resume)
+    out, model = folder(arguments, "report"), load(arguments.model)
+    return report.make(model, arguments.model, out, common(arguments, model), arguments.resume)
 
 
 def published_(arguments):
@@ -187,17 +187,21 @@ def published_(arguments):
     model, name = load(arguments.model), arguments.model
     wanted = [registry.get(experiment) for experiment in dict.fromkeys(claim.experiment for claim in published.CLAIMS)]
     found = {experiment.name: outcome for experiment, outcome, _ in
-             results.every(wanted, model, name, common(arguments), out, arguments.resume)}
-    rows = published.rows(name, found)
+             results.every(wanted, model, name, common(arguments, model), out, arguments.resume)}
+    rows = published.rows(name, model, found)
     table = published.markdown(rows)
     results.write(out / "published.json", results.as_json(rows) + "\n")
     results.write(out / "published.md", f"# {name}\n\n{table}\n")
     print(f"\n{table}\n\n{out / 'published'}.md .json written")
+    return 1 if results.failed(found) else 0
 
 
-def common(arguments):
-    """The options that all experiments share, where they were given."""
-    return {name: getattr(arguments, name) for name, _, _ in COMMON if getattr(arguments, name) is not None}
+def common(arguments, model):
+    """The options that all experiments share, where they were given; ValueError if the text cannot be read so."""
+    given = {name: getattr(arguments, name) for name, _, _ in COMMON if getattr(arguments, name) is not None}
+    if given and not model.missing and not results.no_tokenizer(model):
+        corpus.documents(model, given.get("text", "sample"), given.get("documents", 0), given.get("tokens", 0))
+    return given
 
 
 def trace_(arguments):

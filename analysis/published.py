@@ -5,6 +5,7 @@ is compared with that one only; a claim ("above its null") can be put to any mod
 its table.
 """
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ def at(name, layer, head):
 
 def fastest(r):
     """The highest frequency of the position table that is above chance, in cycles per token."""
-    return (r["above"].max() / r["T"]).item()
+    return (r["above_all"].max() / r["T"]).item()
 
 
 def linear_2023(r):
@@ -69,21 +70,22 @@ def linear_2023(r):
 
 
 # The checkpoints are those of weights.KNOWN; a frequency of 1/16 parts the slow waves from the others.
-R, B, G, WIKI, IMDB = "roberta-base", "bert-base-uncased", "gpt2", "WikiText-2", "IMDB reviews"
+R, B, G, IMDB = "roberta-base", "bert-base-uncased", "gpt2", "IMDB reviews"
+CHECKPOINTS = {  # type, layers, width and vocabulary; sha256 of the position table in float32, where it is known
+    R: (("roberta", 12, 768, 50265), ""), B: (("bert", 12, 768, 30522), ""),
+    G: (("gpt2", 12, 768, 50257), "29c69587e2af826b7c159c38620a32e549a925e6d9a0dc37cb563f377f5be772")}
 CLAIMS = [
     Claim("figure 1", "heads that keep their direction whatever the text", "profiles", number("steady"),
           "most of them", null=number("steady_null"),
           holds=lambda ours, null: ours > max(0.5, null), rule="above its null and a half"),
-    Claim("figures 2, 7", "offset that head(8,9) attends to", "profiles", at("best_offset", 7, 8), -1, R, WIKI,
-          **near(0)),
-    Claim("figures 2, 6", "offset that head(2,3) attends to", "profiles", at("best_offset", 1, 2), 1, R, WIKI,
-          **near(0)),
+    Claim("figures 2, 7", "offset that head(8,9) attends to", "profiles", at("best_offset", 7, 8), -1, R, **near(0)),
+    Claim("figures 2, 6", "offset that head(2,3) attends to", "profiles", at("best_offset", 1, 2), 1, R, **near(0)),
     Claim("figure 3", "largest amplitude of the position embeddings", "positions", number("amplitude"),
           "has a peak", null=number("amplitude_null"), **ABOVE),
     Claim("figure 3", "largest amplitude of word embeddings", "positions", number("words"), "has none",
           null=number("words_null"), **NOT_ABOVE),
-    Claim("figures 3, 5", "frequency of a peak, cycles in 512 tokens", "positions", number("above"), 50, R,
-          **between(45, 55)),
+    Claim("figures 3, 5", "frequencies of the peaks, cycles per token", "positions",
+          lambda r: (r["above"] / r["T"]).tolist(), "one near 50 / 512", R, **between(45 / 512, 55 / 512)),
     Claim("figure 8", "fastest wave above chance, cycles per token", "positions", fastest, "away from 0", R,
           **between(1 / 16, 1 / 2)),
     Claim("figure 8", "fastest wave above chance, cycles per token", "positions", fastest, "away from 0", B,
@@ -99,10 +101,10 @@ CLAIMS = [
           number("contrast_q"), "stronger than in the input", null=number("contrast_x"), **ABOVE),
     Claim("figure 5", "contrast of the position peak in keys (null: in their input)", "extraction",
           number("contrast_k"), "stronger than in the input", null=number("contrast_x"), **ABOVE),
-    Claim("figure 5", "contrast in queries, last layer over first (null: without positions)", "extraction",
-          number("fade_q"), "fades with depth", null=number("fade_q_null"), **BELOW),
-    Claim("figure 5", "contrast in keys, last layer over first (null: without positions)", "extraction",
-          number("fade_k"), "fades with depth", null=number("fade_k_null"), **BELOW),
+    Claim("figure 5", "contrast in queries of the last layer (null: of the first)", "extraction", number("last_q"),
+          "fades with depth", null=number("last_q_null"), **BELOW),
+    Claim("figure 5", "contrast in keys of the last layer (null: of the first)", "extraction", number("last_k"),
+          "fades with depth", null=number("last_k_null"), **BELOW),
     Claim("figure 6", "heads whose rotation fits the offset that they attend to", "rotation", number("agree"),
           "most of them", null=number("agree_null", 1), holds=lambda ours, null: ours > max(0.5, null),
           rule="above its null and a half"),
@@ -126,12 +128,20 @@ CLAIMS = [
 ]
 
 
-def is_of(name, checkpoint):
-    """Whether a model, as the user called it, is that checkpoint: by its name, its hub id, or its folder's name."""
+def is_of(name, model, checkpoint):
+    """Whether a model is that checkpoint: by its sizes, and by its position table where that is known, else its name.
+
+    name: as the user called it: the checkpoint's name, its hub id, or a folder of that name.
+    """
+    cfg, (sizes, digest) = model.config, CHECKPOINTS[checkpoint]
+    if (cfg.model_type, cfg.n_layers, cfg.d_model, cfg.n_vocab) != sizes:
+        return False
+    if digest and model.weights.W_pos is not None:
+        return hashlib.sha256(np.ascontiguousarray(model.weights.W_pos, np.float32)).hexdigest() == digest
     return str(name) in (checkpoint, KNOWN[checkpoint][0]) or Path(name).name == checkpoint
 
 
-def judged(claim, name, results):
+def judged(claim, name, model, results):
     """One row: what was published, what this run gives, what chance gives, and the verdict with its reason.
 
     results: experiment -> its Outcome or Failure.
@@ -139,27 +149,26 @@ def judged(claim, name, results):
     of = f"{claim.of}, {claim.on}" if claim.on else claim.of or "any model"
     row = {"source": claim.source, "what": claim.what, "published": claim.published, "of": of, "ours": None,
            "null": None}
+    if claim.of and not is_of(name, model, claim.of):
+        row |= {"verdict": "no published value", "reason": f"published for {claim.of} only"}
     outcome = results.get(claim.experiment, Failure("not run", True))
     if isinstance(outcome, Failure):
-        return row | {"verdict": "not measured", "reason": outcome.reason}
-    result = outcome.result
+        return {"verdict": "not measured", "reason": outcome.reason} | row
     try:
-        row["ours"] = claim.ours(result)
-        row["null"] = claim.null(result) if claim.null else None
+        row["ours"] = claim.ours(outcome.result)
+        row["null"] = claim.null(outcome.result) if claim.null else None
     except (KeyError, IndexError, ValueError):
-        row["reason"] = "this model has no such part"
-    if claim.of and not is_of(name, claim.of):
-        return row | {"verdict": "no published value", "reason": f"published for {claim.of} only"}
-    if "reason" in row:
-        return row | {"verdict": "not measured"}
-    other = row["null"] if claim.null else claim.published
-    verdict = "pass" if claim.holds(row["ours"], other) else "fail"
-    return row | {"verdict": verdict, "reason": f"wanted: {claim.rule}"}
+        return {"verdict": "not measured", "reason": "this model has no such part, or chance gives the same"} | row
+    read = outcome.settings.get("options", {}).get("text", "")
+    if claim.on and claim.on.split()[0].lower() not in read.lower():
+        row = {"verdict": "not comparable", "reason": f"published on {claim.on}; read here: {read}"} | row
+    passed = claim.holds(row["ours"], row["null"] if claim.null else claim.published)
+    return {"verdict": "pass" if passed else "fail", "reason": f"wanted: {claim.rule}"} | row
 
 
-def rows(name, results):
+def rows(name, model, results):
     """Every claim, judged."""
-    return [judged(claim, name, results) for claim in CLAIMS]
+    return [judged(claim, name, model, results) for claim in CLAIMS]
 
 
 TITLES = ("where", "what", "published", "of", "this run", "null", "verdict", "reason")

@@ -38,6 +38,7 @@ img { display: block; width: 100%; min-width: 44rem; height: auto }
 table { border-collapse: collapse; width: 100%; font-size: .93rem }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
   border-bottom: 1px solid var(--line) }
+td { overflow-wrap: anywhere }
 td.n { font-variant-numeric: tabular-nums }
 pre, .facts { overflow-x: auto; padding: .7rem 1rem; background: var(--card); border-radius: .5rem;
   font-size: .85rem }
@@ -54,7 +55,7 @@ def make(model, name, out, options=(), resume=False):
             registry.EXPERIMENTS.values(), model, name, dict(options), out, resume):
         found[experiment.name] = outcome
         sections.append(section(experiment, name, shown(experiment, outcome), seconds))
-    failed = sum(isinstance(x, results.Failure) and not x.left_out for x in found.values())
+    failed = results.failed(found)
     total = time.monotonic() - start
     results.write(out / "index.html", page(model, name, found, sections, failed, total))
     print(f"{'all':18} {total:6.1f} s\n{out / 'index.html'}")
@@ -76,12 +77,12 @@ def page(model, name, found, sections, failed, seconds):
             f'<p class="soft">{n} experiments in {seconds:.0f} s. Layers and heads are counted from 0 (L0H0); '
             f'the paper counts from 1 (head(1,1)).</p>'
             f'<div class="facts"><table>{rows}</table></div><nav><ol>{contents}</ol></nav>'
-            f'{claims(name, found)}{"".join(sections)}</html>\n')
+            f'{claims(name, model, found)}{"".join(sections)}</html>\n')
 
 
-def claims(name, found):
+def claims(name, model, found):
     """Table of the published values and claims, and what this model gives."""
-    rows = published.rows(name, found)
+    rows = published.rows(name, model, found)
     if not rows:
         return ""
     head = "".join(f"<th>{title}</th>" for title in published.TITLES)

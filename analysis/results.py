@@ -96,7 +96,8 @@ def produce(experiment, model, name, options, out, resume=False):
     stated = settings(experiment, model, name, options)
     key = hashlib.sha256(as_json(stated).encode()).hexdigest()
     with stream.resumable(out, experiment.name, key, resume):
-        result = {key: np.asarray(value) for key, value in experiment.run(model, **options).items()}
+        result = (finished(experiment, stated, out) if resume else None) or experiment.run(model, **options)
+        result = {key: np.asarray(value) for key, value in result.items()}
         headline = registry.headline(experiment, result)
         says = experiment.says(result) if experiment.says else ""
         with draw.style():
@@ -110,10 +111,34 @@ def produce(experiment, model, name, options, out, resume=False):
     return Outcome(headline, result, says, stated, plain)
 
 
+def finished(experiment, stated, out):
+    """The arrays of a run that ended in this folder with the same settings; None if there is none."""
+    try:
+        told = json.loads((out / f"{experiment.name}.json").read_text(encoding="utf-8"))
+        with np.load(out / f"{experiment.name}.npz") as arrays:
+            return dict(arrays) if told["settings"] == json.loads(as_json(stated)) else None
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def no_tokenizer(model):
+    """Whether the model's folder has none."""
+    try:
+        model.tokenizer.encode("a")
+    except FileNotFoundError:
+        return True
+    return False
+
+
 class Failure(NamedTuple):
     """Why there is no outcome; left_out: the model lacks what the experiment needs, and nothing is wrong."""
     reason: str
     left_out: bool
+
+
+def failed(found):
+    """How many of {name: Outcome or Failure} went wrong."""
+    return sum(isinstance(x, Failure) and not x.left_out for x in found.values())
 
 
 def every(experiments, model, name, options, out, resume=False):
@@ -127,11 +152,10 @@ def every(experiments, model, name, options, out, resume=False):
         chosen = {option.name: options[option.name] for option in experiment.options if option.name in options}
         try:
             found = produce(experiment, model, name, chosen, out, resume)
-        except (registry.Unfit, FileNotFoundError) as error:  # the latter: a folder without a tokenizer
-            found, state = Failure(str(error), True), f"  left out: {error}"
         except Exception as error:  # the others must not be lost with it
-            found = Failure(f"{type(error).__name__}: {error}", False)
-            state = f"  failed: {found.reason}"
+            unfit = isinstance(error, registry.Unfit) or isinstance(error, FileNotFoundError) and no_tokenizer(model)
+            found = Failure(str(error) if unfit else f"{type(error).__name__}: {error}", unfit)
+            state = f"  {'left out' if unfit else 'failed'}: {found.reason}"
         seconds = time.monotonic() - begin
         progress.show("")
         print(f"{experiment.name:18} {seconds:6.1f} s{state}", flush=True)

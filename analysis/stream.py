@@ -6,10 +6,12 @@ run with the same settings goes on from. N documents, T tokens, L layers, H head
 """
 
 import contextlib
+import fcntl
 import io
 import os
 import sys
 import time
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -32,7 +34,8 @@ class _Run:
     """Where the states of one run lie: a file for each `gather` in it."""
 
     def __init__(self, folder, name, key, resume):
-        self.folder, self.name, self.key, self.resume, self.stages = Path(folder), name, key, resume, 0
+        self.folder, self.name, self.key, self.resume = Path(folder), name, key, resume
+        self.stages, self.saved = 0, False
 
     def next_state(self):
         self.stages += 1
@@ -41,30 +44,40 @@ class _Run:
     def states(self):
         return sorted(self.folder.glob(f".{self.name}.*.state.npz"))
 
+    def remove(self):
+        for path in self.states():
+            path.unlink()
+
 
 @contextlib.contextmanager
 def resumable(folder, name, key, resume):
     """Inside, every `gather` keeps its state in `folder`; resume: go on from what lies there for the same `key`.
 
     The states are removed at the end, but not where the run fails or is interrupted. ValueError for a state of
-    other settings.
+    other settings, and where another run is at work in the folder.
     """
     global _run
-    _run = _Run(folder, name, key, resume)
-    try:
-        if _run.states() and not resume:
-            print("minitx: an interrupted run was here; it is begun anew (--resume would go on)", file=sys.stderr)
-            remove(_run)
-        yield
-        remove(_run)
-    finally:
-        _run = None
+    with _alone(Path(folder) / f".{name}.lock"):
+        _run = _Run(folder, name, key, resume)
+        try:
+            yield
+            _run.remove()
+        finally:
+            _run = None
 
 
-def remove(run):
-    """Delete the states of a run."""
-    for path in run.states():
-        path.unlink()
+@contextlib.contextmanager
+def _alone(path):
+    """ValueError if another process is inside for the same path; a lock ends with its process."""
+    with open(path, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"another run is at work in {path.parent} ({path.name} is locked)") from None
+        try:
+            yield
+        finally:
+            path.unlink()
 
 
 def gather(measure, documents, what, keep=()):
@@ -99,7 +112,11 @@ def _add(found, result, keep):
 
 
 def _save(path, done, found):
-    """Replace the state in one step."""
+    """Replace the state in one step; the first time, without resume, also whatever an older run left."""
+    if not _run.resume and not _run.saved and _run.states():
+        print("minitx: an interrupted run was here; it is begun anew (--resume would go on)", file=sys.stderr)
+        _run.remove()
+    _run.saved = True
     content = io.BytesIO()
     np.savez(content, **{f"of_{name}": value for name, value in found.items()}, done=done, key=_run.key)
     draft = path.with_suffix(".tmp")
@@ -111,12 +128,16 @@ def _restored(path, keep):
     """(documents done, what was found in them) of an interrupted run; (0, nothing) where there is none."""
     if path is None or not _run.resume or not path.is_file():
         return 0, {}
-    with np.load(path) as state:
-        if state["key"] != _run.key:
-            raise ValueError(f"{path} belongs to a run with other settings, model or text; without --resume it is "
-                             "begun anew")
-        found = {name[3:]: state[name] for name in state.files if name.startswith("of_")}
-        done = int(state["done"])
+    try:
+        with np.load(path) as file:
+            state = dict(file)
+        key, done = state.pop("key"), int(state.pop("done"))
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+        raise ValueError(f"{path} is damaged; without --resume the run is begun anew") from None
+    if key != _run.key:
+        raise ValueError(f"{path} belongs to a run with other settings, model or text; without --resume it is "
+                         "begun anew")
+    found = {name.removeprefix("of_"): value for name, value in state.items()}
     print(f"minitx: going on after {done} documents", file=sys.stderr)
     return done, {name: [*value] if name in keep else value for name, value in found.items()}
 

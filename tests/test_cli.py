@@ -153,6 +153,8 @@ def test_fetch_prints_the_folder(capsys, monkeypatch):
     (["run", "profiles", "tiny-roberta", "--text", "missing.txt"], "no text file 'missing.txt'"),
     (["trace", "tiny-roberta", "x", "--keep", "patern"], "patern"),
     (["trace", "tiny-roberta", "x", "--keep", "q.L99"], "q"),
+    (["report", "tiny-gpt2", "--text", "missing.txt"], "no text file 'missing.txt'"),
+    (["published", "tiny-gpt2", "--tokens", "100000"], "--tokens 100000: this model reads 2 to 256 tokens"),
     (["report", "no/such/model/here"], "no/such/model/here")])
 def test_what_the_user_can_mend_is_one_line(capsys, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
@@ -202,3 +204,13 @@ def test_the_module_and_the_command_are_the_same():
     assert shell("run", "nothing").returncode == 2
     setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
     assert "minitx = analysis.__main__:main" in setup
+
+
+def test_a_report_that_was_interrupted_takes_what_is_finished(tmp_path, capsys, monkeypatch):
+    options = ["positions", "tiny-roberta", "--shuffles", "5", "--out", str(tmp_path)]
+    assert cli.main(["run", *options]) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.setattr(registry.get("positions").run.__globals__["nulls"], "distribution",
+                        lambda *a: pytest.fail("it was run again"))
+    assert cli.main(["run", *options, "--resume"]) == 0
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -1,5 +1,7 @@
 """Published values beside a run's: judged only for their own checkpoint, claims for any, and always with a reason."""
+import hashlib
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,16 +10,24 @@ from analysis import __main__ as cli
 from analysis import published, registry
 from analysis.results import Failure, Outcome
 
-CLAIMS = {claim.what: claim for claim in published.CLAIMS}
+CLAIMS = {claim.what: claim for claim in reversed(published.CLAIMS)}  # the first of each name
 
 
-def outcome(**arrays):
-    return Outcome({}, {name: np.asarray(value) for name, value in arrays.items()}, "", {}, "")
+SIZES = {"roberta-base": ("roberta", 50265), "bert-base-uncased": ("bert", 30522), "gpt2": ("gpt2", 50257)}
 
 
-def judged(what, name, **arrays):
+def sized(like, **changes):
+    """What `published` looks at of a model: the sizes of a checkpoint, and its position table."""
+    kind, n_vocab = SIZES[like]
+    config = dict(model_type=kind, n_layers=12, d_model=768, n_vocab=n_vocab) | changes
+    return SimpleNamespace(config=SimpleNamespace(**config), weights=SimpleNamespace(W_pos=np.zeros((4, 3))))
+
+
+def judged(what, name, model=None, text="sample", **arrays):
     claim = CLAIMS[what]
-    row = published.judged(claim, name, {claim.experiment: outcome(**arrays)})
+    result = {key: np.asarray(value) for key, value in arrays.items()}
+    outcome = Outcome({}, result, "", {"options": {"text": text}}, "")
+    row = published.judged(claim, name, model or sized("roberta-base"), {claim.experiment: outcome})
     return row["verdict"], row["ours"], row["reason"]
 
 
@@ -28,10 +38,29 @@ def test_a_number_is_compared_for_its_own_checkpoint(share, verdict):
         assert found == (verdict, share, "wanted: within 0.0001")
 
 
-def test_a_number_of_another_checkpoint_is_no_measure():
-    for name in ("tiny-roberta", "roberta-large", "gpt2"):
-        assert judged("variance held by 4 components", name, explained_4=0.9) == (
-            "no published value", 0.9, "published for roberta-base only")
+@pytest.mark.parametrize("name, model", [
+    ("roberta-large", sized("roberta-base")), ("roberta-base", sized("roberta-base", n_layers=4)),
+    ("gpt2", sized("gpt2")), ("my/roberta-base", sized("bert-base-uncased"))])
+def test_a_number_of_another_checkpoint_is_no_measure(name, model):
+    """Neither the name nor the sizes are enough."""
+    assert judged("variance held by 4 components", name, model, explained_4=0.9) == (
+        "no published value", 0.9, "published for roberta-base only")
+
+
+def test_gpt2_is_known_by_its_position_table(monkeypatch):
+    model = sized("gpt2")
+    assert not published.is_of("gpt2", model, "gpt2")
+    digest = hashlib.sha256(np.zeros((4, 3), np.float32)).hexdigest()
+    monkeypatch.setitem(published.CHECKPOINTS, "gpt2", (published.CHECKPOINTS["gpt2"][0], digest))
+    assert published.is_of("any/folder", model, "gpt2")
+
+
+@pytest.mark.parametrize("text, verdict", [
+    ("sample", "not comparable"), ("data/imdb/test", "pass"), ("IMDB.csv", "pass")])
+def test_a_number_is_compared_only_on_its_own_text(text, verdict):
+    found = judged("cosine with and without positions", "bert-base-uncased", sized("bert-base-uncased"), text,
+                   cosine=0.77)
+    assert found[0] == verdict
 
 
 @pytest.mark.parametrize("null, verdict", [(1.0, "pass"), (3.0, "fail")])
@@ -42,23 +71,23 @@ def test_a_claim_is_put_to_any_model(null, verdict):
 
 def test_a_head_that_the_model_lacks_is_not_measured():
     claim = "offset that head(8,9) attends to"
-    assert judged(claim, "roberta-base", best_offset=np.zeros((2, 2))) == (
-        "not measured", None, "this model has no such part")
+    assert judged(claim, "roberta-base", best_offset=np.zeros((2, 2)))[:2] == ("not measured", None)
     assert judged(claim, "roberta-base", best_offset=np.full((12, 12), -1))[0] == "pass"
     assert judged(claim, "tiny-bert", best_offset=np.zeros((2, 2)))[0] == "no published value"
 
 
 def test_an_experiment_that_was_left_out_gives_its_reason():
     claim = published.CLAIMS[0]
-    row = published.judged(claim, "gpt2", {claim.experiment: Failure("needs the position table", True)})
+    model = sized("gpt2")
+    row = published.judged(claim, "gpt2", model, {claim.experiment: Failure("needs the position table", True)})
     assert (row["verdict"], row["reason"]) == ("not measured", "needs the position table")
-    assert published.judged(claim, "gpt2", {})["reason"] == "not run"
+    assert published.judged(claim, "gpt2", model, {})["reason"] == "not run"
 
 
 def test_every_claim_is_of_an_experiment_and_a_known_checkpoint():
     for claim in published.CLAIMS:
         assert claim.experiment in registry.EXPERIMENTS
-        assert not claim.of or published.is_of(claim.of, claim.of)
+        assert not claim.of or claim.of in published.CHECKPOINTS
         assert claim.rule and claim.source
 
 
