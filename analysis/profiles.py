@@ -8,6 +8,8 @@ import numpy as np
 from scipy.cluster.vq import ClusterError, kmeans2, vq
 
 REACH = 10
+STRONG = (0.25, 0.5)  # of the attention to one offset, from which a direction is not weak, and strong
+GRADES = ("weak ", "", "strong ")
 
 
 def offsets(reach=REACH):
@@ -65,34 +67,36 @@ def nearest(profiles, centres):
     return vq(profiles, centres)[0]
 
 
-def sides(centres, T=None, even=0.25, flat=0.1):
-    """{'left': …, 'even': …, 'right': …}: indices of the centres on each side, those farthest out first.
+def strength(centres, T):
+    """The most attention to one offset, on the side of the centre of mass, in documents of T tokens: [k R] -> [k]."""
+    same = np.sign(offsets(centres.shape[-1] // 2)) == np.sign(centre_of_mass(centres))[:, None]
+    return np.where(same, mean_attention(centres, T), 0).max(axis=1)
 
-    A centre is even when its centre of mass is within `even` tokens of the query, or, for documents of T tokens,
-    when it gives no other offset as much as `flat` of its attention: near uniform, which a causal model bends.
+
+def sides(centres, T, even=0.25, flat=0.1):
+    """{'left': …, 'even': …, 'right': …}: indices of the centres on each side, the strongest first.
+
+    A centre is even when its centre of mass is within `even` tokens of the query, or when it gives no other offset
+    as much as `flat` of its attention: near uniform, which a causal model bends. Documents of T tokens.
     """
-    mass = centre_of_mass(centres)
+    mass, strong = centre_of_mass(centres), strength(centres, T)
     away = offsets(centres.shape[-1] // 2) != 0
-    none = abs(mass) <= even
-    if T is not None:
-        none |= mean_attention(centres, T)[:, away].max(axis=1) < flat
+    none = (abs(mass) <= even) | (mean_attention(centres, T)[:, away].max(axis=1) < flat)
     members = {"left": ~none & (mass < 0), "even": none, "right": ~none & (mass > 0)}
-    return {side: sorted(np.flatnonzero(inside).tolist(), key=lambda i: -abs(mass[i]))
+    return {side: sorted(np.flatnonzero(inside).tolist(), key=lambda i: -strong[i])
             for side, inside in members.items()}
 
 
-def names(centres, T=None):
-    """A name for each centre: 'strong left', 'left', 'weak left', 'even', …, by its centre of mass."""
-    named = {i: name for side, members in sides(centres, T).items()
-             for i, name in zip(members, _grades(side, len(members)))}
+def names(centres, T):
+    """A name for each centre: 'strong left' from half of the attention to one offset, 'left' from a quarter, else
+    'weak left', or 'even'. Those of one name are numbered, the strongest first.
+    """
+    strong, named = strength(centres, T), {}
+    for side, members in sides(centres, T).items():
+        grades = [side if side == "even" else GRADES[np.digitize(strong[i], STRONG)] + side for i in members]
+        named |= {i: grade if grades.count(grade) == 1 else f"{grade} {1 + grades[:place].count(grade)}"
+                  for place, (i, grade) in enumerate(zip(members, grades))}
     return [named[i] for i in range(len(centres))]
-
-
-def _grades(side, n):
-    """n names for one side, the strongest first."""
-    if side != "even" and n in (2, 3):
-        return [f"strong {side}", side, f"weak {side}"] if n == 3 else [f"strong {side}", f"weak {side}"]
-    return [side] if n == 1 else [f"{side} {i + 1}" for i in range(n)]
 
 
 def shares(labels, k):

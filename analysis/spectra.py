@@ -43,6 +43,11 @@ def peaks(spectrum, times=5.0):
     return maxima(spectrum, times * np.median(np.asarray(spectrum)[1:]))
 
 
+def above(spectrum, line):
+    """Frequencies of [F] at which it is above a line, ascending; 0 is left out."""
+    return 1 + np.flatnonzero(np.asarray(spectrum)[1:] > line)
+
+
 def maxima(spectrum, line):
     """Frequencies of the local maxima of [F] above a line, the highest first; 0 is left out."""
     rest = np.asarray(spectrum)[1:]

@@ -139,8 +139,8 @@ def test_planted_profiles_are_found_and_ordered_from_left_to_right():
     x, truth = planted(50)
     centres, labels = profiles.clusters(x, 6, seed=0)
     assert np.array_equal(labels, truth)
-    assert profiles.names(centres) == ["strong left", "left", "weak left", "even", "weak right",
-                                       "strong right"]
+    assert {side: sorted(of) for side, of in profiles.sides(centres, 1).items()} == {
+        "left": [0, 1, 2], "even": [3], "right": [4, 5]}
     assert np.array_equal(profiles.nearest(x, centres), labels)
     means = [x[truth == i].mean(axis=0) for i in range(6)]
     assert np.abs(centres - means).max() < 1e-12  # measured 0: the same sums
@@ -163,13 +163,24 @@ def test_the_best_of_the_restarts_is_kept():
 
 
 @pytest.mark.parametrize("centres, named", [
-    ([-3], ["left"]), ([-5, -4, -3, -1], ["left 1", "left 2", "left 3", "left 4"]),
-    ([-1, 0, 0.1, 2], ["left", "even 2", "even 1", "right"])])
-def test_names_follow_the_centre_of_mass(centres, named):
-    t = profiles.offsets()
-    near = [np.clip(1 - abs(t - centre), 0, None) for centre in centres]  # interpolation: mean = centre
-    assert profiles.centre_of_mass(np.array(near)) == pytest.approx(centres)
-    assert profiles.names(np.array(near)) == named
+    ([(-6, 0.3), (-1, 0.9), (-2, 0.2)], ["left", "strong left", "weak left"]),  # strength, not distance
+    ([(-2, 0.7), (-1, 0.9), (1, 0.5)], ["strong left 2", "strong left 1", "strong right"]),
+    ([(0, 0.9), (1, 0.249), (1, 0.25)], ["even", "weak right", "right"]),
+    ([(-1, 0.099), (1, 0.11)], ["even", "weak right"])])
+def test_names_follow_the_attention_to_one_offset(centres, named):
+    found = np.zeros((len(centres), 21))
+    for row, (t, attention) in zip(found, centres):
+        row[t + profiles.REACH] = attention * (100 - abs(t))
+    assert profiles.strength(found, 100) == pytest.approx([attention for t, attention in centres])
+    assert profiles.names(found, 100) == named
+
+
+def test_a_centre_that_looks_to_both_sides_alike_is_even():
+    both = np.zeros((1, 21))
+    both[0, [9, 11]] = 40, 45  # mean offset 5/85: within a quarter
+    assert profiles.names(both, 100) == ["even"]
+    both[0, 9] = 20  # 25/65: beyond it
+    assert profiles.names(both, 100) == ["right"]
 
 
 def test_too_few_different_profiles_for_the_clusters():
@@ -187,8 +198,8 @@ def test_a_centre_without_an_offset_of_its_own_is_even_however_a_causal_model_be
     sharp = np.zeros(21)
     sharp[9] = 0.9 * (T - 1)  # 0.9 of the attention at -1
     centres = np.array([profiles.uniform(T, causal=True), sharp])
-    assert profiles.names(centres) == ["strong left", "weak left"]
-    assert profiles.names(centres, T) == ["even", "left"]
+    assert abs(profiles.centre_of_mass(centres)).min() > 0.25  # by that alone both would look left
+    assert profiles.names(centres, T) == ["even", "strong left"]
 
 
 def test_maxima_lie_above_a_line_and_leave_out_frequency_0():

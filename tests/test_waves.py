@@ -238,9 +238,14 @@ def test_the_bundle_extracts_positions_and_forgets_them(bundled):
     r = extraction.extraction(bundled, documents=4)
     assert r["peak"] == 89
     assert min(r["contrast_q"], r["contrast_k"]) > 1.5 * r["contrast_q_null"]  # measured 2.1 against 1.26
-    assert max(r["fade_q"], r["fade_k"]) < 0.6 < 0.85 < min(r["fade_q_null"], r["fade_k_null"])
+    for name, row in zip("xqk", (0, 1, 2)):
+        assert [r[f"last_{name}{key}"] for key in ("", "_null", "_text")] == [
+            r["by_layer"][row, -1], r["by_layer"][row, 0], r["by_layer_null"][row, -1]]
+    assert max(r["last_q"], r["last_k"]) < 1.15 < 1.8 < min(r["last_q_null"], r["last_k_null"])
+    assert max(abs(r[f"last_{name}"] - r[f"last_{name}_text"]) for name in "qk") < 0.15  # measured 0.10
     text = extraction.says(r)
-    assert "at 89 cycles, a period of 2.88 tokens" in text and "brought out" in text
+    assert "at 89 cycles, a period of 2.88 tokens" in text and "in Q it falls from" in text
+    assert "Where 1.25 times the null counts, the peak stands out" in text
 
 
 def test_the_planted_head_joins_the_space_of_positions(planted):
@@ -302,12 +307,24 @@ def test_a_partial_checkpoint_is_looked_at_by_positions_alone(planted):
     assert singular_values.singular_values(lost)["layers"].tolist() == [0, 2, 3]
     with pytest.raises(ValueError, match="L1H0: no query and key weights in this checkpoint"):
         waves.queries_keys(lost, head="L1H0")
+    with pytest.raises(ValueError, match="--input is text, but 2 tensors of this checkpoint are missing; wanted posi"):
+        waves.queries_keys(lost, input="text")
 
 
 def test_what_a_causal_head_cannot_see_is_said(planted):
     r = waves.queries_keys(planted, head="L0H0", columns="0")
     assert "cannot look" not in waves.says(r)
     assert "A causal head cannot look to the right." in waves.says(r | {"causal": True, "lag": -r["lag"]})
+
+
+def test_two_tokens_have_no_components():
+    with pytest.raises(ValueError, match="--tokens is 2; wanted 4 or more"):
+        registry.get("components").run(minitx.load(weights.find("tiny-gpt2")), tokens=2)
+
+
+def test_more_heads_than_a_figure_of_attention_holds(bundled):
+    with pytest.raises(ValueError, match="--head names 7 heads; a figure holds 6"):
+        registry.get("attention").run(bundled, head="L0H0,L0H1,L0H2,L0H3,L1H0,L1H1,L1H2")
 
 
 @pytest.mark.parametrize("name, options, message", [
@@ -323,7 +340,7 @@ def test_what_a_causal_head_cannot_see_is_said(planted):
     ("queries-keys", {"bias": 2}, "--bias is 2; wanted 0 to 1"),
     ("queries-keys", {"reach": 200}, "--reach is 200; wanted 1 to 128"),
     ("queries-keys", {"show": 300}, "--show is 300; wanted 8 to 256"),
-    ("queries-keys", {"input": "words"}, "--input is 'words'; wanted text or positions"),
+    ("queries-keys", {"input": "words"}, "--input is 'words'; wanted auto, text or positions"),
     ("queries-keys", {"input": "positions", "tokens": 300}, "--tokens is 300; wanted 16 to 256"),
     ("extraction", {"frequency": 129}, "--frequency is 129; wanted 1 to 128"),
     ("extraction", {"documents": -1}, "--documents is -1; wanted 1 or more"),

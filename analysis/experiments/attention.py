@@ -11,15 +11,20 @@ from minitx import run
 from .. import corpus, draw, heads, profiles as maths, stream
 from ..registry import experiment
 
+MOST = 6  # heads that a figure holds
+
 
 def plot(r):
     """One column for each head: on the text above, on the same tokens in random order below."""
     n = len(r["heads"])
     figure = draw.figure(max(2.75 * n + 0.6, 6), 6.4)
     grid = figure.subplots(2, n, squeeze=False)
+    darkest = np.max([r["pattern"], r["pattern_shuffled"]], axis=(0, 2, 3))  # [n]
     for (row, i), axes in np.ndenumerate(grid):
         suffix = ("", "_shuffled")[row]
-        image = _heat(axes, r["pattern" + suffix][i], r["pieces" + suffix])
+        image = _heat(axes, r["pattern" + suffix][i], r["pieces" + suffix], darkest[i])
+        if row:
+            figure.colorbar(image, ax=grid[:, i], location="bottom", shrink=0.8, aspect=30, label="attention")
         axes.set_title(f"{r['heads'][i]}, {r['papers_heads'][i]}{suffix.replace('_', ': ')}\n"
                        f"{r['at_offset' + suffix][i]:.2f} at {draw.offset(r['offset'][i])} "
                        f"(uniform: {r['at_offset_null'][i]:.3f})")
@@ -27,14 +32,13 @@ def plot(r):
     grid[1, 0].set_ylabel("query (null: tokens shuffled)")
     for axes in grid[1]:
         axes.set_xlabel("key")
-    figure.colorbar(image, ax=grid, shrink=0.5, label="attention")
     return figure
 
 
-def _heat(axes, pattern, pieces):
-    """Heat map of [F F] with the diagonal marked."""
+def _heat(axes, pattern, pieces, darkest):
+    """Heat map of [F F], 0 to `darkest`, with the diagonal marked."""
     F, labels = len(pattern), [draw.label(piece) for piece in pieces]
-    image = axes.imshow(pattern, cmap="Blues", vmin=0, vmax=1)
+    image = axes.imshow(pattern, cmap="Blues", vmin=0, vmax=darkest)
     axes.plot([-0.5, F - 0.5], [-0.5, F - 0.5], color=draw.VERMILION, linewidth=0.7)
     axes.set_xticks(range(F), labels, rotation=90, fontsize=6.5)
     axes.set_yticks(range(F), labels, fontsize=6.5)
@@ -54,7 +58,8 @@ def says(r):
     asks="What does a position head look like, token by token?",
     draw=plot,
     look="A dark line beside the diagonal is attention to one fixed offset: below the diagonal to the "
-         "left, above it to the right. In the lower row the same tokens stand in random order; a line that "
+         "left, above it to the right. Each head has a scale of its own, below it. In the lower row the same "
+         "tokens stand in random order; a line that "
          "stays does not need the text.",
     published="In roberta-base the paper's head(8,9) and head(2,3), here L7H8 and L1H2, attend sharply to "
               "the next token on one side; head(1,1) and head(7,5), here L0H0 and L6H4, lean gently to the "
@@ -70,7 +75,7 @@ def says(r):
 def attention(model, *, head: str = "auto", show: int = 15, text: str = "sample", tokens: int = 0, seed: int = 0):
     """Heat maps of the attention of a few heads.
 
-    head: heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the broadest
+    head: up to 6 heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the broadest
     show: how many of the document's first tokens to show
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     tokens: length of the document (0: the model's longest input)
@@ -79,6 +84,8 @@ def attention(model, *, head: str = "auto", show: int = 15, text: str = "sample"
     corpus.within("show", show, 2, 64)
     read = corpus.documents(model, text, tokens=tokens)
     chosen = heads.chosen(head, model, read)
+    if len(chosen) > MOST:
+        raise ValueError(f"--head names {len(chosen)} heads; a figure holds {MOST}")
     document, T = read.first()[0], read.T
     by_offset = maths.mean_attention(stream.head_profiles(model, document), T)  # [L H R]
     best = np.array([by_offset[pair].argmax() for pair in chosen])

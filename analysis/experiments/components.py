@@ -131,6 +131,7 @@ def components(model, *, text: str = "sample", documents: int = 16, tokens: int 
         raise ValueError(f"--method {method!r}: wanted {' or '.join(METHODS)}")
     read = corpus.documents(model, text, documents, tokens)
     corpus.at_least("documents", len(read), 2)
+    corpus.at_least("tokens", read.T, 4)
     corpus.within("components", components, 1, min(model.config.d_model, 64, read.T - 3))
     found = {"T": read.T, "documents": len(read), "n": components, "method": method}
     U = {"x": METHODS[method](model, read, components, seed)} | {

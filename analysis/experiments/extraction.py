@@ -16,9 +16,9 @@ CURVES = {  # name -> what it is, colour
 SHOWN = 6          # layers with a line of their own
 STANDS_OUT = 1.25  # times its null, from which a peak is called one
 VERDICTS = {       # stands out in X, in Q and K both
-    (False, True): "absent in X, brought out in Q and K", (False, False): "not brought out in both Q and K",
-    (True, True): "in X already, brought out further in Q and K",
-    (True, False): "in X already, not brought out further in both Q and K"}
+    (False, True): "not in X, but in Q and K", (False, False): "neither in X nor in both Q and K",
+    (True, True): "in X, and further in Q and K", (True, False): "in X, but no further in both Q and K"}
+MOVES = {True: "falls", False: "rises"}
 KINDS = {True: f"The position table's highest peak above {maths.SLOW} cycles", None: "The frequency asked for",
          False: f"The position table has no peak above {maths.SLOW} cycles; its largest amplitude"}
 
@@ -77,11 +77,14 @@ def says(r):
     x, q, k = (r["contrast_" + name] > STANDS_OUT * r[f"contrast_{name}_null"] for name in "xqk")
     alike, chance = (", ".join(f"{name} {value:.2f}" for name, value in zip("XQK", r[key]))
                      for key in ("alike", "alike_null"))
+    depth = " and ".join(f"in {name.upper()} it {MOVES[bool(last < first)]} from {first:.2f} to {last:.2f} (without "
+                         f"positions: {r[f'last_{name}_text']:.2f})"
+                         for name in "qk" for last, first in [(r["last_" + name], r[f"last_{name}_null"])])
     return (f"{r['kind']} is at {r['peak']} cycles, a period of {r['T'] / r['peak']:.3g} tokens. In layer 0 the "
-            f"amplitude there, over the median one, is {each}: {VERDICTS[bool(x), bool(q and k)]}. Over all "
-            f"frequencies the amplitudes go with those of the table with a correlation of {alike} ({chance} without "
-            f"positions). In the last layer Q keeps {r['fade_q']:.0%} of the contrast that it has in the first and K "
-            f"{r['fade_k']:.0%} (without positions {r['fade_q_null']:.0%} and {r['fade_k_null']:.0%}).")
+            f"amplitude there, over the median one, is {each}. Where {STANDS_OUT} times the null counts, the peak "
+            f"stands out {VERDICTS[bool(x), bool(q and k)]}. Over all frequencies, the slow ones too, the amplitudes "
+            f"go with those of the table with a correlation of {alike} ({chance} without positions). From the first "
+            f"layer to the last, {depth}; 1 is no peak.")
 
 
 @experiment(
@@ -108,12 +111,15 @@ def says(r):
         "contrast_k_null": "the same for random orthonormal directions in place of U_K",
         "contrast_q_text": "that of Q without positions",
         "contrast_k_text": "that of K without positions",
-        "fade_x": "contrast of X in the last layer over that in the first",
-        "fade_x_null": "the same without positions",
-        "fade_q": "contrast of Q in the last layer over that in the first",
-        "fade_q_null": "the same without positions",
-        "fade_k": "contrast of K in the last layer over that in the first",
-        "fade_k_null": "the same without positions",
+        "last_x": "contrast of X in the last layer; 1 is no peak",
+        "last_x_null": "the same in the first layer: without fading it would stay",
+        "last_x_text": "the same in the last layer, without positions",
+        "last_q": "contrast of Q in the last layer; 1 is no peak",
+        "last_q_null": "the same in the first layer",
+        "last_q_text": "the same in the last layer, without positions",
+        "last_k": "contrast of K in the last layer; 1 is no peak",
+        "last_k_null": "the same in the first layer",
+        "last_k_text": "the same in the last layer, without positions",
         "alike": "correlation, over all frequencies but 0, of the amplitudes of X, of Q and of K in layer 0 with the "
                  "mean amplitudes of the position table",
         "alike_null": "the same without positions",
@@ -164,9 +170,9 @@ def _headline(found, peak):
     for key, suffix in (("", ""), ("_null", "_text")):
         result["by_layer" + key] = np.array([by_layer[name + suffix] for name in "xqk"])
         result["alike" + key] = np.array([maths.alike(found[name + suffix][0], found["position"]) for name in "xqk"])
-        result |= {f"fade_{name}{key}": curve[-1] / max(curve[0], 1e-300)
-                   for name, curve in zip("xqk", result["by_layer" + key])}
     for name, null in zip("xqk", ("x_text", "random", "random")):
         result |= {f"contrast_{name}{suffix}": by_layer[key][0]
                    for suffix, key in (("", name), ("_null", null), ("_text", name + "_text"))}
+        result |= {f"last_{name}{suffix}": by_layer[key][at]
+                   for suffix, key, at in (("", name, -1), ("_null", name, 0), ("_text", name + "_text", -1))}
     return result

@@ -12,6 +12,9 @@ from .. import corpus, draw, inputs, nulls, results, spectra
 from ..registry import experiment
 
 SLOW = 16  # tokens: waves with a longer period count as slow
+KINDS = {  # whether any wave is above chance, whether all of these are slow
+    (True, True): "low frequencies only", (True, False): "not low frequencies only",
+    (False, True): "no wave above chance"}
 ABREAST = 2  # charts in a row
 
 
@@ -43,19 +46,26 @@ def _spectrum(axes, r, i, f):
     axes.annotate(f"{best}", (best, r["times"][i]), xytext=(3, 2), textcoords="offset points", fontsize=8,
                   color=draw.BLUE)
     axes.set(xlim=(0, T / 2), xlabel=f"frequency (cycles in {T} tokens)")
-    axes.set_title(f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]}): {r['slow'][i]:.0%} in periods above "
-                   f"{SLOW} (null {r['slow_null'][i]:.0%})")
+    axes.set_title(f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]}): {r['slow'][i]:.0%} of power in "
+                   f"periods above {SLOW} (null {r['slow_null'][i]:.0%})")
     axes.yaxis.set_major_formatter("{x:g}")
     draw.period_axis(axes, T)
 
 
 def says(r):
     """What the numbers show, in plain words."""
-    return " ".join(
-        f"{name}: largest amplitude {times:.1f} times what shuffled rows reach, at {f} cycles (period {period:.0f}), "
-        f"and {slow:.0%} of the amplitude in periods above {SLOW} tokens (shuffled: {null:.0%})."
-        for name, times, f, period, slow, null in zip(*(r[key] for key in (
-            "models", "times", "frequency_of_largest", "period_of_largest", "slow", "slow_null"))))
+    each = " ".join(
+        f"{name}: {_above(fastest)}; the largest, of {period:.3g} tokens, is {times:.1f} times what shuffled rows "
+        f"reach, and periods above {SLOW} tokens hold {slow:.1%} of the power (shuffled: {null:.1%})."
+        for name, times, fastest, period, slow, null in zip(*(r[key] for key in (
+            "models", "times", "fastest", "period_of_largest", "slow", "slow_null"))))
+    return f"{each} Low frequencies only: no wave above chance has a period of {SLOW} tokens or less."
+
+
+def _above(fastest):
+    """What the fastest wave above chance, in cycles per token, makes of the spectrum; 0: there is none."""
+    periods = f"waves above chance have periods of {1 / fastest:.3g} tokens and more: " if fastest else ""
+    return periods + KINDS[bool(fastest), bool(fastest * SLOW < 1)]
 
 
 @experiment(
@@ -76,8 +86,11 @@ def says(r):
         "times_null": "the same for one more shuffle of the rows",
         "frequency_of_largest": "its frequency, in cycles over the whole table",
         "period_of_largest": "its period, in tokens",
-        "slow": f"share of the amplitude in waves with periods above {SLOW} tokens",
-        "slow_null": "the same with the rows shuffled",
+        "fastest": "highest frequency at which the amplitude is above that quantile, in cycles per token; 0: none",
+        "fastest_null": "the same for that shuffle",
+        "fastest_period": "its period, in tokens; 0: none",
+        "slow": f"share of the power (squared amplitude) in waves with periods above {SLOW} tokens",
+        "slow_null": "the same for that shuffle",
         "weights": "sha256 of their weight files"})
 def models(model, *, others: str = "bundled", shuffles: int = 500, seed: int = 0):
     """Amplitude spectra of the position tables of several models.
@@ -121,15 +134,19 @@ def _of(table, n, seed):
     shuffled = nulls.distribution(lambda rows: spectra.amplitude(rows).mean(axis=1),
                                   nulls.row_shuffles(table, n, seed))
     line = np.quantile(shuffled[:, 1:].max(axis=1), 0.999)
-    another = spectra.amplitude(next(nulls.row_shuffles(table, 1, seed + 1))).mean(axis=1)
-    highest = 1 + mean[1:].argmax()
-    slow = spectra.period(np.arange(1, len(mean)), T) > SLOW
-
-    def share(spectrum):
-        return spectrum[1:][slow].sum() / spectrum[1:].sum()
+    of_another = spectra.amplitude(next(nulls.row_shuffles(table, 1, seed + 1)))
+    another, highest = of_another.mean(axis=1), 1 + mean[1:].argmax()
+    fastest, fastest_null = (max(spectra.above(x, line), default=0) for x in (mean, another))
     curves = {"frequency": np.arange(len(mean)), "spectrum": mean / line, "quartiles": quartiles[[0, 2]] / line}
     return curves | {"summary": {
         "T": T, "D": table.shape[1], "level": shuffled[:, 1:].mean() / line,
         "times": spectra.largest(mean) / line, "times_null": spectra.largest(another) / line,
         "frequency_of_largest": highest, "period_of_largest": spectra.period(highest, T),
-        "slow": share(mean), "slow_null": share(shuffled.mean(axis=0))}}
+        "fastest": fastest / T, "fastest_null": fastest_null / T, "fastest_period": T / fastest if fastest else 0.0,
+        "slow": _slow(amplitudes, T), "slow_null": _slow(of_another, T)}}
+
+
+def _slow(amplitudes, T):
+    """Share of the power of [F D] in slow waves; frequency 0 is left out."""
+    power = np.square(amplitudes[1:], dtype=np.float64).sum(axis=1)
+    return power[spectra.period(1 + np.arange(len(power)), T) > SLOW].sum() / power.sum()

@@ -31,11 +31,13 @@ def _spectra(axes, r):
         axes.plot(f, r[f"{name}_mean"], color=color, label=f"{text}: mean, quartiles")
     axes.plot(f, r["shuffled_mean"], color=draw.GREY, linestyle="--", label="null: position rows shuffled")
     axes.plot(f, r["gaussian_mean"], color=draw.GREEN, linestyle=":", label="null: Gaussian noise")
-    axes.axhline(r["amplitude_null"], color="black", linewidth=0.8, label="99.9 % of the shuffles stay below")
+    axes.axhline(r["amplitude_null"], color="black", linewidth=0.8, label="99.9 % of these shuffles stay below")
+    if "words" in r:
+        axes.axhline(r["words_null"], color=draw.ORANGE, linewidth=0.8, label="the same for the words shuffled")
     for peak in _apart(r["above"], T / 24)[:6]:
         axes.annotate(f"{peak}", (peak, r["position_mean"][peak]), xytext=(0, 3), textcoords="offset points",
                       ha="center", fontsize=8, color=draw.BLUE)
-    top = max(r[name][1:].max() for name in ("position_mean", "words_mean", "shuffled_mean") if name in r)
+    top = max(np.max(r[name][1:]) for name in ("position_mean", "words_mean", "shuffled_mean") if name in r)
     axes.set(xlim=(0, T / 2), ylim=(0, 1.5 * top), xlabel=f"frequency (cycles in {T} tokens)",
              ylabel="amplitude, mean over columns")
     axes.legend(loc="upper right")
@@ -57,7 +59,7 @@ def _variance(axes, r):
         axes.plot(np.arange(1, len(share) + 1), share, style, color=color)
         for c in (c for c in COMPONENTS if c <= len(share)):
             axes.plot(c, share[c - 1], "o", color=color, markersize=4)
-            axes.annotate(f"{c}: {share[c - 1]:.0f} %", (c, share[c - 1]), xytext=(7, -4),
+            axes.annotate(f"{c}: {share[c - 1]:.0f} %", (c, share[c - 1]), xytext=(4, -11),
                           textcoords="offset points", fontsize=8, color=color)
     axes.text(0.97, 0.16, "position embeddings", transform=axes.transAxes, ha="right", color=draw.BLUE)
     axes.text(0.97, 0.09, "null: Gaussian noise", transform=axes.transAxes, ha="right", color=draw.GREEN)
@@ -68,7 +70,7 @@ def _variance(axes, r):
 def says(r):
     """What the numbers show, in plain words."""
     wave = (f"The largest amplitude is {r['amplitude'] / r['amplitude_null']:.2f} times what shuffled rows reach, at "
-            f"{r['frequency_of_largest']} cycles (a period of {r['period_of_largest']:.0f} tokens).")
+            f"frequency {r['frequency_of_largest']} (a period of {r['period_of_largest']:.3g} tokens).")
     words = f" In the words of a text the largest is {r['words'] / r['words_null']:.2f} times." if "words" in r else ""
     return (f"{wave}{words} 4 components hold {r['explained_4']:.2%} of the variance (noise: "
             f"{r['explained_4_null']:.2%}) and 12 hold {r['explained_12']:.2%} (noise: {r['explained_12_null']:.2%}).")
@@ -78,8 +80,8 @@ def says(r):
     asks="Are position embeddings waves?",
     draw=plot,
     look="Where the blue curve rises above the black line, the table holds a wave that the same rows in "
-         "random order do not give. The words of a text (orange) are the control: they come in no order "
-         "that repeats. Frequency 0, the mean of each column, is drawn but does not set the scale.",
+         "random order do not give. The words of a text (orange) are the control, with a line of their own: they come "
+         "in no order that repeats. Frequency 0, the mean of each column, is drawn but does not set the scale.",
     published="RoBERTa and BERT peak at several frequencies away from 0, RoBERTa higher; GPT-2 has low "
               "frequencies only; word embeddings have no peak. In roberta-base 4 components explain 50.51 "
               "% of the variance and 12 explain 92.23 % (Yamamoto and Matsuzaki, figures 3, 8, 9).",
@@ -93,6 +95,7 @@ def says(r):
         "period_of_largest": "its period, in tokens",
         "n_above": "frequencies whose amplitude is above that quantile",
         "n_above_null": "the most in any shuffle of the rows",
+        "above_all": "these frequencies, ascending",
         "above": "the local maxima among these, the highest first",
         "peaks": "another rule: local maxima above 5 times the median amplitude",
         "n_peaks": "how many pass it",
@@ -142,8 +145,9 @@ def _mean_spectrum(x):
 
 def _peaks(spectrum, line, T):
     peaks, highest = spectra.peaks(spectrum), 1 + spectrum[1:].argmax()
-    return {"n_above": (spectrum[1:] > line).sum(), "above": spectra.maxima(spectrum, line), "peaks": peaks,
-            "n_peaks": len(peaks), "amplitude": spectra.largest(spectrum),
+    everywhere = spectra.above(spectrum, line)
+    return {"n_above": len(everywhere), "above_all": everywhere, "above": spectra.maxima(spectrum, line),
+            "peaks": peaks, "n_peaks": len(peaks), "amplitude": spectra.largest(spectrum),
             "frequency_of_largest": highest, "period_of_largest": spectra.period(highest, T)}
 
 

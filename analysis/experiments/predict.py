@@ -51,6 +51,16 @@ def _cells(r):
     return [[*pair, *row] for pair, row in zip(truths, rows)]
 
 
+def says(r):
+    """What the numbers show, in plain words."""
+    if "loss" not in r:
+        return (f"The first guess has a probability of {r['certainty']:.2f} on average (the most frequent token: "
+                f"{r['certainty_null']:.2f} of the text).")
+    return (f"The first guess is right at {r['first']:.0%} of the places (always the most frequent token: "
+            f"{r['first_null']:.0%}), and the token that stands there costs {r['loss']:.2f} nats on average (from "
+            f"frequencies alone: {r['loss_null']:.2f}).")
+
+
 @experiment(
     asks="What does the model expect at each place of a sentence?",
     draw=plot,
@@ -59,6 +69,7 @@ def _cells(r):
          "the sentence.",
     published="Masked LMs are trained to fill gaps from both sides (BERT, Devlin et al. 2019), causal LMs "
               "to continue what stands before (GPT-2, Radford et al. 2019).",
+    says=says,
     numbers={
         "loss": "mean -ln(probability of the token that stands there), in nats",
         "loss_null": "the same from the frequencies of tokens in the text",

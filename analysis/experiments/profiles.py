@@ -9,7 +9,7 @@ import numpy as np
 from .. import corpus, draw, heads as names, profiles as maths, stream
 from ..registry import experiment
 
-STEADY = 0.9  # share of a head's documents in one cluster from which its direction counts as settled
+STEADY = 0.9  # share of a head's documents in one cluster from which the head keeps to it
 SHARP = names.SHARP
 
 
@@ -26,7 +26,7 @@ def plot(r):
 
 
 def _colors(centres, T):
-    """Blues for clusters that look left, greys for even ones, oranges for right; darker is farther out."""
+    """Blues for clusters that look left, greys for even ones, oranges for right; darker is stronger."""
     from matplotlib import colormaps
     colors, sides = {}, maths.sides(centres, T)
     for side, colormap, dark in (("left", "Blues", 0.9), ("even", "Greys", 0.6), ("right", "Oranges", 0.85)):
@@ -82,20 +82,21 @@ def _pies(axes, r, colors):
 
 def says(r):
     """What the numbers show, in plain words."""
-    return (f"{r['steady']:.0%} of the heads keep to one cluster in at least {STEADY:.0%} of the {r['documents']} "
-            f"documents (dealt to heads at random: {r['steady_null']:.0%} at most), and {r['kept']:.0%} stay in theirs "
-            f"when the words are shuffled (any two heads: {r['kept_null']:.0%}). {r['n_sharp']} heads give more than "
-            f"half of their attention to one offset{': ' + ', '.join(r['sharp_heads']) if r['n_sharp'] else ''}.")
+    return (f"{r['steady']:.0%} of the heads keep to one cluster in at least {STEADY:.0%} of the documents "
+            f"({r['documents']}; dealt to heads at random: {r['steady_null']:.0%} at most), and {r['kept']:.0%} "
+            f"stay in theirs when the words are shuffled (any two heads: {r['kept_null']:.0%}). Heads with more than "
+            f"half of their attention at one offset: {', '.join(r['sharp_heads']) if r['n_sharp'] else 'none'}.")
 
 
 @experiment(
     asks="Does each head look in its own direction, whatever the text?",
     draw=plot,
     look="A pie of one colour is a head that looks the same way in every document. The charts show the "
-         "clusters, named by their centre of mass (in parentheses, tokens), with their share of all "
-         "profiles; even (grey) are heads that prefer no side, or give no other offset a tenth of their "
-         "attention, so that they have no direction. A causal model can only look left. The line is what "
-         "looking everywhere alike would give; the dots are the same heads on "
+         "clusters with their centre of mass (in parentheses, tokens) and their share of all profiles. They are named "
+         "by side, strong where one offset there gets half of the attention or more, weak below a quarter. Even "
+         "(grey) are clusters that as a whole prefer no side, or give no other offset a tenth of their attention; "
+         "a head among them may still, as the number below its pie shows. A causal model can only look "
+         "left. The line is what looking everywhere alike would give; the dots are the same heads on "
          "the same words in random order: where they stay on the bars, position alone decides.",
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by direction "
               "and strength, and in most heads the direction does not depend on the text (Yamamoto and "

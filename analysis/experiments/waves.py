@@ -96,9 +96,10 @@ def says(r):
 def _says_of(r, i):
     columns, lag, value, null = (r[key][i] for key in ("columns", "lag", "correlation", "correlation_null"))
     return (f"{r['heads'][i]}: {r['n_periodic'][i]} of {r['r']} columns are periodic in query and key (rows "
-            f"shuffled: {r['n_periodic_null'][i]} at most); in column {_list(columns, '{}')} the two are most alike "
-            f"at {_list(map(draw.offset, lag), '{}')} tokens, with a correlation of {_list(value, '{:.2f}')}, in "
-            f"{(value > null).sum()} of {len(value)} more than random directions reach ({_list(null, '{:.2f}')}).")
+            f"shuffled: {r['n_periodic_null'][i]} at most); in column{'s' * (len(columns) > 1)} "
+            f"{_list(columns, '{}')} the two are most alike at {_list(map(draw.offset, lag), '{}')} tokens, with a "
+            f"correlation of {_list(value, '{:.2f}')}, in {(value > null).sum()} of {len(value)} more than random "
+            f"directions reach ({_list(null, '{:.2f}')}).")
 
 
 def _list(values, form):
@@ -137,14 +138,14 @@ def _list(values, form):
         "frequency": "the peak of the position table around which the band lies, in cycles over the document",
         "band": "the band of the filter, in the same unit",
         "replaced": "largest change of a score, over the largest score, when (W_A, I) takes the place of (W_Q, W_K)"})
-def queries_keys(model, *, head: str = "auto", columns: str = "auto", input: str = "text", low: int = 0,
+def queries_keys(model, *, head: str = "auto", columns: str = "auto", input: str = "auto", low: int = 0,
                  high: int = 0, bias: int = 0, reach: int = 0, show: int = 0, text: str = "sample", tokens: int = 0,
                  seed: int = 0):
     """Columns of queries and keys against position, filtered and not, and the shift between them.
 
     head: heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the broadest
     columns: columns to show, from 0, as 4,5 (the paper's 5 and 6); auto: the 2 that carry most of the band
-    input: text (first document), or positions (alone, as always in a partial checkpoint)
+    input: text (first document), positions (alone), or auto: text, positions in a partial checkpoint
     low: lowest frequency that the filter keeps, in cycles over the document (0: half an octave below the peak)
     high: highest frequency that it keeps (0: half an octave above the peak)
     bias: 1: with the biases of queries and keys, so that the scores are exact; 0: without, as in the paper
@@ -177,9 +178,12 @@ def queries_keys(model, *, head: str = "auto", columns: str = "auto", input: str
 
 def _read(model, source, text, tokens):
     """(documents of T tokens, T), or (None, T) for positions alone."""
-    if source not in ("text", "positions"):
-        raise ValueError(f"--input is {source!r}; wanted text or positions")
-    read = corpus.documents(model, text, tokens=tokens) if source == "text" and not model.missing else None
+    if source not in ("auto", "text", "positions"):
+        raise ValueError(f"--input is {source!r}; wanted auto, text or positions")
+    if source == "text" and model.missing:
+        raise ValueError(f"--input is text, but {len(model.missing)} tensors of this checkpoint are missing; "
+                         "wanted positions or auto")
+    read = corpus.documents(model, text, tokens=tokens) if source != "positions" and not model.missing else None
     T = read.T if read else tokens or model.config.n_ctx
     corpus.within("tokens", T, 16, model.config.n_ctx)
     return read, T
