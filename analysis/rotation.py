@@ -155,17 +155,29 @@ TURNED = {"procrustes": "procrustes", "lapack": "random", "random": "random", "t
 
 
 def gauge(W_Q, W_K, x, how="procrustes", n=5, seed=0):
-    """How far the map of x [T D] moves with the null-space bases: its correlation [n] with n from random ones.
+    """How far the map of x [T D] moves with the null-space bases: how `alike` [n] it is with n from random ones.
 
     1 where the free choice does not matter. "random": what two arbitrary choices have in common, which is the
-    determined columns and the spectrum of x. "lapack" no higher than that: the published map is one such choice.
+    determined columns. "lapack" no higher than that: the published map is one such choice.
     """
-    first = _drawn(*complete(W_Q, W_K, how, seed), x)
-    others = [_drawn(*complete(W_Q, W_K, TURNED[how], seed + 1 + i), x) for i in range(n)]
-    return np.array([np.corrcoef(first, other)[0, 1] for other in others])
+    def drawn(how, seed):
+        U_Q, U_K = complete(W_Q, W_K, how, seed)
+        return shape(x, U_Q, *angles(U_Q, U_K)[:2])
+    first = drawn(how, seed)
+    return np.array([alike(first, drawn(TURNED[how], seed + 1 + i)) for i in range(n)])
 
 
-def _drawn(U_Q, U_K, x):
-    """Root of the binned energy of Q at f > 0, which is what the eye sees of a map: [(F - 1) bins]."""
-    theta, P, _ = angles(U_Q, U_K)
-    return np.sqrt(binned(phase_map(x, U_Q, P), theta))[1:].ravel()
+def shape(x, U, theta, P, bins=64):
+    """How the amplitude of a map is spread over the angles at each f > 0: rows of mean 0 and norm 1, [F - 1 bins].
+
+    The spectrum, which all maps of x share, is taken out. Rows below 1e-6 of the largest are rounding: they stay small.
+    """
+    rows = np.sqrt(binned(phase_map(x, U, P), theta, bins))[1:]
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    norm = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.maximum(norm, max(1e-6 * norm.max(), 1e-300))
+
+
+def alike(one, other):
+    """Correlation of two `shape`s: the mean over the frequencies of that between their angles."""
+    return np.sum(one * other) / max(np.linalg.norm(one) * np.linalg.norm(other), 1e-300)

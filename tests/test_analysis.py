@@ -22,6 +22,9 @@ SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention
          "singular-values": {}, "reviews": {"documents": 60}, "joint-grid": {"documents": 2, "tokens": 16},
          "joint-space": {"head": "L0H1,L1H2", "pairs": "sleeping:brown"}}
 
+# random weights leave too few heads with a direction
+UNTOLD = {("lags", "causal"): {"agree_directed", "same_direction_directed"}}
+
 
 @pytest.fixture(scope="module")
 def bundled():
@@ -51,7 +54,8 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
         assert array.dtype.kind in "biufU", key
         assert array.dtype.kind == "U" or np.isfinite(array).all(), key
     headline = registry.headline(experiment, arrays)
-    assert {key.removesuffix("_null") for key in experiment.numbers} == set(headline)
+    missing = {key.removesuffix("_null") for key in experiment.numbers} - set(headline)
+    assert missing <= UNTOLD.get((name, kind), set())
     assert any("null" in number for number in headline.values())
     json.dumps(headline, allow_nan=False)
     with draw.style():

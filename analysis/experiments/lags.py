@@ -11,7 +11,9 @@ from ..registry import experiment
 
 NEAR = profiles.REACH  # lags within which peaks are compared
 COLUMNS = 20  # of query and key, those with the largest singular values, as in the paper
+REACH = 30    # lags drawn, where there are as many
 TIMES = 5     # a head has a direction if it gives an offset other than 0 so many times what uniform attention gives
+SAME = {"agree": "at the offset with most attention", "same_direction": "on the side with most attention"}
 
 
 def plot(r):
@@ -67,38 +69,50 @@ def _all(figure, r):
     from matplotlib.lines import Line2D
     axes, most = figure.subplots(), max(abs(r[key]).max() for key in ("lag_of_heads", "offset_of_heads"))
     axes.plot([-most, most], [-most, most], color=draw.GREY, linewidth=0.8, zorder=0)
-    for color, members in (("#C8C8C8", r["directed"] | True), (draw.SKY, r["directed"])):
-        places = np.stack([r["offset_of_heads"][members], r["lag_of_heads"][members]], axis=1)
-        for place, count in zip(*np.unique(places, axis=0, return_counts=True)):
-            axes.plot(*place, "o", color=color, markersize=8 + 2 * np.sqrt(count))
-            axes.annotate(str(count) if color != draw.SKY else "", place, ha="center", va="center", fontsize=8)
+    places = np.stack([r["offset_of_heads"], r["lag_of_heads"]], axis=-1).reshape(-1, 2)
+    for place in np.unique(places, axis=0):
+        here = r["directed"].ravel()[(places == place).all(axis=1)]
+        blue, grey = here.sum(), (~here).sum()
+        for color, count in (("#C8C8C8", len(here) * (grey > 0)), (draw.SKY, blue)):
+            axes.plot(*place, "o", color=color, markersize=(8 + 2 * np.sqrt(count)) * (count > 0))
+        axes.annotate(str(blue or grey), place, ha="center", va="center", fontsize=8)
+        axes.annotate(f"+{grey}" * bool(blue and grey), place, (6, -11), textcoords="offset points", fontsize=7,
+                      color="#666666")
     ticks = np.unique(np.linspace(-most, most, 11).astype(int))
     axes.set(xlim=(-most - 1.5, most + 1.5), ylim=(-most - 1.5, most + 1.5), aspect="equal", xticks=ticks,
              yticks=ticks, xlabel="offset with most attention (tokens)", title="how many heads have these two peaks",
              ylabel="lag with the highest mean score (tokens)")
-    keys = ((draw.SKY, f"{r['n_directed']} with a direction: {_rates(r, 'agree_directed')}"),
-            ("#C8C8C8", f"all {r['directed'].size} heads: {_rates(r, 'agree')}"))
+    keys = ((draw.SKY, f"{r['n_directed']} with a direction{_rates(r, 'agree_directed')}"),
+            ("#C8C8C8", f"+ those without; all {r['directed'].size} heads{_rates(r, 'agree')}"))
     figure.legend(handles=[Line2D([], [], color=c, marker="o", linestyle="", label=text) for c, text in keys],
                   loc="outside lower center")
 
 
 def _rates(r, name):
-    return f"{r[name]:.0%} on the line (chance: {r[name + '_null'][0]:.0%})"
+    return f": {r[name]:.0%} on the line (chance: {r[name + '_null'][0]:.0%})" if name in r else ""
 
 
 def says(r):
     """What the numbers show, in plain words."""
-    n, (mean, high) = r["lag_of_heads"].size, r["agree_directed_null"]
-    verdict = "more than chance gives" if r["agree_directed"] > high else "no more than chance gives"
-    directed = (f"Of {n} heads {r['n_directed']} have a direction; in {r['agree_directed']:.0%} of these the scores "
-                f"are highest at the very offset with most attention (heads shuffled: {mean:.0%} on average, 95 % of "
-                f"the shuffles up to {high:.0%}), which is {verdict}." if r["n_directed"] else
-                f"None of the {n} heads has a direction.")
+    n = r["lag_of_heads"].size
+    told = [_verdict(r, name + "_directed", where) for name, where in SAME.items() if name + "_directed" in r]
+    untold = [where for name, where in SAME.items() if r["n_directed"] and name + "_directed" not in r]
+    if untold:
+        told.append(f"Whether their scores are highest {' or '.join(untold)} by more than chance cannot be told: these "
+                    "heads are so much alike, or so few, that shuffled heads agree as well.")
     masked = (f" In {r['n_beyond']} heads the scores are highest to the right, where nothing may be looked at: there "
               "the mask makes the peak, not a shift." if r["causal"] else "")
     source = "" if r["documents"] else " All from positions alone, without words, in the layers that are there."
-    return (f"{directed} Of all heads it is {r['agree']:.0%} (shuffled: {r['agree_null'][0]:.0%}, up to "
-            f"{r['agree_null'][1]:.0%}).{masked}{source}")
+    return (f"{r['n_directed']} of {n} heads have a direction. {''.join(one + ' ' for one in told)}"
+            f"Of all heads {r['agree']:.0%} have their highest scores {SAME['agree']} (shuffled: "
+            f"{r['agree_null'][0]:.0%}, up to {r['agree_null'][1]:.0%}).{masked}{source}")
+
+
+def _verdict(r, name, where):
+    """A sentence on the heads with a direction."""
+    mean, high = r[name + "_null"]
+    return (f"In {r[name]:.0%} of these the scores are highest {where} (heads shuffled: {mean:.0%} on average, 95 % of "
+            f"the shuffles up to {high:.0%}), {'' if r[name] > high else 'no '}more than chance gives.")
 
 
 @experiment(
@@ -133,12 +147,12 @@ def says(r):
         "same_direction": "share of all heads with both on the same side, or both at 0",
         "same_direction_null": "the same for shuffled pairs of heads: mean, 95 % quantile",
         "n_beyond": "heads of a causal model whose scores are highest to the right, which the mask hides"})
-def lags(model, *, head: str = "auto", reach: int = 30, bias: int = 0, text: str = "sample", documents: int = 20,
+def lags(model, *, head: str = "auto", reach: int = 0, bias: int = 0, text: str = "sample", documents: int = 20,
          tokens: int = 0, seed: int = 0):
     """Cross-correlation of queries and keys, and the lag at which their scores peak.
 
     head: heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the broadest
-    reach: lags to draw on each side, 10 or more
+    reach: lags to draw on each side, 10 or more (0: 30, or as many as the tokens allow)
     bias: 1 adds the biases of query and key, so that scores are exact; the paper leaves them out
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
@@ -149,6 +163,7 @@ def lags(model, *, head: str = "auto", reach: int = 30, bias: int = 0, text: str
     read = None if model.missing else corpus.documents(model, text, documents, tokens)
     T = read.T if read else tokens or model.config.n_ctx
     corpus.within("tokens", T, NEAR + 1, model.config.n_ctx)
+    reach = reach or min(REACH, T - 1)
     corpus.within("reach", reach, NEAR, T - 1)
     chosen = heads.chosen(head, model, read)
     split = {pair: factors.svd(*inputs.query_key(model, *pair, bias)) for pair in chosen}
@@ -221,8 +236,10 @@ def _compared(mean, T, causal, seed):
              "n_beyond": causal * (maths.peak(mean["scores"], NEAR)[0] > 0).sum()}
     for suffix, members in (("", directed | True), ("_directed", directed)):
         for name, a, b in (("agree", lag, offset), ("same_direction", np.sign(lag), np.sign(offset))):
-            key = name + suffix
-            found[key], found[key + "_null"] = nulls.matches(a[members], b[members], seed)
+            share, null = nulls.matches(a[members], b[members], seed)
+            varied = min(len(np.unique(a[members])), len(np.unique(b[members]))) > 1 and null[1] < 1
+            if varied or not suffix:  # else every deal gives the same, or 5 % of them all that there is to find
+                found |= {name + suffix: share, name + suffix + "_null": null}
     return found
 
 

@@ -9,16 +9,16 @@ import numpy as np
 from .. import corpus, draw, factors, heads, inputs, nulls, profiles, rotation as maths, stream
 from ..registry import experiment
 
-SHIFTS = (1, 2, 3)  # tokens, to both sides: the curves in the maps
+SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
 DEALS = 100         # random deals of the angles
 ZERO = 1e-6         # radians below which an angle counts as zero
 TRIALS = ("smallest rotation, from other bases", "published basis with random ones", "random bases with each other",
-          "published with smallest rotation", "published with its spectrum alone")
+          "published with smallest rotation")
 
 
 def plot(r):
     """Three maps and the energy by offset for every head; below, what is arbitrary and what a rotation explains."""
-    n = len(r["heads"])
+    n, thin = len(r["heads"]), r["completion"] == "thin"
     figure = draw.figure(12.5, 2.4 * n + 2.7)
     above, below = figure.subfigures(2, 1, height_ratios=(2.4 * n + 0.5, 2.2), hspace=0.02)
     grid = above.subplots(n, 4, squeeze=False, width_ratios=(1, 1, 1, 1.05))
@@ -26,8 +26,9 @@ def plot(r):
         for axes, name in zip(grid[i], ("whole", "queries", "keys")):
             image = _map(axes, r, r[name][i])
         _offsets(grid[i, 3], r, i)
-        grid[i, 0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}\nangle (radians)")
-    whole = "what weights determine, all alike" if r["completion"] == "thin" else "the whole input (keys: the same)"
+        size = f"|eigenvalue| {r['modulus'][i]:.2f} (chance: {r['modulus_null'][i]:.2f})\n" if thin else ""
+        grid[i, 0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}\n{size}angle (radians)")
+    whole = "what weights determine, all alike" if thin else "the whole input (keys: the same)"
     for axes, title in zip(grid[0], (whole, "what queries read", "what keys read")):
         axes.set_title(title)
         _periods(axes, r)
@@ -47,13 +48,14 @@ def _map(axes, r, energy):
     shown = np.sqrt(energy[1:last + 1].T)
     image = axes.imshow(shown / max(shown.max(), 1e-300), cmap="Blues", vmin=0, vmax=1, origin="lower", aspect="auto",
                         extent=(0.5, last + 0.5, r["angle"][0] - half, r["angle"][-1] + half))
-    for delta in (*SHIFTS, *(-d for d in SHIFTS)):
+    step = 10 ** max(0, int(np.ceil(np.log10(T / (24 * last)))))  # curves of fewer tokens would lie on each other
+    for delta in step * np.array((*SHIFTS, *(-d for d in SHIFTS))):
         theta = np.sign(delta) * np.linspace(0, np.pi, 200)
         f = maths.lag_curve(theta, T, delta)
         inside = f <= last
         axes.plot(f[inside], theta[inside], color=draw.VERMILION, linewidth=0.6)
-        if last > T / 24 or abs(delta) == SHIFTS[-1]:  # else the labels would lie on each other
-            axes.annotate(draw.offset(-delta), (f[inside][-1], theta[inside][-1]), fontsize=7, color=draw.VERMILION)
+        end = inside & (abs(theta) < 2.7)  # clear of the frame
+        axes.annotate(draw.offset(-delta), (f[end][-1], theta[end][-1]), fontsize=7, color=draw.VERMILION)
     axes.set(xlim=(0.5, last + 0.5), ylim=(-np.pi, np.pi), yticks=(-3, -2, -1, 0, 1, 2, 3))
     return image
 
@@ -80,16 +82,17 @@ def _offsets(axes, r, i):
     most = max(r["share_by_offset"][i].max(), r["dealt_by_offset"][i].max())
     axes.set_title(f"above chance: {draw.offset(r['offset'][i])}; median: {r['median_offset'][i]:+.3g};\n"
                    f"attention (triangle): {draw.offset(r['attention_offset'][i])}")
-    axes.set(ylim=(0, max(0.1, 1.1 * most)), ylabel="share of energy")
+    axes.set(ylim=(0, max(1e-6, 1.1 * most)), ylabel="share of energy")
 
 
 def _gauge(axes, r):
-    rows = (*r["trials"].swapaxes(0, 1), r["apart"][:, None], r["apart_null"][:, None])  # [n G] or [n 1]
+    rows = (*r["trials"].swapaxes(0, 1), r["apart"][:, None])  # [n G] or [n 1]
     for row, of_heads in enumerate(rows):
         for i, values in enumerate(of_heads):
             place = row + min(0.15, 0.5 / len(of_heads)) * (i - (len(of_heads) - 1) / 2)
             axes.plot(values, np.full(len(values), place), "o", markersize=4, alpha=0.7, color=_color(i))
-    axes.set(xlim=(-0.05, 1.05), ylim=(len(TRIALS) - 0.4, -0.6), xlabel="correlation of two maps of the whole input")
+    axes.set(xlim=(min(-0.05, *(of.min() - 0.05 for of in rows)), 1.05), ylim=(len(TRIALS) - 0.4, -0.6),
+             xlabel="correlation of two maps of the whole input within each frequency")
     axes.set_yticks(range(len(TRIALS)), TRIALS)
     axes.set_title("is the map settled (1), or an arbitrary choice of basis?")
 
@@ -119,12 +122,15 @@ def says(r):
                f"{r['offset_of_heads'].size} heads (heads shuffled: {r['agree_null'][0]:.0%}, up to "
                f"{r['agree_null'][1]:.0%}).")
     own, lapack, random = r["trials"].mean(axis=(0, 2))
-    near = ("as near to maps from random bases as these are to each other, so it is one arbitrary choice of many"
-            if abs(lapack - random) < 0.05 else "not as near to maps from random bases as these are to each other")
-    choice = (f"The map of the whole input from the published basis is {near} ({lapack:.2f}, {random:.2f}; its "
-              f"spectrum without angles: {r['apart_null'].mean():.2f}); the smallest rotation comes back whatever it "
-              f"starts from ({own:.2f}), has {r['zero'].mean():.0%} of its angles at zero, and its map correlates "
-              f"with the published one by {r['apart'].mean():.2f}.")
+    arbitrary = bool(abs(lapack - random) < 0.1 and max(lapack, random) < own / 2)
+    choice = (f"Within each frequency the map of the whole input from the published basis correlates with maps from "
+              f"random bases by {lapack:.2f}, these with each other by {random:.2f}"
+              f"{', so it is one arbitrary choice of many' * arbitrary}; the smallest rotation from other bases "
+              f"correlates with itself by {own:.2f} and with the published one by {r['apart'].mean():.2f}, and has "
+              f"{r['zero'].mean():.0%} of its angles at zero.")
+    if r["completion"] == "thin":
+        choice += (f" Thin bases contract: eigenvalues of {r['modulus'].mean():.2f} on average (two random spaces: "
+                   f"{r['modulus_null'].mean():.2f}, a rotation: 1).")
     alone = " Positions alone, without words." if r["input"] == "positions" else ""
     middle = ", ".join(f"{offset:+.1f}" for offset in r["median_offset"])
     return (f"The offset that stands out most is in {each}; half of the energy fits keys to the right of {middle} "
@@ -135,7 +141,8 @@ def says(r):
     asks="Are keys the queries, rotated by whole tokens?",
     draw=plot,
     look="A wave that is turned by an angle is moved by a number of tokens; the red lines are moves by 1, 2 and 3 "
-         "tokens, named by the offset of the key that then fits the query (-1: one to the left). Dark places along "
+         "tokens (or tens, hundreds of tokens, where waves are so slow that nearer lines would be one), named by the "
+         "offset of the key that then fits the query (-1: one to the left). Dark places along "
          "one line mean a head that looks there; waves moved by more than half a turn show on the other side. The "
          "first map is of the whole input, as published; queries and keys have the same one, since K p is Q p times a "
          "number of modulus 1. Most of the input the head does not read: the next two maps are of what its queries "
@@ -165,11 +172,13 @@ def says(r):
         "agree": "share of all heads, their determined part alone, whose offset is that of most attention",
         "agree_null": "the same for shuffled pairs of heads: mean, 95 % quantile",
         "zero": "share of angles at zero in the smallest rotation",
-        "gauge": "correlation of the map of the smallest rotation with itself from random bases, mean",
+        "modulus": "mean modulus of the eigenvalues: 1 for a rotation, less where the basis is thin",
+        "modulus_null": "the same for two random spaces as wide",
+        "gauge": "correlation, within each frequency, of the map of the smallest rotation with itself from random "
+                 "bases, mean",
         "gauge_lapack": "correlation of the map of the published basis with those of random bases, mean",
         "gauge_lapack_null": "the same for random bases among each other",
         "apart": "correlation of the map of the published basis with that of the smallest rotation",
-        "apart_null": "with its own spectrum, spread evenly over the angles",
         "fit": "share of the keys' variance that one rotation of the queries explains",
         "fit_null": "the same for two arrays of noise of the same shape",
         "fit_of_noise": "the same for two arrays of noise as wide as the model"})
@@ -226,44 +235,51 @@ def _inside(model, read, T):
 def _head(x, W_Q, W_K, causal, completion, n, seed):
     """Maps [F A], shares by key offset [R] and trials of one head."""
     turned = {how: _turned(W_Q, W_K, how, seed) for how in dict.fromkeys((completion, "procrustes", "lapack"))}
-    U_Q, U_K, theta, P = turned[completion]
+    U_Q, U_K, theta, P, modulus = turned[completion]
     read, thin = factors.seen(x, W_Q, W_K), maths.complete(W_Q, W_K, "thin")
     g = maths.phase_map(read, U_Q, P)
     maps = {name: maths.binned(one, theta) for name, one in (
         ("whole", maths.phase_map(x, U_Q, P)), ("queries", g),
         ("keys", maths.phase_map(factors.seen(x, W_K, W_Q), U_K, P)))}
-    noise = np.random.default_rng(seed).standard_normal((2, len(x), thin[0].shape[1]))
+    rng = np.random.default_rng(seed)
+    noise, spaces = rng.standard_normal((2, len(x), thin[0].shape[1])), rng.standard_normal((2, *thin[0].shape))
     return {name: one.astype(np.float32) for name, one in maps.items()} | \
         _shares(g, theta, len(x), causal, seed) | \
         _trials(x, W_Q, W_K, turned, n, seed) | \
-        {"zero": (abs(turned["procrustes"][2]) < ZERO).mean(),
+        {"modulus": modulus.mean(), "modulus_null": _turned(*spaces, completion, seed)[-1].mean(),
+         "modulus_by_angle": _by_angle(theta, modulus),
+         "zero": (abs(turned["procrustes"][2]) < ZERO).mean(),
          "offset_lapack": _offset(read, causal, *turned["lapack"]),
          "median_offset": _median(g, theta, len(x)),
          "fit": maths.fit(*(x @ U for U in thin)), "fit_null": maths.fit(*noise)}
 
 
 def _turned(W_Q, W_K, how, seed=0):
-    """Bases of queries and keys, angles and eigenvectors."""
+    """Bases of queries and keys, angles, eigenvectors and the modulus of the eigenvalues."""
     U_Q, U_K = maths.complete(W_Q, W_K, how, seed)
-    return U_Q, U_K, *maths.angles(U_Q, U_K)[:2]
+    return U_Q, U_K, *maths.angles(U_Q, U_K)
+
+
+def _by_angle(theta, modulus):
+    """Mean modulus of the eigenvalues in each bin of angles [A], 0 where there are none."""
+    total, count = (maths.binned(np.sqrt(one)[None], theta)[0] for one in (modulus, np.ones_like(modulus)))
+    return total / np.maximum(count, 1)
 
 
 def _trials(x, W_Q, W_K, turned, n, seed):
     """Correlations of maps of the whole input made from different bases; those of n random ones [3 n]."""
-    def drawn(U_Q, _, theta, P):
-        return np.sqrt(maths.binned(maths.phase_map(x, U_Q, P), theta))[1:]  # what the eye sees of a map: [F - 1 A]
+    def drawn(U_Q, _, theta, P, __):
+        return maths.shape(x, U_Q, theta, P)
 
     def others(how):
         return [drawn(*_turned(W_Q, W_K, how, seed + 1 + i)) for i in range(n)]
 
     def alike(one, many):
-        return [np.corrcoef(one.ravel(), other.ravel())[0, 1] for other in many]
+        return [maths.alike(one, other) for other in many]
     smallest, published = drawn(*turned["procrustes"]), drawn(*turned["lapack"])
     one, random = drawn(*_turned(W_Q, W_K, "random", seed)), others("random")
-    flat = np.broadcast_to(published.mean(axis=1, keepdims=True), published.shape)
     trials = np.array([alike(smallest, others("procrustes")), alike(published, random), alike(one, random)])
-    apart, alone = alike(published, (smallest, flat))
-    return {"trials": trials, "apart": apart, "apart_null": alone} | \
+    return {"trials": trials, "apart": maths.alike(published, smallest)} | \
         dict(zip(("gauge", "gauge_lapack", "gauge_lapack_null"), trials.mean(axis=1)))
 
 
@@ -301,7 +317,7 @@ def _best(excess, causal):
     return np.where(causal & (profiles.offsets() > 0), -np.inf, excess).argmax()
 
 
-def _offset(read, causal, U_Q, _, theta, P):
+def _offset(read, causal, U_Q, _, theta, P, __):
     """The key offset that stands most above chance in what queries read [T D]."""
     share, dealt = _by_offset(maths.phase_map(read, U_Q, P), theta, len(read))
     return profiles.offsets()[_best(share - dealt, causal)]
