@@ -81,8 +81,8 @@ def says(r):
                          f"positions: {r[f'last_{name}_text']:.2f})"
                          for name in "qk" for last, first in [(r["last_" + name], r[f"last_{name}_null"])])
     return (f"{r['kind']} is at {r['peak']} cycle{'s' * (r['peak'] > 1)}, a period of {r['T'] / r['peak']:.3g} tokens. "
-            f"In layer 0 the amplitude there, over the median one, is {each}. Where {STANDS_OUT} times the null counts, the peak "
-            f"stands out {VERDICTS[bool(x), bool(q and k)]}. Over all frequencies, the slow ones too, the amplitudes "
+            f"In layer 0 the amplitude there, over the median one, is {each}. Where {STANDS_OUT} times the null counts, the "
+            f"peak stands out {VERDICTS[bool(x), bool(q and k)]}. Over all frequencies, the slow ones too, the amplitudes "
             f"go with those of the table with a correlation of {alike} ({chance} without positions). From the first "
             f"layer to the last, {depth}; 1 is no peak.")
 
