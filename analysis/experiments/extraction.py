@@ -80,11 +80,12 @@ def says(r):
     depth = " and ".join(f"in {name.upper()} it {MOVES[bool(last < first)]} from {first:.2f} to {last:.2f} (without "
                          f"positions: {r[f'last_{name}_text']:.2f})"
                          for name in "qk" for last, first in [(r["last_" + name], r[f"last_{name}_null"])])
-    return (f"{r['kind']} is at {r['peak']} cycle{'s' * (r['peak'] > 1)}, a period of {r['T'] / r['peak']:.3g} tokens. "
-            f"In layer 0 the amplitude there, over the median one, is {each}. Where {STANDS_OUT} times the null counts, the "
-            f"peak stands out {VERDICTS[bool(x), bool(q and k)]}. Over all frequencies, the slow ones too, the amplitudes "
-            f"go with those of the table with a correlation of {alike} ({chance} without positions). From the first "
-            f"layer to the last, {depth}; 1 is no peak.")
+    cycles = "1 cycle" if r["peak"] == 1 else f"{r['peak']} cycles"
+    return (f"{r['kind']} is at {cycles}, a period of {r['T'] / r['peak']:.3g} tokens. In layer 0 the amplitude there, "
+            f"over the median one, is {each}. Where {STANDS_OUT} times the null counts, the peak stands out "
+            f"{VERDICTS[bool(x), bool(q and k)]}. Over all frequencies, the slow ones too, the amplitudes go with "
+            f"those of the table with a correlation of {alike} ({chance} without positions). From the first layer to "
+            f"the last, {depth}; 1 is no peak.")
 
 
 @experiment(
