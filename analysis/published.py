@@ -75,7 +75,7 @@ CHECKPOINTS = {  # type, layers, width and vocabulary; sha256 of the position ta
     R: (("roberta", 12, 768, 50265), ""), B: (("bert", 12, 768, 30522), ""),
     G: (("gpt2", 12, 768, 50257), "29c69587e2af826b7c159c38620a32e549a925e6d9a0dc37cb563f377f5be772")}
 CLAIMS = [
-    Claim("figure 1", "heads that keep their direction whatever the text", "profiles", number("steady"),
+    Claim("figure 1", "heads that keep to one cluster whatever the text", "profiles", number("steady"),
           "most of them", null=number("steady_null"),
           holds=lambda ours, null: ours > max(0.5, null), rule="above its null and a half"),
     Claim("figures 2, 7", "offset that head(8,9) attends to", "profiles", at("best_offset", 7, 8), -1, R, **near(0)),
