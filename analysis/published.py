@@ -64,6 +64,13 @@ def fastest(r):
     return (r["above_all"].max() / r["T"]).item()
 
 
+def periodic(r):
+    """Periodic columns of the head with most; of positions alone nearly every column is periodic, which tells nothing."""
+    if r["input"] != "text":
+        raise KeyError("text")
+    return r["n_periodic"].max().item()
+
+
 def linear_2023(r):
     """Perplexity with the linear mask as the library of 2023 read it."""
     return np.exp(r["loss_by_meaning"][r["meanings"].tolist().index("library-2023")]).item()
@@ -95,7 +102,7 @@ CLAIMS = [
     Claim("figure 9", "variance held by 4 components", "positions", number("explained_4"), 0.5051, R, **near(0.0001)),
     Claim("figure 9", "variance held by 12 components", "positions", number("explained_12"), 0.9223, R, **near(0.0001)),
     Claim("figure 4, appendix B", "most columns of a head that are periodic in query and key", "queries-keys",
-          lambda r: r["n_periodic"].max().item(), "about 4 to 12", null=lambda r: r["n_periodic_null"].max().item(),
+          periodic, "about 4 to 12", null=lambda r: r["n_periodic_null"].max().item(),
           holds=lambda ours, null: max(4, null + 1) <= ours <= 12, rule="4 to 12, and above its null"),
     Claim("figure 5", "contrast of the position peak in queries (null: in their input)", "extraction",
           number("contrast_q"), "stronger than in the input", null=number("contrast_x"), **ABOVE),
@@ -158,7 +165,7 @@ def judged(claim, name, model, results):
         row["ours"] = claim.ours(outcome.result)
         row["null"] = claim.null(outcome.result) if claim.null else None
     except (KeyError, IndexError, ValueError):
-        return {"verdict": "not measured", "reason": "this model has no such part, or chance gives the same"} | row
+        return {"verdict": "not measured", "reason": "not in this model or its input, or no more than chance can give"} | row
     read = outcome.settings.get("options", {}).get("text", "")
     if claim.on and claim.on.split()[0].lower() not in read.lower():
         row = {"verdict": "not comparable", "reason": f"published on {claim.on}; read here: {read}"} | row
