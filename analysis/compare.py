@@ -1,8 +1,8 @@
 """One experiment on two models of the same shape, head by head: before and after a training, say.
 
-Whatever a result holds that has one number for each head, an array [L H], is compared; nothing is listed anywhere.
-NAME_null goes with NAME and is no measure of its own. L layers, H heads. Order: what is compared, how, the table, the
-figure, the whole run.
+Compared is what an experiment names as per_head; where it names nothing, whatever of its result has one number for
+each head, an array [L H]. NAME_null goes with NAME and is no measure of its own. L layers, H heads. Order: what is
+compared, how, the table, the figure, the whole run.
 """
 
 import numpy as np
@@ -16,7 +16,8 @@ DRAWN = 8     # measures, at most, in the figure
 def per_head(experiment, result, shape):
     """The arrays of a result with a number for each head, nulls aside: {name: [L H]} in float64; ValueError if none."""
     found = {name: np.asarray(x, np.float64) for name, x in result.items()
-             if np.shape(x) == tuple(shape) and np.asarray(x).dtype.kind in "biuf" and not name.endswith("_null")}
+             if np.shape(x) == tuple(shape) and np.asarray(x).dtype.kind in "iuf" and not name.endswith("_null")
+             and name in (experiment.per_head or result)}
     if not found:
         raise ValueError(f"{experiment.name} gives no number for each head: its results have no array [layers heads]")
     return found

@@ -46,8 +46,7 @@ def readable(model, text):
     if model.missing:
         raise registry.Unfit(f"explore needs the whole model; {len(model.missing)} tensors are missing, "
                              f"{model.missing[0]} among them")
-    if bad := [c for c in text if "\ud800" <= c <= "\udfff"]:
-        raise ValueError(f"the text is not valid UTF-8: {bad[0]!r} at character {text.index(bad[0])}")
+    joint_fit.valid(text, "the text")
     tokens, own = (model.tokenizer.encode(text, special=special) for special in (True, False))
     if len(own) < 2:
         raise ValueError(f"the text {text!r} has {len(own)} token{'s'[len(own) == 1:]}, special ones not counted; "
@@ -85,16 +84,16 @@ def measured(model, tokens, word):
     """
     trace = minitx.run(model, tokens, keep=["q", "k", "pattern"])
     q, k, pieces = (trace.stack(name)[:, 0].astype(np.float64) for name in ("q", "k", "pattern"))
-    (after_q, after_k), sums, moved = normalised(model, q, k)
     pattern, *before = of_words.merged(pieces, q, k, word)
-    _, *after = of_words.merged(pieces, after_q, after_k, word)
+    moves, sums = normalising(model, *before)
+    after = joint.normalised(*before, **moves)
     X = inputs.of_text(model, tokens).astype(np.float64)
     plane, share = planes([before, after])
     columns, weight = waves(model, of_words.merged(pieces[:, 0], X, X, word)[1])
     profile = profiles.mean_attention(profiles.profile(pattern, reach(pattern[0, 0])), pattern.shape[-1])
     arrays = {"pattern": (pattern, 2), "plane": (plane, 3), "columns": (columns, 2), "profile": (profile, 2),
               "share": (share, 0), "weight": (weight, 0)}
-    return arrays, figures(model, pattern, [before, after], plane, sums), moved
+    return arrays, figures(model, pattern, [before, after], plane, sums, moves["c"]), change(model, q, k, moves)
 
 
 def seen(model, T):
@@ -102,18 +101,19 @@ def seen(model, T):
     return np.tri(T, dtype=bool) | (not model.config.causal)
 
 
-def normalised(model, q, k):
-    """Queries and keys [L H T d] normalised, each head by itself; correlations [3 L H]: c, before, after; and the
-    largest change of attention, which is rounding."""
+def normalising(model, q, k):
+    """The changes of queries and keys [L H T d], each head by itself: {"c": [L H], "a": [L H d]}; and the correlations
+    before and after [2 L H]."""
     sees, means = seen(model, q.shape[-2]), (q.mean(axis=-2), k.mean(axis=-2))
     found = joint.correlation(joint.scan(q, k, means, sees * 1.0, sees, DISTANCE, PRODUCTS))
-    best = joint.best(found[1:], "head")
-    c = joint.SCALES[best]
-    a = joint.translation(*means, c, DISTANCE)
+    number = joint.best(found, "head")
+    return joint.chosen(number, means, DISTANCE), np.array([found[0], np.take_along_axis(found, number[None], 0)[0]])
+
+
+def change(model, q, k, moves):
+    """Largest change of attention between pieces, which is rounding: q, k [L H T d] of pieces."""
     scale = np.array([model.config.attn_scale(layer) for layer in range(len(q))])[:, None, None, None]
-    moved, _ = joint.changes(q, k, c, a, scale, sees)
-    after = np.take_along_axis(found[1:], best[None], 0)[0]
-    return joint.normalised(q, k, c, a), np.array([c, found[0], after]), float(moved.max())
+    return float(joint.changes(q, k, **moves, scale=scale, seen=seen(model, q.shape[-2]))[0].max())
 
 
 def planes(states):
@@ -141,17 +141,17 @@ def waves(model, X):
     return (np.reshape(found, (*shape, *np.shape(found)[1:])) for found in (columns, weight))
 
 
-def figures(model, pattern, states, plane, correlations):
+def figures(model, pattern, states, plane, correlations, c):
     """What the page says of each head: [{"means": …, "values": one text a head}]."""
     sees, strongest = seen(model, pattern.shape[-1]), pattern.argmax(axis=-1)
     full = [nearest(joint.distances(*pair, DISTANCE), strongest, sees) for pair in states]
     flat = [nearest(joint.distances(*np.moveaxis(plane[:, :, state], 2, 0), "euclidean"), strongest, sees)
             for state in (0, 1)]
     chance = np.mean([1 / n for n in sees.sum(axis=1) if n > 1])
-    c, before, after = correlations
-    rows = (f"products against {DISTANCE} distances: correlation", "{:.2f} → {:.2f}", before, after), \
+    scales = [joint.told(one) for one in c.ravel()]
+    rows = (f"products against {DISTANCE} distances: correlation", "{:.2f} → {:.2f}", *correlations), \
         (f"strongest key is the nearest (chance {chance:.0%})", "{:.0%} → {:.0%}", *full), \
-        ("the same in the plane", "{:.0%} → {:.0%}", *flat), ("scale c", "{:.2f}", c)
+        ("the same in the plane", "{:.0%} → {:.0%}", *flat), ("scale c", "{}", scales)
     return [{"means": means, "values": [form.format(*one).replace("-", "−") for one in zip(*map(np.ravel, values))]}
             for means, form, *values in rows]
 

@@ -5,7 +5,7 @@
 c cancels in every product. a adds q.a to all scores of a query alike, those of hidden keys too, which stay at minus
 infinity: the softmax over the keys that a query sees takes it off again. a moves the mean of the keys onto that of
 the queries (Yeh et al. 2023, section 5.1.1); of SCALES that c is taken for which products and distances go most
-against each other.
+against each other. Where none does better than no change, there is none: a = 0, c = 1.
 
 T queries, S keys, d width of a head, C scales; ... any axes before them, but [... L H] are all layers and heads.
 Order: the changes, distances and products, the search for c; then how near the strongest key is, and the plane in
@@ -39,6 +39,12 @@ def translation(mean_q, mean_k, c, distance):
     meet after it: c would do nothing else, since no scale changes a direction.
     """
     return np.asarray(c, np.float64)[..., None] ** DISTANCES[distance].power * mean_q - mean_k
+
+
+def chosen(number, means, distance):
+    """c [L H] and a [L H d] of candidate 0, which changes nothing, or 1 + C, which moves and scales by SCALES[C]."""
+    c = np.array([1, *SCALES])[number]
+    return {"c": c, "a": np.where(number[..., None] > 0, translation(*means, c, distance), 0)}
 
 
 def attention(q, k, scale, seen):
@@ -148,15 +154,22 @@ SCOPES = {"head": (), "layer": (-1,), "model": (-2, -1)}  # axes of [L H] that s
 
 
 def best(correlations, scope):
-    """Number of the scale [L H] with the lowest mean correlation over the heads that share it: [C L H] -> [L H].
+    """Candidate [L H] with the lowest mean correlation over the heads that share it: [1 + C L H] of `scan` -> [L H].
 
-    Each head counts the same. Of scales that do equally well the one nearest to 1 is taken, so that where c changes
-    nothing it is 1; as 1 is among them, that mean is never above the one at c = 1.
+    Each head counts the same. Of scales that do equally well the one nearest to 1 is taken, and before it no change at
+    all, so that nothing is done for nothing. That is candidate 0: the mean is never above the one before, though with
+    a shared scale a single head's may be.
     """
     mean = correlations.mean(axis=SCOPES[scope], keepdims=True)
     low = mean <= mean.min(axis=0) + SAME
-    far = abs(np.log(SCALES)).reshape(-1, *(1,) * (mean.ndim - 1))
+    far = abs(np.log([1, *SCALES])).reshape(-1, *(1,) * (mean.ndim - 1))
     return np.broadcast_to(np.where(low, far, np.inf).argmin(axis=0), correlations.shape[1:])
+
+
+def told(c):
+    """A scale for people, who are told where the search ended before a better one could be found."""
+    ends = {SCALES[0]: "the least", SCALES[-1]: "the largest"}
+    return f"{c:.3g} ({ends[c]} tried)" if c in ends else f"{c:.2f}"
 
 
 def ranks(distances, seen):

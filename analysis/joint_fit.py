@@ -18,6 +18,10 @@ SHUFFLES = 19  # more than all of them: by chance once in 20
 STAGES = "before", "after"
 BINS = 40      # of a side of the small picture of a head
 REACH = 2.5    # of it, in standard deviations along the first axis
+GAINS = {"closer": lambda gain: gain > joint.SAME, "farther": lambda gain: gain < -joint.SAME,
+         "same": lambda gain: abs(gain) <= joint.SAME}  # of mean 1/rank
+PER_HEAD = ("c", *(name + stage for name in ("correlation", "mrr", "first", "mrr_plane", "first_plane")
+                   for stage in ("_before", "")), "correlation_moved")  # what tells one head from another
 
 
 class How(NamedTuple):
@@ -38,6 +42,12 @@ def how(distance, scope, products, weighted, words=0):
     corpus.within("weighted", weighted, 0, 1)
     corpus.within("words", words, 0, 1)
     return How(distance, scope, products, bool(weighted), bool(words))
+
+
+def valid(text, name):
+    """ValueError where bytes that are no UTF-8 came with a text from the command line."""
+    if bad := [c for c in text if "\ud800" <= c <= "\udfff"]:
+        raise ValueError(f"{name} is not valid UTF-8: {bad[0]!r} at character {text.index(bad[0])}")
 
 
 def documents(model, text, n, tokens):
@@ -91,12 +101,12 @@ def fit(model, read, how, seed=0, shuffles=SHUFFLES):
     turn = _turns(seed, means[0].shape)
     turned = [(means[0][..., None, :] @ turn)[..., 0, :], means[1]]
     found = _scanned(model, read, how, means, turned, turn)
-    moves, null = ({"c": c, "a": joint.translation(*two, c, how.distance)} for two, c in (
-        (means, joint.SCALES[joint.best(found["own"][1:], how.scope)]),
-        (turned, joint.SCALES[joint.best(found["turned"][1:], how.scope)])))
+    numbers = {name: joint.best(found[name], how.scope) for name in found}
+    moves, null = (joint.chosen(numbers[name], two, how.distance) for name, two in (("own", means), ("turned", turned)))
     planes = _planes(model, read, how, moves)
     near = _near(model, read, how, moves, planes, null | {"turn": turn}, seed, shuffles)
-    return moves | _correlations(found, moves["c"], null["c"]) | measures(near) | planes | {"density": near["density"]}
+    return moves | {"kept": numbers["own"] == 0, "density": near["density"]} | planes | \
+        _correlations(found, numbers) | measures(near)
 
 
 def _means(model, read, how):
@@ -209,14 +219,13 @@ def density(points, wide):
     return np.bincount(number.ravel(), minlength=len(points) * BINS * BINS).reshape(-1, BINS, BINS)
 
 
-def _correlations(found, c, c_turned):
-    """Correlation of each head [L H] as it is, moved at c = 1, and at its own c; of turned queries too."""
+def _correlations(found, numbers):
+    """Correlation of each head [L H] as it is, moved at c = 1, and as chosen; of turned queries too."""
     values = {}
-    for name, end, scales in (("own", "", c), ("turned", "_null", c_turned)):
+    for name, end in (("own", ""), ("turned", "_null")):
         values["correlation_before" + end] = found[name][0]
-        for stage, at in (("_moved", np.ones_like(scales)), ("", scales)):
-            number = np.searchsorted(joint.SCALES, at)[None]
-            values["correlation" + stage + end] = np.take_along_axis(found[name][1:], number, 0)[0]
+        values["correlation_moved" + end] = found[name][1 + np.searchsorted(joint.SCALES, 1)]
+        values["correlation" + end] = np.take_along_axis(found[name], numbers[name][None], 0)[0]
     return values
 
 
@@ -229,6 +238,8 @@ def measures(near):
         for (m, name), (i, stage) in itertools.product(enumerate(("mrr", "first")), enumerate(("_before", ""))):
             found[name + place + stage] = means[0, i, j, m]
             found[name + place + stage + "_null"] = means[1:, i, j, m].mean(axis=0)
-        closer = (means[:, 1, j, 0] > means[:, 0, j, 0] + joint.SAME).mean(axis=(-2, -1))  # [O]
-        found["closer" + place], found["closer" + place + "_null"] = closer[0], closer[1:].max()
-    return found | {"mrr_before_turned": turned[0, 0], "mrr_turned": turned[1, 0]}
+        gain = means[:, 1, j, 0] - means[:, 0, j, 0]  # [O L H]
+        for name, of in GAINS.items():
+            share = of(gain).mean(axis=(-2, -1))
+            found[name + place], found[name + place + "_null"] = share[0], share[1:].max()
+    return found | {"mrr_before_turned_null": turned[0, 0], "mrr_turned_null": turned[1, 0]}

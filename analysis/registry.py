@@ -52,6 +52,7 @@ class Experiment:
     figure: str          # where the published work shows it: "figure 3"
     says: Callable
     weights_only: bool
+    per_head: tuple      # results [L H] that tell heads apart; none: all of that shape (compare.py)
 
     @property
     def name(self):
@@ -81,10 +82,11 @@ class Experiment:
         return (inspect.getdoc(self.run) or self.asks).splitlines()
 
 
-def experiment(asks, draw, numbers=None, look="", published="", figure="", says=None, weights_only=False):
+def experiment(asks, draw, numbers=None, look="", published="", figure="", says=None, weights_only=False,
+               per_head=()):
     """Put the decorated function on the list; the function itself stays as it is."""
     def register(run):
-        found = Experiment(run, asks, draw, numbers or {}, look, published, figure, says, weights_only)
+        found = Experiment(run, asks, draw, numbers or {}, look, published, figure, says, weights_only, per_head)
         if found.name in EXPERIMENTS:
             raise ValueError(f"there is already an experiment {found.name!r}")
         EXPERIMENTS[found.name] = found

@@ -1,6 +1,7 @@
 """Two models compared head by head: nothing changes in a copy, a planted change is found where it is, and what cannot
 be compared is said in one line."""
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,7 +78,11 @@ def test_what_is_written(folders, tmp_path, capsys):
 def test_arrays_for_each_head_are_found_by_their_shape():
     result = {"share": np.ones((2, 3)), "share_null": np.ones((2, 3)), "flag": np.ones((2, 3), bool),
               "names": np.full((2, 3), "x"), "curve": np.ones((2, 3, 4)), "other": np.ones((3, 2)), "n": np.array(3)}
-    assert set(compare.per_head(registry.get("profiles"), result, (2, 3))) == {"share", "flag"}
+    profiles = registry.get("profiles")
+    assert set(compare.per_head(profiles, result, (2, 3))) == {"share"}
+    named = replace(profiles, per_head=("other", "share", "absent"))  # a shape may match by chance
+    assert set(compare.per_head(named, result | {"other": np.ones((2, 3)), "seen": np.ones((2, 3))}, (2, 3))) == \
+        {"share", "other"}
 
 
 def test_a_comparison_by_hand():

@@ -20,7 +20,7 @@ from analysis_models import gpt2
 import minitx
 import weights
 from analysis import __main__ as cli
-from analysis import explore, factors, inputs, joint, profiles
+from analysis import explore, factors, inputs, joint, profiles, registry
 
 SENTENCE = "The brown capybara is sleeping now."
 
@@ -136,7 +136,8 @@ def test_what_is_told_is_what_the_model_computes(seen):
 def test_normalising_changes_no_attention_and_makes_the_correlation_no_worse(seen):
     trace = minitx.run(seen.model, seen.tokens, keep=["q", "k", "pattern"])
     q, k = (trace.stack(name)[:, 0].astype(np.float64) for name in "qk")
-    (after_q, after_k), (c, _, after), moved = explore.normalised(seen.model, q, k)
+    moves, (before, after) = explore.normalising(seen.model, q, k)
+    (after_q, after_k), moved = joint.normalised(q, k, **moves), explore.change(seen.model, q, k, moves)
     assert 0 < moved < 1e-12 and seen.data["moved"] == moved
     assert np.abs(after_k - k).max() > 0.1  # they did move
     sees = explore.seen(seen.model, len(seen.tokens))
@@ -145,7 +146,7 @@ def test_normalising_changes_no_attention_and_makes_the_correlation_no_worse(see
         assert abs(again - trace["pattern", layer][0]).max() < 1e-5  # float32 of the model: measured 1e-6
     one = joint.scan(q, k, (q.mean(2), k.mean(2)), sees * 1.0, sees, explore.DISTANCE, explore.PRODUCTS)
     assert (after <= joint.correlation(one)[1 + np.flatnonzero(joint.SCALES == 1)[0]] + 1e-12).all()
-    assert np.isin(c, joint.SCALES).all()
+    assert (after <= before + 1e-12).all() and np.isin(moves["c"], joint.SCALES).all()
 
 
 def test_what_lies_in_a_plane_is_drawn_true_to_scale(monkeypatch):
@@ -205,7 +206,19 @@ def test_words_instead_of_pieces():
     brown, capybara = slice(name.index("br"), name.index("ca")), slice(name.index("ca"), name.index("is"))
     expected = parts[:, :, brown, capybara].sum(axis=-1).mean(axis=-1)  # sum over keys, mean over queries
     assert abs(whole[:, :, 2, 3] - expected).max() < 1e-4
-    assert words["unit"] == "word" and words["moved"] == pieces["moved"]
+    assert words["unit"] == "word" and 0 < words["moved"] < 1e-12
+
+
+def test_the_figures_of_words_are_those_of_words():
+    """What the page says of each head beside what the experiment gives of the same words."""
+    model = minitx.load(weights.find("tiny-bert"))
+    facts = explore.data(model, "m", SENTENCE, explore.readable(model, SENTENCE), words=True)["facts"]
+    found = registry.get("joint-space").run(model, sentence=SENTENCE, words=1)
+    for fact, before, after in ((facts[0], "correlation_before", "correlation"), (facts[1], "first_before", "first")):
+        form = "{:.2f} → {:.2f}" if "correlation" in before else "{:.0%} → {:.0%}"
+        assert fact["values"] == [form.format(*pair).replace("-", "−") for pair in zip(
+            found[before].ravel(), found[after].ravel())]
+    assert facts[3]["values"] == [joint.told(c) for c in found["c"].ravel()]
 
 
 HOSTILE = "</script><script>alert(1)</script> <!-- {{data}} & \"quoted\" 'too' \u2028 <b>bold</b> ]]> \\u003c"

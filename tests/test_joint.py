@@ -137,7 +137,9 @@ def test_nothing_varies_no_correlation():
     q, k = np.ones((1, 4, 3)), np.ones((1, 4, 3))
     raw, scales = scanned(q, k, "euclidean", weights=ALL[:4, :4], seen=ALL[:4, :4])
     assert raw == 0 and not scales.any()
-    assert joint.SCALES[joint.best(scales[:, None], "head")] == 1
+    moves = joint.chosen(joint.best(np.concatenate([[raw], scales]), "head"), (np.ones((1, 3)), 2 * np.ones((1, 3))),
+                         "euclidean")
+    assert moves["c"] == 1 and not moves["a"].any()  # nothing is done for nothing
 
 
 # the search
@@ -151,19 +153,38 @@ def test_one_is_among_the_scales():
 @pytest.mark.parametrize("scope", joint.SCOPES)
 def test_the_scale_is_the_best_and_never_worse_than_none(pair, distance, products, scope):
     """On the grid of the search; the heads are taken as 3 layers of 1 head, and as 1 layer of 3."""
-    _, curves = scanned(*pair, distance, products)
+    raw, curves = scanned(*pair, distance, products)
     for shape in ((H, 1), (1, H)):
-        curve = curves.reshape(-1, *shape)
+        curve = np.concatenate([raw[None], curves]).reshape(-1, *shape)
         best = joint.best(curve, scope)
         assert best.shape == shape
         mean = curve.mean(axis=joint.SCOPES[scope], keepdims=True)
         found = np.take_along_axis(curve, best[None], 0).mean(axis=joint.SCOPES[scope], keepdims=True)
         assert (found <= mean.min(axis=0) + 2e-12).all()
-        assert (found <= mean[joint.SCALES == 1] + 2e-12).all()
+        assert (found <= mean[0] + 2e-12).all() and (found <= mean[1:][joint.SCALES == 1] + 2e-12).all()
+
+
+@pytest.mark.parametrize("distance", joint.DISTANCES)
+def test_a_head_that_nothing_improves_is_left_as_it_is(distance):
+    """Queries and keys that are one set of points of length 1 tell the product by distance; the mean of the keys is
+    given as another, so that moving them only does harm."""
+    q = np.random.default_rng(4).standard_normal((1, T, D))
+    q /= np.linalg.norm(q, axis=-1, keepdims=True)
+    means = q.mean(axis=1), q.mean(axis=1) + 1
+    found = joint.correlation(joint.scan(q, q, means, ALL * 1.0, ALL, distance, "centred"))
+    moves = joint.chosen(joint.best(found[:, None], "head")[0], means, distance)
+    assert found[0] < found[1:].min() - 0.5  # measured -0.99, -0.94 against -0.37, -0.40
+    assert moves["c"] == 1 and not moves["a"].any()
+    assert all(np.array_equal(same, q) for same in joint.normalised(q, q, **moves))
+
+
+def test_the_ends_of_the_search_are_said():
+    told = [joint.told(c) for c in (0.125, 1.0, joint.SCALES[1], 8.0)]
+    assert told == ["0.125 (the least tried)", "1.00", "0.13", "8 (the largest tried)"]
 
 
 def test_who_shares_a_scale():
-    curves = np.random.default_rng(0).standard_normal((len(joint.SCALES), 4, 5))
+    curves = np.random.default_rng(0).standard_normal((1 + len(joint.SCALES), 4, 5))
     different = {scope: [len(set(row)) for row in joint.best(curves, scope).tolist()] for scope in joint.SCOPES}
     assert max(different["head"]) > 1 and different["layer"] == [1] * 4
     assert len(set(joint.best(curves, "layer")[:, 0].tolist())) > 1
@@ -173,8 +194,10 @@ def test_who_shares_a_scale():
 @pytest.mark.parametrize("distance", joint.DISTANCES)
 def test_a_fine_grid_finds_no_scale_beyond_the_next(pair, distance):
     q, k = pair
-    _, curves = scanned(q, k, distance)
-    found = joint.SCALES[joint.best(curves[:, None], "head")[0]]
+    raw, curves = scanned(q, k, distance)
+    every = np.concatenate([np.ones((1, *raw.shape)), curves])[:, None]  # as if nothing could stay as it is
+    number = joint.best(every, "head")
+    found = joint.SCALES[number[0] - 1]
     fine = 2.0 ** np.linspace(-3, 3, 8 * (len(joint.SCALES) - 1) + 1)
     values = []
     for c in fine:
@@ -183,7 +206,7 @@ def test_a_fine_grid_finds_no_scale_beyond_the_next(pair, distance):
         values.append([np.corrcoef(s[h].ravel(), d[h].ravel())[0, 1] for h in range(H)])
     best = fine[np.argmin(values, axis=0)]
     assert (abs(np.log2(best / found)) <= 1 / 16 + 1e-9).all()  # one step of the search
-    at_found = np.take_along_axis(curves, joint.best(curves[:, None], "head"), 0)[0]
+    at_found = np.take_along_axis(every, number[None], 0)[0, 0]
     assert (at_found - np.min(values, axis=0) < 2e-3).all()    # measured 1.4e-3, at a sharp bend, and less
 
 
@@ -197,7 +220,7 @@ def test_a_planted_scale_comes_back(ratio):
     deal = draw.permutation(T)
     k = q[:, deal] * ratio ** 2 + 5 * ratio * draw.standard_normal(D)
     raw, curves = scanned(q, k, "euclidean")
-    c = joint.SCALES[joint.best(curves[:, None], "head")[0, 0]]
+    c = joint.SCALES[joint.best(np.concatenate([raw[None], curves])[:, None], "head")[0, 0] - 1]
     assert c == pytest.approx(ratio, rel=0.03)  # half a step of the search is 2.2 %: measured 0.2013, 0.5, 4
     own = np.argsort(deal)[None]
     nearest = [near(*vectors, own, "euclidean")[1, 0]

@@ -5,7 +5,7 @@ from analysis_models import gpt2
 
 import minitx
 import weights
-from analysis import draw, experiments, flatten, joint, joint_fit, registry  # noqa: F401  (experiments registers)
+from analysis import compare, draw, experiments, flatten, joint, joint_fit, registry  # noqa: F401  (it registers)
 
 SENTENCE = "The brown capybara is sleeping now."
 PIECES = ["[CLS]", "the", "br", "##own", "ca", "##p", "##y", "##b", "##ar", "##a", "is", "sl", "##e", "##ep", "##ing",
@@ -70,7 +70,8 @@ def test_measures_are_those_of_a_plain_computation(kind, distance, request):
     found = joint_fit.fit(model, read, joint_fit.how(distance, "head", "centred", 0), shuffles=2)
     for place in ((0, 0), (1, 2)):
         for stage, c in (("_before", 1), ("", found["c"][place])):
-            direct = by_hand(model, read, *place, c, distance, moved=stage == "")
+            direct = by_hand(model, read, *place, c, distance,
+                             moved=stage == "" and not found["kept"][place])
             keys = [name + stage for name in ("correlation", "mrr", "mrr_plane", "first", "first_plane")]
             for key, value in zip(keys, direct):
                 assert found[key][place] == pytest.approx(value, abs=1e-9), key  # measured 6e-15
@@ -95,8 +96,42 @@ def test_heads_share_a_scale_that_is_never_worse_than_none(bert, scope):
     found = grid(bert, documents=2, tokens=24, scope=scope, distance="euclidean")
     axes = joint.SCOPES[scope]
     assert (found["c"] == found["c"].max(axis=axes, keepdims=True)).all()
-    after, moved = (found[name].mean(axis=axes) for name in ("correlation", "correlation_moved"))
+    after, moved, before = (found["correlation" + stage].mean(axis=axes) for stage in ("", "_moved", "_before"))
     assert (after <= moved + 1e-12).all() and (after < moved - 1e-3).any()
+    assert (after <= before + 1e-12).all() and found["n_kept"] == found["kept"].sum()
+
+
+@pytest.mark.parametrize("options", [{}, {"weighted": 1}, {"scope": "layer"}])
+def test_the_correlation_never_gets_worse_for_those_who_share_a_scale(bert, options):
+    """Euclidean, where moving alone does harm in some heads: these are left as they are, and say so."""
+    found = grid(bert, documents=2, tokens=24, distance="euclidean", **options)
+    axes, kept = joint.SCOPES[options.get("scope", "head")], found["kept"]
+    assert (found["correlation_moved"] > found["correlation_before"] + 0.01).any()
+    assert (found["correlation"].mean(axis=axes) <= found["correlation_before"].mean(axis=axes) + 1e-12).all()
+    assert (found["c"][kept] == 1).all() and found["n_kept"] == kept.sum()
+    for name in ("correlation", "mrr", "first_plane"):
+        assert np.array_equal(found[name][kept], found[name + "_before"][kept])
+
+
+def test_closer_farther_and_as_before_are_all_heads(bert):
+    found = grid(bert, documents=2, tokens=24, distance="euclidean")
+    for place in ("", "_plane"):
+        gain = found["mrr" + place] - found[f"mrr{place}_before"]
+        shares = [found[name + place] for name in ("closer", "farther", "same")]
+        assert shares == pytest.approx([(gain > 1e-12).mean(), (gain < -1e-12).mean(), (abs(gain) <= 1e-12).mean()])
+        assert sum(shares) == pytest.approx(1)
+        assert all(0 <= found[f"{name}{place}_null"] <= 1 for name in ("closer", "farther", "same"))
+
+
+def test_what_is_compared_is_named(bert):
+    """All that has a number for each head, but nulls, rounding, and whether the head was left as it is."""
+    found = grid(bert, documents=2, tokens=24)
+    every = {name for name, x in found.items() if np.shape(x) == (4, 4) and not name.endswith("_null")}
+    assert every - set(joint_fit.PER_HEAD) == {"kept", "attention_change", "products_change"}
+    assert set(joint_fit.PER_HEAD) <= every
+    tiny = space(bert, sentence="the now", head="L0H0")  # 4 pieces with the special ones, as layers and heads
+    assert tiny["seen"].shape == (4, 4)
+    assert set(compare.per_head(registry.get("joint-space"), tiny, (4, 4))) == set(joint_fit.PER_HEAD)
 
 
 def test_weights_change_what_is_looked_for(bert):
@@ -196,6 +231,10 @@ def test_a_causal_models_queries_see_no_key_to_the_right(causal):
     assert found["pair_rank_null"] < len(found["pieces"]) / 2
     with pytest.raises(ValueError, match="--top is 137; wanted 0 to 136"):
         space(causal, sentence=SENTENCE, top=137)
+
+
+def test_pairs_that_are_never_seen_are_refused_before_any_work(causal, monkeypatch):
+    monkeypatch.setattr(joint_fit, "fit", lambda *_: pytest.fail("the work had begun"))
     with pytest.raises(ValueError, match="these keys stand to the right of the queries, where this model does"):
         space(causal, sentence=SENTENCE, pairs="capybara:sleeping")
 
@@ -257,8 +296,10 @@ def test_a_missing_package_is_named(bert, monkeypatch, method, package):
     ({"head": "L9H0"}, "'L9H0' is no head of this model"),
     ({"pairs": "brown:llama"}, r"--pairs: 'llama' is not in the sentence; there are '\[CLS\]', 'the', 'br', '##own'"),
     ({"pairs": "brown"}, "--pairs 'brown': wanted query:key, as in brown:capybara"),
-    ({"sentence": "a"}, "--sentence 'a' has 1 tokens, special ones aside; wanted at least 2"),
-    ({"sentence": "capybara", "words": 1}, "--sentence 'capybara' has 1 words, special ones aside; wanted at least 2"),
+    ({"sentence": "a"}, "--sentence 'a' has 1 token, special ones aside; wanted at least 2"),
+    ({"sentence": "capybara", "words": 1}, "--sentence 'capybara' has 1 word, special ones aside; wanted at least 2"),
+    ({"pairs": "brown:"}, "--pairs 'brown:': wanted query:key, as in brown:capybara"),
+    ({"sentence": "a \udcff\udcfe cat"}, r"--sentence is not valid UTF-8: '\\udcff' at character 2"),
     ({"sentence": ""}, "--sentence '' has 0 tokens"),
     ({"sentence": "word " * 300}, r"--sentence has \d+ tokens; this model reads at most 256")])
 def test_bad_options_of_the_sentence_are_noticed(bert, options, message):
@@ -277,7 +318,10 @@ def test_bad_options_of_the_grid_are_noticed(bert, options, message):
 
 def test_what_is_said_follows_from_the_numbers(bert, noted):
     says = registry.get("joint-space").says({name: np.asarray(x) for name, x in noted.items()})
-    assert f"in {noted['closer']:.0%} of the heads" in says and f"up to {noted['closer_null']:.0%}" in says
-    assert ("no more than chance" in says) == (min(
-        noted["closer"] - noted["closer_null"], noted["closer_plane"] - noted["closer_plane_null"]) <= 0)
+    for space, text in zip(("", "_plane"), says.split("In the ")[1:]):
+        for name, verb in (("closer", "come closer"), ("farther", "go farther"), ("same", "stay as near")):
+            assert f"{verb} in {noted[name + space]:.0%}" in text
+            assert f"up to {noted[f'{name}{space}_null']:.0%})" in text
+        beyond = [name for name in ("closer", "farther") if noted[name + space] > noted[f"{name}{space}_null"]]
+        assert f": {' and '.join(beyond) or 'neither'} beyond chance;" in text
     assert f"The 12 pairs chosen come closer in {noted['pair_closer']:.0%}" in says

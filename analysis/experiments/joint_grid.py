@@ -55,7 +55,8 @@ def _panel(axes, r, name, space, label):
     nulls = [r[f"{name}{space}{stage}_null"].ravel() for stage in ("_before", "")]
     axes.plot(*nulls, "x", color=draw.GREY, markersize=4)
     if name + space == "mrr":
-        axes.plot(r["mrr_before_turned"].ravel(), r["mrr_turned"].ravel(), "+", color=draw.VERMILION, markersize=5)
+        turned = [r[f"mrr{stage}_turned_null"].ravel() for stage in ("_before", "")]
+        axes.plot(*turned, "+", color=draw.VERMILION, markersize=5)
     axes.plot(before, after, "o", color=draw.BLUE, markersize=4, alpha=0.7, markeredgewidth=0)
     low, high = (-1, min(1, max(x.max() for x in (before, after, *nulls)) + 0.05)) if name == "correlation" else (0, 1)
     axes.axline((low, low), slope=1, color="black", linewidth=0.6)
@@ -78,7 +79,8 @@ def says(r):
     before, after, turned, turned_after = (r[f"correlation{end}_mean{null}"] for null in ("", "_null")
                                            for end in ("_before", ""))
     return (f"The correlation of products with {r['distance']} distances goes from {before:.2f} to {after:.2f} (mean "
-            f"of {r['c'].size} heads; queries turned at random: from {turned:.2f} to {turned_after:.2f}). {closer(r)} "
+            f"of {r['c'].size} heads; queries turned at random: from {turned:.2f} to {turned_after:.2f}); "
+            f"{r['n_kept']} heads are left as they are, as nothing tried did better. {closer(r)} "
             f"Attention changes by {r['changed']:.0e} at most.")
 
 
@@ -86,19 +88,29 @@ def closer(r):
     """The question of the note, answered for the full space and for the plane."""
     parts = []
     for space, where in (("", "in the full space"), ("_plane", "in the plane")):
-        share, null = r["closer" + space], r["closer" + space + "_null"]
+        share, null = ({name: r[name + space + end] for name in joint_fit.GAINS} for end in ("", "_null"))
         before, after, chance = (r[f"mrr{space}{end}"].mean() for end in ("_before", "", "_null"))
-        verdict = "" if share > null else ", so no more than chance"
-        parts.append(f"{where} the strongest keys come closer in {share:.0%} of the heads (shuffled keys: up to "
-                     f"{null:.0%}{verdict}), their mean 1/rank going from {before:.2f} to {after:.2f} (chance: "
-                     f"{chance:.2f})")
-    return f"{parts[0][0].upper()}{parts[0][1:]}; {parts[1]}."
+        beyond = [name for name in ("closer", "farther") if share[name] > null[name]]
+        verdict = f"{' and '.join(beyond)} beyond chance" if beyond else "neither beyond chance"
+        parts.append(f"{where} the strongest keys come closer in {share['closer']:.0%} of the heads (shuffled keys: up "
+                     f"to {null['closer']:.0%}), go farther in {share['farther']:.0%} (up to {null['farther']:.0%}) "
+                     f"and stay as near in {share['same']:.0%} (up to {null['same']:.0%}): {verdict}; mean 1/rank "
+                     f"goes from {before:.2f} to {after:.2f} (chance: {chance:.2f})")
+    return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts)
 
 
+GAINED = {name + place + null: means if not null else f"the most in {joint_fit.SHUFFLES} shuffles of the keys"
+          for place, where in (("", "the full space"), ("_plane", "the plane of the first two principal components"))
+          for name, means in (
+              ("closer", f"share of all heads whose strongest keys come closer, by mean 1/rank, in {where}"),
+              ("farther", f"share of all heads whose strongest keys go farther away, in {where}"),
+              ("same", f"share of all heads whose strongest keys stay as near as before, in {where}"))
+          for null in ("", "_null")}
 NUMBERS = {
     "documents": "documents read",
     "c_mean": "geometric mean of the scale c over all heads",
     "n_bound": "heads whose c is the smallest or the largest that was tried",
+    "n_kept": "heads left as they are, as no scale gave a lower correlation",
     "correlation_before_mean": "correlation of products and distances as they are, mean of all heads",
     "correlation_before_mean_null": "the same with the queries of each head turned at random: arithmetic alone",
     "correlation_moved_mean": "the same with the means of queries and keys moved together",
@@ -107,10 +119,7 @@ NUMBERS = {
     "correlation_mean_null": "the same with turned queries and their own c",
     "better": "share of the heads whose correlation goes down from before to after",
     "better_null": "the same with turned queries",
-    "closer": "share of the heads whose strongest keys come closer, by mean 1/rank, in the full space",
-    "closer_null": f"the most in {joint_fit.SHUFFLES} shuffles of the keys",
-    "closer_plane": "the same in the plane",
-    "closer_plane_null": f"the most in {joint_fit.SHUFFLES} shuffles of the keys",
+    **GAINED,
     "mrr_before_mean": "mean 1/rank of the strongest key by distance, in the full space, before",
     "mrr_before_mean_null": "the same with shuffled keys",
     "mrr_mean": "the same after",
@@ -134,7 +143,8 @@ NUMBERS = {
     look="Each square is one head, the darker the more points: where blue and orange lie apart before, nearness cannot "
          "tell attention. Dots above the line went up: for the correlation down is better (-1: distance tells the "
          "product), for 1/rank up is better (1: the strongest key is the nearest). The crosses are what chance gives. "
-         "The scale never does worse than moving alone, which may itself do worse than nothing. Products and "
+         "Where nothing tried does better a head is left as it is, so that by itself none does worse; heads that "
+         "share a scale do so on average only. Moving alone may do worse than nothing. Products and "
          "distances are tied by arithmetic: even queries turned at random correlate, so only what goes beyond them "
          "belongs to the model.",
     published="Moving the keys onto the queries and scaling both leaves attention as it is and makes products and "
@@ -142,6 +152,7 @@ NUMBERS = {
               "4). The note tried it on one sentence and one layer of BERT, and saw hardly any such pair come closer.",
     figure="AttentionViz, figure 4",
     says=says,
+    per_head=joint_fit.PER_HEAD,
     numbers=NUMBERS)
 def joint_grid(model, *, text: str = "sample", documents: int = 32, tokens: int = 0, distance: str = "cosine",
                scope: str = "head", products: str = "centred", weighted: int = 0, seed: int = 0):
@@ -169,9 +180,10 @@ def summary(found):
     means = {name + "_mean" + null: found[name + null].mean() for null in ("", "_null") for name in (
         "correlation_before", "correlation_moved", "correlation", "mrr_before", "mrr", "mrr_plane_before", "mrr_plane",
         "first", "first_plane")}
-    means["mrr_turned_mean"] = found["mrr_turned"].mean()
+    means["mrr_turned_mean"] = found["mrr_turned_null"].mean()
     return means | {
         "c_mean": np.exp(np.log(found["c"]).mean()), "n_bound": np.isin(found["c"], joint.SCALES[[0, -1]]).sum(),
+        "n_kept": found["kept"].sum(),
         "better": (found["correlation"] < found["correlation_before"]).mean(),
         "better_null": (found["correlation_null"] < found["correlation_before_null"]).mean(),
         "changed": found["attention_change"].max(), "changed_products": found["products_change"].max()}

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import corpus, draw, flatten, heads as names, joint, joint_fit, stream, words as maths
 from ..registry import experiment
-from .joint_grid import closer, summary
+from .joint_grid import GAINED, NUMBERS, closer, summary
 
 SENTENCE = "The brown capybara is sleeping now."
 LABELLED = 40    # tokens, at most, that all get their label
@@ -26,7 +26,8 @@ def plot(r):
         for stage in range(2):
             _cloud(row[stage], r, i, stage)
             _plane(row[2 + stage], r, i, stage)
-        row[0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}: c = {r['scale'][i]:.2f}\n{r['distance']} distance")
+        change = "left as it is" if r["kept"][tuple(r["places"][i])] else f"c = {joint.told(r['scale'][i])}"
+        row[0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}: {change}\n{r['distance']} distance")
         row[2].set_ylabel("second component" if r["method"] == "pca" else f"{r['method']}, second axis")
     for axes, label in zip(grid[-1], ("product",) * 2 + ("first component" if r["method"] == "pca" else
                                                         f"{r['method']}, first axis",) * 2):
@@ -108,13 +109,12 @@ def says(r):
               "brown coming closer to the pieces of capybara, and saw hardly any pair with high attention come closer.",
     figure="AttentionViz, figure 4; note",
     says=says,
+    per_head=joint_fit.PER_HEAD,
     numbers={
         "heads": "heads shown",
         "scale": "the scale c of each",
-        "closer": "share of all heads whose strongest keys come closer, by mean 1/rank, in the full space",
-        "closer_null": f"the most in {joint_fit.SHUFFLES} shuffles of the keys",
-        "closer_plane": "the same in the plane of the first two principal components",
-        "closer_plane_null": f"the most in {joint_fit.SHUFFLES} shuffles of the keys",
+        **{name: NUMBERS[name] for name in ("n_bound", "n_kept")},
+        **GAINED,
         "mrr_mean": "mean 1/rank of the strongest key by distance, all heads, in the full space, after",
         "mrr_mean_null": "the same with shuffled keys",
         "mrr_plane_mean": "the same in the plane",
@@ -170,6 +170,7 @@ def joint_space(model, *, sentence: str = SENTENCE, head: str = "auto", distance
 
 def _read(model, sentence, how):
     """Token ids of the sentence, and the pieces or words in it; ValueError for a single one or too many."""
+    joint_fit.valid(sentence, "--sentence")
     ids, (before, after) = model.tokenizer.encode(sentence), corpus.specials(model)
     if len(ids) > model.config.n_ctx:
         raise ValueError(f"--sentence has {len(ids)} tokens; this model reads at most {model.config.n_ctx}")
@@ -179,8 +180,8 @@ def _read(model, sentence, how):
         pieces = maths.names(ids, word, model.tokenizer.decode, pieces)
         n = len(pieces) - len(before) - len(after)
     if n < 2:
-        raise ValueError(f"--sentence {sentence!r} has {n} {'words' if how.words else 'tokens'}, special ones aside; "
-                         "wanted at least 2")
+        raise ValueError(f"--sentence {sentence!r} has {n} {'word' if how.words else 'token'}{'s'[n == 1:]}, special "
+                         "ones aside; wanted at least 2")
     return ids, pieces
 
 
@@ -197,10 +198,12 @@ def _pairs(pairs, model, ids, pieces, how):
         return np.flatnonzero(found).tolist()
     found = []
     for pair in filter(None, pairs.split(",")):
-        query, colon, key = pair.partition(":")
-        if not colon:
+        query, _, key = pair.partition(":")
+        if not (query.strip() and key.strip()):
             raise ValueError(f"--pairs {pair!r}: wanted query:key, as in brown:capybara")
         found += [(a, b) for a in places(query) for b in places(key)]
+    if found and model.config.causal and all(query < key for query, key in found):
+        raise ValueError("--pairs: these keys stand to the right of the queries, where this model does not look")
     return np.array(found, int).reshape(-1, 2)
 
 
@@ -294,8 +297,6 @@ def _chosen(model, ids, pairs, how, fitted):
                 "attention": at.pattern[:, *one], "chance": chance[one[0]], "seen": at.seen}
     found = joint_fit.each(model, ids, use, how)
     nearer, seen = found["nearer"].sum(axis=0) / fitted["c"].size, found["seen"][0]
-    if not seen[one].any():
-        raise ValueError("--pairs: these keys stand to the right of the queries, where this model does not look")
     see = seen[one]
     return {"pair_closer": nearer[one][see].mean(), "pair_closer_null": nearer[seen].mean(),
             "pair_ranks": np.where(see, found["ranks"], 0), "pair_rank_before": found["ranks"][:, 0][..., see].mean(),
