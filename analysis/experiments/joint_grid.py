@@ -80,7 +80,7 @@ def says(r):
                                            for end in ("_before", ""))
     return (f"The correlation of products with {r['distance']} distances goes from {before:.2f} to {after:.2f} (mean "
             f"of {r['c'].size} heads; queries turned at random: from {turned:.2f} to {turned_after:.2f}); "
-            f"{r['n_kept']} heads are left as they are, as nothing tried did better. {closer(r)} "
+            f"left as they are, as nothing tried did better: {r['n_kept']} of them. {closer(r)} "
             f"Attention changes by {r['changed']:.0e} at most.")
 
 
