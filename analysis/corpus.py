@@ -23,10 +23,10 @@ def specials(model):
     return whole[:before], whole[before + len(body):]
 
 
-def pieces(model, text, size):
+def pieces(model, text, size, column=""):
     """The tokens of a text in pieces [size] without special tokens; the last, shorter one too."""
     left = []
-    for line in lines(text):
+    for line in lines(text, column):
         left.extend(model.tokenizer.encode(line + "\n", special=False).tolist())
         while len(left) >= size:
             yield np.array(left[:size])
@@ -56,8 +56,12 @@ class Read:
 class Documents(Read):
     """N documents of T tokens [T] each, special tokens included."""
 
+    def __init__(self, model, text, n, T, column=""):
+        super().__init__(model, text, n, T)
+        self.column = column
+
     def __iter__(self):
-        for piece in islice(pieces(self.model, self.text, self.size), self.n):
+        for piece in islice(pieces(self.model, self.text, self.size, self.column), self.n):
             yield np.concatenate([self.before, piece, self.after])
 
     def first(self, n=1):
@@ -65,18 +69,19 @@ class Documents(Read):
         return np.array([*islice(self, n)])
 
 
-def documents(model, text="sample", n=0, tokens=0, most=AS_MANY):
+def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column=""):
     """Documents of a text; ValueError, before any work, if the model cannot read them or the text is too short.
 
     n: how many (0: all that the text holds, at most `most`). tokens: length of each (0: the model's longest).
+    column: as for data.records.
     """
     least, longest = shortest(model), model.config.n_ctx
     if tokens and not least <= tokens <= longest:
         raise ValueError(f"--tokens {tokens}: this model reads {least} to {longest} tokens, special tokens included")
     if n:
         at_least("documents", n, 1)
-    found = Documents(model, text, n, tokens or longest)
-    lengths = [len(piece) for piece in islice(pieces(model, text, found.size), n or most)]
+    found = Documents(model, text, n, tokens or longest, column)
+    lengths = [len(piece) for piece in islice(pieces(model, text, found.size, column), n or most)]
     there = sum(length == found.size for length in lengths)
     if there < max(n, 1):
         raise ValueError(f"{text!r} has {sum(lengths)} tokens, {there} documents of {found.T} tokens each; wanted "
@@ -88,7 +93,7 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY):
 class Texts(Read):
     """N real documents [T_i] of a text, special tokens included, at most T tokens long.
 
-    labels: of each, None where it has none. skipped: how many were left out, by reason. cut: how many were cut.
+    labels: of each, as in data.Record. skipped: how many were left out, by reason. cut: how many were cut.
     """
 
     def __init__(self, model, text, n, tokens, column, label):
@@ -148,6 +153,12 @@ def at_least(name, value, least):
     """ValueError unless an option is `least` or more."""
     if value < least:
         raise ValueError(f"--{name} is {value}; wanted {least} or more")
+
+
+def several(documents, least=2):
+    """ValueError unless an interval can be drawn: of one document it would have no width."""
+    if len(documents) < least:
+        raise ValueError(f"--documents: {len(documents)} read; an interval over documents needs at least {least}")
 
 
 def within(name, value, least, most):

@@ -33,8 +33,8 @@ ARTICLE = re.compile(r"= [^=].* =")               # a section's title has more s
 class Record(NamedTuple):
     """One document as it was found."""
     text: str
-    label: str | None
-    where: str  # file, and line or row
+    label: str | None  # "": its column is there, but the cell is empty
+    where: str         # file, and line or row
 
 
 def records(text, column="", label=""):
@@ -51,14 +51,15 @@ def records(text, column="", label=""):
         if table:
             yield from table(path, column, label)
         elif column or label:
-            raise ValueError(f"{path.name!r} has no columns: --column and --label go with .csv and .jsonl files")
+            raise ValueError(f"{place(text).name!r} has no columns: --column and --label go with .csv and .jsonl "
+                             "files")
         else:
             yield from _document(path) if labelled else _articles(path) if _is_wikitext(path) else _lines(path)
 
 
-def lines(text):
-    """Every line of every document that is not blank, without the blanks around it."""
-    for record in records(text):
+def lines(text, column=""):
+    """Every line of every document that is not blank, without the blanks around it. column: as for records."""
+    for record in records(text, column):
         yield from filter(None, map(str.strip, record.text.split("\n")))
 
 
@@ -90,7 +91,12 @@ def _articles(path):
 def _document(path):
     """A whole file, labelled by its folder."""
     whole = "".join(line for _, line in decoded(path)).strip()
-    yield Record(whole, path.parent.name, f"{path.parent.name}/{path.name}")
+    yield Record(whole, path.parent.name, _called(path))
+
+
+def _called(path):
+    """The name of a file; with its folder where this is a class, for the files of both are often called alike."""
+    return f"{path.parent.name}/{path.name}" if path.parent.name in CLASSES else path.name
 
 
 def _csv(path, column, label):
@@ -100,13 +106,18 @@ def _csv(path, column, label):
     try:
         header = next(rows, [])
         names, mark = _columns(header, column, label, path.name)
+        if doubled := [name for name in (*names, mark) if header.count(name) > 1]:
+            raise ValueError(f"{path.name!r} has more than one column {doubled[0]!r}; there are: {', '.join(header)}")
+        number = 1
         for number, row in enumerate(rows, 2):
             where = f"{path.name}, row {number}"
             if row and len(row) != len(header):
                 raise ValueError(f"{where}: {len(row)} cells, but the header has {len(header)}: {', '.join(header)}")
             cells = dict(zip(header, row))
             if row:
-                yield Record(" ".join(cells[name] for name in names).strip(), cells.get(mark) or None, where)
+                yield Record(" ".join(cells[name] for name in names).strip(), cells.get(mark), where)
+        if number == 1:
+            raise ValueError(f"{path.name!r} has no rows below its header: {', '.join(header)}")
     except csv.Error as error:
         raise ValueError(f"{path.name!r} is no .csv file: line {rows.line_num}: {error}") from None
 
@@ -128,7 +139,7 @@ def _jsonl(path, column, label):
             raise ValueError(f"{where}: {wrong[0]!r} is no text, but {json.dumps(found[wrong[0]])[:40]}")
         if isinstance(found.get(mark), (list, dict)):
             raise ValueError(f"{where}: {mark!r} is no label, but {json.dumps(found[mark])[:40]}")
-        given = None if found.get(mark) in (None, "") else str(found[mark])
+        given = None if mark not in found else "" if found[mark] is None else str(found[mark])
         yield Record(" ".join(found[name] for name in names).strip(), given, where)
 
 
@@ -155,7 +166,7 @@ def decoded(path):
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise ValueError(f"{path.name!r} is no UTF-8 text: line {number}, byte {start + error.start} of "
+                raise ValueError(f"{_called(path)!r} is no UTF-8 text: line {number}, byte {start + error.start} of "
                                  f"the file ({error.reason})") from None
             start += len(raw)
             yield number, line
@@ -166,7 +177,7 @@ def files(text):
     if text == "-":
         return [Path(_standard_input().name)]
     found = place(text)
-    inside = _classes(text) or (sorted(found.rglob("*.txt")) if text and found.is_dir() else [found])
+    inside = _classes(text) or (_unlabelled(found) if text and found.is_dir() else [found])
     if not inside or not all(path.is_file() for path in inside):
         what = "no .txt file in the folder" if text and found.is_dir() else "no text file"
         raise FileNotFoundError(f"{what} {str(text)!r}: wanted a file with one document or paragraph a line, a .csv or "
@@ -181,11 +192,20 @@ def place(text):
 
 def _classes(text):
     """The files of a folder with pos/ and neg/, one of each in turn, so that the first of them are of both classes."""
-    folders = [place(text) / name for name in CLASSES]
-    if not text or not all(folder.is_dir() for folder in folders):
-        return []
+    folders = [folder for name in CLASSES if text and (folder := place(text) / name).is_dir()]
+    if len(folders) == 1:
+        raise ValueError(f"the folder {str(text)!r} has {folders[0].name}/ alone; wanted "
+                         f"{'/ and '.join(CLASSES)}/, or neither")
     ranked = [(i, path) for folder in folders for i, path in enumerate(sorted(folder.glob("*.txt")))]
     return [path for _, path in sorted(ranked, key=lambda one: one[0])]
+
+
+def _unlabelled(folder):
+    """All .txt files inside a folder; ValueError where there are labels further down: they would be lost."""
+    if deeper := sorted({str(one.parent) for name in CLASSES for one in folder.rglob(name) if one.is_dir()}):
+        raise ValueError(f"the folder {str(folder)!r} has labelled folders inside; name one of them: "
+                         f"{', '.join(deeper)}")
+    return sorted(folder.rglob("*.txt"))
 
 
 @functools.cache

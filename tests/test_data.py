@@ -63,7 +63,7 @@ def test_a_folder_reads_each_file_by_its_own_layout(tmp_path):
 def test_rows_of_a_table_are_documents(tmp_path):
     text = write(tmp_path / "t.csv", '\ufeffid,title,body,label\n1,"A, b","two\nlines",pos\n\n2,C,d,\n')
     assert found(text, column="title, body") == [
-        ("A, b two\nlines", "pos", "t.csv, row 2"), ("C d", None, "t.csv, row 4")]
+        ("A, b two\nlines", "pos", "t.csv, row 2"), ("C d", "", "t.csv, row 4")]
     assert found(text, column="body", label="id")[1] == ("d", "2", "t.csv, row 4")
 
 
@@ -89,7 +89,7 @@ def test_objects_by_line_are_documents(tmp_path):
     rows = [{"text": " a\nb ", "label": 1}, {"text": "c", "label": None, "other": []}, {"text": "d", "label": "x"}]
     text = write(tmp_path / "t.jsonl", "\n\n".join(map(json.dumps, rows)))
     assert found(text) == [
-        ("a\nb", "1", "t.jsonl, line 1"), ("c", None, "t.jsonl, line 3"), ("d", "x", "t.jsonl, line 5")]
+        ("a\nb", "1", "t.jsonl, line 1"), ("c", "", "t.jsonl, line 3"), ("d", "x", "t.jsonl, line 5")]
     write(tmp_path / "two.jsonl", '{"q": "why?", "a": "so", "stars": 5}\n')
     assert found(str(tmp_path / "two.jsonl"), column="q,a", label="stars")[0][:2] == ("why? so", "5")
 
@@ -138,12 +138,36 @@ def test_records_are_read_one_at_a_time(tmp_path):
     ("t.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', {}, "'t.jsonl' is no UTF-8 text: line 2, byte 24 of the file"),
     ("t.txt", "a line\n", {"column": "text"}, "'t.txt' has no columns: --column and --label go with .csv and .jsonl"),
     ("t.txt", "a line\n", {"label": "label"}, "'t.txt' has no columns"),
-    ("pos/0.txt", b"ab\ncd\xff", {}, "'0.txt' is no UTF-8 text: line 2, byte 5 of the file")])
+    ("t.csv", "text\n", {}, "'t.csv' has no rows below its header: text"),
+    ("t.csv", "text,n,text\na,1,b\n", {}, "'t.csv' has more than one column 'text'; there are: text, n, text"),
+    ("pos/0.txt", "a line\n", {"label": "x"}, "'test_what_is_wrong_is_named.*' has no columns"),
+    ("pos/0.txt", b"ab\ncd\xff", {}, "'pos/0.txt' is no UTF-8 text: line 2, byte 5 of the file")])
 def test_what_is_wrong_is_named(tmp_path, name, content, options, message):
     (tmp_path / "neg").mkdir()
     text = write(tmp_path / name, content)
     with pytest.raises(ValueError, match=message):
         found(str(tmp_path) if name.startswith("pos") else text, **options)
+
+
+def test_columns_that_are_not_read_may_have_one_name(tmp_path):
+    assert found(write(tmp_path / "t.csv", "text,,\na,1,2\n"))[0][0] == "a"
+
+
+@pytest.mark.parametrize("there, lacking", [("pos", "neg"), ("neg", "pos")])
+def test_one_class_alone_is_no_labelled_folder(tmp_path, there, lacking):
+    write(tmp_path / there / "0.txt", "a line")
+    with pytest.raises(ValueError, match=f"has {there}/ alone; wanted neg/ and pos/, or neither"):
+        found(str(tmp_path))
+    assert found(str(tmp_path / there))[0][:2] == ("a line", None)  # the class itself is a plain folder
+
+
+def test_labels_further_down_are_not_lost(tmp_path):
+    for part in ("train", "test"):
+        for name in data.CLASSES:
+            write(tmp_path / "imdb" / part / name / "0.txt", "a line")
+    with pytest.raises(ValueError, match="labelled folders inside; name one of them: .*imdb/test, .*imdb/train"):
+        found(str(tmp_path / "imdb"))
+    assert [label for _, label, _ in found(str(tmp_path / "imdb/train"))] == ["neg", "pos"]
 
 
 def test_a_quote_that_is_never_closed_does_not_swallow_the_file(tmp_path, monkeypatch):

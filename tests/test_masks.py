@@ -364,6 +364,25 @@ def test_the_hypothesis_is_put_to_the_losses(found):
     assert found["hypothesis_null"] > 0.1
     assert "is confirmed: no token's loss differs" in mask_positions.says(found)
     assert "is not confirmed" in mask_positions.says(found | {"hypothesis": np.array(0.1)})
+    assert "cannot be told here" in mask_positions.says(found | {"hypothesis_null": np.array(0.0)})
+
+
+def test_a_loss_of_what_is_seen_is_no_prediction(causal, found):
+    """library-now lifts the causal mask: in the list it is flagged, and nothing is worth anything under it."""
+    said = mask_positions.says(found)
+    assert said.count(mask_positions.SEES) == 1 and f"(library-now{mask_positions.SEES})" in said
+    assert "so the order of the keys is worth" in said
+    alone = mask_positions.says(outcome(causal, family="linear", meaning="library-now"))
+    assert alone.count(mask_positions.SEES) == 2
+    assert "a gain of" not in alone and "is worth" not in alone and "of what positions are worth" not in alone
+
+
+def test_a_share_is_said_of_a_gain_above_chance_alone(found):
+    lost = {"loss": np.array(4.0), "loss_off": np.array(6.0), "gain": np.array(0.5)}
+    for ends, wanted in (((0.1, 0.9), "25% of what positions are worth"), ((-0.1, 0.9), "an interval that holds 0")):
+        assert wanted in mask_positions.says(found | lost | {"gain_interval": np.array(ends)})
+    assert "what positions are worth" not in mask_positions.says(found | lost | {"gain_interval": np.array((-2, -1))})
+    assert "The mask with the least loss on the 2 search documents is" in mask_positions.says(found)
 
 
 def test_the_mask_is_sought_on_other_documents(causal, monkeypatch):

@@ -158,14 +158,29 @@ def test_masks_are_named_with_their_parameters():
     ("probe", {"mask": "wave"}, "--mask 'wave': 'wave' is no family of masks; there are: linear.*linear,window:8"),
     ("probe", {"mask": "linear:x"}, "--mask 'linear:x': could not convert.*wanted names joined by commas"),
     ("probe", {"meaning": "x"}, "'x' is no meaning of a mask"),
-    ("probe", {"documents": 4}, "--documents is 4; wanted 5 or more"),
-    ("norms", {"documents": 4}, "--documents is 4; wanted 5 or more"),
+    ("probe", {"documents": 5}, "--documents: 5 read; an interval over documents needs at least 6"),
+    ("norms", {"documents": 5}, "--documents: 5 read; an interval over documents needs at least 6"),
+    ("shift", {"documents": 1}, "--documents: 1 read; an interval over documents needs at least 2"),
     ("shift", {"tokens": 32}, "--tokens 32: documents as long as the model reads leave no room"),
     ("shift", {"steps": 1}, "--steps is 1; wanted 2 to 64"),
     ("shift", {"every": 0}, "--every is 0; wanted 1 or more")])
 def test_bad_options_are_noticed(causal, name, options, message):
     with pytest.raises(ValueError, match=message):
         registry.get(name).run(causal, **options)
+
+
+@pytest.mark.parametrize("name", ["probe", "norms", "shift"])
+def test_the_column_of_a_table_can_be_named(causal, tmp_path, name):
+    """A table whose text must be named gives what its text alone gives."""
+    lines, table = [f"He went out of the room {n} times." for n in range(60)], tmp_path / "t.csv"
+    table.write_text("n,review\n" + "".join(f"{n},{line}\n" for n, line in enumerate(lines)))
+    (tmp_path / "t.txt").write_text("".join(f"{line}\n" for line in lines))
+    options = {"documents": 6, "tokens": 16} | ({"mask": ""} if name == "probe" else {})
+    with pytest.raises(ValueError, match="name the text's with --column"):
+        registry.get(name).run(causal, text=str(table), **options)
+    one = registry.get(name).run(causal, text=str(table), column="review", **options)
+    two = registry.get(name).run(causal, text=str(tmp_path / "t.txt"), **options)
+    assert all(np.array_equal(one[key], two[key]) for key in two)
 
 
 # norms
@@ -210,6 +225,7 @@ def test_bins_of_norms_are_equally_full():
 def test_losses_under_a_shift_are_those_of_moved_positions(causal):
     found = shift.shift(causal, documents=4, tokens=20, steps=4)
     assert found["shifts"].tolist() == [0, 4, 8, 12] and found["n_predicted"] == 4 * 19
+    assert type(found["n_predicted"]) is int  # a count is printed in full
     moved = [losses.causal(causal, d, condition=removal.stand_in(np.roll(causal.weights.W_pos, -8, axis=0)))
              for d in corpus.documents(causal, "sample", 4, 20)]
     assert found["losses"][2] == pytest.approx(np.mean(moved), abs=1e-12)  # measured 0

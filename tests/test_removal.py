@@ -78,11 +78,27 @@ def test_tables_stand_in_for_positions(causal):
         assert np.array_equal(removal.features(causal, document, removal.stand_in(rows)), own), way
 
 
-def test_one_document_has_nobody_to_be_compared_with(causal):
-    found = {name: np.asarray(x) for name, x in remove(causal, documents=1).items()}
-    assert "cosine_across" not in found and np.array_equal(found["cosine_interval"], [found["cosine"]] * 2)
-    with draw.style():
-        assert draw.svg(removal.plot(found))
+def test_frequencies_are_compared_with_the_interval(found):
+    known = np.exp(found["loss_null"])
+    for low, high, verdict in ((1.1, 1.2, "worse than"), (0.8, 0.9, "better than"),
+                               (0.9, 1.1, "as well, within its interval, as")):
+        ends = np.outer(np.ones(5), [low * known, high * known])
+        text = removal.says(found | {"perplexity_interval": ends})
+        assert f"the model does {verdict} these frequencies" in text and "counted on this very text" in text
+
+
+def test_one_column_of_a_table_is_read_as_full_documents(causal, tmp_path):
+    with open(tmp_path / "t.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["n", "review"], *([i, "He went out of the room. " * 4] for i in range(9))])
+    with open(tmp_path / "t.txt", "w") as file:
+        file.write("He went out of the room. " * 4 + "\n" + ("He went out of the room. " * 4 + "\n") * 8)
+    table, plain = (remove(causal, text=str(tmp_path / name), documents=2, column=column)
+                    for name, column in (("t.csv", "review"), ("t.txt", "")))
+    assert table["loss"] == plain["loss"] and table["cosine"] == plain["cosine"]
+
+
+def test_counts_are_whole_numbers(found):
+    assert {type(found[name]) for name in ("n_tokens", "n_predicted")} == {int}
 
 
 def test_real_documents_are_measured_whole_and_those_left_out_are_counted(causal, tmp_path):
@@ -95,6 +111,7 @@ def test_real_documents_are_measured_whole_and_those_left_out_are_counted(causal
     assert (found["documents"], found["left_out"], found["stride"]) == (2, 2, 5)
     assert found["n_tokens"] == sum(lengths) and found["n_predicted"] == sum(lengths) - 2
     assert "2 documents are left out" in removal.says(found)
+    assert "1 document is left out" in removal.says(found | {"left_out": 1})
 
 
 def test_a_masked_model_has_pseudo_losses():
@@ -107,7 +124,9 @@ def test_a_masked_model_has_pseudo_losses():
 
 @pytest.mark.parametrize("options, message", [
     ({"whole": 2}, "--whole is 2; wanted 0 to 1"), ({"every": 0}, "--every is 0; wanted 1 or more"),
-    ({"stride": 32}, "--stride is 32; wanted 0 to 31"), ({"stride": -1}, "--stride is -1; wanted 0 to 31")])
+    ({"stride": 32}, "--stride is 32; wanted 0 to 31"), ({"stride": -1}, "--stride is -1; wanted 0 to 31"),
+    ({"stride": 8}, "--stride 8 goes with --whole 1"),
+    ({"documents": 1}, "--documents: 1 read; an interval over documents needs at least 2")])
 def test_bad_options_are_noticed(causal, options, message):
     with pytest.raises(ValueError, match=message):
         remove(causal, **options)

@@ -388,6 +388,8 @@ def test_the_same_seed_gives_the_same_numbers_and_another_another_split(causal):
     ('{"text": "one two three"}\n', {"task": "labels"}, "1 of 1 documents have no label, t.jsonl, line 1 among them"),
     ('{"text": "one two", "label": "x"}\n{"text": "three four"}\n', {},
      "1 of 2 documents have no label, t.jsonl, line 2 among them"),
+    ('{"text": "one two"}\n{"text": "three four", "label": "x"}\n', {},
+     "1 of 2 documents have no label, t.jsonl, line 1 among them"),
     ([*rows(12, ("good",))], {}, "all 12 documents have the label 'good'; wanted two classes or more"),
     ([*rows(6)], {}, "needs at least 5 training documents of each class and one held out; there are 2 bad, 2 good"),
     ([*rows(20)], {"task": "order", "label": "label"}, "--column and --label go with --task labels"),
@@ -400,6 +402,13 @@ def test_the_same_seed_gives_the_same_numbers_and_another_another_split(causal):
 def test_what_cannot_be_measured_is_said(bundled, tmp_path, content, options, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         run(bundled, text=written(tmp_path / "t.jsonl", content), **options)
+
+
+@pytest.mark.parametrize("labels, wanted", [(("", "good"), "1 of 2"), (("", ""), "2 of 2")])
+def test_a_column_for_labels_with_empty_cells_is_no_text_without_labels(bundled, tmp_path, labels, wanted):
+    text = written(tmp_path / "t.csv", ["text,label\n", *(f"one two three,{label}\n" for label in labels)])
+    with pytest.raises(ValueError, match=f"{wanted} documents have no label, t.csv, row 2 among them"):
+        run(bundled, text=text)
 
 
 def test_a_held_out_text_with_other_labels_is_noticed(bundled, tmp_path):

@@ -17,6 +17,7 @@ SEARCH = 3   # every third document is for the search, the others are for the re
 SHOWN = 12   # tokens of the sentence, at most
 SAME = 1e-4  # nats: losses of two float32 runs that do the same in another order are nearer
 LINEAR, ALONE = masks.named("linear"), masks.named("window", 1)  # of the hypothesis
+SEES = ", sees the token that it is to guess: no prediction"
 KEPT, DEALT = "positions kept, no mask", "the best, its distances dealt at random"
 
 
@@ -73,21 +74,32 @@ def _color(name, best):
 def says(r):
     """What the numbers show, in plain words."""
     unit = "pseudo-perplexity" if r["pseudo"] else "perplexity"
-    masked = ", ".join(f"{np.exp(loss):.4g} ({name})" for name, loss in zip(r["meanings"], r["loss_by_meaning"]))
+    masked = ", ".join(f"{np.exp(loss):.4g} ({name}{SEES if sees else ''})" for name, loss, sees in
+                       zip(r["meanings"], r["loss_by_meaning"], r["sees"]))
     verdict = "confirmed" if r["hypothesis"] < SAME else "not confirmed"
-    lost = r["loss_off"] - r["loss"]
-    share = f", {r['gain'] / lost:.0%} of what positions are worth" if lost > 0.01 else ""
+    verdict = verdict if r["hypothesis_null"] > SAME else "something that cannot be told here"
     left = ", ".join(f"{n} {reason}" for reason, n in zip(r["skipped_reasons"], r["skipped"]) if n)
     return (
         f"{unit.capitalize()} per token on {r['documents']} documents ({r['n_tokens']} tokens predicted): "
         f"{np.exp(r['loss']):.4g} as the model is, {np.exp(r['loss_off']):.4g} with positions {r['positions']} and no "
         f"mask; then with {r['shown']}, by what its values mean: {masked}. That library-2023 makes of a linear mask a "
         f"model in which each token sees itself alone is {verdict}: no token's loss differs from window(1)'s by more "
-        f"than {r['hypothesis']:.2g} nats (without a mask: by up to {r['hypothesis_null']:.2g}). The best mask, found "
-        f"on {r['documents_searched']} other documents, is {r['best']}: {unit} {np.exp(r['loss_best']):.4g}, a gain of "
-        f"{_with_interval(r, 'gain')} nats per token over no mask{share}. With its distances dealt at random it gains "
-        f"{r['gain_null']:.3f}, so the order of the keys is worth {_with_interval(r, 'order')}."
+        f"than {r['hypothesis']:.2g} nats (without a mask: by up to {r['hypothesis_null']:.2g}). {_says_best(r, unit)}"
         + (f" Left out: {left}." if left else ""))
+
+
+def _says_best(r, unit):
+    """The mask that the search found and what it is worth, where its loss is a prediction."""
+    text = (f"The mask with the least loss on the {r['documents_searched']} search documents is {r['best']}: on the "
+            f"others its {unit} is {np.exp(r['loss_best']):.4g}")
+    if r["best_sees"]:
+        return f"{text}{SEES}."
+    (low, high), lost = r["gain_interval"], r["loss_off"] - r["loss"]
+    share = ", an interval that holds 0" if low <= 0 <= high else \
+        f", {r['gain'] / lost:.0%} of what positions are worth" if low > 0 and lost > 0.01 else ""
+    return (f"{text}, a gain of {_with_interval(r, 'gain')} nats per token over no mask{share}. With its distances "
+            f"dealt at random it gains {r['gain_null']:.3f}, so the order of the keys is worth "
+            f"{_with_interval(r, 'order')}.")
 
 
 def _with_interval(r, name):
@@ -117,14 +129,14 @@ def _with_interval(r, name):
         "loss_by_meaning": "loss with that mask in each",
         "hypothesis": "largest distance of a token's loss, linear mask as library-2023, from window(1)'s, in nats",
         "hypothesis_null": "the same without a mask",
-        "best": "the best mask that the search found",
+        "best": "the mask with the least loss on the search documents",
         "loss_best": "its loss on documents that the search did not see",
-        "gain": "loss without a mask less loss with the best one, in nats per token",
+        "gain": "loss without a mask less loss with that one, in nats per token",
         "gain_null": "the same for that mask with each query's distances dealt anew among the keys that it sees",
         "gain_interval": "95 % interval of the gain over bootstraps of the documents",
         "order": "the gain less its null: what the order of the keys is worth, in nats per token",
         "order_interval": "95 % interval of that",
-        "perplexity": "exp of the loss per token: as it is, without a mask, with the best one",
+        "perplexity": "exp of the loss per token: as it is, without a mask, with that one",
         "bits": "the same three losses in bits per token",
         "mean_perplexity": "mean over the documents of each one's perplexity, of the same three",
         "n_tokens": "tokens predicted under each condition",
@@ -164,9 +176,11 @@ def mask_positions(model, *, text: str = "sample", documents: int = 36, tokens: 
     others = [document for i, document in enumerate(read) if i % SEARCH]
     measured = _measured(model, others, conditions, every)
     result = _results(measured, [*conditions], _off(positions), _name(best, main), seed)
+    sees = {name: model.config.causal and masks.MEANINGS[name].bare for name in (*meanings, main)}
     by_meaning = [result["losses"][[*conditions].index(_name(shown, name))] for name in meanings]
     return pictures | sought | result | {
-        "loss_by_meaning": np.array(by_meaning), "shown": masks.words(shown), "positions": positions,
+        "loss_by_meaning": np.array(by_meaning), "sees": np.array([sees[name] for name in meanings]),
+        "best_sees": sees[main], "shown": masks.words(shown), "positions": positions,
         "pseudo": not model.config.causal, "skipped": [*read.skipped.values()], "skipped_reasons": [*read.skipped]}
 
 
@@ -273,5 +287,5 @@ def _results(measured, names, off, best, seed):
             "gain_null": loss[at[off]] - loss[at[DEALT]], "order": loss[at[DEALT]] - loss[at[best]],
             "order_interval": worth[:, 1], "hypothesis": apart[at[_name(LINEAR, "library-2023")]],
             "hypothesis_null": apart[at[off]], "perplexity": np.exp(loss[three]), "bits": loss[three] / np.log(2),
-            "mean_perplexity": np.exp(sums[:, three] / n[:, None]).mean(axis=0), "n_tokens": n.sum(),
+            "mean_perplexity": np.exp(sums[:, three] / n[:, None]).mean(axis=0), "n_tokens": int(n.sum()),
             "documents": len(n)}

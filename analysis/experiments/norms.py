@@ -122,12 +122,13 @@ def says(r):
         "r2_norm_words": "R² from the norm of words alone",
         "row_norms": "smallest and largest norm of a position row",
         "documents": "documents to learn from, to choose the penalty, to test on"})
-def norms(model, *, text: str = "sample", documents: int = 60, tokens: int = 0, seed: int = 0):
+def norms(model, *, text: str = "sample", documents: int = 60, tokens: int = 0, column: str = "", seed: int = 0):
     """The place of a token, read off the norm and the direction of position rows and embeddings.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
+    column: columns of a .csv or keys of a .jsonl file that hold the text
     seed: seed of the splits and of the shuffles
     """
     table = inputs.reachable(model)
@@ -135,7 +136,7 @@ def norms(model, *, text: str = "sample", documents: int = 60, tokens: int = 0, 
     found = [(ROWS, *_of_rows(table, seed))]
     curves = [(ROWS, lengths, [lengths, lengths])]
     if not model.missing:
-        read = corpus.documents(model, text, documents, tokens)
+        read = corpus.documents(model, text, documents, tokens, column=column)
         found += _of_documents(model, read, seed)
         curves = [(name, x[:read.T], np.array(ends)[:, :read.T]) for name, x, ends in curves] + _curves(model, read)
     names, *values = map(list, zip(*found))

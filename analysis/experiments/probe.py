@@ -17,6 +17,7 @@ from .removal import features
 ON, OFF, CAUSAL, RANDOM, RANDOM_OFF = (
     "positions on", "positions off", "off, causal mask alone", "random weights, on", "random weights, off")
 SHARES = 0.6, 0.2  # of the documents, to learn from and to choose the penalty; the others are for the test
+LEAST = 6          # documents: of fewer the test would have one
 BINS = 24          # of places, over which guesses are averaged to be drawn
 COLORS = {ON: draw.BLUE, OFF: draw.VERMILION, CAUSAL: draw.PURPLE, RANDOM: draw.SKY, RANDOM_OFF: draw.GREY}
 MORE = draw.GREEN, draw.ORANGE, "#332288", "#999933", "#882255"  # of masks
@@ -131,19 +132,20 @@ def says(r):
         "best_mask": "that mask",
         "documents": "documents to learn from, to choose the penalty, to test on",
         "n_tokens": "tokens whose places are guessed"})
-def probe(model, *, text: str = "sample", documents: int = 60, tokens: int = 0,
+def probe(model, *, text: str = "sample", documents: int = 60, tokens: int = 0, column: str = "",
           mask: str = "linear,exponential,alibi,window", meaning: str = "weights", seed: int = 0):
     """Ridge regression from the residual stream to a token's place, with positions on, off, off under masks.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
+    column: columns of a .csv or keys of a .jsonl file that hold the text
     mask: families of masks by distance, joined by commas, parameters behind colons, as linear,window:8; or all
     meaning: what the values of a mask do: scores, weights, weights_raw, library-2023, library-now, library-now-2d
     seed: seed of the random weights and of the shuffles
     """
     ways = conditions(model, mask, meaning, seed)
-    read = corpus.documents(model, text, documents, tokens)
+    read = corpus.documents(model, text, documents, tokens, column=column)
     fit, choose, test = parts(read)
     found = {}
     for name, stream_of in ways.items():
@@ -157,7 +159,7 @@ def probe(model, *, text: str = "sample", documents: int = 60, tokens: int = 0,
 
 def parts(read):
     """Numbers of documents to learn from, to choose the penalty with, and to test on; ValueError for too few."""
-    corpus.at_least("documents", len(read), 5)
+    corpus.several(read, LEAST)
     fit, choose = (int(share * len(read)) for share in SHARES)
     return fit, choose, len(read) - fit - choose
 

@@ -119,19 +119,22 @@ def says(r):
             f"to itself without positions than to another token in {r['nearer']:.1%} of cases (chance: 50 %).")
     if "loss" in r:
         text += _says_perplexity(r)
-    return text + (f" {r['left_out']} documents are left out: empty, or of one token." if r["left_out"] else "")
+    n = r["left_out"]
+    return text + (f" {n} document{' is' if n == 1 else 's are'} left out: empty, or of one token." if n else "")
 
 
 def _says_perplexity(r):
     (with_, without), (own, two) = r["perplexity"][:2], r["mean_perplexity"][:2]
     ends = ["{:.4g} to {:.4g}".format(*pair) for pair in r["perplexity_interval"]]
     alike, known = np.exp(r["loss_uniform"]), np.exp(r["loss_null"])
-    worse = [f"{'worse' if without > other else 'better'} than {name}" for name, other in
-             (("these frequencies", known), ("that", alike))]
+    low, high = r["perplexity_interval"][1]
+    same = "as well, within its interval, as"
+    worse = [f"{'worse than' if low > other else 'better than' if high < other else same} {name}"
+             for name, other in (("these frequencies", known), ("that", alike))]
     return (f" {_perplexity(r).capitalize()} per token goes from {with_:.4g} ({ends[0]}) to {without:.4g} "
-            f"({ends[1]}), as mean over documents from {own:.4g} to {two:.4g}. The frequencies of the text's own "
-            f"tokens give {known:.4g}, and guessing the whole vocabulary alike {alike:.0f}: without positions the "
-            f"model does {' and '.join(worse)}. Taking nats for bits, 2 to the loss, would show "
+            f"({ends[1]}), as mean over documents from {own:.4g} to {two:.4g}. The frequencies of the tokens "
+            f"(counted on this very text) give {known:.4g}, and guessing the whole vocabulary alike {alike:.0f}: "
+            f"without positions the model does {' and '.join(worse)}. Taking nats for bits, 2 to the loss, would show "
             f"{r['mixed_perplexity'][0]:.4g} and {r['mixed_perplexity'][1]:.4g}.")
 
 
@@ -191,9 +194,11 @@ def remove_positions(model, *, text: str = "sample", documents: int = 20, tokens
     longest = model.config.n_ctx
     corpus.within("whole", whole, 0, 1)
     corpus.within("stride", stride, 0, longest - 1 - sum(map(len, corpus.specials(model))))
+    if stride and not whole:
+        raise ValueError(f"--stride {stride} goes with --whole 1: no other document is longer than the model reads")
     corpus.at_least("every", every, 1)
-    read = corpus.texts(model, text, documents, tokens, column) if whole else \
-        corpus.documents(model, text, documents, tokens)
+    read = (corpus.texts if whole else corpus.documents)(model, text, documents, tokens, column=column)
+    corpus.several(read)
     ways = [None, *map(stand_in, tables(model, seed).values())]
     stride = stride or longest // 2
 
@@ -206,9 +211,8 @@ def remove_positions(model, *, text: str = "sample", documents: int = 20, tokens
         return found | (_costs(each, ordinary, model.config.n_vocab) if model.config.head in PREDICTS else {})
     found = stream.gather(measure, read, "documents", keep=("n", "cosine", "other", "pairs", "nearer", "costs"))
     left = sum(read.skipped.values()) if whole else 0
-    result = {"documents": len(read), "left_out": left, "stride": stride, "n_tokens": found["n"].sum(),
-              "width": model.config.d_model}
-    result |= _cosines(found) | _random(model.config.d_model, seed)
+    result = {"documents": len(read), "left_out": left, "stride": stride, "n_tokens": int(found["n"].sum()),
+              "width": model.config.d_model} | _cosines(found) | _random(model.config.d_model, seed)
     return result | (_perplexities_of(found, model.config) if "costs" in found else {})
 
 
@@ -295,7 +299,7 @@ def _perplexities_of(found, cfg):
     """Losses per token and the perplexities made of them, with intervals over documents; arrays [1+C] or [1+C 2]."""
     total, n, own, each = found["costs"].swapaxes(0, 1)  # [N 1+C] each
     loss, interval = total.sum(axis=0) / n.sum(axis=0), stats.bootstrap(total, n).T
-    return {"predicts": PREDICTS[cfg.head], "n_predicted": n[:, 0].sum(), "loss": loss[0], "losses": loss[1:],
+    return {"predicts": PREDICTS[cfg.head], "n_predicted": int(n[:, 0].sum()), "loss": loss[0], "losses": loss[1:],
             "loss_zero": loss[1], "loss_null": stats.entropy(found["counts"]), "loss_uniform": np.log(cfg.n_vocab),
             "loss_by_document": total / n, "loss_bits": loss / np.log(2), "loss_interval": interval,
             "perplexity": np.exp(loss), "perplexity_interval": np.exp(interval),

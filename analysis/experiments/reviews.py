@@ -156,8 +156,8 @@ class Mixed:
 def labelled(model, text, documents, tokens, column, label, seed):
     """The labelled documents of a text, cut to `tokens` or to what the model reads; ValueError where a label lacks."""
     found = corpus.texts(model, text, documents, tokens or model.config.n_ctx, column, label)
-    if lacking := found.labels.count(None):
-        where = next(record.where for record in data.records(text, column, label) if record.label is None)
+    if lacking := sum(not one for one in found.labels):
+        where = next(record.where for record in data.records(text, column, label) if not record.label)
         raise ValueError(f"{text!r}: {lacking} of {len(found)} documents have no label, {where} among them; wanted a "
                          "folder with pos/ and neg/, or a .csv or .jsonl file with --label")
     return Source(found, found.labels, found.cut, sum(found.skipped.values()))
@@ -177,13 +177,12 @@ TASKS = {"labels": labelled, "order": ordered}
 
 
 def chosen_task(task, text, column, label):
-    """The name of the task; auto: labels where the first document has one."""
+    """The name of the task; auto: labels where any document, or a column, is for them."""
     if task not in (*TASKS, "auto"):
         raise ValueError(f"--task is {task!r}; there are: {', '.join(TASKS)}, auto")
     if task != "auto":
         return task
-    first = next(data.records(text, column, label), None)
-    return "labels" if label or first and first.label is not None else "order"
+    return "labels" if label or any(one.label is not None for one in data.records(text, column)) else "order"
 
 
 def split(sources, task, seed):

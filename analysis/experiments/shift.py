@@ -67,13 +67,14 @@ def says(r):
         "shifts": "the shifts, in tokens",
         "n_predicted": "tokens whose loss is measured, at each shift",
         "documents": "documents measured"})
-def shift(model, *, text: str = "sample", documents: int = 20, tokens: int = 0, steps: int = 7, every: int = 32,
-          seed: int = 0):
+def shift(model, *, text: str = "sample", documents: int = 20, tokens: int = 0, column: str = "", steps: int = 7,
+          every: int = 32, seed: int = 0):
     """Loss against a shift of all positions, from none to as far as the table goes.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: half of the model's longest input)
+    column: columns of a .csv or keys of a .jsonl file that hold the text
     steps: how many shifts, none among them
     every: of a masked model, hide one token in so many
     seed: seed of the shuffled table and of the null
@@ -82,7 +83,9 @@ def shift(model, *, text: str = "sample", documents: int = 20, tokens: int = 0, 
         raise Unfit(f"shift needs a masked or causal language model; this checkpoint's head is {model.config.head}")
     corpus.within("steps", steps, 2, 64)
     corpus.at_least("every", every, 1)
-    read, longest = corpus.documents(model, text, documents, tokens or model.config.n_ctx // 2), model.config.n_ctx
+    longest = model.config.n_ctx
+    read = corpus.documents(model, text, documents, tokens or longest // 2, column=column)
+    corpus.several(read)
     if read.T == longest:
         raise ValueError(f"--tokens {tokens}: documents as long as the model reads leave no room for a shift")
     shifts = np.unique(np.linspace(0, longest - read.T, steps).round().astype(int))
@@ -118,5 +121,5 @@ def _changes(total, n, shifts, seed):
     dealt = abs(signs @ change[:, :K] / n[:, 0].sum()).max(axis=1)
     return {"losses": loss[:K], "losses_against": loss[K:], "change_interval": interval, "loss": loss[0],
             "worst": by_shift[worst], "worst_null": np.quantile(dealt, 0.95), "worst_at": shifts[worst],
-            "worst_interval": interval[worst], "perplexity": np.exp(loss[:K]), "n_predicted": n[:, 0].sum(),
+            "worst_interval": interval[worst], "perplexity": np.exp(loss[:K]), "n_predicted": int(n[:, 0].sum()),
             **{f"change_{way}": value - loss[0] for way, value in zip(AGAINST, loss[K:])}}
