@@ -51,8 +51,8 @@ def records(text, column="", label=""):
         if table:
             yield from table(path, column, label)
         elif column or label:
-            raise ValueError(f"{place(text).name!r} has no columns: --column and --label go with .csv and .jsonl "
-                             "files")
+            raise ValueError(f"{place(text).resolve().name!r} has no columns: --column and --label go with .csv and "
+                             ".jsonl files")
         else:
             yield from _document(path) if labelled else _articles(path) if _is_wikitext(path) else _lines(path)
 
@@ -233,3 +233,9 @@ def described(text):
         listing = "".join(f"{digest}  {name}\n" for digest, name in zip(digests, names))
         digests = [hashlib.sha256(listing.encode()).hexdigest()]
     return {"name": "standard input" if text == "-" else place(text).name, "files": len(paths), "sha256": digests[0]}
+
+
+def valid(text, name):
+    """ValueError where bytes that are no UTF-8 came with a text from the command line."""
+    if bad := [c for c in text if "\ud800" <= c <= "\udfff"]:
+        raise ValueError(f"{name} is not valid UTF-8: {bad[0]!r} at character {text.index(bad[0])}")

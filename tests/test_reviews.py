@@ -411,6 +411,12 @@ def test_a_column_for_labels_with_empty_cells_is_no_text_without_labels(bundled,
         run(bundled, text=text)
 
 
+def test_labels_of_the_held_out_text_alone_are_noticed(bundled, tmp_path):
+    train = written(tmp_path / "a.jsonl", ['{"text": "one two three"}\n'] * 9)
+    with pytest.raises(ValueError, match="a.jsonl': 9 of 9 documents have no label, a.jsonl, line 1 among them"):
+        run(bundled, text=train, test=written(tmp_path / "b.jsonl", rows(20)))
+
+
 def test_a_held_out_text_with_other_labels_is_noticed(bundled, tmp_path):
     train, test = written(tmp_path / "a.jsonl", rows(20)), written(tmp_path / "b.jsonl", rows(20, ("good", "ugly")))
     with pytest.raises(ValueError, match="labels that the training text lacks: ugly; there are: bad, good"):

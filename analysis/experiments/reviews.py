@@ -107,13 +107,14 @@ def reviews(model, *, text: str = "sample", test: str = "", task: str = "auto", 
     """
     if tokens:
         corpus.within("tokens", tokens, corpus.shortest(model), model.config.n_ctx)
-    task = chosen_task(task, text, column, label)
-    sources = [TASKS[task](model, source, documents, tokens, column, label, seed) for source in (text, test) if source]
+    given = [source for source in (text, test) if source]
+    task = chosen_task(task, given, column, label)
+    sources = [TASKS[task](model, source, documents, tokens, column, label, seed) for source in given]
     names, y, held_out = split(sources, task, seed)
     found = features.of(model, Chain([source.documents for source in sources]), pool, seed)
     about = {"task": f"{'windows' if task == 'order' else 'documents'} ({' or '.join(names)})",
              "classes": np.array(names), "n_cut": sum(source.cut for source in sources),
-             "texts": np.array([data.described(source)["sha256"] for source in (text, test) if source]),
+             "texts": np.array([data.described(source)["sha256"] for source in given]),
              "n_skipped": sum(source.skipped for source in sources)}
     return about | scores(found, y, held_out, seed)
 
@@ -176,13 +177,14 @@ def ordered(model, text, documents, tokens, column, label, seed):
 TASKS = {"labels": labelled, "order": ordered}
 
 
-def chosen_task(task, text, column, label):
+def chosen_task(task, given, column, label):
     """The name of the task; auto: labels where any document, or a column, is for them."""
     if task not in (*TASKS, "auto"):
         raise ValueError(f"--task is {task!r}; there are: {', '.join(TASKS)}, auto")
     if task != "auto":
         return task
-    return "labels" if label or any(one.label is not None for one in data.records(text, column)) else "order"
+    there = (one.label is not None for text in given for one in data.records(text, column))
+    return "labels" if label or any(there) else "order"
 
 
 def split(sources, task, seed):
