@@ -16,7 +16,7 @@ import numpy as np
 import minitx
 import weights
 
-from . import compare, corpus, explore, published, registry, report, results
+from . import compare, corpus, data, explore, published, registry, report, results
 from . import experiments  # noqa: F401  (fills the registry)
 
 
@@ -209,6 +209,7 @@ def trace_(arguments):
     if arguments.save:
         results.writable(Path(arguments.save).parent)
     model = minitx.load(weights.find(arguments.model))
+    data.valid(arguments.text, "the text")
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
     estimate = minitx.cost(model, arguments.text, keep)
     start = time.monotonic()

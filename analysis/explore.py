@@ -16,7 +16,7 @@ import numpy as np
 
 import minitx
 
-from . import factors, inputs, joint, joint_fit, profiles, registry, results
+from . import data as of_texts, factors, inputs, joint, joint_fit, profiles, registry, results
 from . import words as of_words
 
 PAGE = Path(__file__).parent / "page"
@@ -46,7 +46,7 @@ def readable(model, text):
     if model.missing:
         raise registry.Unfit(f"explore needs the whole model; {len(model.missing)} tensors are missing, "
                              f"{model.missing[0]} among them")
-    joint_fit.valid(text, "the text")
+    of_texts.valid(text, "the text")
     tokens, own = (model.tokenizer.encode(text, special=special) for special in (True, False))
     if len(own) < 2:
         raise ValueError(f"the text {text!r} has {len(own)} token{'s'[len(own) == 1:]}, special ones not counted; "

@@ -44,12 +44,6 @@ def how(distance, scope, products, weighted, words=0):
     return How(distance, scope, products, bool(weighted), bool(words))
 
 
-def valid(text, name):
-    """ValueError where bytes that are no UTF-8 came with a text from the command line."""
-    if bad := [c for c in text if "\ud800" <= c <= "\udfff"]:
-        raise ValueError(f"{name} is not valid UTF-8: {bad[0]!r} at character {text.index(bad[0])}")
-
-
 def documents(model, text, n, tokens):
     """The first n documents of a text as they are, cut to `tokens` (0: 64, or the model's longest if that is less)."""
     longest = model.config.n_ctx

@@ -65,7 +65,7 @@ def fastest(r):
 
 
 def periodic(r):
-    """Periodic columns of the head with most; of positions alone nearly every column is periodic, which tells nothing."""
+    """Periodic columns of the head with most; of positions alone nearly all are, which tells nothing."""
     if r["input"] != "text":
         raise KeyError("text")
     return r["n_periodic"].max().item()
@@ -165,7 +165,7 @@ def judged(claim, name, model, results):
         row["ours"] = claim.ours(outcome.result)
         row["null"] = claim.null(outcome.result) if claim.null else None
     except (KeyError, IndexError, ValueError):
-        return {"verdict": "not measured", "reason": "not in this model or its input, or no more than chance can give"} | row
+        return {"verdict": "not measured", "reason": "not in this model or input, or no more than chance gives"} | row
     read = outcome.settings.get("options", {}).get("text", "")
     if claim.on and claim.on.split()[0].lower() not in read.lower():
         row = {"verdict": "not comparable", "reason": f"published on {claim.on}; read here: {read}"} | row

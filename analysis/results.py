@@ -29,6 +29,8 @@ class Outcome(NamedTuple):
 
 def settings(experiment, model, name, options):
     """All that the numbers depend on; `name` is the model as the user called it."""
+    for option, value in options.items():
+        data.valid(str(value), f"--{option}")
     folder = Path(model.tokenizer.folder)
     chosen = {option.name: option.default for option in experiment.options} | options
     found = {"experiment": experiment.name, "model": str(name), "revision": revision(folder),

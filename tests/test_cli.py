@@ -153,6 +153,8 @@ def test_fetch_prints_the_folder(capsys, monkeypatch):
     (["run", "profiles", "tiny-roberta", "--text", "missing.txt"], "no text file 'missing.txt'"),
     (["trace", "tiny-roberta", "x", "--keep", "patern"], "patern"),
     (["trace", "tiny-roberta", "x", "--keep", "q.L99"], "q"),
+    (["trace", "tiny-roberta", "a \udcff b"], "the text is not valid UTF-8: '\\udcff' at character 2"),
+    (["run", "joint-space", "tiny-bert", "--sentence", "a \udcff"], "--sentence is not valid UTF-8"),
     (["report", "tiny-gpt2", "--text", "missing.txt"], "no text file 'missing.txt'"),
     (["published", "tiny-gpt2", "--tokens", "100000"], "--tokens 100000: this model reads 2 to 256 tokens"),
     (["report", "no/such/model/here"], "no/such/model/here")])

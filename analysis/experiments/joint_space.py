@@ -6,7 +6,7 @@ as the model has them, and after, moved and scaled (joint.py). Order: the pictur
 
 import numpy as np
 
-from .. import corpus, draw, flatten, heads as names, joint, joint_fit, stream, words as maths
+from .. import corpus, data, draw, flatten, heads as names, joint, joint_fit, stream, words as maths
 from ..registry import experiment
 from .joint_grid import GAINED, NUMBERS, closer, summary
 
@@ -170,7 +170,7 @@ def joint_space(model, *, sentence: str = SENTENCE, head: str = "auto", distance
 
 def _read(model, sentence, how):
     """Token ids of the sentence, and the pieces or words in it; ValueError for a single one or too many."""
-    joint_fit.valid(sentence, "--sentence")
+    data.valid(sentence, "--sentence")
     ids, (before, after) = model.tokenizer.encode(sentence), corpus.specials(model)
     if len(ids) > model.config.n_ctx:
         raise ValueError(f"--sentence has {len(ids)} tokens; this model reads at most {model.config.n_ctx}")
