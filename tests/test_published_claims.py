@@ -92,7 +92,7 @@ def test_every_claim_is_of_an_experiment_and_a_known_checkpoint():
 
 
 def test_the_command_writes_the_table_and_finds_every_number(tmp_path, capsys):
-    options = ["--documents", "2", "--tokens", "128", "--out", str(tmp_path)]
+    options = ["--documents", "6", "--tokens", "128", "--out", str(tmp_path)]
     assert cli.main(["published", "tiny-roberta", *options]) == 0
     rows = json.loads((tmp_path / "published.json").read_text(encoding="utf-8"))
     assert [row["what"] for row in rows] == [claim.what for claim in published.CLAIMS]
