@@ -38,8 +38,7 @@ img { display: block; width: 100%; min-width: 44rem; height: auto }
 table { border-collapse: collapse; width: 100%; font-size: .93rem }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
   border-bottom: 1px solid var(--line) }
-td { overflow-wrap: anywhere }
-td.n { font-variant-numeric: tabular-nums }
+td.n { overflow-wrap: anywhere; font-variant-numeric: tabular-nums }
 pre, .facts { overflow-x: auto; padding: .7rem 1rem; background: var(--card); border-radius: .5rem;
   font-size: .85rem }
 code, pre { font-family: ui-monospace, monospace }

@@ -10,3 +10,19 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 def cache(tmp_path_factory):
     """What commands keep between runs, they keep here."""
     os.environ["MINITX_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def bundled():
+    """The bundled tiny-roberta."""
+    import minitx
+    import weights
+    return minitx.load(weights.find("tiny-roberta"))
+
+
+@pytest.fixture(scope="session")
+def causal(tmp_path_factory):
+    """A small random causal model."""
+    import minitx
+    from analysis_models import gpt2
+    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))

@@ -27,16 +27,6 @@ UNTOLD = {("lags", "causal"): {"agree_directed", "same_direction_directed"}}
 
 
 @pytest.fixture(scope="module")
-def bundled():
-    return minitx.load(weights.find("tiny-roberta"))
-
-
-@pytest.fixture(scope="module")
-def causal(tmp_path_factory):
-    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))
-
-
-@pytest.fixture(scope="module")
 def found(bundled, causal):
     """(experiment, model) -> result, each computed once."""
     return {(name, kind): registry.get(name).run(model, **SMALL[name])

@@ -3,21 +3,9 @@ import io
 
 import numpy as np
 import pytest
-from analysis_models import gpt2
 
 import minitx
-import weights
 from analysis import corpus, data, heads, inputs, profiles
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return minitx.load(weights.find("tiny-roberta"))
-
-
-@pytest.fixture(scope="module")
-def causal(tmp_path_factory):
-    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))
 
 
 # texts

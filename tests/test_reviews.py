@@ -5,26 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analysis_models import gpt2
 from scipy.optimize import approx_fprime, minimize
 
 import minitx
 import tiny
-import weights
 from analysis import corpus, features, logistic, registry, results
 from analysis.experiments import reviews
 
 run = registry.get("reviews").run
-
-
-@pytest.fixture(scope="module")
-def bundled():
-    return minitx.load(weights.find("tiny-roberta"))
-
-
-@pytest.fixture(scope="module")
-def causal(tmp_path_factory):
-    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))
 
 
 def gaussian(N, F, K=2, distance=1.0, seed=0):
