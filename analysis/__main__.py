@@ -159,8 +159,8 @@ def run_(arguments):
     if outcome.says:
         print(f"{outcome.says}\n")
     for number in outcome.headline.values():
-        null = f"   [{number['null_means']}: {report.words(number['null'])}]" if "null" in number else ""
-        print(f"{number['means']}: {report.words(number['value'])}{null}")
+        null = f"   [{number['null_means']}: {results.words(number['null'])}]" if "null" in number else ""
+        print(f"{number['means']}: {results.words(number['value'])}{null}")
     print(f"{out / experiment.name}.svg .npz .json written in {time.monotonic() - start:.1f} s")
 
 

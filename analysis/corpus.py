@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 
-from .data import SAMPLE, described, files, lines, records  # noqa: F401  (the first three are for others)
+from .data import lines, records
 
 SENTENCE = "He looked at her for a moment, and then he went out of the room."  # where one is wanted to look at
 AS_MANY = 100  # full documents, at most, where their number is not given

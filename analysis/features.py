@@ -9,7 +9,6 @@ import hashlib
 import io
 import os
 import sys
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,7 +100,7 @@ def restored(path, shape):
     try:
         with np.load(path) as file:
             found = file["pooled"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except stream.DAMAGED:
         return None
     return found if found.shape == shape else None
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from weights import KNOWN
 
-from .results import Failure
+from .results import Failure, words
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ TITLES = ("where", "what", "published", "of", "this run", "null", "verdict", "re
 
 def cells(row):
     """The texts of one row, as in TITLES."""
-    return [row["source"], row["what"], words(row["published"]), row["of"], words(row["ours"]), words(row["null"]),
+    return [row["source"], row["what"], str(row["published"]), row["of"], words(row["ours"], 4), words(row["null"], 4),
             row["verdict"], row["reason"]]
 
 
@@ -191,11 +191,3 @@ def markdown(judgements):
     """The table."""
     lines = [TITLES, ["---"] * len(TITLES), *map(cells, judgements)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def words(value):
-    """A value for people: four digits, lists with commas, a dash for none."""
-    if isinstance(value, list):
-        return ", ".join(map(words, value)) or "none"
-    return "–" if value is None else f"{value:.7g}" if isinstance(value, float) and abs(value) > 1000 else \
-        f"{value:.4g}" if isinstance(value, float) else str(value)

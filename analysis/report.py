@@ -11,9 +11,8 @@ import time
 from html import escape
 from urllib.parse import quote
 
-import numpy as np
-
 from . import published, registry, results
+from .results import words
 
 STYLE = """
 :root { color-scheme: light dark; --text: #1c1c1c; --soft: #595959; --back: #fff; --card: #f5f5f3;
@@ -155,13 +154,3 @@ def times(number):
     value, null = number["value"], number.get("null")
     return f'<br><span class="soft times">{words(value / null)} times the null</span>' \
         if isinstance(value, float) and isinstance(null, float) and null > 0 else ""
-
-
-def words(value):
-    """A headline figure for people: three digits, lists with commas, 'none' for an empty one."""
-    if isinstance(value, list):
-        return ", ".join(map(words, value)) or "none"
-    if isinstance(value, float):
-        return np.format_float_positional(value, 3, fractional=False, trim="-") if 1e-4 <= abs(value) < 1e6 \
-            else f"{value:.3g}"
-    return str(value)

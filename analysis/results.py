@@ -92,6 +92,16 @@ def as_json(value):
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
 
 
+def words(value, digits=3):
+    """A number for people: so many digits, lists with commas, 'none' for an empty one, a dash where there is none."""
+    if isinstance(value, list):
+        return ", ".join(words(one, digits) for one in value) or "none"
+    if isinstance(value, float):
+        return np.format_float_positional(value, digits, fractional=False, trim="-") if 1e-4 <= abs(value) < 1e6 \
+            else f"{value:.{digits}g}"
+    return "–" if value is None else str(value)
+
+
 def produce(experiment, model, name, options, out, resume=False):
     """Run, draw and write one experiment into the folder `out` -> Outcome; resume: go on with an interrupted run."""
     experiment.check(model)
@@ -119,7 +129,7 @@ def finished(experiment, stated, out):
         told = json.loads((out / f"{experiment.name}.json").read_text(encoding="utf-8"))
         with np.load(out / f"{experiment.name}.npz") as arrays:
             return dict(arrays) if told["settings"] == json.loads(as_json(stated)) else None
-    except (OSError, ValueError, KeyError):
+    except stream.DAMAGED:
         return None
 
 

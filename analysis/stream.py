@@ -26,6 +26,7 @@ from .profiles import profile
 WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
 BATCH = 4 * WORKERS                    # documents handed out at once; a state is only kept between batches
 SAVE_SHARE = 0.05                      # of the time, at most, goes into saving the state
+DAMAGED = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile)  # what reading a broken .npz raises
 
 _run = None  # the resumable run that is open
 
@@ -132,7 +133,7 @@ def _restored(path, keep):
         with np.load(path) as file:
             state = dict(file)
         key, done = state.pop("key"), int(state.pop("done"))
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+    except DAMAGED:
         raise ValueError(f"{path} is damaged; without --resume the run is begun anew") from None
     if key != _run.key:
         raise ValueError(f"{path} belongs to a run with other settings, model or text; without --resume it is "

@@ -9,7 +9,7 @@ from analysis_models import gpt2
 
 import minitx
 import weights
-from analysis import corpus, draw, experiments, profiles, progress, registry, results
+from analysis import corpus, data, draw, experiments, profiles, progress, registry, results
 
 SMALL = {"positions": {"shuffles": 20}, "profiles": {"documents": 3}, "attention": {"show": 8},
          "predict": {"sentence": "He went out of the room.", "guesses": 3},
@@ -222,7 +222,7 @@ def test_settings_name_everything_that_the_numbers_depend_on(bundled):
     folder = weights.find("tiny-roberta")
     assert stated["weights"] == {"model.safetensors": results.sha256(folder / "model.safetensors")}
     assert stated["options"] == {"text": "sample", "documents": 7, "tokens": 0, "clusters": 6, "seed": 0}
-    assert stated["text"] == {"name": "sample.txt", "files": 1, "sha256": results.sha256(corpus.SAMPLE)}
+    assert stated["text"] == {"name": "sample.txt", "files": 1, "sha256": results.sha256(data.SAMPLE)}
     assert stated["versions"]["numpy"] == np.__version__
     assert stated["model"] == "tiny-roberta" and stated["revision"] is None
 

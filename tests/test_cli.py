@@ -216,3 +216,7 @@ def test_a_report_that_was_interrupted_takes_what_is_finished(tmp_path, capsys, 
                         lambda *a: pytest.fail("it was run again"))
     assert cli.main(["run", *options, "--resume"]) == 0
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    monkeypatch.undo()
+    (tmp_path / "positions.npz").write_bytes(before["positions.npz"][:99])  # cut short: run again
+    assert cli.main(["run", *options, "--resume"]) == 0
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}

@@ -58,11 +58,11 @@ def test_a_folder_is_its_text_files_in_order_of_name(tmp_path):
                           ("d.csv", "no")):
         (tmp_path / name).write_text(content, encoding="utf-8")
     assert [*corpus.lines(str(tmp_path))] == ["first", "second", "third", "fourth"]
-    assert corpus.described(str(tmp_path))["files"] == 3
+    assert data.described(str(tmp_path))["files"] == 3
     with pytest.raises(FileNotFoundError, match="no .txt file in the folder"):
-        corpus.files(str(_empty(tmp_path)))
+        data.files(str(_empty(tmp_path)))
     with pytest.raises(FileNotFoundError, match="no text file ''"):
-        corpus.files("")
+        data.files("")
 
 
 def _empty(folder):
@@ -73,7 +73,7 @@ def _empty(folder):
 def test_the_settings_tell_two_texts_apart(tmp_path):
     for name in ("one", "two"):
         (tmp_path / f"{name}.txt").write_text(name)
-    one, two = (corpus.described(str(tmp_path / f"{name}.txt")) for name in ("one", "two"))
+    one, two = (data.described(str(tmp_path / f"{name}.txt")) for name in ("one", "two"))
     assert one["name"] == "one.txt" and one["sha256"] != two["sha256"]
 
 
@@ -81,7 +81,7 @@ def test_standard_input_can_be_read_twice(monkeypatch):
     monkeypatch.setattr(data.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
     data._standard_input.cache_clear()
     assert [*corpus.lines("-")] == [*corpus.lines("-")] == ["A line.", "Another."]
-    assert corpus.described("-")["name"] == "standard input"
+    assert data.described("-")["name"] == "standard input"
     data._standard_input.cache_clear()
 
 
