@@ -39,11 +39,6 @@ def weighted(covariance, s):
     return (covariance @ s[..., None])[..., 0]
 
 
-def mean_score(total, T):
-    """The same per pair, over the T - |t| pairs of tokens at lag t: [... 2T - 1] -> [... 2T - 1]."""
-    return total / (T - abs(all_lags(T)))
-
-
 def peak(curve, reach=10, causal=False):
     """Lag and sharpness of the highest point with |t| <= reach (causal: and t <= 0): [... 2T - 1] -> [...] each.
 

@@ -360,7 +360,7 @@ def test_correlation_peaks_at_the_shift_between_two_waves_and_zeros_stay_zeros()
 
 def test_mean_score_of_constant_scores_is_that_constant_at_every_lag():
     total = lags.weighted(lags.xcov(np.ones((T, 2)), np.ones((T, 2))), np.array([2.0, 3]))
-    assert np.abs(lags.mean_score(total, T) - 5).max() < 1e-12  # the triangle is gone
+    assert np.abs(profiles.mean_attention(total, T) - 5).max() < 1e-12  # the triangle is gone
 
 
 def test_peak_and_how_sharp_it_is():
