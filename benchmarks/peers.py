@@ -1,0 +1,236 @@
+"""What each system does in its turn: a process that reads one order a line and answers with seconds.
+
+    python -m benchmarks.peers PEER FOLDER THREADS     # orders on stdin, answers on stdout, both JSON
+
+A peer is a class: made with a checkpoint folder and a number of threads, its methods are the tasks. A task takes token
+ids [B T] (or what the order says) and returns what the system itself calls the result; `seen` turns that into arrays
+under common names, outside the time, so that the driver can compare systems. Letters: see minitx/model.py; the model's
+last layer stands for all of them.
+"""
+import gc
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from . import shapes
+
+NEW = 64  # tokens that `generation` adds
+
+
+class Minitx:
+    """minitx through its public surface."""
+    packages = "minitx",
+
+    def __init__(self, folder, threads):
+        import minitx
+        self.call, self.model = minitx, minitx.load(folder)
+        self.last = self.model.config.n_layers - 1
+
+    def nothing(self, tokens):
+        """Final hidden states [B T D]; the vocabulary is not touched."""
+        return {"final": self.call.forward(self.model, tokens)}
+
+    def pattern(self, tokens):
+        """Queries, keys and attention of all layers."""
+        return self.call.run(self.model, tokens, keep=["q", "k", "pattern"])
+
+    def internals(self, tokens):
+        """Queries, keys, values, attention and the L + 1 hidden states."""
+        return self.call.run(self.model, tokens, keep=["q", "k", "v", "pattern", ("resid_pre", 0), "resid_post"])
+
+    def everything(self, tokens):
+        """Every point there is, the logits among them."""
+        return self.call.run(self.model, tokens)
+
+    def logits(self, tokens):
+        """Logits [B T V]."""
+        return {"logits": self.call.logits(self.model, self.call.forward(self.model, tokens))}
+
+    def loss(self, tokens):
+        """Mean loss of a document's tokens after the first, in nats; never T x V logits."""
+        from analysis import losses
+        return {"loss": losses.causal(self.model, tokens[0]).mean()}
+
+    def generation(self, tokens):
+        """The prompt and NEW tokens, each the likeliest."""
+        return {"tokens": self.call.generate(self.model, tokens, NEW)}
+
+    def seen(self, raw):
+        """Common names -> arrays."""
+        if isinstance(raw, dict):
+            return raw
+        kept = {"q": "q", "k": "k", "v": "v", "pattern": "pattern", "hidden": "resid_post", "logits": "logits"}
+        found = {name: (raw.values.get(point) if point == "logits" else raw.values.get((point, self.last)))
+                 for name, point in kept.items()}
+        return {name: joined(x) if name in "qkv" else x for name, x in found.items() if x is not None}
+
+
+def joined(x):  # [B H T d] -> [B T D]
+    return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
+
+
+class Transformers:
+    """The reference library in its fastest exact mode: fused attention, inference mode."""
+    packages = "torch", "transformers"
+    attention = "sdpa"
+
+    def __init__(self, folder, threads):
+        import torch
+        import transformers
+        transformers.utils.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
+        torch.set_num_threads(threads)
+        kind = {"RobertaForMaskedLM": transformers.RobertaForMaskedLM, "GPT2LMHeadModel": transformers.GPT2LMHeadModel}[
+            json.loads((folder / "config.json").read_text())["architectures"][0]]
+        self.torch = torch
+        self.whole = kind.from_pretrained(folder, attn_implementation=self.attention).eval()
+        self.body = self.whole.base_model
+        self.once = {} if self.whole.can_generate() and not hasattr(self.body, "encoder") else None  # GPT-2's options
+        self.caught = {}
+
+    def _run(self, model, tokens, **options):
+        if self.once is not None:
+            options = {"use_cache": False} | options
+        with self.torch.inference_mode():
+            return model(self.torch.as_tensor(tokens), **options)
+
+    def nothing(self, tokens):
+        """Final hidden states [B T D]."""
+        return {"final": self._run(self.body, tokens).last_hidden_state}
+
+    def logits(self, tokens):
+        """Logits [B T V]."""
+        return {"logits": self._run(self.whole, tokens).logits}
+
+    def loss(self, tokens):
+        """Mean loss as the model itself gives it for labels."""
+        return {"loss": self._run(self.whole, tokens, labels=self.torch.as_tensor(tokens)).loss}
+
+    def generation(self, tokens):
+        """The prompt and NEW tokens, each the likeliest, with its own cache."""
+        with self.torch.inference_mode():
+            return {"tokens": self.whole.generate(
+                self.torch.as_tensor(tokens), max_new_tokens=NEW, min_new_tokens=NEW, do_sample=False, use_cache=True,
+                attention_mask=self.torch.ones(tokens.shape, dtype=self.torch.long), pad_token_id=0)}
+
+    def seen(self, raw):
+        """Common names -> arrays."""
+        return {name: np.asarray(x) for name, x in raw.items()}
+
+
+class Eager(Transformers):
+    """The reference library in the mode that yields the same internals: plain attention, all outputs, hooks."""
+    attention = "eager"
+
+    def __init__(self, folder, threads):
+        super().__init__(folder, threads)
+        for name, module in self.body.named_modules():
+            if name.endswith((".query", ".key", ".value", ".c_attn")):
+                module.register_forward_hook(lambda _, __, y, name=name: self.caught.__setitem__(name, y))
+
+    def internals(self, tokens):
+        """Queries, keys, values, attention and the L + 1 hidden states."""
+        self.caught = {}
+        out = self._run(self.body, tokens, output_attentions=True, output_hidden_states=True)
+        return {"out": out, "caught": self.caught}
+
+    def seen(self, raw):
+        """Common names -> arrays of the last layer."""
+        if "out" not in raw:
+            return super().seen(raw)
+        found = list(raw["caught"].values())
+        q, k, v = found[-1].chunk(3, -1) if len(found) == len(raw["out"].attentions) else found[-3:]
+        named = {"q": q, "k": k, "v": v, "pattern": raw["out"].attentions[-1]}
+        final = {"final" if self.once is not None else "hidden": raw["out"].hidden_states[-1]}
+        return super().seen(named | final)
+
+
+class Onnx:
+    """ONNX Runtime, all graph optimisations on, on the graph as torch exports it."""
+    packages = "onnxruntime",
+    kind = "plain"
+
+    def __init__(self, folder, threads):
+        import onnxruntime
+        self.folder, self.sessions, self.library = folder, {}, onnxruntime
+        self.options = onnxruntime.SessionOptions()
+        self.options.intra_op_num_threads = threads
+        self.options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+
+    def _run(self, output, tokens):
+        if output not in self.sessions:
+            path = self.folder / f"{output}-{self.kind}.onnx"
+            self.sessions[output] = self.library.InferenceSession(path, self.options, ["CPUExecutionProvider"])
+        return self.sessions[output].run(None, {"input_ids": tokens})[0]
+
+    def nothing(self, tokens):
+        """Final hidden states [B T D]."""
+        return {"final": self._run("hidden", tokens)}
+
+    def logits(self, tokens):
+        """Logits [B T V]."""
+        return {"logits": self._run("logits", tokens)}
+
+    def seen(self, raw):
+        """Common names -> arrays."""
+        return raw
+
+
+class OnnxFused(Onnx):
+    """ONNX Runtime on the graph with norms, GELU and attention fused by its own transformers tool."""
+    kind = "fused"
+
+
+PEERS = {"minitx": Minitx, "transformers": Transformers, "transformers-eager": Eager, "onnxruntime": Onnx,
+         "onnxruntime-fused": OnnxFused}
+
+
+def memory():
+    """Peak resident and private bytes of this process; None where the system does not tell.
+
+    Private: anonymous pages. Clean pages of a mapped file belong to the page cache, whoever else maps them.
+    """
+    try:
+        told = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+        return [int(told[key].split()[0]) * 1024 for key in ("VmHWM", "RssAnon")]
+    except (OSError, KeyError):
+        return [None, None]
+
+
+def answer(peer, order):
+    """Do what one order says once -> {"seconds": …, "memory": …}; its first `arrays` are written where it says."""
+    tokens = shapes.ids(order["shape"], order["batch"], order["tokens"])
+    task = getattr(peer, order["task"])
+    start = time.perf_counter()
+    raw = task(tokens)
+    seconds = time.perf_counter() - start
+    told = {"seconds": seconds, "memory": memory()}
+    if order.get("arrays"):
+        np.savez(order["arrays"], **{name: x[:1] if np.ndim(x) else x for name, x in peer.seen(raw).items()})
+    return told
+
+
+def main(name, folder, threads):
+    """Answer orders until stdin ends. What a library prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    peer, shape = None, None
+    for line in sys.stdin:
+        order = json.loads(line)
+        try:
+            if order["shape"] != shape:
+                peer = None
+                gc.collect()
+                peer, shape = PEERS[name](Path(folder) / order["shape"], int(threads)), order["shape"]
+            told = answer(peer, order)
+        except Exception as error:  # a system that is not installed, or cannot do this, must not end the others
+            told = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"}
+        print(json.dumps(told), file=answers)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
