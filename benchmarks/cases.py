@@ -1,24 +1,126 @@
-"""What is measured: the cases, who takes part in each, and what is wanted of the ratios."""
+"""What is measured, and what is wanted: the cases, who takes part in each, and the ratios that must come out.
+
+A peer is written "system/task": a class of peers.py and a method of it.
+"""
 from typing import NamedTuple
 
-FORWARD = ("minitx/nothing", "minitx/pattern", "minitx/internals", "minitx/everything", "transformers/nothing",
-           "transformers-eager/internals", "onnxruntime/nothing", "onnxruntime-fused/nothing")
+from . import peers, shapes
+
+ONNX = "onnxruntime/nothing", "onnxruntime-fused/nothing"
+ALL = ("minitx/nothing", "minitx/pattern", "minitx/internals", "minitx/everything", "transformers/nothing",
+       "transformers-eager/internals", "transformer-lens/internals", "transformer-lens/everything", *ONNX)
+SOME = tuple(peer for peer in ALL if not peer.startswith("transformer-lens") and "everything" not in peer)
+BEST = "minitx/nothing", "transformers/nothing", *ONNX
+COLD = "minitx/logits", "transformers/logits", "onnxruntime/logits", "onnxruntime-fused/logits"
+IMPORTS = "minitx/import", "transformers/import", "onnxruntime/import", "transformer-lens/import", "numpy/import"
 
 
 class Case(NamedTuple):
-    """One line of the table: peers as "system/task" on one input, in turn."""
+    """Peers in turn on one input [B T]."""
     name: str
+    what: str
     peers: tuple
-    shape: str
-    batch: int
-    tokens: int
+    shape: str = "roberta-base"
+    batch: int = 1
+    tokens: int = 16
+    rounds: int = 5       # in each set of processes
     threads: int = 2
-    rounds: int = 5        # in each set of processes
+    fresh: bool = False   # every turn is a new process, and its start counts
+    busy: bool = False    # another process computes on one of the cores meanwhile
+    compared: bool = True  # everybody is asked once beforehand, and the results are compared
+
+    @property
+    def group(self):
+        """Cases with the same group share their processes."""
+        return self.shape, self.threads, self.fresh
 
 
-def _forward(shape, rounds=((1, 32, 9), (1, 128, 7), (1, 512, 5), (8, 32, 5), (8, 128, 5))):
-    short = {"roberta-base": "roberta", "gpt2": "gpt2"}[shape]
-    return [Case(f"{short}-{B}x{T}", FORWARD, shape, B, T, rounds=n) for B, T, n in rounds]
+def _forward(shape, batch, tokens, rounds, who=ALL, threads=2, also=()):
+    name = f"{shape.removesuffix('-base')}-{batch}x{tokens}{'-one-thread' if threads == 1 else ''}"
+    what = f"{shape} shape, {batch} x {tokens} tokens" + (", one thread" if threads == 1 else "")
+    return Case(name, what, (*who, *also), shape, batch, tokens, rounds, threads)
 
 
-CASES = {case.name: case for case in (*_forward("roberta-base"), *_forward("gpt2"))}
+def _all():
+    for shape in ("roberta-base", "gpt2"):
+        yield _forward(shape, 1, 32, 7)
+        yield _forward(shape, 1, 128, 7)
+        yield _forward(shape, 1, 512, 5)
+        yield _forward(shape, 8, 32, 5, SOME)
+        yield _forward(shape, 8, 128, 4, SOME, also=("numpy/product",))
+    yield _forward("roberta-base", 8, 512, 1, ("minitx/nothing", "minitx/internals", "transformers/nothing",
+                                               "transformers-eager/internals", ONNX[0]))
+    for batch, tokens, rounds in (1, 128, 4), (1, 512, 3), (8, 128, 2):
+        yield _forward("roberta-base", batch, tokens, rounds, threads=1, who=(
+            "minitx/nothing", "minitx/internals", "transformers-eager/internals", ONNX[0]))
+    yield Case("perplexity", "loss of 512 tokens, gpt2 shape", ("minitx/loss", "transformers/loss"), "gpt2", 1, 512)
+    yield Case("generation", f"{peers.NEW} tokens after 8, greedy, gpt2 shape",
+               ("minitx/generation", "transformers/generation", "numpy/read"), "gpt2", 1, 8, 3)
+    yield Case("busy-core", "1 x 512 tokens while another process holds a core", BEST, "roberta-base", 1, 512, 3,
+               busy=True)
+    yield Case("cold-start", "process start to first logits, 16 tokens", COLD, rounds=3, fresh=True)
+    yield Case("memory", "a fresh process after loading and one pass of 512 tokens",
+               (*BEST, "minitx/internals", "transformers-eager/internals"), tokens=512, rounds=1, fresh=True)
+    yield Case("import", "process start to imported", IMPORTS, rounds=3, fresh=True, compared=False)
+    yield Case("svd", f"singular values of W_Q W_K^T; dense: {peers.DENSE} of {peers.HEADS} heads",
+               ("numpy/thin_svd", "numpy/dense_svd"))
+    yield Case("eigenvalues", f"eigenvalues of W_Q W_K^T; dense: {peers.DENSE} of {peers.HEADS} heads",
+               ("numpy/small_eigenvalues", "numpy/dense_eigenvalues"), rounds=3)
+    yield Case("report", "minitx report tiny-roberta", ("command/report",), rounds=1, compared=False)
+
+
+CASES = {case.name: case for case in _all()}
+
+
+class Wanted(NamedTuple):
+    """One number to reach: factor * seconds of the fastest of `over` / seconds of `under`, or a number of `under`."""
+    what: str
+    case: str
+    under: str
+    over: tuple
+    must: float
+    aim: float
+    factor: float = 1.0
+    unit: str = "×"        # "s" and "MB": the median seconds, or private memory, of `under`; less is better
+
+    @property
+    def less(self):
+        """Whether small is good."""
+        return self.unit in ("s", "MB")
+
+
+def _product_share(case):
+    """Factor that makes seconds(product) / seconds(pass) the share of the product's rate."""
+    m, n, k = peers.PRODUCT
+    return shapes.flops(case.shape, case.batch, case.tokens) / (2 * m * n * k * peers.PRODUCTS)
+
+
+def _wanted():
+    eager, lens = ("transformers-eager/internals",), ("transformer-lens/internals",)
+    for size, must, aim in ("1x32", 1.5, 2), ("1x128", 1.6, 2.5), ("1x512", 1.85, 2.5), ("8x128", 1.9, 2.5):
+        yield Wanted(f"q, k, v, pattern, hidden states; reference library, eager: {size}", f"roberta-{size}",
+                     "minitx/internals", eager, must, aim)
+    for size in "1x128", "1x512":
+        yield Wanted(f"the same; run_with_cache: {size}", f"roberta-{size}", "minitx/internals", lens, 2, 3)
+    for size, must, aim in ("1x128", 0.8, 1), ("1x512", 1.15, 1.3), ("8x128", 1.1, 1.3):
+        yield Wanted(f"nothing captured; ONNX Runtime: {size}", f"roberta-{size}", "minitx/nothing", ONNX, must, aim)
+    case = CASES["roberta-8x128"]
+    yield Wanted("share of the matrix-product rate, 8x128", case.name, "minitx/nothing", ("numpy/product",), 0.75, 0.9,
+                 _product_share(case), "of the rate")
+    yield Wanted("cold start; reference library", "cold-start", COLD[0], COLD[1:2], 10, 20)
+    yield Wanted("cold start; ONNX Runtime", "cold-start", COLD[0], COLD[2:], 1.5, 2)
+    yield Wanted("1x512, a core held; reference library", "busy-core", BEST[0], BEST[1:2], 3, 5)
+    yield Wanted("private memory, one 512-token pass", "memory", BEST[0], (), 60, 40, unit="MB")
+    yield Wanted("greedy generation; reference library with its cache", "generation", "minitx/generation",
+                 ("transformers/generation",), 1.8, 2.5)
+    yield Wanted("share of the memory bandwidth, generation", "generation", "minitx/generation", ("numpy/read",), 0.75,
+                 0.9, shapes.read_by_a_token("gpt2") * peers.NEW / peers.READ, "of the limit")
+    yield Wanted("perplexity of 512 tokens; reference library", "perplexity", "minitx/loss", ("transformers/loss",), 2, 3)
+    scale = peers.HEADS / peers.DENSE
+    yield Wanted("thin SVD, 144 heads; dense", "svd", "numpy/thin_svd", ("numpy/dense_svd",), 40, 100, scale)
+    yield Wanted("eigenvalues, 144 heads; dense", "eigenvalues", "numpy/small_eigenvalues",
+                 ("numpy/dense_eigenvalues",), 200, 300, scale)
+    yield Wanted("minitx report tiny-roberta", "report", "command/report", (), 60, 20, unit="s")
+
+
+WANTED = tuple(_wanted())

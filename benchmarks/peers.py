@@ -8,9 +8,12 @@ under common names, outside the time, so that the driver can compare systems. Le
 last layer stands for all of them.
 """
 import gc
+import importlib
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,12 +21,16 @@ import numpy as np
 
 from . import shapes
 
-NEW = 64  # tokens that `generation` adds
+NEW = 64                     # tokens that `generation` adds
+PRODUCT = 1024, 768, 3072    # rows, inner, columns of the product that the machine's rate is taken from
+PRODUCTS = 10                # of them in a turn
+READ = 1 << 28               # bytes that `read` goes through
+HEADS, DENSE = 144, 4        # heads of a base model, and those that a dense route takes in a turn
 
 
 class Minitx:
     """minitx through its public surface."""
-    packages = "minitx",
+    packages, imports = ("minitx",), ("minitx",)
 
     def __init__(self, folder, threads):
         import minitx
@@ -76,6 +83,7 @@ def joined(x):  # [B H T d] -> [B T D]
 class Transformers:
     """The reference library in its fastest exact mode: fused attention, inference mode."""
     packages = "torch", "transformers"
+    imports = "torch", "transformers.models.roberta.modeling_roberta"
     attention = "sdpa"
 
     def __init__(self, folder, threads):
@@ -151,7 +159,7 @@ class Eager(Transformers):
 
 class Onnx:
     """ONNX Runtime, all graph optimisations on, on the graph as torch exports it."""
-    packages = "onnxruntime",
+    packages, imports = ("onnxruntime",), ("onnxruntime",)
     kind = "plain"
 
     def __init__(self, folder, threads):
@@ -165,7 +173,9 @@ class Onnx:
         if output not in self.sessions:
             path = self.folder / f"{output}-{self.kind}.onnx"
             self.sessions[output] = self.library.InferenceSession(path, self.options, ["CPUExecutionProvider"])
-        return self.sessions[output].run(None, {"input_ids": tokens})[0]
+        session = self.sessions[output]
+        inputs = {i.name: tokens if i.name == "input_ids" else np.ones_like(tokens) for i in session.get_inputs()}
+        return session.run(None, inputs)[0]
 
     def nothing(self, tokens):
         """Final hidden states [B T D]."""
@@ -185,8 +195,116 @@ class OnnxFused(Onnx):
     kind = "fused"
 
 
+class Lens:
+    """TransformerLens: the reference library's modules with hooks at every point."""
+    packages, imports = ("transformer-lens",), ("transformer_lens.model_bridge",)
+    points = "attn.hook_q", "attn.hook_k", "attn.hook_v", "attn.hook_pattern", "hook_resid_post"
+
+    def __init__(self, folder, threads):
+        from transformer_lens.model_bridge import TransformerBridge
+        reference = Eager(folder, threads)
+        self.torch, self.head = reference.torch, reference.whole.lm_head
+        self.bridge = TransformerBridge.boot_transformers(str(folder), hf_model=reference.whole)
+        self.last = self.bridge.cfg.n_layers - 1
+        self.names = ["blocks.0.hook_resid_pre", *(f"blocks.{i}.{name}" for i in range(self.last + 1)
+                                                   for name in self.points)]
+
+    def internals(self, tokens):
+        """Queries, keys, values, attention and the L + 1 hidden states; the head, which cannot be left out, is empty."""
+        self.head.forward = lambda x: x
+        try:
+            return self._run(tokens, names_filter=self.names)
+        finally:
+            del self.head.forward
+
+    def everything(self, tokens):
+        """Every point there is, the logits among them."""
+        return self._run(tokens)
+
+    def _run(self, tokens, **options):
+        with self.torch.inference_mode():
+            return self.bridge.run_with_cache(self.torch.as_tensor(tokens), **options)
+
+    def seen(self, raw):
+        """Common names -> arrays of the last layer."""
+        named = {**{name: f"attn.hook_{name}" for name in ("q", "k", "v", "pattern")}, "hidden": "hook_resid_post"}
+        found = {name: np.asarray(raw[1][f"blocks.{self.last}.{point}"]) for name, point in named.items()}
+        whole = {"logits": np.asarray(raw[0])} if raw[0].shape[-1] != found["hidden"].shape[-1] else {}
+        return {name: x.reshape(*x.shape[:2], -1) if name in "qkv" else x for name, x in found.items()} | whole
+
+
+class Numpy:
+    """What the machine can do, and the analyses that need no model; the order's tokens do not matter."""
+    packages, imports = ("numpy",), ("numpy",)
+
+    def __init__(self, folder, threads):
+        rng = np.random.default_rng(0)
+        self.x, self.W = (rng.standard_normal(size, np.float32) for size in ((PRODUCT[:2]), PRODUCT[1:]))
+        self.long = None
+        self.heads = rng.standard_normal((2, HEADS, 768, 64), np.float32)
+        self.turns = dict.fromkeys(("few", "all"), 0)
+
+    def product(self, tokens):
+        """PRODUCTS matrix products of the MLP's shape."""
+        for _ in range(PRODUCTS):
+            self.x @ self.W
+        return {}
+
+    def read(self, tokens):
+        """One row times a matrix of READ bytes: memory read once, by all threads."""
+        self.long = np.ones((READ // 4 // 4096, 4096), np.float32) if self.long is None else self.long
+        return {"sum": (self.long @ np.ones(4096, np.float32))[0]}
+
+    def thin_svd(self, tokens):
+        """Thin SVD of all heads' W_Q W_K^T -> the singular values of those that the dense route takes next."""
+        from analysis import factors
+        S = factors.svd(*self.heads)[1]
+        return {"singular": S[self._some("all")]}
+
+    def dense_svd(self, tokens):
+        """SVD of DENSE heads' D x D products."""
+        return {"singular": np.array([np.linalg.svd(W_Q @ W_K.T)[1][:64] for W_Q, W_K in self._dense()])}
+
+    def small_eigenvalues(self, tokens):
+        """Eigenvalues of all heads' W_Q W_K^T, those that are not 0: the ones of W_K^T W_Q [d d]."""
+        W_Q, W_K = self.heads
+        return {"largest": abs(np.linalg.eigvals(W_K.swapaxes(1, 2) @ W_Q)).max(1)[self._some("all")]}
+
+    def dense_eigenvalues(self, tokens):
+        """Eigenvalues of DENSE heads' D x D products."""
+        return {"largest": np.array([abs(np.linalg.eigvals(W_Q @ W_K.T)).max() for W_Q, W_K in self._dense()])}
+
+    def _some(self, route):  # other heads in each turn, the same ones by either route
+        first = self.turns[route] * DENSE % HEADS
+        self.turns[route] += 1
+        return slice(first, first + DENSE)
+
+    def _dense(self):
+        some = self._some("few")
+        return zip(self.heads[0, some], self.heads[1, some])
+
+    def seen(self, raw):
+        """The result as it is."""
+        return raw
+
+
+class Command:
+    """The command line."""
+    packages, imports = (), ()
+
+    def __init__(self, folder, threads):
+        pass
+
+    def report(self, tokens):
+        """minitx report on a bundled checkpoint, process start to page."""
+        with tempfile.TemporaryDirectory() as out:
+            subprocess.run([sys.executable, "-m", "analysis", "report", "tiny-roberta", "--out", out], check=True,
+                           stdout=subprocess.DEVNULL)
+        return {}
+
+
 PEERS = {"minitx": Minitx, "transformers": Transformers, "transformers-eager": Eager, "onnxruntime": Onnx,
-         "onnxruntime-fused": OnnxFused}
+         "onnxruntime-fused": OnnxFused, "transformer-lens": Lens, "numpy": Numpy, "command": Command}
 
 
 def memory():
@@ -208,10 +326,19 @@ def answer(peer, order):
     start = time.perf_counter()
     raw = task(tokens)
     seconds = time.perf_counter() - start
-    told = {"seconds": seconds, "memory": memory()}
     if order.get("arrays"):
-        np.savez(order["arrays"], **{name: x[:1] if np.ndim(x) else x for name, x in peer.seen(raw).items()})
-    return told
+        first = {name: np.asarray(x) for name, x in peer.seen(raw).items()}
+        np.savez(order["arrays"], **{name: x[:1] if x.ndim > 2 else x for name, x in first.items()})
+    del raw
+    return {"seconds": seconds, "memory": memory()}
+
+
+def imported(modules):
+    """Import so many modules -> seconds and memory."""
+    start = time.perf_counter()
+    for module in modules:
+        importlib.import_module(module)
+    return {"seconds": time.perf_counter() - start, "memory": memory()}
 
 
 def main(name, folder, threads):
@@ -222,11 +349,14 @@ def main(name, folder, threads):
     for line in sys.stdin:
         order = json.loads(line)
         try:
-            if order["shape"] != shape:
-                peer = None
-                gc.collect()
-                peer, shape = PEERS[name](Path(folder) / order["shape"], int(threads)), order["shape"]
-            told = answer(peer, order)
+            if order["task"] == "import":
+                told = imported(PEERS[name].imports)
+            else:
+                if order["shape"] != shape:
+                    peer = None
+                    gc.collect()
+                    peer, shape = PEERS[name](Path(folder) / order["shape"], int(threads)), order["shape"]
+                told = answer(peer, order)
         except Exception as error:  # a system that is not installed, or cannot do this, must not end the others
             told = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"}
         print(json.dumps(told), file=answers)

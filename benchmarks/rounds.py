@@ -4,6 +4,7 @@ A round asks every peer of a case once, in an order that changes from round to r
 meanwhile falls on all of them. Before each turn the others' threads are given time to stop spinning. Several sets of
 fresh processes: where in memory things happen to lie is a matter of luck that stays for the life of a process.
 """
+import contextlib
 import json
 import os
 import subprocess
@@ -13,15 +14,26 @@ from pathlib import Path
 
 import numpy as np
 
+from analysis import doctor
+
 PAUSE = 0.05  # seconds before each turn; OpenBLAS's threads spin for 0.03 after their last work
-PINS = "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "MKL_CBWR", "MKL_ENABLE_INSTRUCTIONS", "OPENBLAS_VERBOSE"
-THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
+WATCHED = 0.3  # seconds in which nobody works, to see how busy the machine is by itself
+THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
 AGREE = 1e-3  # of an array's largest entry: what is timed is exact, in float32
+SPIN = """
+import os, sys
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+print(flush=True)
+while os.getppid() == int(sys.argv[1]):
+    for _ in range(1_000_000):
+        pass
+"""
 
 
 def environment(threads):
     """The environment of a peer: nothing that pins kernels, so many threads, no network."""
-    kept = {key: value for key, value in os.environ.items() if key not in PINS}
+    kept = {key: value for key, value in os.environ.items() if key not in (*doctor.PINS, *doctor.THREADS)}
     return kept | dict.fromkeys(THREADS, str(threads)) | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
@@ -32,11 +44,11 @@ class Failed(RuntimeError):
 class Process:
     """One system waiting for orders."""
 
-    def __init__(self, system, folder, threads):
-        self.command = [sys.executable, "-m", "benchmarks.peers", system, str(folder), str(threads)]
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True, env=environment(threads),
-                                        cwd=Path(__file__).parents[1])
+    def __init__(self, system, work, threads):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.peers", system, str(work), str(threads)], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(threads),
+            cwd=Path(__file__).parents[1])
 
     def ask(self, **order):
         """Send one order and wait for its answer; Failed if it ends otherwise."""
@@ -52,15 +64,35 @@ class Process:
 
     def end(self):
         """Let it go."""
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
 
 
-def orders(peers, rounds, shift=0):
-    """The order of the peers in each round: every peer comes first, second, … equally often, forwards and backwards.
+class Processes(dict):
+    """{system: its process}, each started when it is first asked for, all ended with the context."""
 
-    Lists of peers, one for each round; `shift` is the number of the set, so that sets begin differently.
+    def __init__(self, work, threads):
+        self.work, self.threads = work, threads
+
+    def __missing__(self, system):
+        self[system] = Process(system, self.work, self.threads)
+        return self[system]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for process in self.values():
+            process.end()
+        self.clear()
+
+
+def orders(peers, rounds, shift=0):
+    """The peers in the order of each round: turned on by one from round to round, and every other one backwards.
+
+    shift: number of the set, so that sets begin differently.
     """
     for r in range(rounds):
         k = (r + shift) % len(peers)
@@ -68,58 +100,93 @@ def orders(peers, rounds, shift=0):
         yield turned[::-1] if r % 2 else turned
 
 
-def differences(arrays, reference):
-    """{name: largest difference over the largest entry} for the names that both have; ValueError if there are none."""
-    common = sorted(set(arrays) & set(reference))
-    if not common:
-        raise ValueError(f"nothing in common: {sorted(arrays)} and {sorted(reference)}")
-    return {name: float(np.abs(arrays[name] - reference[name]).max() / max(np.abs(reference[name]).max(), 1e-30))
-            for name in common}
+def checked(found):
+    """{peer: arrays} compared name by name with whoever has the name first -> {peer: what is wrong}, largest distance.
 
-
-def checked(case, found):
-    """Compare {peer: arrays} with each other, name by name; -> {peer: why not}, and the largest difference."""
+    A distance is the largest difference over the largest entry.
+    """
     reference, wrong, largest = {}, {}, 0.0
     for peer, arrays in found.items():
-        for name in arrays:
-            reference.setdefault(name, arrays[name])
-        worst = max(differences(arrays, reference).values())
-        largest = max(largest, worst)
-        if not worst <= AGREE:
-            wrong[peer] = f"{case.name}: {peer} differs by {worst:.1e} of the largest entry; allowed {AGREE}"
+        for name, x in arrays.items():
+            first = reference.setdefault(name, x)
+            if first.shape != x.shape:
+                wrong[peer] = f"{name} is {list(x.shape)}, of another system {list(first.shape)}"
+                continue
+            far = float(np.abs(np.subtract(x, first, dtype=float)).max() / max(np.abs(first).max(), 1e-30))
+            largest = max(largest, far)
+            if not far <= AGREE:
+                wrong[peer] = f"{name} differs by {far:.1e} of the largest entry; allowed {AGREE}"
     return wrong, largest
 
 
-def prepared(case, processes, work):
-    """Ask everybody once, which loads and warms, and compare the results -> {peer: process}, {peer: error}, distance."""
-    ready, lost, found = {}, {}, {}
+def prepared(case, processes):
+    """Ask everybody once, which loads and warms, and compare the results -> {peer: why it is out}, distance."""
+    lost, found = {}, {}
+    path = processes.work / f"arrays-{os.getpid()}.npz"
     for peer in case.peers:
-        system, task = peer.split("/")
-        path = work / f"{system}-{task}.npz"
         try:
-            processes[system].ask(task=task, **inputs(case), arrays=str(path))
+            processes[peer.split("/")[0]].ask(**order(case, peer), arrays=str(path))
             with np.load(path) as arrays:
                 found[peer] = dict(arrays)
-            path.unlink()
-            ready[peer] = processes[system]
         except Failed as error:
             lost[peer] = str(error)
-    wrong, largest = checked(case, found)
-    return {peer: p for peer, p in ready.items() if peer not in wrong}, lost | wrong, largest
+        finally:
+            path.unlink(missing_ok=True)
+    wrong, distance = checked(found)
+    return lost | wrong, distance
 
 
-def inputs(case):
-    """What an order says of a case."""
-    return {"shape": case.shape, "batch": case.batch, "tokens": case.tokens}
+def order(case, peer):
+    """What a process is told to do in a turn of this peer."""
+    return {"task": peer.split("/")[1], "shape": case.shape, "batch": case.batch, "tokens": case.tokens}
 
 
-def measure(case, processes, work, rounds, shift, show=lambda line: None):
-    """{"seconds": {peer: [rounds]}, "lost": {peer: why}, "distance": …} of one case in one set of processes."""
-    ready, lost, distance = prepared(case, processes, work)
-    seconds = {peer: [] for peer in ready}
-    for r, order in enumerate(orders(list(ready), rounds, shift)):
-        show(f"{case.name}: round {r + 1}/{rounds}")
-        for peer in order:
-            time.sleep(PAUSE)
-            seconds[peer].append(ready[peer].ask(task=peer.split("/")[1], **inputs(case))["seconds"])
-    return {"seconds": seconds, "lost": lost, "distance": distance}
+def turn(case, peer, processes):
+    """One turn -> seconds, and [peak, private] bytes of the process; a fresh one counts from its start."""
+    if not case.fresh:
+        told = processes[peer.split("/")[0]].ask(**order(case, peer))
+        return told["seconds"], told["memory"]
+    start = time.perf_counter()
+    process = Process(peer.split("/")[0], processes.work, processes.threads)
+    try:
+        told = process.ask(**order(case, peer))
+        return time.perf_counter() - start, told["memory"]
+    finally:
+        process.end()
+
+
+@contextlib.contextmanager
+def spinning(wanted):
+    """Another process that computes on one core all the while."""
+    if not wanted:
+        yield
+        return
+    process = subprocess.Popen([sys.executable, "-c", SPIN, str(os.getpid())], stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def measure(case, processes, rounds, shift=0, show=lambda line: None):
+    """One case in one set of processes -> seconds and memory {peer: [rounds]}, those lost, distance, busy cores."""
+    show(f"{case.name}: loading")
+    lost, distance = {}, None
+    if case.compared:
+        with Processes(processes.work, processes.threads) if case.fresh else contextlib.nullcontext(processes) as asked:
+            lost, distance = prepared(case, asked)
+    ready = [peer for peer in case.peers if peer not in lost]
+    busy = doctor.busy_cores(WATCHED)
+    seconds, memory = ({peer: [] for peer in ready} for _ in range(2))
+    with spinning(case.busy):
+        for r, turns in enumerate(orders(ready, rounds, shift) if ready else ()):
+            show(f"{case.name}: round {r + 1}/{rounds}")
+            for peer in turns:
+                time.sleep(PAUSE)
+                used, held = turn(case, peer, processes)
+                seconds[peer].append(used)
+                memory[peer].append(held)
+    return {"seconds": seconds, "memory": memory if case.fresh else {}, "lost": lost, "distance": distance, "busy": busy}
