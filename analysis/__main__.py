@@ -1,13 +1,16 @@
 """The command line: `minitx` is `python -m analysis`. Order: `main`, the parser, then each command."""
 
 import os
+import sys
 
-# Documents run side by side; threads inside one small product would only wait for each other.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Documents run side by side; threads inside one small product would only wait for each other. The doctor describes
+# what everybody else gets.
+if sys.argv[1:2] != ["doctor"]:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import io
-import sys
+import json
 import time
 from pathlib import Path
 
@@ -16,7 +19,7 @@ import numpy as np
 import minitx
 import weights
 
-from . import compare, corpus, data, explore, published, registry, report, results
+from . import advice, compare, corpus, data, doctor, explore, published, registry, report, results
 from . import experiments  # noqa: F401  (fills the registry)
 
 
@@ -69,6 +72,8 @@ def parser(argv=()):
     of_two_models(commands, argv)
     fetch = add(commands, "fetch", fetch_, "download a model", "MODEL")
     fetch.add_argument("--revision", help="branch, tag or commit (the one fetched first, else main)")
+    machine = add(commands, "doctor", doctor_, "how fast NumPy is on this machine, and what holds it back")
+    machine.add_argument("--json", action="store_true", help="facts, rates and advice for a program to read")
     return top
 
 
@@ -254,6 +259,13 @@ def explore_(arguments):
 def fetch_(arguments):
     """minitx fetch MODEL"""
     print(weights.fetch(arguments.model, arguments.revision))
+
+
+def doctor_(arguments):
+    """minitx doctor"""
+    facts, measured = doctor.describe(), doctor.measure()
+    found = {"facts": facts, "measured": measured, "advice": advice.advice(facts, measured)}
+    print(json.dumps(found, indent=1) if arguments.json else advice.text(facts, measured))
 
 
 if __name__ == "__main__":

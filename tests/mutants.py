@@ -205,6 +205,19 @@ MUTANTS = [
      "np.cumsum(p, -1) > top_p"),
     ("temperature multiplies", GENERATE, "astype(np.float64) / temp", "astype(np.float64) * temp"),
     ("the stop token does not stop", GENERATE, "if ended.all():", "if False:"),
+
+    # what holds NumPy back
+    ("the tightest group of a container is overlooked", "analysis/doctor.py", "min(found, default=None)",
+     "max(found, default=None)"),
+    ("a library that answers is not believed", "analysis/doctor.py", "        if threads:", "        if not built:"),
+    ("the process without pins keeps them", "analysis/doctor.py", "if name not in PINS}", "if name}"),
+    ("stolen time does not count as busy", "analysis/doctor.py", "ticks.split()[:8]]", "ticks.split()[:7]]"),
+    ("a pin that slows nothing down is blamed", "analysis/advice.py", 'slower = free["gflops"] >',
+     'slower = 2 * free["gflops"] >'),
+    ("what a container allows does not limit the threads", "analysis/advice.py",
+     'int(facts["quota"] or facts["cores"])', 'facts["cores"]'),
+    ("the doctor describes the command line's one thread", "analysis/__main__.py", 'if sys.argv[1:2] != ["doctor"]:',
+     "if True:"),
 ]
 
 
