@@ -11,7 +11,8 @@ ALL = ("minitx/nothing", "minitx/pattern", "minitx/internals", "minitx/everythin
        "transformers-eager/internals", "transformer-lens/internals", "transformer-lens/everything", *ONNX)
 SOME = tuple(peer for peer in ALL if not peer.startswith("transformer-lens") and "everything" not in peer)
 BEST = "minitx/nothing", "transformers/nothing", *ONNX
-COLD = "minitx/logits", "transformers/logits", "onnxruntime/logits", "onnxruntime-fused/logits"
+COLD = "minitx/logits", "transformers/logits", "onnxruntime/logits", "onnxruntime-fused/logits", \
+    "onnxruntime-mapped/logits"
 IMPORTS = "minitx/import", "transformers/import", "onnxruntime/import", "transformer-lens/import", "numpy/import"
 
 
@@ -108,7 +109,7 @@ def _wanted():
     yield Wanted("share of the matrix-product rate, 8x128", case.name, "minitx/nothing", ("numpy/product",), 0.75, 0.9,
                  _product_share(case), "of the rate")
     yield Wanted("cold start; reference library", "cold-start", COLD[0], COLD[1:2], 10, 20)
-    yield Wanted("cold start; ONNX Runtime", "cold-start", COLD[0], COLD[2:], 1.5, 2)
+    yield Wanted("cold start; ONNX Runtime", "cold-start", COLD[0], COLD[2:4], 1.5, 2)
     yield Wanted("1x512, a core held; reference library", "busy-core", BEST[0], BEST[1:2], 3, 5)
     yield Wanted("private memory, one 512-token pass", "memory", BEST[0], (), 60, 40, unit="MB")
     yield Wanted("greedy generation; reference library with its cache", "generation", "minitx/generation",

@@ -303,8 +303,18 @@ class Command:
         return {}
 
 
+class OnnxMapped(OnnxFused):
+    """ONNX Runtime started as fast as it can be: weights mapped, nothing optimised or packed. Slower afterwards."""
+
+    def __init__(self, folder, threads):
+        super().__init__(folder, threads)
+        self.options.graph_optimization_level = self.library.GraphOptimizationLevel.ORT_DISABLE_ALL
+        self.options.add_session_config_entry("session.disable_prepacking", "1")
+
+
 PEERS = {"minitx": Minitx, "transformers": Transformers, "transformers-eager": Eager, "onnxruntime": Onnx,
-         "onnxruntime-fused": OnnxFused, "transformer-lens": Lens, "numpy": Numpy, "command": Command}
+         "onnxruntime-fused": OnnxFused, "onnxruntime-mapped": OnnxMapped,
+         "transformer-lens": Lens, "numpy": Numpy, "command": Command}
 
 
 def memory():
