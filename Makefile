@@ -31,4 +31,12 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"
 	$(BIN)/python tests/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")
 
-.PHONY: report test test-page mutants golden parity
+bench: .venv-bench/ready  ## half an hour beside other systems: benchmarks/results/; make bench ARGS="--resume"
+	.venv-bench/bin/python -m benchmarks $(ARGS)
+
+.venv-bench/ready: setup.cfg
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/pip install --quiet --editable '.[bench]'
+	touch $@
+
+.PHONY: report test test-page mutants golden parity bench

@@ -96,7 +96,7 @@ def _product_share(case):
     return shapes.flops(case.shape, case.batch, case.tokens) / (2 * m * n * k * peers.PRODUCTS)
 
 
-def _wanted():
+def _passes():
     eager, lens = ("transformers-eager/internals",), ("transformer-lens/internals",)
     for size, must, aim in ("1x32", 1.5, 2), ("1x128", 1.6, 2.5), ("1x512", 1.85, 2.5), ("8x128", 1.9, 2.5):
         yield Wanted(f"q, k, v, pattern, hidden states; reference library, eager: {size}", f"roberta-{size}",
@@ -108,6 +108,9 @@ def _wanted():
     case = CASES["roberta-8x128"]
     yield Wanted("share of the matrix-product rate, 8x128", case.name, "minitx/nothing", ("numpy/product",), 0.75, 0.9,
                  _product_share(case), "of the rate")
+
+
+def _others():
     yield Wanted("cold start; reference library", "cold-start", COLD[0], COLD[1:2], 10, 20)
     yield Wanted("cold start; ONNX Runtime", "cold-start", COLD[0], COLD[2:4], 1.5, 2)
     yield Wanted("1x512, a core held; reference library", "busy-core", BEST[0], BEST[1:2], 3, 5)
@@ -116,7 +119,8 @@ def _wanted():
                  ("transformers/generation",), 1.8, 2.5)
     yield Wanted("share of the memory bandwidth, generation", "generation", "minitx/generation", ("numpy/read",), 0.75,
                  0.9, shapes.read_by_a_token("gpt2") * peers.NEW / peers.READ, "of the limit")
-    yield Wanted("perplexity of 512 tokens; reference library", "perplexity", "minitx/loss", ("transformers/loss",), 2, 3)
+    yield Wanted("perplexity of 512 tokens; reference library", "perplexity", "minitx/loss",
+                 ("transformers/loss",), 2, 3)
     scale = peers.HEADS / peers.DENSE
     yield Wanted("thin SVD, 144 heads; dense", "svd", "numpy/thin_svd", ("numpy/dense_svd",), 40, 100, scale)
     yield Wanted("eigenvalues, 144 heads; dense", "eigenvalues", "numpy/small_eigenvalues",
@@ -124,4 +128,4 @@ def _wanted():
     yield Wanted("minitx report tiny-roberta", "report", "command/report", (), 60, 20, unit="s")
 
 
-WANTED = tuple(_wanted())
+WANTED = *_passes(), *_others()

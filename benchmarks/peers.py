@@ -63,7 +63,7 @@ class Minitx:
         return {"loss": losses.causal(self.model, tokens[0]).mean()}
 
     def generation(self, tokens):
-        """The prompt and NEW tokens, each the likeliest."""
+        """The prompt continued, each token the likeliest."""
         return {"tokens": self.call.generate(self.model, tokens, NEW)}
 
     def seen(self, raw):
@@ -119,7 +119,7 @@ class Transformers:
         return {"loss": self._run(self.whole, tokens, labels=self.torch.as_tensor(tokens)).loss}
 
     def generation(self, tokens):
-        """The prompt and NEW tokens, each the likeliest, with its own cache."""
+        """The prompt continued, each token the likeliest, with its own cache."""
         with self.torch.inference_mode():
             return {"tokens": self.whole.generate(
                 self.torch.as_tensor(tokens), max_new_tokens=NEW, min_new_tokens=NEW, do_sample=False, use_cache=True,
@@ -210,7 +210,7 @@ class Lens:
                                                    for name in self.points)]
 
     def internals(self, tokens):
-        """Queries, keys, values, attention and the L + 1 hidden states; the head, which cannot be left out, is empty."""
+        """Queries, keys, values, attention and the L + 1 hidden states; the head cannot be left out and is emptied."""
         self.head.forward = lambda x: x
         try:
             return self._run(tokens, names_filter=self.names)
@@ -245,33 +245,33 @@ class Numpy:
         self.turns = dict.fromkeys(("few", "all"), 0)
 
     def product(self, tokens):
-        """PRODUCTS matrix products of the MLP's shape."""
+        """Matrix products of the MLP's shape: what NumPy can do here."""
         for _ in range(PRODUCTS):
             self.x @ self.W
         return {}
 
     def read(self, tokens):
-        """One row times a matrix of READ bytes: memory read once, by all threads."""
+        """One row times a big matrix: memory read once, by all threads."""
         self.long = np.ones((READ // 4 // 4096, 4096), np.float32) if self.long is None else self.long
         return {"sum": (self.long @ np.ones(4096, np.float32))[0]}
 
     def thin_svd(self, tokens):
-        """Thin SVD of all heads' W_Q W_K^T -> the singular values of those that the dense route takes next."""
+        """Thin SVD of all heads' W_Q W_K^T, singular vectors included, no D x D matrix."""
         from analysis import factors
         S = factors.svd(*self.heads)[1]
         return {"singular": S[self._some("all")]}
 
     def dense_svd(self, tokens):
-        """SVD of DENSE heads' D x D products."""
-        return {"singular": np.array([np.linalg.svd(W_Q @ W_K.T)[1][:64] for W_Q, W_K in self._dense()])}
+        """Singular values of a few heads' D x D products, the dense way."""
+        return {"singular": np.array([np.linalg.svd(W_Q @ W_K.T)[1][:W_Q.shape[1]] for W_Q, W_K in self._dense()])}
 
     def small_eigenvalues(self, tokens):
-        """Eigenvalues of all heads' W_Q W_K^T, those that are not 0: the ones of W_K^T W_Q [d d]."""
+        """Eigenvalues of all heads' W_Q W_K^T that are not 0: those of W_K^T W_Q [d d]."""
         W_Q, W_K = self.heads
         return {"largest": abs(np.linalg.eigvals(W_K.swapaxes(1, 2) @ W_Q)).max(1)[self._some("all")]}
 
     def dense_eigenvalues(self, tokens):
-        """Eigenvalues of DENSE heads' D x D products."""
+        """Eigenvalues of a few heads' D x D products."""
         return {"largest": np.array([abs(np.linalg.eigvals(W_Q @ W_K.T)).max() for W_Q, W_K in self._dense()])}
 
     def _some(self, route):  # other heads in each turn, the same ones by either route

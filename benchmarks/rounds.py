@@ -90,12 +90,13 @@ class Processes(dict):
 
 
 def orders(peers, rounds, shift=0):
-    """The peers in the order of each round: turned on by one from round to round, and every other one backwards.
+    """The peers in the order of each round: one forwards, the next backwards, then both begun a place further on.
 
-    shift: number of the set, so that sets begin differently.
+    So in every 2 n rounds of n peers each comes at every place twice. shift: number of the set, so that a set goes on
+    where the one before it ended.
     """
     for r in range(rounds):
-        k = (r + shift) % len(peers)
+        k = (r // 2 + shift * -(-rounds // 2)) % len(peers)
         turned = [*peers[k:], *peers[:k]]
         yield turned[::-1] if r % 2 else turned
 
@@ -189,4 +190,5 @@ def measure(case, processes, rounds, shift=0, show=lambda line: None):
                 used, held = turn(case, peer, processes)
                 seconds[peer].append(used)
                 memory[peer].append(held)
-    return {"seconds": seconds, "memory": memory if case.fresh else {}, "lost": lost, "distance": distance, "busy": busy}
+    return {"seconds": seconds, "memory": memory if case.fresh else {}, "lost": lost, "distance": distance,
+            "busy": busy}

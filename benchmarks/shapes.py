@@ -27,7 +27,7 @@ SHAPES = {  # name -> config.json; the small ones are for tests
     "roberta-base": ROBERTA, "gpt2": GPT2,
     "roberta-small": ROBERTA | dict(vocab_size=101, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
                                     intermediate_size=64, max_position_embeddings=66),
-    "gpt2-small": GPT2 | dict(vocab_size=101, n_embd=32, n_layer=2, n_head=4, n_positions=64, bos_token_id=100,
+    "gpt2-small": GPT2 | dict(vocab_size=101, n_embd=32, n_layer=2, n_head=4, n_positions=128, bos_token_id=100,
                               eos_token_id=100)}
 ONNX = {"roberta-base": ("hidden", "logits"), "gpt2": ("hidden",)}  # shape -> the outputs that a file is made for
 FIRST_ID = 3  # ids below mean something to RoBERTa
@@ -143,7 +143,8 @@ def _plain(folder, output, path, mask=None):
     from transformers import AutoModel, AutoModelForMaskedLM
     head, new = {"hidden": (AutoModel, False), "logits": (AutoModelForMaskedLM, True)}[output]
     causal = SHAPES[folder.name]["model_type"] == "gpt2"
-    model, options = head.from_pretrained(folder, attn_implementation="eager").eval(), {"use_cache": False} if causal else {}
+    model = head.from_pretrained(folder, attn_implementation="eager").eval()
+    options = {"use_cache": False} if causal else {}
 
     class First(torch.nn.Module):
         """The model with ids in and one array out."""

@@ -15,6 +15,39 @@ from . import peers, rounds
 from .cases import CASES, WANTED
 
 MB = 1e6
+PAGE = """# Speed and memory, {date}
+
+{line}; two threads unless said otherwise. minitx at commit {commit}; {versions}.
+Kernels of NumPy's BLAS: {kernels}, no environment variable pins them ({speed} in this run).
+torch takes its AVX2 path on AMD processors and its AVX-512 path on Intel's: **a factor over the reference library
+measured on AMD is not the factor on Intel.**
+
+Every system runs in a process of its own, all in turn in each round, in a changing order; {sets} in fresh
+processes{quick}. Median and quartiles over rounds; ratios are taken within rounds, and above 1 they are in favour of
+minitx. Random weights, the same for all; first outputs were compared before anything was timed (at most {agree} of
+the largest entry apart). Without logits, for all, where the task does not name them.
+
+"Reference library": Hugging Face transformers on PyTorch; `transformers` with its fused attention in inference mode,
+`transformers-eager` with plain attention, all outputs, and hooks on queries, keys and values. `transformer-lens` is
+`run_with_cache`: for `internals` with exactly those points named and an empty head. `onnxruntime` is the graph as
+exported, `-fused` with norms, GELU and, where its tool finds it, attention fused: what counts is the faster of the two.
+`-mapped` starts as fast as it can be made to, with nothing optimised or packed, and computes more slowly afterwards.
+
+## What was wanted
+
+{wanted}
+## All cases
+
+{tasks}
+{cases}
+## Memory
+
+Private: anonymous pages of a fresh process; a mapped file's clean pages belong to the page cache. Peak: resident.
+
+{memory}
+## Size on disk
+
+{sizes}"""
 
 
 def joined(sets, what="seconds"):
@@ -60,7 +93,8 @@ def reached(wanted, run):
 def verdict(wanted, value):
     """'aim', 'yes' or 'no': whether the median reaches the aim, what must be, or neither."""
     sign = -1 if wanted.less else 1
-    return next((word for word, line in (("aim", wanted.aim), ("yes", wanted.must)) if sign * value >= sign * line), "no")
+    lines = ("aim", wanted.aim), ("yes", wanted.must)
+    return next((word for word, line in lines if sign * value >= sign * line), "no")
 
 
 def number(value):
@@ -150,7 +184,8 @@ def tasks():
 def speed(run):
     """GFLOP/s of the products and GB/s of the reading, as far as they were measured; for the head of the page."""
     m, n, k = peers.PRODUCT
-    amounts = {"numpy/product": (2 * m * n * k * peers.PRODUCTS / 1e9, "GFLOP/s"), "numpy/read": (peers.READ / 1e9, "GB/s")}
+    amounts = {"numpy/product": (2 * m * n * k * peers.PRODUCTS / 1e9, "GFLOP/s"),
+               "numpy/read": (peers.READ / 1e9, "GB/s")}
     found = {peer: [s for sets in run["cases"].values() for s in joined(sets).get(peer, ())] for peer in amounts}
     return ", ".join(f"{number(amounts[peer][0] / np.median(values))} {amounts[peer][1]}"
                      for peer, values in found.items() if values) or "not measured"
@@ -158,40 +193,15 @@ def speed(run):
 
 def markdown(run, date):
     """The page of one run."""
-    told, versions = run["settings"], run["settings"]["versions"]
-    named = ", ".join(f"{name} {version or 'not installed'}" for name, version in versions.items())
-    sizes = table(["installed", "MB"], [[name, number(size / MB) if size else "not installed"]
-                                        for name, size in run["installed"].items()])
-    return f"""# Speed and memory, {date}
-
-{told['machine']['line']}; two threads unless said otherwise. minitx at commit {told['commit'] or 'unknown'}; {named}.
-Kernels of NumPy's BLAS: {told['machine']['kernels'] or 'unknown'}, no environment variable pins them
-({speed(run)} in this run). torch takes its AVX2 path on AMD processors and its AVX-512 path on Intel's:
-**a factor over the reference library measured on AMD is not the factor on Intel.**
-
-Every system runs in a process of its own, all in turn in each round, in a changing order, {told['sets']} times in fresh
-processes{' (a quick run)' if told['quick'] else ''}. Median and quartiles over rounds; ratios are taken within rounds. Random
-weights, the same file for all; first outputs were compared before anything was timed (at most {rounds.AGREE} of the
-largest entry apart). "Nothing captured" and "captured" end with the final hidden states, without logits, for all.
-"Reference library" is Hugging Face transformers on PyTorch: `transformers` with its fused attention in inference mode,
-`transformers-eager` with plain attention, all outputs and hooks on queries, keys and values. ONNX Runtime: the faster
-of the graph as exported and the one fused by its own tool. A ratio above 1 is in favour of minitx.
-
-## What was wanted
-
-{wanted_table(run)}
-## All cases
-
-{tasks()}
-{cases_text(run)}
-## Memory
-
-Private: anonymous pages of a fresh process; a mapped file's clean pages belong to the page cache. Peak: resident.
-
-{memory_table(run)}
-## Size on disk
-
-{sizes}"""
+    told = run["settings"]
+    named = [f"{name} {version or 'not installed'}" for name, version in told["versions"].items()]
+    sizes = [[name, number(size / MB) if size else "not installed"] for name, size in run["installed"].items()]
+    return PAGE.format(
+        date=date, line=told["machine"]["line"], kernels=told["machine"]["kernels"] or "unknown", speed=speed(run),
+        commit=told["commit"] or "unknown", versions=", ".join(named), agree=rounds.AGREE,
+        sets=f"{told['sets']} times" if told["sets"] > 1 else "once", quick=" (a quick run)" * told["quick"],
+        wanted=wanted_table(run), tasks=tasks(), cases=cases_text(run), memory=memory_table(run),
+        sizes=table(["installed", "MB"], sizes))
 
 
 def figure(run):
@@ -208,7 +218,7 @@ def figure(run):
             ax.annotate(f"{number(three[0])} {wanted.unit}", (1.01, y), xycoords=("axes fraction", "data"), va="center",
                         fontsize=8)
         ax.axvline(1, color=draw.GREY, lw=0.8)
-        ax.set(xscale="log", xlabel="measured, over what must be reached (grey: the aim)", ylim=(len(rows) - 0.5, -0.5))
+        ax.set(xscale="log", xlabel="measured, over what must be reached (grey: the aim)", ylim=(len(rows) - 0.4, -0.6))
         ax.set_yticks(range(len(rows)), [wanted.what for wanted, _ in rows])
         return draw.svg(fig)
 

@@ -3,10 +3,8 @@
 Bounds in float64 are those of sums and orthogonal steps in another order: 1e-11 to 1e-13 where 1e-13 to 1e-15 was
 measured, relative where the numbers are large. Others say what was measured.
 """
-import importlib
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -373,11 +371,3 @@ def test_peak_and_how_sharp_it_is():
     assert lags.peak(-3 * spike, reach=4)[0] == 0  # nearest to 0 among equals
     assert lags.peak(spike[::-1], causal=True) == (0, 0)  # what lies to the right is not asked for
     assert lags.peak(spike[T - 4:T + 3])[0] == -1  # fewer lags than reach: all of them
-
-
-# the benchmark
-
-def test_benchmark_compares_like_with_like(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
-    times = importlib.import_module("thin_svd").compare(heads=6, D=96, d=8, dense=2, rounds=3)
-    assert times.shape == (3, 2) and (times > 0).all()
