@@ -16,7 +16,8 @@ import numpy as np
 
 from analysis import doctor
 
-PAUSE = 0.05  # seconds before each turn; OpenBLAS's threads spin for 0.03 after their last work
+PAUSE = 0.15  # seconds before each turn: OpenBLAS's second thread was seen to spin for 0.10 after its last work,
+#               ONNX Runtime's for 0.04, torch's for 0.01
 WATCHED = 0.3  # seconds in which nobody works, to see how busy the machine is by itself
 THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
 AGREE = 1e-3  # of an array's largest entry: what is timed is exact, in float32

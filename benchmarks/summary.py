@@ -218,7 +218,12 @@ def figure(run):
             ax.annotate(f"{number(three[0])} {wanted.unit}", (1.01, y), xycoords=("axes fraction", "data"), va="center",
                         fontsize=8)
         ax.axvline(1, color=draw.GREY, lw=0.8)
-        ax.set(xscale="log", xlabel="measured, over what must be reached (grey: the aim)", ylim=(len(rows) - 0.4, -0.6))
+        ax.set_xscale("log")
+        low, high = ax.get_xlim()
+        ax.set_xticks([2.0 ** k for k in range(-5, 9) if low <= 2.0 ** k <= high])
+        ax.xaxis.set_major_formatter(lambda x, _: number(x))
+        ax.minorticks_off()
+        ax.set(xlabel="measured, over what must be reached (grey: the aim)", ylim=(len(rows) - 0.4, -0.6))
         ax.set_yticks(range(len(rows)), [wanted.what for wanted, _ in rows])
         return draw.svg(fig)
 
