@@ -3,7 +3,8 @@
     python -m benchmarks [--only CASE …] [--quick] [--resume] [--out FOLDER]
 
 A whole run takes about half an hour on two cores, which should have nothing else to do. Every finished case is saved;
---resume goes on with the newest run in the folder if it is one of the same code on the same machine.
+--resume goes on with the newest run in the folder if it is one of the same code on the same machine; without it a
+second run of one day takes the place of the first.
 """
 import argparse
 import itertools
