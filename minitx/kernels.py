@@ -1,45 +1,78 @@
 """The arithmetic of a transformer on plain arrays; a trailing underscore means: writes in place.
 
-Two things make it fast and neither changes a formula: `linear` multiplies from the weight's side, so its result lies
-feature after feature in memory, and every later step keeps that order; costly elementwise work runs in tiles that
-fit a core's cache. Each kernel has its plain float64 twin in the tests. Axis letters: see model.py.
+Three things make it fast and none changes a formula: `linear` multiplies from the weight's side, so its result lies
+feature after feature in memory, and every later step keeps that order; large work is spread over threads; large
+arrays use memory again. Each kernel has its plain float64 twin in the tests. Axis letters: see model.py.
 """
+import math
+
 import numpy as np
 
-TILE = 1 << 16  # elements; 256 KiB of float32, a quarter of a present core's second-level cache
+from .threads import empty, spread, threads
+
+TILE = 1 << 19  # elements that one thread works on at a time: for fewer, threads wait for Python's lock too often
+np.empty(1 << 24, np.uint8)  # glibc keeps freed memory for the next arrays up to the size of the largest freed before
+
+def features(shape, dtype):
+    """An empty array [... D] that lies in memory feature after feature."""
+    return empty((shape[-1], math.prod(shape[:-1])), dtype).T.reshape(shape)
 
 def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     """x W + b. W.T @ x.T is at full speed for either memory layout of W; x @ W is not for a few rows."""
-    y = W.T @ x.reshape(-1, x.shape[-1]).T
-    if b is not None:
-        y += b[:, None]
+    rows = x.reshape(-1, x.shape[-1])
+    y = empty((W.shape[1], len(rows)), x.dtype)
+    def piece(i, j):
+        np.matmul(W.T[i:j], rows.T, out=y[i:j])
+        if b is not None:
+            y[i:j] += b[i:j, None]
+    spread(piece, len(y), max(96, len(y) // threads()) if len(rows) > 255 else len(y))  # few rows: BLAS is better at it
     return y.T.reshape(*x.shape[:-1], W.shape[1])
+
+def product(a, b, out, add=None):  # [B H T d], [B H d S] -> [B H T S]
+    """a b (+ add, which broadcasts) for every text and head, written to `out`."""
+    whole, add = out, None if add is None else np.broadcast_to(add, out.shape)
+    if len(a) == 1:  # one text: spread its heads
+        a, b, out, add = (x if x is None else x.swapaxes(0, 1) for x in (a, b, out, add))
+    def piece(i, j):
+        np.matmul(a[i:j], b[i:j], out=out[i:j])
+        if add is not None:
+            out[i:j] += add[i:j]
+    spread(piece, len(a), max(1, (1 << 24) // (a[0].size * b.shape[-1])))
+    return whole
 
 def moments(x, eps):  # [B T D] -> [B T], [B T]
     """LayerNorm's two numbers per token: the mean, and the scale 1/sqrt(population variance + eps)."""
-    mean = x.mean(-1)
+    mean = np.add.reduce(x, -1) / x.shape[-1]
     centred = x - mean[..., None]
     return mean, 1.0 / np.sqrt(np.einsum("...d,...d->...", centred, centred) / x.shape[-1] + eps)
 
 def normalise(x, mean, scale, w, b):  # [B T D], [B T], [B T], [D], [D] -> [B T D]
     """LayerNorm with its two numbers given: (x - mean) * scale * w + b (Ba et al. 2016)."""
-    out = x - mean[..., None]
-    out *= scale[..., None]
-    out *= w
-    out += b
+    out = features(x.shape, x.dtype)
+    def piece(i, j):
+        part = np.subtract(x[..., i:j], mean[..., None], out=out[..., i:j])
+        part *= scale[..., None]
+        part *= w[i:j]
+        part += b[i:j]
+    spread(piece, x.shape[-1], max(1, TILE // mean.size))
     return out
 
 def softmax_(x):  # [... S]
     """Rows of exp(x) / sum exp(x); a row of nothing but -inf (every key hidden) becomes zeros."""
-    rows = x.reshape(-1, x.shape[-1], copy=False)
-    step = max(1, TILE // x.shape[-1])
-    for r in (rows[i:i + step] for i in range(0, len(rows), step)):
-        top = r.max(-1, keepdims=True)
-        top[np.isneginf(top)] = 0.0
-        np.exp(np.subtract(r, top, out=r), out=r)
-        total = r.sum(-1, keepdims=True)
-        total[total == 0] = 1.0
-        r /= total
+    rows, ones = x.reshape(-1, x.shape[-1], copy=False), np.ones(x.shape[-1], x.dtype)
+    def piece(i, j):
+        r = rows[i:j]
+        with np.errstate(over="ignore"):
+            e = np.exp(r)
+        total = e @ ones
+        if not (total.min() > 1e-20 and total.max() < 1e30):  # near the ends of float32: shift the rows first
+            top = r.max(-1, keepdims=True)
+            top[np.isneginf(top)] = 0.0
+            np.exp(np.subtract(r, top, out=r), out=e)
+            total = e @ ones
+            total[total == 0] = 1.0
+        np.divide(e, total[:, None], out=r)
+    spread(piece, len(rows), max(1, TILE // x.shape[-1]))
     return x
 
 # atanh(erf(x / sqrt 2)) / x as a polynomial in x*x, lowest power first: a minimax fit for |x| < 5.
@@ -55,46 +88,43 @@ def gelu_(x):
         from scipy.special import erf  # 0.3 s to import, and only reference runs need it
         x *= 0.5 * (1.0 + erf(x * 0.5 ** 0.5))
         return x
-    for t in _tiles(x):
-        c = np.clip(t, -6.0, 6.0)  # there tanh is 1 to the last bit; far beyond, the polynomial would turn
-        square = c * c
-        r = np.full_like(t, _ERF_AS_TANH[-1])
-        for coefficient in _ERF_AS_TANH[-2::-1]:
-            r *= square
+    def tile(t):
+        square = t * t
+        np.clip(square, 0.0, 36.0, out=square)  # there tanh is 1 to the last bit; far beyond, the polynomial would turn
+        r = square * _ERF_AS_TANH[-1]
+        for coefficient in _ERF_AS_TANH[-2:0:-1]:
             r += coefficient
-        r *= c
-        _gate_(t, r)
-    return x
+            r *= square
+        r += _ERF_AS_TANH[0]
+        return r
+    return _gate_(x, tile)
 
 def gelu_tanh_(x):
     """x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2: GPT-2's approximation (Hendrycks & Gimpel 2016)."""
-    for t in _tiles(x):
+    def tile(t):
         r = t * t
-        r *= 0.044715
-        r += 1.0
-        r *= t
-        r *= (2.0 / np.pi) ** 0.5
-        _gate_(t, r)
-    return x
+        r *= 0.044715 * (2.0 / np.pi) ** 0.5
+        r += (2.0 / np.pi) ** 0.5
+        return r
+    return _gate_(x, tile)
 
 def silu_(x, slope=1.0):
     """x sigmoid(slope x) = x (1 + tanh(slope x / 2)) / 2, which overflows for no x."""
-    for t in _tiles(x):
-        _gate_(t, t * (0.5 * slope))
-    return x
+    return _gate_(x, lambda t: np.full_like(t, 0.5 * slope))
 
-def _tiles(x):
+def _gate_(x, f):
+    """x <- x (1 + tanh(x f(x))) / 2, tile by tile, f giving a new array."""
     flat = x.ravel(order="K")  # whatever the order of the axes in memory
     if not np.may_share_memory(flat, x):
         raise ValueError(f"an in-place kernel needs an array without gaps; strides are {x.strides}")
-    return (flat[i:i + TILE] for i in range(0, flat.size, TILE))
-
-def _gate_(t, r):
-    """t <- t (1 + tanh r) / 2, using up r."""
-    np.tanh(r, out=r)
-    r += 1.0
-    r *= 0.5
-    t *= r
+    def piece(i, j):
+        t = flat[i:j]
+        r = f(t)
+        np.tanh(np.multiply(r, t, out=r), out=r)
+        r += 1.0
+        t *= np.multiply(r, 0.5, out=r)
+    spread(piece, flat.size, TILE)
+    return x
 
 ACTIVATIONS = {
     "gelu": gelu_, "gelu_python": gelu_, "gelu_new": gelu_tanh_, "gelu_fast": gelu_tanh_,

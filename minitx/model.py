@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from .config import Config
-from .kernels import ACTIVATIONS, linear, moments, normalise, softmax_
+from .kernels import ACTIVATIONS, features, linear, moments, normalise, product, softmax_
+from .threads import empty
 
 @dataclass(frozen=True)
 class Model:
@@ -72,11 +73,10 @@ def attention(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
                (("q", w.W_Q, w.b_Q), ("k", w.W_K, w.b_K), ("v", w.W_V, w.b_V)))
     if cache is not None:
         k, v = cache.append(w.index, k, v)
-    scores = np.matmul(q * cfg.attn_scale(w.index), k.swapaxes(-1, -2), order="C")  # rows as softmax_ wants them
-    if hide is not None:
-        scores += hide
+    scores = empty((*q.shape[:3], k.shape[2]), q.dtype)
+    product(q * cfg.attn_scale(w.index), k.swapaxes(-1, -2), scores, hide)
     pattern = at("pattern", softmax_(at("scores", scores)))
-    z = at("z", pattern @ v)
+    z = at("z", product(pattern, v, heads(features(x.shape, x.dtype), cfg)))
     return linear(z.swapaxes(1, 2).reshape(x.shape), w.W_O, w.b_O)
 
 def heads(x, cfg):  # [B T D] -> [B H T d], a view, one slice per head

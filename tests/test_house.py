@@ -14,7 +14,7 @@ PACKAGES = [*CORE, *sorted((ROOT / "analysis").rglob("*.py")), *sorted((ROOT / "
 
 # module -> floor; imports inside the project point to the same or a lower floor, never up
 FLOORS = {
-    "minitx.kernels": 0, "minitx.config": 0.5,
+    "minitx.threads": 0, "minitx.kernels": 0.2, "minitx.config": 0.5,
     "minitx.model": 1, "minitx.cache": 1, "minitx.checkpoint": 1,
     "minitx.trace": 2, "minitx.text": 2, "minitx.generate": 2, "minitx": 2.5,
     "weights": 3,

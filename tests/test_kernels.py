@@ -11,7 +11,7 @@ from scipy.special import erf, ndtr
 
 import minitx
 import tiny
-from minitx.kernels import ACTIVATIONS, TILE, gelu_, linear, moments, normalise, softmax_
+from minitx.kernels import ACTIVATIONS, TILE, features, gelu_, linear, moments, normalise, product, softmax_
 
 GRID = np.concatenate([np.linspace(-12, 12, 300_001), np.linspace(-1e-3, 1e-3, 1001), [1e-30, 0.0, -40, 40]])
 
@@ -74,7 +74,7 @@ def softmax(x):
 
 
 @pytest.mark.parametrize("shape", [
-    (1, 1, 1, 1), (2, 3, 5, 7), (3, 2, 1, 9), (4,), (2, TILE + 3), (2 * TILE // 64 + 5, 64)])
+    (1, 1, 1, 1), (2, 3, 5, 7), (3, 2, 1, 9), (4,), (2, 4099), (2 * TILE // 64 + 5, 64)])
 @pytest.mark.parametrize("dtype,bound", [(np.float32, 1e-6), (np.float64, 1e-15)])  # measured 1.2e-7, 2.3e-16
 def test_softmax_equals_its_twin(shape, dtype, bound):
     rng = np.random.default_rng(1)
@@ -93,6 +93,30 @@ def test_softmax_takes_scores_of_any_size():
         y = softmax_(x.copy())
     np.testing.assert_allclose(y[:3], softmax(x[:3]), atol=1e-6)
     assert np.isnan(y[3]).all()
+
+
+@pytest.mark.parametrize("shift", [-1e4, -100, -60, -45, -30, 0, 30, 60, 69, 80, 100, 1e4])
+@pytest.mark.parametrize("causal", [False, True])
+def test_softmax_without_the_largest_taken_off_is_as_exact(shift, causal):
+    """exp of the scores as they are, while the sums stay well inside float32; else shifted: no step in between."""
+    x = (np.random.default_rng(4).normal(size=(3, 40, 40)) * 3 + shift).astype(np.float32)
+    x[:, np.triu(np.ones((40, 40), bool), 1) & causal] = -np.inf
+    x[1] -= 30  # texts of one batch need not be alike
+    np.testing.assert_allclose(softmax_(x.copy()), softmax(x), rtol=1e-5, atol=1e-12)  # measured 2e-6: exp(60)'s
+
+
+@pytest.mark.parametrize("B,H,T,S", [(1, 1, 1, 1), (1, 3, 5, 5), (2, 3, 4, 7), (5, 2, 1, 6), (1, 3, 512, 512)])
+@pytest.mark.parametrize("hidden", [None, "text", "head", "query"])
+def test_product_is_a_matrix_product_for_every_text_and_head(B, H, T, S, hidden):
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(B, H, T, 8)), rng.normal(size=(B, H, S, 8)).swapaxes(-1, -2)
+    add = rng.normal(size={None: (), "text": (B, 1, 1, S), "head": (1, H, 1, S), "query": (1, 1, T, S)}[hidden])
+    twin = np.einsum("bhtd,bhds->bhts", a, b) + (add if hidden else 0)
+    kept = a.copy(), b.copy(), add.copy()
+    for out in (np.empty((B, H, T, S)), features((B, T, H * S), float).reshape(B, T, H, S).swapaxes(1, 2)):
+        assert product(a, b, out, add if hidden else None) is out
+        np.testing.assert_allclose(out, twin, atol=1e-13)
+    assert all((x == y).all() for x, y in zip(kept, (a, b, add)))
 
 
 @pytest.mark.parametrize("dtype,bound", [(np.float32, 2e-6), (np.float64, 1e-14)])  # measured 6e-7, 1e-15

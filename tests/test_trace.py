@@ -133,9 +133,9 @@ def test_an_edit_reaches_what_comes_after_and_nothing_before(model):
     plain = minitx.run(model, tokens, valid=valid)
     order = list(minitx.run(model, tokens, valid=valid).values)
     for name in ("z", "resid_mid", "ln2_scale", "pre"):
-        edited = minitx.run(model, tokens, valid=valid, edits={(name, 1): lambda x: x + 0.5})
+        edited = minitx.run(model, tokens, valid=valid, edits={(name, 1): lambda x: x * 1.5})
         changed = {key for key in order if not np.array_equal(edited[key], plain[key], equal_nan=True)}
-        assert (edited[name, 1] == plain[name, 1] + 0.5).all()
+        assert (edited[name, 1] == plain[name, 1] * 1.5).all()
         assert changed == set(order[order.index((name, 1)):])
 
 

@@ -1,0 +1,58 @@
+"""Work in pieces on several threads, and memory used again. NumPy's loops and BLAS release Python's lock.
+
+There are as many threads as NumPy's BLAS has, so what limits BLAS (OPENBLAS_NUM_THREADS, OMP_NUM_THREADS, processor
+affinity, threadpoolctl) limits this too. While pieces run, BLAS has one: no core gets two. A BLAS that cannot be
+asked (Accelerate, MKL) splits its products as it likes, and the rest runs on one thread.
+"""
+import ctypes
+import math
+import weakref
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+SPARE = 1 << 29  # bytes of memory of arrays that are gone, kept for the next ones
+_spare = defaultdict(list)  # size -> pieces of it
+_pool = ThreadPoolExecutor(256)  # starts a thread when there is work and none is idle
+_blas = ctypes.CDLL(np.linalg._umath_linalg.__file__)  # looks into the libraries that this one needs, too
+_names = [name for name in ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
+          if hasattr(_blas, name.format("set"))]
+threads, _set_threads = (getattr(_blas, _names[0].format(verb)) if _names else lambda *n: 1 for verb in ("get", "set"))
+
+def spread(work, n, step):
+    """work(i, j) for the pieces i:j of range(n), `step` long; a single piece has all threads of BLAS to itself."""
+    pieces = iter(range(0, n, step))  # shared: whoever is free takes the next, so a thread on a busy core takes fewer
+    count = threads()
+    def drain():
+        for i in pieces:
+            work(i, min(i + step, n))
+    if min(count, math.ceil(n / step)) < 2:
+        return drain()
+    _set_threads(1)
+    try:
+        others = [_pool.submit(drain) for _ in range(min(count, math.ceil(n / step)) - 1)]
+        drain()
+        for other in others:
+            other.cancel() or other.result()  # one that has not begun has nothing left to do
+    finally:
+        _set_threads(count)
+
+def empty(shape, dtype):
+    """np.empty; if large, in the memory of an array that is gone, as the system takes its time to clear new memory."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < 1 << 20:
+        return np.empty(shape, dtype)
+    size += -size % (1 << size.bit_length() - 3)  # few sizes, so that texts of other lengths find something
+    try:
+        memory = _spare[size].pop()
+    except IndexError:
+        memory = np.empty(size, np.uint8)
+    array = np.frombuffer(memoryview(memory), dtype, math.prod(shape))  # views of it hold it, not `memory`
+    weakref.finalize(array, _give_back, memory)  # when the last view is gone
+    return array.reshape(shape)
+
+def _give_back(memory):
+    if sum(size * len(spare) for size, spare in list(_spare.items())) + memory.nbytes > SPARE:
+        _spare.clear()
+    _spare[memory.nbytes].append(memory)
