@@ -8,7 +8,8 @@ import ctypes
 import math
 import weakref
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 
 import numpy as np
 
@@ -22,21 +23,27 @@ threads, _set_threads = (getattr(_blas, _names[0].format(verb)) if _names else l
 
 def spread(work, n, step):
     """work(i, j) for the pieces i:j of range(n), `step` long; a single piece has all threads of BLAS to itself."""
-    pieces = iter(range(0, n, step))  # shared: whoever is free takes the next, so a thread on a busy core takes fewer
-    count = threads()
+    if step >= n:
+        return work(0, n)
+    pieces, count = iter(range(0, n, step)), threads()  # whoever is free takes the next: a thread on a busy core fewer
     def drain():
         for i in pieces:
             work(i, min(i + step, n))
-    if min(count, math.ceil(n / step)) < 2:
+    if count == 1:
         return drain()
     _set_threads(1)
+    others = []
     try:
-        others = [_pool.submit(drain) for _ in range(min(count, math.ceil(n / step)) - 1)]
+        with suppress(RuntimeError):  # when Python ends, no thread starts any more
+            others += [_pool.submit(drain) for _ in range(min(count, math.ceil(n / step)) - 1)]
         drain()
-        for other in others:
-            other.cancel() or other.result()  # one that has not begun has nothing left to do
     finally:
+        for _ in pieces:  # after an error, none of the rest begins
+            pass
+        wait(running := [other for other in others if not other.cancel()])  # the cancelled had not begun
         _set_threads(count)
+    for other in running:
+        other.result()  # raises what its piece raised
 
 def empty(shape, dtype):
     """np.empty; if large, in the memory of an array that is gone, as the system takes its time to clear new memory."""
@@ -55,4 +62,5 @@ def empty(shape, dtype):
 def _give_back(memory):
     if sum(size * len(spare) for size, spare in list(_spare.items())) + memory.nbytes > SPARE:
         _spare.clear()
-    _spare[memory.nbytes].append(memory)
+    if memory.nbytes <= SPARE:
+        _spare[memory.nbytes].append(memory)
