@@ -2,7 +2,7 @@
 
     python -m benchmarks [--only CASE …] [--quick] [--resume] [--out FOLDER]
 
-A whole run takes about half an hour on two cores, which should have nothing else to do. Every finished case is saved;
+A whole run takes about 20 minutes on two cores, which should have nothing else to do. Every finished case is saved;
 --resume goes on with the newest run in the folder if it is one of the same code on the same machine; without it a
 second run of one day takes the place of the first.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from analysis import progress, results
 
 from . import machine, rounds, shapes, summary
-from .cases import CASES
+from .cases import CASES, must
 
 ROOT = Path(__file__).parents[1]
 SETS = 3
@@ -26,7 +26,8 @@ def parsed(argv):
     """The options; unknown cases end the program with a list of those that there are."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", metavar="CASE", choices=CASES, help=f"of: {', '.join(CASES)}")
+    parser.add_argument("--only", nargs="+", metavar="CASE", type=named, help="of these, or how some of them "
+                        f"begin, or `must` for what is to be reached and nothing beside it: {', '.join(CASES)}")
     parser.add_argument("--peers", nargs="+", metavar="SYSTEM/TASK", help="only these of each case's peers")
     parser.add_argument("--quick", action="store_true", help="one set of processes, at most three rounds")
     parser.add_argument("--resume", action="store_true", help="go on with an interrupted run")
@@ -40,9 +41,18 @@ def parsed(argv):
     return args
 
 
+def named(word):
+    """The cases that a word of --only stands for; ArgumentTypeError, with the names, if there are none."""
+    found = must() if word == "must" else [CASES[word]] if word in CASES else [
+        case for name, case in CASES.items() if name.startswith(word)]
+    if not found:
+        raise argparse.ArgumentTypeError(f"no case is or begins with {word!r}; there are: must, {', '.join(CASES)}")
+    return found
+
+
 def plan(args):
     """The cases to run and the sets of processes, as the options say."""
-    cases = [CASES[name] for name in args.only or CASES]
+    cases = list({case.name: case for some in args.only or [CASES.values()] for case in some}.values())
     if args.peers:
         cases = [case._replace(peers=chosen) for case in cases
                  if (chosen := tuple(peer for peer in case.peers if peer in args.peers))]
@@ -75,7 +85,8 @@ def left(cases, sets, run):
     """[(set, case)] that a run still lacks: set by set, and in a set the cases together that share processes."""
     groups = list(dict.fromkeys(case.group for case in cases))
     together = sorted(cases, key=lambda case: groups.index(case.group))
-    return [(k, case) for k in range(sets) for case in together if str(k) not in run["cases"].get(case.name, {})]
+    return [(k, case) for k in range(sets) for case in together
+            if k < case.sets and str(k) not in run["cases"].get(case.name, {})]
 
 
 def main(argv=None):

@@ -4,7 +4,7 @@ A peer is written "system/task": a class of peers.py and a method of it.
 """
 from typing import NamedTuple
 
-from . import peers, shapes
+from . import corpus, peers, shapes
 
 ONNX = "onnxruntime/nothing", "onnxruntime-fused/nothing"
 ALL = ("minitx/nothing", "minitx/pattern", "minitx/internals", "minitx/everything", "transformers/nothing",
@@ -13,6 +13,7 @@ SOME = tuple(peer for peer in ALL if not peer.startswith("transformer-lens") and
 BEST = "minitx/nothing", "transformers/nothing", *ONNX
 COLD = "minitx/logits", "transformers/logits", "onnxruntime/logits", "onnxruntime-fused/logits", \
     "onnxruntime-mapped/logits"
+ANY = "roberta-small"  # where the peers read no weights: nothing large is made for these cases
 IMPORTS = "minitx/import", "transformers/import", "onnxruntime/import", "transformer-lens/import", "numpy/import"
 
 
@@ -25,10 +26,12 @@ class Case(NamedTuple):
     batch: int = 1
     tokens: int = 16
     rounds: int = 5       # in each set of processes
+    sets: int = 3         # at most so many; one is enough where every turn is a new process
     threads: int = 2
     fresh: bool = False   # every turn is a new process, and its start counts
     busy: bool = False    # another process computes on one of the cores meanwhile
     compared: bool = True  # everybody is asked once beforehand, and the results are compared
+    apart: bool = False   # has no table of its own: see corpus.py
 
     @property
     def group(self):
@@ -36,41 +39,47 @@ class Case(NamedTuple):
         return self.shape, self.threads, self.fresh
 
 
-def _forward(shape, batch, tokens, rounds, who=ALL, threads=2, also=()):
+def _forward(shape, batch, tokens, rounds, sets, who=ALL, threads=2):
     name = f"{shape.removesuffix('-base')}-{batch}x{tokens}{'-one-thread' if threads == 1 else ''}"
     what = f"{shape} shape, {batch} x {tokens} tokens" + (", one thread" if threads == 1 else "")
-    return Case(name, what, (*who, *also), shape, batch, tokens, rounds, threads)
+    return Case(name, what, who, shape, batch, tokens, rounds, sets, threads)
 
 
-def _all():
-    for shape in ("roberta-base", "gpt2"):
-        yield _forward(shape, 1, 32, 7)
-        yield _forward(shape, 1, 128, 7)
-        yield _forward(shape, 1, 512, 5)
-        yield _forward(shape, 8, 32, 5, SOME)
-        yield _forward(shape, 8, 128, 4, SOME, also=("numpy/product",))
-    yield _forward("roberta-base", 8, 512, 1, ("minitx/nothing", "minitx/internals", "transformers/nothing",
-                                               "transformers-eager/internals", ONNX[0]))
+def _shapes():
+    for shape, sets in ("roberta-base", 3), ("gpt2", 2):
+        yield _forward(shape, 1, 32, 5, sets)
+        yield _forward(shape, 1, 128, 5, sets)
+        yield _forward(shape, 1, 512, 3, sets)
+        yield _forward(shape, 8, 32, 3, sets, SOME)
+        yield _forward(shape, 8, 128, 3, sets, (*SOME, "numpy/product"))
     for batch, tokens, rounds in (1, 128, 4), (1, 512, 3), (8, 128, 2):
-        yield _forward("roberta-base", batch, tokens, rounds, threads=1, who=(
+        yield _forward("roberta-base", batch, tokens, rounds, 2, threads=1, who=(
             "minitx/nothing", "minitx/internals", "transformers-eager/internals", ONNX[0]))
+
+
+def _tasks():
     yield Case("perplexity", "loss of 512 tokens, gpt2 shape", ("minitx/loss", "transformers/loss"), "gpt2", 1, 512)
     yield Case("generation", f"{peers.NEW} tokens after 8, greedy, gpt2 shape",
                ("minitx/generation", "transformers/generation", "numpy/read"), "gpt2", 1, 8, 3)
     yield Case("busy-core", "1 x 512 tokens while another process holds a core", BEST, "roberta-base", 1, 512, 3,
                busy=True)
-    yield Case("cold-start", "process start to first logits, 16 tokens", COLD, rounds=3, fresh=True)
+    yield Case("cold-start", "process start to first logits, 16 tokens", COLD, rounds=6, sets=1, fresh=True)
     yield Case("memory", "a fresh process after loading and one pass of 512 tokens",
-               (*BEST, "minitx/internals", "transformers-eager/internals"), tokens=512, rounds=1, fresh=True)
-    yield Case("import", "process start to imported", IMPORTS, rounds=3, fresh=True, compared=False)
+               (*BEST, "minitx/internals", "transformers-eager/internals"), tokens=512, rounds=2, sets=1, fresh=True,
+               compared=False)
+    yield Case("import", "process start to imported", IMPORTS, ANY, rounds=3, sets=1, fresh=True, compared=False)
     yield Case("svd", f"singular values of W_Q W_K^T; dense: {peers.DENSE} of {peers.HEADS} heads",
-               ("numpy/thin_svd", "numpy/dense_svd"))
+               ("numpy/thin_svd", "numpy/dense_svd"), ANY, rounds=3)
     yield Case("eigenvalues", f"eigenvalues of W_Q W_K^T; dense: {peers.DENSE} of {peers.HEADS} heads",
-               ("numpy/small_eigenvalues", "numpy/dense_eigenvalues"), rounds=3)
-    yield Case("report", "minitx report tiny-roberta", ("command/report",), rounds=1, compared=False)
+               ("numpy/small_eigenvalues", "numpy/dense_eigenvalues"), ANY, rounds=3)
+    yield Case("report", f"minitx report {peers.MODEL}", ("command/report",), ANY, rounds=2, sets=1,
+               compared=False)
+    for n in corpus.DOCUMENTS:
+        yield Case(corpus.case(n), f"{n} documents", corpus.readers(n), ANY, n, corpus.TOKENS, rounds=1, sets=1,
+                   fresh=True, compared=False, apart=True)
 
 
-CASES = {case.name: case for case in _all()}
+CASES = {case.name: case for case in (*_shapes(), *_tasks())}
 
 
 class Wanted(NamedTuple):
@@ -129,3 +138,12 @@ def _others():
 
 
 WANTED = *_passes(), *_others()
+
+
+def must():
+    """The cases of the wanted numbers, with those peers only that the numbers are made of."""
+    needed = {}
+    for wanted in WANTED:
+        needed.setdefault(wanted.case, set()).update((wanted.under, *wanted.over))
+    return [CASES[name]._replace(peers=tuple(peer for peer in CASES[name].peers if peer in some))
+            for name, some in needed.items()]

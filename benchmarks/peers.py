@@ -7,8 +7,11 @@ ids [B T] (or what the order says) and returns what the system itself calls the 
 under common names, outside the time, so that the driver can compare systems. Letters: see minitx/model.py; the model's
 last layer stands for all of them.
 """
+import contextlib
+import functools
 import gc
 import importlib
+import io
 import json
 import os
 import subprocess
@@ -25,6 +28,7 @@ NEW = 64                     # tokens that `generation` adds
 PRODUCT = 1024, 768, 3072    # rows, inner, columns of the product that the machine's rate is taken from
 PRODUCTS = 10                # of them in a turn
 READ = 1 << 28               # bytes that `read` goes through
+MODEL = "tiny-roberta"       # what the command line is timed on
 HEADS, DENSE = 144, 4        # heads of a base model, and those that a dense route takes in a turn
 
 
@@ -298,8 +302,26 @@ class Command:
     def report(self, tokens):
         """minitx report on a bundled checkpoint, process start to page."""
         with tempfile.TemporaryDirectory() as out:
-            subprocess.run([sys.executable, "-m", "analysis", "report", "tiny-roberta", "--out", out], check=True,
+            subprocess.run([sys.executable, "-m", "analysis", "report", MODEL, "--out", out], check=True,
                            stdout=subprocess.DEVNULL)
+        return {}
+
+
+class Experiment(Command):
+    """minitx run on a bundled checkpoint: tasks are experiments, and [B T] says how many documents of how many tokens.
+
+    In the process itself, so that its memory is the experiment's.
+    """
+
+    def __getattr__(self, name):
+        return functools.partial(self._run, name)
+
+    def _run(self, name, tokens):
+        from analysis.__main__ import main
+        documents, length = map(str, tokens.shape)
+        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stderr(io.StringIO()) as said:
+            if main(["run", name, MODEL, "--documents", documents, "--tokens", length, "--out", out]):
+                raise RuntimeError(said.getvalue())
         return {}
 
 
@@ -314,7 +336,7 @@ class OnnxMapped(OnnxFused):
 
 PEERS = {"minitx": Minitx, "transformers": Transformers, "transformers-eager": Eager, "onnxruntime": Onnx,
          "onnxruntime-fused": OnnxFused, "onnxruntime-mapped": OnnxMapped,
-         "transformer-lens": Lens, "numpy": Numpy, "command": Command}
+         "transformer-lens": Lens, "numpy": Numpy, "command": Command, "experiment": Experiment}
 
 
 def memory():

@@ -186,9 +186,14 @@ def measure(case, processes, rounds, shift=0, show=lambda line: None):
     with spinning(case.busy):
         for r, turns in enumerate(orders(ready, rounds, shift) if ready else ()):
             show(f"{case.name}: round {r + 1}/{rounds}")
-            for peer in turns:
+            for peer in (peer for peer in turns if peer not in lost):
                 time.sleep(PAUSE)
-                used, held = turn(case, peer, processes)
+                try:
+                    used, held = turn(case, peer, processes)
+                except Failed as error:
+                    lost[peer] = str(error)
+                    del seconds[peer], memory[peer]
+                    continue
                 seconds[peer].append(used)
                 memory[peer].append(held)
     return {"seconds": seconds, "memory": memory if case.fresh else {}, "lost": lost, "distance": distance,

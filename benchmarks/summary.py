@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis import draw, results
 
-from . import peers, rounds
+from . import corpus, peers, rounds
 from .cases import CASES, WANTED
 
 MB = 1e6
@@ -22,7 +22,7 @@ Kernels of NumPy's BLAS: {kernels}, no environment variable pins them ({speed} i
 torch takes its AVX2 path on AMD processors and its AVX-512 path on Intel's: **a factor over the reference library
 measured on AMD is not the factor on Intel.**
 
-Every system runs in a process of its own, all in turn in each round, in a changing order; {sets} in fresh
+Every system runs in a process of its own, all in turn in each round, in a changing order, in {sets} of fresh
 processes{quick}. Median and quartiles over rounds; ratios are taken within rounds, and above 1 they are in favour of
 minitx. Random weights, the same for all; first outputs were compared before anything was timed (at most {agree} of
 the largest entry apart). Without logits, for all, where the task does not name them.
@@ -40,6 +40,9 @@ exported, `-fused` with norms, GELU and, where its tool finds it, attention fuse
 
 {tasks}
 {cases}
+## Documents per second
+
+{corpus}
 ## Memory
 
 Private: anonymous pages of a fresh process; a mapped file's clean pages belong to the page cache. Peak: resident.
@@ -137,7 +140,8 @@ def case_rows(case, sets):
     seconds = joined(sets)
     against = base(case, seconds)
     for peer, values in seconds.items():
-        ratio = "" if peer == against[peer] else spread(quartiles(ratios(sets, peer, against[peer])), unit="×")
+        alone = case.apart or peer == against[peer]
+        ratio = "" if alone else spread(quartiles(ratios(sets, peer, against[peer])), unit="×")
         yield [peer, spread(quartiles(values), 1000, " ms"), ratio]
 
 
@@ -145,7 +149,7 @@ def cases_text(run):
     """A table for each case, with what got lost on the way and how busy the machine was while everybody waited."""
     parts = []
     for case in CASES.values():
-        if not (sets := run["cases"].get(case.name)):
+        if case.apart or not (sets := run["cases"].get(case.name)):
             continue
         told = list(sets.values())
         counts = sorted({len(values) for one in told for values in one["seconds"].values()})
@@ -163,8 +167,8 @@ def cases_text(run):
 def memory_table(run):
     """Peak and private memory of every case of fresh processes, medians."""
     rows = []
-    for case in (case for case in CASES.values() if case.fresh and case.name in run["cases"]):
-        for peer, values in joined(run["cases"][case.name], "memory").items():
+    for case in (case for case in CASES.values() if case.fresh and not case.apart):
+        for peer, values in joined(run["cases"].get(case.name, {}), "memory").items():
             if all(None not in pair for pair in values) and values:
                 peak, private = np.median(values, axis=0) / MB
                 rows.append([case.what, peer, number(peak), number(private)])
@@ -199,9 +203,9 @@ def markdown(run, date):
     return PAGE.format(
         date=date, line=told["machine"]["line"], kernels=told["machine"]["kernels"] or "unknown", speed=speed(run),
         commit=told["commit"] or "unknown", versions=", ".join(named), agree=rounds.AGREE,
-        sets=f"{told['sets']} times" if told["sets"] > 1 else "once", quick=" (a quick run)" * told["quick"],
-        wanted=wanted_table(run), tasks=tasks(), cases=cases_text(run), memory=memory_table(run),
-        sizes=table(["installed", "MB"], sizes))
+        sets=f"up to {told['sets']} sets" if told["sets"] > 1 else "one set", quick=" (a quick run)" * told["quick"],
+        wanted=wanted_table(run), tasks=tasks(), cases=cases_text(run), corpus=corpus.text(run, table),
+        memory=memory_table(run), sizes=table(["installed", "MB"], sizes))
 
 
 def figure(run):

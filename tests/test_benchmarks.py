@@ -10,7 +10,7 @@ import test_house
 
 import minitx
 from benchmarks import __main__ as command
-from benchmarks import cases, machine, peers, rounds, shapes, summary
+from benchmarks import cases, corpus, machine, peers, rounds, shapes, summary
 
 SMALL = cases.Case("small", "a small one", ("minitx/nothing", "minitx/internals", "minitx/everything"), "gpt2-small",
                    2, 9, rounds=4)
@@ -30,11 +30,19 @@ def test_every_case_and_wanted_number_names_what_there_is():
     for case in cases.CASES.values():
         assert case.shape in shapes.SHAPES
         for system, task in (peer.split("/") for peer in case.peers):
-            assert task == "import" or callable(getattr(peers.PEERS[system], task)), (case.name, system, task)
+            there = [*dir(peers.PEERS[system]), "import"]
+            assert task in (corpus.names() if system == "experiment" else there), (case.name, system, task)
     for wanted in cases.WANTED:
         assert {wanted.under, *wanted.over} <= set(cases.CASES[wanted.case].peers), wanted.what
         assert (wanted.aim <= wanted.must) if wanted.less else (wanted.must <= wanted.aim)
         assert not wanted.over or wanted.under not in wanted.over
+
+
+def test_must_is_what_the_wanted_numbers_are_made_of_and_nothing_beside_it():
+    some = {case.name: set(case.peers) for case in cases.must()}
+    assert some.keys() == {wanted.case for wanted in cases.WANTED}
+    assert {(name, peer) for name in some for peer in some[name]} == {
+        (wanted.case, peer) for wanted in cases.WANTED for peer in (wanted.under, *wanted.over)}
 
 
 @pytest.mark.parametrize("shape", ["roberta-small", "gpt2-small", "roberta-base", "gpt2"])
@@ -171,6 +179,20 @@ def test_fresh_cases_start_a_process_for_every_turn(work, monkeypatch):
     assert all(len(values) == 2 for values in found["memory"].values()) and not found["lost"]
 
 
+def test_a_peer_that_fails_in_a_later_turn_is_out_and_the_others_go_on(work, monkeypatch):
+    turns = []
+
+    def turn(case, peer, processes):
+        turns.append(peer)
+        if turns.count("b/t") == 2 and peer == "b/t":
+            raise rounds.Failed("no more")
+        return 1.0, [None, None]
+    monkeypatch.setattr(rounds, "turn", turn)
+    found = rounds.measure(SMALL._replace(peers=("a/t", "b/t"), compared=False), rounds.Processes(work, 1), 3)
+    assert found["lost"] == {"b/t": "no more"} and found["seconds"] == {"a/t": [1.0] * 3}
+    assert turns.count("b/t") == 2
+
+
 @pytest.mark.skipif(not os.path.exists("/proc"), reason="Linux tells")
 def test_a_held_core_is_held_only_meanwhile(monkeypatch):
     real, seen = rounds.subprocess.Popen, []
@@ -247,7 +269,9 @@ def test_the_page_has_every_wanted_number_every_case_and_what_to_mind():
     assert all(f"| {wanted.what}" in table for wanted in cases.WANTED)
     assert "eager: 1x32 | 2× (2–2) | ≥ 1.5× | 2 | aim |" in table
     assert "| private memory, one 512-token pass | 50 MB (50–50) | ≤ 60 MB | 40 | yes |" in table
-    assert all(f"`{case.name}`: 2 sets of" in page for case in cases.CASES.values())
+    assert all((f"`{case.name}`: 2 sets of" in page) != case.apart for case in cases.CASES.values())
+    section = page.partition("## Documents per second")[2].partition("##")[0]
+    assert all(f"| {name} | 20 · 80" in section for name in corpus.names())
     assert "left out: numpy/dense_svd: it could not" in page
     assert "is not the factor on Intel" in page and "Kernels of NumPy's BLAS: Zen" in page
     assert "onnxruntime not installed" in page
@@ -266,6 +290,45 @@ def test_less_is_better_is_drawn_the_other_way_round():
     memory = cases.Wanted("m", "x", "minitx/t", (), 60, 40, unit="MB")
     assert summary.sorted_scores(memory, (30, 20, 40)) == (2, 1.5, 3)
     assert summary.sorted_scores(memory._replace(unit="×"), (30, 20, 40)) == pytest.approx((0.5, 1 / 3, 2 / 3))
+
+
+# experiments that read a corpus
+
+def corpus_run(seconds, peaks):
+    """A run in which "probe" took so long, and so much memory, for 20, 80 and 320 documents; None: not measured."""
+    return {"cases": {corpus.case(n): {"0": {"seconds": {"experiment/probe": [s]}, "lost": {},
+                                             "memory": {"experiment/probe": [[peak, None]]}}}
+                      for n, s, peak in zip(corpus.DOCUMENTS, seconds, peaks) if s is not None}}
+
+
+def test_starting_does_not_count_among_documents_per_second_nor_the_model_in_what_one_adds():
+    run = corpus_run([5 + n / 60 for n in corpus.DOCUMENTS], [150e6, 150e6, 153e6])
+    found = corpus.points(run, "experiment/probe")
+    assert [n for n, *_ in found] == [20, 80, 320]
+    assert corpus.rate(found) == pytest.approx(60) and corpus.growth(found) == pytest.approx(1e4)
+    assert corpus.growth([(20, 5, 9e6), (80, 6, 3e6)]) == -1e5  # said as it is
+    row, = corpus.rows(corpus_run([3, 5, 9], [150e6, 150e6, 153e6]))
+    assert row == ["probe", "20 · 80 · 320", "3 · 5 · 9", "50", "150 · 150 · 153", "10"]
+
+
+def test_what_cannot_be_told_of_documents_is_a_dash():
+    row, = corpus.rows(corpus_run([3, None, 3], [1e8, None, None]))  # no slower: no rate; Linux alone tells the peak
+    assert row == ["probe", "20 · 320", "3 · 3", "–", "100 · –", "–"]
+    row, = corpus.rows(corpus_run([3, None, None], [1e8, None, None]))
+    assert row == ["probe", "20", "3", "–", "100", "–"]
+    assert not list(corpus.rows({"cases": {}}))
+
+
+def test_an_experiment_is_run_on_so_many_documents_in_the_process_that_is_measured(monkeypatch):
+    from analysis import __main__ as line
+    given = []
+    monkeypatch.setattr(line, "main", lambda argv: given.append(argv[:-1]) or len(given) - 1)
+    peer = peers.Experiment(None, 1)
+    order = {"task": "remove-positions", "shape": cases.ANY, "batch": 20, "tokens": 64}
+    assert peers.answer(peer, order)["seconds"] >= 0
+    assert given == ["run remove-positions tiny-roberta --documents 20 --tokens 64 --out".split()]
+    with pytest.raises(RuntimeError):
+        peers.answer(peer, order)
 
 
 # the command
@@ -330,6 +393,21 @@ def test_a_part_of_a_run_does_not_go_among_the_results(work):
     assert command.parsed(["--work", str(work)]).out.parts[-2:] == ("benchmarks", "results")
     for options in (["--quick"], ["--only", "svd"], ["--peers", "minitx/nothing"]):
         assert command.parsed(["--work", str(work), *options]).out == work / "results"
+
+
+def test_cases_are_named_in_full_or_as_they_begin():
+    def chosen(*words):
+        return [case.name for case in command.plan(command.parsed(["--only", *words]))[0]]
+    assert chosen("corpus", "svd") == ["corpus-20", "corpus-80", "corpus-320", "svd"]
+    assert chosen("roberta-1x128") == ["roberta-1x128"] and "roberta-1x128-one-thread" in chosen("roberta-1x")
+    assert chosen("must") == [case.name for case in cases.must()]
+    with pytest.raises(SystemExit):
+        chosen("no-such-case")
+
+
+def test_a_case_has_no_more_sets_than_it_wants():
+    some = [SMALL._replace(name="a", sets=1), SMALL._replace(name="b", sets=3)]
+    assert [(k, case.name) for k, case in command.left(some, 2, {"cases": {}})] == [(0, "a"), (0, "b"), (1, "b")]
 
 
 def test_cases_that_share_processes_come_together_whatever_their_order():
