@@ -28,17 +28,12 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     spread(piece, len(y), max(96, len(y) // threads()) if len(rows) > 255 else len(y))  # few rows: BLAS is better at it
     return y.T.reshape(*x.shape[:-1], W.shape[1])
 
-def product(a, b, out, add=None):  # [B H T d], [B H d S] -> [B H T S]
-    """a b (+ add, which broadcasts) for every text and head, written to `out`."""
-    whole, add = out, None if add is None else np.broadcast_to(add, out.shape)
-    if len(a) == 1:  # one text: spread its heads
-        a, b, out, add = (x if x is None else x.swapaxes(0, 1) for x in (a, b, out, add))
-    def piece(i, j):
-        np.matmul(a[i:j], b[i:j], out=out[i:j])
-        if add is not None:
-            out[i:j] += add[i:j]
-    spread(piece, len(a), max(1, (1 << 24) // (a[0].size * b.shape[-1])))
-    return whole
+def product(a, b, out):  # [B H T d], [B H d S] -> [B H T S]
+    """a b for every text and head, written to `out`."""
+    by_head = (x.swapaxes(0, 1) for x in (a, b, out))
+    x, y, z = by_head if len(a) == 1 else (a, b, out)
+    spread(lambda i, j: np.matmul(x[i:j], y[i:j], out=z[i:j]), len(x), max(1, (1 << 24) // (x[0].size * y.shape[-1])))
+    return out
 
 def moments(x, eps):  # [B T D] -> [B T], [B T]
     """LayerNorm's two numbers per token: the mean, and the scale 1/sqrt(population variance + eps)."""
@@ -48,13 +43,10 @@ def moments(x, eps):  # [B T D] -> [B T], [B T]
 
 def normalise(x, mean, scale, w, b):  # [B T D], [B T], [B T], [D], [D] -> [B T D]
     """LayerNorm with its two numbers given: (x - mean) * scale * w + b (Ba et al. 2016)."""
-    out = features(x.shape, x.dtype)
-    def piece(i, j):
-        part = np.subtract(x[..., i:j], mean[..., None], out=out[..., i:j])
-        part *= scale[..., None]
-        part *= w[i:j]
-        part += b[i:j]
-    spread(piece, x.shape[-1], max(1, TILE // mean.size))
+    out = np.subtract(x, mean[..., None], out=features(x.shape, x.dtype))
+    out *= scale[..., None]
+    out *= w
+    out += b
     return out
 
 def softmax_(x):  # [... S]

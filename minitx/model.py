@@ -74,7 +74,9 @@ def attention(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
     if cache is not None:
         k, v = cache.append(w.index, k, v)
     scores = empty((*q.shape[:3], k.shape[2]), q.dtype)
-    product(q * cfg.attn_scale(w.index), k.swapaxes(-1, -2), scores, hide)
+    product(q * cfg.attn_scale(w.index), k.swapaxes(-1, -2), scores)
+    if hide is not None:
+        scores += hide
     pattern = at("pattern", softmax_(at("scores", scores)))
     z = at("z", product(pattern, v, heads(features(x.shape, x.dtype), cfg)))
     return linear(z.swapaxes(1, 2).reshape(x.shape), w.W_O, w.b_O)

@@ -1,8 +1,8 @@
 """Work in pieces on several threads, and memory used again. NumPy's loops and BLAS release Python's lock.
 
-There are as many threads as NumPy's BLAS has, so what limits BLAS (OPENBLAS_NUM_THREADS, OMP_NUM_THREADS, processor
-affinity, threadpoolctl) limits this too. While pieces run, BLAS has one: no core gets two. A BLAS that cannot be
-asked (Accelerate, MKL) splits its products as it likes, and the rest runs on one thread.
+There are as many threads as NumPy's BLAS has, so what limits BLAS (OPENBLAS_NUM_THREADS, processor affinity, …)
+limits this too; while pieces run, BLAS has one: no core gets two. A BLAS that cannot be asked (Accelerate, MKL)
+splits its products as it likes, and the rest runs on one thread.
 """
 import ctypes
 import math
