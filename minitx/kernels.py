@@ -81,8 +81,7 @@ def gelu_(x):
         x *= 0.5 * (1.0 + erf(x * 0.5 ** 0.5))
         return x
     def tile(t):
-        square = t * t
-        np.clip(square, 0.0, 36.0, out=square)  # there tanh is 1 to the last bit; far beyond, the polynomial would turn
+        np.clip(square := t * t, 0.0, 36.0, out=square)  # beyond, tanh is 1 to the last bit, but the polynomial turns
         r = square * _ERF_AS_TANH[-1]
         for coefficient in _ERF_AS_TANH[-2:0:-1]:
             r += coefficient
@@ -93,12 +92,8 @@ def gelu_(x):
 
 def gelu_tanh_(x):
     """x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2: GPT-2's approximation (Hendrycks & Gimpel 2016)."""
-    def tile(t):
-        r = t * t
-        r *= 0.044715 * (2.0 / np.pi) ** 0.5
-        r += (2.0 / np.pi) ** 0.5
-        return r
-    return _gate_(x, tile)
+    c = (2.0 / np.pi) ** 0.5
+    return _gate_(x, lambda t: t * t * (0.044715 * c) + c)
 
 def silu_(x, slope=1.0):
     """x sigmoid(slope x) = x (1 + tanh(slope x / 2)) / 2, which overflows for no x."""

@@ -14,7 +14,7 @@ from contextlib import suppress
 import numpy as np
 
 SPARE = 1 << 29  # bytes of memory of arrays that are gone, kept for the next ones
-_spare = defaultdict(list)  # size -> pieces of it
+_spare = defaultdict(list)  # by size
 _pool = ThreadPoolExecutor(256)  # starts a thread when there is work and none is idle
 _blas = ctypes.CDLL(np.linalg._umath_linalg.__file__)  # looks into the libraries that this one needs, too
 _names = [name for name in ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
