@@ -3,7 +3,6 @@ import numpy as np
 
 class Cache:
     """Empty at first; every `forward(..., cache=c)` appends its tokens. len(cache): columns S held, with padding."""
-
     def __init__(self):
         self.stored = {}   # layer -> keys and values [2 B H capacity d]
         self.valid = None  # [B S] bool: which columns are text
@@ -18,8 +17,7 @@ class Cache:
             raise ValueError(f"the cache holds a batch of {len(self.valid)}, the new tokens are {len(valid)}")
         return np.concatenate([self.valid, valid], 1)
 
-    def append(self, layer, k, v):  # [B H T d], [B H T d] -> [B H S d], [B H S d]
-        """Store one layer's new keys and values behind the old ones; views of all of them."""
+    def append(self, layer, k, v):  # one layer's [B H T d], stored behind the old ones -> views of all, [B H S d]
         S, old = len(self), len(self) - k.shape[2]  # forward has counted the new tokens in
         if old == 0 or self.stored[layer].shape[3] < S:
             grown = np.empty((2, *k.shape[:2], max(64, 2 * S), k.shape[3]), k.dtype)

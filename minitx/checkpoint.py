@@ -1,8 +1,7 @@
 """A folder in Hugging Face layout -> config and named, shape-checked, read-only weights.
 
-Read downward: the tables of names, `read`, how one name is looked up, the files. Float32 tensors are views of the
-mapped file: they cost no memory of their own, and a file changed on disk changes under the model. F16, BF16 and
-float64 models are converted once, exactly, into copies. No pickle is ever opened.
+Read downward: names, `read`, how a name is looked up, files. Float32 tensors are views of the mapped file: a file
+changed on disk changes under the model. F16, BF16 and float64 models are converted once, exactly, into copies.
 """
 import difflib
 import functools
@@ -18,35 +17,32 @@ from safetensors import SafetensorError, safe_open
 from .config import from_hf
 
 # Letters: V vocabulary, P positions, N token types, D width, M width inside the MLP, C classes.
-SHAPES = {
-    "W_E": "VD", "W_pos": "PD", "W_type": "ND", "ln_embed_w": "D", "ln_embed_b": "D", "ln1_w": "D", "ln1_b": "D",
-    "W_Q": "DD", "b_Q": "D", "W_K": "DD", "b_K": "D", "W_V": "DD", "b_V": "D", "W_O": "DD", "b_O": "D", "ln2_w": "D",
-    "ln2_b": "D", "W_in": "DM", "b_in": "M", "W_out": "MD", "b_out": "D", "ln_final_w": "D", "ln_final_b": "D",
-    "W_head": "DD", "b_head": "D", "ln_head_w": "D", "ln_head_b": "D", "W_U": "DV", "b_U": "V"}
+SHAPES = dict(
+    W_E="VD", W_pos="PD", W_type="ND", ln_embed_w="D", ln_embed_b="D", ln1_w="D", ln1_b="D", W_Q="DD", b_Q="D",
+    W_K="DD", b_K="D", W_V="DD", b_V="D", W_O="DD", b_O="D", ln2_w="D", ln2_b="D", W_in="DM", b_in="M", W_out="MD",
+    b_out="D", ln_final_w="D", ln_final_b="D", W_head="DD", b_head="D", ln_head_w="D", ln_head_b="D", W_U="DV", b_U="V")
 
 # Our name -> what the file says. Without W_ or b_ it stands for a pair: ln1 -> ln1_w and ln1_b, Q -> W_Q
 # and b_Q. `.T`: stored [out, in], used [in, out]. `/1`: the second third of the last axis. `a|b`: either.
 _BERT = dict(
     body={"W_E": "embeddings.word_embeddings.weight", "W_pos": "embeddings.position_embeddings.weight",
           "W_type": "embeddings.token_type_embeddings.weight", "ln_embed": "embeddings.LayerNorm"},
-    prefix="encoder.layer.",
     layer={"Q": "attention.self.query.T", "K": "attention.self.key.T", "V": "attention.self.value.T",
            "O": "attention.output.dense.T", "ln1": "attention.output.LayerNorm",
-           "in": "intermediate.dense.T", "out": "output.dense.T", "ln2": "output.LayerNorm"},
+           "in": "intermediate.dense.T", "out": "output.dense.T", "ln2": "output.LayerNorm"}, prefix="encoder.layer.",
     masked={"head": "cls.predictions.transform.dense.T", "ln_head": "cls.predictions.transform.LayerNorm",
             "W_U": "cls.predictions.decoder.weight.T", "b_U": "cls.predictions.decoder.bias|cls.predictions.bias"},
-    sequence={"head": "pooler.dense.T", "W_U": "classifier.weight.T", "b_U": "classifier.bias"}, sequence_act="tanh")
+    sequence={"head": "pooler.dense.T", "U": "classifier.T"}, sequence_act="tanh")
 _ROBERTA = _BERT | dict(
-    masked={"head": "lm_head.dense.T", "ln_head": "lm_head.layer_norm",
-            "W_U": "lm_head.decoder.weight.T", "b_U": "lm_head.decoder.bias|lm_head.bias"},
-    sequence={"head": "classifier.dense.T", "W_U": "classifier.out_proj.weight.T", "b_U": "classifier.out_proj.bias"})
+    masked={"head": "lm_head.dense.T", "ln_head": "lm_head.layer_norm", "W_U": "lm_head.decoder.weight.T",
+            "b_U": "lm_head.decoder.bias|lm_head.bias"},
+    sequence={"head": "classifier.dense.T", "U": "classifier.out_proj.T"})
 _DISTILBERT = dict(
     body={ours: theirs for ours, theirs in _BERT["body"].items() if ours != "W_type"}, prefix="transformer.layer.",
     layer={"Q": "attention.q_lin.T", "K": "attention.k_lin.T", "V": "attention.v_lin.T", "O": "attention.out_lin.T",
            "ln1": "sa_layer_norm", "in": "ffn.lin1.T", "out": "ffn.lin2.T", "ln2": "output_layer_norm"},
-    masked={"head": "vocab_transform.T", "ln_head": "vocab_layer_norm",
-            "W_U": "vocab_projector.weight.T", "b_U": "vocab_projector.bias"},
-    sequence={"head": "pre_classifier.T", "W_U": "classifier.weight.T", "b_U": "classifier.bias"}, sequence_act="relu")
+    masked={"head": "vocab_transform.T", "ln_head": "vocab_layer_norm", "U": "vocab_projector.T"},
+    sequence={"head": "pre_classifier.T", "U": "classifier.T"}, sequence_act="relu")
 _GPT2 = dict(
     body={"W_E": "wte.weight", "W_pos": "wpe.weight", "W_type": "wte.weight", "ln_final": "ln_f"}, prefix="h.",
     layer={"ln1": "ln_1", "Q": "attn.c_attn/0", "K": "attn.c_attn/1", "V": "attn.c_attn/2", "O": "attn.c_proj",
@@ -82,8 +78,7 @@ def check(model):
                if isinstance(array, np.ndarray) and not np.isfinite(array).all()]:
         raise ValueError(f"NaN or infinity in: {', '.join(bad)}")
 
-def _head(config, table, files):
-    """Which head the file holds: "masked", "causal", "sequence" or None."""
+def _head(config, table, files):  # which one the file holds: "masked", "causal", "sequence" or None
     kind, classifier = config.architecture, _expand(table["sequence"]).values()
     if kind.endswith("ForSequenceClassification") or not kind and all(map(files.find, classifier)):
         return "sequence"
@@ -92,8 +87,7 @@ def _head(config, table, files):
     tied = config.tied and (not kind or "Head" in kind)  # GPT2LMHeadModel, not GPT2Model
     return "causal" if tied or files.find(table["causal"]["W_U"]) else None
 
-def _expand(table):
-    """Pairs written out: {"ln1": "ln_1"} -> {"ln1_w": "ln_1.weight", "ln1_b": "ln_1.bias"}."""
+def _expand(table):  # pairs written out: {"ln1": "ln_1"} -> {"ln1_w": "ln_1.weight", "ln1_b": "ln_1.bias"}
     out = {}
     for ours, theirs in table.items():
         stem, mark = re.fullmatch(r"(.*?)(\.T|/\d)?", theirs).groups(default="")
@@ -104,7 +98,6 @@ def _expand(table):
 
 class _Names:
     """The tensors of a checkpoint by name without prefix, given out by our names, converted and checked."""
-
     def __init__(self, stored, body, config, dtype, partial):
         self.stored, self.used, self.missing, self.partial = {}, set(), {}, partial
         self.sizes = dict(V=config.n_vocab, P=config.n_pos, N=config.n_types, D=config.d_model, M=config.d_mlp)
@@ -122,12 +115,10 @@ class _Names:
             self.stored[plain] = array
         self.array = functools.cache(lambda name: self.stored[name](dtype))
 
-    def find(self, theirs):
-        """The stored name behind a table entry, or None."""
+    def find(self, theirs):  # the stored name behind a table entry, or None
         return next((name for name in re.sub(r"(\.T|/\d)$", "", theirs).split("|") if name in self.stored), None)
 
-    def take(self, table, tied=None):
-        """{our name: array} for one part of the table; `tied` stands in for an absent W_U."""
+    def take(self, table, tied=None):  # {our name: array} of one part; `tied` stands in for an absent W_U
         return {ours: tied if ours == "W_U" and tied is not None and not self.find(theirs) else self._one(ours, theirs)
                 for ours, theirs in _expand(table).items()}
 
@@ -149,8 +140,7 @@ class _Names:
                              f"config.json makes it {list(wanted)}")
         return array[..., int(theirs[-1]) * last:][..., :last] if fused else array
 
-    def unused(self, prefix):
-        """Names nobody asked for. Inside the layers these mean another architecture, and are an error."""
+    def unused(self, prefix):  # names nobody asked for; inside the layers they mean another architecture: an error
         left = [n for n in self.stored if n not in self.used and not _BUFFERS.search(n)]
         if inside := [n for n in left if n.startswith(prefix)]:
             raise ValueError(f"tensors inside the layers that this architecture has no use for: {_some(inside)}")
@@ -160,11 +150,11 @@ def _some(names):
     names = sorted(names)
     return ", ".join(names[:6]) + (f", … ({len(names)} in all)" if len(names) > 6 else "")
 
-def read_json(path):
-    """The JSON object in a file, or an error that names the file."""
+def read_json(path, other=""):
+    """The JSON object in a file, or an error that names the file, and the other that would have done too."""
     if not path.is_file():
         there = _some(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else "no such folder"
-        raise FileNotFoundError(f"no {path.name} in {path.parent} (there: {there})")
+        raise FileNotFoundError(f"no {other}{path.name} in {path.parent} (there: {there})")
     try:
         return {**json.loads(path.read_text(encoding="utf-8"))}
     except (ValueError, TypeError) as error:  # not UTF-8, not JSON, not an object
@@ -175,13 +165,11 @@ def tensors(folder):
     index = folder / "model.safetensors.index.json"
     if (folder / "model.safetensors").is_file():
         return safetensors(folder / "model.safetensors")
-    if not index.is_file():
-        files = [p.name for p in folder.iterdir()]
-        if pickles := [name for name in files if name.endswith((".bin", ".pt", ".pth", ".ckpt", ".pkl"))]:
-            raise ValueError(f"{folder} has weights only as {_some(pickles)}, which minitx never opens: a pickle can "
-                             "run any code; convert it to model.safetensors where the file is trusted")
-        raise FileNotFoundError(f"no model.safetensors or {index.name} in {folder} (there: {_some(files)})")
-    where = read_json(index).get("weight_map")
+    pickles = [p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl")]
+    if pickles and not index.is_file():
+        raise ValueError(f"{folder} has weights only as {_some(pickles)}, which minitx never opens: a pickle can "
+                         "run any code; convert it to model.safetensors where the file is trusted")
+    where = read_json(index, "model.safetensors or ").get("weight_map")
     if not isinstance(where, dict) or not all(isinstance(file, str) for file in where.values()):
         raise ValueError(f"{index} has no weight_map from tensor names to file names")
     if missing := {file for file in where.values() if not (folder / file).is_file()}:
@@ -202,8 +190,7 @@ def safetensors(path):
     return {name: functools.partial(_array, name, x["dtype"], x["shape"], start + x["data_offsets"][0], buffer)
             for name, x in json.loads(buffer[8:start]).items() if name != "__metadata__"}
 
-def _array(name, kind, shape, start, buffer, dtype):
-    """Read-only array in `dtype`: a view of the file if it is stored so and aligned, else a copy."""
+def _array(name, kind, shape, start, buffer, dtype):  # read-only; a view of the file if stored so and aligned
     kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
     if kind not in kinds:
         raise ValueError(f"tensor {name!r} is stored as {kind}; wanted one of {', '.join(kinds)}")

@@ -20,9 +20,9 @@ class Config:
     n_types: int            # rows of the token-type table; 0: none
     eps: float
     act: str                # activation of the MLP
-    head_act: str | None    # activation inside the head
-    pre_norm: bool          # LayerNorm before attention and MLP (GPT-2) or after the addition (BERT)
-    causal: bool            # keys to the right are hidden
+    head_act: str | None = None  # activation inside the head
+    pre_norm: bool = False  # LayerNorm before attention and MLP (GPT-2) or after the addition (BERT)
+    causal: bool = False    # keys to the right are hidden
     offset: int = 0         # row of the position table that the first token reads
     pad: int | None = None  # token id that takes no position (RoBERTa); None: every id takes one
     pad_token: int = 0      # token id that fills up a batch
@@ -42,10 +42,9 @@ class Config:
 
 def _bert(get):
     return dict(n_layers=get("num_hidden_layers"), n_heads=get("num_attention_heads"), d_model=get("hidden_size"),
-                d_mlp=get("intermediate_size"), n_pos=get("max_position_embeddings"),
+                d_mlp=get("intermediate_size"), n_pos=get("max_position_embeddings"), eps=get("layer_norm_eps"),
                 n_ctx=get("max_position_embeddings"), n_types=get("type_vocab_size"), default_type=0,
-                eps=get("layer_norm_eps"), act=get("hidden_act"), head_act=get("hidden_act"),
-                pad_token=get("pad_token_id", None) or 0, pre_norm=False, causal=False)
+                act=get("hidden_act"), head_act=get("hidden_act"), pad_token=get("pad_token_id", None) or 0)
 
 def _roberta(get):
     pad = get("pad_token_id")  # also decides where positions begin, so no default will do
@@ -55,15 +54,13 @@ def _roberta(get):
 def _distilbert(get):
     return dict(n_layers=get("n_layers"), n_heads=get("n_heads"), d_model=get("dim"), d_mlp=get("hidden_dim"),
                 n_pos=get("max_position_embeddings"), n_ctx=get("max_position_embeddings"), n_types=0, eps=1e-12,
-                act=get("activation"), head_act=get("activation"), pad_token=get("pad_token_id", None) or 0,
-                pre_norm=False, causal=False)
+                act=get("activation"), head_act=get("activation"), pad_token=get("pad_token_id", None) or 0)
 
 def _gpt2(get):
-    return dict(n_layers=get("n_layer"), n_heads=get("n_head"), d_model=get("n_embd"),
-                d_mlp=get("n_inner", None) or 4 * get("n_embd"), n_pos=get("n_positions"), n_ctx=get("n_positions"),
-                n_types=get("vocab_size"), eps=get("layer_norm_epsilon"), act=get("activation_function"), head_act=None,
-                scale_attn=get("scale_attn_weights", True), pre_norm=True, causal=True,
-                scale_by_layer=get("scale_attn_by_inverse_layer_idx", False))
+    return dict(n_layers=get("n_layer"), n_heads=get("n_head"), d_model=get("n_embd"), n_pos=get("n_positions"),
+                n_ctx=get("n_positions"), d_mlp=get("n_inner", None) or 4 * get("n_embd"), n_types=get("vocab_size"),
+                eps=get("layer_norm_epsilon"), scale_attn=get("scale_attn_weights", True), pre_norm=True, causal=True,
+                act=get("activation_function"), scale_by_layer=get("scale_attn_by_inverse_layer_idx", False))
 
 FAMILIES = {"bert": _bert, "roberta": _roberta, "xlm-roberta": _roberta, "camembert": _roberta,
             "distilbert": _distilbert, "gpt2": _gpt2}
@@ -78,29 +75,27 @@ def from_hf(raw):
     except (TypeError, AttributeError, KeyError) as error:
         raise ValueError(f"config.json: a value is of the wrong kind: {error}") from error
 
+def _need(fits, message):
+    if not fits:
+        raise ValueError(f"config.json: {message}")
+
 def _from_hf(raw):
     model_type = raw.get("model_type")
-    if model_type not in FAMILIES:
-        raise ValueError(f"config.json: model_type is {model_type!r}; supported: {', '.join(FAMILIES)}")
+    _need(model_type in FAMILIES, f"model_type is {model_type!r}; supported: {', '.join(FAMILIES)}")
     for key, only in _ONLY.items():
-        if raw.get(key) not in (only, None):
-            raise ValueError(f"config.json: {key} is {raw[key]!r}; only {only!r} is supported")
-
+        _need(raw.get(key) in (only, None), f"{key} is {raw.get(key)!r}; only {only!r} is supported")
     def get(key, *default):
-        if raw.get(key) is None and not default:
-            raise ValueError(f"config.json: {key!r} is missing ({model_type}); there are: {', '.join(sorted(raw))}")
-        return raw.get(key, *default)
-    config = Config(model_type=model_type, n_vocab=get("vocab_size"), tied=get("tie_word_embeddings", True),
-                    architecture=(get("architectures", None) or [""])[0], **FAMILIES[model_type](get))
+        value = raw.get(key, *default)
+        _need(default or value is not None, f"{key!r} is missing ({model_type}); there are: {', '.join(sorted(raw))}")
+        return value
+    cfg = Config(model_type=model_type, n_vocab=get("vocab_size"), tied=get("tie_word_embeddings", True),
+                 architecture=(get("architectures", None) or [""])[0], **FAMILIES[model_type](get))
     for name in ("n_layers", "n_heads", "d_model", "d_mlp", "n_vocab", "n_ctx"):
-        if type(value := getattr(config, name)) is not int or value < 1:
-            raise ValueError(f"config.json: {name} comes out as {value!r}; wanted a whole number of at least 1")
-    if not isinstance(config.eps, (int, float)) or not 0 <= config.eps < 1:
-        raise ValueError(f"config.json: the norms' epsilon is {config.eps!r}; wanted a number from 0 to 1")
-    if not 0 <= config.pad_token < config.n_vocab:
-        raise ValueError(f"config.json: pad_token_id is {config.pad_token}; wanted 0 to {config.n_vocab - 1}")
-    if config.d_model % config.n_heads:
-        raise ValueError(f"config.json: width {config.d_model} is not divisible by {config.n_heads} heads")
-    if unknown := {config.act, config.head_act} - {None, *ACTIVATIONS}:
-        raise ValueError(f"config.json: unknown activation {unknown.pop()!r}; supported: {', '.join(ACTIVATIONS)}")
-    return config
+        fits = type(value := getattr(cfg, name)) is int and value >= 1
+        _need(fits, f"{name} comes out as {value!r}; wanted a whole number of at least 1")
+    fits = isinstance(cfg.eps, (int, float)) and 0 <= cfg.eps < 1
+    _need(fits, f"the norms' epsilon is {cfg.eps!r}; wanted a number from 0 to 1")
+    _need(0 <= cfg.pad_token < cfg.n_vocab, f"pad_token_id is {cfg.pad_token}; wanted 0 to {cfg.n_vocab - 1}")
+    _need(cfg.d_model % cfg.n_heads == 0, f"width {cfg.d_model} is not divisible by {cfg.n_heads} heads")
+    _need(cfg.act in ACTIVATIONS, f"unknown activation {cfg.act!r}; supported: {', '.join(ACTIVATIONS)}")
+    return cfg

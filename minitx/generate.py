@@ -1,6 +1,4 @@
 """Continue texts with a causal language model, token after token over a cache."""
-from functools import partial
-
 import numpy as np
 
 from .cache import Cache
@@ -18,17 +16,15 @@ def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p
     """
     if model.config.head != "causal":
         raise ValueError(f"generate needs a causal language model; this one has head {model.config.head!r}")
-    whole = all(value is None or isinstance(value, (int, np.integer)) for value in (n, top_k))
-    small = n < 0 or not temperature >= 0 or top_k is not None and top_k < 1
-    if not whole or small or top_p is not None and not 0 < top_p <= 1:
+    k, p = (1 if limit is None else limit for limit in (top_k, top_p))
+    whole = all(isinstance(count, (int, np.integer)) for count in (n, k))
+    if not (whole and n >= 0 and temperature >= 0 and k >= 1 and 0 < p <= 1):
         raise ValueError(f"n={n}, temperature={temperature}, top_k={top_k}, top_p={top_p}; wanted n >= 0, "
                          "temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and top_k whole")
     tokens, valid, ragged = _prompts(model, prompt, valid)
-    longest = int(valid.sum(1).max())
-    if longest + n - 1 > model.config.n_ctx:
+    if (longest := int(valid.sum(1).max())) + n - 1 > model.config.n_ctx:
         raise ValueError(f"{longest} tokens and {n} new ones; this model reads at most {model.config.n_ctx}")
-    pick = partial(_pick, temperature=temperature, top_k=top_k, top_p=top_p, rng=np.random.default_rng(seed))
-    new = _continue(model, tokens, valid, n, stop, pick)
+    new = _continue(model, tokens, valid, n, stop, temperature, top_k, top_p, np.random.default_rng(seed))
     if ragged:
         ends = [(row == stop).argmax() + 1 if stop in row else len(row) for row in new]
         rows = [np.concatenate([t[seen], row[:end]]) for t, seen, row, end in zip(tokens, valid, new, ends)]
@@ -36,11 +32,11 @@ def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p
     out = np.concatenate([tokens, new], 1)
     return out[0] if np.ndim(prompt) == 1 else out
 
-def _continue(model, tokens, valid, n, stop, pick):  # -> [B n], fewer columns if every row stops early
+def _continue(model, tokens, valid, n, stop, *rules):  # -> [B n], fewer columns if every row stops early
     cache, new, ended = Cache(), [], np.zeros(len(tokens), bool)
     for _ in range(n):
         x = forward(model, tokens, valid=valid, cache=cache)
-        token = pick(logits(model, x[:, -1:])[:, 0])
+        token = _pick(logits(model, x[:, -1:])[:, 0], *rules)
         if stop is not None:
             token = np.where(ended, stop, token)
             ended |= token == stop
@@ -53,32 +49,29 @@ def _continue(model, tokens, valid, n, stop, pick):  # -> [B n], fewer columns i
 def _pick(y, temperature, top_k, top_p, rng):  # [B V] -> [B], by the rules of `generate`
     if temperature == 0:
         return y.argmax(-1)
-    order = np.argsort(-y, -1, kind="stable")
+    order = np.argsort(-y, -1, kind="stable")[:, :top_k]
     p = softmax_(np.take_along_axis(y, order, -1).astype(np.float64) / temperature)
-    if top_k is not None:
-        p[:, top_k:] = 0
-        p /= p.sum(-1, keepdims=True)
     if top_p is not None:
         p[np.cumsum(p, -1) - p >= top_p] = 0  # what comes before a token already holds top_p
-        p /= p.sum(-1, keepdims=True)
-    drawn = (np.cumsum(p, -1) < rng.random((len(p), 1))).sum(-1)
-    return np.take_along_axis(order, np.minimum(drawn, (p > 0).sum(-1) - 1)[:, None], -1)[:, 0]
+    held = np.cumsum(p, -1)
+    drawn = (held < rng.random((len(p), 1)) * held[:, -1:]).sum(-1, keepdims=True)
+    return np.take_along_axis(order, drawn, -1)[:, 0]
 
-def _prompts(model, prompt, valid):
-    """Any form of prompt -> tokens [B T], valid [B T], and whether to give back unpadded rows."""
+def _prompts(model, prompt, valid):  # any form -> tokens [B T], valid [B T], and whether to give back unpadded rows
     rows = [prompt] if isinstance(prompt, str) else prompt
-    if len(rows) and isinstance(rows[0], str):
+    if texts := len(rows) and isinstance(rows[0], str):
         rows = [model.tokenizer.encode(text) for text in rows]
-    elif not len(rows) or np.ndim(rows[0]) == 0 or len({len(row) for row in rows}) == 1:
-        tokens, valid, _ = check_input(model.config, prompt, valid, None)
-        if not valid[:, -1].all():
-            raise ValueError("a row ends in padding; pad prompts on the left to continue them")
-        return tokens, valid, False
-    if not all(map(len, rows)):
-        raise ValueError(f"prompt {[len(row) for row in rows].index(0)} is empty; wanted at least one token")
-    if valid is not None:
+    ragged = texts or len(rows) and np.ndim(rows[0]) and len({len(row) for row in rows}) > 1
+    if ragged and valid is not None:
         raise ValueError("valid goes with an array of token ids; texts and rows of different lengths are padded here")
-    T = max(map(len, rows))
-    padded = [[model.config.pad_token] * (T - len(row)) + list(row) for row in rows]
-    valid = [[False] * (T - len(row)) + [True] * len(row) for row in rows]
-    return *check_input(model.config, padded, valid, None)[:2], True
+    if ragged:
+        lengths = [len(row) for row in rows]
+        if 0 in lengths:
+            raise ValueError(f"prompt {lengths.index(0)} is empty; wanted at least one token")
+        gaps = [max(lengths) - length for length in lengths]
+        valid = [[False] * gap + [True] * length for gap, length in zip(gaps, lengths)]
+        rows = [[model.config.pad_token] * gap + list(row) for gap, row in zip(gaps, rows)]
+    tokens, valid, _ = check_input(model.config, rows, valid, None)
+    if not valid[:, -1].all():
+        raise ValueError("a row ends in padding; pad prompts on the left to continue them")
+    return tokens, valid, ragged

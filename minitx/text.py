@@ -1,7 +1,6 @@
 """Text <-> token ids, over the `tokenizers` package; pieces for labels.
 
-A folder's tokenizer.json is used as it is, but for truncation and padding stored inside it, which are switched off.
-Folders from before that file existed work too: vocab.json + merges.txt, or vocab.txt.
+Truncation and padding stored in a tokenizer.json are switched off; folders from before that file existed work too.
 """
 from functools import cached_property
 from types import SimpleNamespace
@@ -12,7 +11,6 @@ from .checkpoint import read_json
 
 class Tokenizer:
     """The tokenizer of a checkpoint folder; its files are read when it is first used."""
-
     def __init__(self, folder, model_type):
         self.folder, self.model_type = folder, model_type
 
@@ -52,11 +50,10 @@ class Tokenizer:
         T = max(lengths := [len(row) for row in rows])
         if T > config.n_ctx:
             raise ValueError(f"text {lengths.index(T)} is {T} tokens long; this model reads at most {config.n_ctx}")
-        tokens = np.full((len(rows), T), config.pad_token, np.intp)
-        valid, types = np.zeros(tokens.shape, bool), np.zeros(tokens.shape, np.intp)
-        for i, row in enumerate(rows):
-            where = slice(T - len(row), T) if pad == "left" else slice(len(row))
-            tokens[i, where], valid[i, where], types[i, where] = row.ids, True, row.type_ids
+        for row in rows:
+            row.pad(T, direction=pad, pad_id=config.pad_token)
+        tokens, valid, types = (np.array([getattr(row, part) for row in rows], kind) for part, kind in
+                                (("ids", np.intp), ("attention_mask", bool), ("type_ids", np.intp)))
         # without a default there are none, or, in GPT-2, every 0 would add a word embedding
         types = None if config.default_type is None else types.clip(0, config.n_types - 1)
         return SimpleNamespace(tokens=tokens, valid=valid, types=types)
@@ -73,8 +70,7 @@ def _load(folder, model_type):  # the newest form first
     raise FileNotFoundError(f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt, or "
                             f"vocab.txt; there are: {', '.join(sorted(there))}")
 
-def _byte_bpe(tokenizers, folder, model_type):
-    """GPT-2's byte-level BPE; RoBERTa's adds <s> and </s> around a text."""
+def _byte_bpe(tokenizers, folder, model_type):  # GPT-2's byte-level BPE; RoBERTa's adds <s> and </s> around a text
     bpe = tokenizers.ByteLevelBPETokenizer(str(folder / "vocab.json"), str(folder / "merges.txt"))._tokenizer
     special = ["<|endoftext|>"] if model_type == "gpt2" else ["<s>", "<pad>", "</s>", "<unk>"]
     bpe.add_special_tokens([token for token in special if bpe.token_to_id(token) is not None])
@@ -84,18 +80,15 @@ def _byte_bpe(tokenizers, folder, model_type):
         bpe.post_processor = tokenizers.processors.RobertaProcessing(*ends, add_prefix_space=False)
     return bpe
 
-def _wordpiece(tokenizers, folder, there):
-    """BERT's WordPiece. Lower-case unless the settings say otherwise or the vocabulary has capitals."""
+def _wordpiece(tokenizers, folder, there):  # BERT's; lower-case unless told otherwise or the vocabulary has capitals
     files = [read_json(folder / file) for file in ("config.json", "tokenizer_config.json") if file in there]
-    settings = {key: value for file in files for key, value in file.items()}
-    japanese = "Japanese" in str(settings.get("tokenizer_class"))
-    splitter = settings.get("word_tokenizer_type", "mecab" if japanese else "basic")
-    if splitter != "basic" or settings.get("subword_tokenizer_type", "wordpiece") != "wordpiece":
+    get = {key: value for file in files for key, value in file.items()}.get
+    splitter = get("word_tokenizer_type", "mecab" if "Japanese" in str(get("tokenizer_class")) else "basic")
+    if splitter != "basic" or get("subword_tokenizer_type", "wordpiece") != "wordpiece":
         raise ValueError(f"{folder}: this tokenizer first splits words with {splitter!r}, or has no word pieces, which "
                          "minitx cannot do; pass token ids instead of text")
     vocab = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
     capitals = any(piece != piece.lower() for piece in vocab if not piece.startswith("["))
     return tokenizers.BertWordPieceTokenizer(
-        str(folder / "vocab.txt"), lowercase=settings.get("do_lower_case", not capitals),
-        strip_accents=settings.get("strip_accents"),
-        handle_chinese_chars=settings.get("tokenize_chinese_chars", True))._tokenizer
+        str(folder / "vocab.txt"), lowercase=get("do_lower_case", not capitals), strip_accents=get("strip_accents"),
+        handle_chinese_chars=get("tokenize_chinese_chars", True))._tokenizer

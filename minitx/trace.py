@@ -5,55 +5,44 @@ import numpy as np
 
 from .model import check_input, forward, logits
 
+def _norm(name, norm, use):  # a LayerNorm's three points
+    return {f"{name}_mean": ("B T", f"mean that the {norm} takes off"),
+            f"{name}_scale": ("B T", f"1/sigma that the {norm} multiplies by"), name: ("B T D", f"{norm}{use}")}
+
 # name -> (axes, meaning). One name, one meaning in all families.
 POINTS = {
-    "embed": ("B T D", "rows of the word embedding"),
-    "pos_embed": ("B T D", "rows of the position embedding"),
+    "embed": ("B T D", "rows of the word embedding"), "pos_embed": ("B T D", "rows of the position embedding"),
     "type_embed": ("B T D", "rows of the token-type embedding"),
-    "ln_embed_mean": ("B T", "mean of the embedding sum"),
-    "ln_embed_scale": ("B T", "1/sigma of the embedding sum"),
+    "ln_embed_mean": ("B T", "mean of the embedding sum"), "ln_embed_scale": ("B T", "1/sigma of the embedding sum"),
     "ln_embed": ("B T D", "LayerNorm of the embedding sum"),
     "resid_pre": ("B T D", "residual stream before the layer"),
-    "ln1_mean": ("B T", "mean that the first LayerNorm takes off"),
-    "ln1_scale": ("B T", "1/sigma that the first LayerNorm multiplies by"),
-    "ln1": ("B T D", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
-    "q": ("B H T d", "queries"),
-    "k": ("B H T d", "keys"),
-    "v": ("B H T d", "values"),
+    **_norm("ln1", "first LayerNorm", ": attention's input (GPT-2) or the sum after it (BERT)"),
+    "q": ("B H T d", "queries"), "k": ("B H T d", "keys"), "v": ("B H T d", "values"),
     "scores": ("B H T S", "scaled q.k; -inf where a key is hidden"),
-    "pattern": ("B H T S", "softmax of scores: the attention"),
-    "z": ("B H T d", "pattern times values"),
+    "pattern": ("B H T S", "softmax of scores: the attention"), "z": ("B H T d", "pattern times values"),
     "attn_out": ("B T D", "what attention writes to the residual stream"),
     "resid_mid": ("B T D", "residual stream between attention and MLP"),
-    "ln2_mean": ("B T", "mean that the second LayerNorm takes off"),
-    "ln2_scale": ("B T", "1/sigma that the second LayerNorm multiplies by"),
-    "ln2": ("B T D", "second LayerNorm: the MLP's input (GPT-2) or the sum after it (BERT)"),
-    "pre": ("B T M", "MLP before the activation"),
-    "post": ("B T M", "MLP after the activation"),
+    **_norm("ln2", "second LayerNorm", ": the MLP's input (GPT-2) or the sum after it (BERT)"),
+    "pre": ("B T M", "MLP before the activation"), "post": ("B T M", "MLP after the activation"),
     "mlp_out": ("B T D", "what the MLP writes to the residual stream"),
     "resid_post": ("B T D", "residual stream after the layer"),
-    "ln_final_mean": ("B T", "mean that the final LayerNorm takes off"),
-    "ln_final_scale": ("B T", "1/sigma that the final LayerNorm multiplies by"),
-    "ln_final": ("B T D", "final LayerNorm (GPT-2)"),
+    **_norm("ln_final", "final LayerNorm", " (GPT-2)"),
     "logits": ("B T V", "scores over the vocabulary, or [B C] over classes")}
 LAYERED = set(POINTS) - {name for name in POINTS if "embed" in name or "final" in name or name == "logits"}
 _OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
 
 class Trace:
     """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes."""
-
     def __init__(self, tokens, valid, keep, edits):
-        self.tokens, self.valid = tokens, valid  # [B T], [B T]
-        self.values = {}                         # name or (name, layer) -> array
+        self.tokens, self.valid, self.values = tokens, valid, {}  # [B T], [B T], name or (name, layer) -> array
         self._keep, self._edits = keep, edits
 
-    def __call__(self, name, x, layer=None):
-        """The tap that `forward` calls: x, or what takes its place."""
+    def __call__(self, name, x, layer=None):  # the tap that `forward` calls: x, or what takes its place
         key = name if layer is None else (name, layer)
         if key in self._edits:
             x = _edited(key, x, self._edits[key])
         if key in self._keep:
-            self.values[key] = x.copy(order="K") if x.base is not None or name in _OVERWRITTEN else x  # else shared
+            self.values[key] = x.copy(order="K") if name in _OVERWRITTEN else x  # else nobody writes to it any more
         return x
 
     def __getitem__(self, key):
@@ -119,8 +108,7 @@ def points(model, types=False):
     names = [name for name in POINTS if all(on for part, on in there.items() if name.startswith(part))]
     return [key for name in names for key in ([(name, i) for i in range(cfg.n_layers)] if name in LAYERED else [name])]
 
-def _choose(keys, there, model):
-    """Names spelled out per layer and checked against what the model has; None: all of it."""
+def _choose(keys, there, model):  # names spelled out per layer, checked against what the model has; None: all of it
     chosen = {}
     for key in there if keys is None else [keys] if isinstance(keys, str) or keys in there else keys:
         name, layer = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
@@ -136,11 +124,9 @@ def _choose(keys, there, model):
         chosen |= dict.fromkeys(found)
     return list(chosen)
 
-def _input(model, text, valid, types):
-    """A text, texts or ids -> tokens, valid, types [B T]."""
+def _input(model, text, valid, types):  # a text, texts or ids -> tokens, valid, types [B T]
     if isinstance(text, str) or isinstance(text, (list, tuple)) and text and isinstance(text[0], (str, tuple)):
         if valid is not None or types is not None:
             raise ValueError("valid and types go with token ids; a text brings its own")
-        batch = model.encode([text] if isinstance(text, str) else text)
-        text, valid, types = batch.tokens, batch.valid, batch.types
+        return check_input(model.config, **vars(model.encode([text] if isinstance(text, str) else text)))
     return check_input(model.config, text, valid, types)

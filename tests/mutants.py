@@ -43,8 +43,8 @@ MUTANTS = [
     # token types
     ("no token type is added where none is given", CONFIG, 'type_vocab_size"), default_type=0',
      'type_vocab_size"), default_type=None'),
-    ("GPT-2 adds a word embedding for token type 0", CONFIG, 'n_types=get("vocab_size"), eps',
-     'n_types=get("vocab_size"), default_type=0, eps'),
+    ("GPT-2 adds a word embedding for token type 0", CONFIG, 'n_types=get("vocab_size")',
+     'n_types=get("vocab_size"), default_type=0'),
     ("the tokenizer's zeros reach GPT-2 as token types", TEXT, "None if config.default_type is None else t",
      "t"),
 
@@ -127,8 +127,8 @@ MUTANTS = [
      'open(path, "rb") as file'),
     ("shapes are not checked", CHECKPOINT, "if array.shape != (wanted :=", "if None is (wanted :="),
     ("loaded arrays can be written to", CHECKPOINT, "out.flags.writeable = False", "pass"),
-    ("a folder with nothing but pickles is called empty", CHECKPOINT, 'name.endswith((".bin",',
-     'name.startswith((".bin",'),
+    ("a folder with nothing but pickles is called empty", CHECKPOINT, 'p.suffix in (".bin",',
+     'p.stem in (".bin",'),
     ("NaN in weights passes the check", CHECKPOINT, "not np.isfinite(array).all()", "False"),
 
     # config
@@ -142,9 +142,9 @@ MUTANTS = [
     ("padding stored in tokenizer.json stays on", TEXT, "tokenizer.no_padding()", "pass"),
     ("a text that is too long is let through", TEXT, "if T > config.n_ctx:", "if False:"),
     ("<mask> keeps the space on its left", TEXT, 'AddedToken("<mask>", lstrip=True)', 'AddedToken("<mask>")'),
-    ("vocab.txt folders are never lower-cased", TEXT, 'lowercase=settings.get("do_lower_case", not capitals)',
+    ("vocab.txt folders are never lower-cased", TEXT, 'lowercase=get("do_lower_case", not capitals)',
      "lowercase=False"),
-    ("padding on the left is put on the right", TEXT, 'if pad == "left" else', "if False else"),
+    ("padding on the left is put on the right", TEXT, "direction=pad", 'direction="right"'),
 
     # seeing and changing
     ("a kept array is overwritten later", TRACE, "x.copy(order=\"K\") if", "x if"),
@@ -200,7 +200,7 @@ MUTANTS = [
     ("cached positions begin anew", MODEL, "numbers = keys[:, :past].sum(1, keepdims=True) +", "numbers ="),
     ("the cache loses what it held when it grows", CACHE, "if old else 0", "* 0 if old else 0"),
     ("a failed call leaves the cache changed", MODEL, "cache.valid = keys  #", "pass  #"),
-    ("top_k keeps one token too many", GENERATE, "p[:, top_k:] = 0", "p[:, top_k + 1:] = 0"),
+    ("top_k keeps one token too many", GENERATE, "[:, :top_k]", "[:, :top_k and top_k + 1]"),
     ("top_p drops the token that crosses the line", GENERATE, "np.cumsum(p, -1) - p >= top_p",
      "np.cumsum(p, -1) > top_p"),
     ("temperature multiplies", GENERATE, "astype(np.float64) / temp", "astype(np.float64) * temp"),
