@@ -10,6 +10,7 @@ ONNX = "onnxruntime/nothing", "onnxruntime-fused/nothing"
 ALL = ("minitx/nothing", "minitx/pattern", "minitx/internals", "minitx/everything", "transformers/nothing",
        "transformers-eager/internals", "transformer-lens/internals", "transformer-lens/everything", *ONNX)
 SOME = tuple(peer for peer in ALL if not peer.startswith("transformer-lens") and "everything" not in peer)
+SIZES = {(1, 32): ALL, (1, 128): ALL, (1, 512): ALL, (8, 32): SOME, (8, 128): (*SOME, "numpy/product")}
 BEST = "minitx/nothing", "transformers/nothing", *ONNX
 COLD = "minitx/logits", "transformers/logits", "onnxruntime/logits", "onnxruntime-fused/logits", \
     "onnxruntime-mapped/logits"
@@ -39,22 +40,19 @@ class Case(NamedTuple):
         return self.shape, self.threads, self.fresh
 
 
-def _forward(shape, batch, tokens, rounds, sets, who=ALL, threads=2):
+def _forward(shape, batch, tokens, rounds, sets, who, threads=2):
     name = f"{shape.removesuffix('-base')}-{batch}x{tokens}{'-one-thread' if threads == 1 else ''}"
     what = f"{shape} shape, {batch} x {tokens} tokens" + (", one thread" if threads == 1 else "")
     return Case(name, what, who, shape, batch, tokens, rounds, sets, threads)
 
 
 def _shapes():
-    for shape, sets in ("roberta-base", 3), ("gpt2", 2):
-        yield _forward(shape, 1, 32, 5, sets)
-        yield _forward(shape, 1, 128, 5, sets)
-        yield _forward(shape, 1, 512, 3, sets)
-        yield _forward(shape, 8, 32, 3, sets, SOME)
-        yield _forward(shape, 8, 128, 3, sets, (*SOME, "numpy/product"))
+    for shape, sets, rounds in ("roberta-base", 3, (5, 5, 3, 3, 3)), ("gpt2", 2, (3, 3, 2, 2, 2)):
+        for ((batch, tokens), who), n in zip(SIZES.items(), rounds):
+            yield _forward(shape, batch, tokens, n, sets, who)
     for batch, tokens, rounds in (1, 128, 4), (1, 512, 3), (8, 128, 2):
-        yield _forward("roberta-base", batch, tokens, rounds, 2, threads=1, who=(
-            "minitx/nothing", "minitx/internals", "transformers-eager/internals", ONNX[0]))
+        yield _forward("roberta-base", batch, tokens, rounds, 2, (
+            "minitx/nothing", "minitx/internals", "transformers-eager/internals", ONNX[0]), threads=1)
 
 
 def _tasks():
@@ -63,7 +61,7 @@ def _tasks():
                ("minitx/generation", "transformers/generation", "numpy/read"), "gpt2", 1, 8, 3)
     yield Case("busy-core", "1 x 512 tokens while another process holds a core", BEST, "roberta-base", 1, 512, 3,
                busy=True)
-    yield Case("cold-start", "process start to first logits, 16 tokens", COLD, rounds=6, sets=1, fresh=True)
+    yield Case("cold-start", "process start to first logits, 16 tokens", COLD, rounds=5, sets=1, fresh=True)
     yield Case("memory", "a fresh process after loading and one pass of 512 tokens",
                (*BEST, "minitx/internals", "transformers-eager/internals"), tokens=512, rounds=2, sets=1, fresh=True,
                compared=False)

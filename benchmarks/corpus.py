@@ -16,7 +16,8 @@ SLOW = {"joint-grid", "joint-space", "mask-positions"}  # 0.1 s and more for a d
 TEXT = """`minitx run EXPERIMENT {model} --documents N --tokens {tokens}` on the bundled text, for every experiment with
 the option `--documents`, each in a fresh process, once; {tokens} is the longest document. Seconds from the start of the
 process to the written figure; documents/s and growth between the least and the largest N, so that starting does not
-count; every pass over the documents does, and so does what an experiment does with their sums.
+count; every pass over the documents does, and so does what an experiment does with their sums. Where the peaks do not
+rise from one N to the next, growth tells how a peak varies from run to run, and no more.
 
 {table}{lost}"""
 
