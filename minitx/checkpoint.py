@@ -14,10 +14,9 @@ from types import SimpleNamespace
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from .config import from_hf
+from .config import from_hf, need
 
-# Letters: V vocabulary, P positions, N token types, D width, M width inside the MLP, C classes.
-SHAPES = dict(
+SHAPES = dict(  # letters: see model.py
     W_E="VD", W_pos="PD", W_type="ND", ln_embed_w="D", ln_embed_b="D", ln1_w="D", ln1_b="D", W_Q="DD", b_Q="D",
     W_K="DD", b_K="D", W_V="DD", b_V="D", W_O="DD", b_O="D", ln2_w="D", ln2_b="D", W_in="DM", b_in="M", W_out="MD",
     b_out="D", ln_final_w="D", ln_final_b="D", W_head="DD", b_head="D", ln_head_w="D", ln_head_b="D", W_U="DV", b_U="V")
@@ -33,10 +32,9 @@ _BERT = dict(
     masked={"head": "cls.predictions.transform.dense.T", "ln_head": "cls.predictions.transform.LayerNorm",
             "W_U": "cls.predictions.decoder.weight.T", "b_U": "cls.predictions.decoder.bias|cls.predictions.bias"},
     sequence={"head": "pooler.dense.T", "U": "classifier.T"}, sequence_act="tanh")
-_ROBERTA = _BERT | dict(
-    masked={"head": "lm_head.dense.T", "ln_head": "lm_head.layer_norm", "W_U": "lm_head.decoder.weight.T",
-            "b_U": "lm_head.decoder.bias|lm_head.bias"},
-    sequence={"head": "classifier.dense.T", "U": "classifier.out_proj.T"})
+_ROBERTA = _BERT | dict(sequence={"head": "classifier.dense.T", "U": "classifier.out_proj.T"}, masked={
+    "head": "lm_head.dense.T", "ln_head": "lm_head.layer_norm",
+    "W_U": "lm_head.decoder.weight.T", "b_U": "lm_head.decoder.bias|lm_head.bias"})
 _DISTILBERT = dict(
     body={ours: theirs for ours, theirs in _BERT["body"].items() if ours != "W_type"}, prefix="transformer.layer.",
     layer={"Q": "attention.q_lin.T", "K": "attention.k_lin.T", "V": "attention.v_lin.T", "O": "attention.out_lin.T",
@@ -56,8 +54,7 @@ _BUFFERS = re.compile(r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.mask
 
 def read(folder, dtype=np.float32, partial=False):
     """(config, weights, layers, unused, missing names) of a checkpoint folder; dtype float32 or float64."""
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
+    need(np.dtype(dtype) in (np.float32, np.float64), f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
     config = from_hf(read_json(folder / "config.json"))
     table = NAMES[config.model_type]
     files = _Names(tensors(folder), table["body"], config, dtype, partial)
@@ -103,15 +100,13 @@ class _Names:
         self.sizes = dict(V=config.n_vocab, P=config.n_pos, N=config.n_types, D=config.d_model, M=config.d_mlp)
         anchors = (body["W_E"], body["W_pos"])[:1 + partial]
         prefixes = {name.removesuffix(a) for a in anchors for name in stored if f".{name}".endswith(f".{a}")}
-        if len(prefixes) != 1:
-            found = [f"{prefix}{anchors[0]}" for prefix in sorted(prefixes)] or f"none in {_some(stored)}"
-            raise ValueError(f"wanted one word embedding {anchors[0]!r}, any prefix; found {found}")
+        found = [f"{prefix}{anchors[0]}" for prefix in sorted(prefixes)] or f"none in {_some(stored)}"
+        need(len(prefixes) == 1, f"wanted one word embedding {anchors[0]!r}, any prefix; found {found}")
         for name, array in stored.items():
             plain = name.removeprefix(*prefixes)
             if "LayerNorm." in plain:
                 plain = plain.replace(".gamma", ".weight").replace(".beta", ".bias")
-            if plain in self.stored:
-                raise ValueError(f"two tensors go by the name {plain!r}; one of them is {name!r}")
+            need(plain not in self.stored, f"two tensors go by the name {plain!r}; one of them is {name!r}")
             self.stored[plain] = array
         self.array = functools.cache(lambda name: self.stored[name](dtype))
 
@@ -192,8 +187,7 @@ def safetensors(path):
 
 def _array(name, kind, shape, start, buffer, dtype):  # read-only; a view of the file if stored so and aligned
     kinds = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-    if kind not in kinds:
-        raise ValueError(f"tensor {name!r} is stored as {kind}; wanted one of {', '.join(kinds)}")
+    need(kind in kinds, f"tensor {name!r} is stored as {kind}; wanted one of {', '.join(kinds)}")
     raw = np.frombuffer(buffer, kinds[kind], int(np.prod(shape)), start).reshape(shape)
     if kind == "BF16":  # the upper half of a float32
         raw = (raw.astype("<u4") << 16).view("<f4")

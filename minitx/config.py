@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from .kernels import ACTIVATIONS
 
+def need(fits, message):  # the one way to refuse an input whose message costs nothing to write
+    if not fits:
+        raise ValueError(message)
+
 @dataclass(frozen=True)
 class Config:
     model_type: str
@@ -71,31 +75,25 @@ _ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_
 def from_hf(raw):
     """Config from the dictionary of a config.json; ValueError for whatever would be computed wrongly."""
     try:
-        return _from_hf(raw)
-    except (TypeError, AttributeError, KeyError) as error:
-        raise ValueError(f"config.json: a value is of the wrong kind: {error}") from error
-
-def _need(fits, message):
-    if not fits:
-        raise ValueError(f"config.json: {message}")
-
-def _from_hf(raw):
-    model_type = raw.get("model_type")
-    _need(model_type in FAMILIES, f"model_type is {model_type!r}; supported: {', '.join(FAMILIES)}")
-    for key, only in _ONLY.items():
-        _need(raw.get(key) in (only, None), f"{key} is {raw.get(key)!r}; only {only!r} is supported")
-    def get(key, *default):
-        value = raw.get(key, *default)
-        _need(default or value is not None, f"{key!r} is missing ({model_type}); there are: {', '.join(sorted(raw))}")
-        return value
-    cfg = Config(model_type=model_type, n_vocab=get("vocab_size"), tied=get("tie_word_embeddings", True),
-                 architecture=(get("architectures", None) or [""])[0], **FAMILIES[model_type](get))
-    for name in ("n_layers", "n_heads", "d_model", "d_mlp", "n_vocab", "n_ctx"):
-        fits = type(value := getattr(cfg, name)) is int and value >= 1
-        _need(fits, f"{name} comes out as {value!r}; wanted a whole number of at least 1")
-    fits = isinstance(cfg.eps, (int, float)) and 0 <= cfg.eps < 1
-    _need(fits, f"the norms' epsilon is {cfg.eps!r}; wanted a number from 0 to 1")
-    _need(0 <= cfg.pad_token < cfg.n_vocab, f"pad_token_id is {cfg.pad_token}; wanted 0 to {cfg.n_vocab - 1}")
-    _need(cfg.d_model % cfg.n_heads == 0, f"width {cfg.d_model} is not divisible by {cfg.n_heads} heads")
-    _need(cfg.act in ACTIVATIONS, f"unknown activation {cfg.act!r}; supported: {', '.join(ACTIVATIONS)}")
-    return cfg
+        kind = raw.get("model_type")
+        need(kind in FAMILIES, f"model_type is {kind!r}; supported: {', '.join(FAMILIES)}")
+        for key, only in _ONLY.items():
+            need(raw.get(key) in (only, None), f"{key} is {raw.get(key)!r}; only {only!r} is supported")
+        def get(key, *default):
+            value = raw.get(key, *default)
+            need(default or value is not None, f"{key!r} is missing ({kind}); there are: {', '.join(sorted(raw))}")
+            return value
+        cfg = Config(model_type=kind, n_vocab=get("vocab_size"), tied=get("tie_word_embeddings", True),
+                     architecture=(get("architectures", None) or [""])[0], **FAMILIES[kind](get))
+        for name in ("n_layers", "n_heads", "d_model", "d_mlp", "n_vocab", "n_ctx"):
+            fits = type(value := getattr(cfg, name)) is int and value >= 1
+            need(fits, f"{name} comes out as {value!r}; wanted a whole number of at least 1")
+        fits = isinstance(cfg.eps, (int, float)) and 0 <= cfg.eps < 1
+        need(fits, f"the norms' epsilon is {cfg.eps!r}; wanted a number from 0 to 1")
+        need(0 <= cfg.pad_token < cfg.n_vocab, f"pad_token_id is {cfg.pad_token}; wanted 0 to {cfg.n_vocab - 1}")
+        need(cfg.d_model % cfg.n_heads == 0, f"width {cfg.d_model} is not divisible by {cfg.n_heads} heads")
+        need(cfg.act in ACTIVATIONS, f"unknown activation {cfg.act!r}; supported: {', '.join(ACTIVATIONS)}")
+        return cfg
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        wrong = "" if type(error) is ValueError else "a value is of the wrong kind: "
+        raise ValueError(f"config.json: {wrong}{error}") from error

@@ -2,6 +2,7 @@
 import numpy as np
 
 from .cache import Cache
+from .config import need
 from .kernels import softmax_
 from .model import check_input, forward, logits
 
@@ -14,13 +15,12 @@ def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p
     smallest set that holds probability top_p (Holtzman et al. 2020); same seed, same tokens. stop: an id that ends
     a row; in an array, ended rows are filled up with it. ValueError if prompt or n do not fit the model.
     """
-    if model.config.head != "causal":
-        raise ValueError(f"generate needs a causal language model; this one has head {model.config.head!r}")
+    need((head := model.config.head) == "causal", f"generate needs a causal language model; this one has head {head!r}")
     k, p = (1 if limit is None else limit for limit in (top_k, top_p))
     whole = all(isinstance(count, (int, np.integer)) for count in (n, k))
-    if not (whole and n >= 0 and temperature >= 0 and k >= 1 and 0 < p <= 1):
-        raise ValueError(f"n={n}, temperature={temperature}, top_k={top_k}, top_p={top_p}; wanted n >= 0, "
-                         "temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and top_k whole")
+    need(whole and n >= 0 and temperature >= 0 and k >= 1 and 0 < p <= 1,
+         f"n={n}, temperature={temperature}, top_k={top_k}, top_p={top_p}; wanted n >= 0, "
+         "temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and top_k whole")
     tokens, valid, ragged = _prompts(model, prompt, valid)
     if (longest := int(valid.sum(1).max())) + n - 1 > model.config.n_ctx:
         raise ValueError(f"{longest} tokens and {n} new ones; this model reads at most {model.config.n_ctx}")
@@ -62,16 +62,13 @@ def _prompts(model, prompt, valid):  # any form -> tokens [B T], valid [B T], an
     if texts := len(rows) and isinstance(rows[0], str):
         rows = [model.tokenizer.encode(text) for text in rows]
     ragged = texts or len(rows) and np.ndim(rows[0]) and len({len(row) for row in rows}) > 1
-    if ragged and valid is not None:
-        raise ValueError("valid goes with an array of token ids; texts and rows of different lengths are padded here")
     if ragged:
+        need(valid is None, "valid goes with an array of token ids; texts and rows of several lengths are padded here")
         lengths = [len(row) for row in rows]
-        if 0 in lengths:
-            raise ValueError(f"prompt {lengths.index(0)} is empty; wanted at least one token")
+        need(all(lengths), f"prompt {lengths.index(min(lengths))} is empty; wanted at least one token")
         gaps = [max(lengths) - length for length in lengths]
         valid = [[False] * gap + [True] * length for gap, length in zip(gaps, lengths)]
         rows = [[model.config.pad_token] * gap + list(row) for gap, row in zip(gaps, rows)]
     tokens, valid, _ = check_input(model.config, rows, valid, None)
-    if not valid[:, -1].all():
-        raise ValueError("a row ends in padding; pad prompts on the left to continue them")
+    need(valid[:, -1].all(), "a row ends in padding; pad prompts on the left to continue them")
     return tokens, valid, ragged

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from .checkpoint import read_json
+from .config import need
 
 class Tokenizer:
     """The tokenizer of a checkpoint folder; its files are read when it is first used."""
@@ -42,14 +43,11 @@ class Tokenizer:
 
     def batch(self, texts, config, pad="right"):
         """Texts or pairs -> .tokens .valid .types [B T]; ValueError for one longer than the model reads."""
-        if pad not in ("left", "right"):
-            raise ValueError(f"pad is {pad!r}; wanted 'left' or 'right'")
-        if isinstance(texts, str) or not len(texts):
-            raise ValueError(f"texts is {texts!r}; wanted a list of at least one text")
+        need(pad in ("left", "right"), f"pad is {pad!r}; wanted 'left' or 'right'")
+        need(len(texts) and not isinstance(texts, str), f"texts is {texts!r}; wanted a list of at least one text")
         rows = [self._tokenizer.encode(*([t] if isinstance(t, str) else t)) for t in texts]
         T = max(lengths := [len(row) for row in rows])
-        if T > config.n_ctx:
-            raise ValueError(f"text {lengths.index(T)} is {T} tokens long; this model reads at most {config.n_ctx}")
+        need(T <= config.n_ctx, f"text {lengths.index(T)} is {T} tokens long; this model reads at most {config.n_ctx}")
         for row in rows:
             row.pad(T, direction=pad, pad_id=config.pad_token)
         tokens, valid, types = (np.array([getattr(row, part) for row in rows], kind) for part, kind in

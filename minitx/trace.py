@@ -9,8 +9,7 @@ def _norm(name, norm, use):  # a LayerNorm's three points
     return {f"{name}_mean": ("B T", f"mean that the {norm} takes off"),
             f"{name}_scale": ("B T", f"1/sigma that the {norm} multiplies by"), name: ("B T D", f"{norm}{use}")}
 
-# name -> (axes, meaning). One name, one meaning in all families.
-POINTS = {
+POINTS = {  # name -> (axes, meaning): one name, one meaning in all families
     "embed": ("B T D", "rows of the word embedding"), "pos_embed": ("B T D", "rows of the position embedding"),
     "type_embed": ("B T D", "rows of the token-type embedding"),
     "ln_embed_mean": ("B T", "mean of the embedding sum"), "ln_embed_scale": ("B T", "1/sigma of the embedding sum"),
@@ -59,8 +58,7 @@ class Trace:
         return np.stack([self.values[name, layer] for layer in layers])
 
     @property
-    def nbytes(self):
-        """Bytes of the recorded arrays, point by point."""
+    def nbytes(self):  # of the recorded arrays, point by point
         return sum(x.nbytes for x in self.values.values())
 
 def _edited(key, x, edit):  # an array or f(x), in x's own shape, dtype and memory order

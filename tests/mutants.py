@@ -140,7 +140,7 @@ MUTANTS = [
     # text
     ("truncation stored in tokenizer.json stays on", TEXT, "tokenizer.no_truncation()", "pass"),
     ("padding stored in tokenizer.json stays on", TEXT, "tokenizer.no_padding()", "pass"),
-    ("a text that is too long is let through", TEXT, "if T > config.n_ctx:", "if False:"),
+    ("a text that is too long is let through", TEXT, "need(T <= config.n_ctx,", "need(True,"),
     ("<mask> keeps the space on its left", TEXT, 'AddedToken("<mask>", lstrip=True)', 'AddedToken("<mask>")'),
     ("vocab.txt folders are never lower-cased", TEXT, 'lowercase=get("do_lower_case", not capitals)',
      "lowercase=False"),
