@@ -130,9 +130,8 @@ class _Names:
         letters = SHAPES[ours].replace("V", "C") if name.startswith(("classifier", "score")) else SHAPES[ours]
         self.sizes.setdefault(letters[-1], array.shape[-1])  # only the file knows how many classes there are
         *rows, last = (self.sizes[letter] for letter in letters)
-        if array.shape != (wanted := (*rows, 3 * last if fused else last)):
-            raise ValueError(f"{name!r}, read as {ours} [{' '.join(letters)}], has shape {list(array.shape)}; "
-                             f"config.json makes it {list(wanted)}")
+        need(array.shape == (wanted := (*rows, 3 * last if fused else last)), f"{name!r}, read as {ours} "
+             f"[{' '.join(letters)}], has shape {list(array.shape)}; config.json makes it {list(wanted)}")
         return array[..., int(theirs[-1]) * last:][..., :last] if fused else array
 
     def unused(self, prefix):  # names nobody asked for; inside the layers they mean another architecture: an error

@@ -13,8 +13,7 @@ from .threads import empty, spread, threads
 TILE = 1 << 19  # elements that one thread works on at a time: for fewer, threads wait for Python's lock too often
 np.empty(1 << 24, np.uint8)  # glibc keeps freed memory for the next arrays up to the size of the largest freed before
 
-def features(shape, dtype):
-    """An empty array [... D] that lies in memory feature after feature."""
+def features(shape, dtype):  # an empty array [... D] that lies in memory feature after feature
     return empty((shape[-1], math.prod(shape[:-1])), dtype).T.reshape(shape)
 
 def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
@@ -28,10 +27,10 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     spread(piece, len(y), max(96, len(y) // threads()) if len(rows) > 255 else len(y))  # few rows: BLAS is better at it
     return y.T.reshape(*x.shape[:-1], W.shape[1])
 
-def product(a, b, out):  # [B H T d], [B H d S] -> [B H T S]
-    """a b for every text and head, written to `out`."""
-    by_head = (x.swapaxes(0, 1) for x in (a, b, out))
-    x, y, z = by_head if len(a) == 1 else (a, b, out)
+def product(a, b, out=None):  # [B H T d], [B H d S] -> [B H T S]
+    """a b for every text and head, into `out` if it is given."""
+    out = empty((*a.shape[:-1], b.shape[-1]), a.dtype) if out is None else out
+    x, y, z = (m.swapaxes(0, 1) for m in (a, b, out)) if len(a) == 1 else (a, b, out)  # one text: by heads
     spread(lambda i, j: np.matmul(x[i:j], y[i:j], out=z[i:j]), len(x), max(1, (1 << 24) // (x[0].size * y.shape[-1])))
     return out
 
@@ -52,30 +51,25 @@ def normalise(x, mean, scale, w, b):  # [B T D], [B T], [B T], [D], [D] -> [B T 
 def softmax_(x):  # [... S]
     """Rows of exp(x) / sum exp(x); a row of nothing but -inf (every key hidden) becomes zeros."""
     rows, ones = x.reshape(-1, x.shape[-1], copy=False), np.ones(x.shape[-1], x.dtype)
-    def piece(i, j):
+    def _piece(i, j):
         r = rows[i:j]
         with np.errstate(over="ignore"):
-            e = np.exp(r)
-        total = e @ ones
-        if not (total.min() > 1e-20 and total.max() < 1e30):  # near the ends of float32: shift the rows first
+            total = (e := np.exp(r)) @ ones
+        if not (total.min() > 1e-20 and total.max() < 1e30):  # near the ends of float32: take the largest off first
             top = r.max(-1, keepdims=True)
             top[np.isneginf(top)] = 0.0
-            np.exp(np.subtract(r, top, out=r), out=e)
-            total = e @ ones
+            total = np.exp(np.subtract(r, top, out=r), out=e) @ ones
             total[total == 0] = 1.0
         np.divide(e, total[:, None], out=r)
-    spread(piece, len(rows), max(1, TILE // x.shape[-1]))
+    spread(_piece, len(rows), max(1, TILE // x.shape[-1]))
     return x
 
-# atanh(erf(x / sqrt 2)) / x as a polynomial in x*x, lowest power first: a minimax fit for |x| < 5.
+# R(x^2) = atanh(erf(x / sqrt 2)) / x, lowest power first, a minimax fit for |x| < 5: Phi(x) is (1 + tanh(x R)) / 2.
 _ERF_AS_TANH = (0.7978860305, 0.0363320649, -3.174149980e-05, -5.560394082e-05,
                 4.012598966e-06, -1.357302752e-07, 1.846657204e-09)
 
 def gelu_(x):
-    """x Phi(x), Phi the normal distribution function (Hendrycks & Gimpel 2016): "gelu" without an approximation.
-
-    float32: x (1 + tanh(x R(x^2))) / 2, at most 6e-7 from the exact value. float64: scipy's erf.
-    """
+    """x Phi(x), Phi the normal distribution function (Hendrycks & Gimpel 2016). In float32 at most 6e-7 off."""
     if x.dtype == np.float64:
         from scipy.special import erf  # 0.3 s to import, and only reference runs need it
         x *= 0.5 * (1.0 + erf(x * 0.5 ** 0.5))
@@ -92,8 +86,12 @@ def gelu_(x):
 
 def gelu_tanh_(x):
     """x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2: GPT-2's approximation (Hendrycks & Gimpel 2016)."""
-    c = (2.0 / np.pi) ** 0.5
-    return _gate_(x, lambda t: t * t * (0.044715 * c) + c)
+    def tile(t):
+        r = t * t
+        r *= 0.044715 * (2.0 / np.pi) ** 0.5
+        r += (2.0 / np.pi) ** 0.5
+        return r
+    return _gate_(x, tile)
 
 def silu_(x, slope=1.0):
     """x sigmoid(slope x) = x (1 + tanh(slope x / 2)) / 2, which overflows for no x."""
@@ -105,8 +103,7 @@ def _gate_(x, f):
     if not np.may_share_memory(flat, x):
         raise ValueError(f"an in-place kernel needs an array without gaps; strides are {x.strides}")
     def piece(i, j):
-        t = flat[i:j]
-        r = f(t)
+        r = f(t := flat[i:j])
         np.tanh(np.multiply(r, t, out=r), out=r)
         r += 1.0
         t *= np.multiply(r, 0.5, out=r)

@@ -11,9 +11,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .config import Config
+from .config import Config, need
 from .kernels import ACTIVATIONS, features, linear, moments, normalise, product, softmax_
-from .threads import empty
 
 @dataclass(frozen=True)
 class Model:
@@ -35,8 +34,7 @@ class Model:
         """Texts (or pairs of texts) -> batch with .tokens [B T] int, .valid [B T] bool, .types [B T] or None."""
         return self.tokenizer.batch(texts, self.config, pad)
 
-def identity(name, x, layer=None):  # the tap of a run that nobody watches
-    return x
+def identity(name, x, layer=None): return x  # the tap of a run that nobody watches
 
 def forward(model, tokens, *, valid=None, types=None, positions=None, mask=None, cache=None, at=identity):
     """tokens [B T] (or [T]) -> final residual stream [B T D], after ln_final where the model has one.
@@ -49,9 +47,7 @@ def forward(model, tokens, *, valid=None, types=None, positions=None, mask=None,
     x, hide = embed(model, tokens, valid, types, positions, mask, cache, at)
     for layer in model.layers:
         x = block(x, layer, hide, model.config, partial(at, layer=layer.index), cache)
-    if model.config.pre_norm:
-        x = norm("ln_final", x, model.weights, model.config, at)
-    return x
+    return norm("ln_final", x, model.weights, model.config, at) if model.config.pre_norm else x
 
 def block(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
     """The one structural difference between the families (Xiong et al. 2020, figure 1)."""
@@ -73,8 +69,7 @@ def attention(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
                (("q", w.W_Q, w.b_Q), ("k", w.W_K, w.b_K), ("v", w.W_V, w.b_V)))
     if cache is not None:
         k, v = cache.append(w.index, k, v)
-    scores = empty((*q.shape[:3], k.shape[2]), q.dtype)
-    product(q * cfg.attn_scale(w.index), k.swapaxes(-1, -2), scores)
+    scores = product(q * cfg.attn_scale(w.index), k.swapaxes(-1, -2))
     if hide is not None:
         scores += hide
     pattern = at("pattern", softmax_(at("scores", scores)))
@@ -98,21 +93,18 @@ def norm(name, x, w, cfg, at):  # [B T D] -> [B T D]
 def embed(model, tokens, valid, types, positions, mask, cache, at):
     """Input -> x [B T D] = word + position + type (+ LayerNorm), and what is hidden [B H T S] or None."""
     cfg, w = model.config, model.weights
-    if model.missing:
-        raise ValueError(f"a partial checkpoint cannot run; missing: {', '.join(model.missing[:4])} …")
-    if cache is not None and not cfg.causal:
-        raise ValueError(f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones")
+    need(not model.missing, f"a partial checkpoint cannot run; missing: {', '.join(model.missing[:4])} …")
+    need(cache is None or cfg.causal, f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones")
     tokens, valid, types = check_input(cfg, tokens, valid, types)
     takes_position = valid if cfg.pad is None else valid & (tokens != cfg.pad)
     keys = valid if cache is None else cache.with_new(valid)
-    past = keys.shape[1] - valid.shape[1]
-    numbers = keys[:, :past].sum(1, keepdims=True) + np.cumsum(takes_position, 1) - 1  # [B T], first token: 0
+    past = keys[:, :keys.shape[1] - valid.shape[1]].sum(1, keepdims=True)
+    numbers = past + np.cumsum(takes_position, 1) - 1  # [B T], first token: 0
     rows = position_rows(cfg, numbers, takes_position, positions)
     hide = hidden(cfg, numbers, keys, mask, w.W_E.dtype)
     if cache is not None:
         cache.valid = keys  # nothing can fail from here on
-    x = at("embed", w.W_E[tokens])
-    x = x + at("pos_embed", w.W_pos[rows])
+    x = at("embed", w.W_E[tokens]) + at("pos_embed", w.W_pos[rows])
     if types is not None:
         x = x + at("type_embed", w.W_type[types])
     x = np.ascontiguousarray(x.reshape(-1, cfg.d_model).T).T.reshape(x.shape)  # the order in memory that linear gives
@@ -120,13 +112,12 @@ def embed(model, tokens, valid, types, positions, mask, cache, at):
 
 def position_rows(cfg, numbers, takes_position, positions):  # -> [B T] rows of W_pos
     """Row of the position table for every token; ValueError where there is none."""
-    if numbers.max() >= cfg.n_ctx:
-        raise ValueError(f"{numbers.max() + 1} tokens; this model reads at most {cfg.n_ctx}")
+    need(numbers.max() < cfg.n_ctx, f"{numbers.max() + 1} tokens; this model reads at most {cfg.n_ctx}")
     if positions is None:
         return np.where(takes_position, numbers + cfg.offset, cfg.pad or 0)  # what padding reads, nobody sees
     positions = whole_numbers("positions", positions, cfg.n_ctx)
-    if positions.shape not in (numbers.shape, numbers.shape[1:]):
-        raise ValueError(f"positions are {list(positions.shape)}; wanted [T] or [B T] for tokens {list(numbers.shape)}")
+    need(positions.shape in (numbers.shape, numbers.shape[1:]),
+         f"positions are {list(positions.shape)}; wanted [T] or [B T] for tokens {list(numbers.shape)}")
     return np.broadcast_to(positions + cfg.offset, numbers.shape)
 
 def hidden(cfg, numbers, keys, mask, dtype):  # -> [B H T S] (axes of length 1 where equal) or None
@@ -139,9 +130,8 @@ def hidden(cfg, numbers, keys, mask, dtype):  # -> [B H T S] (axes of length 1 w
         counted = numbers if S == T else np.cumsum(keys, 1) - 1
         mask = np.asarray(mask(numbers[:, None, :, None], counted[:, None, None, :]) if callable(mask) else mask)
         fits = mask.ndim <= 4 and all(n in (1, m) for n, m in zip(mask.shape[::-1], (S, T, cfg.n_heads, B)))
-        if mask.dtype != bool or not fits:
-            raise ValueError(f"mask is {mask.dtype} {list(mask.shape)}; wanted bool, True where a query may look at a "
-                             f"key, of a shape that broadcasts to [B H T S] = {[B, cfg.n_heads, T, S]}")
+        need(mask.dtype == bool and fits, f"mask is {mask.dtype} {list(mask.shape)}; wanted bool, True where a query "
+             f"may look at a key, of a shape that broadcasts to [B H T S] = {[B, cfg.n_heads, T, S]}")
         seen = seen & mask
     return None if seen.all() else np.where(seen, 0.0, -np.inf).astype(dtype)
 
@@ -151,9 +141,8 @@ def logits(model, x, *, valid=None, at=identity):
     A classifier reads the first valid token (the last, if causal): a padded batch needs `valid`. ValueError: no head.
     """
     cfg, w = model.config, model.weights
-    if cfg.head is None:
-        raise ValueError(f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits; "
-                         f"tensors that were not read: {', '.join(model.unused[:6]) or 'none'}")
+    need(cfg.head, f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits; "
+         f"tensors that were not read: {', '.join(model.unused[:6]) or 'none'}")
     if cfg.head == "sequence":
         valid = np.ones(x.shape[:2], bool) if valid is None else np.atleast_2d(np.asarray(valid, bool))
         token = x.shape[1] - 1 - valid[:, ::-1].argmax(1) if cfg.causal else valid.argmax(1)
@@ -168,18 +157,17 @@ def logits(model, x, *, valid=None, at=identity):
 def check_input(cfg, tokens, valid, types):
     """tokens, valid and types as [B T] arrays; ValueError says which value does not fit, and why."""
     tokens = whole_numbers("token ids", tokens, cfg.n_vocab)
-    if tokens.ndim not in (1, 2) or not tokens.size:
-        raise ValueError(f"tokens are {list(tokens.shape)}; wanted [T] or [B T], with at least one token")
+    need(tokens.ndim in (1, 2) and tokens.size,
+         f"tokens are {list(tokens.shape)}; wanted [T] or [B T], with at least one token")
     tokens = np.atleast_2d(tokens)
     valid = np.atleast_2d(np.ones(tokens.shape, bool) if valid is None else whole_numbers("valid", valid, 2, "iub"))
-    if types is not None and not cfg.n_types:
-        raise ValueError(f"types given, but {cfg.model_type} has no token types")
+    need(types is None or cfg.n_types, f"types given, but {cfg.model_type} has no token types")
     if types is not None or cfg.default_type is not None:
         types = np.full(tokens.shape, cfg.default_type) if types is None else types
         types = np.atleast_2d(whole_numbers("token types", types, cfg.n_types))
     for name, array in (("valid", valid), ("types", types)):
-        if array is not None and array.shape != tokens.shape:
-            raise ValueError(f"{name} is {list(array.shape)}; wanted the shape of tokens, {list(tokens.shape)}")
+        need(array is None or array.shape == tokens.shape,
+             f"{name} is {list(np.shape(array))}; wanted the shape of tokens, {list(tokens.shape)}")
     return tokens, valid.astype(bool), types
 
 def whole_numbers(name, values, n, kinds="iu"):
@@ -188,8 +176,7 @@ def whole_numbers(name, values, n, kinds="iu"):
         array = np.asarray(values)
     except ValueError:
         raise ValueError(f"{name} come in rows of different lengths; pad them (model.encode does)") from None
-    if array.size and array.dtype.kind not in kinds:
-        raise ValueError(f"{name} are {array.dtype}; wanted whole numbers")
+    need(not array.size or array.dtype.kind in kinds, f"{name} are {array.dtype}; wanted whole numbers")
     if (bad := array[(array < 0) | (array >= n)]).size:
         raise ValueError(f"{name}: {bad[0]} is out of range; wanted 0 to {n - 1}")
     return array.astype(np.intp)

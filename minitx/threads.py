@@ -1,8 +1,7 @@
 """Work in pieces on several threads, and memory used again. NumPy's loops and BLAS release Python's lock.
 
-There are as many threads as NumPy's BLAS has, so what limits BLAS (OPENBLAS_NUM_THREADS, processor affinity, …)
-limits this too; while pieces run, BLAS has one: no core gets two. A BLAS that cannot be asked (Accelerate, MKL)
-splits its products as it likes, and the rest runs on one thread.
+There are as many threads as NumPy's BLAS has, so OPENBLAS_NUM_THREADS and the like limit both; while pieces run, BLAS
+has one: no core gets two. Where it cannot be asked (Accelerate, MKL), all but its own products runs on one thread.
 """
 import ctypes
 import math
@@ -23,11 +22,9 @@ threads, _set_threads = (getattr(_blas, _names[0].format(verb)) if _names else l
 
 def spread(work, n, step):
     """work(i, j) for the pieces i:j of range(n), `step` long; a single piece has all threads of BLAS to itself."""
-    if step >= n:
-        return work(0, n)
-    pieces, count = iter(range(0, n, step)), threads()  # whoever is free takes the next: a thread on a busy core fewer
+    pieces, count = iter(range(0, n, step)), threads() if step < n else 1
     def drain():
-        for i in pieces:
+        for i in pieces:  # whoever is free takes the next, so a thread on a busy core takes fewer
             work(i, min(i + step, n))
     if count == 1:
         return drain()
@@ -35,11 +32,10 @@ def spread(work, n, step):
     others = []
     try:
         with suppress(RuntimeError):  # when Python ends, no thread starts any more
-            others += [_pool.submit(drain) for _ in range(min(count, math.ceil(n / step)) - 1)]
+            others.extend(_pool.submit(drain) for _ in range(min(count, math.ceil(n / step)) - 1))
         drain()
     finally:
-        for _ in pieces:  # after an error, none of the rest begins
-            pass
+        list(pieces)  # after an error, none of the rest begins
         wait(running := [other for other in others if not other.cancel()])  # the cancelled had not begun
         _set_threads(count)
     for other in running:
@@ -61,6 +57,5 @@ def empty(shape, dtype):
 
 def _give_back(memory):
     if sum(size * len(spare) for size, spare in list(_spare.items())) + memory.nbytes > SPARE:
-        _spare.clear()
-    if memory.nbytes <= SPARE:
-        _spare[memory.nbytes].append(memory)
+        return _spare.clear()
+    _spare[memory.nbytes].append(memory)
