@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[1]
 NOTHING = "nothing at all"
 QUICK = {"test_parity.py", "test_forward.py"}  # and they notice most
 NOT_HERE = "test_mutants.py"                   # it looks for the lines as they stand
-CONFIG, KERNELS, MODEL, CACHE, CHECKPOINT, TEXT, TRACE, GENERATE = (
-    f"minitx/{name}.py" for name in "config kernels model cache checkpoint text trace generate".split())
+CONFIG, KERNELS, THREADS, MODEL, CACHE, CHECKPOINT, TEXT, TRACE, GENERATE = (
+    f"minitx/{name}.py" for name in "config kernels threads model cache checkpoint text trace generate".split())
 
 # what goes wrong | file | the line's text | what takes its place
 MUTANTS = [
@@ -36,7 +36,7 @@ MUTANTS = [
      "np.arange(tokens.shape[1]) + 0 * takes_position  #"),
     ("RoBERTa reads as many tokens as its table has rows", CONFIG,
      'n_ctx=get("max_position_embeddings") - pad - 1', 'n_ctx=get("max_position_embeddings")'),
-    ("one token too many is let through", MODEL, "numbers.max() >= cfg", "numbers.max() > cfg"),
+    ("one token too many is let through", MODEL, "numbers.max() < cfg", "numbers.max() <= cfg"),
     ("explicit positions forget the offset", MODEL, "positions + cfg.offset, numbers.shape",
      "positions, numbers.shape"),
 
@@ -66,7 +66,7 @@ MUTANTS = [
     ("epsilon is added to the deviation", KERNELS, "x.shape[-1] + eps)", "x.shape[-1]) + eps"),
     ("BERT's norm comes before the addition", MODEL, "ln1(x + attn(x))", "x + ln1(attn(x))"),
     ("GPT-2's second norm is left out", MODEL, "x + ffn(ln2(x))", "x + ffn(x)"),
-    ("GPT-2 without its final norm", MODEL, "if model.config.pre_norm:", "if False:"),
+    ("GPT-2 without its final norm", MODEL, "at) if model.config.pre_norm else x", "at) if False else x"),
     ("the two norms of a BERT layer are swapped", CHECKPOINT, '"ln1": "attention.output.LayerNorm"',
      '"ln1": "output.LayerNorm"'),
 
@@ -92,7 +92,10 @@ MUTANTS = [
     ("the user's mask is not applied", MODEL, "seen = seen & mask", "pass"),
     ("a row whose keys are all hidden gives NaN", KERNELS, "top[np.isneginf(top)] = 0.0", "pass"),
     ("a row whose keys are all hidden divides by zero", KERNELS, "total[total == 0] = 1.0", "pass"),
-    ("in batches the softmax works on a copy that is lost", MODEL, ', order="C")', ")"),
+    ("in batches the softmax works on a copy that is lost", KERNELS, "x.shape[-1], copy=False)",
+     "x.shape[-1]).copy()"),
+    ("softmax trusts sums at the lower end of float32", KERNELS, "total.min() > 1e-20", "total.min() > 0"),
+    ("softmax trusts sums that are infinite", KERNELS, " and total.max() < 1e30", ""),
     ("scores become float64 in a float32 model", MODEL, "q * cfg.attn_scale(w.index)",
      "q * np.float64(cfg.attn_scale(w.index))"),
 
@@ -125,7 +128,7 @@ MUTANTS = [
      "{name: shards[max(shards)].get(name) for name, file in"),
     ("header and offsets are not checked", CHECKPOINT, 'safe_open(path, "np"), open(path, "rb") as file',
      'open(path, "rb") as file'),
-    ("shapes are not checked", CHECKPOINT, "if array.shape != (wanted :=", "if None is (wanted :="),
+    ("shapes are not checked", CHECKPOINT, "need(array.shape == (wanted :=", "need(() != (wanted :="),
     ("loaded arrays can be written to", CHECKPOINT, "out.flags.writeable = False", "pass"),
     ("a folder with nothing but pickles is called empty", CHECKPOINT, 'p.suffix in (".bin",',
      'p.stem in (".bin",'),
@@ -153,7 +156,7 @@ MUTANTS = [
      "edit: isinstance(edit[0], str)"),
     ("the estimate forgets the size of a number", TRACE, " * model.weights.W_pos.itemsize", ""),
 
-    ("a partial checkpoint is taken for a whole one", MODEL, "if model.missing:", "if False:"),
+    ("a partial checkpoint is taken for a whole one", MODEL, "need(not model.missing,", "need(True,"),
 
     # measuring
     ("a table's rows that no token reaches count as positions", "analysis/inputs.py",
@@ -197,7 +200,7 @@ MUTANTS = [
      "(k + np.atleast_1d(a)[..., None, :])"),
 
     # continuing
-    ("cached positions begin anew", MODEL, "numbers = keys[:, :past].sum(1, keepdims=True) +", "numbers ="),
+    ("cached positions begin anew", MODEL, "numbers = past +", "numbers ="),
     ("the cache loses what it held when it grows", CACHE, "if old else 0", "* 0 if old else 0"),
     ("a failed call leaves the cache changed", MODEL, "cache.valid = keys  #", "pass  #"),
     ("top_k keeps one token too many", GENERATE, "[:, :top_k]", "[:, :top_k and top_k + 1]"),
@@ -218,6 +221,36 @@ MUTANTS = [
      'int(facts["quota"] or facts["cores"])', 'facts["cores"]'),
     ("the doctor describes the command line's one thread", "analysis/__main__.py", 'if sys.argv[1:2] != ["doctor"]:',
      "if True:"),
+
+    # threads and memory used again
+    ("memory is taken back while a view of it is in use", THREADS, "np.frombuffer(memoryview(memory)",
+     "np.frombuffer(memory"),
+    ("no memory is used again", THREADS, "weakref.finalize(array, _give_back, memory)", "pass"),
+    ("a text a little shorter finds no memory", THREADS, "size += -size % (1 << size.bit_length() - 3)",
+     "size += -size % 8"),
+    ("spare memory has no limit", THREADS, "        return _spare.clear()", "        pass"),
+    ("an array larger than all spare memory is kept", THREADS, "return _spare.clear()", "_spare.clear()"),
+    ("BLAS is left with one thread", THREADS, "_set_threads(count)", "pass"),
+    ("pieces and BLAS both take all cores", THREADS, "_set_threads(1)", "pass"),
+    ("every thread does all pieces", THREADS, "for i in pieces:", "for i in range(0, n, step):"),
+    ("the last piece reaches beyond the end", THREADS, "min(i + step, n)", "i + step"),
+    ("the first piece is left out", THREADS, "iter(range(0, n, step))", "iter(range(step, n, step))"),
+    ("after an error the others are not waited for", THREADS, "wait(running := ", "list(running := "),
+    ("an error in another thread's piece is lost", THREADS, "other.result()  #", "pass  #"),
+    ("after an error the other pieces are done all the same", THREADS, "list(pieces)", "pass"),
+    ("a thread that outlives the main one fails", THREADS, "suppress(RuntimeError)", "suppress(KeyError)"),
+
+    # products, copies
+    ("a product is done twice", KERNELS, "        np.matmul(W.T[i:j], rows.T, out=y[i:j])",
+     "        np.matmul(W.T[i:j], rows.T, out=y[i:j])\n        np.matmul(W.T[i:j], rows.T, out=y[i:j])"),
+    ("a product copies its weight", KERNELS, "np.matmul(W.T[i:j],", "np.matmul(W.T[i:j].copy(),"),
+    ("a pass holds another T x T array", MODEL, "scores += hide", "scores = scores + hide"),
+    ("softmax works on a copy", MODEL, 'softmax_(at("scores", scores))', 'softmax_(at("scores", scores).copy())'),
+    ("what is captured is copied", TRACE, 'x.copy(order="K") if name in _OVERWRITTEN else x', 'x.copy(order="K")'),
+    ("logits are computed unasked", TRACE, 'if "logits" in keep:', "if model.config.head:"),
+    ("each new token multiplies the vocabulary by the whole prompt", GENERATE, "logits(model, x[:, -1:])[:, 0]",
+     "logits(model, x)[:, -1]"),
+    ("float32 weights are copied", CHECKPOINT, "raw.astype(dtype, copy=False)", "raw.astype(dtype)"),
 ]
 
 
@@ -244,7 +277,7 @@ def stages(tree, file):
     there = {path.name: path for path in (tree / "tests").glob("test_*.py") if path.name != NOT_HERE}
     parts = set(Path(file).with_suffix("").parts) - {"analysis"}  # whose tests run every experiment
     near = {name for name in there if name in QUICK or parts & set(name[:-3].split("_"))}
-    used = re.compile(rf"^from analysis.* import .*\b{Path(file).stem}\b", re.M)
+    used = re.compile(rf"^from (?:analysis|minitx)\b.* import .*\b{Path(file).stem}\b", re.M)
     near |= {name for name, path in there.items() if used.search(path.read_text(encoding="utf-8"))}
     return [sorted(tests) for tests in (near, there.keys() - near) if tests]
 
