@@ -31,7 +31,7 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"
 	$(BIN)/python tests/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")
 
-bench: .venv-bench/ready  ## half an hour beside other systems: benchmarks/results/; make bench ARGS="--resume"
+bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/results/; make bench ARGS="--resume"
 	.venv-bench/bin/python -m benchmarks $(ARGS)
 
 .venv-bench/ready: setup.cfg
