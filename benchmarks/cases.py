@@ -66,10 +66,11 @@ def _tasks():
                (*BEST, "minitx/internals", "transformers-eager/internals"), tokens=512, rounds=2, sets=1, fresh=True,
                compared=False)
     yield Case("import", "process start to imported", IMPORTS, ANY, rounds=3, sets=1, fresh=True, compared=False)
-    yield Case("svd", f"singular values of W_Q W_K^T; dense: {peers.DENSE} of {peers.HEADS} heads",
-               ("numpy/thin_svd", "numpy/dense_svd"), ANY, rounds=3)
-    yield Case("eigenvalues", f"eigenvalues of W_Q W_K^T; dense: {peers.DENSE} of {peers.HEADS} heads",
-               ("numpy/small_eigenvalues", "numpy/dense_eigenvalues"), ANY, rounds=3)
+    for threads, name in (2, ""), (1, "-one-thread"):
+        yield Case(f"svd{name}", f"singular values of W_Q W_K^T; dense: {peers.DENSE} of {peers.HEADS} heads",
+                   ("numpy/thin_svd", "numpy/dense_svd"), ANY, rounds=3, threads=threads)
+        yield Case(f"eigenvalues{name}", f"eigenvalues of W_Q W_K^T; dense: {peers.DENSE} of {peers.HEADS} heads",
+                   ("numpy/small_eigenvalues", "numpy/dense_eigenvalues"), ANY, rounds=3, threads=threads)
     yield Case("report", f"minitx report {peers.MODEL}", ("command/report",), ANY, rounds=2, sets=1,
                compared=False)
     for n in corpus.DOCUMENTS:
@@ -129,9 +130,11 @@ def _others():
     yield Wanted("perplexity of 512 tokens; reference library", "perplexity", "minitx/loss",
                  ("transformers/loss",), 2, 3)
     scale = peers.HEADS / peers.DENSE
-    yield Wanted("thin SVD, 144 heads; dense", "svd", "numpy/thin_svd", ("numpy/dense_svd",), 40, 100, scale)
-    yield Wanted("eigenvalues, 144 heads; dense", "eigenvalues", "numpy/small_eigenvalues",
-                 ("numpy/dense_eigenvalues",), 200, 300, scale)
+    for name, how in ("", "two threads"), ("-one-thread", "one thread, as the commands of minitx run"):
+        yield Wanted(f"thin SVD, 144 heads; dense ({how})", f"svd{name}", "numpy/thin_svd", ("numpy/dense_svd",),
+                     40, 100, scale)
+        yield Wanted(f"eigenvalues, 144 heads; dense ({how})", f"eigenvalues{name}", "numpy/small_eigenvalues",
+                     ("numpy/dense_eigenvalues",), 200, 300, scale)
     yield Wanted("minitx report tiny-roberta", "report", "command/report", (), 60, 20, unit="s")
 
 
