@@ -6,8 +6,7 @@ class Cache:
     def __init__(self):
         self.stored, self.valid = {}, None  # layer -> keys and values [2 B H capacity d]; which columns are text [B S]
 
-    def __len__(self):
-        return 0 if self.valid is None else self.valid.shape[1]
+    def __len__(self): return 0 if self.valid is None else self.valid.shape[1]
 
     def with_new(self, valid):  # [B T] -> [B S+T], once these have come in; the cache itself stays as it is
         if self.valid is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .threads import empty, spread, threads
 
-TILE = 1 << 19  # elements that one thread works on at a time: for fewer, threads wait for Python's lock too often
+TILE = 1 << 18  # elements that one thread works on at a time: for fewer, threads wait for Python's lock too often
 np.empty(1 << 24, np.uint8)  # glibc keeps freed memory for the next arrays up to the size of the largest freed before
 
 def features(shape, dtype):  # an empty array [... D] that lies in memory feature after feature
@@ -24,7 +24,7 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
         np.matmul(W.T[i:j], rows.T, out=y[i:j])
         if b is not None:
             y[i:j] += b[i:j, None]
-    spread(piece, len(y), max(96, len(y) // threads()) if len(rows) > 255 else len(y))  # few rows: BLAS is better at it
+    spread(piece, len(y), max(96, len(y) // threads()) if len(rows) > 383 else len(y))  # few rows: BLAS is better at it
     return y.T.reshape(*x.shape[:-1], W.shape[1])
 
 def product(a, b, out=None):  # [B H T d], [B H d S] -> [B H T S]
@@ -53,7 +53,7 @@ def softmax_(x):  # [... S]
     rows, ones = x.reshape(-1, x.shape[-1], copy=False), np.ones(x.shape[-1], x.dtype)
     def _piece(i, j):
         r = rows[i:j]
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             total = (e := np.exp(r)) @ ones
         if not (total.min() > 1e-20 and total.max() < 1e30):  # near the ends of float32: take the largest off first
             top = r.max(-1, keepdims=True)

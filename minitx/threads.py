@@ -9,6 +9,7 @@ import weakref
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
+from contextvars import copy_context  # in which NumPy keeps errstate
 
 import numpy as np
 
@@ -22,22 +23,23 @@ threads, _set_threads = (getattr(_blas, _names[0].format(verb)) if _names else l
 
 def spread(work, n, step):
     """work(i, j) for the pieces i:j of range(n), `step` long; a single piece has all threads of BLAS to itself."""
-    pieces, count = iter(range(0, n, step)), threads() if step < n else 1
+    pieces, others, count = iter(range(0, n, step)), [], threads() if step < n else 1
     def drain():
         for i in pieces:  # whoever is free takes the next, so a thread on a busy core takes fewer
             work(i, min(i + step, n))
     if count == 1:
         return drain()
     _set_threads(1)
-    others = []
     try:
         with suppress(RuntimeError):  # when Python ends, no thread starts any more
-            others.extend(_pool.submit(drain) for _ in range(min(count, math.ceil(n / step)) - 1))
+            others.extend(_pool.submit(copy_context().run, drain) for _ in range(min(count, math.ceil(n / step)) - 1))
         drain()
     finally:
-        list(pieces)  # after an error, none of the rest begins
-        wait(running := [other for other in others if not other.cancel()])  # the cancelled had not begun
-        _set_threads(count)
+        try:  # an interrupt may come here too
+            list(pieces)  # after an error, none of the rest begins
+            wait(running := [other for other in others if not other.cancel()])  # the cancelled had not begun
+        finally:
+            _set_threads(count)
     for other in running:
         other.result()  # raises what its piece raised
 
@@ -52,7 +54,7 @@ def empty(shape, dtype):
     except IndexError:
         memory = np.empty(size, np.uint8)
     array = np.frombuffer(memoryview(memory), dtype, math.prod(shape))  # views of it hold it, not `memory`
-    weakref.finalize(array, _give_back, memory)  # when the last view is gone
+    weakref.finalize(array, _give_back, memory).atexit = False  # when the last view is gone, and only then
     return array.reshape(shape)
 
 def _give_back(memory):
