@@ -44,7 +44,7 @@ class Tokenizer:
     def batch(self, texts, config, pad="right"):
         """Texts or pairs -> .tokens .valid .types [B T]; ValueError for one longer than the model reads."""
         need(pad in ("left", "right"), f"pad is {pad!r}; wanted 'left' or 'right'")
-        need(len(texts) and not isinstance(texts, str), f"texts is {texts[:1]!r}; wanted a list of at least one text")
+        need(len(texts) and not isinstance(texts, str), f"texts is {texts[:80]!r}; wanted a list of at least one text")
         rows = [self._tokenizer.encode(*([t] if isinstance(t, str) else t)) for t in texts]
         T = max(lengths := [len(row) for row in rows])
         need(T <= config.n_ctx, f"text {lengths.index(T)} is {T} tokens long; this model reads at most {config.n_ctx}")
