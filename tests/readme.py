@@ -42,13 +42,22 @@ def checkpoints():
     return "\n".join(["| name | where from | what for |", "|---|---|---|", *rows])
 
 
+def speed():
+    """What the newest run of `make bench` measured of what was wanted."""
+    newest = max((ROOT / "benchmarks/results").glob("*.md"), key=lambda path: path.stem)
+    machine, _, rest = newest.read_text(encoding="utf-8").partition("## What was wanted\n\n")
+    name = newest.relative_to(ROOT)
+    about = machine.split("\n\n")[1].partition("; two threads")[0]
+    return f"{about} ([{name}]({name})):\n\n{rest.partition(chr(10) * 2)[0]}"
+
+
 def _beginning(card):
     """A model card's text up to its first colon or full stop."""
     body = next(part for part in card.split("\n\n") if not part.startswith(("#", "---")))
     return re.split(r"[.:]\s", " ".join(body.split()))[0]
 
 
-PARTS = {f.__name__: f for f in (points, surface, experiments, checkpoints)}
+PARTS = {f.__name__: f for f in (points, surface, experiments, checkpoints, speed)}
 
 
 def filled(text):
