@@ -20,6 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 NOTHING = "nothing at all"
 QUICK = {"test_parity.py", "test_forward.py"}  # and they notice most
+CORE = {"test_cache_generate.py", "test_checkpoint.py", "test_counts.py"}  # then these, before all experiments
 NOT_HERE = "test_mutants.py"                   # it looks for the lines as they stand
 CONFIG, KERNELS, THREADS, MODEL, CACHE, CHECKPOINT, TEXT, TRACE, GENERATE = (
     f"minitx/{name}.py" for name in "config kernels threads model cache checkpoint text trace generate".split())
@@ -280,7 +281,7 @@ def stages(tree, file):
     near = {name for name in there if name in QUICK or parts & set(name[:-3].split("_"))}
     used = re.compile(rf"^from (?:analysis|minitx)\b.* import .*\b{Path(file).stem}\b", re.M)
     near |= {name for name, path in there.items() if used.search(path.read_text(encoding="utf-8"))}
-    return [sorted(tests) for tests in (near, there.keys() - near) if tests]
+    return [sorted(tests, key=lambda name: (name not in CORE, name)) for tests in (near, there.keys() - near) if tests]
 
 
 def first_failure(tree, tests):
