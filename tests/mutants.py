@@ -319,7 +319,7 @@ def main(words):
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
         trees = queue.Queue()
         for i in range(2):
-            skip = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.egg-info", "report", "out")
+            skip = shutil.ignore_patterns(".git", ".venv*", "__pycache__", "*.egg-info", "report", "out")
             trees.put(shutil.copytree(ROOT, Path(place) / f"copy{i}", ignore=skip))
         results = list(pool.map(lambda mutant: tried(trees, mutant), chosen))
     print(f"{sum(results)} of {len(results)} came out as wanted")
