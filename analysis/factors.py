@@ -3,8 +3,10 @@
 Unscaled scores are (X W_Q)(X W_K)^T = X W_A X^T: W_Q and W_K matter through their product alone (Elhage et al.
 2021); with Q = X U_Q and K = X U_K they are Q S K^T. T tokens, D model width, d head width, r = min(D, d);
 ... any heads.
-Order: the thin SVD, what it sees of a stream, biases; then principal and independent components.
+Order: the thin SVD, its QR, eigenvalues; what it sees of a stream, biases; principal and independent components.
 """
+
+from contextlib import suppress
 
 import numpy as np
 
@@ -12,7 +14,7 @@ import numpy as np
 def svd(W_Q, W_K, b_Q=None, b_K=None):
     """Thin SVD of W_A = W_Q W_K^T: [... D d] twice -> U_Q [... D r], S [... r] falling, U_K [... D r].
 
-    QR of both factors, then the SVD of the small R_Q R_K^T: no D x D matrix is formed. Each column of U_Q has
+    W = Q R of both factors, then the SVD of the small R_Q R_K^T: no D x D matrix is formed. Each column of U_Q has
     its largest entry positive. With both biases [... d] a row of them stands below each W, so that U_Q and U_K
     have D + 1 rows and with_ones(X) U_Q S U_K^T with_ones(X)^T are the unscaled scores, biases included. Only
     one bias: ValueError.
@@ -21,11 +23,34 @@ def svd(W_Q, W_K, b_Q=None, b_K=None):
         raise ValueError(f"both biases or none are wanted, b_{'Q' if b_Q is None else 'K'} is missing")
     if b_Q is not None:
         W_Q, W_K = (np.concatenate([W, b[..., None, :]], -2) for W, b in ((W_Q, b_Q), (W_K, b_K)))
-    (Q_Q, R_Q), (Q_K, R_K) = np.linalg.qr(W_Q), np.linalg.qr(W_K)
+    (Q_Q, R_Q), (Q_K, R_K) = qr(W_Q), qr(W_K)
     left, S, right = np.linalg.svd(R_Q @ R_K.swapaxes(-1, -2))
     U_Q, U_K = Q_Q @ left, Q_K @ right.swapaxes(-1, -2)
     sign = signs(U_Q)
     return U_Q * sign, S, U_K * sign
+
+
+def qr(W):
+    """W = Q R with orthonormal columns Q [... D r], for thin W several times as fast as np.linalg.qr.
+
+    By Cholesky of W^T W in float64, and again of what came out until it is orthonormal (Yamamoto et al. 2015);
+    np.linalg.qr itself if columns depend on each other too nearly for that. R is triangular with a diagonal > 0.
+    """
+    I = np.eye(W.shape[-1])
+    Q, R = W.astype(np.float64), np.broadcast_to(I, (*W.shape[:-2], *I.shape))
+    with suppress(np.linalg.LinAlgError):
+        for _ in range(3):
+            squares = Q.swapaxes(-1, -2) @ Q
+            if abs(squares - I).max() < 100 * np.finfo(W.dtype).eps:
+                return Q.astype(W.dtype), R.astype(W.dtype)
+            L = np.linalg.cholesky(squares)
+            Q, R = Q @ np.linalg.inv(L).swapaxes(-1, -2), L.swapaxes(-1, -2) @ R
+    return np.linalg.qr(W)
+
+
+def eigenvalues(A, B):
+    """Those of A B^T [D D] that are not 0, from the small B^T A, which has the same: [... D d] twice -> [... d]."""
+    return np.linalg.eigvals(B.swapaxes(-1, -2) @ A)
 
 
 def signs(U):

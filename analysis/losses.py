@@ -19,10 +19,12 @@ import numpy as np
 
 from minitx import forward, logits
 from minitx.model import identity
+from minitx.threads import spread
 
 from . import corpus
 
 ROWS, COLUMNS = 256, 4096  # tokens and vocabulary whose logits are held at once: 8 MiB in float64
+LOWEST = np.finfo(np.float64).min
 TOGETHER = 1024            # tokens in a batch of windows
 MASKS = ("<mask>", "[MASK]")
 
@@ -70,22 +72,26 @@ def _ends(model, tokens):
 def surprisal(model, x, truth):
     """-ln p of each true token [n] from final features [n D], in float64: [n].
 
-    Log-sum-exp over the vocabulary in chunks: no more than ROWS x COLUMNS logits exist at once.
+    Log-sum-exp over the vocabulary in chunks: each thread holds no more than ROWS x COLUMNS logits.
     """
     parts = [slice(i, i + ROWS) for i in range(0, len(truth), ROWS)]
     return np.concatenate([_surprisal(model, x[part], truth[part]) for part in parts] or [np.zeros(0)])
 
 
 def _surprisal(model, x, truth):
-    top, total, own = np.full(len(truth), -np.inf), np.zeros(len(truth)), np.zeros(len(truth))
-    for first in range(0, model.config.n_vocab, COLUMNS):
-        y = _some_logits(model, x, slice(first, first + COLUMNS))
-        higher = np.maximum(top, y.max(axis=1))
-        total = total * np.exp(top - higher) + np.exp(y - higher[:, None]).sum(axis=1)
-        top = higher
-        here = (first <= truth) & (truth < first + COLUMNS)
+    V, own = model.config.n_vocab, np.empty(len(truth))
+    top, total = np.empty((2, -(-V // COLUMNS), len(truth)))  # of each chunk of the vocabulary
+
+    def chunk(first, end):
+        y = _some_logits(model, x, slice(first, end))
+        here, k = (first <= truth) & (truth < end), first // COLUMNS
         own[here] = y[here, truth[here] - first]
-    return top + np.log(total) - own
+        top[k] = y.max(axis=1, initial=LOWEST)
+        y -= top[k, :, None]
+        total[k] = np.exp(y, out=y).sum(axis=1)
+    spread(chunk, V, COLUMNS)
+    most = top.max(axis=0)
+    return most + np.log((total * np.exp(top - most)).sum(axis=0)) - own
 
 
 def _some_logits(model, x, columns):

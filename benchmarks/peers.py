@@ -272,8 +272,8 @@ class Numpy:
 
     def small_eigenvalues(self, tokens):
         """Eigenvalues of all heads' W_Q W_K^T that are not 0: those of W_K^T W_Q [d d]."""
-        W_Q, W_K = self.heads
-        return {"largest": abs(np.linalg.eigvals(W_K.swapaxes(1, 2) @ W_Q)).max(1)[self._some("all")]}
+        from analysis import factors
+        return {"largest": abs(factors.eigenvalues(*self.heads)).max(1)[self._some("all")]}
 
     def dense_eigenvalues(self, tokens):
         """Eigenvalues of a few heads' D x D products."""

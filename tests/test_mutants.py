@@ -33,6 +33,19 @@ def test_a_break_is_noticed_and_the_file_is_whole_again(tmp_path):
     assert module.read_text() == "ONE = 1  # one\n"
 
 
+def test_a_test_that_hangs_is_named_and_ended(tmp_path, monkeypatch):
+    (tmp_path / "one.py").write_text("ONE = 1\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_one.py").write_text("from one import ONE\ndef test_one():\n    while ONE > 1: pass\n")
+    monkeypatch.setattr(mutants, "LIMIT", 10)
+    with pytest.raises(RuntimeError, match=r"the tests did not run \(-9\)"):
+        mutants.outcome(tmp_path, "one.py", "ONE = 1", "ONE = 2")
+    settings = "[tool:pytest]\nfaulthandler_timeout = 1\nfaulthandler_exit_on_timeout = true\n"
+    (tmp_path / "setup.cfg").write_text(settings)
+    assert mutants.outcome(tmp_path, "one.py", "ONE = 1", "ONE = 2").startswith("test_one.py::test_one, which hung\n")
+    assert mutants.outcome(tmp_path, "one.py", "ONE = 1", "ONE = 0") is None
+
+
 def test_the_likeliest_tests_come_first_and_all_others_after_them():
     first, rest = mutants.stages(mutants.ROOT, mutants.CHECKPOINT)
     assert set(first) == {"test_checkpoint.py", *mutants.QUICK}
