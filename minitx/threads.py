@@ -5,6 +5,7 @@ has one: no core gets two. Where it cannot be asked (Accelerate, MKL), all but i
 """
 import ctypes
 import math
+import os
 import weakref
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,6 +17,7 @@ import numpy as np
 SPARE = 1 << 29  # bytes of memory of arrays that are gone, kept for the next ones
 _spare = defaultdict(list)  # by size
 _pool = ThreadPoolExecutor(256)  # starts a thread when there is work and none is idle
+os.register_at_fork(after_in_child=lambda: _pool.__init__(256))  # a fork copies no threads, and locks as they are
 _blas = ctypes.CDLL(np.linalg._umath_linalg.__file__)  # looks into the libraries that this one needs, too
 _names = [name for name in ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
           if hasattr(_blas, name.format("set"))]

@@ -244,6 +244,7 @@ MUTANTS = [
     ("after an error the others are not waited for", THREADS, "wait(running := ", "list(running := "),
     ("an error in another thread's piece is lost", THREADS, "other.result()  #", "pass  #"),
     ("after an error the other pieces are done all the same", THREADS, "list(pieces)", "pass"),
+    ("a forked process waits for threads of its parent", THREADS, "_pool.__init__(256)", "None"),
     ("a thread that outlives the main one fails", THREADS, "suppress(RuntimeError)", "suppress(KeyError)"),
 
     # products, copies
