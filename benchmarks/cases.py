@@ -7,9 +7,10 @@ from typing import NamedTuple
 from . import corpus, peers, shapes
 
 ONNX = "onnxruntime/nothing", "onnxruntime-fused/nothing"
+LENS = "transformer-lens/internals", "transformer-lens/internals_no_head", "transformer-lens/everything"
 ALL = ("minitx/nothing", "minitx/pattern", "minitx/internals", "minitx/everything", "transformers/nothing",
-       "transformers-eager/internals", "transformer-lens/internals", "transformer-lens/everything", *ONNX)
-SOME = tuple(peer for peer in ALL if not peer.startswith("transformer-lens") and "everything" not in peer)
+       "transformers-eager/internals", *LENS, *ONNX)
+SOME = tuple(peer for peer in ALL if peer not in (*LENS, "minitx/everything"))
 SIZES = {(1, 32): ALL, (1, 128): ALL, (1, 512): ALL, (8, 32): SOME, (8, 128): (*SOME, "numpy/product")}
 BEST = "minitx/nothing", "transformers/nothing", *ONNX
 COLD = "minitx/logits", "transformers/logits", "onnxruntime/logits", "onnxruntime-fused/logits", \
@@ -105,12 +106,13 @@ def _product_share(case):
 
 
 def _passes():
-    eager, lens = ("transformers-eager/internals",), ("transformer-lens/internals",)
+    eager = "transformers-eager/internals",
     for size, must, aim in ("1x32", 1.5, 2), ("1x128", 1.6, 2.5), ("1x512", 1.85, 2.5), ("8x128", 1.9, 2.5):
         yield Wanted(f"q, k, v, pattern, hidden states; reference library, eager: {size}", f"roberta-{size}",
                      "minitx/internals", eager, must, aim)
-    for size in "1x128", "1x512":
-        yield Wanted(f"the same; run_with_cache: {size}", f"roberta-{size}", "minitx/internals", lens, 2, 3)
+    for peer, how in zip(LENS, ("", ", its head emptied")):
+        for size in "1x128", "1x512":
+            yield Wanted(f"the same; run_with_cache{how}: {size}", f"roberta-{size}", "minitx/internals", (peer,), 2, 3)
     for size, must, aim in ("1x128", 0.8, 1), ("1x512", 1.15, 1.3), ("8x128", 1.1, 1.3):
         yield Wanted(f"nothing captured; ONNX Runtime: {size}", f"roberta-{size}", "minitx/nothing", ONNX, must, aim)
     case = CASES["roberta-8x128"]

@@ -215,7 +215,11 @@ class Lens:
                                                    for name in self.points)]
 
     def internals(self, tokens):
-        """Queries, keys, values, attention and the L + 1 hidden states; the head cannot be left out and is emptied."""
+        """Queries, keys, values, attention and the L + 1 hidden states; it has no way to leave out the logits."""
+        return self._run(tokens, names_filter=self.names)
+
+    def internals_no_head(self, tokens):
+        """The same without the logits, which takes a head that is emptied from outside."""
         self.head.forward = lambda x: x
         try:
             return self._run(tokens, names_filter=self.names)
