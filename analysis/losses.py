@@ -23,7 +23,7 @@ from minitx.threads import spread
 
 from . import corpus
 
-ROWS, COLUMNS = 256, 4096  # tokens and vocabulary whose logits are held at once: 8 MiB in float64
+ROWS, COLUMNS = 256, 4096  # tokens and vocabulary whose logits a thread holds at once: 8 MiB in float64
 LOWEST = np.finfo(np.float64).min
 TOGETHER = 1024            # tokens in a batch of windows
 MASKS = ("<mask>", "[MASK]")

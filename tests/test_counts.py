@@ -335,6 +335,14 @@ def test_losses_multiply_the_vocabulary_once_and_hold_little_of_it(products):
     assert multiplications(products) == of_layers(model.config, 1, T, T) + (T - 1) * D * V
 
 
+def test_losses_do_not_depend_on_threads():
+    model, found = sized(CAUSAL, L=1, D=64, H=4, M=64, V=20_000), []
+    for count in (1, 2):
+        cores(count)
+        found.append(losses.causal(model, tiny.ids(model, 500)))
+    assert np.abs(found[0] - found[1]).max() < 1e-5  # features in float32; measured 1.5e-8
+
+
 # --- threads --------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("count", [1, 2, 5])
