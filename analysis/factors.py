@@ -36,12 +36,13 @@ def qr(W):
     By Cholesky of W^T W in float64, and again of what came out until it is orthonormal (Yamamoto et al. 2015);
     np.linalg.qr itself where columns depend on each other too nearly for that, or are more than rows.
     """
-    I = np.eye(W.shape[-1])
+    I, W = np.eye(W.shape[-1]), W if W.dtype.kind == "f" else W.astype(np.float64)
+    near = max(np.finfo(W.dtype).eps, 100 * np.finfo(np.float64).eps)
     Q, R = W.astype(np.float64), np.broadcast_to(I, (*W.shape[:-2], *I.shape))
     with suppress(np.linalg.LinAlgError):
         for _ in range(3):
             squares = Q.swapaxes(-1, -2) @ Q
-            if abs(squares - I).max() < 100 * np.finfo(W.dtype).eps:
+            if abs(squares - I).max(initial=0) < near:
                 return Q.astype(W.dtype), R.astype(W.dtype)
             L = np.linalg.cholesky(squares)
             Q, R = Q @ np.linalg.inv(L).swapaxes(-1, -2), L.swapaxes(-1, -2) @ R

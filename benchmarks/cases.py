@@ -110,7 +110,7 @@ def _passes():
     for size, must, aim in ("1x32", 1.5, 2), ("1x128", 1.6, 2.5), ("1x512", 1.85, 2.5), ("8x128", 1.9, 2.5):
         yield Wanted(f"q, k, v, pattern, hidden states; reference library, eager: {size}", f"roberta-{size}",
                      "minitx/internals", eager, must, aim)
-    for peer, how in zip(LENS, ("", ", its head emptied")):
+    for peer, how in zip(LENS[:2], ("", ", its head emptied")):
         for size in "1x128", "1x512":
             yield Wanted(f"the same; run_with_cache{how}: {size}", f"roberta-{size}", "minitx/internals", (peer,), 2, 3)
     for size, must, aim in ("1x128", 0.8, 1), ("1x512", 1.15, 1.3), ("8x128", 1.1, 1.3):

@@ -215,7 +215,7 @@ class Lens:
                                                    for name in self.points)]
 
     def internals(self, tokens):
-        """Queries, keys, values, attention and the L + 1 hidden states; it always computes logits, too."""
+        """Queries, keys, values, attention and the L + 1 hidden states; for these it computes logits, too."""
         return self._run(tokens, names_filter=self.names)
 
     def internals_no_head(self, tokens):

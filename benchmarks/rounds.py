@@ -67,7 +67,11 @@ class Process:
         """Let it go."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        self.process.wait()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.process.stdout.close()
 
 

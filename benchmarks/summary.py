@@ -29,8 +29,8 @@ the largest entry apart). Without logits, for all, where the task does not name 
 
 "Reference library": Hugging Face transformers on PyTorch; `transformers` with its fused attention in inference mode,
 `transformers-eager` with plain attention, all outputs, and hooks on queries, keys and values. `transformer-lens` is
-`run_with_cache`: for `internals` with exactly those points named; it always computes logits, but for
-`internals_no_head`, where its head is emptied from outside. `onnxruntime` is the graph as exported, `-fused` with
+`run_with_cache`: for `internals` with exactly those points named, for which it computes logits too; for
+`internals_no_head` its head is emptied from outside. `onnxruntime` is the graph as exported, `-fused` with
 norms, GELU and, where its tool finds it, attention fused: what counts is the faster of the two. `-mapped` starts as
 fast as it can be made to, with nothing optimised or packed, and computes more slowly afterwards.
 

@@ -10,7 +10,6 @@ import os
 import queue
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -171,7 +170,7 @@ MUTANTS = [
     ("scores at long lags count less", "analysis/profiles.py",
      "profiles / np.maximum(T - abs(offsets(reach)), 1)", "profiles / T"),
     ("nearly dependent columns are not made orthonormal again", "analysis/factors.py",
-     "100 * np.finfo(W.dtype).eps", "1e-2"),
+     "(initial=0) < near", "(initial=0) < 1e-2"),
     ("singular directions keep the signs they came with", "analysis/factors.py", "return U_Q * sign, S, U_K * sign",
      "return U_Q * sign, S, U_K"),
     ("null spaces are left as they fell", "analysis/rotation.py", "N_K @ left @ right", "N_K"),
@@ -290,24 +289,19 @@ def stages(tree, file):
 
 
 def first_failure(tree, tests):
-    """The first of these tests that fails or hangs, or None; RuntimeError if they do not run at all."""
+    """The first of these tests that fails, or None; RuntimeError if they do not run, or hang (see setup.cfg)."""
     env = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short", "-rfE", "-p", "no:cacheprovider"]
     command += [f"tests/{name}" for name in tests]
-    with subprocess.Popen(command, cwd=tree, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          start_new_session=True) as running:
-        try:
-            out, err = running.communicate(timeout=LIMIT)
-        except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)  # and whatever the tests have started
-            out, err = running.communicate()
-    if running.returncode == 0:
+    try:
+        done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(f"the tests did not end in {LIMIT} s:\n{(error.stdout or b'')[-2000:].decode()}") from None
+    if done.returncode == 0:
         return None
-    if running.returncode == 1 and (failed := re.search(r"^(?:FAILED|ERROR) (?:tests/)?([\w.:]+)", out, re.M)):
+    if done.returncode == 1 and (failed := re.search(r"^(?:FAILED|ERROR) (?:tests/)?([\w.:]+)", done.stdout, re.M)):
         return failed[1]
-    if hung := re.search(r'^Timeout .*?tests/(test_\w+\.py)", line \d+ in (test_\w+)', err, re.M | re.S):
-        return f"{hung[1]}::{hung[2]}, which hung\n{err[-8000:]}"
-    raise RuntimeError(f"the tests did not run ({running.returncode}):\n{out[-2000:]}\n{err[-8000:]}")
+    raise RuntimeError(f"the tests hung or did not run:\n{done.stdout[-2000:]}\n{done.stderr[-8000:]}")
 
 
 def tried(trees, mutant):
@@ -315,7 +309,11 @@ def tried(trees, mutant):
     what, *change = mutant
     tree, start = trees.get(), time.perf_counter()
     try:
-        test = outcome(tree, *change)
+        try:
+            test = outcome(tree, *change)
+        except RuntimeError as error:  # a hang that comes once in many runs must be seen, but tells nothing of this one
+            print(f"once more: {what}: {error}", flush=True)
+            test = outcome(tree, *change)
         as_wanted = (test is None) == (what == NOTHING)
         verdict = f"noticed by {test}" if test else "unnoticed" + " as it should be" * as_wanted
     except RuntimeError as error:

@@ -136,7 +136,7 @@ def test_a_float32_model_costs_no_second_copy(tmp_path):
     tiny.make(tmp_path, "gpt2-causal", edited(transformer__wte__weight=big), vocab_size=V)
     size = (tmp_path / "model.safetensors").stat().st_size / 2**20
     args = [sys.executable, "-c", MEASURE, tmp_path, tiny.GOLDEN / "gpt2-causal"]
-    grown = float(subprocess.run(args, capture_output=True, text=True, check=True,
+    grown = float(subprocess.run(args, capture_output=True, timeout=200, text=True, check=True,
                                  cwd=Path(minitx.__file__).parents[1]).stdout)
     assert size > 60 and grown < 2
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 def shell(*arguments, **environment):
     """One command in a process of its own."""
     return subprocess.run([sys.executable, "-m", "analysis", *map(str, arguments)], cwd=ROOT, text=True,
-                          capture_output=True, env={**os.environ, **environment})
+                          capture_output=True, timeout=200, env={**os.environ, **environment})
 
 
 def complaint(capsys, *arguments):
@@ -53,7 +53,7 @@ def test_a_wrong_model_leaves_no_folder(tmp_path, capsys):
 
 def test_a_reader_who_has_seen_enough_is_no_error():
     command = f"{sys.executable} -m analysis list | head -n 1"
-    done = subprocess.run(command, shell=True, cwd=ROOT, text=True, capture_output=True)
+    done = subprocess.run(command, shell=True, cwd=ROOT, text=True, capture_output=True, timeout=200)
     assert done.stdout.startswith("experiments") and done.stderr == ""
 
 
@@ -195,7 +195,7 @@ def test_the_command_sets_one_blas_thread_unless_told_otherwise():
     for given, expected in ((None, "1"), ("2", "2")):
         environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
         environment |= {"OPENBLAS_NUM_THREADS": given} if given else {}
-        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, text=True, capture_output=True,
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, text=True, capture_output=True, timeout=200,
                               env=environment)
         assert done.stdout.strip() == expected, done.stderr
 

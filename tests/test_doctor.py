@@ -371,7 +371,7 @@ def test_the_line_beside_a_table():
 def test_the_command_describes_what_other_programs_get(tmp_path):
     env = {name: value for name, value in os.environ.items() if name not in doctor.THREADS} | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-m", "analysis", "doctor", "--json"], env=env, capture_output=True,
-                          text=True, cwd=Path(__file__).parents[1])
+                          timeout=200, text=True, cwd=Path(__file__).parents[1])
     found = json.loads(done.stdout)
     assert done.stderr == "" and set(found) == {"facts", "measured", "advice"}
     threads = {name for name in found["facts"]["environment"] if name in doctor.THREADS}

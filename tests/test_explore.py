@@ -182,7 +182,7 @@ def test_checks_in_a_browser_end_at_once_where_there_is_none():
     root = explore.PAGE.parents[1]
     environment = {name: value for name, value in os.environ.items() if name != "BROWSER"} | {"PATH": ""}
     done = subprocess.run([sys.executable, "-m", "pytest", str(root / "tests/page/checks.py")], cwd=root, text=True,
-                          capture_output=True, env=environment | {"PYTHONPATH": str(root)})
+                          capture_output=True, timeout=200, env=environment | {"PYTHONPATH": str(root)})
     assert done.returncode == 3 and "no browser found: looked for $BROWSER" in done.stdout + done.stderr
     assert "passed" not in done.stdout
 

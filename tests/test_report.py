@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("report")
     command = [sys.executable, "-m", "analysis", "report", "tiny-roberta", "--documents", "16", "--tokens", "64",
                "--out", str(out)]
-    done = subprocess.run(command, text=True, cwd=Path(__file__).parents[1], capture_output=True)
+    done = subprocess.run(command, text=True, cwd=Path(__file__).parents[1], capture_output=True, timeout=200)
     assert done.returncode == 0, done.stderr
     for name in (*registry.EXPERIMENTS, "all"):
         assert re.search(rf"^{name} +\d+\.\d s$", done.stdout, re.M)
