@@ -67,11 +67,7 @@ class Process:
         """Let it go."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        self.process.wait()
         self.process.stdout.close()
 
 

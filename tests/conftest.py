@@ -12,6 +12,16 @@ def cache(tmp_path_factory):
     os.environ["MINITX_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
+@pytest.fixture
+def one_thread():
+    """Counts are those of one thread, whatever the machine has; afterwards BLAS has as many as before."""
+    from minitx import threads
+    before = threads.threads()
+    threads._set_threads(1)
+    yield
+    threads._set_threads(before)
+
+
 @pytest.fixture(scope="session")
 def bundled():
     """The bundled tiny-roberta."""

@@ -22,7 +22,7 @@ NOTHING = "nothing at all"
 QUICK = {"test_parity.py", "test_forward.py"}  # and they notice most
 CORE = {"test_cache_generate.py", "test_checkpoint.py", "test_counts.py"}  # then these, before all experiments
 NOT_HERE = "test_mutants.py"                   # it looks for the lines as they stand
-LIMIT = 1200  # seconds for test files, which take three minutes together; a single test has fewer, see setup.cfg
+LIMIT = 600  # seconds for test files, which take four minutes together; a single test has fewer, see setup.cfg
 CONFIG, KERNELS, THREADS, MODEL, CACHE, CHECKPOINT, TEXT, TRACE, GENERATE = (
     f"minitx/{name}.py" for name in "config kernels threads model cache checkpoint text trace generate".split())
 

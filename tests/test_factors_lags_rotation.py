@@ -101,7 +101,7 @@ QR = {"ordinary": draw(3, 200, 16), "orthonormal": graded(1), "condition 1e3": g
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_qr_is_orthonormal_times_triangular(name, dtype):
     """Measured at most 2.1e-14 and 1.9e-15 in float64, 8.3e-7 and 1.2e-7 in float32, by Cholesky or not."""
-    bound = {np.float32: 5e-6, np.float64: 5e-14}[dtype]
+    bound = {np.float32: 2e-6, np.float64: 5e-14}[dtype]
     W = QR[name] if name == "whole numbers" and dtype == np.float64 else QR[name].astype(dtype)
     Q, R = factors.qr(W)
     assert Q.dtype == R.dtype == dtype and Q.shape[:-1] == W.shape[:-1] and R.shape[:-2] == W.shape[:-2]

@@ -11,7 +11,6 @@ import minitx
 import tiny
 import weights
 from analysis import corpus, losses
-from minitx import threads
 
 LIBRARY = load_file(tiny.GOLDEN / "losses.safetensors")
 DOCUMENTS = [LIBRARY[f"{i}.tokens"] for i in range(4)]
@@ -86,20 +85,17 @@ def test_chunks_change_no_loss(golden, monkeypatch):
         assert np.abs(losses.causal(golden, DOCUMENTS[0]) - whole).max() < 1e-12  # measured 4e-15
 
 
-def test_a_large_vocabulary_costs_no_memory(golden):
+def test_a_large_vocabulary_costs_no_memory(golden, one_thread):
     """T = 1,024 tokens, V = 50,257, logits of 412 MB in float64: for one thread bound 20 MB; measured 14."""
     T, V, D = 1024, 50257, 18
     rng = np.random.default_rng(0)
     W_U = rng.standard_normal((V, D)).astype(np.float32).T
     large = replace(tiny.with_weights(golden, W_U=W_U), config=replace(golden.config, n_vocab=V))
     x, truth = rng.standard_normal((T, D)).astype(np.float32), rng.integers(0, V, T)
-    before = threads.threads()
-    threads._set_threads(1)
     tracemalloc.start()
     found = losses.surprisal(large, x, truth)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    threads._set_threads(before)
     assert peak < 20e6, peak
     direct = -log_softmax((x[:9] @ W_U).astype(np.float64), axis=1)[np.arange(9), truth[:9]]
     assert np.abs(found[:9] - direct).max() < 1e-5  # float32 logits: measured 3e-6
