@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from analysis_models import gpt2
+from matplotlib.text import Text
 
 import minitx
 import weights
@@ -35,6 +36,7 @@ def found(bundled, causal):
 
 # registry
 
+@pytest.mark.filterwarnings("ignore:Glyph")  # random weights guess bytes that no font has
 @pytest.mark.parametrize("name", registry.EXPERIMENTS)
 @pytest.mark.parametrize("kind", ["bundled", "causal"])
 def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind, found):
@@ -49,7 +51,25 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
     assert any("null" in number for number in headline.values())
     json.dumps(headline, allow_nan=False)
     with draw.style():
-        assert draw.svg(experiment.draw(arrays)).endswith("</svg>\n")
+        figure = experiment.draw(arrays)
+        assert draw.svg(figure).endswith("</svg>\n")
+        assert not cut_off(figure)
+
+
+def cut_off(figure):
+    """Words of a drawn figure that reach beyond its edges; in pixels, and a letter's rim may."""
+    renderer, (left, bottom, right, top) = figure._get_renderer(), figure.bbox.extents
+    boxes = {text.get_text(): text.get_window_extent(renderer).extents for text in figure.findobj(Text)
+             if text.get_visible() and text.get_text().strip() and text.axes}
+    return [words for words, (x, y, x_end, y_end) in boxes.items()
+            if x < left - 1 or y < bottom - 1 or x_end > right + 1 or y_end > top + 1]
+
+
+def test_words_beyond_the_edge_are_found():
+    figure = draw.figure(3, 2)
+    figure.subplots().set_title("a title that is far longer than its figure is wide " * 2)
+    draw.svg(figure)
+    assert [words[:7] for words in cut_off(figure)] == ["a title"]
 
 
 @pytest.mark.parametrize("experiment", registry.EXPERIMENTS.values(), ids=lambda e: e.name)

@@ -46,8 +46,8 @@ def _spectrum(axes, r, i, f):
     axes.annotate(f"{best}", (best, r["times"][i]), xytext=(3, 2), textcoords="offset points", fontsize=8,
                   color=draw.BLUE)
     axes.set(xlim=(0, T / 2), xlabel=f"frequency (cycles in {T} tokens)")
-    axes.set_title(f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]}): {r['slow'][i]:.0%} of power in "
-                   f"periods above {SLOW} (null {r['slow_null'][i]:.0%})")
+    axes.set_title(f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]})\n"
+                   f"{r['slow'][i]:.0%} of power in periods above {SLOW} (null {r['slow_null'][i]:.0%})")
     axes.yaxis.set_major_formatter("{x:g}")
     draw.period_axis(axes, T)
 
