@@ -301,7 +301,8 @@ def first_failure(tree, tests):
         return None
     if done.returncode == 1 and (failed := re.search(r"^(?:FAILED|ERROR) (?:tests/)?([\w.:]+)", done.stdout, re.M)):
         return failed[1]
-    raise RuntimeError(f"the tests hung or did not run:\n{done.stdout[-2000:]}\n{done.stderr[-8000:]}")
+    ours = [line for line in done.stderr.splitlines() if "/_pytest/" not in line and "/pluggy/" not in line]
+    raise RuntimeError("\n".join(["the tests hung or did not run:", done.stdout[-2000:], *ours[-50:]]))
 
 
 def tried(trees, mutant):
@@ -336,7 +337,8 @@ def main(words):
             skip = shutil.ignore_patterns(".git", ".venv*", "__pycache__", "*.egg-info", "report", "out")
             trees.put(shutil.copytree(ROOT, Path(place) / f"copy{i}", ignore=skip))
         results = list(pool.map(lambda mutant: tried(trees, mutant), chosen))
-    print(f"{sum(results)} of {len(results)} came out as wanted")
+    print(f"{sum(results)} of {len(results)} came out as wanted",
+          *("not: " + mutant[0] for mutant, as_wanted in zip(chosen, results) if not as_wanted), sep="\n")
     sys.exit(not all(results))
 
 

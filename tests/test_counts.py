@@ -211,18 +211,14 @@ def test_a_second_pass_takes_the_memory_of_the_first(models, variant):
     assert found.peak < bound and found.kept < 0.1 * MIB, (found.peak / MIB, found.kept / MIB)
 
 
-def bytes_of(trace):
-    return {key: x.tobytes() for key, x in trace.values.items()}
-
-
 @pytest.mark.parametrize("variant", [MASKED, CAUSAL])
 def test_a_trace_is_never_overwritten(models, variant):
     model = models[variant]
     trace = minitx.run(model, tiny.ids(model, 2, 512))
-    before = bytes_of(trace)
+    before = {key: x.copy() for key, x in trace.values.items()}
     minitx.run(model, tiny.ids(model, 2, 512, seed=1))
     minitx.forward(model, tiny.ids(model, 2, 500, seed=2))
-    assert bytes_of(trace) == before
+    assert [key for key, x in trace.values.items() if x.tobytes() != before[key].tobytes()] == []
 
 
 VIEWS = {

@@ -1,4 +1,6 @@
 """The list of mutants itself: long enough, in step with the code, and tried by a procedure that can tell."""
+import shutil
+
 import mutants
 import pytest
 
@@ -45,6 +47,19 @@ def test_a_test_that_hangs_is_named_and_ended(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match=r"(?s)hung or did not run.*test_one\.py\", line 3 in test_one"):
         mutants.outcome(tmp_path, "one.py", "ONE = 1", "ONE = 2")
     assert mutants.outcome(tmp_path, "one.py", "ONE = 1", "ONE = 0") is None
+
+
+def test_files_of_megabytes_that_differ_are_no_hang_in_ci(tmp_path, monkeypatch):
+    """Where CI is set, pytest would look for all their differences: of 9 MB, for more than a minute."""
+    (tmp_path / "one.py").write_text("ONE = 1\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_one.py").write_text("from os import urandom\nfrom one import ONE\ndef test_one():\n"
+                                                "    assert ONE == 1 or urandom(9_000_000) == urandom(9_000_000)\n")
+    shutil.copy(mutants.ROOT / "tests/conftest.py", tmp_path / "tests")
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("BUILD_NUMBER", "1")
+    monkeypatch.setattr(mutants, "LIMIT", 60)  # measured 1.5
+    assert mutants.outcome(tmp_path, "one.py", "ONE = 1", "ONE = 2") == "test_one.py::test_one"
 
 
 def test_the_likeliest_tests_come_first_and_all_others_after_them():
