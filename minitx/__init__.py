@@ -1,8 +1,6 @@
 """minitx: see inside transformers with NumPy alone. Read model.py first: the whole computation is there."""
 from pathlib import Path as _Path
 
-import numpy as _np
-
 from .cache import Cache
 from .checkpoint import check, read as _read
 from .generate import generate
@@ -12,7 +10,7 @@ from .trace import POINTS, Trace, cost, run
 
 __all__ = ["Cache", "Model", "POINTS", "Trace", "check", "cost", "forward", "generate", "load", "logits", "run"]
 
-def load(folder, dtype=_np.float32, partial=False):
+def load(folder, dtype="float32", partial=False):
     """Model from a folder in Hugging Face layout: config.json, safetensors, and a tokenizer if text is wanted.
 
     dtype float32 or float64 (reference runs). partial: tensors may be missing (model.missing), and what is there can

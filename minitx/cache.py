@@ -9,11 +9,9 @@ class Cache:
     def __len__(self): return 0 if self.valid is None else self.valid.shape[1]
 
     def with_new(self, valid):  # [B T] -> [B S+T], once these have come in; the cache itself stays as it is
-        if self.valid is None:
-            return valid
-        if len(valid) != len(self.valid):
+        if self.valid is not None and len(valid) != len(self.valid):
             raise ValueError(f"the cache holds a batch of {len(self.valid)}, the new tokens are {len(valid)}")
-        return np.concatenate([self.valid, valid], 1)
+        return valid if self.valid is None else np.concatenate([self.valid, valid], 1)
 
     def append(self, layer, k, v):  # one layer's [B H T d], stored behind the old ones -> views of all, [B H S d]
         S, old = len(self), len(self) - k.shape[2]  # forward has counted the new tokens in

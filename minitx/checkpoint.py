@@ -141,8 +141,7 @@ class _Names:
         return tuple(left)
 
 def _some(names):
-    names = sorted(names)
-    return ", ".join(names[:6]) + (f", … ({len(names)} in all)" if len(names) > 6 else "")
+    return ", ".join((names := sorted(names))[:6]) + (f", … ({len(names)} in all)" if len(names) > 6 else "")
 
 def read_json(path, other=""):
     """The JSON object in a file, or an error that names the file, and the other that would have done too."""

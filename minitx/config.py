@@ -38,8 +38,7 @@ class Config:
     head: str | None = None          # "masked", "causal", "sequence", or None; known once the file is read
 
     @property
-    def d_head(self):
-        return self.d_model // self.n_heads
+    def d_head(self): return self.d_model // self.n_heads
 
     def attn_scale(self, layer):  # the factor on q.k
         return (self.d_head ** -0.5 if self.scale_attn else 1.0) / (layer + 1 if self.scale_by_layer else 1)

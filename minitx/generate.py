@@ -17,9 +17,8 @@ def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p
     """
     need((head := model.config.head) == "causal", f"generate needs a causal language model; this one has head {head!r}")
     k, p = (1 if limit is None else limit for limit in (top_k, top_p))
-    whole = all(isinstance(count, (int, np.integer)) for count in (n, k))
-    need(whole and n >= 0 and temperature >= 0 and k >= 1 and 0 < p <= 1,
-         f"n={n}, temperature={temperature}, top_k={top_k}, top_p={top_p}; wanted n >= 0, "
+    need(all(isinstance(count, (int, np.integer)) for count in (n, k)) and n >= 0 and temperature >= 0 and k >= 1
+         and 0 < p <= 1, f"n={n}, temperature={temperature}, top_k={top_k}, top_p={top_p}; wanted n >= 0, "
          "temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and top_k whole")
     tokens, valid, ragged = _prompts(model, prompt, valid)
     if (longest := int(valid.sum(1).max())) + n - 1 > model.config.n_ctx:

@@ -12,8 +12,7 @@ from .config import need
 
 class Tokenizer:
     """The tokenizer of a checkpoint folder; its files are read when it is first used."""
-    def __init__(self, folder, model_type):
-        self.folder, self.model_type = folder, model_type
+    def __init__(self, folder, model_type): self.folder, self.model_type = folder, model_type
 
     @cached_property
     def _tokenizer(self):

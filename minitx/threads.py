@@ -7,17 +7,19 @@ import ctypes
 import math
 import os
 import weakref
-from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor, wait
+from _thread import start_new_thread
+from collections import defaultdict, deque
 from contextlib import suppress
 from contextvars import copy_context  # in which NumPy keeps errstate
+from functools import partial
+from operator import call
+from queue import SimpleQueue
 
 import numpy as np
 
 SPARE = 1 << 29  # bytes of memory of arrays that are gone, kept for the next ones
 _spare = defaultdict(list)  # by size
-_pool = ThreadPoolExecutor(256)  # starts a thread when there is work and none is idle
-os.register_at_fork(after_in_child=lambda: _pool.__init__(256))  # a fork copies no threads, and locks as they are
+_teams = defaultdict(lambda: (SimpleQueue(), []))  # work and helpers, by process: a fork copies no threads
 _blas = ctypes.CDLL(np.linalg._umath_linalg.__file__)  # looks into the libraries that this one needs, too
 _names = [name for name in ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
           if hasattr(_blas, name.format("set"))]
@@ -25,25 +27,36 @@ threads, _set_threads = (getattr(_blas, _names[0].format(verb)) if _names else l
 
 def spread(work, n, step):
     """work(i, j) for the pieces i:j of range(n), `step` long; a single piece has all threads of BLAS to itself."""
-    pieces, others, count = iter(range(0, n, step)), [], threads() if step < n else 1
+    pieces, count, begun, ended, errors = iter(range(0, n, step)), threads() if step < n else 1, [], SimpleQueue(), []
     def drain():
-        for i in pieces:  # whoever is free takes the next, so a thread on a busy core takes fewer
-            work(i, min(i + step, n))
-    if count == 1:
-        return drain()
-    _set_threads(1)
+        try:
+            for i in pieces:  # whoever is free takes the next, so a thread on a busy core takes fewer
+                work(i, min(i + step, n))
+        except BaseException as error:  # raised when nobody works any more
+            errors.append(error)
+    def help(context):
+        begun.append(context)  # who begins too late to be waited for finds no piece
+        ended.put(context.run(drain))
+    if count > 1:
+        _set_threads(1)
     try:
-        with suppress(RuntimeError):  # when Python ends, no thread starts any more
-            others.extend(_pool.submit(copy_context().run, drain) for _ in range(min(count, math.ceil(n / step)) - 1))
+        _ask(help, min(count, math.ceil(n / step)) - 1)
         drain()
+        list(pieces)  # after an error, none of the rest begins
+        [ended.get() for _ in begun]
     finally:
-        try:  # an interrupt may come here too
-            list(pieces)  # after an error, none of the rest begins
-            wait(running := [other for other in others if not other.cancel()])  # the cancelled had not begun
-        finally:
+        if count > 1:  # else it is someone else's to set
             _set_threads(count)
-    for other in running:
-        other.result()  # raises what its piece raised
+    if errors:
+        raise errors.pop(0)
+
+def _ask(help, n):  # n helpers, each in a context of its own
+    jobs, helpers = _teams[os.getpid()]
+    with suppress(RuntimeError):  # when Python ends, no thread starts any more
+        while len(helpers) < n:
+            helpers.append(start_new_thread(deque, (map(call, iter(jobs.get, None)), 0)))  # calls whatever comes
+    for _ in helpers[:n]:
+        jobs.put(partial(help, copy_context()))
 
 def empty(shape, dtype):
     """np.empty; if large, in the memory of an array that is gone, as the system takes its time to clear new memory."""

@@ -3,6 +3,7 @@ import difflib
 
 import numpy as np
 
+from .config import need
 from .model import check_input, forward, logits
 
 def _norm(name, norm, use):  # a LayerNorm's three points
@@ -12,8 +13,7 @@ def _norm(name, norm, use):  # a LayerNorm's three points
 POINTS = {  # name -> (axes, meaning): one name, one meaning in all families
     "embed": ("B T D", "rows of the word embedding"), "pos_embed": ("B T D", "rows of the position embedding"),
     "type_embed": ("B T D", "rows of the token-type embedding"),
-    "ln_embed_mean": ("B T", "mean of the embedding sum"), "ln_embed_scale": ("B T", "1/sigma of the embedding sum"),
-    "ln_embed": ("B T D", "LayerNorm of the embedding sum"),
+    **_norm("ln_embed", "LayerNorm of the embedding sum", ""),
     "resid_pre": ("B T D", "residual stream before the layer"),
     **_norm("ln1", "first LayerNorm", ": attention's input (GPT-2) or the sum after it (BERT)"),
     "q": ("B H T d", "queries"), "k": ("B H T d", "keys"), "v": ("B H T d", "values"),
@@ -58,8 +58,7 @@ class Trace:
         return np.stack([self.values[name, layer] for layer in layers])
 
     @property
-    def nbytes(self):  # of the recorded arrays, point by point
-        return sum(x.nbytes for x in self.values.values())
+    def nbytes(self): return sum(x.nbytes for x in self.values.values())  # of the recorded arrays, point by point
 
 def _edited(key, x, edit):  # an array or f(x), in x's own shape, dtype and memory order
     value, new = np.asarray(edit(x.copy(order="K")) if callable(edit) else edit), np.empty_like(x)
@@ -77,8 +76,7 @@ def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions
     edits: {name or (name, layer): array or f(x) -> array}; recorded as edited. ValueError for a point there is not.
     """
     tokens, valid, types = _input(model, text, valid, types)
-    there = points(model, types is not None)
-    keep = _choose(keep, there, model)
+    keep = _choose(keep, there := points(model, types is not None), model)
     general_first = sorted((edits or {}).items(), key=lambda edit: isinstance(edit[0], tuple))
     edits = {key: edit for name, edit in general_first for key in _choose([name], there, model)}
     trace = Trace(tokens, valid, frozenset(keep), edits)
@@ -116,15 +114,13 @@ def _choose(keys, there, model):  # names spelled out per layer, checked against
         found = [k for k in there if k == key or layer is None and isinstance(k, tuple) and k[0] == name]
         if not found and name == "logits":
             logits(model, None)  # says why there are none
-        if not found:
-            layers = f", layers 0 to {model.config.n_layers - 1}" if name in LAYERED else ""
-            raise ValueError(f"this model has no point {key!r} ({model.config.model_type}{layers})")
+        layers = f", layers 0 to {model.config.n_layers - 1}" if name in LAYERED else ""
+        need(found, f"this model has no point {key!r} ({model.config.model_type}{layers})")
         chosen |= dict.fromkeys(found)
     return list(chosen)
 
 def _input(model, text, valid, types):  # a text, texts or ids -> tokens, valid, types [B T]
     if isinstance(text, str) or isinstance(text, (list, tuple)) and text and isinstance(text[0], (str, tuple)):
-        if valid is not None or types is not None:
-            raise ValueError("valid and types go with token ids; a text brings its own")
+        need(valid is None and types is None, "valid and types go with token ids; a text brings its own")
         return check_input(model.config, **vars(model.encode([text] if isinstance(text, str) else text)))
     return check_input(model.config, text, valid, types)

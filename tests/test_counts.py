@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -396,6 +397,58 @@ def test_after_an_error_no_piece_runs_on():
     found = list(ends)
     time.sleep(0.15)
     assert len(ends) == len(found) == 1  # the one that had begun, and nothing since
+
+
+def counted(n, step):
+    """How often each index comes, of a spread that must end though helpers do not come."""
+    seen = np.zeros(n, int)
+    done = threading.Thread(target=spread, args=(lambda i, j: np.add.at(seen, slice(i, j), 1), n, step), daemon=True)
+    done.start()
+    done.join(20)
+    assert not done.is_alive() and threads.threads() == 2
+    return seen
+
+
+def test_who_begins_too_late_is_not_waited_for_and_finds_no_piece():
+    cores(2)
+    in_both(lambda i, j: None)  # now there is a helper
+    (jobs, helpers), free = threads._teams[os.getpid()], threading.Event()
+    for _ in helpers:
+        jobs.put(free.wait)
+    seen = counted(50, 7)
+    assert (seen == 1).all()
+    free.set()
+    in_both(lambda i, j: None)  # so the helper has been through what it was late for
+    assert (seen == 1).all()
+
+
+def test_where_no_thread_can_start_one_does_all(monkeypatch):
+    cores(2)
+
+    def refused(*_):
+        raise RuntimeError("can't start new thread")
+    monkeypatch.setattr(threads, "start_new_thread", refused)
+    monkeypatch.delitem(threads._teams, os.getpid(), raising=False)
+    assert (counted(50, 7) == 1).all()
+    monkeypatch.undo()
+    monkeypatch.delitem(threads._teams, os.getpid(), raising=False)
+    in_both(lambda i, j: None)
+
+
+def test_an_error_holds_no_memory(models):
+    """No cycle of frames and tracebacks: what a piece had is free as soon as its error is."""
+    cores(2)
+    for where in (0, 1):
+        held = np.empty(MIB)
+        gone = weakref.ref(held)
+        gc.disable()
+        try:
+            with pytest.raises(ArithmeticError):
+                in_both(lambda i, j, x=held: None, where)
+            del held
+            assert gone() is None
+        finally:
+            gc.enable()
 
 
 def test_pieces_within_pieces():
