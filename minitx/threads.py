@@ -34,13 +34,13 @@ def spread(work, n, step):
                 work(i, min(i + step, n))
         except BaseException as error:  # raised when nobody works any more
             errors.append(error)
-    def help(context):
+    def helper(context):
         begun.append(context)  # who begins too late to be waited for finds no piece
         ended.put(context.run(drain))
     if count > 1:
         _set_threads(1)
     try:
-        _ask(help, min(count, math.ceil(n / step)) - 1)
+        _ask(helper, min(count, math.ceil(n / step)) - 1)
         drain()
         list(pieces)  # after an error, none of the rest begins
         [ended.get() for _ in begun]
@@ -50,13 +50,13 @@ def spread(work, n, step):
     if errors:
         raise errors.pop(0)
 
-def _ask(help, n):  # n helpers, each in a context of its own
+def _ask(helper, n):  # of n threads, each in a context of its own
     jobs, helpers = _teams[os.getpid()]
     with suppress(RuntimeError):  # when Python ends, no thread starts any more
         while len(helpers) < n:
             helpers.append(start_new_thread(deque, (map(call, iter(jobs.get, None)), 0)))  # calls whatever comes
     for _ in helpers[:n]:
-        jobs.put(partial(help, copy_context()))
+        jobs.put(partial(helper, copy_context()))
 
 def empty(shape, dtype):
     """np.empty; if large, in the memory of an array that is gone, as the system takes its time to clear new memory."""
