@@ -16,6 +16,5 @@ def load(folder, dtype="float32", partial=False):
     dtype float32 or float64 (reference runs). partial: tensors may be missing (model.missing), and what is there can
     be looked at but not run. FileNotFoundError or ValueError says what is wrong with the folder.
     """
-    folder = _Path(folder)
-    config, weights, layers, *names = _read(folder, dtype, partial)
+    config, weights, layers, *names = _read(folder := _Path(folder), dtype, partial)
     return Model(config, weights, layers, _Tokenizer(folder, config.model_type), *names)

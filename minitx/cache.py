@@ -3,8 +3,7 @@ import numpy as np
 
 class Cache:
     """Empty at first; every `forward(..., cache=c)` appends its tokens. len(cache): columns S held, with padding."""
-    def __init__(self):
-        self.stored, self.valid = {}, None  # layer -> keys and values [2 B H capacity d]; which columns are text [B S]
+    def __init__(self): self.stored, self.valid = {}, None  # layer -> k, v [2 B H capacity d]; what is text [B S]
 
     def __len__(self): return 0 if self.valid is None else self.valid.shape[1]
 

@@ -28,14 +28,12 @@ def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p
         ends = [(row == stop).argmax() + 1 if stop in row else len(row) for row in new]
         rows = [np.concatenate([t[seen], row[:end]]) for t, seen, row, end in zip(tokens, valid, new, ends)]
         return rows[0] if isinstance(prompt, str) else rows
-    out = np.concatenate([tokens, new], 1)
-    return out[0] if np.ndim(prompt) == 1 else out
+    return np.concatenate([tokens, new], 1)[0 if np.ndim(prompt) == 1 else ...]
 
 def _continue(model, tokens, valid, n, stop, *rules):  # -> [B n], fewer columns if every row stops early
     cache, new, ended = Cache(), [], np.zeros(len(tokens), bool)
     for _ in range(n):
-        x = forward(model, tokens, valid=valid, cache=cache)
-        token = _pick(logits(model, x[:, -1:])[:, 0], *rules)
+        token = _pick(logits(model, forward(model, tokens, valid=valid, cache=cache)[:, -1:])[:, 0], *rules)
         if stop is not None:
             token = np.where(ended, stop, token)
             ended |= token == stop

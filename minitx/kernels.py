@@ -13,8 +13,7 @@ from .threads import empty, spread, threads
 TILE = 1 << 18  # elements that one thread works on at a time: for fewer, threads wait for Python's lock too often
 np.empty(1 << 24, np.uint8)  # glibc keeps freed memory for the next arrays up to the size of the largest freed before
 
-def features(shape, dtype):  # an empty array [... D] that lies in memory feature after feature
-    return empty((shape[-1], math.prod(shape[:-1])), dtype).T.reshape(shape)
+def features(shape, dtype): return empty((shape[-1], math.prod(shape[:-1])), dtype).T.reshape(shape)  # by feature
 
 def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     """x W + b. W.T @ x.T is at full speed for either memory layout of W; x @ W is not for a few rows."""

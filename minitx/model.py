@@ -76,7 +76,7 @@ def attention(x, w, hide, cfg, at, cache=None):  # [B T D] -> [B T D]
     z = at("z", product(pattern, v, heads(features(x.shape, x.dtype), cfg)))
     return linear(z.swapaxes(1, 2).reshape(x.shape), w.W_O, w.b_O)
 
-def heads(x, cfg): return x.reshape(*x.shape[:2], cfg.n_heads, cfg.d_head).swapaxes(1, 2)  # -> [B H T d], a view
+def heads(x, cfg): return x.reshape(*x.shape[:2], cfg.n_heads, cfg.d_head).swapaxes(1, 2)  # [B T D] -> [B H T d]
 
 def mlp(x, w, cfg, at):  # [B T D] -> [B T D]
     """act(x W_in + b_in) W_out + b_out."""

@@ -11,7 +11,6 @@ from _thread import start_new_thread
 from collections import defaultdict, deque
 from contextlib import suppress
 from contextvars import copy_context  # in which NumPy keeps errstate
-from functools import partial
 from operator import call
 from queue import SimpleQueue
 
@@ -27,36 +26,41 @@ threads, _set_threads = (getattr(_blas, _names[0].format(verb)) if _names else l
 
 def spread(work, n, step):
     """work(i, j) for the pieces i:j of range(n), `step` long; a single piece has all threads of BLAS to itself."""
-    pieces, count, begun, ended, errors = iter(range(0, n, step)), threads() if step < n else 1, [], SimpleQueue(), []
+    pieces, count = iter(range(0, n, step)), threads() if step < n else 1
     def drain():
+        for i in pieces:  # whoever is free takes the next, so a thread on a busy core takes fewer
+            work(i, min(i + step, n))
+    return drain() if count == 1 else _share(drain, pieces, min(count, math.ceil(n / step)) - 1, count)
+
+def _share(drain, pieces, others, count):  # drain() here and in so many helpers; nobody works any more when it returns
+    begun, ended = [], SimpleQueue()
+    def part(run):
+        begun.append(run)  # who begins too late to be waited for finds no piece
         try:
-            for i in pieces:  # whoever is free takes the next, so a thread on a busy core takes fewer
-                work(i, min(i + step, n))
-        except BaseException as error:  # raised when nobody works any more
-            errors.append(error)
-    def helper(context):
-        begun.append(context)  # who begins too late to be waited for finds no piece
-        ended.put(context.run(drain))
-    if count > 1:
-        _set_threads(1)
+            ended.put(run(drain))
+        except BaseException as error:
+            ended.put(error)
     try:
-        _ask(helper, min(count, math.ceil(n / step)) - 1)
-        drain()
-        list(pieces)  # after an error, none of the rest begins
-        [ended.get() for _ in begun]
+        _set_threads(1)
+        _ask(part, others)
+        part(call)
     finally:
-        if count > 1:  # else it is someone else's to set
+        try:  # an interrupt may come here too
+            list(pieces)  # after an error, none of the rest begins
+            errors = [error for error in [ended.get() for _ in begun] if error is not None]
+        finally:
             _set_threads(count)
     if errors:
-        raise errors.pop(0)
+        errors[:] = [min(errors, key=lambda error: isinstance(error, Exception))]  # an interrupt before all others
+        raise errors.pop()  # what a frame still held would hold the frame
 
-def _ask(helper, n):  # of n threads, each in a context of its own
+def _ask(part, n):  # n helpers to do their part, each in a context of its own
     jobs, helpers = _teams[os.getpid()]
-    with suppress(RuntimeError):  # when Python ends, no thread starts any more
+    with suppress(RuntimeError):  # no thread may start: Python ends, or the system has no more
         while len(helpers) < n:
             helpers.append(start_new_thread(deque, (map(call, iter(jobs.get, None)), 0)))  # calls whatever comes
     for _ in helpers[:n]:
-        jobs.put(partial(helper, copy_context()))
+        jobs.put(lambda run=copy_context().run: part(run))
 
 def empty(shape, dtype):
     """np.empty; if large, in the memory of an array that is gone, as the system takes its time to clear new memory."""

@@ -3,7 +3,6 @@ import difflib
 
 import numpy as np
 
-from .config import need
 from .model import check_input, forward, logits
 
 def _norm(name, norm, use):  # a LayerNorm's three points
@@ -114,13 +113,15 @@ def _choose(keys, there, model):  # names spelled out per layer, checked against
         found = [k for k in there if k == key or layer is None and isinstance(k, tuple) and k[0] == name]
         if not found and name == "logits":
             logits(model, None)  # says why there are none
-        layers = f", layers 0 to {model.config.n_layers - 1}" if name in LAYERED else ""
-        need(found, f"this model has no point {key!r} ({model.config.model_type}{layers})")
+        if not found:
+            layers = f", layers 0 to {model.config.n_layers - 1}" if name in LAYERED else ""
+            raise ValueError(f"this model has no point {key!r} ({model.config.model_type}{layers})")
         chosen |= dict.fromkeys(found)
     return list(chosen)
 
 def _input(model, text, valid, types):  # a text, texts or ids -> tokens, valid, types [B T]
     if isinstance(text, str) or isinstance(text, (list, tuple)) and text and isinstance(text[0], (str, tuple)):
-        need(valid is None and types is None, "valid and types go with token ids; a text brings its own")
+        if valid is not None or types is not None:
+            raise ValueError("valid and types go with token ids; a text brings its own")
         return check_input(model.config, **vars(model.encode([text] if isinstance(text, str) else text)))
     return check_input(model.config, text, valid, types)

@@ -240,10 +240,12 @@ MUTANTS = [
     ("every thread does all pieces", THREADS, "for i in pieces:", "for i in range(0, n, step):"),
     ("the last piece reaches beyond the end", THREADS, "min(i + step, n)", "i + step"),
     ("the first piece is left out", THREADS, "iter(range(0, n, step))", "iter(range(step, n, step))"),
-    ("after an error the others are not waited for", THREADS, "[ended.get() for _ in begun]", "pass"),
+    ("after an error the others are not waited for", THREADS, "[ended.get() for _ in begun]", "[]"),
     ("an error in a piece is lost", THREADS, "if errors:", "if False:"),
-    ("after an error the other pieces are done all the same", THREADS, "list(pieces)", "pass"),
-    ("a forked process waits for threads of its parent", THREADS, "_teams[os.getpid()]", "_teams[0]"),
+    ("an error holds the memory of its piece", THREADS, "raise errors.pop()", "raise errors[0]"),
+    ("an interrupt is lost behind another error", THREADS, "isinstance(error, Exception))]", "0)]"),
+    ("an interrupt leaves pieces to the helpers", THREADS, "list(pieces)  # after", "pass  # after"),
+    ("a forked process counts on threads of its parent", THREADS, "_teams[os.getpid()]", "_teams[0]"),
     ("where no thread can start, nothing is computed", THREADS, "suppress(RuntimeError)", "suppress(KeyError)"),
 
     # products, copies
@@ -254,8 +256,8 @@ MUTANTS = [
     ("softmax works on a copy", MODEL, 'softmax_(at("scores", scores))', 'softmax_(at("scores", scores).copy())'),
     ("what is captured is copied", TRACE, 'x.copy(order="K") if name in _OVERWRITTEN else x', 'x.copy(order="K")'),
     ("logits are computed unasked", TRACE, 'if "logits" in keep:', "if model.config.head:"),
-    ("each new token multiplies the vocabulary by the whole prompt", GENERATE, "logits(model, x[:, -1:])[:, 0]",
-     "logits(model, x)[:, -1]"),
+    ("each new token multiplies the vocabulary by the whole prompt", GENERATE, "cache=cache)[:, -1:])[:, 0]",
+     "cache=cache))[:, -1]"),
     ("float32 weights are copied", CHECKPOINT, "raw.astype(dtype, copy=False)", "raw.astype(dtype)"),
 ]
 

@@ -351,14 +351,14 @@ def test_blas_has_one_thread_while_pieces_run_and_all_for_a_single_one():
     assert found == [1, 1, 1, 1, 2]
 
 
-def in_both(work, where=None):
-    """Two pieces that two threads do at the same time; where: the one that then fails, 0 being the caller's."""
+def in_both(work, failing={}):
+    """Two pieces that two threads do at the same time; failing: errors of the caller's (0) and the helper's (1)."""
     meet, caller = threading.Barrier(2), threading.current_thread()
 
     def piece(i, j):
         meet.wait(20)
-        if where is not None and (threading.current_thread() is caller) == (where == 0):
-            raise ArithmeticError("a piece failed")
+        if error := failing.get(int(threading.current_thread() is not caller)):
+            raise error("a piece failed")
         work(i, j)
     spread(piece, 2, 1)
 
@@ -375,9 +375,38 @@ def test_an_error_in_a_piece_comes_out_and_blas_has_its_threads_again(where):
     cores(2)
     for _ in range(3):
         with pytest.raises(ArithmeticError, match="a piece failed"):
-            in_both(lambda i, j: None, where)
+            in_both(lambda i, j: None, {where: ArithmeticError})
         assert threads.threads() == 2
     in_both(lambda i, j: None)  # and the helper is still there
+
+
+def test_an_interrupt_comes_before_other_errors():
+    """Else a program that goes on after the other error could not be stopped."""
+    cores(2)
+    for where in (0, 1):
+        with pytest.raises(KeyboardInterrupt):
+            in_both(lambda i, j: None, {where: KeyboardInterrupt, 1 - where: ArithmeticError})
+        assert threads.threads() == 2
+
+
+def test_an_interrupt_while_helpers_are_called_leaves_nothing_behind(monkeypatch):
+    cores(2)
+    ask, done = threads._ask, []
+
+    def interrupted(*given):
+        ask(*given)
+        time.sleep(0.1)  # a helper is at its first piece
+        raise KeyboardInterrupt
+
+    def piece(i, j):
+        time.sleep(0.2)
+        done.append(i)
+    monkeypatch.setattr(threads, "_ask", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        spread(piece, 9, 1)
+    assert done == [0] and threads.threads() == 2
+    time.sleep(0.3)
+    assert done == [0]
 
 
 def test_after_an_error_no_piece_runs_on():
@@ -409,15 +438,18 @@ def counted(n, step):
     return seen
 
 
-def test_who_begins_too_late_is_not_waited_for_and_finds_no_piece():
+def test_who_begins_too_late_is_not_waited_for_and_finds_no_piece(monkeypatch):
     cores(2)
+    monkeypatch.delitem(threads._teams, os.getpid(), raising=False)
     in_both(lambda i, j: None)  # now there is a helper
     (jobs, helpers), free = threads._teams[os.getpid()], threading.Event()
-    for _ in helpers:
-        jobs.put(free.wait)
-    seen = counted(50, 7)
-    assert (seen == 1).all()
-    free.set()
+    assert len(helpers) == 1
+    jobs.put(free.wait)
+    try:
+        seen = counted(50, 7)
+        assert (seen == 1).all()
+    finally:
+        free.set()
     in_both(lambda i, j: None)  # so the helper has been through what it was late for
     assert (seen == 1).all()
 
@@ -435,20 +467,23 @@ def test_where_no_thread_can_start_one_does_all(monkeypatch):
     in_both(lambda i, j: None)
 
 
-def test_an_error_holds_no_memory(models):
+@pytest.mark.parametrize("where", [[0], [1], [0, 1]])
+def test_an_error_holds_no_memory(where):
     """No cycle of frames and tracebacks: what a piece had is free as soon as its error is."""
     cores(2)
-    for where in (0, 1):
-        held = np.empty(MIB)
-        gone = weakref.ref(held)
-        gc.disable()
-        try:
-            with pytest.raises(ArithmeticError):
-                in_both(lambda i, j, x=held: None, where)
-            del held
-            assert gone() is None
-        finally:
-            gc.enable()
+    held = np.empty(MIB)
+    gone = weakref.ref(held)
+    gc.disable()
+    try:
+        with pytest.raises(ArithmeticError):
+            in_both(lambda i, j, x=held: None, dict.fromkeys(where, ArithmeticError))
+        del held
+        late = time.monotonic() + 10
+        while gone() is not None and time.monotonic() < late:  # the helper lets go of it in its own time
+            time.sleep(0.01)
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_pieces_within_pieces():
@@ -510,7 +545,7 @@ print(os.waitpid(child, 0)[1])
 
 
 def test_a_forked_process_computes_too():
-    """A fork copies no threads: the child must not wait for those of its parent, and has its own."""
+    """A fork copies no threads: the child has helpers of its own."""
     cores(2)
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", FORKED], env=env, capture_output=True, text=True, timeout=60)
@@ -532,6 +567,6 @@ threading.Thread(target=work).start()
 
 
 def test_a_thread_may_outlive_the_main_one():
-    """Python takes no more work for its pools once the main thread has ended, though others still run."""
+    """Once the main thread has ended, others still run, and compute."""
     done = subprocess.run([sys.executable, "-c", AFTER_THE_END], capture_output=True, text=True, timeout=60)
     assert done.stdout == "[64.] True\n", done.stderr
