@@ -35,8 +35,8 @@ def spread(work, n, step):
 def _share(drain, pieces, others, count):  # drain() here and in so many helpers; nobody works any more when it returns
     begun, ended = [], SimpleQueue()
     def part(run):
-        begun.append(run)  # who begins too late to be waited for finds no piece
         try:
+            begun.append(run)  # who begins too late to be waited for finds no piece
             ended.put(run(drain))
         except BaseException as error:
             ended.put(error)

@@ -244,6 +244,8 @@ MUTANTS = [
     ("an error in a piece is lost", THREADS, "if errors:", "if False:"),
     ("an error holds the memory of its piece", THREADS, "raise errors.pop()", "raise errors[0]"),
     ("an interrupt is lost behind another error", THREADS, "isinstance(error, Exception))]", "0)]"),
+    ("an interrupt at its first line makes a thread wait for itself", THREADS, "try:\n            begun.append(run)",
+     "begun.append(run)\n        try:\n            pass"),
     ("an interrupt leaves pieces to the helpers", THREADS, "list(pieces)  # after", "pass  # after"),
     ("a forked process counts on threads of its parent", THREADS, "_teams[os.getpid()]", "_teams[0]"),
     ("where no thread can start, nothing is computed", THREADS, "suppress(RuntimeError)", "suppress(KeyError)"),

@@ -14,7 +14,7 @@ import time
 import tracemalloc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle, islice
 from types import SimpleNamespace
@@ -465,6 +465,40 @@ def test_where_no_thread_can_start_one_does_all(monkeypatch):
     monkeypatch.undo()
     monkeypatch.delitem(threads._teams, os.getpid(), raising=False)
     in_both(lambda i, j: None)
+
+
+def interrupted(at):
+    """A spread with an interrupt before the at-th line of threads.py: how many lines there were until it was over."""
+    lines = 0
+
+    def trace(frame, event, arg):
+        nonlocal lines
+        if frame.f_code.co_filename == threads.__file__:
+            lines += 1
+            if lines == at:
+                raise KeyboardInterrupt
+        return trace
+    sys.settrace(trace)
+    try:
+        with suppress(KeyboardInterrupt):
+            spread(lambda i, j: time.sleep(0.0005), 4, 1)
+    finally:
+        sys.settrace(None)
+    return lines
+
+
+def test_an_interrupt_at_any_line_hangs_nobody():
+    cores(2)
+    lines = [1000]
+    for at in range(1, 1000):
+        alone = threading.Thread(target=lambda: lines.append(interrupted(at)), daemon=True)  # traced, unlike the test
+        alone.start()
+        alone.join(20)
+        assert len(lines) == at + 1, "it hangs"
+        cores(2)  # two lines cannot be guarded: the one that gives BLAS its threads back, and the `try` around it
+        if lines[-1] < at:
+            break
+    assert 20 < at < 200  # measured 50
 
 
 @pytest.mark.parametrize("where", [[0], [1], [0, 1]])
