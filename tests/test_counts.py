@@ -391,14 +391,15 @@ def test_an_interrupt_comes_before_other_errors():
 
 def test_an_interrupt_while_helpers_are_called_leaves_nothing_behind(monkeypatch):
     cores(2)
-    ask, done = threads._ask, []
+    ask, begun, done = threads._ask, threading.Event(), []
 
     def interrupted(*given):
         ask(*given)
-        time.sleep(0.1)  # a helper is at its first piece
+        begun.wait(20)  # a helper is at its first piece
         raise KeyboardInterrupt
 
     def piece(i, j):
+        begun.set()
         time.sleep(0.2)
         done.append(i)
     monkeypatch.setattr(threads, "_ask", interrupted)
