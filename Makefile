@@ -9,11 +9,18 @@ report: .venv/ready
 test: .venv/ready
 	$(BIN)/python -m pytest
 
-test-page: .venv/ready  ## the page of minitx explore in a real browser; needs Chromium or Chrome
-	$(BIN)/python -m pytest tests/page/checks.py
+test-fast: .venv/ready  ## the core and the maths, under a minute
+	$(BIN)/python -m pytest tests/core tests/maths
 
-mutants: .venv/ready  ## one deliberate break at a time: the suite must notice each
-	$(BIN)/python tests/mutants.py
+test-page: .venv/ready  ## the page of minitx explore in a real browser; needs Chromium or Chrome
+	$(BIN)/python -m pytest tests/pages/checks.py
+
+lint: .venv/lint  ## layout and likely mistakes
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+mutants: .venv/ready  ## one deliberate break at a time, the suite must notice each; ARGS="--part 1/3"
+	$(BIN)/python tests/tools/mutants.py $(ARGS)
 
 .venv/ready: setup.cfg pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minitx needs Python 3.11 or newer")'
@@ -21,15 +28,19 @@ mutants: .venv/ready  ## one deliberate break at a time: the suite must notice e
 	$(BIN)/pip install --quiet --editable '.[test]'
 	touch $@
 
+.venv/lint: .venv/ready
+	$(BIN)/pip install --quiet --editable '.[lint]'
+	touch $@
+
 .venv/torch: .venv/ready
 	$(BIN)/pip install --quiet --editable '.[torch]'
 	touch $@
 
 golden: .venv/torch  ## rebuild tests/golden from the reference library
-	$(BIN)/python tests/make_golden.py
+	$(BIN)/python tests/tools/make_golden.py
 
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"
-	$(BIN)/python tests/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")
+	$(BIN)/python tests/tools/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")
 
 bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/results/; make bench ARGS="--resume"
 	.venv-bench/bin/python -m benchmarks $(ARGS)
@@ -39,4 +50,4 @@ bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/res
 	.venv-bench/bin/pip install --quiet --editable '.[bench]'
 	touch $@
 
-.PHONY: report test test-page mutants golden parity bench
+.PHONY: report test test-fast test-page lint mutants golden parity bench

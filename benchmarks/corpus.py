@@ -1,31 +1,42 @@
-"""Experiments that read a corpus: how documents per second and peak memory go with the number of documents.
+"""Experiments that read a corpus: how speed and peak memory go with the number of documents.
 
-A point is (documents, seconds of the whole command, peak resident bytes or None). Rate and growth are taken between the
-least and the largest number of documents, so that neither what starting costs nor what the model holds counts.
+A point is (documents, seconds of the whole command, peak resident bytes or None). Rate and growth
+are taken between the least and the largest number of documents, so that neither what starting costs
+nor what the model holds counts.
 """
+
 import numpy as np
 
-from analysis import experiments, registry, results
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.runner import registry, results
 
 from . import peers
 
-TOKENS = 64            # of a document; the bundled text holds more than enough of them
+TOKENS = 64  # of a document; the bundled text holds more than enough of them
 DOCUMENTS = 20, 80, 320
-SLOW = {"joint-grid", "joint-space", "mask-positions"}  # 0.1 s and more for a document: not the largest number
+# 0.1 s and more for a document: not the largest number
+SLOW = {"joint-grid", "joint-space", "mask-positions"}
 
-TEXT = """`minitx run EXPERIMENT {model} --documents N --tokens {tokens}` on the bundled text, for every experiment with
-the option `--documents`, each in a fresh process, once; {tokens} is the longest document. Seconds from the start of the
-process to the written figure; documents/s and growth between the least and the largest N, so that starting does not
-count; every pass over the documents does, and so does what an experiment does with their sums. Where the peaks do not
+TEXT = """`minitx run EXPERIMENT {model} --documents N --tokens {tokens}` on the bundled text, \
+for every experiment with
+the option `--documents`, each in a fresh process, once; {tokens} is the longest document. \
+Seconds from the start of the
+process to the written figure; documents/s and growth between the least and the largest N, \
+so that starting does not
+count; every pass over the documents does, and so does what an experiment does with their sums. \
+Where the peaks do not
 rise from one N to the next, growth tells how a peak varies from run to run, and no more.
 
 {table}{lost}"""
 
 
 def names():
-    """The experiments that read as many documents as one asks for."""
-    return [name for name, experiment in registry.EXPERIMENTS.items()
-            if "documents" in (option.name for option in experiment.options)]
+    """The experiments with the option --documents."""
+    return [
+        name
+        for name, experiment in registry.EXPERIMENTS.items()
+        if "documents" in (option.name for option in experiment.options)
+    ]
 
 
 def readers(n):
@@ -39,47 +50,71 @@ def case(n):
 
 
 def points(run, peer):
-    """The points of one experiment that were measured, fewest documents first; medians where there are several."""
-    found = []
+    """The points of one experiment that were measured, fewest documents first.
+
+    Medians over all sets and rounds.
+    """
+    measured = []
     for n in DOCUMENTS:
-        told = [one for one in run["cases"].get(case(n), {}).values() if one["seconds"].get(peer)]
-        if told:
-            seconds, peaks = ([x for one in told for x in one[what][peer]] for what in ("seconds", "memory"))
-            peaks = [peak for peak, _ in peaks if peak is not None]
-            found.append((n, float(np.median(seconds)), float(np.median(peaks)) if peaks else None))
-    return found
+        sets = [record for record in records(run, n) if record["seconds"].get(peer)]
+        seconds = [x for record in sets for x in record["seconds"][peer]]
+        peaks = [peak for record in sets for peak, _ in record["memory"][peer] if peak is not None]
+        if seconds:
+            peak = float(np.median(peaks)) if peaks else None
+            measured.append((n, float(np.median(seconds)), peak))
+    return measured
 
 
-def rate(found):
-    """Documents per second between the first point and the last; None where that cannot be told."""
-    (n, fast, _), (more, slow, _) = found[0], found[-1]
+def records(run, n):
+    """What was measured of n documents, one record for each set."""
+    return run["cases"].get(case(n), {}).values()
+
+
+def rate(measured):
+    """Documents per second between the first point and the last; None if no time lies between."""
+    (n, fast, _), (more, slow, _) = measured[0], measured[-1]
     return (more - n) / (slow - fast) if slow > fast else None
 
 
-def growth(found):
-    """Bytes of peak memory that one more document takes; None where that cannot be told."""
-    (n, _, low), (more, _, high) = found[0], found[-1]
+def growth(measured):
+    """Bytes of peak memory that one more document takes; None where that is unknown."""
+    (n, _, low), (more, _, high) = measured[0], measured[-1]
     return (high - low) / (more - n) if more > n and None not in (low, high) else None
 
 
 def rows(run):
     """Cells of the table, a row for each experiment that was measured."""
     for peer in readers(min(DOCUMENTS)):
-        if found := points(run, peer):
-            each, more = rate(found), growth(found)
-            columns = zip(*((n, _number(seconds), _number(peak, 1e6)) for n, seconds, peak in found))
-            documents, seconds, peaks = (" · ".join(map(str, column)) for column in columns)
-            yield [peer.split("/")[1], documents, seconds, _number(each), peaks, _number(more, 1e3)]
+        measured = points(run, peer)
+        if measured:
+            documents = " · ".join(str(n) for n, _, _ in measured)
+            seconds = " · ".join(_number(seconds) for _, seconds, _ in measured)
+            peaks = " · ".join(_number(peak, 1e6) for _, _, peak in measured)
+            speed, more = _number(rate(measured)), _number(growth(measured), 1e3)
+            yield [peer.split("/")[1], documents, seconds, speed, peaks, more]
 
 
 def _number(value, unit=1):
+    """A value in this unit, for people; a dash for None."""
     return results.words(None if value is None else value / unit)
+
+
+HEAD = (
+    "experiment",
+    "documents",
+    "seconds",
+    "documents/s",
+    "peak, MB",
+    "growth per document, kB",
+)
 
 
 def text(run, table):
     """The section of the page; table: a function of head and rows."""
-    head = ["experiment", "documents", "seconds", "documents/s", "peak, MB", "growth per document, kB"]
-    lost = {f"{case(n)}: {peer}: {why}" for n in DOCUMENTS for one in run["cases"].get(case(n), {}).values()
-            for peer, why in one["lost"].items()}
-    return TEXT.format(model=peers.MODEL, tokens=TOKENS, table=table(head, rows(run)),
-                       lost="".join(f"\nLeft out: {one}\n" for one in sorted(lost)))
+    lost = set()
+    for n in DOCUMENTS:
+        for record in records(run, n):
+            lost |= {f"{case(n)}: {peer}: {why}" for peer, why in record["lost"].items()}
+    left_out = "".join(f"\nLeft out: {line}\n" for line in sorted(lost))
+    filled = table(HEAD, rows(run))
+    return TEXT.format(model=peers.MODEL, tokens=TOKENS, table=filled, lost=left_out)

@@ -1,4 +1,5 @@
 """What was measured on: machine, BLAS and its kernels, versions, sizes on disk."""
+
 import configparser
 import datetime
 import json
@@ -14,22 +15,31 @@ ROOT = Path(__file__).parents[1]
 CORE = "numpy", "safetensors", "tokenizers"  # what loading, running and generating imports
 
 
+DESCRIBE = """
+import json
+from minitx.analysis.machine import doctor
+facts = doctor.describe()
+print(json.dumps([facts, doctor.line(facts)]))
+"""
+
+
 def described(threads):
-    """The facts and their line of a peer's process: its environment, so many threads."""
-    code = "import json; from analysis import doctor; f = doctor.describe(); print(json.dumps([f, doctor.line(f)]))"
-    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=rounds.environment(threads), check=True,
-                          capture_output=True, text=True).stdout
-    facts, line = json.loads(said)
+    """The facts and their line, as a peer's process with this number of threads has them."""
+    command = [sys.executable, "-c", DESCRIBE]
+    env = rounds.environment(threads)
+    done = subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True, text=True)
+    facts, line = json.loads(done.stdout)
     return {"line": line, **{key: facts[key] for key in ("kernels", "cores", "vectors", "family")}}
 
 
 def versions():
     """{distribution: version} of every system; None for what is not installed."""
-    names = dict.fromkeys(name for peer in peers.PEERS.values() for name in peer.packages if name != "minitx")
-    return {name: _version(name) for name in names}
+    packages = [name for peer in peers.PEERS.values() for name in peer.packages]
+    return {name: _version(name) for name in dict.fromkeys(packages) if name != "minitx"}
 
 
 def _version(name):
+    """The version of a distribution; None if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -37,13 +47,20 @@ def _version(name):
 
 
 def commit():
-    """The commit that is measured, with a + where files differ from it; None outside a repository."""
+    """The commit that is measured, with a + if files differ from it; None outside a repository."""
     try:
-        told = [subprocess.run(["git", *args], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
-                for args in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "-uno"))]
+        head = _git("rev-parse", "--short", "HEAD")
+        changes = _git("status", "--porcelain", "-uno")
     except (OSError, subprocess.CalledProcessError):
         return None
-    return told[0] + "+" * bool(told[1])
+    return f"{head}+" if changes else head
+
+
+def _git(*arguments):
+    """What git prints about this repository."""
+    command = ["git", *arguments]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
 
 
 def today():
@@ -52,35 +69,52 @@ def today():
 
 
 def installed():
-    """{what: bytes on disk} of each system with all that it requires."""
+    """{system: bytes on disk} of each system with all that it requires."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    wanted = {_name(line) for line in config["options"]["install_requires"].split("\n") if line}
-    own = sum(path.stat().st_size for name in ("minitx", "analysis", "weights")
-              for path in (ROOT / name).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    core = sum(path.stat().st_size for path in (ROOT / "minitx").glob("*.py"))
-    found = {"minitx, its core (numpy, safetensors, tokenizers)": core + sum(map(size, CORE)),
-             "minitx with analyses, figures and downloads": own + sum(map(size, closure(wanted)))}
-    for name, roots in (("torch and transformers", ("torch", "transformers")), ("onnxruntime", ("onnxruntime",)),
-                        ("transformer-lens", ("transformer-lens",))):
-        found[name] = sum(map(size, closure(roots))) if all(map(_version, roots)) else None
-    return found
+    required = {_name(line) for line in config["options"]["install_requires"].split("\n") if line}
+    core = sum(path.stat().st_size for path in (ROOT / "minitx").rglob("*.py"))
+    sizes = {
+        "minitx, its core (numpy, safetensors, tokenizers)": core + sum(map(size, CORE)),
+        "minitx with analyses, figures and downloads": own_size() + whole_size(required),
+    }
+    for name, roots in (
+        ("torch and transformers", ("torch", "transformers")),
+        ("onnxruntime", ("onnxruntime",)),
+        ("transformer-lens", ("transformer-lens",)),
+    ):
+        sizes[name] = whole_size(roots) if all(map(_version, roots)) else None
+    return sizes
+
+
+def own_size():
+    """Bytes of this project's own files."""
+    paths = [
+        path for name in ("minitx", "analysis", "weights") for path in (ROOT / name).rglob("*")
+    ]
+    paths = [path for path in paths if path.is_file() and "__pycache__" not in path.parts]
+    return sum(path.stat().st_size for path in paths)
+
+
+def whole_size(roots):
+    """Bytes of these distributions and all that they require."""
+    return sum(map(size, closure(roots)))
 
 
 def closure(roots):
-    """These distributions and all that they require, extras left out, of those that are installed."""
-    found, left = set(), [_name(root) for root in roots]
+    """These distributions and all that they require, of those that are installed; no extras."""
+    names, left = set(), [_name(root) for root in roots]
     while left:
         name = left.pop()
-        if name in found or not _version(name):
+        if name in names or not _version(name):
             continue
-        found.add(name)
+        names.add(name)
         left += [_name(line) for line in metadata.requires(name) or () if "extra ==" not in line]
-    return found
+    return names
 
 
 def _name(requirement):
-    """The distribution of a requirement, as all spellings of it compare."""
+    """The distribution of a requirement, in the spelling by which names are compared."""
     return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement)[0]).lower()
 
 

@@ -1,12 +1,15 @@
-"""What each system does in its turn: a process that reads one order a line and answers with seconds.
+"""What each system does in its turn.
 
-    python -m benchmarks.peers PEER FOLDER THREADS     # orders on stdin, answers on stdout, both JSON
+    python -m benchmarks.peers PEER FOLDER THREADS
 
-A peer is a class: made with a checkpoint folder and a number of threads, its methods are the tasks. A task takes token
-ids [B T] (or what the order says) and returns what the system itself calls the result; `seen` turns that into arrays
-under common names, outside the time, so that the driver can compare systems. Letters: see minitx/model.py; the model's
-last layer stands for all of them.
+A process that reads one order a line from stdin, JSON, and answers with seconds, JSON, on stdout.
+
+A peer is a class: made with a checkpoint folder and a number of threads, its methods are the tasks.
+A task takes token ids [B T] (or what the order says) and returns what the system itself calls the
+result; `seen` turns that into arrays under common names, outside the time, so that the driver can
+compare systems. Letters: see minitx/model.py; the model's last layer stands for all of them.
 """
+
 import contextlib
 import functools
 import gc
@@ -24,21 +27,24 @@ import numpy as np
 
 from . import shapes
 
-NEW = 64                     # tokens that `generation` adds
-PRODUCT = 1024, 768, 3072    # rows, inner, columns of the product that the machine's rate is taken from
-PRODUCTS = 10                # of them in a turn
-READ = 1 << 28               # bytes that `read` goes through
-MODEL = "tiny-roberta"       # what the command line is timed on
-LARGE = 1 << 22              # entries: logits of 512 tokens
-HEADS, DENSE = 144, 4        # heads of a base model, and those that a dense route takes in a turn
+NEW = 64  # tokens that `generation` adds
+# rows, inner, columns of the product that the machine's rate is taken from
+PRODUCT = 1024, 768, 3072
+PRODUCTS = 10  # of them in a turn
+READ = 1 << 28  # bytes that `read_all` goes through
+MODEL = "tiny-roberta"  # what the command line is timed on
+LARGE = 1 << 22  # entries: logits of 512 tokens
+HEADS, DENSE = 144, 4  # heads of a base model, and those that a dense route takes in a turn
 
 
 class Minitx:
     """minitx through its public surface."""
+
     packages, imports = ("minitx",), ("minitx",)
 
     def __init__(self, folder, threads):
         import minitx
+
         self.call, self.model = minitx, minitx.load(folder)
         self.last = self.model.config.n_layers - 1
 
@@ -52,7 +58,9 @@ class Minitx:
 
     def internals(self, tokens):
         """Queries, keys, values, attention and the L + 1 hidden states."""
-        return self.call.run(self.model, tokens, keep=["q", "k", "v", "pattern", ("resid_pre", 0), "resid_post"])
+        return self.call.run(
+            self.model, tokens, keep=["q", "k", "v", "pattern", ("resid_pre", 0), "resid_post"]
+        )
 
     def everything(self, tokens):
         """Every point there is, the logits among them."""
@@ -64,7 +72,8 @@ class Minitx:
 
     def loss(self, tokens):
         """Mean loss of a document's tokens after the first, in nats; never T x V logits."""
-        from analysis import losses
+        from minitx.analysis.measures import losses
+
         return {"loss": losses.causal(self.model, tokens[0]).mean()}
 
     def generation(self, tokens):
@@ -75,18 +84,32 @@ class Minitx:
         """Common names -> arrays."""
         if isinstance(raw, dict):
             return raw
-        kept = {"q": "q", "k": "k", "v": "v", "pattern": "pattern", "hidden": "resid_post", "logits": "logits"}
-        found = {name: (raw.values.get(point) if point == "logits" else raw.values.get((point, self.last)))
-                 for name, point in kept.items()}
-        return {name: joined(x) if name in "qkv" else x for name, x in found.items() if x is not None}
+        arrays = {}
+        for name, point in SEEN.items():
+            x = raw.values.get(point if point == "logits" else (point, self.last))
+            if x is not None:
+                arrays[name] = joined(x) if name in "qkv" else x
+        return arrays
 
 
-def joined(x):  # [B H T d] -> [B T D]
+SEEN = {  # common name: point of a trace, of its last layer
+    "q": "q",
+    "k": "k",
+    "v": "v",
+    "pattern": "pattern",
+    "hidden": "resid_post",
+    "logits": "logits",
+}
+
+
+def joined(x):
+    """Heads side by side: [B H T d] -> [B T D]."""
     return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
 
 
 class Transformers:
     """The reference library in its fastest exact mode: fused attention, inference mode."""
+
     packages = "torch", "transformers"
     imports = "torch", "transformers.models.roberta.modeling_roberta"
     attention = "sdpa"
@@ -94,19 +117,20 @@ class Transformers:
     def __init__(self, folder, threads):
         import torch
         import transformers
+
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
         torch.set_num_threads(threads)
-        kind = {"RobertaForMaskedLM": transformers.RobertaForMaskedLM, "GPT2LMHeadModel": transformers.GPT2LMHeadModel}[
-            json.loads((folder / "config.json").read_text())["architectures"][0]]
+        config = json.loads((folder / "config.json").read_text())
+        kind = getattr(transformers, config["architectures"][0])
         self.torch = torch
         self.whole = kind.from_pretrained(folder, attn_implementation=self.attention).eval()
         self.body = self.whole.base_model
-        self.once = {} if self.whole.can_generate() and not hasattr(self.body, "encoder") else None  # GPT-2's options
-        self.caught = {}
+        self.is_gpt2 = self.whole.can_generate() and not hasattr(self.body, "encoder")
 
     def _run(self, model, tokens, **options):
-        if self.once is not None:
+        """One pass without gradients; GPT-2 keeps no cache unless it is asked to."""
+        if self.is_gpt2:
             options = {"use_cache": False} | options
         with self.torch.inference_mode():
             return model(self.torch.as_tensor(tokens), **options)
@@ -125,10 +149,12 @@ class Transformers:
 
     def generation(self, tokens):
         """The prompt continued, each token the likeliest, with its own cache."""
+        options = {"max_new_tokens": NEW, "min_new_tokens": NEW, "do_sample": False}
+        options |= {"use_cache": True, "pad_token_id": 0}
         with self.torch.inference_mode():
-            return {"tokens": self.whole.generate(
-                self.torch.as_tensor(tokens), max_new_tokens=NEW, min_new_tokens=NEW, do_sample=False, use_cache=True,
-                attention_mask=self.torch.ones(tokens.shape, dtype=self.torch.long), pad_token_id=0)}
+            prompt = self.torch.as_tensor(tokens)
+            mask = self.torch.ones(tokens.shape, dtype=self.torch.long)
+            return {"tokens": self.whole.generate(prompt, attention_mask=mask, **options)}
 
     def seen(self, raw):
         """Common names -> arrays."""
@@ -136,14 +162,20 @@ class Transformers:
 
 
 class Eager(Transformers):
-    """The reference library in the mode that yields the same internals: plain attention, all outputs, hooks."""
+    """The reference library as it yields the same internals: plain attention, outputs, hooks."""
+
     attention = "eager"
 
     def __init__(self, folder, threads):
         super().__init__(folder, threads)
+        self.caught = {}
         for name, module in self.body.named_modules():
             if name.endswith((".query", ".key", ".value", ".c_attn")):
-                module.register_forward_hook(lambda _, __, y, name=name: self.caught.__setitem__(name, y))
+                module.register_forward_hook(functools.partial(self._catch, name))
+
+    def _catch(self, name, module, inputs, output):
+        """A hook that keeps a module's output; it returns None, so that nothing is replaced."""
+        self.caught[name] = output
 
     def internals(self, tokens):
         """Queries, keys, values, attention and the L + 1 hidden states."""
@@ -155,31 +187,42 @@ class Eager(Transformers):
         """Common names -> arrays of the last layer."""
         if "out" not in raw:
             return super().seen(raw)
-        found = list(raw["caught"].values())
-        q, k, v = found[-1].chunk(3, -1) if len(found) == len(raw["out"].attentions) else found[-3:]
-        named = {"q": q, "k": k, "v": v, "pattern": raw["out"].attentions[-1]}
-        final = {"final" if self.once is not None else "hidden": raw["out"].hidden_states[-1]}
-        return super().seen(named | final)
+        out, outputs = raw["out"], list(raw["caught"].values())
+        one_a_layer = len(outputs) == len(out.attentions)  # GPT-2 has q, k and v in one
+        q, k, v = outputs[-1].chunk(3, -1) if one_a_layer else outputs[-3:]
+        named = {"q": q, "k": k, "v": v, "pattern": out.attentions[-1]}
+        last = "final" if self.is_gpt2 else "hidden"
+        named[last] = out.hidden_states[-1]
+        return super().seen(named)
 
 
 class Onnx:
     """ONNX Runtime, all graph optimisations on, on the graph as torch exports it."""
+
     packages, imports = ("onnxruntime",), ("onnxruntime",)
     kind = "plain"
 
     def __init__(self, folder, threads):
         import onnxruntime
-        self.folder, self.sessions, self.library = folder, {}, onnxruntime
+
+        self.folder = folder
+        self.library = onnxruntime
+        self.sessions = {}
         self.options = onnxruntime.SessionOptions()
         self.options.intra_op_num_threads = threads
         self.options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
 
     def _run(self, output, tokens):
+        """One pass to an output, its graph loaded when it is first needed."""
         if output not in self.sessions:
             path = self.folder / f"{output}-{self.kind}.onnx"
-            self.sessions[output] = self.library.InferenceSession(path, self.options, ["CPUExecutionProvider"])
+            self.sessions[output] = self.library.InferenceSession(
+                path, self.options, ["CPUExecutionProvider"]
+            )
         session = self.sessions[output]
-        inputs = {i.name: tokens if i.name == "input_ids" else np.ones_like(tokens) for i in session.get_inputs()}
+        inputs = {}
+        for item in session.get_inputs():
+            inputs[item.name] = tokens if item.name == "input_ids" else np.ones_like(tokens)
         return session.run(None, inputs)[0]
 
     def nothing(self, tokens):
@@ -196,26 +239,30 @@ class Onnx:
 
 
 class OnnxFused(Onnx):
-    """ONNX Runtime on the graph with norms, GELU and attention fused by its own transformers tool."""
+    """ONNX Runtime on the graph whose norms, GELU and attention are fused by its own tool."""
+
     kind = "fused"
 
 
 class Lens:
     """TransformerLens: the reference library's modules with hooks at every point."""
+
     packages, imports = ("transformer-lens",), ("transformer_lens.model_bridge",)
     points = "attn.hook_q", "attn.hook_k", "attn.hook_v", "attn.hook_pattern", "hook_resid_post"
 
     def __init__(self, folder, threads):
         from transformer_lens.model_bridge import TransformerBridge
+
         reference = Eager(folder, threads)
         self.torch, self.head = reference.torch, reference.whole.lm_head
         self.bridge = TransformerBridge.boot_transformers(str(folder), hf_model=reference.whole)
         self.last = self.bridge.cfg.n_layers - 1
-        self.names = ["blocks.0.hook_resid_pre", *(f"blocks.{i}.{name}" for i in range(self.last + 1)
-                                                   for name in self.points)]
+        self.names = ["blocks.0.hook_resid_pre"]
+        for layer in range(self.last + 1):
+            self.names += [f"blocks.{layer}.{point}" for point in self.points]
 
     def internals(self, tokens):
-        """Queries, keys, values, attention and the L + 1 hidden states; for these it computes logits, too."""
+        """Queries, keys, values, attention and the L + 1 hidden states; it computes logits, too."""
         return self._run(tokens, names_filter=self.names)
 
     def internals_no_head(self, tokens):
@@ -231,25 +278,33 @@ class Lens:
         return self._run(tokens)
 
     def _run(self, tokens, **options):
+        """One pass with hooks: the output and {hook: array}."""
         with self.torch.inference_mode():
             return self.bridge.run_with_cache(self.torch.as_tensor(tokens), **options)
 
     def seen(self, raw):
         """Common names -> arrays of the last layer."""
-        named = {**{name: f"attn.hook_{name}" for name in ("q", "k", "v", "pattern")}, "hidden": "hook_resid_post"}
-        found = {name: np.asarray(raw[1][f"blocks.{self.last}.{point}"]) for name, point in named.items()}
-        whole = {"logits": np.asarray(raw[0])} if raw[0].shape[-1] != found["hidden"].shape[-1] else {}
-        return {name: x.reshape(*x.shape[:2], -1) if name in "qkv" else x for name, x in found.items()} | whole
+        logits, cache = raw
+        arrays = {}
+        for name in ("q", "k", "v", "pattern"):
+            x = np.asarray(cache[f"blocks.{self.last}.attn.hook_{name}"])
+            arrays[name] = x.reshape(*x.shape[:2], -1) if name in "qkv" else x
+        arrays["hidden"] = np.asarray(cache[f"blocks.{self.last}.hook_resid_post"])
+        if logits.shape[-1] != arrays["hidden"].shape[-1]:  # not so if the head was emptied
+            arrays["logits"] = np.asarray(logits)
+        return arrays
 
 
 class Numpy:
-    """What the machine can do, and the analyses that need no model; the order's tokens do not matter."""
+    """What the machine can do, and the analyses that need no model; tokens do not matter."""
+
     packages, imports = ("numpy",), ("numpy",)
 
     def __init__(self, folder, threads):
         rng = np.random.default_rng(0)
-        self.x, self.W = (rng.standard_normal(size, np.float32) for size in ((PRODUCT[:2]), PRODUCT[1:]))
-        self.long = None
+        self.x = rng.standard_normal(PRODUCT[:2], np.float32)
+        self.W = rng.standard_normal(PRODUCT[1:], np.float32)
+        self.matrix = None  # for `read_all`
         self.heads = rng.standard_normal((2, HEADS, 768, 64), np.float32)
         self.turns = dict.fromkeys(("few", "all"), 0)
 
@@ -259,38 +314,45 @@ class Numpy:
             self.x @ self.W
         return {}
 
-    def read(self, tokens):
+    def read_all(self, tokens):
         """One row times a big matrix: memory read once, by all threads."""
-        self.long = np.ones((READ // 4 // 4096, 4096), np.float32) if self.long is None else self.long
-        return {"sum": (self.long @ np.ones(4096, np.float32))[0]}
+        if self.matrix is None:
+            self.matrix = np.ones((READ // 4 // 4096, 4096), np.float32)
+        return {"sum": (self.matrix @ np.ones(4096, np.float32))[0]}
 
     def thin_svd(self, tokens):
         """Thin SVD of all heads' W_Q W_K^T, singular vectors included, no D x D matrix."""
-        from analysis import factors
+        from minitx.analysis.maths import factors
+
         S = factors.svd(*self.heads)[1]
-        return {"singular": S[self._some("all")]}
+        return {"singular": S[self._turn("all")]}
 
     def dense_svd(self, tokens):
         """Singular values of a few heads' D x D products, the dense way."""
-        return {"singular": np.array([np.linalg.svd(W_Q @ W_K.T)[1][:W_Q.shape[1]] for W_Q, W_K in self._dense()])}
+        values = [np.linalg.svd(W_Q @ W_K.T)[1][: W_Q.shape[1]] for W_Q, W_K in self._dense()]
+        return {"singular": np.array(values)}
 
     def small_eigenvalues(self, tokens):
         """Eigenvalues of all heads' W_Q W_K^T that are not 0: those of W_K^T W_Q [d d]."""
-        from analysis import factors
-        return {"largest": abs(factors.eigenvalues(*self.heads)).max(1)[self._some("all")]}
+        from minitx.analysis.maths import factors
+
+        return {"largest": abs(factors.eigenvalues(*self.heads)).max(1)[self._turn("all")]}
 
     def dense_eigenvalues(self, tokens):
         """Eigenvalues of a few heads' D x D products."""
-        return {"largest": np.array([abs(np.linalg.eigvals(W_Q @ W_K.T)).max() for W_Q, W_K in self._dense()])}
+        largest = [abs(np.linalg.eigvals(W_Q @ W_K.T)).max() for W_Q, W_K in self._dense()]
+        return {"largest": np.array(largest)}
 
-    def _some(self, route):  # other heads in each turn, the same ones by either route
+    def _turn(self, route):
+        """A few heads as a slice: others in each turn, the same ones by either route."""
         first = self.turns[route] * DENSE % HEADS
         self.turns[route] += 1
         return slice(first, first + DENSE)
 
     def _dense(self):
-        some = self._some("few")
-        return zip(self.heads[0, some], self.heads[1, some])
+        """W_Q and W_K of the heads of this turn."""
+        W_Q, W_K = self.heads[:, self._turn("few")]
+        return zip(W_Q, W_K)
 
     def seen(self, raw):
         """The result as it is."""
@@ -299,6 +361,7 @@ class Numpy:
 
 class Command:
     """The command line."""
+
     packages, imports = (), ()
 
     def __init__(self, folder, threads):
@@ -307,31 +370,41 @@ class Command:
     def report(self, tokens):
         """minitx report on a bundled checkpoint, process start to page."""
         with tempfile.TemporaryDirectory() as out:
-            subprocess.run([sys.executable, "-m", "analysis", "report", MODEL, "--out", out], check=True,
-                           stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [sys.executable, "-m", "minitx.analysis", "report", MODEL, "--out", out],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
         return {}
 
 
 class Experiment(Command):
-    """minitx run on a bundled checkpoint: tasks are experiments, and [B T] says how many documents of how many tokens.
+    """minitx run on a bundled checkpoint, in the process itself, so that its memory is counted.
 
-    In the process itself, so that its memory is the experiment's.
+    Tasks are experiments, and [B T] says how many documents of how many tokens.
     """
 
     def __getattr__(self, name):
         return functools.partial(self._run, name)
 
     def _run(self, name, tokens):
-        from analysis.__main__ import main
+        """Run one experiment; raises RuntimeError with its message if it fails."""
+        from minitx.analysis.__main__ import main
+
         documents, length = map(str, tokens.shape)
-        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stderr(io.StringIO()) as said:
-            if main(["run", name, MODEL, "--documents", documents, "--tokens", length, "--out", out]):
-                raise RuntimeError(said.getvalue())
+        command = ["run", name, MODEL, "--documents", documents, "--tokens", length]
+        errors = io.StringIO()
+        with tempfile.TemporaryDirectory() as out, contextlib.redirect_stderr(errors):
+            if main([*command, "--out", out]):
+                raise RuntimeError(errors.getvalue())
         return {}
 
 
 class OnnxMapped(OnnxFused):
-    """ONNX Runtime started as fast as it can be: weights mapped, nothing optimised or packed. Slower afterwards."""
+    """ONNX Runtime started as fast as it can be, with mapped weights; slower afterwards.
+
+    Nothing is optimised or packed.
+    """
 
     def __init__(self, folder, threads):
         super().__init__(folder, threads)
@@ -339,45 +412,59 @@ class OnnxMapped(OnnxFused):
         self.options.add_session_config_entry("session.disable_prepacking", "1")
 
 
-PEERS = {"minitx": Minitx, "transformers": Transformers, "transformers-eager": Eager, "onnxruntime": Onnx,
-         "onnxruntime-fused": OnnxFused, "onnxruntime-mapped": OnnxMapped,
-         "transformer-lens": Lens, "numpy": Numpy, "command": Command, "experiment": Experiment}
+PEERS = {
+    "minitx": Minitx,
+    "transformers": Transformers,
+    "transformers-eager": Eager,
+    "onnxruntime": Onnx,
+    "onnxruntime-fused": OnnxFused,
+    "onnxruntime-mapped": OnnxMapped,
+    "transformer-lens": Lens,
+    "numpy": Numpy,
+    "command": Command,
+    "experiment": Experiment,
+}
 
 
 def memory():
     """Peak resident and private bytes of this process; None where the system does not tell.
 
-    Private: anonymous pages. Clean pages of a mapped file belong to the page cache, whoever else maps them.
+    Private: anonymous pages. Clean pages of a mapped file belong to the page cache, whoever else
+    maps them.
     """
     try:
-        told = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
-        return [int(told[key].split()[0]) * 1024 for key in ("VmHWM", "RssAnon")]
+        lines = Path("/proc/self/status").read_text().splitlines()
+        status = dict(line.split(":") for line in lines)
+        return [int(status[key].split()[0]) * 1024 for key in ("VmHWM", "RssAnon")]
     except (OSError, KeyError):
         return [None, None]
 
 
 def compared(x):
-    """What of an array is compared: one document of a batch, and of very large ones every eighth column."""
+    """The part of an array that is compared: one document, every eighth column if it is large."""
     x = x[:1] if x.ndim > 2 else x
     return x[..., ::8] if x.size > LARGE else x
 
 
 def answer(peer, order):
-    """Do what one order says once -> {"seconds": …, "memory": …}; its first `arrays` are written where it says."""
+    """Do once what an order says: {"seconds": …, "memory": …}.
+
+    If it names a file in "arrays", write the result there.
+    """
     tokens = shapes.ids(order["shape"], order["batch"], order["tokens"])
     task = getattr(peer, order["task"])
     start = time.perf_counter()
     raw = task(tokens)
     seconds = time.perf_counter() - start
     if order.get("arrays"):
-        first = {name: np.asarray(x) for name, x in peer.seen(raw).items()}
-        np.savez(order["arrays"], **{name: compared(x) for name, x in first.items()})
+        arrays = {name: compared(np.asarray(x)) for name, x in peer.seen(raw).items()}
+        np.savez(order["arrays"], **arrays)
     del raw
     return {"seconds": seconds, "memory": memory()}
 
 
 def imported(modules):
-    """Import so many modules -> seconds and memory."""
+    """Import these modules: {"seconds": …, "memory": …}."""
     start = time.perf_counter()
     for module in modules:
         importlib.import_module(module)
@@ -393,16 +480,18 @@ def main(name, folder, threads):
         order = json.loads(line)
         try:
             if order["task"] == "import":
-                told = imported(PEERS[name].imports)
+                reply = imported(PEERS[name].imports)
             else:
                 if order["shape"] != shape:
-                    peer = None
+                    peer = None  # its memory is free before the next one is loaded
                     gc.collect()
-                    peer, shape = PEERS[name](Path(folder) / order["shape"], int(threads)), order["shape"]
-                told = answer(peer, order)
-        except Exception as error:  # a system that is not installed, or cannot do this, must not end the others
-            told = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"}
-        print(json.dumps(told), file=answers)
+                    peer = PEERS[name](Path(folder) / order["shape"], int(threads))
+                    shape = order["shape"]
+                reply = answer(peer, order)
+        # a system that is not installed, or cannot do this, must not end the others
+        except Exception as error:
+            reply = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"}
+        print(json.dumps(reply), file=answers)
 
 
 if __name__ == "__main__":

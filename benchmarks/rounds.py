@@ -1,9 +1,11 @@
 """Processes in turn: each system waits in a process of its own, and one at a time works.
 
-A round asks every peer of a case once, in an order that changes from round to round, so that whatever the machine does
-meanwhile falls on all of them. Before each turn the others' threads are given time to stop spinning. Several sets of
-fresh processes: where in memory things happen to lie is a matter of luck that stays for the life of a process.
+A round asks every peer of a case once, in an order that changes from round to round, so that
+whatever the machine does meanwhile falls on all of them. Before each turn the others' threads are
+given time to stop spinning. Several sets of fresh processes: where in memory things happen to lie
+is a matter of luck that stays for the life of a process.
 """
+
 import contextlib
 import json
 import os
@@ -14,10 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis import doctor
+from minitx.analysis.machine import doctor
 
-PAUSE = 0.15  # seconds before each turn: OpenBLAS's second thread was seen to spin for 0.10 after its last work,
-#               ONNX Runtime's for 0.04, torch's for 0.01
+# seconds before each turn: OpenBLAS's second thread was seen to spin for 0.10 after its last work,
+# ONNX Runtime's for 0.04, torch's for 0.01
+PAUSE = 0.15
 WATCHED = 0.3  # seconds in which nobody works, to see how busy the machine is by itself
 THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
 AGREE = 1e-3  # of an array's largest entry: what is timed is exact, in float32
@@ -33,9 +36,11 @@ while os.getppid() == int(sys.argv[1]):
 
 
 def environment(threads):
-    """The environment of a peer: nothing that pins kernels, so many threads, no network."""
-    kept = {key: value for key, value in os.environ.items() if key not in (*doctor.PINS, *doctor.THREADS)}
-    return kept | dict.fromkeys(THREADS, str(threads)) | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    """The environment of a peer: nothing that pins kernels, this number of threads, no network."""
+    pins = (*doctor.PINS, *doctor.THREADS)
+    env = {key: value for key, value in os.environ.items() if key not in pins}
+    env |= dict.fromkeys(THREADS, str(threads))
+    return env | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
 class Failed(RuntimeError):
@@ -46,25 +51,34 @@ class Process:
     """One system waiting for orders."""
 
     def __init__(self, system, work, threads):
+        command = [sys.executable, "-m", "benchmarks.peers", system, str(work), str(threads)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        root = Path(__file__).parents[1]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.peers", system, str(work), str(threads)], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(threads),
-            cwd=Path(__file__).parents[1])
+            command,
+            text=True,
+            **pipes,
+            stderr=subprocess.DEVNULL,
+            env=environment(threads),
+            cwd=root,
+        )
 
     def ask(self, **order):
-        """Send one order and wait for its answer; Failed if it ends otherwise."""
+        """Send one order and return its answer; raises Failed if there is none, or an error."""
         try:
             print(json.dumps(order), file=self.process.stdin, flush=True)
             line = self.process.stdout.readline()
         except BrokenPipeError:
             line = ""
-        told = json.loads(line) if line else {"error": f"the process ended ({self.process.wait()})"}
-        if "error" in told:
-            raise Failed(told["error"])
-        return told
+        if not line:
+            raise Failed(f"the process ended ({self.process.wait()})")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failed(answer["error"])
+        return answer
 
     def end(self):
-        """Let it go."""
+        """End its orders and wait until it has ended."""
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         self.process.wait()
@@ -72,7 +86,7 @@ class Process:
 
 
 class Processes(dict):
-    """{system: its process}, each started when it is first asked for, all ended with the context."""
+    """{system: its process}, started when it is first needed, all ended with the context."""
 
     def __init__(self, work, threads):
         self.work, self.threads = work, threads
@@ -91,9 +105,10 @@ class Processes(dict):
 
 
 def orders(peers, rounds, shift=0):
-    """The peers in the order of each round: one forwards, the next backwards, then both begun a place further on.
+    """The peers in the order of each round.
 
-    So in every 2 n rounds of n peers each comes at every place twice. shift: number of the set, so that a set goes on
+    One round goes forwards, the next backwards, then both begin one place further on. So in every
+    2 n rounds of n peers each comes at every place twice. shift: number of the set; a set goes on
     where the one before it ended.
     """
     for r in range(rounds):
@@ -102,57 +117,72 @@ def orders(peers, rounds, shift=0):
         yield turned[::-1] if r % 2 else turned
 
 
-def checked(found):
-    """{peer: arrays} compared name by name with whoever has the name first -> {peer: what is wrong}, largest distance.
+def checked(results):
+    """Compare {peer: arrays} name by name with the first peer that has the name.
 
-    A distance is the largest difference over the largest entry.
+    Returns {peer: what is wrong} and the largest distance: difference over the largest entry.
     """
-    reference, wrong, largest = {}, {}, 0.0
-    for peer, arrays in found.items():
+    reference, wrong = {}, {}
+    largest = 0.0
+    for peer, arrays in results.items():
         for name, x in arrays.items():
             first = reference.setdefault(name, x)
             if first.shape != x.shape:
                 wrong[peer] = f"{name} is {list(x.shape)}, of another system {list(first.shape)}"
                 continue
-            far = float(np.abs(np.subtract(x, first, dtype=float)).max() / max(np.abs(first).max(), 1e-30))
+            far = _distance(x, first)
             largest = max(largest, far)
-            if not far <= AGREE:
+            if not far <= AGREE:  # NaN is not
                 wrong[peer] = f"{name} differs by {far:.1e} of the largest entry; allowed {AGREE}"
     return wrong, largest
 
 
+def _distance(x, reference):
+    """Largest difference over the largest entry."""
+    difference = np.abs(np.subtract(x, reference, dtype=float)).max()
+    return float(difference / max(np.abs(reference).max(), 1e-30))
+
+
 def prepared(case, processes):
-    """Ask everybody once, which loads and warms, and compare the results -> {peer: why it is out}, distance."""
-    lost, found = {}, {}
+    """Ask every peer once, which loads and warms, and compare the results.
+
+    Returns {peer: why it is left out} and the largest distance.
+    """
+    lost, arrays = {}, {}
     path = processes.work / f"arrays-{os.getpid()}.npz"
     for peer in case.peers:
         try:
             processes[peer.split("/")[0]].ask(**order(case, peer), arrays=str(path))
-            with np.load(path) as arrays:
-                found[peer] = dict(arrays)
+            with np.load(path) as file:
+                arrays[peer] = dict(file)
         except Failed as error:
             lost[peer] = str(error)
         finally:
             path.unlink(missing_ok=True)
-    wrong, distance = checked(found)
+    wrong, distance = checked(arrays)
     return lost | wrong, distance
 
 
 def order(case, peer):
-    """What a process is told to do in a turn of this peer."""
-    return {"task": peer.split("/")[1], "shape": case.shape, "batch": case.batch, "tokens": case.tokens}
+    """What a process has to do in a turn of this peer."""
+    task = peer.split("/")[1]
+    return {"task": task, "shape": case.shape, "batch": case.batch, "tokens": case.tokens}
 
 
 def turn(case, peer, processes):
-    """One turn -> seconds, and [peak, private] bytes of the process; a fresh one counts from its start."""
+    """One turn: seconds, and [peak, private] bytes of the process.
+
+    The seconds of a fresh process count from its start.
+    """
+    system = peer.split("/")[0]
     if not case.fresh:
-        told = processes[peer.split("/")[0]].ask(**order(case, peer))
-        return told["seconds"], told["memory"]
+        answer = processes[system].ask(**order(case, peer))
+        return answer["seconds"], answer["memory"]
     start = time.perf_counter()
-    process = Process(peer.split("/")[0], processes.work, processes.threads)
+    process = Process(system, processes.work, processes.threads)
     try:
-        told = process.ask(**order(case, peer))
-        return time.perf_counter() - start, told["memory"]
+        answer = process.ask(**order(case, peer))
+        return time.perf_counter() - start, answer["memory"]
     finally:
         process.end()
 
@@ -163,7 +193,9 @@ def spinning(wanted):
     if not wanted:
         yield
         return
-    process = subprocess.Popen([sys.executable, "-c", SPIN, str(os.getpid())], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SPIN, str(os.getpid())], stdout=subprocess.PIPE
+    )
     try:
         process.stdout.readline()
         yield
@@ -174,27 +206,46 @@ def spinning(wanted):
 
 
 def measure(case, processes, rounds, shift=0, show=lambda line: None):
-    """One case in one set of processes -> seconds and memory {peer: [rounds]}, those lost, distance, busy cores."""
+    """Measure one case in one set of processes.
+
+    Returns a record: seconds and memory {peer: [rounds]}, lost {peer: why}, distance, busy cores.
+    """
     show(f"{case.name}: loading")
     lost, distance = {}, None
     if case.compared:
-        with Processes(processes.work, processes.threads) if case.fresh else contextlib.nullcontext(processes) as asked:
-            lost, distance = prepared(case, asked)
-    ready = [peer for peer in case.peers if peer not in lost]
-    busy = doctor.busy_cores(WATCHED)
-    seconds, memory = ({peer: [] for peer in ready} for _ in range(2))
+        lost, distance = compared(case, processes)
+    peers = [peer for peer in case.peers if peer not in lost]
+    record = {"seconds": {peer: [] for peer in peers}, "memory": {peer: [] for peer in peers}}
+    record |= {"lost": lost, "distance": distance, "busy": doctor.busy_cores(WATCHED)}
     with spinning(case.busy):
-        for r, turns in enumerate(orders(ready, rounds, shift) if ready else ()):
+        turns = list(orders(peers, rounds, shift)) if peers else []
+        for r, peers_in_turn in enumerate(turns):
             show(f"{case.name}: round {r + 1}/{rounds}")
-            for peer in (peer for peer in turns if peer not in lost):
-                time.sleep(PAUSE)
-                try:
-                    used, held = turn(case, peer, processes)
-                except Failed as error:
-                    lost[peer] = str(error)
-                    del seconds[peer], memory[peer]
-                    continue
-                seconds[peer].append(used)
-                memory[peer].append(held)
-    return {"seconds": seconds, "memory": memory if case.fresh else {}, "lost": lost, "distance": distance,
-            "busy": busy}
+            take_turns(case, peers_in_turn, processes, record)
+    if not case.fresh:
+        record["memory"] = {}
+    return record
+
+
+def compared(case, processes):
+    """What `prepared` returns, with processes of their own where every turn has a fresh one."""
+    if not case.fresh:
+        return prepared(case, processes)
+    with Processes(processes.work, processes.threads) as own:
+        return prepared(case, own)
+
+
+def take_turns(case, peers, processes, record):
+    """One round; a peer that fails is lost, and what was measured of it dropped."""
+    for peer in peers:
+        if peer in record["lost"]:
+            continue
+        time.sleep(PAUSE)
+        try:
+            seconds, memory = turn(case, peer, processes)
+        except Failed as error:
+            record["lost"][peer] = str(error)
+            del record["seconds"][peer], record["memory"][peer]
+        else:
+            record["seconds"][peer].append(seconds)
+            record["memory"][peer].append(memory)

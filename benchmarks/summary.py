@@ -1,15 +1,18 @@
-"""From raw seconds to ratios, tables and a figure: python -m benchmarks.summary benchmarks/results/DATE.json
+"""From raw seconds to ratios, tables and a figure.
 
-A ratio is taken within a round, where both systems met the same machine; told are the median over all rounds of all
-sets, and the quartiles. Nothing is computed from two runs.
+    python -m benchmarks.summary benchmarks/results/DATE.json
+
+A ratio is taken within a round, where both systems met the same machine; given are the median over
+all rounds of all sets, and the quartiles. Nothing is computed from two runs.
 """
+
 import json
 import sys
 from pathlib import Path
 
 import numpy as np
 
-from analysis import draw, results
+from minitx.analysis.runner import draw, results
 
 from . import corpus, peers, rounds
 from .cases import CASES, WANTED
@@ -19,19 +22,28 @@ PAGE = """# Speed and memory, {date}
 
 {line}; two threads unless said otherwise. minitx at commit {commit}; {versions}.
 Kernels of NumPy's BLAS: {kernels}, no environment variable pins them ({speed} in this run).
-torch takes its AVX2 path on AMD processors and its AVX-512 path on Intel's: **a factor over the reference library
+torch takes its AVX2 path on AMD processors and its AVX-512 path on Intel's: **a factor over the \
+reference library
 measured on AMD is not the factor on Intel.**
 
-Every system runs in a process of its own, all in turn in each round, in a changing order, in {sets} of fresh
-processes{quick}. Median and quartiles over rounds; ratios are taken within rounds, and above 1 they are in favour of
-minitx. Random weights, the same for all; first outputs were compared before anything was timed (at most {agree} of
+Every system runs in a process of its own, all in turn in each round, in a changing order, in \
+{sets} of fresh
+processes{quick}. Median and quartiles over rounds; ratios are taken within rounds, and above 1 \
+they are in favour of
+minitx. Random weights, the same for all; first outputs were compared before anything was timed \
+(at most {agree} of
 the largest entry apart). Without logits, for all, where the task does not name them.
 
-"Reference library": Hugging Face transformers on PyTorch; `transformers` with its fused attention in inference mode,
-`transformers-eager` with plain attention, all outputs, and hooks on queries, keys and values. `transformer-lens` is
-`run_with_cache`: for `internals` with exactly those points named, for which it computes logits too; for
-`internals_no_head` its head is emptied from outside. `onnxruntime` is the graph as exported, `-fused` with
-norms, GELU and, where its tool finds it, attention fused: what counts is the faster of the two. `-mapped` starts as
+"Reference library": Hugging Face transformers on PyTorch; `transformers` with its fused \
+attention in inference mode,
+`transformers-eager` with plain attention, all outputs, and hooks on queries, keys and values. \
+`transformer-lens` is
+`run_with_cache`: for `internals` with exactly those points named, for which it computes logits \
+too; for
+`internals_no_head` its head is emptied from outside. `onnxruntime` is the graph as exported, \
+`-fused` with
+norms, GELU and, where its tool finds it, attention fused: what counts is the faster of the two. \
+`-mapped` starts as
 fast as it can be made to, with nothing optimised or packed, and computes more slowly afterwards.
 
 ## What was wanted
@@ -46,7 +58,8 @@ fast as it can be made to, with nothing optimised or packed, and computes more s
 {corpus}
 ## Memory
 
-Private: anonymous pages of a fresh process; a mapped file's clean pages belong to the page cache. Peak: resident.
+Private: anonymous pages of a fresh process; a mapped file's clean pages belong to the page \
+cache. Peak: resident.
 
 {memory}
 ## Size on disk
@@ -56,11 +69,11 @@ Private: anonymous pages of a fresh process; a mapped file's clean pages belong 
 
 def joined(sets, what="seconds"):
     """{peer: [rounds of all sets …]} of one case."""
-    found = {}
-    for told in sets.values():
-        for peer, values in told[what].items():
-            found.setdefault(peer, []).extend(values)
-    return found
+    values = {}
+    for record in sets.values():
+        for peer, numbers in record[what].items():
+            values.setdefault(peer, []).extend(numbers)
+    return values
 
 
 def quartiles(values):
@@ -70,28 +83,33 @@ def quartiles(values):
 
 def ratios(sets, over, under, factor=1.0):
     """factor * seconds(over) / seconds(under) of each round in which both took part."""
-    pairs = [pair for told in sets.values() if over in told["seconds"] and under in told["seconds"]
-             for pair in zip(told["seconds"][over], told["seconds"][under])]
+    pairs = []
+    for record in sets.values():
+        seconds = record["seconds"]
+        if over in seconds and under in seconds:
+            pairs += zip(seconds[over], seconds[under])
     return [factor * a / b for a, b in pairs]
 
 
 def fastest(sets, candidates):
     """The candidate with the least median; None if none took part."""
     seconds = joined(sets)
-    there = [peer for peer in candidates if seconds.get(peer)]
-    return min(there, key=lambda peer: np.median(seconds[peer]), default=None)
+    present = [peer for peer in candidates if seconds.get(peer)]
+    return min(present, key=lambda peer: np.median(seconds[peer]), default=None)
 
 
 def reached(wanted, run):
-    """(quartiles of what a wanted number came to, who was the other system), or None where it was not measured."""
+    """Quartiles of a wanted number and the other system; None where it was not measured."""
     sets = run["cases"].get(wanted.case, {})
+    other = fastest(sets, wanted.over)
     if wanted.unit == "s":
         values = joined(sets).get(wanted.under)
     elif wanted.unit == "MB":
-        values = [private / MB for _, private in joined(sets, "memory").get(wanted.under, ()) if private is not None]
+        pairs = joined(sets, "memory").get(wanted.under, ())
+        values = [private / MB for _, private in pairs if private is not None]
     else:
-        values = ratios(sets, fastest(sets, wanted.over), wanted.under, wanted.factor)
-    return (quartiles(values), fastest(sets, wanted.over)) if values else None
+        values = ratios(sets, other, wanted.under, wanted.factor)
+    return (quartiles(values), other) if values else None
 
 
 def verdict(wanted, value):
@@ -120,20 +138,32 @@ def table(head, rows):
 
 def wanted_table(run):
     """Every wanted number beside what was measured."""
-    rows = []
-    for wanted in WANTED:
-        found, unit = reached(wanted, run), f" {wanted.unit}" if len(wanted.unit) > 1 else wanted.unit
-        limit = ("≤ " if wanted.less else "≥ ") + number(wanted.must) + unit
-        told = ("not measured", "–") if found is None else (spread(found[0], unit=unit), verdict(wanted, found[0][0]))
-        rows.append([wanted.what + (f" ({found[1].split('/')[0]})" if found and found[1] and
-                                    "onnxruntime" in found[1] else ""), told[0], limit, number(wanted.aim), told[1]])
+    rows = [wanted_row(wanted, reached(wanted, run)) for wanted in WANTED]
     return table(["case", "measured", "must reach", "aim", "reached"], rows)
+
+
+def wanted_row(wanted, result):
+    """The cells of one wanted number; result: from `reached`."""
+    unit = f" {wanted.unit}" if len(wanted.unit) > 1 else wanted.unit
+    limit = ("≤ " if wanted.less else "≥ ") + number(wanted.must) + unit
+    what = wanted.what
+    measured, word = "not measured", "–"
+    if result:
+        three, other = result
+        measured, word = spread(three, unit=unit), verdict(wanted, three[0])
+        if other and "onnxruntime" in other:  # one of several: name it
+            what += f" ({other.split('/')[0]})"
+    return [what, measured, limit, number(wanted.aim), word]
 
 
 def base(case, seconds):
     """{peer: the peer of minitx that does the same, or else the first}."""
-    return {peer: same if (same := f"minitx/{peer.split('/')[1]}") in seconds else next(iter(seconds))
-            for peer in seconds}
+    first = next(iter(seconds), None)
+    bases = {}
+    for peer in seconds:
+        same = f"minitx/{peer.split('/')[1]}"
+        bases[peer] = same if same in seconds else first
+    return bases
 
 
 def case_rows(case, sets):
@@ -147,106 +177,158 @@ def case_rows(case, sets):
 
 
 def cases_text(run):
-    """A table for each case, with what got lost on the way and how busy the machine was while everybody waited."""
+    """A section with a table for each case that was measured."""
+    head = ["peer", "median (quartiles)", "over minitx"]
     parts = []
     for case in CASES.values():
-        if case.apart or not (sets := run["cases"].get(case.name)):
-            continue
-        told = list(sets.values())
-        counts = sorted({len(values) for one in told for values in one["seconds"].values()})
-        notes = [f"{len(sets)} sets of {', '.join(map(str, counts))} rounds"]
-        if distances := [one["distance"] for one in told if one["distance"] is not None]:
-            notes.append(f"outputs agree within {max(distances):.0e}")
-        if cores := [one["busy"] for one in told if one["busy"] is not None]:
-            notes.append(f"cores busy while all waited: {max(cores):.2f}")
-        notes += sorted({f"left out: {peer}: {why}" for one in told for peer, why in one["lost"].items()})
-        parts.append(f"### {case.what}\n\n`{case.name}`: {'; '.join(notes)}.\n\n"
-                     + table(["peer", "median (quartiles)", "over minitx"], case_rows(case, sets)))
+        sets = run["cases"].get(case.name)
+        if sets and not case.apart:
+            notes = "; ".join(case_notes(sets))
+            rows = table(head, case_rows(case, sets))
+            parts.append(f"### {case.what}\n\n`{case.name}`: {notes}.\n\n{rows}")
     return "\n".join(parts)
+
+
+def case_notes(sets):
+    """Rounds, agreement of outputs, how busy the machine was by itself, and what was left out."""
+    records = list(sets.values())
+    counts = sorted({len(values) for record in records for values in record["seconds"].values()})
+    notes = [f"{len(sets)} sets of {', '.join(map(str, counts))} rounds"]
+    distances = [record["distance"] for record in records if record["distance"] is not None]
+    if distances:
+        notes.append(f"outputs agree within {max(distances):.0e}")
+    cores = [record["busy"] for record in records if record["busy"] is not None]
+    if cores:
+        notes.append(f"cores busy while all waited: {max(cores):.2f}")
+    lost = {item for record in records for item in record["lost"].items()}
+    return notes + sorted(f"left out: {peer}: {why}" for peer, why in lost)
 
 
 def memory_table(run):
     """Peak and private memory of every case of fresh processes, medians."""
     rows = []
     for case in (case for case in CASES.values() if case.fresh and not case.apart):
-        for peer, values in joined(run["cases"].get(case.name, {}), "memory").items():
-            if all(None not in pair for pair in values) and values:
-                peak, private = np.median(values, axis=0) / MB
+        memory = joined(run["cases"].get(case.name, {}), "memory")
+        for peer, pairs in memory.items():
+            if pairs and all(None not in pair for pair in pairs):
+                peak, private = np.median(pairs, axis=0) / MB
                 rows.append([case.what, peer, number(peak), number(private)])
     return table(["case", "peer", "peak, MB", "private, MB"], rows)
 
 
 def tasks():
-    """What each task gives, from its docstring; that of the first system that has it."""
-    found = {}
-    for name, peer in peers.PEERS.items():
+    """What each task gives: the first line of its docstring in the first system that has it."""
+    lines = {}
+    for peer in peers.PEERS.values():
         for task, method in vars(peer).items():
-            if not task.startswith("_") and task != "seen" and callable(method) and method.__doc__:
-                found.setdefault(task, method.__doc__.splitlines()[0])
-    return table(["task", "what it gives"], [[f"`{task}`", what] for task, what in found.items()])
+            public = not task.startswith("_") and task != "seen"
+            if public and callable(method) and method.__doc__:
+                lines.setdefault(task, method.__doc__.splitlines()[0])
+    return table(["task", "what it gives"], [[f"`{task}`", line] for task, line in lines.items()])
 
 
 def speed(run):
-    """GFLOP/s of the products and GB/s of the reading, as far as they were measured; for the head of the page."""
+    """GFLOP/s of the products and GB/s of the reading, for the head of the page."""
     m, n, k = peers.PRODUCT
-    amounts = {"numpy/product": (2 * m * n * k * peers.PRODUCTS / 1e9, "GFLOP/s"),
-               "numpy/read": (peers.READ / 1e9, "GB/s")}
-    found = {peer: [s for sets in run["cases"].values() for s in joined(sets).get(peer, ())] for peer in amounts}
-    return ", ".join(f"{number(amounts[peer][0] / np.median(values))} {amounts[peer][1]}"
-                     for peer, values in found.items() if values) or "not measured"
+    rates = []
+    for peer, amount, unit in (
+        ("numpy/product", 2 * m * n * k * peers.PRODUCTS / 1e9, "GFLOP/s"),
+        ("numpy/read_all", peers.READ / 1e9, "GB/s"),
+    ):
+        seconds = [x for sets in run["cases"].values() for x in joined(sets).get(peer, ())]
+        if seconds:
+            rates.append(f"{number(amount / np.median(seconds))} {unit}")
+    return ", ".join(rates) or "not measured"
 
 
 def markdown(run, date):
     """The page of one run."""
-    told = run["settings"]
-    named = [f"{name} {version or 'not installed'}" for name, version in told["versions"].items()]
-    sizes = [[name, number(size / MB) if size else "not installed"] for name, size in run["installed"].items()]
     return PAGE.format(
-        date=date, line=told["machine"]["line"], kernels=told["machine"]["kernels"] or "unknown", speed=speed(run),
-        commit=told["commit"] or "unknown", versions=", ".join(named), agree=rounds.AGREE,
-        sets=f"up to {told['sets']} sets" if told["sets"] > 1 else "one set", quick=" (a quick run)" * told["quick"],
-        wanted=wanted_table(run), tasks=tasks(), cases=cases_text(run), corpus=corpus.text(run, table),
-        memory=memory_table(run), sizes=table(["installed", "MB"], sizes))
+        date=date,
+        **settings_texts(run["settings"]),
+        speed=speed(run),
+        agree=rounds.AGREE,
+        **sections(run),
+    )
+
+
+def settings_texts(settings):
+    """What the page says of the settings of a run."""
+    versions = settings["versions"].items()
+    texts = {"line": settings["machine"]["line"], "commit": settings["commit"] or "unknown"}
+    texts["kernels"] = settings["machine"]["kernels"] or "unknown"
+    texts["versions"] = ", ".join(f"{name} {x or 'not installed'}" for name, x in versions)
+    texts["sets"] = f"up to {settings['sets']} sets" if settings["sets"] > 1 else "one set"
+    texts["quick"] = " (a quick run)" if settings["quick"] else ""
+    return texts
+
+
+def sections(run):
+    """The tables of the page."""
+    parts = {"wanted": wanted_table(run), "tasks": tasks(), "cases": cases_text(run)}
+    parts["corpus"] = corpus.text(run, table)
+    parts["memory"] = memory_table(run)
+    parts["sizes"] = sizes_table(run)
+    return parts
+
+
+def sizes_table(run):
+    """Megabytes on disk of every system."""
+    rows = []
+    for name, size in run["installed"].items():
+        rows.append([name, number(size / MB) if size else "not installed"])
+    return table(["installed", "MB"], rows)
 
 
 def figure(run):
-    """The wanted ratios with quartiles, what must be reached and the aim, each over what must be."""
-    rows = [(wanted, reached(wanted, run)[0]) for wanted in WANTED if reached(wanted, run)]
+    """The wanted numbers with quartiles and aim, each over what must be reached."""
+    measured = [(wanted, reached(wanted, run)) for wanted in WANTED]
+    rows = [(wanted, result[0]) for wanted, result in measured if result]
     with draw.style():
         fig = draw.figure(8, 1 + 0.27 * len(rows))
         ax = fig.add_subplot()
         for y, (wanted, three) in enumerate(rows):
-            middle, low, high = sorted_scores(wanted, three)
-            ax.plot([low, high], [y, y], color=draw.BLUE, lw=3, solid_capstyle="butt")
-            ax.plot(middle, y, "o", color=draw.BLUE if middle >= 1 else draw.VERMILION, ms=5)
-            ax.plot(sorted_scores(wanted, (wanted.aim,) * 3)[0], y, "|", color=draw.GREY, ms=9)
-            ax.annotate(f"{number(three[0])} {wanted.unit}", (1.01, y), xycoords=("axes fraction", "data"), va="center",
-                        fontsize=8)
+            plot_row(ax, y, wanted, three)
         ax.axvline(1, color=draw.GREY, lw=0.8)
         ax.set_xscale("log")
         low, high = ax.get_xlim()
-        ax.set_xticks([2.0 ** k for k in range(-5, 9) if low <= 2.0 ** k <= high])
+        ax.set_xticks([2.0**k for k in range(-5, 9) if low <= 2.0**k <= high])
         ax.xaxis.set_major_formatter(lambda x, _: number(x))
         ax.minorticks_off()
-        ax.set(xlabel="measured, over what must be reached (grey: the aim)", ylim=(len(rows) - 0.4, -0.6))
+        label = "measured, over what must be reached (grey: the aim)"
+        ax.set(xlabel=label, ylim=(len(rows) - 0.4, -0.6))
         ax.set_yticks(range(len(rows)), [wanted.what for wanted, _ in rows])
         return draw.svg(fig)
 
 
+def plot_row(ax, y, wanted, three):
+    """One wanted number: its quartiles, its aim and its value."""
+    middle, low, high = sorted_scores(wanted, three)
+    aim = sorted_scores(wanted, (wanted.aim,) * 3)[0]
+    colour = draw.BLUE if middle >= 1 else draw.VERMILION
+    ax.plot([low, high], [y, y], color=draw.BLUE, lw=3, solid_capstyle="butt")
+    ax.plot(middle, y, "o", color=colour, ms=5)
+    ax.plot(aim, y, "|", color=draw.GREY, ms=9)
+    text, place = f"{number(three[0])} {wanted.unit}", ("axes fraction", "data")
+    ax.annotate(text, (1.01, y), xycoords=place, va="center", fontsize=8)
+
+
 def sorted_scores(wanted, three):
-    """Median, low and high of a number over what must be reached; the other way round where less is better."""
+    """Median, low and high of a number over what must be reached; inverted where less is better."""
     middle, low, high = (wanted.must / x if wanted.less else x / wanted.must for x in three)
     return middle, min(low, high), max(low, high)
 
 
-def brief(case, found):
+def brief(case, record):
     """Lines for the terminal while a run goes on."""
-    yield from (" ".join(cell for cell in row if cell) for row in case_rows(case, {"0": found}))
-    yield from (f"left out: {peer}: {why}" for peer, why in found["lost"].items())
+    for row in case_rows(case, {"0": record}):
+        yield " ".join(cell for cell in row if cell)
+    for peer, why in record["lost"].items():
+        yield f"left out: {peer}: {why}"
 
 
 def write(path):
-    """DATE.md and DATE.svg beside DATE.json."""
+    """Write DATE.md and DATE.svg beside DATE.json."""
     run = json.loads(Path(path).read_text(encoding="utf-8"))
     results.write(path.with_suffix(".md"), markdown(run, path.stem))
     results.write(path.with_suffix(".svg"), figure(run))

@@ -1,20 +1,45 @@
-"""minitx: see inside transformers with NumPy alone. Read model.py first: the whole computation is there."""
+"""minitx: see inside transformers with NumPy alone. Read model.py first, from top to bottom."""
+
+from dataclasses import replace as _replace
 from pathlib import Path as _Path
 
 from .cache import Cache
-from .checkpoint import check, read as _read
+from .checkpoint import check
+from .checkpoint import read_model as _read_model
 from .generate import generate
+from .inputs import Batch
 from .model import Model, forward, logits
 from .text import Tokenizer as _Tokenizer
 from .trace import POINTS, Trace, cost, run
 
-__all__ = ["Cache", "Model", "POINTS", "Trace", "check", "cost", "forward", "generate", "load", "logits", "run"]
+__all__ = [
+    "POINTS",
+    "Batch",
+    "Cache",
+    "Model",
+    "Trace",
+    "check",
+    "cost",
+    "forward",
+    "generate",
+    "load",
+    "logits",
+    "run",
+]
+__version__ = "0.4.0"
 
-def load(folder, dtype="float32", partial=False):
-    """Model from a folder in Hugging Face layout: config.json, safetensors, and a tokenizer if text is wanted.
 
-    dtype float32 or float64 (reference runs). partial: tensors may be missing (model.missing), and what is there can
-    be looked at but not run. FileNotFoundError or ValueError says what is wrong with the folder.
+def load(name, dtype="float32", partial=False):
+    """Model from a bundled name, a hub id that was fetched, or a folder in Hugging Face layout.
+
+    A folder has config.json, safetensors, and a tokenizer if text is wanted. dtype: float32, or
+    float64 for reference runs. partial: tensors may be missing (model.missing), and what is there
+    can be looked at but not run. Raises FileNotFoundError or ValueError that says what is wrong.
     """
-    config, weights, layers, *names = _read(folder := _Path(folder), dtype, partial)
-    return Model(config, weights, layers, _Tokenizer(folder, config.model_type), *names)
+    folder = _Path(name)
+    if isinstance(name, str) and not folder.is_dir():
+        from .weights import find
+
+        folder = find(name)
+    model = _read_model(folder, dtype, partial)
+    return _replace(model, tokenizer=_Tokenizer(folder, model.config.model_type))

@@ -1,22 +1,45 @@
 """Keys and values already seen by a causal model, so that prefill and decoding are one path."""
+
 import numpy as np
 
+LEAST = 64  # tokens that a cache has room for at first; then its room is doubled when it is full
+
+
 class Cache:
-    """Empty at first; every `forward(..., cache=c)` appends its tokens. len(cache): columns S held, with padding."""
-    def __init__(self): self.stored, self.valid = {}, None  # layer -> k, v [2 B H capacity d]; what is text [B S]
+    """Keys and values of the tokens so far; every `forward(..., cache=cache)` appends its own.
 
-    def __len__(self): return 0 if self.valid is None else self.valid.shape[1]
+    len(cache) is the number of tokens that it holds, padding included. S: with the new ones.
+    """
 
-    def with_new(self, valid):  # [B T] -> [B S+T], once these have come in; the cache itself stays as it is
-        if self.valid is not None and len(valid) != len(self.valid):
-            raise ValueError(f"the cache holds a batch of {len(self.valid)}, the new tokens are {len(valid)}")
-        return valid if self.valid is None else np.concatenate([self.valid, valid], 1)
+    def __init__(self):
+        self.stored = {}  # layer -> keys and values [2 B H capacity d]
+        self.valid = None  # [B len(cache)] bool: False on padding
 
-    def append(self, layer, k, v):  # one layer's [B H T d], stored behind the old ones -> views of all, [B H S d]
-        S, old = len(self), len(self) - k.shape[2]  # forward has counted the new tokens in
-        if old == 0 or self.stored[layer].shape[3] < S:
-            grown = np.empty((2, *k.shape[:2], max(64, 2 * S), k.shape[3]), k.dtype)
-            grown[:, :, :, :old] = self.stored[layer][:, :, :, :old] if old else 0
-            self.stored[layer] = grown
-        self.stored[layer][:, :, :, old:S] = k, v
-        return self.stored[layer][:, :, :, :S]
+    def __len__(self):
+        return 0 if self.valid is None else self.valid.shape[1]
+
+    def with_new(self, valid):  # [B T] -> [B S]
+        """`valid` of the tokens held and of these new ones; the cache itself stays as it is."""
+        if self.valid is None:
+            return valid
+        if len(valid) != len(self.valid):
+            given, held = len(valid), len(self.valid)
+            raise ValueError(f"the cache holds a batch of {held}, the new tokens are {given}")
+        return np.concatenate([self.valid, valid], axis=1)
+
+    def append(self, layer, k, v):  # [B H T d] twice -> [B H S d] twice
+        """Store one layer's new keys and values -> views of all, old and new."""
+        n_all = len(self)  # `forward` has counted the new tokens already
+        n_old = n_all - k.shape[2]
+        if n_old == 0 or self.stored[layer].shape[3] < n_all:
+            self._grow(layer, k, n_old, n_all)
+        held = self.stored[layer]
+        held[:, :, :, n_old:n_all] = k, v
+        return held[0, :, :, :n_all], held[1, :, :, :n_all]
+
+    def _grow(self, layer, k, n_old, n_all):
+        B, H, _, d = k.shape
+        grown = np.empty((2, B, H, max(LEAST, 2 * n_all), d), k.dtype)
+        if n_old:
+            grown[:, :, :, :n_old] = self.stored[layer][:, :, :, :n_old]
+        self.stored[layer] = grown

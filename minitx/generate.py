@@ -1,39 +1,135 @@
 """Continue texts with a causal language model, token after token over a cache."""
+
+from typing import NamedTuple
+
 import numpy as np
 
 from .cache import Cache
-from .config import need
+from .inputs import check_batch
 from .kernels import softmax_
-from .model import check_input, forward, logits
+from .model import forward, logits
 
-def generate(model, prompt, n, *, valid=None, temperature=0.0, top_k=None, top_p=None, seed=None, stop=None):
+
+class Sampling(NamedTuple):
+    """How the next token is drawn from its logits; see `generate`."""
+
+    temperature: float = 0.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def check(self, n):
+        """Raises ValueError for values out of range; n: new tokens."""
+        k = 1 if self.top_k is None else self.top_k
+        p = 1 if self.top_p is None else self.top_p
+        whole = all(isinstance(x, int | np.integer) for x in (n, k))
+        if not (whole and n >= 0 and self.temperature >= 0 and k >= 1 and 0 < p <= 1):
+            raise ValueError(
+                f"n={n}, temperature={self.temperature}, top_k={self.top_k}, top_p={self.top_p}; "
+                "wanted n >= 0, temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and top_k whole"
+            )
+
+    def draw(self, y, rng):  # [B V] -> [B]
+        """A token for each row of logits."""
+        if self.temperature == 0:
+            return y.argmax(axis=-1)
+        order = np.argsort(-y, axis=-1, kind="stable")[:, : self.top_k]
+        likeliest = np.take_along_axis(y, order, axis=-1).astype(np.float64)
+        p = softmax_(likeliest / self.temperature)
+        if self.top_p is not None:
+            before = np.cumsum(p, axis=-1) - p
+            p[before >= self.top_p] = 0
+        cumulative = np.cumsum(p, axis=-1)
+        target = rng.random((len(p), 1)) * cumulative[:, -1:]
+        rank = (cumulative < target).sum(axis=-1, keepdims=True)
+        return np.take_along_axis(order, rank, axis=-1)[:, 0]
+
+
+def generate(
+    model,
+    prompt,
+    n,
+    *,
+    valid=None,
+    temperature=0.0,
+    top_k=None,
+    top_p=None,
+    seed=None,
+    stop=None,
+):
     """The prompt followed by up to n new tokens, as ids.
 
-    prompt: ids [T] or [B T] (valid: False on padding, which must be on the left) -> ids [T+n] or [B T+n]; or a text,
-    a list of texts, or id lists of different lengths -> one array of ids per prompt, unpadded. temperature 0 takes
-    the likeliest token; else one is drawn from softmax(logits / temperature), among the top_k likeliest and the
-    smallest set that holds probability top_p (Holtzman et al. 2020); same seed, same tokens. stop: an id that ends
-    a row; in an array, ended rows are filled up with it. ValueError if prompt or n do not fit the model.
+    prompt: ids [T] or [B T] -> ids [T+n] or [B T+n]. Or a text, a list of texts, or lists of ids of
+    different lengths -> one array of ids for each prompt, without padding.
+    valid: [B T] bool, False on padding, which must be on the left.
+    temperature: 0 takes the likeliest token; else one is drawn from softmax(logits / temperature),
+    among the top_k likeliest and the smallest set with probability top_p (Holtzman et al. 2020).
+    seed: the same seed draws the same tokens.
+    stop: a token id that ends a row; in an array, ended rows are filled up with it.
+    Raises ValueError if the prompt or n do not fit the model.
     """
-    need((head := model.config.head) == "causal", f"generate needs a causal language model; this one has head {head!r}")
-    k, p = (1 if limit is None else limit for limit in (top_k, top_p))
-    need(all(isinstance(count, (int, np.integer)) for count in (n, k)) and n >= 0 and temperature >= 0 and k >= 1
-         and 0 < p <= 1, f"n={n}, temperature={temperature}, top_k={top_k}, top_p={top_p}; wanted n >= 0, "
-         "temperature >= 0, top_k >= 1, 0 < top_p <= 1, and n and top_k whole")
-    tokens, valid, ragged = _prompts(model, prompt, valid)
-    if (longest := int(valid.sum(1).max())) + n - 1 > model.config.n_ctx:
-        raise ValueError(f"{longest} tokens and {n} new ones; this model reads at most {model.config.n_ctx}")
-    new = _continue(model, tokens, valid, n, stop, temperature, top_k, top_p, np.random.default_rng(seed))
-    if ragged:
-        ends = [(row == stop).argmax() + 1 if stop in row else len(row) for row in new]
-        rows = [np.concatenate([t[seen], row[:end]]) for t, seen, row, end in zip(tokens, valid, new, ends)]
-        return rows[0] if isinstance(prompt, str) else rows
-    return np.concatenate([tokens, new], 1)[0 if np.ndim(prompt) == 1 else ...]
+    task_head = model.config.task_head
+    if task_head != "causal":
+        text = f"generate needs a causal language model; this one has head {task_head!r}"
+        raise ValueError(text)
+    sampling = Sampling(temperature, top_k, top_p)
+    sampling.check(n)
+    rows = _rows_of_ids(model, prompt)
+    if rows is None:
+        batch = _check_prompt(model, prompt, valid, n)
+        new = _continue(model, batch, n, stop, sampling, seed)
+        ids = np.concatenate([batch.tokens, new], axis=1)
+        return ids[0] if np.ndim(prompt) == 1 else ids
+    if valid is not None:
+        text = "valid goes with an array of token ids; texts and rows of several lengths are padded"
+        raise ValueError(f"{text} here")
+    batch = _check_prompt(model, *_pad_left(rows, model.config.pad_id), n)
+    new = _continue(model, batch, n, stop, sampling, seed)
+    ids = [np.concatenate([row, _until(stop, more)]) for row, more in zip(rows, new)]
+    return ids[0] if isinstance(prompt, str) else ids
 
-def _continue(model, tokens, valid, n, stop, *rules):  # -> [B n], fewer columns if every row stops early
+
+def _rows_of_ids(model, prompt):
+    """Ids of each prompt, if these are texts or of several lengths; None for an array of ids."""
+    rows = [prompt] if isinstance(prompt, str) else prompt
+    if not len(rows):
+        return None
+    if isinstance(rows[0], str):
+        return [model.tokenizer.encode(text) for text in rows]
+    several_lengths = np.ndim(rows[0]) > 0 and len({len(row) for row in rows}) > 1
+    return rows if several_lengths else None
+
+
+def _pad_left(rows, pad_id):
+    """Rows of ids -> tokens and valid [B T]."""
+    lengths = [len(row) for row in rows]
+    if not all(lengths):
+        raise ValueError(f"prompt {lengths.index(0)} is empty; wanted at least one token")
+    T = max(lengths)
+    tokens = [[pad_id] * (T - len(row)) + list(row) for row in rows]
+    valid = [[False] * (T - n) + [True] * n for n in lengths]
+    return tokens, valid
+
+
+def _check_prompt(model, tokens, valid, n):
+    """A prompt as a Batch. Raises ValueError if it, with n new tokens, does not fit the model."""
+    batch = check_batch(model.config, tokens, valid)
+    if not batch.valid[:, -1].all():
+        raise ValueError("a row ends in padding; pad prompts on the left to continue them")
+    longest, n_ctx = int(batch.valid.sum(axis=1).max()), model.config.n_ctx
+    if longest + n - 1 > n_ctx:  # the last new token is not read
+        raise ValueError(f"{longest} tokens and {n} new ones; this model reads at most {n_ctx}")
+    return batch
+
+
+def _continue(model, batch, n, stop, sampling, seed):  # -> [B n], fewer if every row stops early
+    """New tokens: the prompt in one pass, then one token a pass over the cache."""
+    tokens, valid = batch.tokens, batch.valid
+    rng = np.random.default_rng(seed)
     cache, new, ended = Cache(), [], np.zeros(len(tokens), bool)
     for _ in range(n):
-        token = _pick(logits(model, forward(model, tokens, valid=valid, cache=cache)[:, -1:])[:, 0], *rules)
+        x = forward(model, tokens, valid=valid, cache=cache)
+        y = logits(model, x[:, -1:])  # [B 1 V]
+        token = sampling.draw(y[:, 0], rng)
         if stop is not None:
             token = np.where(ended, stop, token)
             ended |= token == stop
@@ -41,31 +137,11 @@ def _continue(model, tokens, valid, n, stop, *rules):  # -> [B n], fewer columns
         if ended.all():
             break
         tokens, valid = token[:, None], None
-    return np.stack(new, 1) if new else tokens[:, :0]
+    return np.stack(new, axis=1) if new else batch.tokens[:, :0]
 
-def _pick(y, temperature, top_k, top_p, rng):  # [B V] -> [B], by the rules of `generate`
-    if temperature == 0:
-        return y.argmax(-1)
-    order = np.argsort(-y, -1, kind="stable")[:, :top_k]
-    p = softmax_(np.take_along_axis(y, order, -1).astype(np.float64) / temperature)
-    if top_p is not None:
-        p[np.cumsum(p, -1) - p >= top_p] = 0  # what comes before a token already holds top_p
-    held = np.cumsum(p, -1)
-    drawn = (held < rng.random((len(p), 1)) * held[:, -1:]).sum(-1, keepdims=True)
-    return np.take_along_axis(order, drawn, -1)[:, 0]
 
-def _prompts(model, prompt, valid):  # any form -> tokens [B T], valid [B T], and whether to give back unpadded rows
-    rows = [prompt] if isinstance(prompt, str) else prompt
-    if texts := len(rows) and isinstance(rows[0], str):
-        rows = [model.tokenizer.encode(text) for text in rows]
-    ragged = texts or len(rows) and np.ndim(rows[0]) and len({len(row) for row in rows}) > 1
-    if ragged:
-        need(valid is None, "valid goes with an array of token ids; texts and rows of several lengths are padded here")
-        lengths = [len(row) for row in rows]
-        need(all(lengths), f"prompt {lengths.index(min(lengths))} is empty; wanted at least one token")
-        gaps = [max(lengths) - length for length in lengths]
-        valid = [[False] * gap + [True] * length for gap, length in zip(gaps, lengths)]
-        rows = [[model.config.pad_token] * gap + list(row) for gap, row in zip(gaps, rows)]
-    tokens, valid, _ = check_input(model.config, rows, valid, None)
-    need(valid[:, -1].all(), "a row ends in padding; pad prompts on the left to continue them")
-    return tokens, valid, ragged
+def _until(stop, row):
+    """A row of new ids up to the first `stop`, and with it."""
+    if stop is None or stop not in row:
+        return row
+    return row[: (row == stop).argmax() + 1]

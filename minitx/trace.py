@@ -1,51 +1,108 @@
 """See and change what happens inside: POINTS lists the names, `run` records and edits them."""
+
 import difflib
+import math
+from typing import NamedTuple
 
 import numpy as np
 
-from .model import check_input, forward, logits
+from .inputs import as_batch
+from .model import forward, logits, require_head
 
-def _norm(name, norm, use):  # a LayerNorm's three points
-    return {f"{name}_mean": ("B T", f"mean that the {norm} takes off"),
-            f"{name}_scale": ("B T", f"1/sigma that the {norm} multiplies by"), name: ("B T D", f"{norm}{use}")}
 
-POINTS = {  # name -> (axes, meaning): one name, one meaning in all families
-    "embed": ("B T D", "rows of the word embedding"), "pos_embed": ("B T D", "rows of the position embedding"),
-    "type_embed": ("B T D", "rows of the token-type embedding"),
-    **_norm("ln_embed", "LayerNorm of the embedding sum", ""),
-    "resid_pre": ("B T D", "residual stream before the layer"),
-    **_norm("ln1", "first LayerNorm", ": attention's input (GPT-2) or the sum after it (BERT)"),
-    "q": ("B H T d", "queries"), "k": ("B H T d", "keys"), "v": ("B H T d", "values"),
-    "scores": ("B H T S", "scaled q.k; -inf where a key is hidden"),
-    "pattern": ("B H T S", "softmax of scores: the attention"), "z": ("B H T d", "pattern times values"),
-    "attn_out": ("B T D", "what attention writes to the residual stream"),
-    "resid_mid": ("B T D", "residual stream between attention and MLP"),
-    **_norm("ln2", "second LayerNorm", ": the MLP's input (GPT-2) or the sum after it (BERT)"),
-    "pre": ("B T M", "MLP before the activation"), "post": ("B T M", "MLP after the activation"),
-    "mlp_out": ("B T D", "what the MLP writes to the residual stream"),
-    "resid_post": ("B T D", "residual stream after the layer"),
-    **_norm("ln_final", "final LayerNorm", " (GPT-2)"),
-    "logits": ("B T V", "scores over the vocabulary, or [B C] over classes")}
-LAYERED = set(POINTS) - {name for name in POINTS if "embed" in name or "final" in name or name == "logits"}
-_OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
+class Point(NamedTuple):
+    """One intermediate of the forward pass."""
+
+    axes: str  # letters: see model.py
+    meaning: str
+    per_layer: bool = True  # False: it occurs once in a pass
+    needs: str = ""  # what a model must have, one of NEEDS; empty: every model has the point
+
+
+# what a point may need -> does a model meet it? given: whether the caller gave token types
+NEEDS = {
+    "token types": lambda model, given: given or model.config.default_type is not None,
+    "a norm of the embeddings": lambda model, given: model.weights.ln_embed_w is not None,
+    "a final norm": lambda model, given: model.weights.ln_final_w is not None,
+    "a task head": lambda model, given: model.config.task_head is not None,
+}
+
+
+def _norm(name, what, **rest):
+    """The three points of a LayerNorm; `what` is described as 'norm' or 'norm: its use'."""
+    norm = what.partition(":")[0]
+    return {
+        f"{name}_mean": Point("B T", f"mean that the {norm} takes off", **rest),
+        f"{name}_scale": Point("B T", f"1/sigma that the {norm} multiplies by", **rest),
+        name: Point("B T D", what, **rest),
+    }
+
+
+# one name, one meaning in all families, in the order of the forward pass
+POINTS = {
+    "embed": Point("B T D", "rows of the word embedding", False),
+    "pos_embed": Point("B T D", "rows of the position embedding", False),
+    "type_embed": Point("B T D", "rows of the token-type embedding", False, "token types"),
+    **_norm(
+        "ln_embed",
+        "LayerNorm of the embedding sum",
+        per_layer=False,
+        needs="a norm of the embeddings",
+    ),
+    "resid_pre": Point("B T D", "residual stream before the layer"),
+    **_norm("ln1", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
+    "q": Point("B H T d", "queries"),
+    "k": Point("B H T d", "keys"),
+    "v": Point("B H T d", "values"),
+    "scores": Point("B H T S", "scaled q.k; -inf where a key is hidden"),
+    "pattern": Point("B H T S", "softmax of scores: the attention"),
+    "z": Point("B H T d", "pattern times values"),
+    "attn_out": Point("B T D", "what attention writes to the residual stream"),
+    "resid_mid": Point("B T D", "residual stream between attention and MLP"),
+    **_norm("ln2", "second LayerNorm: the MLP's input (GPT-2) or the sum after it (BERT)"),
+    "pre": Point("B T M", "MLP before the activation"),
+    "post": Point("B T M", "MLP after the activation"),
+    "mlp_out": Point("B T D", "what the MLP writes to the residual stream"),
+    "resid_post": Point("B T D", "residual stream after the layer"),
+    **_norm("ln_final", "final LayerNorm (GPT-2)", per_layer=False, needs="a final norm"),
+    "logits": Point(
+        "B T V", "scores over the vocabulary, or [B C] over classes", False, "a task head"
+    ),
+}
+OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
+
 
 class Trace:
-    """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes."""
-    def __init__(self, tokens, valid, keep, edits):
-        self.tokens, self.valid, self.values = tokens, valid, {}  # [B T], [B T], name or (name, layer) -> array
-        self._keep, self._edits = keep, edits
+    """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes.
 
-    def __call__(self, name, x, layer=None):  # the tap that `forward` calls: x, or what takes its place
+    `.tokens` and `.valid` [B T] are the input; `.values` maps a name or (name, layer) to its array.
+    """
+
+    def __init__(self, batch, keep, edits):
+        self.tokens, self.valid = batch.tokens, batch.valid
+        self.values = {}
+        self._keep = frozenset(keep)
+        self._edits = edits
+        self.wanted = {*keep, *edits}  # points that the pass has still to reach
+
+    def __call__(self, name, x, layer=None):
+        """The hook that `forward` calls -> x, or what takes its place."""
         key = name if layer is None else (name, layer)
         if key in self._edits:
             x = _edited(key, x, self._edits[key])
         if key in self._keep:
-            self.values[key] = x.copy(order="K") if name in _OVERWRITTEN else x  # else nobody writes to it any more
+            # other points are never overwritten, so they need no copy
+            self.values[key] = x.copy(order="K") if name in OVERWRITTEN else x
+        self.wanted.discard(key)
+        if not self.wanted:
+            raise Complete
         return x
 
     def __getitem__(self, key):
         if key not in self.values:
-            hint = f"trace[{key!r}, layer] or trace.stack({key!r})" if key in LAYERED else f"kept: {list(self.values)}"
+            hint = f"kept: {list(self.values)}"
+            if key in POINTS and POINTS[key].per_layer:
+                hint = f"trace[{key!r}, layer] or trace.stack({key!r})"
             raise KeyError(f"{key!r} is not in this trace; {hint}")
         return self.values[key]
 
@@ -57,71 +114,136 @@ class Trace:
         return np.stack([self.values[name, layer] for layer in layers])
 
     @property
-    def nbytes(self): return sum(x.nbytes for x in self.values.values())  # of the recorded arrays, point by point
+    def nbytes(self):
+        """Bytes of the recorded arrays, point by point."""
+        return sum(x.nbytes for x in self.values.values())
 
-def _edited(key, x, edit):  # an array or f(x), in x's own shape, dtype and memory order
-    value, new = np.asarray(edit(x.copy(order="K")) if callable(edit) else edit), np.empty_like(x)
+
+class Complete(Exception):
+    """Ends a forward pass whose trace has all that was asked for."""
+
+
+def _edited(key, x, edit):
+    """What an edit, an array or f(x) -> array, puts in the place of x: same shape, dtype, order."""
+    value = np.asarray(edit(x.copy(order="K")) if callable(edit) else edit)
+    new = np.empty_like(x)
     try:
         np.copyto(new, value)
     except (ValueError, TypeError):
-        given = f"{value.dtype} {list(value.shape)}"
-        raise ValueError(f"the edit of {key!r} gives {given}; wanted {x.dtype} {list(x.shape)}") from None
+        given, wanted = (f"{y.dtype} {list(y.shape)}" for y in (value, x))
+        raise ValueError(f"the edit of {key!r} gives {given}; wanted {wanted}") from None
     return new
 
-def run(model, text, keep=None, edits=None, *, valid=None, types=None, positions=None, mask=None):
-    """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced -> Trace.
 
-    text: a text, a list of texts, or token ids [T] or [B T]; the rest as for `forward`. keep: names, or (name, layer).
-    edits: {name or (name, layer): array or f(x) -> array}; recorded as edited. ValueError for a point there is not.
+def run(
+    model,
+    text,
+    keep=None,
+    edits=None,
+    *,
+    valid=None,
+    types=None,
+    positions=None,
+    mask=None,
+):
+    """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced.
+
+    text: a text, a list of texts, or token ids [T] or [B T].
+    keep: names, or (name, layer).
+    edits: {name or (name, layer): array or f(x) -> array}; points are recorded as edited.
+    valid, types, positions, mask: as for `forward`.
+    Returns a Trace. The pass ends with the last point of `keep` and `edits`: keep=[("q", 0)] costs
+    a part of one layer. Raises ValueError for a point that the model does not have.
     """
-    tokens, valid, types = _input(model, text, valid, types)
-    keep = _choose(keep, there := points(model, types is not None), model)
-    general_first = sorted((edits or {}).items(), key=lambda edit: isinstance(edit[0], tuple))
-    edits = {key: edit for name, edit in general_first for key in _choose([name], there, model)}
-    trace = Trace(tokens, valid, frozenset(keep), edits)
-    x = forward(model, tokens, valid=valid, types=types, positions=positions, mask=mask, at=trace)
-    if "logits" in keep:
-        logits(model, x, valid=valid, at=trace)
+    batch = as_batch(model, text, valid, types)
+    available = points(model, batch.types is not None)
+    keep = expand(keep, available, model)
+    trace = Trace(batch, keep, _edits_by_point(edits or {}, available, model))
+    try:
+        x = forward(
+            model,
+            batch.tokens,
+            valid=batch.valid,
+            types=batch.types,
+            positions=positions,
+            mask=mask,
+            hook=trace,
+        )
+        logits(model, x, valid=batch.valid, hook=trace)  # nothing else can still be wanted
+    except Complete:
+        pass
     return trace
+
+
+def _edits_by_point(edits, available, model):
+    """{point: edit}; an edit of one layer wins against one of the same point in all layers."""
+    by_point = {}
+    general_first = sorted(edits, key=lambda key: isinstance(key, tuple))
+    for key in general_first:
+        for point in expand([key], available, model):
+            by_point[point] = edits[key]
+    return by_point
+
 
 def cost(model, text, keep=None, *, types=None):
     """Bytes that the trace of `run(model, text, keep, types=types)` would hold."""
-    tokens, _, types = _input(model, text, None, types)
-    cfg, (B, T) = model.config, tokens.shape
-    sizes = dict(B=B, T=T, S=T, H=cfg.n_heads, d=cfg.d_head, D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
-    shapes = {name: [sizes[letter] for letter in axes.split()] for name, (axes, _) in POINTS.items()}
-    if cfg.head == "sequence":
+    batch = as_batch(model, text, types=types)
+    cfg = model.config
+    B, T = batch.tokens.shape
+    sizes = {"B": B, "T": T, "S": T, "H": cfg.n_heads, "d": cfg.d_head}
+    sizes |= {"D": cfg.d_model, "M": cfg.d_mlp, "V": cfg.n_vocab}
+    shapes = {name: [sizes[axis] for axis in p.axes.split()] for name, p in POINTS.items()}
+    if cfg.task_head == "sequence":
         shapes["logits"] = [B, model.weights.W_U.shape[1]]
-    keys = _choose(keep, points(model, types is not None), model)
-    return sum(int(np.prod(shapes[k if isinstance(k, str) else k[0]])) for k in keys) * model.weights.W_pos.itemsize
+    recorded = expand(keep, points(model, batch.types is not None), model)
+    n_numbers = sum(math.prod(shapes[_name(key)]) for key in recorded)
+    return n_numbers * model.weights.W_pos.itemsize
+
 
 def points(model, types=False):
-    """Keys of all points of a model: names, and (name, layer) for those of the layers."""
-    w, cfg = model.weights, model.config
-    there = {"type": types or cfg.default_type is not None, "logits": cfg.head is not None,
-             "ln_embed": w.ln_embed_w is not None, "ln_final": w.ln_final_w is not None}
-    names = [name for name in POINTS if all(on for part, on in there.items() if name.startswith(part))]
-    return [key for name in names for key in ([(name, i) for i in range(cfg.n_layers)] if name in LAYERED else [name])]
+    """All points of a model: names, and (name, layer) for those of the layers.
 
-def _choose(keys, there, model):  # names spelled out per layer, checked against what the model has; None: all of it
-    chosen = {}
-    for key in there if keys is None else [keys] if isinstance(keys, str) or keys in there else keys:
-        name, layer = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
-        if not isinstance(name, str) or name not in POINTS:
-            near = ", ".join(difflib.get_close_matches(str(name), POINTS, 3, 0.4)) or "none"
-            raise ValueError(f"unknown point {name!r}; near to it: {near}; all: {', '.join(POINTS)}")
-        found = [k for k in there if k == key or layer is None and isinstance(k, tuple) and k[0] == name]
-        if not found and name == "logits":
-            logits(model, None)  # says why there are none
-        if not found:
-            layers = f", layers 0 to {model.config.n_layers - 1}" if name in LAYERED else ""
-            raise ValueError(f"this model has no point {key!r} ({model.config.model_type}{layers})")
-        chosen |= dict.fromkeys(found)
-    return list(chosen)
+    types: whether token types are given.
+    """
+    keys = []
+    for name, point in POINTS.items():
+        if point.needs and not NEEDS[point.needs](model, types):
+            continue
+        if point.per_layer:
+            keys += [(name, layer) for layer in range(model.config.n_layers)]
+        else:
+            keys.append(name)
+    return keys
 
-def _input(model, text, valid, types):  # a text, texts or ids -> tokens, valid, types [B T]
-    if isinstance(text, str) or isinstance(text, (list, tuple)) and text and isinstance(text[0], (str, tuple)):
-        if valid is not None or types is not None:
-            raise ValueError("valid and types go with token ids; a text brings its own")
-        return check_input(model.config, **vars(model.encode([text] if isinstance(text, str) else text)))
-    return check_input(model.config, text, valid, types)
+
+def expand(names, available, model):
+    """Names, or (name, layer), as points of the model, each once, in order; None: all points."""
+    if names is None:
+        return available
+    if isinstance(names, str) or names in available:
+        names = [names]
+    expanded = {}
+    for key in names:
+        matches = [point for point in available if key in (point, _name(point))]
+        if not matches:
+            _refuse(key, model)
+        expanded |= dict.fromkeys(matches)
+    return list(expanded)
+
+
+def _name(key):
+    """The name in a point's key, which is a name or (name, layer)."""
+    return key[0] if isinstance(key, tuple) and len(key) == 2 else key
+
+
+def _refuse(key, model):
+    """Raises ValueError that says why the model has no such point."""
+    name = _name(key)
+    if not isinstance(name, str) or name not in POINTS:
+        close = ", ".join(difflib.get_close_matches(str(name), POINTS, 3, 0.4)) or "none"
+        raise ValueError(f"unknown point {name!r}; near to it: {close}; all: {', '.join(POINTS)}")
+    if name == "logits":
+        require_head(model)
+    cfg, point = model.config, POINTS[name]
+    why = f", layers 0 to {cfg.n_layers - 1}" if point.per_layer else ""
+    raise ValueError(f"this model has no point {key!r} ({cfg.model_type}{why})")

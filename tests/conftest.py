@@ -1,10 +1,16 @@
-"""Small products on a busy machine: BLAS threads that wait for each other would cost more than they bring."""
+"""What all tests share: one BLAS thread, a cache of their own, two models.
+
+Products are small here and the machine may be busy: threads that wait for each other would cost
+more than they bring.
+"""
+
 import os
 
 import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
-for name in ("CI", "BUILD_NUMBER"):  # there pytest looks for all of a difference; of megabytes, for minutes
+# where these are set pytest shows all of a difference, and works for minutes on one of megabytes
+for name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(name, None)
 
 
@@ -16,25 +22,29 @@ def cache(tmp_path_factory):
 
 @pytest.fixture
 def one_thread():
-    """Counts are those of one thread, whatever the machine has; afterwards BLAS has as many as before."""
+    """One BLAS thread, whatever the machine has; afterwards as many as before."""
     from minitx import threads
-    before = threads.threads()
-    threads._set_threads(1)
+
+    before = threads.count()
+    threads.limit(1)
     yield
-    threads._set_threads(before)
+    threads.limit(before)
 
 
 @pytest.fixture(scope="session")
 def bundled():
     """The bundled tiny-roberta."""
     import minitx
-    import weights
+    from minitx import weights
+
     return minitx.load(weights.find("tiny-roberta"))
 
 
 @pytest.fixture(scope="session")
 def causal(tmp_path_factory):
     """A small random causal model."""
-    import minitx
     from analysis_models import gpt2
+
+    import minitx
+
     return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))

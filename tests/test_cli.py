@@ -1,4 +1,5 @@
 """The command line: every command end to end, and one clean line for whatever the user can mend."""
+
 import json
 import os
 import subprocess
@@ -10,17 +11,32 @@ import pytest
 from analysis_models import gpt2
 
 import minitx
-import weights
-from analysis import __main__ as cli
-from analysis import registry
+from minitx import weights
+from minitx.analysis import __main__ as cli
+from minitx.analysis import commands
+from minitx.analysis.runner import registry
 
 ROOT = Path(__file__).parents[1]
 
 
 def shell(*arguments, **environment):
     """One command in a process of its own."""
-    return subprocess.run([sys.executable, "-m", "analysis", *map(str, arguments)], cwd=ROOT, text=True,
-                          capture_output=True, timeout=200, env={**os.environ, **environment})
+    return execute([sys.executable, "-m", "minitx.analysis", *map(str, arguments)], environment)
+
+
+def execute(command, environment=None, shell=False):
+    """A process that has ended, with these variables beside this one's."""
+    env = os.environ | (environment or {})
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=env,
+        text=True,
+        capture_output=True,
+        timeout=200,
+        check=False,
+        shell=shell,
+    )
 
 
 def complaint(capsys, *arguments):
@@ -35,7 +51,7 @@ def test_list_names_every_experiment_and_model(capsys):
     assert cli.main(["list"]) == 0
     text = capsys.readouterr().out
     for experiment in registry.EXPERIMENTS.values():
-        assert experiment.name in text and experiment.asks in text
+        assert experiment.name in text and experiment.question in text
     assert all(f"  {name}\n" in text for name in weights.bundled())
     assert all(f"  {name}: {purpose}" in text for name, (_, purpose) in weights.KNOWN.items())
 
@@ -52,9 +68,8 @@ def test_a_wrong_model_leaves_no_folder(tmp_path, capsys):
 
 
 def test_a_reader_who_has_seen_enough_is_no_error():
-    command = f"{sys.executable} -m analysis list | head -n 1"
-    done = subprocess.run(command, shell=True, cwd=ROOT, text=True, capture_output=True, timeout=200)
-    assert done.stdout.startswith("experiments") and done.stderr == ""
+    process = execute(f"{sys.executable} -m analysis list | head -n 1", shell=True)
+    assert process.stdout.startswith("experiments") and process.stderr == ""
 
 
 def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
@@ -63,15 +78,20 @@ def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
     files = {path.name: path for path in (tmp_path / "new/out").iterdir()}
     assert set(files) == {"profiles.svg", "profiles.npz", "profiles.json"}
     stated = json.loads(files["profiles.json"].read_text(encoding="utf-8"))
-    assert stated["settings"]["options"] == {"text": "sample", "documents": 2, "tokens": 0, "clusters": 6,
-                                              "seed": 4}
+    assert stated["settings"]["options"] == {
+        "text": "sample",
+        "documents": 2,
+        "tokens": 0,
+        "clusters": 6,
+        "seed": 4,
+    }
     assert stated["headline"]["documents"]["value"] == 2
     assert {"value", "null", "means", "null_means"} == set(stated["headline"]["steady"])
     arrays = np.load(files["profiles.npz"], allow_pickle=False)
     assert arrays["profiles"].shape[0] == 2
     assert arrays["steady"] == stated["headline"]["steady"]["value"]
     svg = files["profiles.svg"].read_text(encoding="utf-8")
-    assert registry.get("profiles").asks in svg and "tiny-roberta" in svg
+    assert registry.get("profiles").question in svg and "tiny-roberta" in svg
     assert "profiles.svg .npz .json written" in capsys.readouterr().out
 
 
@@ -82,16 +102,17 @@ def test_results_have_a_folder_of_their_own(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "out/my-model-positions/positions.json").is_file()
     text = str(ROOT / "LICENSE")
     assert cli.main(["run", "positions", str(folder) + "/", "--shuffles", "3", "--text", text]) == 0
-    stated = json.loads((tmp_path / "out/my-model-positions/positions.json").read_text(encoding="utf-8"))
+    path = tmp_path / "out/my-model-positions/positions.json"
+    stated = json.loads(path.read_text(encoding="utf-8"))
     assert stated["settings"]["text"]["name"] == "LICENSE"
 
 
 def test_the_same_command_gives_the_same_bytes(tmp_path):
     """In two processes with different hash seeds; profiles shuffles, clusters and uses threads."""
     for seed in "12":
-        out = tmp_path / seed
-        done = shell("run", "profiles", "tiny-roberta", "--documents", 4, "--out", out, PYTHONHASHSEED=seed)
-        assert done.returncode == 0, done.stderr
+        command = "run", "profiles", "tiny-roberta", "--documents", 4, "--out", tmp_path / seed
+        process = shell(*command, PYTHONHASHSEED=seed)
+        assert process.returncode == 0, process.stderr
     for path in (tmp_path / "1").iterdir():
         assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
 
@@ -100,7 +121,7 @@ def test_flags_and_help_come_from_the_registry(capsys):
     with pytest.raises(SystemExit, match="0"):
         cli.main(["run", "profiles", "--help"])
     text = capsys.readouterr().out
-    assert registry.get("profiles").asks in text
+    assert registry.get("profiles").question in text
     for option in registry.get("profiles").options:
         assert f"--{option.flag}" in text and repr(option.default) in text
 
@@ -111,7 +132,8 @@ def test_trace_shows_every_point_with_its_shape_and_the_budget(capsys):
     model = minitx.load(weights.find("tiny-roberta"))
     trace = minitx.run(model, "He went out.")
     rows = {line.split()[0]: line for line in text.splitlines() if line.strip()}
-    for name in {key if isinstance(key, str) else key[0] for key in trace.values}:
+    for key in trace.values:
+        name = key if isinstance(key, str) else key[0]
         assert name in rows
     assert f"{np.abs(trace['embed']).mean():.4g}" in rows["embed"]
     assert f" {' '.join(map(str, trace['q', 0].shape))} " in rows["q"]
@@ -145,19 +167,41 @@ def test_fetch_prints_the_folder(capsys, monkeypatch):
     assert asked == [("gpt2", "main")] and capsys.readouterr().out == "/cache/gpt2\n"
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["run", "profle", "tiny-roberta"], "unknown experiment 'profle'; did you mean profiles"),
-    (["run", "positions", "tiny-robert"], "Did you mean tiny-roberta"),
-    (["run", "positions", "tiny-roberta", "--shuffles", "0"], "--shuffles is 0; wanted 1 or more"),
-    (["run", "attention", "tiny-roberta", "--head", "L99H0"], "'L99H0' is no head of this model"),
-    (["run", "profiles", "tiny-roberta", "--text", "missing.txt"], "no text file 'missing.txt'"),
-    (["trace", "tiny-roberta", "x", "--keep", "patern"], "patern"),
-    (["trace", "tiny-roberta", "x", "--keep", "q.L99"], "q"),
-    (["trace", "tiny-roberta", "a \udcff b"], "the text is not valid UTF-8: '\\udcff' at character 2"),
-    (["run", "joint-space", "tiny-bert", "--sentence", "a \udcff"], "--sentence is not valid UTF-8"),
-    (["report", "tiny-gpt2", "--text", "missing.txt"], "no text file 'missing.txt'"),
-    (["published", "tiny-gpt2", "--tokens", "100000"], "--tokens 100000: this model reads 2 to 256 tokens"),
-    (["report", "no/such/model/here"], "no/such/model/here")])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["run", "profle", "tiny-roberta"], "unknown experiment 'profle'; did you mean profiles"),
+        (["run", "positions", "tiny-robert"], "Did you mean tiny-roberta"),
+        (
+            ["run", "positions", "tiny-roberta", "--shuffles", "0"],
+            "--shuffles is 0; wanted 1 or more",
+        ),
+        (
+            ["run", "attention", "tiny-roberta", "--head", "L99H0"],
+            "'L99H0' is no head of this model",
+        ),
+        (
+            ["run", "profiles", "tiny-roberta", "--text", "missing.txt"],
+            "no text file 'missing.txt'",
+        ),
+        (["trace", "tiny-roberta", "x", "--keep", "patern"], "patern"),
+        (["trace", "tiny-roberta", "x", "--keep", "q.L99"], "q"),
+        (
+            ["trace", "tiny-roberta", "a \udcff b"],
+            "the text is not valid UTF-8: '\\udcff' at character 2",
+        ),
+        (
+            ["run", "joint-space", "tiny-bert", "--sentence", "a \udcff"],
+            "--sentence is not valid UTF-8",
+        ),
+        (["report", "tiny-gpt2", "--text", "missing.txt"], "no text file 'missing.txt'"),
+        (
+            ["published", "tiny-gpt2", "--tokens", "100000"],
+            "--tokens 100000: this model reads 2 to 256 tokens",
+        ),
+        (["report", "no/such/model/here"], "no/such/model/here"),
+    ],
+)
 def test_what_the_user_can_mend_is_one_line(capsys, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     assert message in complaint(capsys, *arguments)
@@ -165,7 +209,7 @@ def test_what_the_user_can_mend_is_one_line(capsys, tmp_path, monkeypatch, argum
 
 def test_a_folder_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(cli, "load", lambda name: pytest.fail("the model was loaded first"))
+    monkeypatch.setattr(commands, "load", lambda name: pytest.fail("the model was loaded first"))
     for command in (["run", "profiles"], ["report"]):
         text = complaint(capsys, *command, "tiny-roberta", "--out", tmp_path / "file/out")
         assert "Not a directory" in text and "file/out" in text and "Errno" not in text
@@ -173,6 +217,7 @@ def test_a_folder_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_
 
 def test_weights_with_nan_are_named(capsys, tmp_path):
     from safetensors.numpy import load_file, save_file
+
     folder = gpt2(tmp_path / "broken")
     tensors = load_file(folder / "model.safetensors")
     tensors["wpe.weight"][3, 1] = np.nan
@@ -180,40 +225,51 @@ def test_weights_with_nan_are_named(capsys, tmp_path):
     assert "W_pos" in complaint(capsys, "run", "positions", folder, "--out", tmp_path / "out")
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (["run", "positions", "tiny-roberta", "--shuffels", "3"], "unrecognized arguments: --shuffels"),
-    (["run", "positions", "tiny-roberta", "--shuffles", "many"], "invalid int value: 'many'"),
-    (["rnu"], "invalid choice: 'rnu'"), ([], "required")])
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ["run", "positions", "tiny-roberta", "--shuffels", "3"],
+            "unrecognized arguments: --shuffels",
+        ),
+        (["run", "positions", "tiny-roberta", "--shuffles", "many"], "invalid int value: 'many'"),
+        (["rnu"], "invalid choice: 'rnu'"),
+        ([], "required"),
+    ],
+)
 def test_argparse_stops_wrong_flags(capsys, arguments, message):
     with pytest.raises(SystemExit, match="2"):
         cli.main(arguments)
     assert message in capsys.readouterr().err
 
 
-def test_the_command_sets_one_blas_thread_unless_told_otherwise():
-    code = "import os, analysis.__main__; print(os.environ['OPENBLAS_NUM_THREADS'])"
-    for given, expected in ((None, "1"), ("2", "2")):
-        environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
-        environment |= {"OPENBLAS_NUM_THREADS": given} if given else {}
-        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, text=True, capture_output=True, timeout=200,
-                              env=environment)
-        assert done.stdout.strip() == expected, done.stderr
+def test_the_command_sets_one_blas_thread_unless_told_otherwise(monkeypatch):
+    code = (
+        "import os; from minitx import threads; from minitx.analysis.__main__ import main; "
+        "main(['run', 'predict', 'no-model']); "
+        "print(threads.count(), os.environ['OPENBLAS_NUM_THREADS'])"
+    )
+    # conftest.py sets the variable, here and thereby in the processes that are started
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    for environment, expected in (({}, "1 1"), ({"OPENBLAS_NUM_THREADS": "2"}, "2 2")):
+        process = execute([sys.executable, "-c", code], environment)
+        assert process.stdout.strip() == expected, process.stderr
 
 
 def test_the_module_and_the_command_are_the_same():
-    done = shell("list")
-    assert done.returncode == 0 and "tiny-roberta" in done.stdout
+    process = shell("list")
+    assert process.returncode == 0 and "tiny-roberta" in process.stdout
     assert shell("run", "nothing").returncode == 2
     setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    assert "minitx = analysis.__main__:main" in setup
+    assert "minitx = minitx.analysis.__main__:main" in setup
 
 
 def test_a_report_that_was_interrupted_takes_what_is_finished(tmp_path, capsys, monkeypatch):
     options = ["positions", "tiny-roberta", "--shuffles", "5", "--out", str(tmp_path)]
     assert cli.main(["run", *options]) == 0
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    monkeypatch.setattr(registry.get("positions").run.__globals__["nulls"], "distribution",
-                        lambda *a: pytest.fail("it was run again"))
+    nulls = registry.get("positions").run.__globals__["nulls"]
+    monkeypatch.setattr(nulls, "distribution", lambda *a: pytest.fail("it was run again"))
     assert cli.main(["run", *options, "--resume"]) == 0
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     monkeypatch.undo()

@@ -1,6 +1,7 @@
-"""Where checkpoints come from: `find` turns a name into a folder, `fetch` downloads one, `KNOWN` lists some.
+"""Where checkpoints come from: `find` turns a name into a folder, `fetch` downloads one.
 
-Read local.py (names, cache, record; never the network), then fetch.py (the only code that uses the network).
+Read local.py (names, cache, record; never the network), then fetch.py (the only code that uses the
+network). KNOWN lists some checkpoints to download.
 """
 
 from .fetch import fetch

@@ -1,9 +1,10 @@
 """From a name to a folder without the network: bundled, a path, or what the download cache holds.
 
-Read downward: the known models, `find`, names, places, the record. Downloads lie in the ordinary Hugging
-Face cache, shared with other programs. The record of a repository, HF_HOME/minitx/models--ORG--NAME.json,
-holds the pinned commit, the commit behind each revision asked for, and size and sha256 of every file of each
-commit. It outlives the cache, so that a later download must bring the same bytes.
+Read downward: the known models, `find`, names, places, the record. Downloads lie in the ordinary
+Hugging Face cache, shared with other programs. The record of a repository,
+HF_HOME/minitx/models--ORG--NAME.json, holds the pinned commit, the commit behind each revision
+asked for, and size and sha256 of every file of each commit. It outlives the cache, so that a later
+download must bring the same bytes.
 """
 
 import difflib
@@ -19,9 +20,18 @@ TOHOKU = "tohoku-nlp/bert-base-japanese-whole-word-masking"
 
 KNOWN = {  # name: (hub id, what it is for)
     "roberta-base": ("FacebookAI/roberta-base", "English masked LM; the lessons' large example"),
-    "bert-base-uncased": ("google-bert/bert-base-uncased", "English masked LM; the most studied encoder"),
-    "bert-base-cased": ("google-bert/bert-base-cased", "English masked LM that keeps upper and lower case"),
-    "distilbert-base-uncased": ("distilbert/distilbert-base-uncased", "BERT distilled to 6 layers; quick"),
+    "bert-base-uncased": (
+        "google-bert/bert-base-uncased",
+        "English masked LM; the most studied encoder",
+    ),
+    "bert-base-cased": (
+        "google-bert/bert-base-cased",
+        "English masked LM that keeps upper and lower case",
+    ),
+    "distilbert-base-uncased": (
+        "distilbert/distilbert-base-uncased",
+        "BERT distilled to 6 layers; quick",
+    ),
     "gpt2": ("openai-community/gpt2", "English causal LM, 12 layers; continues a text"),
     "distilgpt2": ("distilbert/distilgpt2", "GPT-2 distilled to 6 layers; quick"),
     TOHOKU: (TOHOKU, "Japanese masked LM; what changes with the language"),
@@ -29,38 +39,55 @@ KNOWN = {  # name: (hub id, what it is for)
 
 
 def find(name, revision=None, verify=False):
-    """Folder of a bundled name, a path, or a cached hub id; FileNotFoundError gives the command to get it.
+    """Folder of a bundled name, a path, or a hub id in the cache.
 
-    Sizes, with verify=True also sha256, are compared with the record that `fetch` made (ValueError where they
-    differ). Without `revision`: the pinned commit; unrecorded, the cache's main or the only commit it has.
+    Without `revision` it is the pinned commit; unrecorded, the cache's main or its only commit.
+    Raises FileNotFoundError, with the command to get it, if there is none, and ValueError if its
+    files differ from the record that `fetch` made: in size or, with `verify`, in sha256.
     """
-    here = BUNDLED / name if str(name) in bundled() else Path(name).expanduser()
-    if (here / "config.json").is_file():
+    folder = BUNDLED / name if str(name) in bundled() else Path(name).expanduser()
+    if (folder / "config.json").is_file():
         if revision or verify:
-            raise ValueError(f"{here} is a plain folder: only downloads have a revision and recorded hashes")
-        return here
+            raise ValueError(
+                f"{folder} is a plain folder: only downloads have a revision and recorded hashes"
+            )
+        return folder
     for repo in hub_ids(str(name)):
         record = read_record(repo)
-        folder = snapshot(repo, _cached_commit(repo, record, revision))
-        if folder.is_dir():
-            _check(folder, record["files"].get(folder.name), verify, command(name, revision))
-            return folder
+        download = snapshot(repo, _cached_commit(repo, record, revision))
+        if download.is_dir():
+            recorded = record["files"].get(download.name)
+            _check(download, recorded, verify, command(name, revision))
+            return download
+    present = "a folder without config.json" if folder.is_dir() else "no folder"
+    at_revision = f" at revision {revision!r}" if revision else ""
     raise FileNotFoundError(
         f"{str(name)!r} is no bundled model ({', '.join(bundled())}),"
-        f" {'a folder without config.json' if here.is_dir() else 'no folder'}, and not in the cache"
-        f" {hub_cache()}{f' at revision {revision!r}' if revision else ''}.{near(name)}\n"
-        f"To download it: {command(name, revision)}")
+        f" {present}, and not in the cache {hub_cache()}{at_revision}.{near(name)}\n"
+        f"To download it: {command(name, revision)}"
+    )
 
 
 def _check(folder, recorded, verify, again):
-    """Refuse a snapshot that differs from its record or, unrecorded, lacks a part or cannot be verified."""
-    if recorded and (lines := faults(folder, recorded, verify)):
-        raise ValueError(f"{folder} is not what was fetched: {'; '.join(lines)}.\nTo repair it: {again}")
+    """Compare a snapshot with its record.
+
+    Raises an error if they differ or if, without a record, a part is missing or `verify` is given.
+    """
+    lines = faults(folder, recorded, verify) if recorded else []
+    if lines:
+        raise ValueError(
+            f"{folder} is not what was fetched: {'; '.join(lines)}.\nTo repair it: {again}"
+        )
     needed = [] if recorded else ["config.json", *(shards(folder) or [MODEL])]
-    if missing := [name for name in needed if not (folder / name).is_file()]:
-        raise FileNotFoundError(f"{folder} lacks {', '.join(missing)}.\nTo download the rest: {again}")
+    missing = [name for name in needed if not (folder / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"{folder} lacks {', '.join(missing)}.\nTo download the rest: {again}"
+        )
     if verify and not recorded:
-        raise ValueError(f"{folder}: another program's download, no hash is known.\nTo record them: {again}")
+        raise ValueError(
+            f"{folder}: another program's download, no hash is known.\nTo record them: {again}"
+        )
 
 
 def _cached_commit(repo, record, revision):
@@ -69,7 +96,8 @@ def _cached_commit(repo, record, revision):
     wanted = revision or record["pinned"] or "main"
     if wanted in record["revisions"]:
         return record["revisions"][wanted]
-    if (ref := storage / "refs" / wanted).is_file():
+    ref = storage / "refs" / wanted
+    if ref.is_file():
         return ref.read_text().strip()
     cached = [path.name for path in storage.glob("snapshots/*")]
     return cached[0] if len(cached) == 1 and wanted == "main" else wanted
@@ -81,7 +109,7 @@ def bundled():
 
 
 def hub_ids(name):
-    """Hub ids that `name` may be cached under, the one to download first; [] if it cannot be a hub id."""
+    """Hub ids that `name` may be cached under, the one to download first; [] if it is no hub id."""
     for short, (hub, _) in KNOWN.items():
         if name in (short, hub):
             return [hub, short]
@@ -102,7 +130,9 @@ def command(name, revision=None):
 def hf_home():
     """Folder of everything Hugging Face; the environment is read at every call."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(os.path.expandvars(os.environ.get("HF_HOME") or f"{cache}/huggingface")).expanduser()
+    return Path(
+        os.path.expandvars(os.environ.get("HF_HOME") or f"{cache}/huggingface")
+    ).expanduser()
 
 
 def hub_cache():
@@ -129,23 +159,26 @@ def shards(folder):
 
 
 def faults(folder, recorded, verify):
-    """One line for each difference from the record: missing files, sizes and, with `verify`, sha256."""
+    """A line for each difference from the record: missing files, sizes and, to verify, sha256."""
     lines = []
     for name, wanted in recorded.items():
         path = folder / name
-        found = measure(path, verify) if path.is_file() else {"size": "none (no such file)"}
-        lines += [f"{name}: {key} is {value}, recorded {wanted[key]}" for key, value in found.items()
-                  if value != wanted[key]]
+        measured = measure(path, verify) if path.is_file() else {"size": "none (no such file)"}
+        lines += [
+            f"{name}: {key} is {value}, recorded {wanted[key]}"
+            for key, value in measured.items()
+            if value != wanted[key]
+        ]
     return lines
 
 
 def measure(path, hashed=True):
-    """{"size": bytes, "sha256": hex digits} of a file."""
-    found = {"size": path.stat().st_size}
+    """{"size": bytes, "sha256": hex digits} of a file; without `hashed` the size only."""
+    measured = {"size": path.stat().st_size}
     if hashed:
         with open(path, "rb") as file:
-            found["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+            measured["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
+    return measured
 
 
 def record_path(repo):
@@ -161,7 +194,9 @@ def read_record(repo):
     except FileNotFoundError:
         return {"repo": repo, "pinned": None, "revisions": {}, "files": {}}
     except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is damaged ({error}). Delete it, then: {command(repo)}") from error
+        raise ValueError(
+            f"{path} is damaged ({error}). Delete it, then: {command(repo)}"
+        ) from error
 
 
 def write_record(record):

@@ -1,10 +1,11 @@
-"""Makes the bundled checkpoints: a tokenizer, a model trained in stages of growing context, a float16 file.
+"""Makes the bundled checkpoints: a tokenizer, a model trained in growing contexts, a float16 file.
 
     python weights/train.py tiny-roberta --text FOLDER --out FOLDER
 
-Read downward: the recipes; text and tokenizers; batches; the three models as functions of named weights
-(the names are those of the files); one training loop, which may be stopped at any time and goes on where
-it was when called again; the export. Needs torch, an optional extra; one core of a plain CPU will do.
+Read downward: the recipes; text and tokenizers; batches; the three models as functions of named
+weights (the names are those of the files); one training loop, which may be stopped at any time and
+goes on where it was when called again; the export. Needs torch, an optional extra; one CPU core is
+enough.
 """
 
 import argparse
@@ -17,53 +18,101 @@ from pathlib import Path
 import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
-from tokenizers import (AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors,
-                        trainers)
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 try:
     import torch
     import torch.nn.functional as F
 except ImportError as error:
-    raise SystemExit("weights/train.py needs PyTorch, which is not installed: pip install torch") from error
+    raise SystemExit(
+        "weights/train.py needs PyTorch, which is not installed: pip install torch"
+    ) from error
 
-SAMPLE = Path(__file__).parents[1] / "analysis" / "sample.txt"
+SAMPLE = Path(__file__).parents[1] / "analysis" / "texts" / "sample.txt"
 VOCAB, LAYERS, WIDTH, HEADS = 1024, 4, 128, 4
-INIT, FRESH = 0.08, 0.02    # deviation of the first weights; of position rows that are added later
+INIT, FRESH = 0.08, 0.02  # deviation of the first weights; of position rows that are added later
 WARM_UP, BETAS, EPSILON, DECAY, CLIP = 500, (0.9, 0.98), 1e-6, 0.1, 1.0
-MASKED = 0.2                # share of the tokens that a masked language model has to predict
-PAIRS = 0.125               # share of BERT's inputs that are two segments, so that its second type is learned
+MASKED = 0.2  # share of the tokens that a masked language model has to predict
+# share of BERT's inputs that are two segments, so that its second type is learned
+PAIRS = 0.125
 SAVE_SECONDS, REPORT_STEPS = 60, 200
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What tells one checkpoint from another; a stage is (context, inputs, steps, first rate, last rate)."""
+    """The settings in which the checkpoints differ.
+
+    A stage is (context, inputs, steps, first rate, last rate).
+    """
 
     family: str
     specials: tuple
     eps: float
-    offset: int             # the row of the position table that the first token reads
+    offset: int  # the row of the position table that the first token reads
     stages: tuple
 
 
-# Short inputs first: at context 32 the first layer learned to look at neighbours within 5 million tokens, at
-# 128 not within 10 million. Heads that look at neighbours then pull new position rows into line.
+# Short inputs first: at context 32 the first layer learned to look at neighbours within 5 million
+# tokens, at 128 not within 10 million. Heads that look at neighbours then pull new position rows
+# into line.
 RECIPES = {
-    "tiny-roberta": Recipe("roberta", ("<s>", "<pad>", "</s>", "<unk>", "<mask>"), 1e-5, 2, (
-        (32, 128, 4000, 2e-3, 2e-3), (64, 64, 4000, 2e-3, 2e-3), (128, 32, 4000, 2e-3, 2e-3),
-        (256, 32, 2000, 2e-3, 2e-3), (256, 32, 1000, 2e-3, 1.5e-3), (256, 32, 1200, 1.5e-3, 3.75e-4),
-        (256, 32, 800, 3.75e-4, 2.386e-4), (256, 32, 500, 2.386e-4, 0.0))),
-    "tiny-bert": Recipe("bert", ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), 1e-12, 0, (
-        (32, 128, 4000, 2e-3, 2e-3), (64, 64, 2000, 2e-3, 2e-3), (128, 32, 3000, 2e-3, 2e-3),
-        (256, 32, 500, 2e-3, 2e-3), (256, 32, 1200, 2e-3, 4e-4), (256, 32, 800, 4e-4, 2.4e-4),
-        (256, 32, 400, 2.4e-4, 0.0))),
-    "tiny-gpt2": Recipe("gpt2", ("<|endoftext|>",), 1e-5, 0, (
-        (64, 64, 1500, 2e-3, 2e-3), (128, 32, 1500, 2e-3, 2e-3), (256, 32, 1000, 2e-3, 1.2e-3),
-        (256, 32, 900, 1.2e-3, 0.0))),
+    "tiny-roberta": Recipe(
+        "roberta",
+        ("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
+        1e-5,
+        2,
+        (
+            (32, 128, 4000, 2e-3, 2e-3),
+            (64, 64, 4000, 2e-3, 2e-3),
+            (128, 32, 4000, 2e-3, 2e-3),
+            (256, 32, 2000, 2e-3, 2e-3),
+            (256, 32, 1000, 2e-3, 1.5e-3),
+            (256, 32, 1200, 1.5e-3, 3.75e-4),
+            (256, 32, 800, 3.75e-4, 2.386e-4),
+            (256, 32, 500, 2.386e-4, 0.0),
+        ),
+    ),
+    "tiny-bert": Recipe(
+        "bert",
+        ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"),
+        1e-12,
+        0,
+        (
+            (32, 128, 4000, 2e-3, 2e-3),
+            (64, 64, 2000, 2e-3, 2e-3),
+            (128, 32, 3000, 2e-3, 2e-3),
+            (256, 32, 500, 2e-3, 2e-3),
+            (256, 32, 1200, 2e-3, 4e-4),
+            (256, 32, 800, 4e-4, 2.4e-4),
+            (256, 32, 400, 2.4e-4, 0.0),
+        ),
+    ),
+    "tiny-gpt2": Recipe(
+        "gpt2",
+        ("<|endoftext|>",),
+        1e-5,
+        0,
+        (
+            (64, 64, 1500, 2e-3, 2e-3),
+            (128, 32, 1500, 2e-3, 2e-3),
+            (256, 32, 1000, 2e-3, 1.2e-3),
+            (256, 32, 900, 1.2e-3, 0.0),
+        ),
+    ),
 }
 
 
-# ---- text and tokenizers ----------------------------------------------------------------------------------
+# ---- text and tokenizers
+
 
 def read_books(folder, held_out):
     """The books of a folder, without any paragraph that also occurs in the held-out text."""
@@ -80,51 +129,82 @@ def build_tokenizer(recipe, books):
     """VOCAB pieces learned from the books: WordPiece for BERT, byte-level BPE for the others."""
     specials = [AddedToken(name, special=True, lstrip=name == "<mask>") for name in recipe.specials]
     if recipe.family == "bert":
-        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        tokenizer.decoder = decoders.WordPiece()
-        trainer = trainers.WordPieceTrainer(vocab_size=VOCAB, special_tokens=specials, limit_alphabet=80)
+        tokenizer, trainer = wordpiece(specials)
     else:
-        tokenizer = Tokenizer(models.BPE())
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(vocab_size=VOCAB, special_tokens=specials,
-                                      initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+        tokenizer, trainer = byte_level_bpe(specials)
     lines = (line for book in books for line in book.splitlines(keepends=True))
     tokenizer.train_from_iterator(lines, trainer)
-    tokenizer.post_processor = {
-        "roberta": processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False),
-        "bert": processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2)),
-        "gpt2": processors.ByteLevel(trim_offsets=False)}[recipe.family]
+    tokenizer.post_processor = post_processor(recipe.family)
     return tokenizer
 
 
+def wordpiece(specials):
+    """An empty WordPiece tokenizer, lower case as BERT's, and its trainer."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=VOCAB, special_tokens=specials, limit_alphabet=80
+    )
+    return tokenizer, trainer
+
+
+def byte_level_bpe(specials):
+    """An empty byte-level BPE tokenizer and its trainer."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCAB,
+        special_tokens=specials,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
+    return tokenizer, trainer
+
+
+def post_processor(family):
+    """What puts the special tokens around a text."""
+    if family == "roberta":
+        return processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    if family == "bert":
+        return processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    return processors.ByteLevel(trim_offsets=False)
+
+
 def prepare(recipe, text, held_out, out):
-    """(tokenizer, stream): all books as one stream of ids, GPT-2's <|endoftext|> before each; made once."""
-    files = out / "tokenizer.json", out / "stream.safetensors"
-    if not files[1].exists():
+    """The tokenizer, and all books as one stream of ids; computed once, then loaded from `out`.
+
+    GPT-2's stream has an <|endoftext|> before each book.
+    """
+    vocabulary, stream = out / "tokenizer.json", out / "stream.safetensors"
+    if not stream.exists():
         books = read_books(text, held_out)
         tokenizer = build_tokenizer(recipe, books)
         first = [0] if recipe.family == "gpt2" else []
         ids = [first + tokenizer.encode(book, add_special_tokens=False).ids for book in books]
-        write(files[0], lambda part: tokenizer.save(str(part)))
-        write(files[1], lambda part: save_file({"stream": np.concatenate(ids).astype(np.uint16)}, part))
-    with safe_open(files[1], framework="np") as file:
-        return Tokenizer.from_file(str(files[0])), file.get_tensor("stream")
+        arrays = {"stream": np.concatenate(ids).astype(np.uint16)}
+        write(vocabulary, lambda part: tokenizer.save(str(part)))
+        write(stream, lambda part: save_file(arrays, part))
+    with safe_open(stream, framework="np") as file:
+        return Tokenizer.from_file(str(vocabulary)), file.get_tensor("stream")
 
 
 def write(path, save):
-    """Saves under a temporary name, then renames: a file is whole or not there."""
+    """Save under a temporary name, then rename: a file is whole or not there."""
     part = path.with_name(path.name + ".tmp")
     save(part)
     os.replace(part, path)
 
 
-# ---- batches ----------------------------------------------------------------------------------------------
+# ---- batches
+
 
 def body_length(recipe, context):
-    """Tokens of text in one input: GPT-2 needs one more, to predict; the others add two special ones."""
+    """Tokens of text in one input.
+
+    GPT-2 needs one more, to predict; the others add two special ones.
+    """
     return context + 1 if recipe.family == "gpt2" else context - 2
 
 
@@ -135,7 +215,10 @@ def windows(stream, rng, n, length):
 
 
 def framed(recipe, body, rng, pairs):
-    """(ids, types) [B T]: body between special tokens, a share `pairs` (BERT) cut in two by a separator."""
+    """The body between special tokens: ids and token types [B T].
+
+    A share `pairs` of BERT's inputs are cut in two by a separator.
+    """
     start, end = (0, 2) if recipe.family == "roberta" else (2, 3)
     ids = np.pad(body, ((0, 0), (1, 1)))
     ids[:, 0], ids[:, -1] = start, end
@@ -149,78 +232,112 @@ def framed(recipe, body, rng, pairs):
 
 
 def masked(recipe, ids, rng):
-    """(inputs [B T], chosen [B T] bool): of the chosen, 80 % are masked, 10 % random, 10 % as they were."""
+    """Inputs [B T], and which of their tokens are to be predicted [B T] bool.
+
+    Of these tokens 80 % are masked, 10 % replaced by random ones, and 10 % left as they were.
+    """
     n_special = len(recipe.specials)
-    chosen = (rng.random(ids.shape) < MASKED) & (ids >= n_special)
+    predicted = (rng.random(ids.shape) < MASKED) & (ids >= n_special)
     fate = rng.random(ids.shape)
-    inputs = np.where(chosen & (fate < 0.8), n_special - 1, ids)
-    return np.where(chosen & (fate >= 0.9), rng.integers(n_special, VOCAB, ids.shape), inputs), chosen
+    inputs = np.where(predicted & (fate < 0.8), n_special - 1, ids)
+    random = rng.integers(n_special, VOCAB, ids.shape)
+    return np.where(predicted & (fate >= 0.9), random, inputs), predicted
 
 
 def make_batch(recipe, body, rng, pairs=PAIRS):
-    """(inputs [B T], types [B T], flat places to predict at [N], targets [N]) as tensors."""
+    """Tensors: inputs [B T], types [B T], flat places to predict at [N], targets [N]."""
     if recipe.family == "gpt2":
         inputs, types, targets = body[:, :-1].copy(), np.zeros(0), body[:, 1:].flatten()
         places = np.arange(len(targets))
     else:
         ids, types = framed(recipe, body, rng, pairs)
-        inputs, chosen = masked(recipe, ids, rng)
-        places, targets = np.flatnonzero(chosen), ids[chosen]
+        inputs, predicted = masked(recipe, ids, rng)
+        places, targets = np.flatnonzero(predicted), ids[predicted]
     return [torch.from_numpy(array) for array in (inputs, types, places, targets)]
 
 
-# ---- the models -------------------------------------------------------------------------------------------
+# ---- the models
+
 
 def shapes(recipe, context):
-    """{name: shape} of all weights as in the file: matrices [in out] for GPT-2, [out in] for the others."""
-    V, D, M, P, family = VOCAB, WIDTH, 4 * WIDTH, context + recipe.offset, recipe.family
-    if family == "gpt2":
-        tables = {"transformer.wte": (V, D), "transformer.wpe": (P, D)}
-        layer = {"ln_1": (D,), "attn.c_attn": (D, 3 * D), "attn.c_proj": (D, D),
-                 "ln_2": (D,), "mlp.c_fc": (D, M), "mlp.c_proj": (M, D)}
-        layers, others, bias = "transformer.h", {"transformer.ln_f": (D,)}, {}
+    """{name: shape} of all weights as in the file.
+
+    Matrices are [in out] for GPT-2, [out in] for the others.
+    """
+    if recipe.family == "gpt2":
+        tables, modules = parts_gpt2(recipe, context)
+        out, head_bias = -1, {}
     else:
-        at, (dense, norm, bias) = f"{family}.embeddings", head_names(family)
-        tables = {f"{at}.word_embeddings": (V, D), f"{at}.position_embeddings": (P, D),
-                  f"{at}.token_type_embeddings": (2 if family == "bert" else 1, D)}
-        layer = {f"attention.self.{part}": (D, D) for part in ("query", "key", "value")} | {
-            "attention.output.dense": (D, D), "attention.output.LayerNorm": (D,),
-            "intermediate.dense": (M, D), "output.dense": (D, M), "output.LayerNorm": (D,)}
-        layers, others = f"{family}.encoder.layer", {f"{at}.LayerNorm": (D,), dense: (D, D), norm: (D,)}
-        bias = {bias: (V,)}
-    modules = {f"{layers}.{i}.{name}": shape for i in range(LAYERS) for name, shape in layer.items()} | others
-    out = -1 if family == "gpt2" else 0
-    return ({f"{name}.weight": shape for name, shape in (tables | modules).items()}
-            | {f"{name}.bias": (shape[out],) for name, shape in modules.items()} | bias)
+        tables, modules = parts_bert(recipe, context)
+        out, head_bias = 0, {head_names(recipe.family)[2]: (VOCAB,)}
+    weights = {f"{name}.weight": shape for name, shape in (tables | modules).items()}
+    biases = {f"{name}.bias": (shape[out],) for name, shape in modules.items()}
+    return weights | biases | head_bias
+
+
+def parts_gpt2(recipe, context):
+    """Shapes of GPT-2's embedding tables, and of the modules that have a bias: {name: shape}."""
+    V, D, M, P = VOCAB, WIDTH, 4 * WIDTH, context + recipe.offset
+    tables = {"transformer.wte": (V, D), "transformer.wpe": (P, D)}
+    layer = {"ln_1": (D,), "attn.c_attn": (D, 3 * D), "attn.c_proj": (D, D)}
+    layer |= {"ln_2": (D,), "mlp.c_fc": (D, M), "mlp.c_proj": (M, D)}
+    return tables, in_every_layer("transformer.h", layer) | {"transformer.ln_f": (D,)}
+
+
+def parts_bert(recipe, context):
+    """The same of BERT and RoBERTa."""
+    V, D, M, P = VOCAB, WIDTH, 4 * WIDTH, context + recipe.offset
+    embeddings = f"{recipe.family}.embeddings"
+    tables = {f"{embeddings}.word_embeddings": (V, D)}
+    tables[f"{embeddings}.position_embeddings"] = (P, D)
+    tables[f"{embeddings}.token_type_embeddings"] = (2 if recipe.family == "bert" else 1, D)
+    layer = {f"attention.self.{part}": (D, D) for part in ("query", "key", "value")}
+    layer |= {"attention.output.dense": (D, D), "attention.output.LayerNorm": (D,)}
+    layer |= {"intermediate.dense": (M, D), "output.dense": (D, M), "output.LayerNorm": (D,)}
+    modules = in_every_layer(f"{recipe.family}.encoder.layer", layer)
+    dense, ln, _ = head_names(recipe.family)
+    return tables, modules | {f"{embeddings}.LayerNorm": (D,), dense: (D, D), ln: (D,)}
+
+
+def in_every_layer(prefix, layer):
+    """The shapes of one layer under the names of all layers."""
+    return {f"{prefix}.{i}.{name}": shape for i in range(LAYERS) for name, shape in layer.items()}
 
 
 def head_names(family):
     """Names of the masked-LM head's dense layer, norm and output bias."""
     if family == "bert":
-        at = "cls.predictions"
-        return f"{at}.transform.dense", f"{at}.transform.LayerNorm", f"{at}.bias"
+        head = "cls.predictions"
+        return f"{head}.transform.dense", f"{head}.transform.LayerNorm", f"{head}.bias"
     return "lm_head.dense", "lm_head.layer_norm", "lm_head.bias"
 
 
 def position_name(recipe):
     """Name of the position table."""
-    return "transformer.wpe.weight" if recipe.family == "gpt2" else (
-        f"{recipe.family}.embeddings.position_embeddings.weight")
+    if recipe.family == "gpt2":
+        return "transformer.wpe.weight"
+    return f"{recipe.family}.embeddings.position_embeddings.weight"
 
 
 def initial(recipe, rng):
     """Fresh weights for the first stage: matrices normal with deviation INIT, biases 0, norms 1."""
+    first_context = recipe.stages[0][0]
     weights = {}
-    for name, shape in shapes(recipe, recipe.stages[0][0]).items():
-        is_matrix = len(shape) == 2
-        values = INIT * rng.standard_normal(shape) if is_matrix else np.full(shape, name.endswith("weight"))
+    for name, shape in shapes(recipe, first_context).items():
+        if len(shape) == 2:
+            values = INIT * rng.standard_normal(shape)
+        else:
+            values = np.full(shape, name.endswith("weight"))
         weights[name] = torch.tensor(values, dtype=torch.float32)
-    weights[position_name(recipe)][:recipe.offset] = 0
+    weights[position_name(recipe)][: recipe.offset] = 0
     return {name: p.requires_grad_() for name, p in weights.items()}
 
 
 def attention(q, k, v, causal):
-    """softmax(q kᵀ / √d) v per head, [B T D]; plain products train faster on a CPU than the fused call."""
+    """softmax(q kᵀ / √d) v per head, [B T D].
+
+    Plain products train faster on a CPU than the fused call.
+    """
     B, T, D = q.shape
     q, k, v = (x.view(B, T, HEADS, D // HEADS).transpose(1, 2) for x in (q, k, v))
     scores = q @ k.transpose(-1, -2) * (D // HEADS) ** -0.5
@@ -242,77 +359,100 @@ def linear(w, name, x):
 
 def logits_bert(recipe, w, ids, types, places):
     """Logits [N V] of BERT and RoBERTa at N flat places of ids [B T]."""
-    at, eps, first = f"{recipe.family}.embeddings", recipe.eps, recipe.offset
-    x = F.embedding(ids, w[f"{at}.word_embeddings.weight"])
-    x = x + w[f"{at}.position_embeddings.weight"][first:first + ids.shape[1]]
-    x = norm(w, f"{at}.LayerNorm", x + F.embedding(types, w[f"{at}.token_type_embeddings.weight"]), eps)
+    embeddings, eps = f"{recipe.family}.embeddings", recipe.eps
+    W_E = w[f"{embeddings}.word_embeddings.weight"]
+    W_pos = w[f"{embeddings}.position_embeddings.weight"]
+    W_type = w[f"{embeddings}.token_type_embeddings.weight"]
+    x = F.embedding(ids, W_E)
+    x = x + W_pos[recipe.offset : recipe.offset + ids.shape[1]]
+    x = norm(w, f"{embeddings}.LayerNorm", x + F.embedding(types, W_type), eps)
     for i in range(LAYERS):
-        at = f"{recipe.family}.encoder.layer.{i}"
-        q, k, v = (linear(w, f"{at}.attention.self.{part}", x) for part in ("query", "key", "value"))
-        z = linear(w, f"{at}.attention.output.dense", attention(q, k, v, causal=False))
-        x = norm(w, f"{at}.attention.output.LayerNorm", x + z, eps)
-        post = F.gelu(linear(w, f"{at}.intermediate.dense", x))
-        x = norm(w, f"{at}.output.LayerNorm", x + linear(w, f"{at}.output.dense", post), eps)
+        layer = f"{recipe.family}.encoder.layer.{i}"
+        q, k, v = (
+            linear(w, f"{layer}.attention.self.{part}", x) for part in ("query", "key", "value")
+        )
+        z = linear(w, f"{layer}.attention.output.dense", attention(q, k, v, causal=False))
+        x = norm(w, f"{layer}.attention.output.LayerNorm", x + z, eps)
+        post = F.gelu(linear(w, f"{layer}.intermediate.dense", x))
+        x = norm(w, f"{layer}.output.LayerNorm", x + linear(w, f"{layer}.output.dense", post), eps)
     dense, ln, bias = head_names(recipe.family)
     x = norm(w, ln, F.gelu(linear(w, dense, x.flatten(0, 1)[places])), eps)
-    return F.linear(x, w[f"{recipe.family}.embeddings.word_embeddings.weight"], w[bias])
+    return F.linear(x, W_E, w[bias])
 
 
 def logits_gpt2(recipe, w, ids, _, places):
     """Logits [N V] of GPT-2 at N flat places of ids [B T]."""
-    x = F.embedding(ids, w["transformer.wte.weight"]) + w["transformer.wpe.weight"][:ids.shape[1]]
+    W_E, eps = w["transformer.wte.weight"], recipe.eps
+    x = F.embedding(ids, W_E) + w["transformer.wpe.weight"][: ids.shape[1]]
     for i in range(LAYERS):
-        at = f"transformer.h.{i}"
-        qkv = linear(w, f"{at}.attn.c_attn", norm(w, f"{at}.ln_1", x, recipe.eps))
-        x = x + linear(w, f"{at}.attn.c_proj", attention(*qkv.split(WIDTH, -1), causal=True))
-        post = F.gelu(linear(w, f"{at}.mlp.c_fc", norm(w, f"{at}.ln_2", x, recipe.eps)), approximate="tanh")
-        x = x + linear(w, f"{at}.mlp.c_proj", post)
-    x = norm(w, "transformer.ln_f", x, recipe.eps).flatten(0, 1)[places]
-    return F.linear(x, w["transformer.wte.weight"])
+        layer = f"transformer.h.{i}"
+        qkv = linear(w, f"{layer}.attn.c_attn", norm(w, f"{layer}.ln_1", x, eps))
+        q, k, v = qkv.split(WIDTH, -1)
+        x = x + linear(w, f"{layer}.attn.c_proj", attention(q, k, v, causal=True))
+        pre = linear(w, f"{layer}.mlp.c_fc", norm(w, f"{layer}.ln_2", x, eps))
+        x = x + linear(w, f"{layer}.mlp.c_proj", F.gelu(pre, approximate="tanh"))
+    x = norm(w, "transformer.ln_f", x, eps).flatten(0, 1)[places]
+    return F.linear(x, W_E)
 
 
 def loss_of(recipe, w, inputs, types, places, targets):
     """Mean cross-entropy in nats per predicted token."""
-    logits = (logits_gpt2 if recipe.family == "gpt2" else logits_bert)(recipe, w, inputs, types, places)
+    logits_of = logits_gpt2 if recipe.family == "gpt2" else logits_bert
+    logits = logits_of(recipe, w, inputs, types, places)
     return F.cross_entropy(logits.float(), targets)
 
 
-# ---- training ---------------------------------------------------------------------------------------------
+# ---- training
+
 
 def stage_at(recipe, step, scale):
-    """(context, inputs, rate, tokens left) at a step, None after the last; rates are linear in a stage."""
-    begin, found, left = 0, None, 0
+    """The context, inputs, rate and tokens left at a step; None after the last step.
+
+    Rates are linear in a stage. scale: a factor on every stage's steps.
+    """
+    current = None
+    begin, left = 0, 0
     for context, n, steps, first, last in recipe.stages:
         end = begin + max(1, round(steps * scale))
         if begin <= step < end:
             rate = first + (last - first) * (step - begin) / (end - begin)
-            found = context, n, rate * min(1, (step + 1) / WARM_UP)
+            current = context, n, rate * min(1, (step + 1) / WARM_UP)
         left += max(0, end - max(begin, step)) * context * n
         begin = end
-    return found and (*found, left)
+    return (*current, left) if current else None
 
 
 def optimizer_of(w, moments, step):
     """AdamW, with weight decay on matrices only, continued from its two moments."""
-    groups = [{"params": [p for p in w.values() if p.ndim == n], "weight_decay": decay}
-              for n, decay in ((1, 0.0), (2, DECAY))]
+    groups = []
+    for n_axes, decay in ((1, 0.0), (2, DECAY)):
+        params = [p for p in w.values() if p.ndim == n_axes]
+        groups.append({"params": params, "weight_decay": decay})
     optimizer = torch.optim.AdamW(groups, betas=BETAS, eps=EPSILON, fused=True)
     for name, (first, second) in moments.items():
-        optimizer.state[w[name]] = {"step": torch.tensor(float(step)), "exp_avg": first, "exp_avg_sq": second}
+        optimizer.state[w[name]] = {
+            "step": torch.tensor(float(step)),
+            "exp_avg": first,
+            "exp_avg_sq": second,
+        }
     return optimizer
 
 
 def moments_of(w, optimizer):
     """{name: (first, second moment)} as the optimizer has them."""
-    state = optimizer.state
-    return {name: (state[p]["exp_avg"], state[p]["exp_avg_sq"]) for name, p in w.items() if p in state}
+    moments = {}
+    for name, p in w.items():
+        if p in optimizer.state:
+            state = optimizer.state[p]
+            moments[name] = state["exp_avg"], state["exp_avg_sq"]
+    return moments
 
 
 def grow(recipe, w, moments, context, rng):
-    """Lengthens the position table by fresh rows, and its moments by zeros."""
+    """Lengthen the position table by fresh rows, and its moments by zeros."""
     name = position_name(recipe)
-    rows = FRESH * rng.standard_normal((context + recipe.offset - len(w[name]), WIDTH))
-    rows = torch.tensor(rows, dtype=torch.float32)
+    n_rows = context + recipe.offset - len(w[name])
+    rows = torch.tensor(FRESH * rng.standard_normal((n_rows, WIDTH)), dtype=torch.float32)
     w[name] = torch.cat([w[name].detach(), rows]).requires_grad_()
     moments[name] = tuple(torch.cat([moment, torch.zeros_like(rows)]) for moment in moments[name])
 
@@ -326,11 +466,13 @@ def save_state(path, w, moments, step):
 
 
 def load_state(path):
-    """(weights, moments, step) as `save_state` left them."""
+    """The weights, moments and step that `save_state` wrote."""
     with safe_open(path, framework="pt") as file:
-        arrays, step = {name: file.get_tensor(name) for name in file.keys()}, int(file.metadata()["step"])
+        arrays = {name: file.get_tensor(name) for name in file.keys()}
+        step = int(file.metadata()["step"])
     w = {name: array.requires_grad_() for name, array in arrays.items() if "/" not in name}
-    return w, {name: (arrays[f"first/{name}"], arrays[f"second/{name}"]) for name in w}, step
+    moments = {name: (arrays[f"first/{name}"], arrays[f"second/{name}"]) for name in w}
+    return w, moments, step
 
 
 def update(recipe, w, optimizer, batch, rate):
@@ -347,81 +489,149 @@ def update(recipe, w, optimizer, batch, rate):
 
 
 def train(recipe, stream, path, seed, scale):
-    """Goes on from the state at `path`, if any, to the end of the last stage; returns the weights."""
-    fresh = initial(recipe, np.random.default_rng(seed)), {}, 0
-    w, moments, step = load_state(path) if path.exists() else fresh
-    optimizer, losses, seen = optimizer_of(w, moments, step), [], 0
-    saved = reported = time.time()
-    while stage := stage_at(recipe, step, scale):
+    """Train from the state at `path`, if any, to the end of the last stage; return the weights."""
+    if path.exists():
+        w, moments, step = load_state(path)
+    else:
+        w, moments, step = initial(recipe, np.random.default_rng(seed)), {}, 0
+    optimizer = optimizer_of(w, moments, step)
+    progress = Progress()
+    saved = time.time()
+    stage = stage_at(recipe, step, scale)
+    while stage:
         context, n, rate, left = stage
-        rng = np.random.default_rng([seed, step])       # by step: resumed or not, it draws the same
+        rng = np.random.default_rng([seed, step])  # by step: resumed or not, it draws the same
         if len(w[position_name(recipe)]) < context + recipe.offset:
-            grow(recipe, w, moments := moments_of(w, optimizer), context, rng)
+            moments = moments_of(w, optimizer)
+            grow(recipe, w, moments, context, rng)
             optimizer = optimizer_of(w, moments, step)
         batch = make_batch(recipe, windows(stream, rng, n, body_length(recipe, context)), rng)
-        losses.append(update(recipe, w, optimizer, batch, rate))
-        step, seen = step + 1, seen + n * context
+        progress.add(update(recipe, w, optimizer, batch, rate), n * context)
+        step += 1
         if step % REPORT_STEPS == 0:
-            speed = seen / (time.time() - reported)
-            print(f"step {step}  context {context}  rate {rate:.1e}  loss {np.mean(losses):.3f}  "
-                  f"{speed:,.0f} tokens/s  {left / speed / 60:.0f} min left", flush=True)
-            losses, reported, seen = [], time.time(), 0
+            progress.report(f"step {step}  context {context}  rate {rate:.1e}", left)
         if time.time() > saved + SAVE_SECONDS:
             save_state(path, w, moments_of(w, optimizer), step)
             saved = time.time()
+        stage = stage_at(recipe, step, scale)
     save_state(path, w, moments_of(w, optimizer), step)
     return w
 
 
+class Progress:
+    """The losses and the speed since the last report."""
+
+    def __init__(self):
+        self.restart()
+
+    def restart(self):
+        """Forget what was reported."""
+        self.losses = []
+        self.tokens = 0
+        self.since = time.time()
+
+    def add(self, loss, tokens):
+        """Count one step."""
+        self.losses.append(loss)
+        self.tokens += tokens
+
+    def report(self, stage, left):
+        """Print a line for this stage, with the time that the tokens left will take."""
+        speed = self.tokens / (time.time() - self.since)
+        print(
+            f"{stage}  loss {np.mean(self.losses):.3f}  "
+            f"{speed:,.0f} tokens/s  {left / speed / 60:.0f} min left",
+            flush=True,
+        )
+        self.restart()
+
+
 @torch.no_grad()
 def held_out_loss(recipe, w, tokenizer, text, seed=0):
-    """(mean loss in nats, tokens predicted) over a text cut into consecutive full inputs, in float32."""
+    """Mean loss in nats, in float32, and the number of tokens predicted.
+
+    The text is cut into consecutive full inputs.
+    """
     context = len(w[position_name(recipe)]) - recipe.offset
-    step = context if recipe.family == "gpt2" else context - 2      # GPT-2's windows share one token
+    length = body_length(recipe, context)
+    # GPT-2's windows share one token
+    step = context if recipe.family == "gpt2" else context - 2
     ids = np.array(tokenizer.encode(text, add_special_tokens=False).ids)
-    starts = np.arange(0, len(ids) - body_length(recipe, context) + 1, step)
-    total, count, rng = 0.0, 0, np.random.default_rng(seed)
+    starts = np.arange(0, len(ids) - length + 1, step)
+    rng = np.random.default_rng(seed)
+    total, count = 0.0, 0
     for rows in np.split(starts, range(32, len(starts), 32)):
-        body = ids[rows[:, None] + np.arange(body_length(recipe, context))]
+        body = ids[rows[:, None] + np.arange(length)]
         batch = make_batch(recipe, body, rng, pairs=0)
         total += loss_of(recipe, w, *batch).item() * len(batch[-1])
         count += len(batch[-1])
     return total / count, count
 
 
-# ---- export -----------------------------------------------------------------------------------------------
+# ---- export
+
+
+GPT2_CONFIG = {
+    "architectures": ["GPT2LMHeadModel"],
+    "n_layer": LAYERS,
+    "n_head": HEADS,
+    "n_embd": WIDTH,
+    "n_inner": None,
+    "activation_function": "gelu_new",
+    "attn_pdrop": 0.0,
+    "embd_pdrop": 0.0,
+    "resid_pdrop": 0.0,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+}
+ENCODER_CONFIG = {
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "hidden_size": WIDTH,
+    "intermediate_size": 4 * WIDTH,
+    "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+BERT_CONFIG = {"architectures": ["BertForMaskedLM"], "type_vocab_size": 2, "pad_token_id": 0}
+ROBERTA_CONFIG = {
+    "architectures": ["RobertaForMaskedLM"],
+    "type_vocab_size": 1,
+    "pad_token_id": 1,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
+}
+TOKENIZERS = {"gpt2": "GPT2Tokenizer", "roberta": "RobertaTokenizer", "bert": "BertTokenizer"}
+
 
 def config_of(recipe, context):
     """config.json in the reference library's words."""
-    shared = {"model_type": recipe.family, "dtype": "float16", "vocab_size": VOCAB, "initializer_range": INIT,
-              "tie_word_embeddings": True}
+    config = {"model_type": recipe.family, "dtype": "float16", "vocab_size": VOCAB}
+    config |= {"initializer_range": INIT, "tie_word_embeddings": True}
     if recipe.family == "gpt2":
-        return shared | {
-            "architectures": ["GPT2LMHeadModel"], "n_layer": LAYERS, "n_head": HEADS, "n_embd": WIDTH,
-            "n_inner": None, "n_positions": context, "activation_function": "gelu_new",
-            "layer_norm_epsilon": recipe.eps, "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0,
-            "bos_token_id": 0, "eos_token_id": 0}
-    own = {"architectures": ["BertForMaskedLM"], "type_vocab_size": 2, "pad_token_id": 0}
-    if recipe.family == "roberta":
-        own = {"architectures": ["RobertaForMaskedLM"], "type_vocab_size": 1, "pad_token_id": 1,
-               "bos_token_id": 0, "eos_token_id": 2}
-    return shared | own | {
-        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": WIDTH,
-        "intermediate_size": 4 * WIDTH, "hidden_act": "gelu", "layer_norm_eps": recipe.eps,
-        "max_position_embeddings": context + recipe.offset, "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0}
+        sizes = {"n_positions": context, "layer_norm_epsilon": recipe.eps}
+        return config | GPT2_CONFIG | sizes
+    sizes = {"layer_norm_eps": recipe.eps, "max_position_embeddings": context + recipe.offset}
+    own = ROBERTA_CONFIG if recipe.family == "roberta" else BERT_CONFIG
+    return config | ENCODER_CONFIG | own | sizes
 
 
 def export(recipe, w, out):
-    """config.json, tokenizer_config.json and model.safetensors in float16, beside tokenizer.json."""
+    """Write config.json, tokenizer_config.json and, in float16, model.safetensors."""
     context = len(w[position_name(recipe)]) - recipe.offset
-    kind = {"gpt2": "GPT2Tokenizer", "roberta": "RobertaTokenizer", "bert": "BertTokenizer"}[recipe.family]
-    tokens = {"tokenizer_class": kind, "model_max_length": context}
-    for name, content in (("config.json", config_of(recipe, context)), ("tokenizer_config.json", tokens)):
-        text = json.dumps(content, indent=2, sort_keys=True) + "\n"
-        write(out / name, lambda part: part.write_text(text))
+    tokens = {"tokenizer_class": TOKENIZERS[recipe.family], "model_max_length": context}
+    write_json(out / "config.json", config_of(recipe, context))
+    write_json(out / "tokenizer_config.json", tokens)
     arrays = {name: p.detach().numpy().astype(np.float16) for name, p in w.items()}
-    write(out / "model.safetensors", lambda part: save_file(arrays, part, metadata={"format": "pt"}))
+    write(
+        out / "model.safetensors", lambda part: save_file(arrays, part, metadata={"format": "pt"})
+    )
+
+
+def write_json(path, content):
+    """Write a dictionary, its keys in alphabetical order."""
+    text = json.dumps(content, indent=2, sort_keys=True) + "\n"
+    write(path, lambda part: part.write_text(text))
 
 
 def main():
@@ -432,7 +642,9 @@ def main():
     parser.add_argument("--out", required=True, type=Path, help="folder for checkpoint and state")
     parser.add_argument("--held-out", type=Path, default=SAMPLE, help="text never trained on")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps-scale", type=float, default=1.0, help="factor on every stage's steps")
+    parser.add_argument(
+        "--steps-scale", type=float, default=1.0, help="factor on every stage's steps"
+    )
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     recipe = RECIPES[given.name]

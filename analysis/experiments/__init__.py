@@ -1,9 +1,12 @@
 """The experiments, in the order in which a report shows them."""
 
-from . import positions, models, profiles, attention, waves, extraction, singular_values, components
-from . import rotation, lags, residual, removal, norms, shift, mask_positions, probe, reviews
-from . import joint_space, joint_grid, predict
+from importlib import import_module
 
-__all__ = ["attention", "components", "extraction", "joint_grid", "joint_space", "lags", "mask_positions", "models",
-           "norms", "positions", "predict", "probe", "profiles", "removal", "residual", "reviews", "rotation", "shift",
-           "singular_values", "waves"]
+IN_ORDER = (
+    "positions", "models", "profiles", "attention", "queries_keys", "extraction",
+    "singular_values", "components", "rotation", "lags", "residual", "remove_positions", "norms",
+    "shift", "mask_positions", "probe", "reviews", "joint_space", "joint_grid", "predict",
+)  # fmt: skip
+
+for name in IN_ORDER:
+    import_module(f".{name}", __name__)

@@ -1,20 +1,332 @@
-"""Queries and keys of one sentence in one space, head by head: distances beside products, and who attends to whom.
+"""Who attends to whom, drawn as nearness of queries and keys?
 
-T tokens (or words) of the sentence, n heads drawn, M lines or pairs, B points of other documents; axis "stage": before,
-as the model has them, and after, moved and scaled (joint.py). Order: the picture, the experiment, its parts.
+Queries and keys of one sentence in one space, head by head: distances beside products, and who
+attends to whom.
+
+L layers, H heads, T tokens (or words) of the sentence, n heads drawn, M lines or pairs, B points of
+other documents; axis "stage": before, as the model has them, and after, moved and scaled
+(maths/joint.py).
 """
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from .. import corpus, data, draw, flatten, heads as names, joint, joint_fit, stream, words as maths
-from ..registry import experiment
-from .joint_grid import GAINED, NUMBERS, closer, summary
+from ..maths import embed_2d, joint
+from ..measures import heads as names
+from ..measures import joint_fit, joint_summary
+from ..runner import draw, options
+from ..runner.registry import register
+from ..runner.stream import UNSAVED
+from ..texts import corpus, formats
+from ..texts import words as of_words
 
 SENTENCE = "The brown capybara is sleeping now."
-LABELLED = 40    # tokens, at most, that all get their label
+LABELLED = 40  # tokens, at most, that all get their label
 AS_POINTS = 2000  # more are drawn as one image
 RED = "#D00000"
 DARK = {"o": "#00466E", "s": "#8A5A00"}  # of the labels of queries and of keys
+NOT_SAVED = "a", "plane", "centre", "density", "spread"  # of what joint_fit.fit gives
+
+
+def joint_space(
+    model,
+    run=UNSAVED,
+    *,
+    sentence: str = SENTENCE,
+    head: str = "auto",
+    distance: str = "cosine",
+    scope: str = "head",
+    products: str = "centred",
+    weighted: int = 0,
+    words: int = 0,
+    pairs: str = "",
+    top: int = 0,
+    method: str = "pca",
+    text: str = "sample",
+    documents: int = 0,
+    tokens: int = 0,
+    seed: int = 0,
+):
+    """Joint space of the queries and keys of a sentence in a few heads, before and after they are
+    moved and scaled.
+
+    sentence: what to read
+    head: heads to show, as L0H0,L1H2; auto: where the strongest keys come closer most, least, and
+    in between
+    distance: cosine or euclidean
+    scope: who shares one scale c: each head its own, all heads of a layer, or all of the model
+    products: centred: less the mean over the keys that a query sees, as attention has them; plain:
+    as they are
+    weighted: 1 for a correlation weighted by attention
+    words: 1 for words in place of pieces: attention summed over keys' pieces, averaged over
+    queries'; vectors averaged
+    pairs: pairs to show in red, query:key, joined by commas; a word stands for all of its pieces
+    top: how many of the strongest pairs to join by lines (0: every query with its strongest key)
+    method: pca, tsne (needs scikit-learn) or umap (needs umap-learn)
+    text: file or folder with further documents, - for standard input, or sample
+    documents: further documents that decide, with the sentence, on the space, and are drawn pale
+    (0: none)
+    tokens: only the first so many tokens of each of these (0: 64, or as many as the model reads if
+    that is less)
+    seed: seed of the shuffles, of the turned queries, of tsne and umap
+    """
+    settings = joint_fit.how(distance, scope, products, weighted, words)
+    options.at_least("documents", documents, 0)
+    ids, pieces = _encode(model, sentence, settings)
+    marked = _parse_pairs(pairs, model, ids, pieces, settings)
+    reduce = embed_2d.method(method)
+    options.within("top", top, 0, _count_pairs(len(pieces), model.config.causal))
+    shown_heads = None if head == "auto" else names.parse(head, model.config)
+    others = [*joint_fit.documents(model, text, documents, tokens)] if documents else []
+
+    fitted = joint_fit.fit(model, [ids, *others], settings, seed, run=run)
+    shown_heads = shown_heads or _auto(fitted["mrr"] - fitted["mrr_before"])
+    shown = Shown(shown_heads, settings, fitted, reduce, seed)
+    result = {name: x for name, x in fitted.items() if name not in NOT_SAVED}
+    result |= joint_summary.summary(fitted)
+    result |= {"distance": distance, "products": products, "method": method, "top": top}
+    result |= {"words": settings.words, "pieces": np.array(pieces), "pairs": marked}
+    result |= _names(shown)
+    result |= _drawn(model, ids, others, shown, top, run)
+    return result | _pair_results(model, ids, marked, shown)
+
+
+def _encode(model, sentence, settings):
+    """Token ids of the sentence, and the pieces or words in it.
+
+    Raises ValueError for fewer than two of them, or for more tokens than the model reads.
+    """
+    formats.valid(sentence, "--sentence")
+    ids = model.tokenizer.encode(sentence)
+    if len(ids) > model.config.n_ctx:
+        raise ValueError(
+            f"--sentence has {len(ids)} tokens; this model reads at most {model.config.n_ctx}"
+        )
+    pieces = model.tokenizer.pieces(ids)
+    unit = "token"
+    if settings.words:
+        _, pieces = _words(model, ids)
+        unit = "word"
+    n = len(pieces) - sum(map(len, corpus.specials(model)))
+    if n < 2:
+        plural = "" if n == 1 else "s"
+        raise ValueError(
+            f"--sentence {sentence!r} has {n} {unit}{plural}, special ones aside; wanted at least 2"
+        )
+    return ids, pieces
+
+
+def _words(model, ids):
+    """The word that each token belongs to [T], and the texts of all words."""
+    decode = model.tokenizer.decode
+    word = of_words.numbers(ids, decode)
+    return word, of_words.names(ids, word, decode, model.tokenizer.pieces(ids))
+
+
+def _parse_pairs(pairs, model, ids, pieces, settings):
+    """'brown:capybara' -> query and key of every pair of their pieces [M 2].
+
+    Raises ValueError for what is not in the sentence, or if no query sees its key.
+    """
+    word, texts = _words(model, ids)
+    if not settings.words:
+        texts = [texts[i] for i in word]  # of every piece, the word that it belongs to
+    numbers = []
+    for pair in filter(None, pairs.split(",")):
+        query, _, key = pair.partition(":")
+        if not (query.strip() and key.strip()):
+            raise ValueError(f"--pairs {pair!r}: wanted query:key, as in brown:capybara")
+        queries = _places_of(query, texts, pieces)
+        keys = _places_of(key, texts, pieces)
+        numbers += [(a, b) for a in queries for b in keys]
+    if numbers and model.config.causal and all(query < key for query, key in numbers):
+        raise ValueError(
+            "--pairs: these keys stand to the right of the queries, where this model does not look"
+        )
+    return np.array(numbers, int).reshape(-1, 2)
+
+
+def _places_of(name, texts, pieces):
+    """Numbers of the tokens (or words) that are `name` themselves, or belong to a word `name`."""
+    places = np.flatnonzero(of_words.matches(name, texts) | of_words.matches(name, pieces))
+    if not len(places):
+        known = ", ".join(map(repr, pieces))
+        raise ValueError(f"--pairs: {name!r} is not in the sentence; there are {known}")
+    return places.tolist()
+
+
+def _count_pairs(T, causal):
+    """How many keys are seen by all queries together."""
+    return T * (T + 1) // 2 if causal else T * T
+
+
+def _auto(gain):
+    """Heads in which nearness gains most, least, and in between: [L H] -> up to three pairs."""
+    order = gain.ravel().argsort(kind="stable")
+    numbers = dict.fromkeys(int(order[i]) for i in (-1, len(order) // 2, 0))
+    return [divmod(number, gain.shape[1]) for number in numbers]
+
+
+class Shown(NamedTuple):
+    """The heads that are drawn, and how."""
+
+    heads: list  # (layer, head)
+    settings: joint_fit.How
+    fitted: dict  # what joint_fit.fit gives
+    reduce: Callable | None  # (vectors [n d], seed) -> [n 2]; None: principal components
+    seed: int
+
+    def points(self, layer, head):
+        """Queries and keys of a head in the plane, or still to be reduced: [2 stages 2 T w]."""
+        if self.reduce is None:
+            pairs = joint_fit.plane_points(layer, self.settings, self.fitted, self.fitted)
+        else:
+            drawn = joint.DISTANCES[self.settings.distance].drawn
+            pairs = [map(drawn, pair) for pair in joint_fit.stages(layer, self.fitted)]
+        return np.array([[x[head] for x in pair] for pair in pairs])
+
+
+def _names(shown):
+    """Number, names and scale of each head drawn."""
+    result = {"places": np.array(shown.heads)}
+    result["heads"] = np.array([names.name(*place) for place in shown.heads])
+    result["papers_heads"] = np.array([names.papers_name(*place) for place in shown.heads])
+    result["scale"] = np.array([shown.fitted["c"][place] for place in shown.heads])
+    return result
+
+
+def _drawn(model, ids, others, shown, top, run):
+    """Products, distances, attention, places in the plane and lines of the heads drawn."""
+    layers = joint_fit.layers(model, ids, shown.settings)
+    records = [_head(layers[layer], head, shown, top) for layer, head in shown.heads]
+    result = {name: np.array([record[name] for record in records]) for name in records[0]}
+    result["seen"] = layers[0].seen
+    result |= _places(model, layers, others, shown, run)
+    return result | _near(layers, shown, result["q_plane"], result["k_plane"])
+
+
+def _head(layer, head, shown, top):
+    """Products and distances [2 stages T T], attention [T T] and lines [M 2] of one head."""
+    measured = joint.PRODUCTS[shown.settings.products].of
+    distance = shown.settings.distance
+    pairs = [(q[head], k[head]) for q, k in joint_fit.stages(layer, shown.fitted)]
+    pattern = layer.pattern[head]
+    result = {"pattern": pattern, "lines": _lines(pattern, top)}
+    result["product"] = [measured(q @ k.T, layer.seen) for q, k in pairs]
+    result["distances"] = [joint.distances(q, k, distance) for q, k in pairs]
+    return result
+
+
+def _lines(pattern, top):
+    """Query and key of the `top` largest entries; 0: every query with its strongest key: [M 2]."""
+    if not top:
+        return np.stack([np.arange(len(pattern)), pattern.argmax(axis=1)], 1)
+    strongest = (-pattern).argsort(axis=None, kind="stable")[:top]
+    return np.stack(np.unravel_index(strongest, pattern.shape), 1)
+
+
+def _places(model, layers, others, shown, run):
+    """Where queries and keys are drawn [n 2 T 2], and those of other documents [n 2 B 2]."""
+    result = {name: [] for name in ("q_plane", "k_plane", "others_q", "others_k")}
+    behind = _behind(model, others, shown, run)
+    for (layer, head), documents in zip(shown.heads, behind):
+        own = shown.points(layers[layer], head)
+        T = own.shape[2]
+        points = np.concatenate([own, *documents], axis=2)
+        if shown.reduce is not None:
+            points = np.array([_reduced(stage, shown) for stage in points])
+        for side, name in enumerate("qk"):
+            result[f"{name}_plane"].append(points[:, side, :T])
+            result[f"others_{name}"].append(points[:, side, T:])
+    return {name: np.array(x, np.float64) for name, x in result.items()}
+
+
+def _reduced(vectors, shown):
+    """Queries and keys together in two columns: [2 T w] -> [2 T 2]."""
+    return np.reshape(shown.reduce(np.concatenate(vectors), shown.seed), (2, -1, 2))
+
+
+def _behind(model, others, shown, run):
+    """Points of each other document, for each head drawn: n lists of [2 stages 2 T w]."""
+    if not others:
+        return [[] for _ in shown.heads]
+    longest = max(map(len, others))
+
+    def measure(_, document):
+        layers = joint_fit.layers(model, document, shown.settings)
+        x = np.array([shown.points(layers[layer], head) for layer, head in shown.heads])
+        T = x.shape[3]
+        ends = [(0, 0), (0, 0), (0, 0), (0, longest - T), (0, 0)]
+        return {"x": np.pad(x, ends), "T": T}  # one length, so that they can be kept
+
+    kept = run.gather(measure, others, "documents: drawing", keep=("x", "T"))
+    documents = [x[:, :, :, :T] for x, T in zip(kept["x"], kept["T"])]
+    return [[x[i] for x in documents] for i in range(len(shown.heads))]
+
+
+def _near(layers, shown, q, k):
+    """Mean 1/rank of the sentence's strongest keys in the drawn plane [n 2], and of any key."""
+    seen = layers[0].seen
+    patterns = np.array([layers[layer].pattern[head] for layer, head in shown.heads])
+    strongest = patterns.argmax(axis=-1)
+    ranks = joint.ranks(joint.distances(q, k, "euclidean"), seen)
+    counts = [n for n in seen.sum(axis=1).tolist() if n > 1]
+    chance = [(1 / np.arange(1, n + 1)).mean() for n in counts]
+    near = []
+    for stage in np.moveaxis(ranks, 1, 0):
+        near.append(joint.nearness(stage, strongest, seen)[0] / len(counts))
+    return {"near_drawn": np.array(near).T, "near_chance": np.mean(chance)}
+
+
+def _pair_results(model, ids, pairs, shown):
+    """Ranks by distance of the pairs in every head [L 2 stages H M], and the same of all pairs."""
+    if not len(pairs):
+        return {}
+    places = tuple(pairs.T)
+
+    def use(layer):
+        before, after = _full_ranks(layer, shown)
+        record = {"nearer": (after < before).sum(axis=0), "seen": layer.seen}
+        record["ranks"] = np.array([ranks[:, *places] for ranks in (before, after)])
+        record["attention"] = layer.pattern[:, *places]
+        return record
+
+    records = joint_fit.map_layers(model, ids, use, shown.settings)
+    seen, ranks = records["seen"][0], records["ranks"]
+    nearer = records["nearer"].sum(axis=0) / shown.fitted["c"].size
+    see = seen[places]  # [M]
+    count = seen.sum(axis=1)[places[0]][see]  # keys that the queries of these pairs see
+    result = {"pair_closer": nearer[places][see].mean(), "pair_closer_null": nearer[seen].mean()}
+    result["pair_ranks"] = np.where(see, ranks, 0)
+    result["pair_rank_before"] = ranks[:, 0][..., see].mean()
+    result["pair_rank"] = ranks[:, 1][..., see].mean()
+    result["pair_rank_null"] = ((count + 1) / 2).mean()
+    result["pair_attention"] = records["attention"][..., see].mean()
+    result["pair_attention_null"] = (1 / count).mean()
+    return result
+
+
+def _full_ranks(layer, shown):
+    """Ranks of the keys by distance in the full space, before and after: two of [H T T]."""
+    stages = joint_fit.distances(layer, shown.settings, shown.fitted, shown.fitted)
+    return [joint.ranks(full, layer.seen) for full, _ in stages]
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    unit = "words" if r["words"] else "tokens"
+    text = f"{len(r['pieces'])} {unit}, {r['c'].size} heads. {joint_summary.closer(r)}"
+    if not len(r["pairs"]):
+        return text
+    before, after, chance = (r[f"pair_rank{end}"] for end in ("_before", "", "_null"))
+    return (
+        f"{text} The {len(r['pairs'])} pairs chosen come closer in {r['pair_closer']:.0%} of the "
+        f"heads (all pairs: {r['pair_closer_null']:.0%}); by distance their keys stand at rank "
+        f"{before:.1f} before and {after:.1f} after, on average over all heads (chance: "
+        f"{chance:.1f})."
+    )
 
 
 def plot(r):
@@ -22,284 +334,149 @@ def plot(r):
     n = len(r["heads"])
     figure = draw.figure(15, 3.9 * n + 0.5)
     grid = figure.subplots(n, 4, squeeze=False, width_ratios=(0.8, 0.8, 1, 1))
+    x_axis, y_axis = "first component", "second component"
+    if r["method"] != "pca":
+        x_axis, y_axis = f"{r['method']}, first axis", f"{r['method']}, second axis"
     for i, row in enumerate(grid):
         for stage in range(2):
-            _cloud(row[stage], r, i, stage)
-            _plane(row[2 + stage], r, i, stage)
-        change = "left as it is" if r["kept"][tuple(r["places"][i])] else f"c = {joint.told(r['scale'][i])}"
-        row[0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}: {change}\n{r['distance']} distance")
-        row[2].set_ylabel("second component" if r["method"] == "pca" else f"{r['method']}, second axis")
-    for axes, label in zip(grid[-1], ("product",) * 2 + ("first component" if r["method"] == "pca" else
-                                                        f"{r['method']}, first axis",) * 2):
-        centred = ", less the query's mean" * int(label == "product" and r["products"] == "centred")
-        axes.set_xlabel(label + centred)
+            _draw_cloud(row[stage], r, i, stage)
+            _draw_plane(row[2 + stage], r, i, stage)
+        row[0].set_ylabel(_row_label(r, i))
+        row[2].set_ylabel(y_axis)
+    product = "product, less the query's mean" if r["products"] == "centred" else "product"
+    for axes, label in zip(grid[-1], (product, product, x_axis, x_axis)):
+        axes.set_xlabel(label)
     figure.legend(handles=[*_legend(r)], loc="outside upper left", ncols=6, borderpad=0)
     return figure
 
 
-def _cloud(axes, r, i, stage):
+def _row_label(r, i):
+    """Name of a head, what was done to it, and the distance."""
+    kept = r["kept"][tuple(r["places"][i])]
+    change = "left as it is" if kept else f"c = {joint.format_scale(r['scale'][i])}"
+    return f"{r['heads'][i]}, {r['papers_heads'][i]}: {change}\n{r['distance']} distance"
+
+
+def _draw_cloud(axes, r, i, stage):
     """Product against distance of every pair, the darker the more attention."""
-    seen = r["seen"]
-    s, d, weight = (r[key][i][stage][seen] if key != "pattern" else r[key][i][seen]
-                    for key in ("product", "distances", "pattern"))
+    seen, product, distance = r["seen"], r["product"][i][stage], r["distances"][i][stage]
+    weight = r["pattern"][i][seen]
     order = weight.argsort(kind="stable")
-    axes.scatter(s[order], d[order], c=weight[order] ** 0.5, cmap="Blues", vmin=-0.3, vmax=1, s=9, linewidths=0,
-                 rasterized=len(s) > AS_POINTS)
+    style = {"cmap": "Blues", "vmin": -0.3, "vmax": 1, "s": 9, "linewidths": 0}
+    style["rasterized"] = len(order) > AS_POINTS
+    axes.scatter(product[seen][order], distance[seen][order], c=weight[order] ** 0.5, **style)
     marked = r["pairs"][seen[tuple(r["pairs"].T)]]
-    axes.plot(*(r[key][i][stage][tuple(marked.T)] for key in ("product", "distances")), "o", color=RED, markersize=6,
-              markerfacecolor="none", markeredgewidth=1)
-    end = "_before" * (stage == 0)
-    own, null = (r[f"correlation{end}{null}"][tuple(r["places"][i])] for null in ("", "_null"))
-    over = " over all documents" * int(r["others_q"].shape[2] > 0)
-    axes.set_title(f"{joint_fit.STAGES[stage]}: correlation {own:.2f}{over}\n(queries turned at random: {null:.2f})")
+    places = tuple(marked.T)
+    ring = {"color": RED, "markersize": 6, "markerfacecolor": "none", "markeredgewidth": 1}
+    axes.plot(product[places], distance[places], "o", **ring)
+    axes.set_title(_cloud_title(r, i, stage))
 
 
-def _plane(axes, r, i, stage):
+def _cloud_title(r, i, stage):
+    """Correlation of products and distances, beside its null."""
+    place = tuple(r["places"][i])
+    end = "_before" if stage == 0 else ""
+    own, null = r[f"correlation{end}"][place], r[f"correlation{end}_null"][place]
+    over = " over all documents" if r["others_q"].shape[2] else ""
+    return (
+        f"{joint_fit.STAGES[stage]}: correlation {own:.2f}{over}\n"
+        f"(queries turned at random: {null:.2f})"
+    )
+
+
+def _draw_plane(axes, r, i, stage):
     """Queries and keys with their lines; points of other documents pale behind them."""
-    from matplotlib.collections import LineCollection
-    q, k, weight = r["q_plane"][i, stage], r["k_plane"][i, stage], r["pattern"][i]
+    q, k = r["q_plane"][i, stage], r["k_plane"][i, stage]
     for points, color in ((r["others_q"], draw.BLUE), (r["others_k"], draw.ORANGE)):
-        axes.scatter(*points[i, stage].T, s=3, color=color, alpha=0.25, linewidths=0, rasterized=True)
-    for pairs, color, below in ((r["lines"][i], "#555555", 1), (r["pairs"], RED, 2)):
-        ends = [(q[a], k[b]) for a, b in pairs]
-        axes.add_collection(LineCollection(ends, linewidths=[0.4 + 3.5 * weight[a, b] for a, b in pairs], colors=color,
-                                           alpha=0.75, zorder=below))
+        style = {"color": color, "alpha": 0.25, "linewidths": 0, "rasterized": True}
+        axes.scatter(*points[i, stage].T, s=3, **style)
+    _draw_lines(axes, q, k, r["lines"][i], r["pattern"][i], colors="#555555", zorder=1)
+    _draw_lines(axes, q, k, r["pairs"], r["pattern"][i], colors=RED, zorder=2)
     for points, color, marker in ((q, draw.BLUE, "o"), (k, draw.ORANGE, "s")):
         axes.plot(*points.T, marker, color=color, markersize=3.5, zorder=3)
-        for j in range(len(points)) if len(points) <= LABELLED else sorted({*r["pairs"].ravel().tolist()}):
-            axes.annotate(draw.label(r["pieces"][j]), points[j], (2, 2), textcoords="offset points", fontsize=6.5,
-                          color=DARK[marker], zorder=4)
-    held = f", {r['explained'][stage][tuple(r['places'][i])]:.0%} of the variance" * int(r["method"] == "pca")
-    axes.set_title(f"{joint_fit.STAGES[stage]}{held}: mean 1/rank of the\n"
-                   f"strongest key {r['near_drawn'][i, stage]:.2f} (chance: {r['near_chance']:.2f})")
+        _label_points(axes, r, points, DARK[marker])
+    axes.set_title(_plane_title(r, i, stage))
     axes.margins(0.08)
     axes.set_aspect("equal", adjustable="datalim")
 
 
+def _draw_lines(axes, q, k, pairs, weight, **style):
+    """Lines from queries to keys, as wide as the attention between them."""
+    from matplotlib.collections import LineCollection
+
+    ends = [(q[a], k[b]) for a, b in pairs]
+    widths = [0.4 + 3.5 * weight[a, b] for a, b in pairs]
+    axes.add_collection(LineCollection(ends, linewidths=widths, alpha=0.75, **style))
+
+
+def _label_points(axes, r, points, color):
+    """The token at each point; of a long sentence at those of the pairs alone."""
+    labelled = range(len(points))
+    if len(points) > LABELLED:
+        labelled = sorted({*r["pairs"].ravel().tolist()})
+    style = {"textcoords": "offset points", "fontsize": 6.5, "color": color, "zorder": 4}
+    for j in labelled:
+        axes.annotate(draw.label(r["pieces"][j]), points[j], (2, 2), **style)
+
+
+def _plane_title(r, i, stage):
+    """Share of the variance in the plane, and how near the strongest keys are there."""
+    share = r["explained"][stage][tuple(r["places"][i])]
+    held = f", {share:.0%} of the variance" if r["method"] == "pca" else ""
+    return (
+        f"{joint_fit.STAGES[stage]}{held}: mean 1/rank of the\n"
+        f"strongest key {r['near_drawn'][i, stage]:.2f} (chance: {r['near_chance']:.2f})"
+    )
+
+
 def _legend(r):
+    """What points and lines mean."""
     from matplotlib.lines import Line2D
+
     lines = "strongest key of each query" if r["top"] == 0 else f"the {r['top']} strongest pairs"
-    yield Line2D([], [], color=draw.BLUE, marker="o", linestyle="", markersize=4, label="query")
-    yield Line2D([], [], color=draw.ORANGE, marker="s", linestyle="", markersize=4, label="key")
+    point = {"linestyle": "", "markersize": 4}
+    yield Line2D([], [], color=draw.BLUE, marker="o", label="query", **point)
+    yield Line2D([], [], color=draw.ORANGE, marker="s", label="key", **point)
     yield Line2D([], [], color="#555555", linewidth=1.5, label=f"{lines}, as wide as its attention")
     if len(r["pairs"]):
         yield Line2D([], [], color=RED, linewidth=1.5, label="pairs chosen")
     if r["others_q"].shape[2]:
-        yield Line2D([], [], color=draw.GREY, marker=".", linestyle="", label="pale: other documents")
+        label = "pale: other documents"
+        yield Line2D([], [], color=draw.GREY, marker=".", linestyle="", label=label)
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    text = f"{len(r['pieces'])} {'words' if r['words'] else 'tokens'}, {r['c'].size} heads. {closer(r)}"
-    if len(r["pairs"]):
-        before, after, chance = (r[f"pair_rank{end}"] for end in ("_before", "", "_null"))
-        text += (f" The {len(r['pairs'])} pairs chosen come closer in {r['pair_closer']:.0%} of the heads (all pairs: "
-                 f"{r['pair_closer_null']:.0%}); by distance their keys stand at rank {before:.1f} before and "
-                 f"{after:.1f} after, on average over all heads (chance: {chance:.1f}).")
-    return text
-
-
-@experiment(
-    asks="Who attends to whom, drawn as nearness of queries and keys?",
+register(
+    joint_space,
     draw=plot,
-    look="Left, one dot for each pair of tokens: the straighter they fall, the better distance tells the product. "
-         "Right, each token twice, as query and as key: if nearness told attention, the lines would be short, and the "
-         "wide ones shortest. Where they are not, the plane has lost what attention sees, or the space never had it.",
-    published="The note on AttentionViz drew 'The brown capybara is sleeping now.' with layer 0 of BERT, looked for "
-              "brown coming closer to the pieces of capybara, and saw hardly any pair with high attention come closer.",
-    figure="AttentionViz, figure 4; note",
     says=says,
+    look="Left, one dot for each pair of tokens: the straighter they fall, the better distance "
+    "tells the product. Right, each token twice, as query and as key: if nearness told attention, "
+    "the lines would be short, and the wide ones shortest. Where they are not, the plane has lost "
+    "what attention sees, or the space never had it.",
+    published="The note on AttentionViz drew 'The brown capybara is sleeping now.' with layer 0 of "
+    "BERT, looked for brown coming closer to the pieces of capybara, and saw hardly any pair with "
+    "high attention come closer.",
+    figure="AttentionViz, figure 4; note",
     per_head=joint_fit.PER_HEAD,
     numbers={
         "heads": "heads shown",
         "scale": "the scale c of each",
-        **{name: NUMBERS[name] for name in ("n_bound", "n_kept")},
-        **GAINED,
-        "mrr_mean": "mean 1/rank of the strongest key by distance, all heads, in the full space, after",
+        **{name: joint_summary.NUMBERS[name] for name in ("n_bound", "n_kept")},
+        **joint_summary.GAINED,
+        "mrr_mean": "mean 1/rank of the strongest key by distance, all heads, in the full space, "
+        "after",
         "mrr_mean_null": "the same with shuffled keys",
         "mrr_plane_mean": "the same in the plane",
         "mrr_plane_mean_null": "the same with shuffled keys",
         "correlation_mean": "correlation of products and distances, all heads, after",
         "correlation_mean_null": "the same with the queries turned at random",
-        "pair_closer": "share of all heads in which the pairs chosen come closer, by rank in the full space",
+        "pair_closer": "share of all heads in which the pairs chosen come closer, by "
+        "rank in the full space",
         "pair_closer_null": "the same for all pairs of the sentence",
         "pair_rank": "mean rank by distance of the keys of the pairs chosen, all heads, after",
         "pair_rank_null": "the mean rank of any key",
         "pair_attention": "mean attention of the pairs chosen, all heads",
         "pair_attention_null": "the same if the queries looked at all that they see alike",
-        "changed": "largest change of an attention weight by moving and scaling, in float64"})
-def joint_space(model, *, sentence: str = SENTENCE, head: str = "auto", distance: str = "cosine", scope: str = "head",
-                products: str = "centred", weighted: int = 0, words: int = 0, pairs: str = "", top: int = 0,
-                method: str = "pca", text: str = "sample", documents: int = 0, tokens: int = 0, seed: int = 0):
-    """Joint space of the queries and keys of a sentence in a few heads, before and after they are moved and scaled.
-
-    sentence: what to read
-    head: heads to show, as L0H0,L1H2; auto: where the strongest keys come closer most, least, and in between
-    distance: cosine or euclidean
-    scope: who shares one scale c: each head its own, all heads of a layer, or all of the model
-    products: centred: less the mean over the keys that a query sees, as attention has them; plain: as they are
-    weighted: 1 for a correlation weighted by attention
-    words: 1 for words in place of pieces: attention summed over keys' pieces, averaged over queries'; vectors averaged
-    pairs: pairs to show in red, query:key, joined by commas; a word stands for all of its pieces
-    top: how many of the strongest pairs to join by lines (0: every query with its strongest key)
-    method: pca, tsne (needs scikit-learn) or umap (needs umap-learn)
-    text: file or folder with further documents, - for standard input, or sample
-    documents: further documents that decide, with the sentence, on the space, and are drawn pale (0: none)
-    tokens: only the first so many tokens of each of these (0: 64, or as many as the model reads if that is less)
-    seed: seed of the shuffles, of the turned queries, of tsne and umap
-    """
-    how = joint_fit.how(distance, scope, products, weighted, words)
-    corpus.at_least("documents", documents, 0)
-    ids, pieces = _read(model, sentence, how)
-    marked, reduce = _pairs(pairs, model, ids, pieces, how), flatten.method(method)
-    T = len(pieces)
-    corpus.within("top", top, 0, T * (T + 1) // 2 if model.config.causal else T * T)  # as many pairs are seen
-    wanted = None if head == "auto" else names.parse(head, model.config)
-    others = [*joint_fit.documents(model, text, documents, tokens)] if documents else []
-    fitted = joint_fit.fit(model, [ids, *others], how, seed)
-    wanted = wanted or _auto(fitted["mrr"] - fitted["mrr_before"])
-    found = {name: x for name, x in fitted.items() if name not in ("a", "plane", "centre", "density", "spread")}
-    return found | summary(fitted) | {
-        "distance": distance, "products": products, "method": method, "top": top, "words": how.words,
-        "pieces": np.array(pieces), "pairs": marked, "places": np.array(wanted),
-        "heads": np.array([names.name(*one) for one in wanted]),
-        "scale": np.array([fitted["c"][one] for one in wanted]),
-        "papers_heads": np.array([names.papers_name(*one) for one in wanted])} | \
-        _drawn(model, ids, others, wanted, how, fitted, reduce, top, seed) | _chosen(model, ids, marked, how, fitted)
-
-
-def _read(model, sentence, how):
-    """Token ids of the sentence, and the pieces or words in it; ValueError for a single one or too many."""
-    data.valid(sentence, "--sentence")
-    ids, (before, after) = model.tokenizer.encode(sentence), corpus.specials(model)
-    if len(ids) > model.config.n_ctx:
-        raise ValueError(f"--sentence has {len(ids)} tokens; this model reads at most {model.config.n_ctx}")
-    pieces, n = model.tokenizer.pieces(ids), len(ids) - len(before) - len(after)
-    if how.words:
-        word = maths.numbers(ids, model.tokenizer.decode)
-        pieces = maths.names(ids, word, model.tokenizer.decode, pieces)
-        n = len(pieces) - len(before) - len(after)
-    if n < 2:
-        raise ValueError(f"--sentence {sentence!r} has {n} {'word' if how.words else 'token'}{'s'[n == 1:]}, special "
-                         "ones aside; wanted at least 2")
-    return ids, pieces
-
-
-def _pairs(pairs, model, ids, pieces, how):
-    """'brown:capybara' -> query and key of every pair of their pieces [M 2]; ValueError for what is not there."""
-    word = maths.numbers(ids, model.tokenizer.decode)
-    texts = maths.names(ids, word, model.tokenizer.decode, model.tokenizer.pieces(ids))
-    inside = np.arange(len(texts)) if how.words else word
-
-    def places(name):
-        found = maths.matches(name, texts)[inside] | maths.matches(name, pieces)
-        if not found.any():
-            raise ValueError(f"--pairs: {name!r} is not in the sentence; there are {', '.join(map(repr, pieces))}")
-        return np.flatnonzero(found).tolist()
-    found = []
-    for pair in filter(None, pairs.split(",")):
-        query, _, key = pair.partition(":")
-        if not (query.strip() and key.strip()):
-            raise ValueError(f"--pairs {pair!r}: wanted query:key, as in brown:capybara")
-        found += [(a, b) for a in places(query) for b in places(key)]
-    if found and model.config.causal and all(query < key for query, key in found):
-        raise ValueError("--pairs: these keys stand to the right of the queries, where this model does not look")
-    return np.array(found, int).reshape(-1, 2)
-
-
-def _auto(gain):
-    """The heads in which nearness gains most, least, and in between: [L H] -> up to three (layer, head)."""
-    order = gain.ravel().argsort(kind="stable")
-    chosen = dict.fromkeys(int(order[at]) for at in (-1, len(order) // 2, 0))
-    return [divmod(one, gain.shape[1]) for one in chosen]
-
-
-def _drawn(model, ids, others, wanted, how, fitted, reduce, top, seed):
-    """Products, distances, attention, places in the plane and lines of the heads drawn."""
-    of, layers = joint.PRODUCTS[how.products].of, {}
-    joint_fit.each(model, ids, lambda at: layers.update({at.index: at}) or {}, how)
-    found = {name: [] for name in ("product", "distances", "pattern", "lines")}
-    for layer, head in wanted:
-        at = layers[layer]
-        pairs = [(q[head], k[head]) for q, k in joint_fit.views(at, how, fitted)]
-        found["product"].append([of(q @ k.T, at.seen) for q, k in pairs])
-        found["distances"].append([joint.distances(q, k, how.distance) for q, k in pairs])
-        found["pattern"].append(at.pattern[head])
-        found["lines"].append(_lines(at.pattern[head], top))
-    found["seen"] = at.seen
-    return {name: np.array(x) for name, x in found.items()} | \
-        _places(model, [layers[layer] for layer, _ in wanted], others, wanted, how, fitted, reduce, seed)
-
-
-def _lines(pattern, top):
-    """Numbers of query and key: of every query and its strongest key, or of the `top` largest entries: [M 2]."""
-    if not top:
-        return np.stack([np.arange(len(pattern)), pattern.argmax(axis=1)], 1)
-    return np.stack(np.unravel_index((-pattern).argsort(axis=None, kind="stable")[:top], pattern.shape), 1)
-
-
-def _places(model, layers, others, wanted, how, fitted, reduce, seed):
-    """Where queries and keys are drawn [n 2 stages T 2], and those of the other documents [n 2 stages B 2]."""
-    drawn = joint.DISTANCES[how.distance].drawn
-
-    def view(at, head):  # [2 stages 2 T w]: in the plane, or what is still to be flattened
-        both = joint_fit.flat(at, how, fitted, fitted) if reduce is None else \
-            [[drawn(x) for x in pair] for pair in joint_fit.views(at, how, fitted)]
-        return np.array([[x[head] for x in pair] for pair in both])
-    found = {name: [] for name in ("q_plane", "k_plane", "others_q", "others_k")}
-    for at, (_, head), rest in zip(layers, wanted, _behind(model, others, wanted, how, view)):
-        x = np.concatenate([view(at, head), *rest], axis=2)
-        if reduce is not None:
-            x = np.array([np.reshape(reduce(np.concatenate([*stage]), seed), (2, -1, 2)) for stage in x])
-        for j, name in enumerate("qk"):
-            found[name + "_plane"].append(x[:, j, :at.q.shape[1]])
-            found["others_" + name].append(x[:, j, at.q.shape[1]:])
-    found = {name: np.array(x, np.float64) for name, x in found.items()}
-    return found | _near(layers, wanted, found["q_plane"], found["k_plane"])
-
-
-def _behind(model, others, wanted, how, view):
-    """What `view` gives of each other document, for each head drawn: n lists of [2 stages 2 T w]."""
-    width = max(map(len, others), default=0)
-
-    def measure(_, document):
-        kept = {}
-        joint_fit.each(model, document, lambda at: kept.update({at.index: at}) or {}, how)
-        x = np.array([view(kept[layer], head) for layer, head in wanted])  # [n 2 2 T w]
-        T = x.shape[3]
-        return {"x": np.pad(x, [(0, 0)] * 3 + [(0, width - T), (0, 0)]), "T": T}  # one length, so that they can be kept
-    if not others:
-        return [[] for _ in wanted]
-    found = stream.gather(measure, others, "documents: drawing", keep=("x", "T"))
-    return [[one[i, :, :, :T] for one, T in zip(found["x"], found["T"])] for i in range(len(wanted))]
-
-
-def _near(layers, wanted, q, k):
-    """Mean 1/rank of the strongest keys of the sentence in the drawn plane [n 2 stages], and of any key."""
-    seen = layers[0].seen
-    strongest = np.array([at.pattern[head].argmax(axis=-1) for at, (_, head) in zip(layers, wanted)])
-    ranks = joint.ranks(joint.distances(q, k, "euclidean"), seen)
-    counts = [n for n in seen.sum(axis=1).tolist() if n > 1]
-    near = [joint.nearness(x, strongest, seen)[0] / len(counts) for x in np.moveaxis(ranks, 1, 0)]
-    return {"near_drawn": np.array(near).T, "near_chance": np.mean([(1 / np.arange(1, n + 1)).mean() for n in counts])}
-
-
-def _chosen(model, ids, pairs, how, fitted):
-    """Ranks by distance of the pairs chosen in every head [L 2 stages H M], and the same of all pairs."""
-    if not len(pairs):
-        return {}
-    one = tuple(pairs.T)
-
-    def use(at):
-        before, after = (joint.ranks(stage[0], at.seen) for stage in joint_fit.apart(at, how, fitted, fitted))
-        chance = (at.seen.sum(axis=1) + 1) / 2
-        return {"nearer": (after < before).sum(axis=0), "ranks": np.array([x[:, *one] for x in (before, after)]),
-                "attention": at.pattern[:, *one], "chance": chance[one[0]], "seen": at.seen}
-    found = joint_fit.each(model, ids, use, how)
-    nearer, seen = found["nearer"].sum(axis=0) / fitted["c"].size, found["seen"][0]
-    see = seen[one]
-    return {"pair_closer": nearer[one][see].mean(), "pair_closer_null": nearer[seen].mean(),
-            "pair_ranks": np.where(see, found["ranks"], 0), "pair_rank_before": found["ranks"][:, 0][..., see].mean(),
-            "pair_rank": found["ranks"][:, 1][..., see].mean(), "pair_rank_null": found["chance"][:, see].mean(),
-            "pair_attention": found["attention"][..., see].mean(),
-            "pair_attention_null": (1 / seen.sum(axis=1))[one[0]][see].mean()}
+        "changed": "largest change of an attention weight by moving and scaling, in float64",
+    },
+)

@@ -1,153 +1,61 @@
-"""Positions by mask: how well a model predicts when a mask by distance stands in for its position embeddings.
+"""Can an attention mask stand in for positions?
+
+A mask by distance takes the place of the position embeddings: the losses of the same documents are
+compared under every condition. A condition is a mask with a meaning of its values, or no mask, and
+what becomes of the position table. The best mask is searched for on other documents.
 
 N documents, C conditions compared, M meanings of a mask, F tokens of one sentence.
-Order: the picture, the words, the experiment; what is compared, the sentence, the losses, the search, the results.
 """
 
+import itertools
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from minitx import forward
 
-from .. import corpus, draw, losses, masking, masks, stats, stream
-from ..registry import Unfit, experiment
+from ..maths import masks, stats
+from ..measures import losses, mask_tap
+from ..runner import draw, options
+from ..runner.registry import NotApplicable, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
 
-SEARCH = 3   # every third document is for the search, the others are for the report
-SHOWN = 12   # tokens of the sentence, at most
-SAME = 1e-4  # nats: losses of two float32 runs that do the same in another order are nearer
-LINEAR, ALONE = masks.named("linear"), masks.named("window", 1)  # of the hypothesis
+SEARCH = 3  # every third document is for the search, the others are for the report
+SHOWN = 12  # tokens of the sentence, at most
+SAME = 1e-4  # nats: two float32 runs that do the same in another order differ by less
+# the two masks of the hypothesis
+LINEAR = masks.family("linear")
+ALONE = masks.family("window", 1)
 SEES = ", sees the token that it is to guess: no prediction"
-KEPT, DEALT = "positions kept, no mask", "the best, its distances dealt at random"
+KEPT = "positions kept, no mask"
+SHUFFLED = "the best, its distances dealt at random"
 
 
-def plot(r):
-    """Above, what each meaning of one mask does to attention; below, the loss under every condition."""
-    C = len(r["conditions"])
-    figure = draw.figure(10, 5.6 + 0.25 * C)
-    maps, bars = figure.subfigures(2, 1, height_ratios=(4.8, 0.8 + 0.25 * C))
-    panels = [("mask", str(r["shown"]), r["mask"]), ("no mask", "softmax(s)", r["unmasked"])]
-    panels += [(name, masks.MEANINGS[name].says, pattern) for name, pattern in zip(r["meanings"], r["effective"])]
-    grid = maps.subplots(2, -(-len(panels) // 2), squeeze=False, sharex=True, sharey=True)
-    for axes, (name, formula, values) in zip(grid.flat, panels):
-        image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
-        axes.set_title(f"{name}\n{formula}", fontsize=8)
-    for axes in grid.flat[len(panels):]:
-        axes.axis("off")
-    _pieces(grid, [draw.label(piece) for piece in r["pieces"]])
-    maps.colorbar(image, ax=grid, shrink=0.7, label="attention, or the mask's value")
-    _bars(bars.subplots(), r)
-    return figure
+def mask_positions(
+    model,
+    run=UNSAVED,
+    *,
+    text: str = "sample",
+    documents: int = 36,
+    tokens: int = 64,
+    column: str = "",
+    family: str = "all",
+    parameter: str = "",
+    meaning: str = "all",
+    positions: str = "zero",
+    sentence: str = corpus.SENTENCE,
+    evaluations: int = 12,
+    every: int = 8,
+    seed: int = 0,
+):
+    """Losses without position embeddings under masks by distance, in every meaning of a mask's
+    values.
 
-
-def _pieces(grid, labels):
-    """The tokens along the outer axes."""
-    for axes in grid[:, 0]:
-        axes.set_yticks(range(len(labels)), labels, fontsize=6.5)
-        axes.set_ylabel("query")
-    for axes in grid[-1]:
-        axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=6.5)
-        axes.set_xlabel("key")
-
-
-def _bars(axes, r):
-    """Loss by condition with its interval; the nulls as lines."""
-    y, loss, names = np.arange(len(r["conditions"])), r["losses"], r["conditions"]
-    axes.barh(y, loss, color=[_color(name, r["best"]) for name in names], height=0.7)
-    axes.errorbar(loss, y, xerr=abs(r["intervals"].T - loss), fmt="none", ecolor="black", elinewidth=1, capsize=2)
-    for at, value in zip(y, loss):
-        axes.text(0.015 * loss.max(), at, f"{value:.3f}   perplexity {np.exp(value):.5g}", va="center", fontsize=7)
-    axes.axvline(r["loss_null"], color="black", linestyle=":", label="null: frequencies of the text's tokens")
-    axes.axvline(r["loss_off"], color=draw.GREY, linestyle="--", label="null: the same positions, no mask")
-    axes.set_yticks(y, [f"best found: {name}" if name == r["best"] else name for name in names], fontsize=8)
-    axes.set(xlabel="loss (nats per token), 95 % of bootstraps over documents",
-             xlim=(0, 1.04 * max(r["intervals"].max(), r["loss_null"])))
-    axes.invert_yaxis()
-    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.12 - 0.6 / len(y)), ncols=2, borderaxespad=0)
-
-
-def _color(name, best):
-    """Grey without a mask, or where it tells nothing of the order."""
-    return draw.GREY if "no mask" in name or name == DEALT else draw.ORANGE if name == best else draw.SKY
-
-
-def says(r):
-    """What the numbers show, in plain words."""
-    unit = "pseudo-perplexity" if r["pseudo"] else "perplexity"
-    masked = ", ".join(f"{np.exp(loss):.4g} ({name}{SEES if sees else ''})" for name, loss, sees in
-                       zip(r["meanings"], r["loss_by_meaning"], r["sees"]))
-    verdict = "confirmed" if r["hypothesis"] < SAME else "not confirmed"
-    verdict = verdict if r["hypothesis_null"] > SAME else "something that cannot be told here"
-    left = ", ".join(f"{n} {reason}" for reason, n in zip(r["skipped_reasons"], r["skipped"]) if n)
-    return (
-        f"{unit.capitalize()} per token on {r['documents']} documents ({r['n_tokens']} tokens predicted): "
-        f"{np.exp(r['loss']):.4g} as the model is, {np.exp(r['loss_off']):.4g} with positions {r['positions']} and no "
-        f"mask; then with {r['shown']}, by what its values mean: {masked}. That library-2023 makes of a linear mask a "
-        f"model in which each token sees itself alone is {verdict}: no token's loss differs from window(1)'s by more "
-        f"than {r['hypothesis']:.2g} nats (without a mask: by up to {r['hypothesis_null']:.2g}). {_says_best(r, unit)}"
-        + (f" Left out: {left}." if left else ""))
-
-
-def _says_best(r, unit):
-    """The mask that the search found and what it is worth, where its loss is a prediction."""
-    text = (f"The mask with the least loss on the {r['documents_searched']} search documents is {r['best']}: on the "
-            f"others its {unit} is {np.exp(r['loss_best']):.4g}")
-    if r["best_sees"]:
-        return f"{text}{SEES}."
-    (low, high), lost = r["gain_interval"], r["loss_off"] - r["loss"]
-    share = ", an interval that holds 0" if low <= 0 <= high else \
-        f", {r['gain'] / lost:.0%} of what positions are worth" if low > 0 and lost > 0.01 else ""
-    return (f"{text}, a gain of {_with_interval(r, 'gain')} nats per token over no mask{share}. With its distances "
-            f"dealt at random it gains {r['gain_null']:.3f}, so the order of the keys is worth "
-            f"{_with_interval(r, 'order')}.")
-
-
-def _with_interval(r, name):
-    """0.579 (0.499 to 0.638)."""
-    low, high = r[f"{name}_interval"]
-    return f"{r[name]:.3f} ({low:.3f} to {high:.3f})"
-
-
-@experiment(
-    asks="Can an attention mask stand in for positions?",
-    draw=plot,
-    look="The maps show one mask and the attention of the first layer, mean over its heads, under each meaning of the "
-         "mask's values: they part so far that a number about a mask means nothing without its meaning. A mask stands "
-         "in for positions where its bar ends left of the dashed line (the same positions, no mask) and of the bar of "
-         "the same distances dealt at random. Under library-now a causal model also sees the token that it is to "
-         "guess, so that its loss is no prediction; library-now-2d changes nothing unless the mask has zeros.",
-    published="GPT-2's perplexity: 111.2409 with positions, 712014.3125 without, 11897.4824 without but with a linear "
-              "mask from 1 to 0.1. The slides name TruthfulQA as the text of the masks, and give the first two numbers "
-              "for IMDB reviews too (Hirata's slides).",
-    figure="slides, masks",
-    says=says,
-    numbers={
-        "loss": "loss of the model as it is, in nats per token (masked models: pseudo-loss)",
-        "loss_null": "loss of the frequencies of these documents' tokens",
-        "loss_off": "loss with positions as asked for (zero) and no mask",
-        "meanings": "meanings of the mask shown",
-        "loss_by_meaning": "loss with that mask in each",
-        "hypothesis": "largest distance of a token's loss, linear mask as library-2023, from window(1)'s, in nats",
-        "hypothesis_null": "the same without a mask",
-        "best": "the mask with the least loss on the search documents",
-        "loss_best": "its loss on documents that the search did not see",
-        "gain": "loss without a mask less loss with that one, in nats per token",
-        "gain_null": "the same for that mask with each query's distances dealt anew among the keys that it sees",
-        "gain_interval": "95 % interval of the gain over bootstraps of the documents",
-        "order": "the gain less its null: what the order of the keys is worth, in nats per token",
-        "order_interval": "95 % interval of that",
-        "perplexity": "exp of the loss per token: as it is, without a mask, with that one",
-        "bits": "the same three losses in bits per token",
-        "mean_perplexity": "mean over the documents of each one's perplexity, of the same three",
-        "n_tokens": "tokens predicted under each condition",
-        "documents": "documents they stand in",
-        "documents_searched": "documents of the search"})
-def mask_positions(model, *, text: str = "sample", documents: int = 36, tokens: int = 64, column: str = "",
-                   family: str = "all", parameter: str = "", meaning: str = "all", positions: str = "zero",
-                   sentence: str = corpus.SENTENCE, evaluations: int = 12, every: int = 8, seed: int = 0):
-    """Losses without position embeddings under masks by distance, in every meaning of a mask's values.
-
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input, or sample
+    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
+    or sample
     documents: documents to read (0: all); every third is for the search
     tokens: only the first so many of each document (0: all of it)
     column: columns of a .csv or keys of a .jsonl file with the text
@@ -160,41 +68,90 @@ def mask_positions(model, *, text: str = "sample", documents: int = 36, tokens: 
     every: masked models: every so manyth token is hidden, one at a time
     seed: seed of the bootstrap and of the dealt distances
     """
-    shown, families, meanings, main = _asked(family, parameter, meaning)
-    corpus.at_least("every", every, 1)
-    corpus.within("evaluations", evaluations, 8, 1000)
-    if model.config.head not in ("masked", "causal"):
-        raise Unfit("mask-positions needs a masked or causal language model; "
-                    f"this checkpoint's head is {model.config.head}")
-    conditions = _conditions(_pairs(shown, families, meanings, main), positions)
-    read = corpus.texts(model, text, documents, tokens, column)
-    corpus.at_least("documents", len(read), SEARCH)
-    pictures = _pictures(model, sentence, shown, meanings, positions)
-    best, sought = _sought(model, [*read][::SEARCH], families, main, positions, evaluations, every)
-    conditions |= {_name(best, main): masking.condition(best, main, positions),
-                   DEALT: masking.condition(best, main, positions, seed)}
-    others = [document for i, document in enumerate(read) if i % SEARCH]
-    measured = _measured(model, others, conditions, every)
-    result = _results(measured, [*conditions], _off(positions), _name(best, main), seed)
-    sees = {name: model.config.causal and masks.MEANINGS[name].bare for name in (*meanings, main)}
-    by_meaning = [result["losses"][[*conditions].index(_name(shown, name))] for name in meanings]
-    return pictures | sought | result | {
-        "loss_by_meaning": np.array(by_meaning), "sees": np.array([sees[name] for name in meanings]),
-        "best_sees": sees[main], "shown": masks.words(shown), "positions": positions,
-        "pseudo": not model.config.causal, "skipped": [*read.skipped.values()], "skipped_reasons": [*read.skipped]}
+    plan = _plan(family, parameter, meaning, positions)
+    options.at_least("every", every, 1)
+    options.within("evaluations", evaluations, 8, 1000)
+    _check_head(model)
+    conditions = _conditions(plan)
+    texts = corpus.texts(model, text, documents, tokens, column)
+    options.at_least("documents", len(texts), SEARCH)
+    result = _pictures(model, sentence, plan)
+
+    best, search = _sought(model, [*texts][::SEARCH], plan, evaluations, every, run)
+    name = _name(best, plan.meaning)
+    conditions[name] = mask_tap.condition(best, plan.meaning, positions)
+    conditions[SHUFFLED] = mask_tap.condition(best, plan.meaning, positions, seed)
+
+    reported = [document for i, document in enumerate(texts) if i % SEARCH]
+    measured = _measured(model, reported, conditions, every, run, "documents")
+    result |= search
+    result |= _results(measured, [*conditions], _off(positions), name, seed)
+    result |= _by_meaning(model, plan, dict(zip(conditions, result["losses"])))
+    result["positions"] = positions
+    result["pseudo"] = not model.config.causal
+    result["skipped"] = [*texts.skipped.values()]
+    result["skipped_reasons"] = [*texts.skipped]
+    return result
 
 
-def _asked(family, parameter, meaning):
-    """The mask shown, families tried, meanings of the one shown, meaning of the others; ValueError for what is not."""
+class Plan(NamedTuple):
+    """What is compared."""
+
+    shown: Callable  # the mask that is drawn
+    families: list  # names of the families that are tried
+    meanings: list  # of the mask that is drawn
+    meaning: str  # of the other masks
+    positions: str  # the position table under the masks
+
+
+def _plan(family, parameter, meaning, positions):
+    """The options as a Plan.
+
+    Raises ValueError for a family that does not exist, or parameters that it does not take.
+    """
     if parameter and family == "all":
-        raise ValueError(f"--parameter {parameter!r} goes with one --family; there are: {', '.join(masks.FAMILIES)}")
-    try:
-        values = [float(value) for value in parameter.split(",")] if parameter else []
-    except ValueError:
-        raise ValueError(f"--parameter {parameter!r}: wanted numbers joined by commas, as 8 or 8,0.1") from None
+        names = ", ".join(masks.FAMILIES)
+        raise ValueError(f"--parameter {parameter!r} goes with one --family; there are: {names}")
+    values = _numbers(parameter) if parameter else []
     families = [*masks.FAMILIES] if family == "all" else [family]
-    meanings = [*masks.MEANINGS] if meaning == "all" else [meaning]
-    return masks.named(families[0], *values), families, meanings, "weights" if meaning == "all" else meaning
+    shown = masks.family(families[0], *values)
+    if meaning == "all":
+        return Plan(shown, families, [*masks.MEANINGS], "weights", positions)
+    return Plan(shown, families, [meaning], meaning, positions)
+
+
+def _numbers(parameter):
+    """'8,0.1' -> [8.0, 0.1]."""
+    try:
+        return [float(value) for value in parameter.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--parameter {parameter!r}: wanted numbers joined by commas, as 8 or 8,0.1"
+        ) from None
+
+
+def _check_head(model):
+    """Raises NotApplicable for a model that predicts no tokens."""
+    if model.config.task_head not in ("masked", "causal"):
+        raise NotApplicable(
+            "mask-positions needs a masked or causal language model; "
+            f"this checkpoint's head is {model.config.task_head}"
+        )
+
+
+def _conditions(plan):
+    """{name: condition}: without a mask, then the masks to compare.
+
+    These are the mask shown in each meaning, the two of the hypothesis, and each family with its
+    own parameters.
+    """
+    pairs = [(plan.shown, meaning) for meaning in plan.meanings]
+    pairs += [(LINEAR, "library-2023"), (ALONE, "weights")]
+    pairs += [(masks.family(name), plan.meaning) for name in plan.families]
+    conditions = {KEPT: None, _off(plan.positions): mask_tap.condition(positions=plan.positions)}
+    for mask, meaning in pairs:
+        conditions[_name(mask, meaning)] = mask_tap.condition(mask, meaning, plan.positions)
+    return conditions
 
 
 def _name(mask, meaning):
@@ -203,89 +160,327 @@ def _name(mask, meaning):
 
 
 def _off(positions):
-    """The condition without a mask."""
+    """Name of the condition without a mask."""
     return f"positions {positions}, no mask"
 
 
-def _pairs(shown, families, meanings, main):
-    """(mask, meaning) to compare: the one shown in each meaning, the two of the hypothesis, families by default."""
-    return [*((shown, name) for name in meanings), (LINEAR, "library-2023"), (ALONE, "weights"),
-            *((masks.named(name), main) for name in families)]
-
-
-def _conditions(pairs, positions):
-    """{name: condition}, those without a mask first."""
-    plain = {KEPT: None, _off(positions): masking.condition(positions=positions)}
-    return plain | {_name(*pair): masking.condition(*pair, positions) for pair in pairs}
-
-
-def _pictures(model, sentence, shown, meanings, positions):
-    """The mask [F F], and the first layer's attention without it [F F] and in each meaning [M F F]."""
+def _pictures(model, sentence, plan):
+    """The mask [F F]; the first layer's attention without it [F F] and in each meaning [M F F]."""
     tokens = model.tokenizer.encode(sentence)[:SHOWN]
     if len(tokens) < 2:
         raise ValueError(f"--sentence {sentence!r} has {len(tokens)} tokens; wanted 2 or more")
-    mask = masks.made(shown, len(tokens), model.config.n_heads, model.config.causal)
-    conditions = [masking.condition(shown, name, positions) for name in meanings]
-    return {"mask": mask.mean(axis=0), "meanings": meanings, "pieces": model.tokenizer.pieces(tokens),
-            "unmasked": _attention(model, tokens, masking.condition(positions=positions)),
-            "effective": np.array([_attention(model, tokens, condition) for condition in conditions])}
+    mask = masks.build_mask(plan.shown, len(tokens), model.config.n_heads, model.config.causal)
+    unmasked = mask_tap.condition(positions=plan.positions)
+    masked = [mask_tap.condition(plan.shown, name, plan.positions) for name in plan.meanings]
+    result = {"mask": mask.mean(axis=0), "meanings": plan.meanings}
+    result["pieces"] = model.tokenizer.pieces(tokens)
+    result["unmasked"] = _attention(model, tokens, unmasked)
+    result["effective"] = np.array([_attention(model, tokens, condition) for condition in masked])
+    return result
 
 
 def _attention(model, tokens, condition):
-    """What layer 0 multiplies values by under a condition, mean over heads [F F]; its input is the same in all."""
-    tap, found = condition(model), []
+    """What layer 0 multiplies values by under a condition, mean over heads [F F].
 
-    def at(name, x, layer=None):
+    The input of layer 0 is the same under all masks.
+    """
+    tap = condition(model)
+    patterns = []
+
+    def hook(name, x, layer=None):
         x = tap(name, x, layer)
         if name == "pattern" and layer == 0:
-            found.append(x[0].mean(axis=0))
+            patterns.append(x[0].mean(axis=0))
         return x
-    forward(model, tokens, at=at)
-    return found[0]
+
+    forward(model, tokens, hook=hook)
+    return patterns[0]
 
 
-def _measured(model, documents, conditions, every):
-    """Of every document: its losses summed [N C], how many there are [N], the farthest of them from window(1)'s [N C].
+def _sought(model, documents, plan, evaluations, every, run):
+    """The mask with the least loss on these documents, and the best one of each family."""
+    trials = itertools.count(1)
 
-    Of all: how often each token of the vocabulary is there [V].
+    def loss(name, *values):
+        what = f"documents: search, {name}, trial {next(trials)}"
+        mask = masks.family(name, *values)
+        condition = mask_tap.condition(mask, plan.meaning, plan.positions)
+        measured = _measured(model, documents, {"": condition}, every, run, what)
+        return measured["losses"].sum() / measured["n"].sum()
+
+    best, least = [], []
+    for name in plan.families:
+        bounds = [masks.BOUNDS[parameter] for parameter in masks.parameters(name)]
+        search = masks.search(partial(loss, name), bounds, evaluations)
+        best.append(masks.family(name, *search.best))
+        least.append(search.loss)
+    result = {"found": [*map(masks.words, best)], "found_losses": np.array(least)}
+    result["documents_searched"] = np.array(len(documents))
+    return best[np.argmin(least)], result
+
+
+def _measured(model, documents, conditions, every, run, what):
+    """The losses of each document under each condition, as a dict of arrays.
+
+    losses: sum over the tokens [N C]. n: tokens predicted [N]. apart: largest distance of a token's
+    loss from that under window(1) [N C]. counts: how often each token of the vocabulary occurs in
+    all documents [V].
     """
-    names, (before, after) = [*conditions], map(len, corpus.specials(model))
-    causal, beside = model.config.causal, names.index(_name(ALONE, "weights")) if KEPT in names else 0
+    causal = model.config.causal
+    before, after = map(len, corpus.specials(model))
+    first = before or int(causal)  # nothing predicts a causal model's first token
+    # the search has a single condition and no use for `apart`
+    reference = [*conditions].index(_name(ALONE, "weights")) if KEPT in conditions else 0
 
     def measure(index, document):
-        ordinary = document[before or causal:len(document) - after]  # nothing predicts a causal model's first
-        how = {} if causal else {"every": every, "start": index % min(every, len(ordinary))}
-        of = losses.causal if causal else losses.masked
-        found = np.array([of(model, document, condition=condition, **how) for condition in conditions.values()])
-        return {"losses": found.sum(axis=1), "n": found.shape[1], "apart": abs(found - found[beside]).max(axis=1),
-                "counts": np.bincount(ordinary, minlength=model.config.n_vocab)}
-    return stream.gather(measure, documents, "documents", keep=("losses", "n", "apart"))
+        ordinary = document[first : len(document) - after]
+        if causal:
+            loss_of = partial(losses.causal, model, document)
+        else:
+            start = index % min(every, len(ordinary))
+            loss_of = partial(losses.masked, model, document, every=every, start=start)
+        by_token = np.array([loss_of(condition=condition) for condition in conditions.values()])
+        sums = {"losses": by_token.sum(axis=1), "n": by_token.shape[1]}
+        sums["apart"] = abs(by_token - by_token[reference]).max(axis=1)
+        sums["counts"] = np.bincount(ordinary, minlength=model.config.n_vocab)
+        return sums
 
-
-def _sought(model, documents, families, main, positions, evaluations, every):
-    """The mask with the least loss on these documents, and what was found in each family."""
-    def loss(name, *values):
-        condition = masking.condition(masks.named(name, *values), main, positions)
-        measured = _measured(model, documents, {"": condition}, every)
-        return measured["losses"].sum() / measured["n"].sum()
-    found = {name: masks.search(partial(loss, name), [masks.BOUNDS[p] for p in masks.parameters(name)], evaluations)
-             for name in families}
-    best, least = [masks.named(name, *one.best) for name, one in found.items()], [one.loss for one in found.values()]
-    return best[np.argmin(least)], {"found": [*map(masks.words, best)], "found_losses": np.array(least),
-                                    "documents_searched": np.array(len(documents))}
+    return run.gather(measure, documents, what, keep=("losses", "n", "apart"))
 
 
 def _results(measured, names, off, best, seed):
-    """What follows from the losses of every document under every condition."""
-    sums, n, apart = measured["losses"], measured["n"], measured["apart"].max(axis=0)
-    loss, counts, at = sums.sum(axis=0) / n.sum(), measured["counts"], {name: i for i, name in enumerate(names)}
-    three, p = [at[KEPT], at[off], at[best]], counts[counts > 0] / counts.sum()
-    worth = stats.bootstrap(sums[:, [at[off], at[DEALT]]] - sums[:, [at[best]]], n, seed=seed)
-    return {"conditions": names, "losses": loss, "intervals": stats.bootstrap(sums, n, seed=seed).T, "best": best,
-            "loss": loss[at[KEPT]], "loss_null": -(p * np.log(p)).sum(), "loss_off": loss[at[off]],
-            "loss_best": loss[at[best]], "gain": loss[at[off]] - loss[at[best]], "gain_interval": worth[:, 0],
-            "gain_null": loss[at[off]] - loss[at[DEALT]], "order": loss[at[DEALT]] - loss[at[best]],
-            "order_interval": worth[:, 1], "hypothesis": apart[at[_name(LINEAR, "library-2023")]],
-            "hypothesis_null": apart[at[off]], "perplexity": np.exp(loss[three]), "bits": loss[three] / np.log(2),
-            "mean_perplexity": np.exp(sums[:, three] / n[:, None]).mean(axis=0), "n_tokens": int(n.sum()),
-            "documents": len(n)}
+    """What follows from the losses of every document under every condition.
+
+    names: of the conditions; off: the one without a mask; best: the one with the best mask.
+    """
+    sums, n = measured["losses"], measured["n"]
+    apart = measured["apart"].max(axis=0)
+    loss = sums.sum(axis=0) / n.sum()
+    column = {name: i for i, name in enumerate(names)}
+    result = {"conditions": names, "best": best, "documents": len(n), "n_tokens": int(n.sum())}
+    result["losses"] = loss
+    result["intervals"] = stats.bootstrap(sums, n, seed=seed).T
+    result["loss_null"] = _entropy(measured["counts"])
+    result["hypothesis"] = apart[column[_name(LINEAR, "library-2023")]]
+    result["hypothesis_null"] = apart[column[off]]
+    result |= _units(sums, n, [column[KEPT], column[off], column[best]])
+    return result | _gains(sums, n, column[off], column[best], column[SHUFFLED], seed)
+
+
+def _entropy(counts):
+    """Loss of a guess by the frequencies of the tokens alone, in nats."""
+    p = counts[counts > 0] / counts.sum()
+    return -(p * np.log(p)).sum()
+
+
+def _units(sums, n, columns):
+    """Losses of three conditions in three units: as the model is, without a mask, the best mask."""
+    loss = (sums.sum(axis=0) / n.sum())[columns]
+    result = {"loss": loss[0], "loss_off": loss[1], "loss_best": loss[2]}
+    result["perplexity"] = np.exp(loss)
+    result["bits"] = loss / np.log(2)
+    result["mean_perplexity"] = np.exp(sums[:, columns] / n[:, None]).mean(axis=0)
+    return result
+
+
+def _gains(sums, n, off, best, shuffled, seed):
+    """What the best mask gains over none, and over itself with its distances shuffled."""
+    loss = sums.sum(axis=0) / n.sum()
+    differences = sums[:, [off, shuffled]] - sums[:, [best]]
+    intervals = stats.bootstrap(differences, n, seed=seed)
+    gains = {"gain": loss[off] - loss[best], "gain_interval": intervals[:, 0]}
+    gains["gain_null"] = loss[off] - loss[shuffled]
+    gains["order"] = loss[shuffled] - loss[best]
+    gains["order_interval"] = intervals[:, 1]
+    return gains
+
+
+def _by_meaning(model, plan, losses_by_name):
+    """Losses of the mask shown by meaning, and whether tokens see what they are to guess."""
+
+    def sees(meaning):
+        return model.config.causal and masks.MEANINGS[meaning].bare
+
+    by_meaning = [losses_by_name[_name(plan.shown, name)] for name in plan.meanings]
+    result = {"shown": masks.words(plan.shown), "loss_by_meaning": np.array(by_meaning)}
+    result["sees"] = np.array([sees(name) for name in plan.meanings])
+    result["best_sees"] = sees(plan.meaning)
+    return result
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    unit = "pseudo-perplexity" if r["pseudo"] else "perplexity"
+    left = ", ".join(f"{n} {reason}" for reason, n in zip(r["skipped_reasons"], r["skipped"]) if n)
+    text = f"{_says_losses(r, unit)} {_says_hypothesis(r)} {_says_best(r, unit)}"
+    return f"{text} Left out: {left}." if left else text
+
+
+def _says_losses(r, unit):
+    """Perplexities as the model is, without positions, and with the mask shown."""
+    masked = ", ".join(
+        f"{np.exp(loss):.4g} ({name}{SEES if sees else ''})"
+        for name, loss, sees in zip(r["meanings"], r["loss_by_meaning"], r["sees"])
+    )
+    return (
+        f"{unit.capitalize()} per token on {r['documents']} documents ({r['n_tokens']} tokens "
+        f"predicted): {np.exp(r['loss']):.4g} as the model is, {np.exp(r['loss_off']):.4g} with "
+        f"positions {r['positions']} and no mask; then with {r['shown']}, by what its values mean: "
+        f"{masked}."
+    )
+
+
+def _says_hypothesis(r):
+    """Whether a linear mask as library-2023 does what window(1) does."""
+    verdict = "something that cannot be told here"
+    if r["hypothesis_null"] > SAME:
+        verdict = "confirmed" if r["hypothesis"] < SAME else "not confirmed"
+    return (
+        "That library-2023 makes of a linear mask a model in which each token sees itself alone is "
+        f"{verdict}: no token's loss differs from window(1)'s by more than {r['hypothesis']:.2g} "
+        f"nats (without a mask: by up to {r['hypothesis_null']:.2g})."
+    )
+
+
+def _says_best(r, unit):
+    """The mask that the search found and what it is worth, where its loss is a prediction."""
+    text = (
+        f"The mask with the least loss on the {r['documents_searched']} search documents is "
+        f"{r['best']}: on the others its {unit} is {np.exp(r['loss_best']):.4g}"
+    )
+    if r["best_sees"]:
+        return f"{text}{SEES}."
+    return (
+        f"{text}, a gain of {_with_interval(r, 'gain')} nats per token over no mask{_share(r)}. "
+        f"With its distances dealt at random it gains {r['gain_null']:.3f}, so the order of the "
+        f"keys is worth {_with_interval(r, 'order')}."
+    )
+
+
+def _share(r):
+    """The gain as a share of what positions are worth, where both are above chance."""
+    low, high = r["gain_interval"]
+    worth = r["loss_off"] - r["loss"]
+    if low <= 0 <= high:
+        return ", an interval that holds 0"
+    if low > 0 and worth > 0.01:
+        return f", {r['gain'] / worth:.0%} of what positions are worth"
+    return ""
+
+
+def _with_interval(r, name):
+    """0.579 (0.499 to 0.638)."""
+    low, high = r[f"{name}_interval"]
+    return f"{r[name]:.3f} ({low:.3f} to {high:.3f})"
+
+
+def plot(r):
+    """Above, what each meaning of one mask does to attention; below, the losses."""
+    C = len(r["conditions"])
+    figure = draw.figure(10, 5.6 + 0.25 * C)
+    above, below = figure.subfigures(2, 1, height_ratios=(4.8, 0.8 + 0.25 * C))
+    _maps(above, r)
+    _bars(below.subplots(), r)
+    return figure
+
+
+def _maps(figure, r):
+    """The mask, attention without it, and attention under each of its meanings."""
+    panels = [("mask", str(r["shown"]), r["mask"]), ("no mask", "softmax(s)", r["unmasked"])]
+    for name, pattern in zip(r["meanings"], r["effective"]):
+        panels.append((name, masks.MEANINGS[name].says, pattern))
+    columns = -(-len(panels) // 2)
+    grid = figure.subplots(2, columns, squeeze=False, sharex=True, sharey=True)
+    for axes, (name, formula, values) in zip(grid.flat, panels):
+        image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
+        axes.set_title(f"{name}\n{formula}", fontsize=8)
+    for axes in grid.flat[len(panels) :]:
+        axes.axis("off")
+    _label_tokens(grid, [draw.label(piece) for piece in r["pieces"]])
+    figure.colorbar(image, ax=grid, shrink=0.7, label="attention, or the mask's value")
+
+
+def _label_tokens(grid, labels):
+    """The tokens along the outer axes."""
+    for axes in grid[:, 0]:
+        axes.set_yticks(range(len(labels)), labels, fontsize=6.5)
+        axes.set_ylabel("query")
+    for axes in grid[-1]:
+        axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=6.5)
+        axes.set_xlabel("key")
+
+
+def _bars(axes, r):
+    """Loss by condition with its interval; the nulls as lines."""
+    loss, names = r["losses"], r["conditions"]
+    y = np.arange(len(names))
+    axes.barh(y, loss, color=[_color(name, r["best"]) for name in names], height=0.7)
+    ends = abs(r["intervals"].T - loss)
+    axes.errorbar(loss, y, xerr=ends, fmt="none", ecolor="black", elinewidth=1, capsize=2)
+    for height, value in zip(y, loss):
+        text = f"{value:.3f}   perplexity {np.exp(value):.5g}"
+        axes.text(0.015 * loss.max(), height, text, va="center", fontsize=7)
+    _draw_nulls(axes, r)
+    labels = [f"best found: {name}" if name == r["best"] else name for name in names]
+    axes.set_yticks(y, labels, fontsize=8)
+    axes.set_xlabel("loss (nats per token), 95 % of bootstraps over documents")
+    axes.set_xlim(0, 1.04 * max(r["intervals"].max(), r["loss_null"]))
+    axes.invert_yaxis()
+    below = (0, -0.12 - 0.6 / len(y))
+    axes.legend(loc="upper left", bbox_to_anchor=below, ncols=2, borderaxespad=0)
+
+
+def _draw_nulls(axes, r):
+    """Lines where the two nulls are."""
+    label = "null: frequencies of the text's tokens"
+    axes.axvline(r["loss_null"], color="black", linestyle=":", label=label)
+    label = "null: the same positions, no mask"
+    axes.axvline(r["loss_off"], color=draw.GREY, linestyle="--", label=label)
+
+
+def _color(name, best):
+    """Grey without a mask, or where it tells nothing of the order."""
+    if "no mask" in name or name == SHUFFLED:
+        return draw.GREY
+    return draw.ORANGE if name == best else draw.SKY
+
+
+register(
+    mask_positions,
+    draw=plot,
+    says=says,
+    look="The maps show one mask and the attention of the first layer, mean over its heads, under "
+    "each meaning of the mask's values: they part so far that a number about a mask means nothing "
+    "without its meaning. A mask stands in for positions where its bar ends left of the dashed "
+    "line (the same positions, no mask) and of the bar of the same distances dealt at random. "
+    "Under library-now a causal model also sees the token that it is to guess, so that its loss is "
+    "no prediction; library-now-2d changes nothing unless the mask has zeros.",
+    published="GPT-2's perplexity: 111.2409 with positions, 712014.3125 without, 11897.4824 "
+    "without but with a linear mask from 1 to 0.1. The slides name TruthfulQA as the text of the "
+    "masks, and give the first two numbers for IMDB reviews too (Hirata's slides).",
+    figure="slides, masks",
+    numbers={
+        "loss": "loss of the model as it is, in nats per token (masked models: pseudo-loss)",
+        "loss_null": "loss of the frequencies of these documents' tokens",
+        "loss_off": "loss with positions as asked for (zero) and no mask",
+        "meanings": "meanings of the mask shown",
+        "loss_by_meaning": "loss with that mask in each",
+        "hypothesis": "largest distance of a token's loss, linear mask as library-2023, from "
+        "window(1)'s, in nats",
+        "hypothesis_null": "the same without a mask",
+        "best": "the mask with the least loss on the search documents",
+        "loss_best": "its loss on documents that the search did not see",
+        "gain": "loss without a mask less loss with that one, in nats per token",
+        "gain_null": "the same for that mask with each query's distances dealt anew among the keys "
+        "that it sees",
+        "gain_interval": "95 % interval of the gain over bootstraps of the documents",
+        "order": "the gain less its null: what the order of the keys is worth, in nats per token",
+        "order_interval": "95 % interval of that",
+        "perplexity": "exp of the loss per token: as it is, without a mask, with that one",
+        "bits": "the same three losses in bits per token",
+        "mean_perplexity": "mean over the documents of each one's perplexity, of the same three",
+        "n_tokens": "tokens predicted under each condition",
+        "documents": "documents they stand in",
+        "documents_searched": "documents of the search",
+    },
+)

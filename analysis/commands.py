@@ -1,0 +1,384 @@
+"""The commands of `minitx`. Order: `run_command`, the parser, then each command."""
+
+import argparse
+import io
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import minitx
+from minitx import weights
+
+from . import experiments  # noqa: F401  (fills the registry)
+from .machine import advice, doctor
+from .pages import compare, explore, published, report
+from .runner import registry, results
+from .texts import corpus, formats
+
+COMMON = (
+    (
+        "text",
+        str,
+        "file or folder with one document or paragraph a line, - for standard input, or sample",
+    ),
+    ("documents", int, "documents to read"),
+    ("tokens", int, "length of each document"),
+)
+
+
+def run_command(argv):
+    """Run one command and return its exit status: 0, or 2 for what the user can mend.
+
+    That is told in one line on stderr.
+    """
+    try:
+        if argv[:1] == ["run"] and argv[1:] and not argv[1].startswith("-"):
+            registry.get(argv[1])  # argparse would list the names, but not the near ones
+        arguments = parser(argv).parse_args(argv)
+        return arguments.command(arguments) or 0
+    except BrokenPipeError:  # as when `head` has its ten lines
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (ValueError, OSError) as error:
+        print(f"minitx: {plain(error)}", file=sys.stderr)
+        return 2
+
+
+def plain(error):
+    """An error's text, without the operating system's number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {str(error.filename)!r}" if error.filename else error.strerror
+    return str(error)
+
+
+def parser(argv=()):
+    """The parser of all commands.
+
+    The experiments that `run` takes, and the flags of `run` and `compare`, come from the registry.
+    """
+    top = argparse.ArgumentParser("minitx", description="See inside transformers with NumPy alone.")
+    top.add_argument("--version", action="version", version=f"minitx {minitx.__version__}")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    add(commands, "list", list_, "experiments and models")
+    of_one_experiment(commands)
+    of_all_experiments(commands)
+    of_one_text(commands)
+    of_two_models(commands, argv)
+    fetch = add(commands, "fetch", fetch_, "download a model", "MODEL")
+    fetch.add_argument(
+        "--revision", help="branch, tag or commit (the one fetched first, else main)"
+    )
+    about = "how fast NumPy is on this machine, and what holds it back"
+    machine = add(commands, "doctor", doctor_, about)
+    machine.add_argument(
+        "--json", action="store_true", help="facts, rates and advice for a program to read"
+    )
+    return top
+
+
+def of_one_experiment(commands):
+    """`run`, with a command for each experiment."""
+    run = commands.add_parser("run", help="one experiment on one model: figure, numbers, settings")
+    names = run.add_subparsers(required=True, metavar="EXPERIMENT")
+    for experiment in registry.EXPERIMENTS.values():
+        command = add(names, experiment.name, run_, experiment.question, "MODEL")
+        command.set_defaults(experiment=experiment)
+        flags(command, experiment)
+        of_results(command, f"out/MODEL-{experiment.name}")
+
+
+def of_all_experiments(commands):
+    """The commands that run every experiment on one model."""
+    for name, function, about in (
+        ("report", report_, "every experiment on one model, on one page"),
+        ("published", published_, "what was published, and what this model gives"),
+    ):
+        command = add(commands, name, function, about, "MODEL")
+        for option, kind, meaning in COMMON:
+            help_ = f"{meaning}, for every experiment that reads texts"
+            command.add_argument(f"--{option}", type=kind, help=help_)
+        of_results(command, f"out/MODEL-{name}")
+
+
+def of_one_text(commands):
+    """The commands that look at one short text."""
+    trace = add(commands, "trace", trace_, "every point of one forward pass", "MODEL", "TEXT")
+    trace.add_argument(
+        "--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)"
+    )
+    trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
+    about = "a page to explore every head on one text"
+    page = add(commands, "explore", explore_, about, "MODEL", "TEXT")
+    page.add_argument(
+        "--words", action="store_true", help="words, not pieces: sums over keys, means over queries"
+    )
+    page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
+
+
+def of_two_models(commands, argv):
+    """`compare`, with the flags of the experiment that these arguments name."""
+    about = "one experiment on two models, head by head"
+    compare_both = add(commands, "compare", compare_, about, "A", "B")
+    compare_both.add_argument(
+        "--experiment",
+        required=True,
+        metavar="NAME",
+        help="whose flags, as in `minitx run`, may follow",
+    )
+    compare_both.add_argument(
+        "--of",
+        default="",
+        metavar="MEASURES",
+        help="only these, joined by commas (all that have a "
+        f"number for each head; the first {compare.DRAWN} are drawn)",
+    )
+    of_results(compare_both, "out/A-B-NAME")
+    name = named_experiment(argv)
+    if name:
+        flags(compare_both, registry.get(name))
+
+
+def named_experiment(argv):
+    """The --experiment of `compare`; None if these arguments have none."""
+    if argv[:1] != ["compare"]:
+        return None
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first.add_argument("--experiment", nargs="?")
+    return first.parse_known_args(argv)[0].experiment
+
+
+def flags(command, experiment):
+    """A flag for each option of an experiment."""
+    for option in experiment.options:
+        command.add_argument(
+            f"--{option.flag}",
+            default=option.default,
+            type=type(option.default),
+            help=f"{option.help} ({option.default!r})".replace("%", "%%"),
+        )
+
+
+def of_results(command, default):
+    """The flags of a command that writes a folder of results."""
+    command.add_argument("--out", help=f"folder for the results ({default})")
+    command.add_argument(
+        "--resume", action="store_true", help="go on with a run that was interrupted"
+    )
+
+
+def add(commands, name, function, description, *positionals):
+    """A command with its positional arguments."""
+    command = commands.add_parser(name, help=description, description=description)
+    command.set_defaults(command=function)
+    model = "bundled name, folder, or hub id"
+    helps = {"MODEL": model, "TEXT": "text to read", "A": model, "B": f"another {model}"}
+    for positional in positionals:
+        command.add_argument(positional.lower(), metavar=positional, help=helps[positional])
+    return command
+
+
+def load(name):
+    """A model by name, its weights checked for NaN and infinities.
+
+    If it is a partial checkpoint, a line on stderr tells what it lacks.
+    """
+    model = minitx.load(weights.find(name), partial=True)
+    minitx.check(model)
+    n = len(model.missing)
+    if n:
+        names = ", ".join(model.missing[:6]) + (", …" if n > 6 else "")
+        print(
+            f"minitx: a partial checkpoint: {n} tensors are missing ({names}); "
+            "only experiments that need nothing but weights will run",
+            file=sys.stderr,
+        )
+    return model
+
+
+def folder(arguments, what):
+    """The folder for results, made and tried out before any work.
+
+    Raises FileNotFoundError, and makes no folder, if there is no such model.
+    """
+    weights.find(arguments.model)
+    default = Path("out") / f"{Path(arguments.model).resolve().name}-{what}"
+    return results.writable(arguments.out or default)
+
+
+def options_of(experiment, arguments):
+    """The options of an experiment as they were given: {name: value}."""
+    return {option.name: getattr(arguments, option.name) for option in experiment.options}
+
+
+def list_(arguments):
+    """minitx list"""
+    print("experiments: minitx run EXPERIMENT MODEL")
+    for experiment in registry.EXPERIMENTS.values():
+        print(f"  {experiment.name:18} {experiment.question}")
+    print("\nmodels that come with the project")
+    for name in weights.bundled():
+        print(f"  {name}")
+    print("\nmodels to download: minitx fetch MODEL (any other hub id works too)")
+    for name, (_, purpose) in weights.KNOWN.items():
+        print(f"  {name}: {purpose}")
+
+
+def run_(arguments):
+    """minitx run EXPERIMENT MODEL"""
+    start = time.monotonic()
+    experiment = arguments.experiment
+    options = options_of(experiment, arguments)
+    out = folder(arguments, experiment.name)
+    model, name = load(arguments.model), arguments.model
+    outcome = results.produce(experiment, model, name, options, out, arguments.resume)
+    if outcome.says:
+        print(f"{outcome.says}\n")
+    for number in outcome.headline.values():
+        print(headline(number))
+    print(f"{out / experiment.name}.svg .npz .json written in {time.monotonic() - start:.1f} s")
+
+
+def headline(number):
+    """The line of one headline number, with its null if it has one."""
+    text = f"{number['means']}: {results.words(number['value'])}"
+    if "null" in number:
+        text += f"   [{number['null_means']}: {results.words(number['null'])}]"
+    return text
+
+
+def compare_(arguments):
+    """minitx compare A B --experiment NAME"""
+    names = arguments.a, arguments.b
+    experiment = registry.get(arguments.experiment)
+    options = options_of(experiment, arguments)
+    stem = "-".join(weights.find(name).name for name in names)
+    out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")
+    models = [load(name) for name in names]
+    table = compare.make(
+        experiment, models, names, options, out, only=arguments.of, resume=arguments.resume
+    )
+    print(f"{table.partition('| head |')[0].strip()}\n\n{out / 'compare'}.md .json .svg written")
+
+
+def report_(arguments):
+    """minitx report MODEL"""
+    out, model = folder(arguments, "report"), load(arguments.model)
+    return report.make(model, arguments.model, out, common(arguments, model), arguments.resume)
+
+
+def published_(arguments):
+    """minitx published MODEL"""
+    out = folder(arguments, "published")
+    model, name = load(arguments.model), arguments.model
+    names = dict.fromkeys(claim.experiment for claim in published.CLAIMS)
+    needed = [registry.get(experiment) for experiment in names]
+    outcomes = {}
+    for experiment, outcome, _ in results.every(
+        needed, model, name, common(arguments, model), out, arguments.resume
+    ):
+        outcomes[experiment.name] = outcome
+    rows = published.rows(name, model, outcomes)
+    table = published.markdown(rows)
+    results.write(out / "published.json", results.as_json(rows) + "\n")
+    results.write(out / "published.md", f"# {name}\n\n{table}\n")
+    print(f"\n{table}\n\n{out / 'published'}.md .json written")
+    return 1 if results.failed(outcomes) else 0
+
+
+def common(arguments, model):
+    """The options that all needed share, where they were given.
+
+    Raises ValueError if the text cannot be read with them.
+    """
+    given = {}
+    for name, _, _ in COMMON:
+        value = getattr(arguments, name)
+        if value is not None:
+            given[name] = value
+    if given and not model.missing and not results.no_tokenizer(model):
+        text = given.get("text", "sample")
+        corpus.documents(model, text, given.get("documents", 0), given.get("tokens", 0))
+    return given
+
+
+def trace_(arguments):
+    """minitx trace MODEL TEXT"""
+    if arguments.save:
+        results.writable(Path(arguments.save).parent)
+    model = minitx.load(weights.find(arguments.model))
+    formats.valid(arguments.text, "the text")
+    keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
+    estimate = minitx.cost(model, arguments.text, keep)
+    start = time.monotonic()
+    trace = minitx.run(model, arguments.text, keep)
+    seconds = time.monotonic() - start
+    print(f"{trace.tokens.size} tokens: {' | '.join(model.tokenizer.pieces(trace.tokens[0]))}\n")
+    print_points(trace)
+    print(
+        f"\n{trace.nbytes / 1e6:.3f} MB recorded in {seconds:.3f} s"
+        f" (estimated beforehand: {estimate / 1e6:.3f} MB)"
+    )
+    if arguments.save:
+        save(trace, Path(arguments.save))
+
+
+def print_points(trace):
+    """A line for each recorded point: its axes, shape, layers, size, mean and meaning."""
+    print(f"{'point':16} {'axes':9} {'shape':18} {'layers':>6} {'kB':>9} {'mean |x|':>10}  meaning")
+    for name, (axes, meaning, *_) in minitx.POINTS.items():
+        arrays = [x for key, x in trace.values.items() if name in (key, key[0])]
+        if not arrays:
+            continue
+        shape = " ".join(map(str, arrays[0].shape))
+        size = sum(x.nbytes for x in arrays) / 1e3
+        mean = np.mean([np.abs(x[np.isfinite(x)]).mean() for x in arrays])
+        numbers = f"{len(arrays):6} {size:9.1f} {mean:10.4g}"
+        print(f"{name:16} {axes:9} {shape:18} {numbers}  {meaning}")
+
+
+def point(name):
+    """'q' -> 'q', 'pattern.L3' -> ('pattern', 3)."""
+    stem, dot, layer = name.strip().partition(".L")
+    return (stem, int(layer)) if dot and layer.isdecimal() else name.strip()
+
+
+def save(trace, path):
+    """Write tokens, valid and the recorded arrays, named as for --keep."""
+    named = {}
+    for key, x in trace.values.items():
+        name = key if isinstance(key, str) else f"{key[0]}.L{key[1]}"
+        named[name] = x
+    arrays = io.BytesIO()
+    np.savez(arrays, tokens=trace.tokens, valid=trace.valid, **named)
+    results.write(path, arrays.getvalue())
+    print(f"{path} written")
+
+
+def explore_(arguments):
+    """minitx explore MODEL TEXT"""
+    start = time.monotonic()
+    page = folder(arguments, "explore") / "explore.html"
+    model, name = load(arguments.model), arguments.model
+    megabytes = explore.write(model, name, arguments.text, page, arguments.words) / 1e6
+    seconds = time.monotonic() - start
+    print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
+
+
+def fetch_(arguments):
+    """minitx fetch MODEL"""
+    print(weights.fetch(arguments.model, arguments.revision))
+
+
+def doctor_(arguments):
+    """minitx doctor"""
+    facts, measured = doctor.describe(), doctor.measure()
+    if arguments.json:
+        warnings = advice.advice(facts, measured)
+        record = {"facts": facts, "measured": measured, "advice": warnings}
+        print(json.dumps(record, indent=1))
+    else:
+        print(advice.text(facts, measured))

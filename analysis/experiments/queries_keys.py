@@ -1,0 +1,403 @@
+"""Are queries and keys waves, one shifted against the other?
+
+Columns of Q = X U_Q and K = X U_K over positions in a few heads, where
+W_A = W_Q W_K^T = U_Q S U_K^T; the paper shows two columns of one head. T tokens, D width, d width
+of a head, r columns of Q, n heads drawn, c columns drawn of each, R lags, positive to the right.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from ..maths import factors, profiles, spectra, waves
+from ..measures import heads, inputs
+from ..runner import draw, options
+from ..runner.registry import register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+SHUFFLES = 200  # of the rows: a wave is what none of them reaches
+FIRST = 64  # positions that the paper draws
+MOST = 6  # heads, and columns of each, that a figure holds
+
+
+class Settings(NamedTuple):
+    """What is measured in every head."""
+
+    columns: np.ndarray | None  # None: the two that carry most of the band
+    low: int  # the band, in cycles over the document
+    high: int
+    reach: int  # farthest lag
+    seed: int
+
+
+def queries_keys(
+    model,
+    run=UNSAVED,
+    *,
+    head: str = "auto",
+    columns: str = "auto",
+    input: str = "auto",
+    low: int = 0,
+    high: int = 0,
+    bias: int = 0,
+    reach: int = 0,
+    show: int = 0,
+    text: str = "sample",
+    tokens: int = 0,
+    seed: int = 0,
+):
+    """Columns of queries and keys against position, filtered and not, and the shift between them.
+
+    head: heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
+    broadest
+    columns: columns to show, from 0, as 4,5 (the paper's 5 and 6); auto: the 2 that carry most of
+    the band
+    input: text (first document), positions (alone), or auto: text, positions in a partial
+    checkpoint
+    low: lowest frequency that the filter keeps, in cycles over the document (0: half an octave
+    below the peak)
+    high: highest frequency that it keeps (0: half an octave above the peak)
+    bias: 1: with the biases of queries and keys, so that the scores are exact; 0: without, as in
+    the paper
+    reach: farthest lag tried, in tokens (0: 10, or half a period of the peak if that is longer)
+    show: positions to draw (0: 64, or two periods of the peak if they are longer)
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    tokens: length of the document (0: the model's longest input)
+    seed: seed of the shuffles and of the random directions
+    """
+    options.within("bias", bias, 0, 1)
+    documents, T = _documents(model, input, text, tokens)
+    peak, _ = waves.position_peak(inputs.reachable(model)[:T], seed)
+    low, high = band(peak, T, low, high)
+    reach = reach or min(max(10, T // peak // 2), T // 2)
+    show = show or min(max(FIRST, 2 * T // peak), T)
+    options.within("reach", reach, 1, T // 2)
+    options.within("show", show, 8, T)
+    r = min(model.config.d_head, model.config.d_model + bias)
+    settings = Settings(_columns(columns, r), low, high, reach, seed)
+    pairs = _heads(model, head, documents, run)
+    result = _measure(model, pairs, documents, T, bias, settings)
+    result["heads"] = np.array([heads.name(*pair) for pair in pairs])
+    result["papers_columns"] = result["columns"] + 1
+    result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
+    result |= {"T": T, "show": show, "frequency": peak, "band": np.array([low, high])}
+    result["input"] = "positions" if documents is None else "text"
+    result["lags"] = profiles.offsets(reach)
+    result["causal"] = model.config.causal
+    result["r"] = result["S"].shape[1]
+    return result
+
+
+# options and input
+
+
+def _documents(model, source, text, tokens):
+    """(documents of T tokens, T), or (None, T) for positions alone."""
+    if source not in ("auto", "text", "positions"):
+        raise ValueError(f"--input is {source!r}; wanted auto, text or positions")
+    if source == "text" and model.missing:
+        raise ValueError(
+            f"--input is text, but {len(model.missing)} tensors of this checkpoint are missing; "
+            "wanted positions or auto"
+        )
+    if source == "positions" or model.missing:
+        documents = None
+        T = tokens or model.config.n_ctx
+    else:
+        documents = corpus.documents(model, text, tokens=tokens)
+        T = documents.T
+    options.within("tokens", T, 16, model.config.n_ctx)
+    return documents, T
+
+
+def band(f, T, low=0, high=0):
+    """The band (low, high) as given; for 0 half an octave below or above f.
+
+    Raises ValueError unless 1 <= low <= high <= T // 2.
+    """
+    low = low or max(round(f / 2**0.5), 1)
+    high = high or min(round(f * 2**0.5), T // 2)
+    if not 1 <= low <= high <= T // 2:
+        raise ValueError(
+            f"--low {low} --high {high}: wanted a band within 1 to {T // 2} cycles, low before high"
+        )
+    return low, high
+
+
+def _columns(columns, r):
+    """'4,5' -> [4, 5]; None for auto."""
+    if columns == "auto":
+        return None
+    numbers = re.split(r"[,\s]+", columns.strip())
+    valid = all(re.fullmatch(r"\d+", number) and int(number) < r for number in numbers)
+    if not valid or len(numbers) > MOST:
+        raise ValueError(
+            f"--columns {columns!r}: wanted up to {MOST} of the columns 0 to {r - 1}, joined by "
+            "commas, or auto"
+        )
+    return np.array([int(number) for number in numbers])
+
+
+def _heads(model, names, documents, run):
+    """Pairs (layer, head)."""
+    pairs = heads.select(names, model, documents, run)
+    if len(pairs) > MOST:
+        raise ValueError(f"--head names {len(pairs)} heads; a figure holds {MOST}")
+    return pairs
+
+
+def _measure(model, pairs, documents, T, bias, settings):
+    """All that is drawn and said of every head, stacked: {name: [n ...]}."""
+    measured = []
+    for pair, (x, bare) in zip(pairs, _inputs(model, pairs, documents, T, bias)):
+        W = _weights(model, *pair, bias)
+        svd = factors.svd(*W)
+        result = _measure_columns(x, svd, settings)
+        result["replaced"] = waves.replaced(x, *W)
+        if bare is not None:
+            result |= _measure_words(bare, svd, result, settings)
+        measured.append(result)
+    return {name: np.array([result[name] for result in measured]) for name in measured[0]}
+
+
+def _inputs(model, pairs, documents, T, bias):
+    """What each head reads, [T D] (with bias [T D + 1]), and the same without positions or None."""
+    if documents is None:
+        alone = [inputs.of_positions(model, layer, T) for layer, _ in pairs]
+        return [(_exact(x, bias), None) for x in alone]
+    document = documents.first()[0]
+    whole = inputs.of_text(model, document)  # [L T D]
+    bare = inputs.of_text(model, document, {"pos_embed": np.zeros_like})
+    return [(_exact(whole[layer], bias), _exact(bare[layer], bias)) for layer, _ in pairs]
+
+
+def _exact(x, bias):
+    """Input [T D] in float64; with bias a last column of ones meets the biases."""
+    x = np.asarray(x, np.float64)
+    return factors.with_ones(x) if bias else x
+
+
+def _weights(model, layer, head, bias):
+    """W_Q and W_K of a head, [D d] each; with bias the biases are a last row, [D + 1 d]."""
+    tensors = inputs.query_key(model, layer, head, bias=bool(bias))
+    tensors = [np.asarray(x, np.float64) for x in tensors]
+    if not bias:
+        return tensors
+    W_Q, W_K, b_Q, b_K = tensors
+    return [np.vstack([W_Q, b_Q]), np.vstack([W_K, b_K])]
+
+
+# one head
+
+
+def _measure_columns(x, svd, settings):
+    """Columns of one head's queries and keys, and the shift between them, with their nulls."""
+    U_Q, S, U_K = svd
+    _, low, high, reach, seed = settings
+    q, k = x @ U_Q, x @ U_K
+    r = q.shape[1]
+    columns = settings.columns
+    if columns is None:
+        columns = _carriers(q, k, S, low, high)
+    result = {"columns": columns, "S": S}
+    result["n_periodic"], result["n_periodic_null"] = _count_periodic(x, svd, seed)
+    q, k = q[:, columns], k[:, columns]
+    result |= {"q": q.T, "q_band": spectra.bandpass(q, low, high).T}
+    result |= {"k": k.T, "k_band": spectra.bandpass(k, low, high).T}
+    correlation = waves.correlation(q, k, reach)  # [R c]
+    result["xcorr"] = correlation.T
+    result["lag"] = correlation.argmax(axis=0) - reach
+    result["correlation"] = correlation.max(axis=0)
+    result["correlation_null"] = waves.by_chance(x, q, r, low, high, reach, seed)
+    return result
+
+
+def _carriers(q, k, S, low, high):
+    """The two columns that carry most of a band, ascending."""
+    carried = waves.carried(q, k, S, low, high)
+    return np.sort(np.argsort(-carried, kind="stable")[:2])
+
+
+def _count_periodic(x, svd, seed):
+    """How many columns are periodic in query and key both, and the most in any shuffle."""
+    U_Q, S, U_K = svd
+    kept = S > len(U_Q) * np.finfo(S.dtype).eps * S[0]  # the others are any directions at all
+    q, k = x @ U_Q, x @ U_K
+    return waves.periodic(q[:, kept], k[:, kept], SHUFFLES, seed)
+
+
+def _measure_words(bare, svd, measured, settings):
+    """The same columns at the same lags without positions: what the words alone give."""
+    U_Q, _, U_K = svd
+    columns = measured["columns"]
+    q, k = (bare @ U_Q)[:, columns], (bare @ U_K)[:, columns]
+    correlation = waves.correlation(q, k, settings.reach)  # [R c]
+    best = measured["lag"] + settings.reach
+    result = {"xcorr_text": correlation.T}
+    result["correlation_text"] = correlation[best, np.arange(len(columns))]
+    result["n_periodic_text"], _ = _count_periodic(bare, svd, settings.seed)
+    return result
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    sentences = [_says_of(r, i) for i in range(len(r["heads"]))]
+    if r["causal"] and (r["lag"] > 0).any():
+        sentences.append("A causal head cannot look to the right.")
+    sentences.append(
+        f"Replacing (W_Q, W_K) by (W_A, I) changes no score by more than {r['replaced'].max():.0e} "
+        "of the largest."
+    )
+    if r["input"] == "positions":
+        sentences.append(
+            "All this is of positions alone, without words, where any smooth column counts as "
+            "periodic."
+        )
+    return " ".join(sentences)
+
+
+def _says_of(r, i):
+    """One head."""
+    columns, lag = r["columns"][i], r["lag"][i]
+    value, null = r["correlation"][i], r["correlation_null"][i]
+    return (
+        f"{r['heads'][i]}: {r['n_periodic'][i]} of {r['r']} columns are periodic in query and key "
+        f"(rows shuffled: {r['n_periodic_null'][i]} at most); in column{'s' * (len(columns) > 1)} "
+        f"{_list(columns, '{}')} the two are most alike at {_list(map(draw.offset, lag), '{}')} "
+        f"tokens, with a correlation of {_list(value, '{:.2f}')}, in {(value > null).sum()} of "
+        f"{len(value)} more than random directions reach ({_list(null, '{:.2f}')})."
+    )
+
+
+def _list(values, form):
+    return " and ".join(map(form.format, values))
+
+
+def plot(r):
+    """One row for each column: as it is, filtered, and how alike query and key are at each lag."""
+    n, c, _ = r["q"].shape
+    figure = draw.figure(11, 1.15 * n * c + 1.3)
+    grid = figure.subplots(n * c, 3, sharex="col", squeeze=False, width_ratios=(2, 2, 1))
+    for (plain, filtered, lags), (head, j) in zip(grid, np.ndindex(n, c)):
+        _draw_wave(plain, r, "", head, j)
+        _draw_wave(filtered, r, "_band", head, j)
+        _draw_correlation(lags, r, head, j)
+        plain.set_ylabel(
+            f"{r['heads'][head]}, column {r['columns'][head, j]}\n"
+            f"({r['papers_heads'][head]}, {r['papers_columns'][head, j]})",
+            fontsize=8,
+        )
+    _label_columns(grid, r)
+    figure.legend(handles=_legend(r), loc="outside upper left", ncols=6, borderpad=0)
+    text = "head and column from 0; in parentheses as the paper counts, from 1"
+    figure.supylabel(text, fontsize=8)
+    return figure
+
+
+def _draw_wave(axes, r, suffix, head, j):
+    """A column of the query and of the key over the first positions."""
+    positions = np.arange(r["show"])
+    for name, color in (("q", draw.BLUE), ("k", draw.ORANGE)):
+        column = r[name + suffix][head, j, : len(positions)]
+        axes.plot(positions, column, color=color, linewidth=1.1)
+    axes.axhline(0, color="black", linewidth=0.5)
+    axes.set_xlim(0, positions[-1])
+
+
+def _draw_correlation(axes, r, head, j):
+    """Correlation at each lag, its highest point marked, and both nulls."""
+    lags, lag, highest = r["lags"], r["lag"][head, j], r["correlation"][head, j]
+    axes.axhline(r["correlation_null"][head, j], color=draw.GREY, linestyle="--", linewidth=1)
+    if "xcorr_text" in r:
+        axes.plot(lags, r["xcorr_text"][head, j], ":", color=draw.GREEN, linewidth=1.5)
+    size = 2 if len(lags) < 60 else 0
+    axes.plot(lags, r["xcorr"][head, j], "o-", color="black", markersize=size, linewidth=1)
+    axes.plot(lag, highest, "o", color=draw.VERMILION, markersize=5)
+    axes.axvline(0, color="black", linewidth=0.5)
+    if r["causal"]:
+        axes.axvspan(0, lags[-1], color=draw.GREY, alpha=0.15, linewidth=0)
+    style = {"ha": "right", "va": "bottom", "color": draw.VERMILION, "fontsize": 8}
+    text = f"{draw.offset(lag)}: {highest:.2f}"
+    axes.text(0.98, 0.03, text, transform=axes.transAxes, **style)
+    axes.set(ylim=(-1.05, 1.05), xlim=(lags[0], lags[-1]))
+
+
+def _label_columns(grid, r):
+    """Titles above and axes below the three columns of charts."""
+    source = {"positions": "positions alone", "text": "a text"}[str(r["input"])]
+    low, high = r["band"]
+    T = r["T"]
+    titles = (
+        f"values of query and key, of {source},\nfirst {r['show']} of {T} positions",
+        f"filtered: {low} to {high} cycles in {T} tokens,\n"
+        f"periods of {T / high:.3g} to {T / low:.3g} tokens",
+        "correlation by lag,\nnot filtered",
+    )
+    for axes, title in zip(grid[0], titles):
+        axes.set_title(title)
+    labels = ("position (tokens)", "position (tokens)", "lag (tokens, + = right)")
+    for axes, label in zip(grid[-1], labels):
+        axes.set_xlabel(label)
+
+
+def _legend(r):
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    query = Line2D([], [], color=draw.BLUE, label="query")
+    key = Line2D([], [], color=draw.ORANGE, label="key")
+    text = "correlation of query and key"
+    dots = Line2D([], [], color="black", marker="o", markersize=3, label=text)
+    handles = [query, key, dots]
+    text = "null: 95 % of random directions stay below"
+    handles.append(Line2D([], [], color=draw.GREY, linestyle="--", label=text))
+    if "xcorr_text" in r:
+        text = "null: the text without positions"
+        handles.append(Line2D([], [], color=draw.GREEN, linestyle=":", label=text))
+    if r["causal"]:
+        text = "hidden from the query"
+        handles.append(Patch(color=draw.GREY, alpha=0.15, linewidth=0, label=text))
+    return handles
+
+
+register(
+    queries_keys,
+    draw=plot,
+    look="Blue and orange are one column of the query and of the key, token after token. Where "
+    "both are the same wave and one runs ahead, the correlation peaks at that lag (red): each "
+    "query meets its like so many tokens away, and there attention goes. The middle panels keep "
+    "one octave around the position table's largest peak of more than 4 cycles, without the mean "
+    "and most of the words; the correlation is of the columns as they are. A peak counts only "
+    "above the dashed line, which random directions in place of U_K reach in 1 of 20 cases, taking "
+    "the most fitting of as many columns; what stays without positions (dotted) is the words'. "
+    "Where a wave meets its like in the grey, to the right, a causal head sees only the slope that "
+    "leads there.",
+    published="With W_A = U_Q S U_K^T, about 4 to 12 columns of X U_Q and X U_K are periodic in "
+    "heads that attend by position, and query and key are out of phase in them: the paper's "
+    "head(1,1), here L0H0, columns 5 and 6, here 4 and 5 (Yamamoto and Matsuzaki, figure 4).",
+    figure="figure 4",
+    says=says,
+    weights_only=True,
+    numbers={
+        "heads": "heads shown",
+        "columns": "columns shown of each, in the order of the singular values, from 0",
+        "lag": "tokens by which the key's column is shifted against the query's: the lag of their "
+        "highest correlation within reach",
+        "correlation": "that correlation, of the columns as they are, not filtered",
+        "correlation_null": "95 % quantile of the same for random orthonormal directions in place "
+        "of U_K",
+        "correlation_text": "the correlation at that lag without positions: what the words alone "
+        "give",
+        "n_periodic": "columns with a frequency of 2 cycles or more that no shuffle of the rows "
+        "reaches, in query and key both",
+        "n_periodic_null": "the most in any shuffle of the rows",
+        "n_periodic_text": "the same number without positions: what the words alone give",
+        "frequency": "the peak of the position table around which the band lies, in cycles over "
+        "the document",
+        "band": "the band of the filter, in the same unit",
+        "replaced": "largest change of a score, over the largest score, when (W_A, I) takes the "
+        "place of (W_Q, W_K)",
+    },
+)

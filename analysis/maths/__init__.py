@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: vectors, spectra and distances, with NumPy and SciPy only."""

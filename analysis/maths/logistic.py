@@ -1,0 +1,173 @@
+"""Logistic regression on frozen features, and how sure its accuracy on held-out documents is.
+
+    p(class k) = softmax(x W + b)_k
+    W, b = argmin -sum ln p(own class) + |W|^2 / (2 C),  b free
+
+Two classes: the usual logistic regression with w = W_1 - W_0 and its C twice this one. N rows, F
+features, K classes, M held-out rows.
+
+Order: the fit, the choice of C, the whole probe; accuracies.
+"""
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+STRENGTHS = tuple(10.0**k for k in range(-4, 3))  # C from which one is chosen
+VALIDATION = 0.25  # share of the training rows that choose it
+FLAT = 1e-8  # largest gradient of the mean loss at which a fit ends
+Z = 1.959963984540054  # normal quantile of a 95 % interval
+
+
+def loss(W, X, y, C):
+    """Mean loss with the penalty, and its gradient [F+1 K], of weights W [F+1 K].
+
+    The intercept is the last row of W; y [N] is in 0 ... K-1.
+    """
+    N = len(X)
+    K = W.shape[1]
+    logp = log_softmax(X @ W[:-1] + W[-1], axis=1)
+    own_logp = logp[np.arange(N), y]
+    penalty = W[:-1] / (C * N)
+    value = -own_logp.mean() + 0.5 * (penalty * W[:-1]).sum()
+    own_class = np.eye(K)[y]
+    error = (np.exp(logp) - own_class) / N
+    gradient = X.T @ error + penalty
+    return value, np.vstack([gradient, error.sum(axis=0)])
+
+
+def curvature(W, V, X, C):
+    """Second derivative of the loss at W along V: [F+1 K]."""
+    logp = log_softmax(X @ W[:-1] + W[-1], axis=1)
+    p = np.exp(logp)
+    change = X @ V[:-1] + V[-1]
+    mean_change = (p * change).sum(axis=1, keepdims=True)
+    error = p * (change - mean_change) / len(X)
+    gradient = X.T @ error + V[:-1] / (C * len(X))
+    return np.vstack([gradient, error.sum(axis=0)])
+
+
+def fit(X, y, C):
+    """Weights [F+1 K] at the minimum, by Newton steps in a trust region.
+
+    Raises ValueError for features that are not finite or labels of one class only, RuntimeError if
+    no minimum is reached.
+    """
+    X = np.asarray(X, np.float64)
+    _validate(X, y)
+    K = int(np.max(y)) + 1
+    shape = (X.shape[1] + 1, K)
+
+    def value_and_gradient(w):
+        value, gradient = loss(w.reshape(shape), X, y, C)
+        return value, gradient.ravel()
+
+    def curvature_along(w, v):
+        return curvature(w.reshape(shape), v.reshape(shape), X, C).ravel()
+
+    minimum = minimize(
+        value_and_gradient,
+        np.zeros(np.prod(shape)),
+        jac=True,
+        method="trust-ncg",
+        options={"gtol": FLAT},
+        hessp=curvature_along,
+    )
+    steepest = np.abs(minimum.jac).max()
+    if steepest > 100 * FLAT:
+        raise RuntimeError(
+            f"no minimum found: the gradient is still {steepest:.2g} ({minimum.message})"
+        )
+    return minimum.x.reshape(shape)
+
+
+def _validate(X, y):
+    """Raise ValueError for features that are not finite or labels of one class only."""
+    if not np.isfinite(X).all():
+        bad_rows = (~np.isfinite(X)).any(axis=1).sum()
+        raise ValueError(f"the features of {bad_rows} of {len(X)} rows are not finite")
+    if len(np.unique(y)) < 2:
+        raise ValueError(f"all {len(y)} labels are the same; wanted two classes or more")
+
+
+def standards(X):
+    """Mean [F] and scale [F] of the columns; a constant column has scale 1."""
+    X = np.asarray(X, np.float64)
+    deviation = X.std(axis=0)
+    varies = deviation > 1e-12 * np.abs(X).max(initial=1e-300)
+    scale = np.where(varies, deviation, 1.0)
+    return X.mean(axis=0), scale
+
+
+def stratified(y, share, rng):
+    """Which rows are set aside [N]: a share of each class, at least one row of it, and not all."""
+    aside = np.zeros(len(y), bool)
+    for k in np.unique(y):
+        rows = rng.permutation(np.flatnonzero(y == k))
+        wanted = max(round(share * len(rows)), 1)
+        n = min(wanted, len(rows) - 1)
+        aside[rows[:n]] = True
+    return aside
+
+
+def choose_C(X, y, seed=0, strengths=STRENGTHS):
+    """The C whose fit on a part of the rows has the least loss on the other rows."""
+    validation = stratified(y, VALIDATION, np.random.default_rng(seed))
+    mean, scale = standards(X[~validation])
+    X = (X - mean) / scale
+
+    def error(C):
+        W = fit(X[~validation], y[~validation], C)
+        value, _ = loss(W, X[validation], y[validation], np.inf)
+        return value
+
+    return min(strengths, key=error)
+
+
+def probe(X, y, held_out, C=0.0, seed=0):
+    """Classes [M] of held-out rows [M F] from training rows [N F] with classes y [N]; and C.
+
+    C: 0 chooses it on a part of the training rows. Features are standardised by the training rows
+    alone.
+    """
+    X = np.asarray(X, np.float64)
+    held_out = np.asarray(held_out, np.float64)
+    C = C or choose_C(X, y, seed)
+    mean, scale = standards(X)
+    W = fit((X - mean) / scale, y, C)
+    scores = (held_out - mean) / scale @ W[:-1] + W[-1]
+    return scores.argmax(axis=1), C
+
+
+def shuffled(X, y, held_out, truth, C, n, seed):
+    """Held-out accuracies of n probes whose training labels were permuted: [n]."""
+    rng = np.random.default_rng(seed)
+    accuracies = []
+    for _ in range(n):
+        predicted, _ = probe(X, rng.permutation(y), held_out, C)
+        accuracies.append((predicted == truth).mean())
+    return np.array(accuracies)
+
+
+def wilson(right):
+    """95 % interval of a share, from right [M] bool (Wilson 1927): [2]."""
+    n = len(right)
+    share = np.mean(right)
+    middle = share + Z * Z / (2 * n)
+    variance = share * (1 - share) / n
+    half = Z * np.sqrt(variance + Z * Z / (4 * n * n))
+    whole = 1 + Z * Z / n
+    return np.clip([middle - half, middle + half], 0, whole) / whole
+
+
+def paired(a, b):
+    """95 % interval of mean(a) - mean(b), right or wrong on the same M documents: [2].
+
+    Wald's with half a document added to each of the four cases (Agresti and Min 2005).
+    """
+    n = len(a) + 2
+    only_a = np.sum(a & ~b) + 0.5
+    only_b = np.sum(b & ~a) + 0.5
+    middle = (only_a - only_b) / n
+    half = Z * np.sqrt(only_a + only_b - (only_a - only_b) ** 2 / n) / n
+    return np.clip([middle - half, middle + half], -1, 1)

@@ -1,0 +1,165 @@
+"""What the residual stream is made of: an exact split into all that was written to it, with norms.
+
+A LayerNorm maps x to w (x - mean(x)) / sigma + b. With the 1/sigma of each token frozen at its
+value on this input, that is linear in x: each part c of the stream goes its own way, to w (c -
+mean(c)) / sigma, and b joins the biases.
+
+B batch, T tokens, S keys, H heads, D width. The parts are arrays [B T D] by name: word, position,
+type, attention, mlp, bias, carried. What the walk hands on is a tuple (parts, scale, gain).
+
+Order: `split`, the walk through the layers; its steps; what is measured of the parts.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Stage(NamedTuple):
+    """The stream at one point of the forward pass, and what the norms up to it did to it."""
+
+    # the trace's name for it: the parts sum to the array that the trace holds there
+    point: object
+    parts: dict  # name -> [B T D]
+    # [B T] product of the norms' 1/sigma: the diagonal of S in the blog post's S P L
+    scale: np.ndarray
+    gain: np.ndarray  # [D] product of the norms' w: the diagonal of its L
+
+
+def split(points, weights, layers, pre_norm, *, by_layer=False, carried=False):
+    """Yield a Stage at each of `stages`; points are looked up only when its turn comes.
+
+    points: {name or (name, layer): array} as a trace holds them: embed, pos_embed, type_embed (if
+    there are types), the scale of each norm, attn_out, mlp_out, and pattern if `carried`. weights,
+    layers: arrays by minitx's names. `bias` is every b_O, b_out and norm's b; what b_V gives is
+    counted as attention. by_layer: attention and mlp of each layer apart, as ("attention", 3).
+    carried: position that attention moves to other tokens, by V and W_O with the pattern frozen,
+    and what later layers move on of it, is a part of its own and no longer attention.
+    """
+    stream = _embedded(points, weights)
+    yield Stage(("resid_pre", 0), *stream)
+    for i, w in enumerate(layers):
+        attended = stream  # what the attention layer reads
+        if pre_norm:
+            attended = _norm(stream, "ln1", points, w, i)
+            yield Stage(("ln1", i), *attended)
+        name = ("attention", i) if by_layer else "attention"
+        moved = _moved(attended[0], points["pattern", i], w) if carried else None
+        stream = _write(stream, _written_by_attention(name, points["attn_out", i], w.b_O, moved))
+        if not pre_norm:
+            stream = _norm(stream, "ln1", points, w, i)
+        name = ("mlp", i) if by_layer else "mlp"
+        stream = _write(stream, {name: points["mlp_out", i] - w.b_out, "bias": w.b_out})
+        if not pre_norm:
+            stream = _norm(stream, "ln2", points, w, i)
+        yield Stage(("resid_post", i), *stream)
+    if pre_norm:
+        yield Stage("ln_final", *_norm(stream, "ln_final", points, weights))
+
+
+def stages(n_layers, pre_norm):
+    """Where `split` stops: the stream before the first layer and after each.
+
+    If pre_norm, also the normed stream that attention layers and the head read.
+    """
+    points = [("resid_pre", 0)]
+    for i in range(n_layers):
+        if pre_norm:
+            points.append(("ln1", i))
+        points.append(("resid_post", i))
+    if pre_norm:
+        points.append("ln_final")
+    return points
+
+
+def _embedded(points, weights):
+    """(parts, scale, gain) of the first layer's input."""
+    names = {"word": "embed", "position": "pos_embed", "type": "type_embed"}
+    parts = {part: points[name] for part, name in names.items() if name in points}
+    zeros = np.zeros_like(parts["word"])
+    stream = parts | {"bias": zeros}, 1 + zeros[..., 0], 1 + zeros[0, 0]
+    if weights.ln_embed_w is None:
+        return stream
+    return _norm(stream, "ln_embed", points, weights)
+
+
+def _norm(stream, name, points, w, layer=None):
+    """(parts, scale, gain) after the norm `name`."""
+    parts, scale_before, gain_before = stream
+    point = f"{name}_scale"
+    scale = points[point] if layer is None else points[point, layer]
+    weight = getattr(w, f"{name}_w")
+    bias = getattr(w, f"{name}_b")
+    return frozen(parts, scale, weight, bias), scale_before * scale, gain_before * weight
+
+
+def _write(stream, new):
+    """(parts, scale, gain) with what a layer adds."""
+    parts, scale, gain = stream
+    return parts | {name: parts.get(name, 0.0) + x for name, x in new.items()}, scale, gain
+
+
+def _written_by_attention(name, attn_out, b_O, moved):
+    """The parts that an attention layer writes; `moved`, if not None, is a part of its own."""
+    if moved is None:
+        return {name: attn_out - b_O, "bias": b_O}
+    return {name: attn_out - b_O - moved, "bias": b_O, "carried": moved}
+
+
+def _moved(parts, pattern, w):
+    """What attention makes of the position part and of what was moved before."""
+    return carry(parts["position"] + parts.get("carried", 0.0), pattern, w.W_V, w.W_O)
+
+
+def frozen(parts, scale, w, b):
+    """Parts after a LayerNorm with given 1/sigma, scale [B T]: w (c - mean(c)) scale.
+
+    b joins the part `bias`.
+    """
+    passed = {
+        name: (c - c.mean(-1, keepdims=True)) * scale[..., None] * w for name, c in parts.items()
+    }
+    return passed | {"bias": passed["bias"] + b}
+
+
+def carry(x, pattern, W_V, W_O):
+    """What attention makes of x [B T D] with its pattern [B H T S] frozen and no bias: [B T D].
+
+    W_V and W_O are [D D].
+    """
+    v = (x @ W_V).reshape(*x.shape[:2], pattern.shape[1], -1).swapaxes(1, 2)
+    return (pattern @ v).swapaxes(1, 2).reshape(x.shape) @ W_O
+
+
+def projection_shares(parts):
+    """{name: [B T]} <c, x> / <x, x> of each part c of the stream x: how much of x it makes up.
+
+    They sum to 1; one is below 0 where a part points against the stream that it is in.
+    """
+    x = sum(parts.values())
+    return {name: _dot(c, x) / _dot(x, x) for name, c in parts.items()}
+
+
+def ratios(parts):
+    """{name: [B T]} <c, c> / <x, x>, squared lengths.
+
+    Their sum is over 1 where parts undo each other.
+    """
+    x = sum(parts.values())
+    return {name: _dot(c, c) / _dot(x, x) for name, c in parts.items()}
+
+
+def _dot(a, b):
+    return np.einsum("...d,...d->...", a, b)
+
+
+def squared_cosine(a, b):
+    """Squared cosine of two tables [T D] with centred columns.
+
+    It is the share of b's power that is a, scaled.
+    """
+    a = np.asarray(a, np.float64)
+    b = np.asarray(b, np.float64)
+    a = a - a.mean(axis=0)
+    b = b - b.mean(axis=0)
+    return np.vdot(a, b) ** 2 / np.maximum(np.vdot(a, a) * np.vdot(b, b), 1e-300)

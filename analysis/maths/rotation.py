@@ -1,0 +1,242 @@
+"""The rotation that turns queries into keys, angle by angle, and how much of it is arbitrary.
+
+U_K = U_Q R, so K = X U_K = Q R. For complete bases [D D] R is orthogonal, and an eigenvector p with
+eigenvalue exp(i theta) gives K p = exp(i theta) Q p: theta is the phase between two waves. Sign:
+where Q p goes like exp(2 pi i f t / T), f > 0, K p is Q p moved by Delta = T theta / (2 pi f)
+tokens, k[t] = q[t + Delta], so that the query at t meets its like at the key t - Delta: Delta > 0
+is attention to the left, at the key offset -Delta.
+
+W_A fixes only r <= d of the D columns of each basis (those with a singular value); the rest is any
+basis of its null space. T tokens, D model width, d head width, n angles, F = T//2 + 1.
+
+Order: bases, angles, maps over frequency and angle, sums of a map; then how far a map moves with
+the free choice.
+"""
+
+import numpy as np
+from scipy.fft import rfft
+from scipy.linalg import schur
+
+from . import factors
+
+
+def complete(W_Q, W_K, completion="procrustes", seed=0):
+    """Bases U_Q, U_K of W_Q, W_K [D d], each [D D] in float64.
+
+    completion: one of COMPLETIONS. The seed is that of the null-space bases: "random" takes them as
+    they are, "procrustes" starts from them and ends at the same rotation whatever they are;
+    "lapack" has its own, "thin" none: it gives [D r], what is determined. Raises ValueError for
+    another name.
+    """
+    if completion not in COMPLETIONS:
+        raise ValueError(f"no completion {completion!r}, there are {', '.join(COMPLETIONS)}")
+    W_Q = np.asarray(W_Q, np.float64)
+    W_K = np.asarray(W_K, np.float64)
+    return COMPLETIONS[completion](W_Q, W_K, np.random.default_rng(seed))
+
+
+def _thin(W_Q, W_K, rng):
+    """The columns that W_A determines."""
+    U_Q, S, U_K = factors.svd(W_Q, W_K)
+    rounding = len(W_Q) * np.finfo(S.dtype).eps * S[0]
+    is_determined = S > rounding
+    return U_Q[:, is_determined], U_K[:, is_determined]
+
+
+def _random(W_Q, W_K, rng):
+    """Any basis of each null space."""
+    U_Q, U_K = _thin(W_Q, W_K, rng)
+    N_Q = _null_space_basis(U_Q, rng)
+    N_K = _null_space_basis(U_K, rng)
+    return np.hstack([U_Q, N_Q]), np.hstack([U_K, N_K])
+
+
+def _null_space_basis(U, rng):
+    """A random orthonormal basis of what the orthonormal columns [D r] leave: [D D - r]."""
+    D, r = U.shape
+    noise = rng.standard_normal((D, D - r))
+    Q, _ = np.linalg.qr(np.hstack([U, noise]))
+    return Q[:, r:]
+
+
+def _procrustes(W_Q, W_K, rng):
+    """The null-space basis of U_K turned nearest to that of U_Q (orthogonal Procrustes).
+
+    This gives the R nearest to 1.
+    """
+    U_Q, U_K = _thin(W_Q, W_K, rng)
+    N_Q = _null_space_basis(U_Q, rng)
+    N_K = _null_space_basis(U_K, rng)
+    left, _, right = np.linalg.svd(N_K.T @ N_Q)
+    turned = N_K @ left @ right
+    return np.hstack([U_Q, N_Q]), np.hstack([U_K, turned])
+
+
+def _lapack(W_Q, W_K, rng):
+    """What the library happens to return for the null space of the dense W_A: the published way."""
+    W_A = W_Q @ W_K.T
+    U_Q, _, U_K = np.linalg.svd(W_A)
+    return U_Q, U_K.T
+
+
+COMPLETIONS = {"procrustes": _procrustes, "lapack": _lapack, "random": _random, "thin": _thin}
+
+
+def angles(U_Q, U_K):
+    """Angles theta [n], eigenvectors P [n n] and moduli [n] of R = U_Q^T U_K (eqs 9, 10).
+
+    theta rises in (-pi, pi]. Complete bases: P is unitary, every modulus 1; where R is a reflection
+    (determinant -1) one angle is pi and one more than otherwise 0. Thin bases: R only contracts,
+    its modulus <= 1 falls with the part of K that Q has not, and P is not orthogonal.
+    """
+    R = U_Q.T @ U_K
+    D, n = U_Q.shape
+    if n == D:
+        values, P = _eig_orthogonal(R)
+    else:
+        values, P = np.linalg.eig(R)
+    theta = np.angle(values)
+    order = np.argsort(theta, kind="stable")
+    moduli = abs(values)
+    return theta[order], P[:, order], moduli[order]
+
+
+def _eig_orthogonal(R):
+    """Eigenvalues and orthonormal eigenvectors of an orthogonal R.
+
+    Its real Schur form has blocks of 1 and 2 alone. Most angles of a completed R are zero, and the
+    vectors that eig finds for one eigenvalue are not orthogonal, not even independent (measured at
+    D = 768: condition 3e19).
+    """
+    blocks, Z = schur(R)
+    values = np.diag(blocks).astype(complex)
+    P = Z.astype(complex)
+    sine = np.diag(blocks, -1)
+    i = np.flatnonzero(sine)  # the first row of each 2 x 2 block [[cos, -sin], [sin, cos]]
+    values[i] += 1j * sine[i]
+    values[i + 1] = values[i].conj()
+    first = Z[:, i]
+    second = Z[:, i + 1]
+    P[:, i] = (first - 1j * second) / np.sqrt(2)
+    P[:, i + 1] = P[:, i].conj()
+    return values, P
+
+
+def phase_map(x, U, P):
+    """g(f, theta_i) = |FT(x U p_i)| at f = 0 ... T//2: [T D], [D n], [n n] -> [F n]."""
+    projected = np.asarray(x) @ U
+    lines = rfft(projected, axis=0)
+    return abs(lines @ P)
+
+
+def shift(theta, T):
+    """Delta(f, theta) = T theta / (2 pi f) in tokens, for f = 1 ... T//2: [n] -> [F - 1 n]."""
+    f = np.arange(1, T // 2 + 1)[:, None]
+    return T * np.asarray(theta) / (2 * np.pi * f)
+
+
+def lag_curve(theta, T, delta):
+    """The f at which an angle is a shift by delta tokens, T theta / (2 pi delta).
+
+    It is below 0 where their signs differ.
+    """
+    return T * np.asarray(theta) / (2 * np.pi * delta)
+
+
+def by_lag(g, theta, T, reach=10):
+    """Share of the energy at f > 0 by its rounded Delta: [F n], [n] -> [2 reach + 1].
+
+    Energy is g^2, Delta goes from -reach to reach. Shares of key offsets are these read backwards.
+    An angle of 0 counts at Delta 0; in a completed basis that is also what neither query nor key
+    reads: shares that bear on attention are those of factors.seen(x, W_Q, W_K).
+    """
+    energy = np.square(g[1:])
+    delta = np.rint(shift(theta, T))
+    near = abs(delta) <= reach
+    places = (delta[near] + reach).astype(int)
+    total = np.bincount(places, energy[near], 2 * reach + 1)
+    return total / max(energy.sum(), 1e-300)
+
+
+def bin_centres(bins=64):
+    """Angles [bins] of `binned`, equally spaced in (-pi, pi], 0 and pi among them.
+
+    Raises ValueError for an odd number.
+    """
+    if bins < 2 or bins % 2:
+        raise ValueError(f"an even number of bins is wanted, {bins} is given")
+    half = bins // 2
+    numbers = np.arange(1 - half, half + 1)
+    return 2 * np.pi * numbers / bins
+
+
+def binned(g, theta, bins=64):
+    """Energy g^2 summed over the angles nearest to each of bin_centres: [F n], [n] -> [F bins].
+
+    Unlike g it does not depend on which eigenvectors of equal eigenvalues were taken; -pi and pi
+    are one angle.
+    """
+    places = np.arange(len(bin_centres(bins)))
+    steps = np.rint(np.asarray(theta) * bins / (2 * np.pi))  # from the bin of angle 0
+    nearest = (steps + bins // 2 - 1) % bins
+    members = nearest == places[:, None]
+    return np.square(g) @ members.T.astype(float)
+
+
+def fit(q, k):
+    """Share of the variance of k [T n] that an orthogonal map of q [T n] explains.
+
+    Columns are centred, the scale is the best one. One rotation explains much of pure noise where n
+    is not small beside T: to be read beside the fit of noise.
+    """
+    q = q - q.mean(axis=0)
+    k = k - k.mean(axis=0)
+    norms = np.linalg.norm(q) * np.linalg.norm(k)
+    S = np.linalg.svd(q.T @ k, compute_uv=False)
+    return (S.sum() / max(norms, 1e-300)) ** 2
+
+
+# completion -> what it makes of null-space bases that were first turned at random; only Procrustes
+# turns them back
+TURNED = {"procrustes": "procrustes", "lapack": "random", "random": "random", "thin": "thin"}
+
+
+def gauge(W_Q, W_K, x, completion="procrustes", n=5, seed=0):
+    """Correlations [n] of the map of x [T D] with n maps from other null-space bases.
+
+    These are turned at random first. The correlations are 1 where the free choice does not matter.
+    "random": what two arbitrary choices have in common, which is the determined columns. "lapack"
+    is no higher than that: the published map is one such choice.
+    """
+
+    def map_shape(name, seed):
+        U_Q, U_K = complete(W_Q, W_K, name, seed)
+        theta, P, _ = angles(U_Q, U_K)
+        return shape(x, U_Q, theta, P)
+
+    first = map_shape(completion, seed)
+    correlations = []
+    for i in range(n):
+        turned = map_shape(TURNED[completion], seed + 1 + i)
+        correlations.append(map_correlation(first, turned))
+    return np.array(correlations)
+
+
+def shape(x, U, theta, P, bins=64):
+    """How the amplitude of a map is spread over the angles at each f > 0: [F - 1 bins].
+
+    Rows have mean 0 and norm 1. The spectrum, which all maps of x share, is taken out. Rows below
+    1e-6 of the largest are rounding: they stay small.
+    """
+    energy = binned(phase_map(x, U, P), theta, bins)
+    rows = np.sqrt(energy)[1:]
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    norm = np.linalg.norm(rows, axis=1, keepdims=True)
+    least = max(1e-6 * norm.max(), 1e-300)
+    return rows / np.maximum(norm, least)
+
+
+def map_correlation(a, b):
+    """Correlation of two `shape`s: the mean over the frequencies of that between their angles."""
+    norms = np.linalg.norm(a) * np.linalg.norm(b)
+    return np.sum(a * b) / max(norms, 1e-300)

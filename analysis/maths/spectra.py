@@ -1,0 +1,84 @@
+"""Frequencies and principal components of a table whose rows are positions.
+
+T rows, D columns, F = T//2 + 1.
+
+Order: amplitude spectrum, a filter, its summary over columns, its peaks; then principal components.
+"""
+
+import numpy as np
+from scipy.fft import irfft, rfft
+
+QUARTILES = (0.25, 0.5, 0.75)
+
+
+def amplitude(x):
+    """|rfft| of each column, no window: [T D] -> [F D]; row f is f cycles in T tokens."""
+    return np.abs(rfft(np.asarray(x), axis=0))
+
+
+def mean_amplitude(x):
+    """Amplitude at each f, mean over the columns: [T D] -> [F]."""
+    return amplitude(x).mean(axis=1)
+
+
+def bandpass(x, low, high):
+    """Each column of [T D] with only its frequencies low <= f <= high, in cycles in T tokens.
+
+    No phase is moved. The mean, f = 0, is removed unless low is 0. Raises ValueError if low > high.
+    """
+    if low > high:
+        raise ValueError(f"a band from low to high is wanted, from {low} to {high} is given")
+    lines = rfft(np.asarray(x), axis=0)
+    f = np.arange(len(lines))
+    lines[(f < low) | (f > high)] = 0
+    return irfft(lines, len(x), axis=0)
+
+
+def summary(amplitudes):
+    """Mean [F] and quartiles [3 F] over the columns of [F D]."""
+    return amplitudes.mean(axis=1), np.quantile(amplitudes, QUARTILES, axis=1)
+
+
+def period(frequency, T):
+    """Tokens in one cycle, T / frequency; infinite for frequency 0."""
+    with np.errstate(divide="ignore"):
+        return T / np.asarray(frequency, float)
+
+
+def peaks(spectrum, times=5.0):
+    """Frequencies of the local maxima of [F] above `times` its median, the highest first.
+
+    Frequency 0 is left out.
+    """
+    return maxima(spectrum, times * np.median(np.asarray(spectrum)[1:]))
+
+
+def above(spectrum, line):
+    """Frequencies of [F] at which it is above a line, ascending; 0 is left out."""
+    return 1 + np.flatnonzero(np.asarray(spectrum)[1:] > line)
+
+
+def maxima(spectrum, line):
+    """Frequencies of the local maxima of [F] above a line, the highest first; 0 is left out."""
+    heights = np.asarray(spectrum)[1:]
+    left = np.r_[-np.inf, heights[:-1]]
+    right = np.r_[heights[1:], -np.inf]
+    is_summit = (heights > left) & (heights >= right) & (heights > line)
+    summits = np.flatnonzero(is_summit)
+    highest_first = np.argsort(-heights[summits], kind="stable")
+    return summits[highest_first] + 1
+
+
+def largest(spectrum):
+    """Largest value of [F ...] at a frequency other than 0."""
+    return spectrum[1:].max()
+
+
+def explained(x):
+    """Share of variance in the first 1, 2, ... components: [T D] -> [min(T, D)].
+
+    Columns are centred first.
+    """
+    x = np.asarray(x, np.float64)
+    variance = np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2
+    return variance.cumsum() / variance.sum()

@@ -1,0 +1,142 @@
+"""Intervals, regression and directions at random, for numbers that were measured on documents.
+
+N documents, n rows, D columns. "Sums" are the products [x 1 y]^T [x 1 y], [D+2 D+2]: those of two
+sets of rows are added.
+
+Order: bootstrap over documents; entropy; ridge regression from sums that add up; cosines of random
+vectors.
+"""
+
+import numpy as np
+from scipy.linalg import solve
+from scipy.special import gammaln
+from scipy.stats import beta
+
+DRAWS = 100  # of the bootstrap, held at once
+PAIRS = 1000  # of random vectors held at once
+# of ridge regression, in mean variances of a column
+PENALTIES = tuple(10.0**k for k in range(-8, 3))
+# name -> (what is added up, what that is divided by), from values [N ...] and weights [N ...]
+STATISTICS = {
+    # values are sums, weights their counts
+    "ratio": lambda values, weights: (values, weights),
+    # values are means
+    "mean": lambda values, weights: (values * weights, weights),
+}
+
+
+def bootstrap(values, weights=None, statistic="ratio", n=2000, seed=0, level=0.95):
+    """Percentile interval of sum(values) / sum(weights), documents resampled: [N ...] -> [2 ...].
+
+    weights: a number for each document [N], or [N ...] like the values; None: 1 for each.
+    statistic: "ratio", or "mean" for sum(weights values) / sum(weights). Raises ValueError for
+    another one.
+    """
+    if statistic not in STATISTICS:
+        raise ValueError(f"statistic is {statistic!r}; there are: {', '.join(STATISTICS)}")
+    values = np.asarray(values, np.float64)
+    if weights is None:
+        weights = 1.0
+    weights = np.asarray(weights, np.float64)
+    further_axes = (1,) * (values.ndim - weights.ndim)
+    weights = weights.reshape(weights.shape + further_axes)
+    weights = np.broadcast_to(weights, values.shape)
+    above, below = STATISTICS[statistic](values, weights)
+    N = len(values)
+    chances = np.full(N, 1 / N)
+    rng = np.random.default_rng(seed)
+    resampled = []
+    for i in range(0, n, DRAWS):
+        draws = min(DRAWS, n - i)
+        # how often each document is drawn
+        times = rng.multinomial(N, chances, size=draws).astype(np.float64)
+        resampled.append(np.tensordot(times, above, 1) / np.tensordot(times, below, 1))
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    return np.quantile(np.concatenate(resampled), ends, axis=0)
+
+
+def entropy(counts):
+    """Entropy in nats of counts [V]: the loss of a guess that knows these frequencies alone."""
+    p = counts[counts > 0] / counts.sum()
+    return -(p * np.log(p)).sum()
+
+
+def sums(x, y):
+    """All that ridge regression of y [n] on x [n D] needs of these rows: [D+2 D+2] in float64."""
+    ones = np.ones(len(x))
+    rows = np.column_stack([x, ones, y]).astype(np.float64)
+    return rows.T @ rows
+
+
+def ridge(sums, penalty):
+    """Weights w, b that minimise |y - x w - b|^2 / n + penalty v |w|^2: [D+2 D+2] -> [D+1].
+
+    The intercept b is last. v: mean variance of the columns of x, so that the penalty has no unit;
+    b is not penalised. From (C + penalty v I) w = c, the covariances of x with itself and with y
+    (Hoerl and Kennard 1970).
+    """
+    n = sums[-2, -2]
+    mean = sums[-2] / n
+    covariance = sums / n - np.outer(mean, mean)
+    C = covariance[:-2, :-2]
+    c = covariance[:-2, -1]
+    v = np.trace(C) / len(C) or 1.0  # 1: nothing varies
+    penalised = C + penalty * v * np.eye(len(C))
+    w = solve(penalised, c, assume_a="pos")
+    b = mean[-1] - mean[:-2] @ w
+    return np.append(w, b)
+
+
+def squared_error(sums, w):
+    """Sum of (y - x w - b)^2 over the rows behind these sums."""
+    v = np.append(w, -1.0)
+    return max(v @ sums @ v, 0.0)
+
+
+def variation(sums):
+    """Sum of (y - mean y)^2 over the rows behind these sums."""
+    n = sums[-2, -2]
+    y = sums[-2, -1]
+    yy = sums[-1, -1]
+    return yy - y**2 / n
+
+
+def choose_ridge(train, validation, penalties=PENALTIES):
+    """The weights [D+1] from the sums `train` that err least on `validation`, and their penalty."""
+    fits = [(ridge(train, penalty), penalty) for penalty in penalties]
+    return min(fits, key=lambda fit: squared_error(validation, fit[0]))
+
+
+def r2(sums, w):
+    """Coefficient of determination on the rows behind these sums: 1 - squared error / variation."""
+    return 1 - squared_error(sums, w) / variation(sums)
+
+
+def cosine_density(x, D):
+    """Density of the cosine x of two random directions in D >= 2 dimensions.
+
+    It is c (1 - x^2)^((D-3)/2).
+    """
+    log_ratio = gammaln(D / 2) - gammaln((D - 1) / 2)
+    c = np.exp(log_ratio) / np.pi**0.5
+    power = (D - 3) / 2
+    return c * (1 - np.square(x)) ** power
+
+
+def cosine_quantile(q, D):
+    """The cosine that two random directions in D dimensions stay below with probability q."""
+    half = (D - 1) / 2
+    return 2 * beta(half, half).ppf(q) - 1
+
+
+def random_cosines(D, n, seed):
+    """Cosines of n pairs of Gaussian vectors in D dimensions [n], drawn PAIRS at a time."""
+    rng = np.random.default_rng(seed)
+    cosines = []
+    for i in range(0, n, PAIRS):
+        pairs = min(PAIRS, n - i)
+        x, y = rng.standard_normal((2, pairs, D))
+        products = (x * y).sum(axis=1)
+        lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
+        cosines.append(products / lengths)
+    return np.concatenate(cosines)

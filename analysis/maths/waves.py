@@ -1,0 +1,207 @@
+"""Queries, keys and the stream as signals over positions: which of their columns are waves.
+
+T tokens, N documents, D width, L layers, H heads, r columns of Q = X U_Q and K = X U_K, F = T//2 +
+1 frequencies.
+
+Order: the peak of a position table; columns of one head; spectra of all heads; the weights alone;
+components.
+"""
+
+import numpy as np
+
+from . import lags, nulls, spectra
+
+SLOW = 4  # cycles over a document: slower waves tell near from far, not one token from the next
+DRAWS = 50  # sets of random directions
+
+
+# the peak of a position table
+
+
+def position_peak(table, seed=0, shuffles=100):
+    """(f, whether it is a peak) of a position table [T D], f in cycles over its T rows.
+
+    The largest local maximum of the mean amplitude, of more than SLOW cycles, that stands above
+    what 99.9 % of the row shuffles reach anywhere. Without one the largest amplitude at any
+    frequency.
+    """
+
+    def highest(x):
+        return spectra.mean_amplitude(x)[1:].max()
+
+    spectrum = spectra.mean_amplitude(table)
+    shuffled = nulls.row_shuffles(table, shuffles, seed)
+    line = np.quantile(nulls.distribution(highest, shuffled), nulls.CHANCE)
+    peaks = spectra.maxima(spectrum, line)
+    fast = [int(f) for f in peaks if f > SLOW]
+    if fast:
+        return fast[0], True
+    return 1 + int(spectrum[1:].argmax()), False
+
+
+# columns of one head
+
+
+def carried(q, k, S, low, high):
+    """What each column can give to the scores in a band: [T r] twice, [r] -> [r].
+
+    It is s_j times the sum of |q_j(f)| |k_j(f)| over low <= f <= high.
+    """
+    products = spectra.amplitude(q) * spectra.amplitude(k)
+    return S * products[low : high + 1].sum(axis=0)
+
+
+def correlation(q, k, reach):
+    """Cross-correlation (eq 12) at the lags -reach ... reach: [T c] twice -> [2 reach + 1 c]."""
+    T = len(q)
+    curves = lags.xcorr(q, k)
+    return curves[T - 1 - reach : T + reach]
+
+
+def by_chance(x, q, r, low, high, reach, seed=0):
+    """Highest correlation of each query column with random directions: [T D], [T c] -> [c].
+
+    The 95 % quantile over DRAWS. In each draw r orthonormal directions take the place of U_K, and
+    the one that carries most of the band together with the query's column is compared, so that the
+    null is chosen as the columns are.
+    """
+    rng = np.random.default_rng(seed)
+    q_amplitude = spectra.amplitude(q)[low : high + 1]
+    highest = []
+    for _ in range(DRAWS):
+        noise = rng.standard_normal((x.shape[1], r))
+        directions, _ = np.linalg.qr(noise)
+        k = x @ directions
+        k_amplitude = spectra.amplitude(k)[low : high + 1]
+        most = (q_amplitude.T @ k_amplitude).argmax(axis=1)
+        curves = correlation(q, k[:, most], reach)
+        highest.append(curves.max(axis=0))
+    return np.quantile(highest, 0.95, axis=0)
+
+
+def periodic(q, k, shuffles, seed=0):
+    """How many columns have an amplitude at f >= 2 that no row shuffle reaches: [T r] twice.
+
+    In q and k both. Second: the same by chance, the most columns in which one shuffle surpasses all
+    the others, in q and k both.
+    """
+
+    def highest(qk):
+        heights = spectra.amplitude(qk)[2:].max(axis=0)
+        return heights.reshape(2, q.shape[1])
+
+    qk = np.hstack([q, k])
+    shuffled = nulls.distribution(highest, nulls.row_shuffles(qk, shuffles, seed))  # [shuffles 2 r]
+    q_winners, k_winners = shuffled.argmax(axis=0)
+    wins_both = q_winners == k_winners
+    wins = np.bincount(q_winners[wins_both], minlength=1)  # of each shuffle
+    is_above = highest(qk) > shuffled.max(axis=0)
+    is_periodic = is_above.all(axis=0)
+    return is_periodic.sum(), wins.max()
+
+
+def replaced(x, W_Q, W_K):
+    """Largest change of the scores x W_Q (x W_K)^T when (W_A, I) takes the place of (W_Q, W_K).
+
+    As a share of their largest entry: [T D], [D d] twice -> a number. It is rounding alone, as only
+    W_A = W_Q W_K^T matters.
+    """
+    W_A = W_Q @ W_K.T
+    identity = np.eye(len(W_Q))
+    before = x @ W_Q @ (x @ W_K).T
+    after = x @ W_A @ (x @ identity).T
+    change = abs(after - before).max()
+    return change / max(abs(before).max(), 1e-300)
+
+
+# spectra of all heads
+
+
+def largest(X, U=None):
+    """Largest amplitude of any column at each f: [L T D], [L H D r] -> [L F].
+
+    The columns are those of X, or of X U over all heads.
+    """
+    if U is None:
+        return np.array([_largest_of_columns(x) for x in X])
+    by_layer = []
+    for x, heads in zip(X, U):
+        by_head = [_largest_of_columns(x @ directions) for directions in heads]
+        by_layer.append(np.max(by_head, axis=0))
+    return np.array(by_layer)
+
+
+def _largest_of_columns(x):
+    return spectra.amplitude(x).max(axis=1)
+
+
+def contrast(curve, f):
+    """Height at f over the median height at all frequencies but 0: [... F] -> [...]."""
+    median = np.median(curve[..., 1:], axis=-1)
+    return curve[..., f] / np.maximum(median, 1e-300)
+
+
+def spectrum_correlation(curve, other):
+    """Correlation of two spectra [F] over all frequencies but 0; 0 where one of them is flat."""
+    a = _centred(curve[1:])
+    b = _centred(other[1:])
+    norms = np.linalg.norm(a) * np.linalg.norm(b)
+    return a @ b / max(norms, 1e-300)
+
+
+def _centred(x):
+    mean = np.mean(x, dtype=np.float64)
+    return np.asarray(x, np.float64) - mean
+
+
+# the weights alone
+
+
+def effective_rank(S):
+    """Participation ratio of the squared singular values, 1 to r: [... r] -> [...].
+
+    It is (sum s^2)^2 / sum s^4.
+    """
+    squares = np.square(S)
+    total = squares.sum(axis=-1, keepdims=True)
+    weights = squares / np.maximum(total, 1e-300)
+    concentration = np.square(weights).sum(axis=-1)
+    return 1 / np.maximum(concentration, 1e-300)
+
+
+def between(V, W_Q, W_K):
+    """Share of W_A that joins a space to itself, |V^T W_A V|^2 / |W_A|^2 (Frobenius).
+
+    V [D n] orthonormal, [H D d] twice -> [H]. No D x D matrix is formed: |W_A|^2 is the sum over
+    the entries of (W_Q^T W_Q) (W_K^T W_K), entry by entry.
+    """
+    V_Q = V.T @ W_Q
+    V_K = V.T @ W_K
+    inside = np.square(V_Q @ V_K.swapaxes(-1, -2)).sum(axis=(-1, -2))
+    q_squares = W_Q.swapaxes(-1, -2) @ W_Q
+    k_squares = W_K.swapaxes(-1, -2) @ W_K
+    whole = (q_squares * k_squares).sum(axis=(-1, -2))
+    return inside / np.maximum(whole, 1e-300)
+
+
+# components
+
+
+def position_share(total, squares, N):
+    """Share of the variance of each series that position explains: [... T C], [... C] -> [... C].
+
+    total: sum of the series over N > 1 documents; squares: sum of their squares, over the tokens
+    too. The variance over positions of the mean over documents is divided by the whole variance; as
+    the mean of N independent values keeps 1/N of theirs, the result is (N share - 1) / (N - 1): 1
+    for a function of position; where position explains nothing, 0 on average, at times below. A
+    constant has 0.
+    """
+    mean = total.mean(axis=-2) / N
+    mean_square = squares / (N * total.shape[-2])
+    whole = mean_square - np.square(mean)
+    is_constant = whole <= 1e-12 * np.square(mean)
+    deviations = total / N - mean[..., None, :]
+    by_position = np.square(deviations).mean(axis=-2)
+    share = by_position / np.where(is_constant, 1, whole)
+    unbiased = (N * share - 1) / (N - 1)
+    return np.where(is_constant, 0, unbiased)

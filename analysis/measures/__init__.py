@@ -1,0 +1,1 @@
+"""Numbers from forward passes that several experiments share."""

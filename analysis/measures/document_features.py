@@ -1,0 +1,140 @@
+"""Features of documents, one vector each, with positions and without; computed once and kept.
+
+They are kept in MINITX_CACHE (an environment variable; without it, minitx in XDG_CACHE_HOME or
+~/.cache), under the sha256 of all that they depend on: weights, tokens, options, the code itself.
+The files can be deleted at any time. N documents, T tokens, D width.
+
+Order: the versions of a model, one vector per document, all of them, the files.
+"""
+
+import hashlib
+import io
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+import minitx
+
+from ..runner import files, results, stream
+from . import inputs
+
+POOLS = {  # final features [T D] -> one vector [D]
+    "mean": lambda x: x.mean(axis=0, dtype=np.float64).astype(x.dtype),
+    "first": lambda x: x[0],
+    "last": lambda x: x[-1],
+}
+VERSIONS = "kept", "zero", "shuffled", "random"
+
+
+def versions(model, seed=0):
+    """{name: model}: as it is, with positions at zero, with them shuffled, with random weights."""
+    rng = np.random.default_rng(seed)
+    cfg = model.config
+    table = model.weights.W_pos
+    mixed = np.array(table)
+    mixed[cfg.offset : cfg.offset + cfg.n_ctx] = rng.permutation(inputs.reachable(model))
+    models = [model]
+    models.append(_with_positions(model, np.zeros_like(table)))
+    models.append(_with_positions(model, mixed))
+    models.append(untrained(model, rng))
+    return dict(zip(VERSIONS, models))
+
+
+def _with_positions(model, table):
+    return replace(model, weights=SimpleNamespace(**vars(model.weights) | {"W_pos": table}))
+
+
+def untrained(model, rng):
+    """A model of the same shape with arrays of Gaussian noise, of their own mean and deviation."""
+    noisy = []
+    for part in (model.weights, *model.layers):
+        arrays = {name: _noise_like(x, rng) for name, x in vars(part).items()}
+        noisy.append(SimpleNamespace(**arrays))
+    return replace(model, weights=noisy[0], layers=tuple(noisy[1:]))
+
+
+def _noise_like(x, rng):
+    """Gaussian noise of the mean and deviation of an array; anything else as it is."""
+    if not isinstance(x, np.ndarray):
+        return x
+    mean = float(x.mean(dtype=np.float64))
+    deviation = float(x.std(dtype=np.float64))
+    return (mean + deviation * rng.standard_normal(x.shape, np.float32)).astype(x.dtype)
+
+
+def pooled(model, documents, pool="mean", seed=0, run=stream.UNSAVED):
+    """One vector for every document under every version of the model: {version: [N D]}.
+
+    documents: token arrays [T_i], with a len; each passes alone, so that nothing is padded. pool:
+    the mean over its tokens, special ones included, or the first or last token's features. Raises
+    ValueError for another pool, and for the first token of a causal model.
+    """
+    if pool not in POOLS:
+        raise ValueError(f"--pool is {pool!r}; there are: {', '.join(POOLS)}")
+    if pool == "first" and model.config.causal:
+        raise ValueError(
+            "--pool first: the first token of a causal model sees nothing but itself; "
+            "take mean or last"
+        )
+    path = folder() / f"{digest(model, documents, pool, seed)}.npz"
+    features = restored(path, (len(documents), len(VERSIONS), model.config.d_model))
+    if features is None:
+        features = _computed(versions(model, seed), documents, POOLS[pool], run)
+        keep(path, features)
+    return {name: features[:, i] for i, name in enumerate(VERSIONS)}
+
+
+def _computed(models, documents, pool, run):
+    """One vector for every document under each of these models: [N versions D]."""
+
+    def measure(_, document):
+        vectors = [pool(minitx.forward(model, document)[0]) for model in models.values()]
+        return {"pooled": np.array(vectors)}
+
+    return run.gather(measure, documents, "documents", keep=("pooled",))["pooled"]
+
+
+def folder():
+    """Where features are kept."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    ours = Path(os.environ.get("MINITX_CACHE") or caches / "minitx")
+    return ours / "features"
+
+
+def digest(model, documents, *options):
+    """sha256 of all that features depend on: code, NumPy, options, weights, tokens."""
+    sha256 = hashlib.sha256(repr((np.__version__, options, model.config)).encode())
+    for path in (*sorted(Path(minitx.__file__).parent.rglob("*.py")), Path(__file__)):
+        sha256.update(path.read_bytes())
+    for part in (model.weights, *model.layers):
+        for name, x in sorted(vars(part).items()):
+            if isinstance(x, np.ndarray):
+                sha256.update(f"{name} {x.dtype.str} {x.shape}".encode())
+                sha256.update(np.ascontiguousarray(x))
+    for document in documents:
+        sha256.update(np.array([len(document), *document], "<i8"))
+    return sha256.hexdigest()
+
+
+def restored(path, shape):
+    """Features [N versions D] from a file; None if there is none, or it is damaged."""
+    try:
+        with np.load(path) as file:
+            features = file["pooled"]
+    except stream.DAMAGED:
+        return None
+    return features if features.shape == shape else None
+
+
+def keep(path, features):
+    """Write features to a file; where that is not possible, say so and go on."""
+    content = io.BytesIO()
+    np.savez(content, pooled=features)
+    try:
+        files.write(results.writable(path.parent) / path.name, content.getvalue())
+    except OSError as error:
+        print(f"minitx: features are not kept: {error}", file=sys.stderr)

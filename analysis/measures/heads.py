@@ -1,0 +1,141 @@
+"""Heads by name and by what they do.
+
+Layers and heads count from 0 (L0H0); the paper's head(1,1) is the same one. L layers (of a partial
+checkpoint: those whose query and key weights are there), H heads, T tokens, R offsets.
+
+Order: names, then the choice behind --head auto.
+"""
+
+import re
+
+import numpy as np
+
+from minitx import forward
+from minitx.kernels import softmax_
+
+from ..maths import profiles
+from ..runner import stream
+from . import inputs
+
+SHARP = 0.5  # mean attention to one offset from which a head counts as looking at a position
+LOOKED_AT = 8  # documents from which heads are chosen
+
+
+def name(layer, head):
+    """Name of a head: L0H0."""
+    return f"L{layer}H{head}"
+
+
+def papers_name(layer, head):
+    """Its name in the paper, which counts from 1: head(1,1)."""
+    return f"head({layer + 1},{head + 1})"
+
+
+def parse(names, config):
+    """'L0H0,L2H3' -> [(0, 0), (2, 3)].
+
+    Raises ValueError if a name is not a head of this model, or if there is none.
+    """
+    pairs = [_parse_name(text, config) for text in re.split(r"[,\s]+", names) if text]
+    if not pairs:
+        raise ValueError("--head names no head: wanted L0H0,L1H2 or auto")
+    return pairs
+
+
+def _parse_name(text, config):
+    """'L2H3' -> (2, 3)."""
+    match = re.fullmatch(r"L(\d+)H(\d+)", text)
+    if match:
+        layer, head = map(int, match.groups())
+        if layer < config.n_layers and head < config.n_heads:
+            return layer, head
+    last = name(config.n_layers - 1, config.n_heads - 1)
+    raise ValueError(
+        f"{text!r} is no head of this model: wanted L0H0 to {last}, joined by commas, or auto"
+    )
+
+
+def select(names, model, documents=None, run=stream.UNSAVED):
+    """Heads by name, or for 'auto' the sharpest to the left, to the right, and the broadest.
+
+    'auto' goes by attention on these documents; without documents, by attention from positions
+    alone. Raises ValueError for a layer without weights.
+    """
+    layers = inputs.layers(model)
+    if names == "auto":
+        return [(layers[i], head) for i, head in auto(mean_attention(model, documents, run))]
+    pairs = parse(names, model.config)
+    lacking = [name(layer, head) for layer, head in pairs if layer not in layers]
+    if lacking:
+        raise ValueError(
+            f"{', '.join(lacking)}: no query and key weights in this checkpoint; "
+            f"those of layers {', '.join(map(str, layers))} are there"
+        )
+    return pairs
+
+
+def mean_attention(model, documents=None, run=stream.UNSAVED):
+    """Mean attention by offset for every head: [L H R].
+
+    On the first documents, or from positions alone if there are none.
+    """
+    if documents is None:
+        by_layer = [from_positions(model, layer) for layer in inputs.layers(model)]
+        return profiles.mean_attention(np.array(by_layer), model.config.n_ctx)
+    few = documents.first(LOOKED_AT)
+
+    def measure(_, document):
+        return {"profile": head_profiles(model, document)}
+
+    total = run.gather(measure, few, "choosing heads")["profile"]
+    return profiles.mean_attention(total / len(few), documents.T)
+
+
+def from_positions(model, layer, T=None, reach=profiles.REACH):
+    """Attention profiles of a layer's heads if the stream held positions alone: [H R]."""
+    x = inputs.of_positions(model, layer, T)
+    is_seen = np.tri(len(x), dtype=bool) | (not model.config.causal)
+    causal_mask = np.where(is_seen, 0, -np.inf).astype(x.dtype)
+    by_head = []
+    for head in range(model.config.n_heads):
+        W_Q, W_K, b_Q, b_K = inputs.query_key(model, layer, head, bias=True)
+        q = x @ W_Q + b_Q
+        k = x @ W_K + b_K
+        scores = q @ k.T * model.config.attn_scale(layer) + causal_mask
+        by_head.append(profiles.profile(softmax_(scores), reach))
+    return np.array(by_head)
+
+
+def auto(attention):
+    """The sharpest head to the left, to the right, and the broadest: [L H R] -> up to three pairs.
+
+    Pairs are (layer, head). Sharp: the most attention to one offset. Broad: the most attention to
+    all other tokens within reach, among the heads that give no single offset more than half of
+    that.
+    """
+    offsets = profiles.offsets(attention.shape[-1] // 2)
+    near = attention * (offsets != 0)
+    left = np.where(offsets < 0, near, 0).max(axis=-1)
+    right = np.where(offsets > 0, near, 0).max(axis=-1)
+    total = near.sum(axis=-1)
+    broad = np.where(near.max(axis=-1) > 0.5 * total, -1, total)
+    pairs = []
+    for measure in (left, right, broad):
+        layer, head = np.unravel_index(measure.argmax(), measure.shape)
+        pair = int(layer), int(head)
+        if measure.max() > 0 and pair not in pairs:
+            pairs.append(pair)
+    return pairs
+
+
+def head_profiles(model, document):
+    """Attention profile of every head on one document: [T] -> [L H R]."""
+    by_layer = {}
+
+    def hook(name, x, layer=None):
+        if name == "pattern":
+            by_layer[layer] = profiles.profile(x)[0]
+        return x
+
+    forward(model, document, hook=hook)
+    return np.array([by_layer[layer] for layer in sorted(by_layer)])

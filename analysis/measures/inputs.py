@@ -1,0 +1,104 @@
+"""What the attention layers read, and the weights with which they read it.
+
+T tokens, D width, d width of a head.
+
+Order: the input of a text, the input of positions alone, the weights of one head.
+"""
+
+import numpy as np
+
+from minitx import forward
+from minitx.kernels import layer_norm
+
+from ..maths import factors
+from ..runner.registry import NotApplicable
+
+
+def reachable(model):
+    """Rows of the position table that a token can read, first token first: [T D]."""
+    cfg = model.config
+    if model.weights.W_pos is None:
+        raise NotApplicable("needs the position table, which this checkpoint lacks")
+    return np.asarray(model.weights.W_pos[cfg.offset : cfg.offset + cfg.n_ctx])
+
+
+def of_text(model, document, edits=()):
+    """Input X [L T D] of every attention layer on one document [T].
+
+    edits: {point: array or f(x)} as in `run`.
+    """
+    point = "ln1" if model.config.pre_norm else "resid_pre"
+    edits = dict(edits)
+    by_layer = []
+
+    def hook(name, x, layer=None):
+        if name in edits:
+            x = _edited(x, edits[name])
+        if name == point:
+            by_layer.append(x[0].copy())
+        return x
+
+    forward(model, document, hook=hook)
+    return np.array(by_layer)
+
+
+def _edited(x, edit):
+    """What an edit, an array or f(x), puts in the place of x."""
+    new = edit(x) if callable(edit) else edit
+    return np.ascontiguousarray(new, x.dtype)
+
+
+def of_positions(model, layer=0, T=None):
+    """Input X [T D] of a layer if the stream held positions alone.
+
+    Exact share of the input in layer 0 up to the norm's scale, which words would change; in later
+    layers what it would be if the layers before had written nothing.
+    """
+    cfg, w = model.config, model.weights
+    x = reachable(model)[:T]
+    if w.W_type is not None and cfg.default_type is not None:
+        x = x + w.W_type[cfg.default_type]
+    if cfg.pre_norm:
+        gain, bias = model.layers[layer].ln1_w, model.layers[layer].ln1_b
+    else:
+        gain, bias = w.ln_embed_w, w.ln_embed_b
+    if gain is None or bias is None:
+        raise NotApplicable(f"needs the norm before layer {layer}, which this checkpoint lacks")
+    return layer_norm(x, gain, bias, cfg.eps)
+
+
+def layers(model):
+    """Numbers of the layers whose query and key weights are in this checkpoint."""
+    numbers = []
+    for w in model.layers:
+        if not any(x is None for x in (w.W_Q, w.W_K, w.b_Q, w.b_K)):
+            numbers.append(w.index)
+    if not numbers:
+        raise NotApplicable("needs query and key weights, which this checkpoint lacks")
+    return numbers
+
+
+def query_key(model, layer, head, bias=False):
+    """W_Q [D d] and W_K [D d] of one head, and with bias=True b_Q [d] and b_K [d] behind them."""
+    w = model.layers[layer]
+    d = model.config.d_head
+    if w.W_Q is None or w.W_K is None:
+        raise ValueError(
+            f"layer {layer} has no query and key weights in this checkpoint; "
+            f"layers {layers(model)} have"
+        )
+    arrays = [w.W_Q, w.W_K]
+    if bias:
+        arrays += [w.b_Q, w.b_K]
+    return [x[..., head * d : (head + 1) * d] for x in arrays]
+
+
+def qk_directions(model):
+    """U_Q and U_K of every head: [L H D r] twice."""
+    W_Q, W_K = [], []
+    for layer in range(model.config.n_layers):
+        pairs = [query_key(model, layer, head) for head in range(model.config.n_heads)]
+        W_Q.append([q for q, _ in pairs])
+        W_K.append([k for _, k in pairs])
+    U_Q, _, U_K = factors.svd(np.array(W_Q), np.array(W_K))
+    return U_Q, U_K

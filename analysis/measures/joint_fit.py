@@ -1,0 +1,357 @@
+"""The joint space of every head of a model, from any number of documents, in a few passes.
+
+A pass holds one layer of a document at a time. Its maths is in maths/joint.py.
+
+N documents, L layers, H heads, T tokens (or words) of one document, d width of a head, C scales, O
+orders of the keys (their own, then shuffled). Axis "stage": before, as the model has queries and
+keys, and after, moved and scaled. Axis "space": the full space of a head, and the plane of its
+first two principal components.
+Order: options, one layer of one document, the four passes, what they say of each head.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minitx import forward
+
+from ..maths import joint
+from ..runner import options, stream
+from ..texts import corpus, words
+
+LONGEST = 64  # tokens of a document unless asked otherwise
+SHUFFLES = 19  # the share of a model above all of them is there by chance once in 20
+STAGES = "before", "after"
+BINS = 40  # of a side of the small picture of a head
+REACH = 2.5  # of that picture, in standard deviations along the first axis
+GAINS = {  # of mean 1/rank
+    "closer": lambda gain: gain > joint.SAME,
+    "farther": lambda gain: gain < -joint.SAME,
+    "same": lambda gain: abs(gain) <= joint.SAME,
+}
+# what tells one head from another
+PER_HEAD = (
+    "c",
+    *(
+        name + stage
+        for name in ("correlation", "mrr", "first", "mrr_plane", "first_plane")
+        for stage in ("_before", "")
+    ),
+    "correlation_moved",
+)
+
+
+class How(NamedTuple):
+    """What a fit correlates, and who shares a scale."""
+
+    distance: str = "cosine"
+    scope: str = "head"
+    products: str = "centred"
+    weighted: bool = False
+    words: bool = False
+
+
+def how(distance, scope, products, weighted, words=0):
+    """The options as How; raises ValueError for a value that does not exist."""
+    for name, value, values in (
+        ("distance", distance, joint.DISTANCES),
+        ("scope", scope, joint.SCOPES),
+        ("products", products, joint.PRODUCTS),
+    ):
+        if value not in values:
+            raise ValueError(f"--{name} {value!r}: there are {', '.join(values)}")
+    options.within("weighted", weighted, 0, 1)
+    options.within("words", words, 0, 1)
+    return How(distance, scope, products, bool(weighted), bool(words))
+
+
+def documents(model, text, n, tokens):
+    """The first n documents of a text as they are, cut to `tokens`.
+
+    0 tokens: 64, or the model's longest if that is less.
+    """
+    longest = model.config.n_ctx
+    if tokens > longest:
+        raise ValueError(f"--tokens {tokens}: this model reads at most {longest}")
+    return corpus.texts(model, text, n, tokens or min(LONGEST, longest))
+
+
+class Layer(NamedTuple):
+    """One layer on one document, in float64."""
+
+    index: int
+    q: np.ndarray  # [H T d]
+    k: np.ndarray  # [H T d]
+    pattern: np.ndarray  # [H T T]
+    seen: np.ndarray  # keys that a query sees [T T]
+    scale: float  # factor on the products
+
+
+def map_layers(model, document, use, settings):
+    """use(layer) -> {name: array} for every layer of one document: {name: [L ...]}.
+
+    A layer is used as soon as it exists, so that no two have to be kept.
+    """
+    word = words.numbers(document, model.tokenizer.decode) if settings.words else None
+    results, kept = [], {}
+
+    def tap(name, x, layer=None):
+        kept[name] = x
+        if name == "pattern":
+            results.append(use(_layer(model, layer, kept, word)))
+        return x
+
+    forward(model, document, hook=tap)
+    return {name: np.array([result[name] for result in results]) for name in results[0]}
+
+
+def layers(model, document, settings):
+    """All layers of one document at once, in order."""
+    kept = []
+
+    def keep(layer):
+        kept.append(layer)
+        return {}
+
+    map_layers(model, document, keep, settings)
+    return kept
+
+
+def _layer(model, index, kept, word):
+    """What was kept of one layer as a Layer, merged into words where these are given."""
+    q, k, pattern = (kept[name][0].astype(np.float64) for name in ("q", "k", "pattern"))
+    if word is not None:
+        pattern, q, k = words.merged(pattern, q, k, word)
+    seen = np.ones(pattern.shape[1:], bool)
+    if model.config.causal:
+        seen = np.tril(seen)
+    return Layer(index, q, k, pattern, seen, model.config.attn_scale(index))
+
+
+def fit(model, documents, settings, seed=0, shuffles=SHUFFLES, run=stream.UNSAVED):
+    """The joint space of every head: c [L H], a [L H d], the planes, and what `measures` lists.
+
+    documents: of token ids, read four times: for the means, for c, for the planes, for nearness.
+    The null of what arithmetic alone gives are the same queries turned at random, with a c and a of
+    their own.
+    """
+    means = _means(model, documents, settings, run)
+    turn = _turns(seed, means[0].shape)
+    turned_means = [(means[0][..., None, :] @ turn)[..., 0, :], means[1]]
+    curves = _scanned(model, documents, settings, means, turned_means, turn, run)
+    best = {name: joint.best(curve, settings.scope) for name, curve in curves.items()}
+    moves = joint.transform_of(best["own"], means, settings.distance)
+    null = joint.transform_of(best["turned"], turned_means, settings.distance)
+    null["turn"] = turn
+    planes = _planes(model, documents, settings, moves, run)
+    near = _near(model, documents, settings, moves, planes, null, seed, shuffles, run)
+    result = moves | planes
+    result["kept"] = best["own"] == 0  # candidate 0 changes nothing
+    result["density"] = near["density"]
+    return result | _correlations(curves, best) | measures(near)
+
+
+def _sums(model, documents, use, settings, what, run, keep=()):
+    """use(layer) -> {name: array} of every layer, summed over documents: {name: [L ...]}."""
+
+    def measure(_, document):
+        return map_layers(model, document, use, settings)
+
+    return run.gather(measure, documents, what, keep)
+
+
+def _means(model, documents, settings, run):
+    """Mean of the queries and of the keys of each head: [L H d] twice."""
+
+    def use(layer):
+        return {"q": layer.q.sum(axis=1), "k": layer.k.sum(axis=1), "tokens": layer.q.shape[1]}
+
+    sums = _sums(model, documents, use, settings, "documents: means", run)
+    return [sums[name] / sums["tokens"][:, None, None] for name in "qk"]
+
+
+def _turns(seed, shape):
+    """A random rotation for each head: [L H d d]."""
+    Q, R = np.linalg.qr(np.random.default_rng(seed).standard_normal((*shape, shape[-1])))
+    return Q * np.sign(np.diagonal(R, axis1=-2, axis2=-1))[..., None, :]
+
+
+def _turned(layer, turn):
+    """A layer with its queries turned, and the attention that they would give."""
+    q = layer.q @ turn[layer.index]
+    return layer._replace(q=q, pattern=joint.attention(q, layer.k, layer.scale, layer.seen))
+
+
+def _scanned(model, documents, settings, means, turned_means, turn, run):
+    """Correlations [1 + C L H] of the model's own queries, and of the same ones turned."""
+
+    def scan(layer, means):
+        q_and_k = [mean[layer.index] for mean in means]
+        weights = layer.pattern if settings.weighted else layer.seen
+        distance, products = settings.distance, settings.products
+        return joint.scan(layer.q, layer.k, q_and_k, weights, layer.seen, distance, products)
+
+    def use(layer):
+        return {"own": scan(layer, means), "turned": scan(_turned(layer, turn), turned_means)}
+
+    sums = _sums(model, documents, use, settings, "documents: scales", run)
+    return {name: np.moveaxis(joint.correlation(x), 0, 1) for name, x in sums.items()}
+
+
+def stages(layer, moves):
+    """Queries and keys of a layer before and after: two pairs of [H T d]."""
+    c, a = moves["c"][layer.index], moves["a"][layer.index]
+    return (layer.q, layer.k), joint.normalised(layer.q, layer.k, c, a)
+
+
+def _planes(model, documents, settings, moves, run):
+    """The plane of each head before and after, from all queries and keys together."""
+    drawn = joint.DISTANCES[settings.distance].drawn
+
+    def use(layer):
+        pairs = [[*map(drawn, pair)] for pair in stages(layer, moves)]
+        x = np.array([np.concatenate(pair, axis=1) for pair in pairs])  # [2 H 2T d]
+        sums = {"sum": x.sum(axis=2), "square": x.swapaxes(2, 3) @ x, "n": x.shape[2]}
+        return sums | _changes(layer, moves)
+
+    kept = ("attention", "products")
+    sums = _sums(model, documents, use, settings, "documents: planes", run, kept)
+    n = sums["n"][:, None, None, None]
+    centre = sums["sum"] / n  # [L 2 H d]
+    covariance = sums["square"] / n[..., None] - centre[..., :, None] * centre[..., None, :]
+    result = {"centre": centre, "plane": joint.plane(covariance)}
+    result["attention_change"] = sums["attention"].max(axis=0)
+    result["products_change"] = sums["products"].max(axis=0)
+    return result | _variances(covariance)
+
+
+def _changes(layer, moves):
+    """By how much what must not change does, for each head: two of [H]."""
+    c, a = moves["c"][layer.index], moves["a"][layer.index]
+    attention, products = joint.changes(layer.q, layer.k, c, a, layer.scale, layer.seen)
+    return {"attention": attention, "products": products}
+
+
+def _variances(covariance):
+    """Spread along the first axis [L 2 H]; the plane's share of the variance [2 L H]."""
+    variance = np.linalg.eigvalsh(covariance)
+    total = np.maximum(variance.sum(axis=-1), joint.TINY)
+    explained = variance[..., -2:].sum(axis=-1) / total
+    spread = np.sqrt(np.maximum(variance[..., -1], 0))
+    return {"spread": spread, "explained": np.moveaxis(explained, 1, 0)}
+
+
+def plane_points(layer, settings, moves, planes):
+    """Places of queries and keys in the plane, before and after: two pairs of [H T 2]."""
+    drawn = joint.DISTANCES[settings.distance].drawn
+    points = []
+    for stage, pair in enumerate(stages(layer, moves)):
+        centre = planes["centre"][layer.index, stage][:, None]
+        plane = planes["plane"][layer.index, stage]
+        points.append([(drawn(x) - centre) @ plane for x in pair])
+    return points
+
+
+def distances(layer, settings, moves, planes):
+    """Distances in the full space and in the plane: [2 stages][2 spaces] of [H T T]."""
+    pairs = zip(stages(layer, moves), plane_points(layer, settings, moves, planes))
+    return [
+        [joint.distances(*full, settings.distance), joint.distances(*flat, "euclidean")]
+        for full, flat in pairs
+    ]
+
+
+def _near(model, documents, settings, moves, planes, null, seed, shuffles, run):
+    """Sums over the queries of how near their strongest keys are, and pictures of the heads.
+
+    near, turned: sums of 1/rank and of rank 1. queries: how many were counted. density: a small
+    picture of each head.
+    """
+
+    def use(layer, rng):
+        turned = _turned(layer, null["turn"])
+        full = [joint.distances(*pair, settings.distance) for pair in stages(turned, null)]
+        far = distances(layer, settings, moves, planes)
+        sums = {"near": _nearness(layer, far, shuffles, rng)}
+        sums["turned"] = _nearness(turned, [full], 0, rng)[0, 0]
+        sums["queries"] = (layer.seen.sum(axis=1) > 1).sum()
+        sums["density"] = _pictures(layer, settings, moves, planes)
+        return sums
+
+    def measure(index, document):
+        rng = np.random.default_rng((seed, index))
+        return map_layers(model, document, lambda layer: use(layer, rng), settings)
+
+    return run.gather(measure, documents, "documents: nearness")
+
+
+def _nearness(layer, far, shuffles, rng):
+    """Sums of one layer, strongest keys first and then in each shuffle: [O ... 2 H].
+
+    far: rows of distances [H T T].
+    """
+    strongest = layer.pattern.argmax(axis=-1)
+    keys = [strongest]
+    for order in joint.shuffled_keys(layer.seen, shuffles, rng):
+        keys.append(order[np.arange(len(order)), strongest])
+    ranks = [[joint.ranks(d, layer.seen) for d in row] for row in far]
+    return np.array(
+        [[[joint.nearness(x, key, layer.seen) for x in row] for row in ranks] for key in keys]
+    )
+
+
+def _pictures(layer, settings, moves, planes):
+    """Density of queries and keys of one layer: [2 stages 2 H BINS BINS]."""
+    wide = REACH * planes["spread"][layer.index]
+    points = plane_points(layer, settings, moves, planes)
+    return np.array([[density(x, wide[stage]) for x in pair] for stage, pair in enumerate(points)])
+
+
+def density(points, wide):
+    """How many points lie in each cell of the square from -wide to wide.
+
+    The cells at the edge take what lies beyond. [H T 2], [H] -> [H BINS BINS], first axis downwards
+    from the top.
+    """
+    cells = np.floor((points / np.maximum(wide, joint.TINY)[:, None, None] + 1) / 2 * BINS)
+    x, y = np.moveaxis(cells.clip(0, BINS - 1).astype(int), -1, 0)
+    number = (np.arange(len(points))[:, None] * BINS + BINS - 1 - y) * BINS + x
+    return np.bincount(number.ravel(), minlength=len(points) * BINS * BINS).reshape(-1, BINS, BINS)
+
+
+def _correlations(curves, best):
+    """Correlation of each head [L H] as it is, moved at c = 1, and at its own c.
+
+    curves: {"own": of the model's own queries, "turned": of the turned ones}, [1 + C L H]; best:
+    the candidates taken from them, [L H].
+    """
+    result = {}
+    unscaled = 1 + np.searchsorted(joint.SCALES, 1)
+    for name, end in (("own", ""), ("turned", "_null")):
+        curve = curves[name]
+        result["correlation_before" + end] = curve[0]
+        result["correlation_moved" + end] = curve[unscaled]
+        result["correlation" + end] = np.take_along_axis(curve, best[name][None], 0)[0]
+    return result
+
+
+def measures(near):
+    """Nearness of the strongest keys of each head [L H] with its nulls, and shares of the heads."""
+    queries = near["queries"][:, None]
+    means = np.moveaxis(near["near"], 0, 4) / queries  # [O 2 stages 2 spaces 2 L H]
+    turned = np.moveaxis(near["turned"], 0, 2) / queries  # [2 stages 2 L H]
+    result = {}
+    for space, end in enumerate(("", "_plane")):
+        for stage, before in enumerate(("_before", "")):
+            for number, name in enumerate(("mrr", "first")):
+                mean = means[:, stage, space, number]  # [O L H]
+                result[name + end + before] = mean[0]
+                result[name + end + before + "_null"] = mean[1:].mean(axis=0)
+        gain = means[:, 1, space, 0] - means[:, 0, space, 0]  # of 1/rank: [O L H]
+        for name, holds in GAINS.items():
+            share = holds(gain).mean(axis=(-2, -1))
+            result[name + end] = share[0]
+            result[name + end + "_null"] = share[1:].max()
+    result["mrr_before_turned_null"] = turned[0, 0]
+    result["mrr_turned_null"] = turned[1, 0]
+    return result

@@ -1,0 +1,75 @@
+"""A fractional mask at work inside a model: a hook for the forward pass.
+
+The maths is in masks.py. T tokens as queries and S = T as keys, H heads.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from ..maths import masks
+
+# name -> f(rows of the table that a text reads)
+POSITIONS = {"kept": lambda rows: rows, "zero": np.zeros_like}
+
+
+def condition(mask=None, meaning="weights", positions="kept", seed=None):
+    """condition(model) -> hook, as the losses want it.
+
+    mask: m(distance, head), or numbers from 0 to 1: [H T S], what broadcasts to it, or [S], a value
+    for each key; None for no mask. seed: the null of a function, as in masks.distances. Raises
+    ValueError for an unknown meaning or unknown positions.
+    """
+    masks.meaning(meaning)
+    if positions not in POSITIONS:
+        raise ValueError(f"positions are {positions!r}; wanted: {', '.join(POSITIONS)}")
+    return partial(tap, mask=mask, meaning=meaning, positions=positions, seed=seed)
+
+
+def tap(model, mask=None, meaning="weights", positions="kept", seed=None):
+    """The hook of one forward pass of whole texts under a mask, as `minitx.forward` takes it."""
+    rule = masks.meaning(meaning)
+    state = {}  # the mask, once for all layers, and q and k of the current layer
+
+    def masked(x, layer):
+        if "mask" not in state:
+            state["mask"] = rule.prepare(_mask(mask, x, model.config.causal, seed))
+        if rule.bare:
+            x = _bare(state["q"] * model.config.attn_scale(layer), state["k"], x)
+        return rule.combine(x, state["mask"])
+
+    def hook(name, x, layer=None):
+        if name == "pos_embed":
+            return POSITIONS[positions](x)
+        if name in ("q", "k"):
+            state[name] = x
+        return masked(x, layer) if name == rule.point and mask is not None else x
+
+    return hook
+
+
+def _mask(mask, x, causal, seed):
+    """The mask [H T S] for scores or weights x [B H T S], in their dtype.
+
+    Raises ValueError for a mask of another size, and for a text that comes in parts.
+    """
+    _, H, T, S = x.shape
+    if T != S:
+        raise ValueError(
+            f"{T} queries and {S} keys: a mask by distance needs the whole text in one pass, "
+            "no cache"
+        )
+    if callable(mask):
+        values = masks.build_mask(mask, T, H, causal, seed)
+    else:
+        values = masks.validate_mask(mask, T, H)
+    return values.astype(x.dtype)
+
+
+def _bare(q, k, scores):
+    """Scores [B H T S] without the causal mask.
+
+    Padding, which does not even see itself, stays hidden.
+    """
+    padding = np.isneginf(np.diagonal(scores, axis1=-2, axis2=-1))
+    return np.where(padding[..., None, :], scores, np.matmul(q, k.swapaxes(-1, -2), order="C"))

@@ -1,0 +1,109 @@
+"""Ridge regression from the residual stream of every layer to a token's position.
+
+Tested on held-out documents. The sums of ridge regression add up over documents, so memory does not
+grow with them. L layers, T tokens, D width, Y targets: a token's position, and as the null a random
+position of the document.
+
+Order: the parts of the documents, the targets, fitting, testing.
+"""
+
+import numpy as np
+
+from ..maths import stats
+from ..runner import options, stream
+
+# of the documents, to learn from and to choose the penalty; the others are for the test
+SHARES = 0.6, 0.2
+LEAST = 6  # documents: of fewer the test would have one
+BINS = 24  # of places, over which guesses are averaged to be drawn
+Y = 2  # the position, and a random one
+
+
+def parts(documents):
+    """Numbers of documents to learn from, to choose the penalty with, and to test on.
+
+    Raises ValueError if there are too few.
+    """
+    options.several(documents, LEAST)
+    fit, choose = (int(share * len(documents)) for share in SHARES)
+    return fit, choose, len(documents) - fit - choose
+
+
+def targets(documents, index, document, seed):
+    """The slice of a document's ordinary tokens, and their places, true and permuted: [n Y]."""
+    inner = slice(len(documents.before), len(document) - len(documents.after))
+    places = np.arange(len(document))[inner].astype(np.float64)
+    permuted = np.random.default_rng((seed, index)).permutation(places)
+    return inner, np.column_stack([places, permuted])
+
+
+def fit_ridge(stream_of, documents, fit, choose, seed, run=stream.UNSAVED, what="stream"):
+    """Weights of ridge regression [Y L+1 D+1] and their penalties [Y L+1].
+
+    The first `fit` documents give the weights, the next `choose` choose the penalty.
+    """
+
+    def measure(i, document):
+        inner, y = targets(documents, i, document, seed)
+        by_layer = [stats.sums(x[inner], y) for x in stream_of(document)]
+        return {"fit" if i < fit else "choose": np.array(by_layer)}
+
+    sums = run.gather(measure, [*documents][: fit + choose], f"learning: {what}")
+    weights, penalties = [], []
+    for y in range(Y):
+        fits = [
+            stats.choose_ridge(_target(train, y), _target(validation, y))
+            for train, validation in zip(sums["fit"], sums["choose"])
+        ]
+        weights.append([w for w, _ in fits])
+        penalties.append([penalty for _, penalty in fits])
+    return np.array(weights), np.array(penalties)
+
+
+def _target(sums, y):
+    """The sums of one of the Y targets: [D+1+Y D+1+Y] -> [D+2 D+2]."""
+    rows = [*range(len(sums) - Y), len(sums) - Y + y]
+    return sums[np.ix_(rows, rows)]
+
+
+def evaluate(stream_of, documents, first, weights, seed, run=stream.UNSAVED, what="stream"):
+    """R², errors and guesses of every layer on the documents from number `first` on.
+
+    Intervals are over these documents.
+    """
+
+    def measure(i, document):
+        inner, y = targets(documents, first + i, document, seed)
+        return _errors(stream_of(document)[:, inner], y, weights)
+
+    by_document = ("squared", "absolute", "variation", "n")
+    test = [*documents][first:]
+    sums = run.gather(measure, test, f"testing: {what}", keep=by_document)
+    n, squared, absolute = sums["n"], sums["squared"], sums["absolute"]
+    r2, r2_shuffled = 1 - squared.sum(axis=0) / sums["variation"].sum()
+    guess = sums["guess"] / len(n)
+    result = {"r2": r2}
+    # the upper end of the error is the lower end of R²
+    result["r2_interval"] = 1 - stats.bootstrap(squared[:, 0], sums["variation"])[::-1].T
+    result["r2_shuffled"] = r2_shuffled
+    result["error"] = absolute.sum(axis=0) / n.sum()
+    result["error_interval"] = stats.bootstrap(absolute, n).T
+    result["guesses"] = binned(guess[r2.argmax()])
+    return result
+
+
+def _errors(x, y, weights):
+    """What `evaluate` needs of one document, from x [L+1 n D] and y [n Y]."""
+    guess = np.matmul(x, weights[..., :-1, None])[..., 0] + weights[..., -1:]  # [Y L+1 n]
+    error = y.T[:, None] - guess
+    sums = {"squared": np.square(error).sum(axis=-1)}
+    sums["absolute"] = abs(error[0]).sum(axis=-1)
+    sums["guess"] = guess[0]
+    sums["variation"] = np.square(y[:, 0] - y[:, 0].mean()).sum()
+    sums["n"] = len(y)
+    return sums
+
+
+def binned(x):
+    """Means of [n] over at most BINS stretches."""
+    return np.array([part.mean() for part in np.array_split(x, min(BINS, len(x)))])

@@ -1,0 +1,39 @@
+"""What may stand in for the position table, and a condition that puts it there.
+
+P positions, D width.
+"""
+
+import numpy as np
+
+from ..runner import draw
+from . import inputs
+
+WAYS = {  # name -> the table [P D] that stands in for the position table [P D]
+    "zero": lambda table, rng: np.zeros_like(table),
+    "mean": lambda table, rng: np.broadcast_to(table.mean(axis=0, dtype=np.float64), table.shape),
+    "shuffled": lambda table, rng: rng.permutation(table),
+    # row t is row t + half, round the end
+    "shifted": lambda table, rng: np.roll(table, -(len(table) // 2), axis=0),
+}
+COLORS = {"kept": draw.GREY} | dict(zip(WAYS, (draw.BLUE, draw.ORANGE, draw.GREEN, draw.PURPLE)))
+PREDICTS = {"causal": "loss", "masked": "pseudo-loss"}
+
+
+def stand_in(rows):
+    """The condition in which `rows` [P D] stand in for the position table."""
+
+    def hook(name, x, layer=None):
+        if name == "pos_embed":
+            return np.broadcast_to(rows[: x.shape[1]], x.shape)
+        return x
+
+    return lambda model: hook
+
+
+def tables(model, seed):
+    """Every way's table [P D], of the rows that a token can reach."""
+    table = inputs.reachable(model)
+    by_way = {}
+    for way, make in WAYS.items():
+        by_way[way] = make(table, np.random.default_rng(seed)).astype(table.dtype)
+    return by_way

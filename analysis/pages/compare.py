@@ -1,0 +1,229 @@
+"""One experiment on two models of the same shape, head by head: before and after training, say.
+
+Compared are the arrays that an experiment names in per_head or, if it names none, all arrays [L H]
+of its result. NAME_null belongs to NAME and is not compared by itself. L layers, H heads. Order:
+what is compared, how, the table, the figure, the whole run.
+"""
+
+import numpy as np
+
+from ..measures import heads
+from ..runner import draw, results
+
+PERMUTATIONS = 1000  # of the heads, for the null
+DRAWN = 8  # measures, at most, in the figure
+
+
+def per_head(experiment, result, shape):
+    """Arrays of a result with one number for each head: {name: [L H]} in float64, without nulls.
+
+    Raises ValueError if there is none.
+    """
+    names = experiment.per_head or result
+    measures = {}
+    for name, x in result.items():
+        if name in names and not name.endswith("_null") and _is_per_head(x, shape):
+            measures[name] = np.asarray(x, np.float64)
+    if not measures:
+        raise ValueError(
+            f"{experiment.name} gives no number for each head: "
+            "its results have no array [layers heads]"
+        )
+    return measures
+
+
+def _is_per_head(x, shape):
+    """Whether x is an array of numbers of this shape [L H]."""
+    x = np.asarray(x)
+    return x.shape == tuple(shape) and x.dtype.kind in "iuf"
+
+
+def compared(a, b, seed=0):
+    """How models A and B differ in one measure, from its values a and b [L H].
+
+    "change" is the mean of |B - A|, "alike" the correlation of A and B over the heads. The null of
+    each has the heads of B permuted; for "alike" it is the 95 % quantile. "up" and "down" are the
+    shares of heads with B above and below A; "head" is the one with the largest |B - A|.
+    """
+    rng = np.random.default_rng(seed)
+    permuted = [rng.permutation(b.ravel()).reshape(b.shape) for _ in range(PERMUTATIONS)]
+    difference = b - a
+    most = np.unravel_index(abs(difference).argmax(), b.shape)
+    record = {"mean_a": a.mean(), "mean_b": b.mean()}
+    record["up"] = (difference > 0).mean()
+    record["down"] = (difference < 0).mean()
+    record["change"] = abs(difference).mean()
+    record["change_null"] = np.mean([abs(x - a).mean() for x in permuted])
+    record["alike"] = _correlation(a, b)
+    record["alike_null"] = np.quantile([_correlation(a, x) for x in permuted], 0.95)
+    record["head"] = heads.name(*map(int, most))
+    record["largest"] = difference[most]
+    return record
+
+
+def _correlation(a, b):
+    """Pearson's correlation over all entries; 0 if a or b is constant."""
+    x, y = a - a.mean(), b - b.mean()
+    norm = np.sqrt((x * x).sum() * (y * y).sum())
+    rounding = 1e-12 * np.sqrt((a * a).sum() * (b * b).sum())
+    return float((x * y).sum() / norm) if norm > rounding else 0.0
+
+
+def differences(experiment, sides, only=""):
+    """Each measure of both models: {name: (A [L H], B [L H], record of `compared`)}.
+
+    sides holds what `per_head` gives of A and of B. only: names of measures, joined by commas.
+    Raises ValueError for a name that the two do not have in common.
+    """
+    common = [name for name in sides[0] if name in sides[1]]
+    names = [name.strip() for name in only.split(",") if name.strip()] or common
+    unknown = [name for name in names if name not in common]
+    if unknown:
+        raise ValueError(
+            f"--of {', '.join(unknown)}: {experiment.name} has, for each head, {', '.join(common)}"
+        )
+    measures = {}
+    for name in names:
+        a, b = sides[0][name], sides[1][name]
+        measures[name] = a, b, compared(a, b)
+    return measures
+
+
+def same_shape(models, names):
+    """Layers and heads (L, H) of two models; raises ValueError if they differ."""
+    shapes = [(model.config.n_layers, model.config.n_heads) for model in models]
+    if shapes[0] != shapes[1]:
+        sizes = [f"{name} {L} layers x {H} heads" for name, (L, H) in zip(names, shapes)]
+        raise ValueError(
+            "only models of one shape can be compared head by head; "
+            f"these have: {' and '.join(sizes)}"
+        )
+    return shapes[0]
+
+
+TITLES = (
+    "measure",
+    "A",
+    "B",
+    "mean change",
+    "heads dealt anew",
+    "alike",
+    "heads dealt anew",
+    "up",
+    "down",
+    "most",
+)
+
+
+def markdown(measures, experiment, names):
+    """The differences as two tables: a row for each measure, then a row for each head."""
+    heading = f"# {experiment.name}: {experiment.question}\n\nA: {names[0]}\nB: {names[1]}"
+    tables = [_table(_measure_rows(measures)), _table(_head_rows(measures))]
+    return "\n\n".join([heading, *tables]) + "\n"
+
+
+def _measure_rows(measures):
+    """Titles, then one row for each measure."""
+    rows = [TITLES]
+    for name, (_, _, record) in measures.items():
+        columns = "mean_a", "mean_b", "change", "change_null", "alike", "alike_null"
+        numbers = [f"{record[column]:.4g}" for column in columns]
+        percent = [f"{record['up']:.0%}", f"{record['down']:.0%}"]
+        most = f"{record['head']}: {record['largest']:+.4g}"
+        rows.append([f"`{name}`", *numbers, *percent, most])
+    return rows
+
+
+def _head_rows(measures):
+    """Titles, then one row for each head, with A, B and B - A of every measure."""
+    rows = [["head", *(f"`{name}`" for name in measures)]]
+    shape = next(iter(measures.values()))[0].shape
+    for place in np.ndindex(shape):
+        row = [heads.name(*place)]
+        for a, b, _ in measures.values():
+            row.append(f"{a[place]:.4g} → {b[place]:.4g} ({b[place] - a[place]:+.3g})")
+        rows.append(row)
+    return rows
+
+
+def _table(rows):
+    """A Markdown table; the first row is its head."""
+    lines = [rows[0], ["---"] * len(rows[0]), *rows[1:]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def plot(measures):
+    """A row for each measure: a map of all heads of A, of B, and of B - A."""
+    drawn = dict([*measures.items()][:DRAWN])
+    L, H = next(iter(drawn.values()))[0].shape
+    side = np.clip(2.2 / max(L, H), 0.16, 0.4)
+    figure = draw.figure(3 * (side * H + 1.3) + 0.4, len(drawn) * (side * L + 0.75) + 0.3)
+    rows = figure.subplots(len(drawn), 3, squeeze=False)
+    for row, (name, (a, b, _)) in zip(rows, drawn.items()):
+        low, high = min(a.min(), b.min()), max(a.max(), b.max())
+        most = abs(b - a).max() or 1.0
+        _map(row[0], a, f"{name}: A", "Blues", (low, high))
+        _map(row[1], b, "B", "Blues", (low, high))
+        _map(row[2], b - a, "B - A", "PuOr", (-most, most))
+        row[0].set_ylabel("layer")
+    return figure
+
+
+def _map(axes, x, title, colours, limits):
+    """Draw x [L H] as an image with a colour bar."""
+    L, H = x.shape
+    image = axes.imshow(x, cmap=colours, vmin=limits[0], vmax=limits[1])
+    axes.set(title=title, xlabel="head", xticks=_ticks(H), yticks=_ticks(L))
+    axes.figure.colorbar(image, ax=axes, shrink=0.9)
+
+
+def _ticks(n):
+    """Every number below n or, where there is no room for all, every second or fourth."""
+    if n <= 6:
+        return range(n)
+    return range(0, n, 2 if n <= 12 else 4)
+
+
+def make(experiment, models, names, options, out, only="", resume=False):
+    """Compare two models in one experiment, write the results to a folder, return the table.
+
+    The folder `out` receives what `minitx run` writes of each model, in A/ and B/, and compare.md,
+    compare.json and compare.svg.
+    """
+    shape = same_shape(models, names)
+    out = results.writable(out)
+    outcomes, sides = [], []
+    for model, name, side in zip(models, names, "AB"):
+        folder = results.writable(out / side)
+        outcome = results.produce(experiment, model, name, options, folder, resume)
+        outcomes.append(outcome)
+        sides.append(per_head(experiment, outcome.result, shape))
+    measures = differences(experiment, sides, only)
+    table = markdown(measures, experiment, names)
+    record = _as_json(experiment, outcomes, measures)
+    with draw.style():
+        title = f"{experiment.question}  (A: {names[0]}, B: {names[1]})"
+        picture = draw.titled(draw.svg(plot(measures)), title)
+    results.write(out / "compare.md", table)
+    results.write(out / "compare.json", record)
+    results.write(out / "compare.svg", picture)
+    return table
+
+
+def _as_json(experiment, outcomes, measures):
+    """The content of compare.json: settings and headlines of both models, and every measure."""
+    record = {"experiment": experiment.name}
+    record["A"] = outcomes[0].settings
+    record["B"] = outcomes[1].settings
+    record["headline"] = {side: outcome.headline for side, outcome in zip("AB", outcomes)}
+    record["measures"] = {name: _lists(*measure) for name, measure in measures.items()}
+    return results.as_json(record) + "\n"
+
+
+def _lists(a, b, record):
+    """One measure as JSON has it: the record of `compared` with the values of all heads."""
+    numbers = {}
+    for name, value in record.items():
+        numbers[name] = value if isinstance(value, str) else float(value)
+    values = {"a": a.tolist(), "b": b.tolist(), "difference": (b - a).tolist()}
+    return numbers | values

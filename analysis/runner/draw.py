@@ -1,0 +1,121 @@
+"""What the figures share: style, colours, labels, and SVG that is the same bytes every time.
+
+matplotlib is imported where something is drawn, never when this module is.
+"""
+
+import io
+import re
+import warnings
+from html import escape
+
+# Okabe and Ito's palette: distinct with every common kind of colour vision
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+SKY = "#56B4E9"
+VERMILION = "#D55E00"
+PURPLE = "#CC79A7"
+GREY = "#7F7F7F"
+
+STYLE = {
+    "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.7,
+    "axes.labelcolor": "#222222",
+    "lines.linewidth": 1.5,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "figure.facecolor": "white",
+    "svg.fonttype": "none",  # text stays text: small files, also in scripts that no font here has
+    "svg.hashsalt": "minitx",
+    "image.interpolation": "nearest",
+}
+
+
+def style():
+    """Context in which figures are made and saved."""
+    from matplotlib import rc_context
+
+    return rc_context(STYLE)
+
+
+def figure(width, height):
+    """An empty figure, size in inches, that lays itself out."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def svg(picture):
+    """A figure as SVG text, without date or program name."""
+    buffer = io.StringIO()
+    with warnings.catch_warnings():
+        # the viewer's fonts will have it
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        picture.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return settled(buffer.getvalue())
+
+
+def settled(text):
+    """SVG without the last bits of the layout, which vary.
+
+    Names that matplotlib hashes from them are numbered instead, and -0 inside a tag becomes 0.
+    """
+    names = {}
+
+    def numbered(match):
+        return names.setdefault(match[0], f"{match[1]}{len(names)}")
+
+    def without_minus_zero(tag):
+        return re.sub(r"(?<![\w.])-0(?![\w.])", "0", tag[0])
+
+    text = re.sub(r'(?<=["#])([a-zA-Z]\w*?)[0-9a-f]{10}\b', numbered, text)
+    return re.sub(r"<[^>]*>", without_minus_zero, text)
+
+
+def titled(picture, title, above=24):
+    """The SVG of a figure with a title on a strip of its own, `above` points high."""
+    size = r'height="([\d.]+)pt" viewBox="0 0 ([\d.]+) [\d.]+"'
+    height, width = map(float, re.search(size, picture).groups())
+    taller = f'height="{height + above:g}pt" viewBox="0 {-above} {width:g} {height + above:g}"'
+    font = "font: bold 10.5px 'DejaVu Sans', sans-serif"
+    strip = (
+        f'<rect y="{-above}" width="{width:g}" height="{above + 1}" fill="white"/>'
+        f'<text x="8" y="-7" style="{font}">{escape(title)}</text>'
+    )
+    start, metadata, content = re.sub(size, taller, picture, count=1).partition("<metadata>")
+    return start + strip + metadata + content
+
+
+def period_axis(axes, T):
+    """A second axis above a frequency axis: the period in tokens."""
+    above = axes.secondary_xaxis("top", functions=(lambda f: f, lambda f: f))
+    periods = [p for p in (2, 3, 4, 6, 10, 20, T) if p <= T]
+    frequencies = [T / p for p in periods]
+    above.set_xticks(frequencies, [f"{p:g}" for p in periods])
+    above.set_xlabel("period (tokens)")
+
+
+def label(piece):
+    """A token's piece with its blanks visible."""
+    return literal(piece.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")) or "∅"
+
+
+def literal(text):
+    """Text in which no $ begins a formula."""
+    return text.replace("$", r"\$")
+
+
+def offset(t):
+    """An offset with its sign: -1, 0, +1."""
+    return f"{t:+d}" if t else "0"
+
+
+ABOVE = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}  # where a legend hides nothing

@@ -1,0 +1,14 @@
+"""Files that are replaced in one step, so that none is ever half written."""
+
+import os
+
+
+def write(path, content):
+    """Replace a file by this text or these bytes.
+
+    They are written to a temporary name, which is then renamed: whoever opens `path` gets all of
+    the old file or all of the new one, also if the process ends in between.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    draft.write_bytes(content if isinstance(content, bytes) else content.encode())
+    os.replace(draft, path)

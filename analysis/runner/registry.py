@@ -1,0 +1,171 @@
+"""The list of experiments; commands, flags, the report and the README's table come from it.
+
+An experiment is one function that turns a model into named arrays, in a file of its own. The first
+line of the file is the question:
+
+    '''Which question?'''
+
+    def waves(model, run=UNSAVED, *, documents: int = 100, seed: int = 0):
+        '''One line for the command's help.
+
+        documents: one line for the flag's help
+        '''
+        return {"share": …, "share_null": …, "profile": …}
+
+    register(
+        waves,
+        draw=draw_waves,
+        says=say_waves,
+        look="what to look for in the figure",
+        published="what the published work shows",
+        figure="figure 3",
+        numbers={
+            "share": "what the scalar result['share'] means",
+            "share_null": "what chance gives",
+        },
+    )
+
+The function's name is the command (with - for _), its keywords with their defaults are the flags.
+`run` sums over documents (stream.py). `draw(result)` makes a matplotlib figure of the same arrays,
+`says(result)` tells in plain words what they show. The results listed in `numbers` are the headline
+figures; NAME_null is the null of NAME. weights_only=True: it runs on a partial checkpoint too.
+"""
+
+import difflib
+import inspect
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+EXPERIMENTS = {}
+
+
+class NotApplicable(ValueError):
+    """The model lacks what an experiment needs: nothing is wrong with either."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One keyword of an experiment."""
+
+    name: str
+    default: object
+    help: str
+
+    @property
+    def flag(self):
+        return self.name.replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What one experiment asks, computes, draws and explains."""
+
+    run: Callable
+    question: str
+    draw: Callable
+    numbers: dict
+    look: str
+    published: str
+    figure: str  # where the published work shows it: "figure 3"
+    says: Callable
+    weights_only: bool
+    per_head: tuple  # results [L H] that tell heads apart; none: all of that shape (compare.py)
+
+    @property
+    def name(self):
+        return self.run.__name__.replace("_", "-")
+
+    def check(self, model):
+        """Raise NotApplicable if the model lacks tensors that the experiment needs."""
+        if model.missing and not self.weights_only:
+            raise NotApplicable(
+                f"{self.name} needs the whole model; {len(model.missing)} tensors are missing, "
+                f"{model.missing[0]} among them"
+            )
+
+    @property
+    def summary(self):
+        """First paragraph of the docstring."""
+        return " ".join(itertools.takewhile(bool, self._doc))
+
+    @property
+    def options(self):
+        """The keywords of `run`, with the 'name: help' lines of its docstring."""
+        parameters = inspect.signature(self.run).parameters.values()
+        keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        helps = {}
+        name = None  # of the keyword whose help goes on
+        for line in self._doc[1:]:
+            start, _, text = line.partition(": ")
+            if start in keywords:
+                name = start
+                helps[name] = text
+            elif name:
+                helps[name] = f"{helps[name]} {line}".strip()
+        return [Option(name, default, helps.get(name, "")) for name, default in keywords.items()]
+
+    @property
+    def _doc(self):
+        return (inspect.getdoc(self.run) or self.question).splitlines()
+
+
+def register(
+    run,
+    *,
+    draw,
+    says=None,
+    numbers=None,
+    look="",
+    published="",
+    figure="",
+    question=None,
+    weights_only=False,
+    per_head=(),
+):
+    """Put `run` on the list of experiments and return its Experiment.
+
+    A call is the last statement of the experiment's file. The question is the first line of the
+    file, unless it is given. Raises ValueError if the name is taken.
+    """
+    question = question or run.__globals__["__doc__"].partition("\n")[0]
+    new = Experiment(
+        run, question, draw, numbers or {}, look, published, figure, says, weights_only, per_head
+    )
+    if new.name in EXPERIMENTS:
+        raise ValueError(f"there is already an experiment {new.name!r}")
+    EXPERIMENTS[new.name] = new
+    return new
+
+
+def get(name):
+    """The experiment called `name`; raises ValueError with the near matches if there is none."""
+    if name in EXPERIMENTS:
+        return EXPERIMENTS[name]
+    close = difflib.get_close_matches(name, EXPERIMENTS, cutoff=0.4)
+    guess = f"; did you mean {' or '.join(close)}?" if close else ""
+    raise ValueError(f"unknown experiment {name!r}{guess} (there are: {', '.join(EXPERIMENTS)})")
+
+
+def headline(experiment, result):
+    """Headline figures: {name: {"value": …, "means": …}}.
+
+    Those with a null have "null" and "null_means" too.
+    """
+    numbers = {}
+    for name, means in experiment.numbers.items():
+        if name not in result:  # an option may leave nothing to measure
+            continue
+        value = result[name].tolist()
+        measured = name.removesuffix("_null")
+        if measured in numbers:
+            numbers[measured] |= {"null": value, "null_means": means}
+        else:
+            numbers[name] = {"value": value, "means": means}
+    return numbers
+
+
+def markdown():
+    """The README's table of experiments."""
+    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in EXPERIMENTS.values()]
+    return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows])

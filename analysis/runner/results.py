@@ -1,0 +1,204 @@
+"""Run one experiment and write its results: NAME.svg, NAME.npz (arrays), NAME.json (headline).
+
+The same inputs give the same bytes: nothing in these files tells the time or the machine.
+"""
+
+import hashlib
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..texts import formats
+from . import draw, progress, registry, stream
+from .files import write
+
+
+class Outcome(NamedTuple):
+    """The results of one run."""
+
+    headline: dict
+    result: dict  # the arrays
+    says: str
+    settings: dict
+    svg: str  # the figure without its title, for a page that has its own
+
+
+def settings(experiment, model, name, options):
+    """All that the numbers depend on; `name` is the model as the user called it."""
+    for option, value in options.items():
+        formats.valid(str(value), f"--{option}")
+    folder = Path(model.tokenizer.folder)
+    values = {option.name: option.default for option in experiment.options} | options
+    stated = {"experiment": experiment.name, "model": str(name)}
+    stated["revision"] = revision(folder)
+    stated["weights"] = hashes(folder)
+    stated["dtype"] = dtype(model)
+    stated["options"] = values
+    stated["versions"] = versions()
+    if model.missing:  # weights alone are looked at, no text is read
+        return stated | {"missing": list(model.missing)}
+    texts = {option: values[option] for option in ("text", "test") if values.get(option)}
+    return stated | {option: formats.described(text) for option, text in texts.items()}
+
+
+def dtype(model):
+    """Number format in which a model, perhaps a partial one, is computed."""
+    for part in (model.weights, *model.layers):
+        for x in vars(part).values():
+            if isinstance(x, np.ndarray):
+                return str(x.dtype)
+    return "none"
+
+
+def revision(folder):
+    """Commit of a folder in the download cache; None for any other."""
+    return folder.name if folder.parent.name == "snapshots" else None
+
+
+def hashes(folder):
+    """sha256 of each weight file."""
+    return {path.name: formats.sha256(path) for path in sorted(folder.glob("*.safetensors"))}
+
+
+def versions():
+    """Python and the packages that compute or draw."""
+    packages = ("numpy", "scipy", "tokenizers", "matplotlib")
+    installed = {package: importlib.metadata.version(package) for package in packages}
+    return {"python": platform.python_version()} | installed
+
+
+def writable(folder):
+    """The folder, created if it is missing; raises OSError where files cannot be written."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    trial = folder / f".{os.getpid()}.tmp"
+    trial.write_bytes(b"")
+    trial.unlink()
+    return folder
+
+
+def as_json(value):
+    """A value as JSON text; raises ValueError for NaN and infinities, which JSON lacks."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def words(value, digits=3):
+    """A value as text: floats with this many digits, lists with commas, a dash for None.
+
+    An empty list is 'none'.
+    """
+    if isinstance(value, list):
+        return ", ".join(words(item, digits) for item in value) or "none"
+    if isinstance(value, float) and 1e-4 <= abs(value) < 1e6:
+        return np.format_float_positional(value, digits, fractional=False, trim="-")
+    if isinstance(value, float):
+        return f"{value:.{digits}g}"
+    return "–" if value is None else str(value)
+
+
+def produce(experiment, model, name, options, out, resume=False):
+    """Run, draw and write one experiment into the folder `out` -> Outcome.
+
+    resume: go on with an interrupted run.
+    """
+    experiment.check(model)
+    stated = settings(experiment, model, name, options)
+    key = hashlib.sha256(as_json(stated).encode()).hexdigest()
+    with stream.resumable(out, experiment.name, key, resume) as run:
+        result = finished(experiment, stated, out) if resume else None
+        if not result:
+            result = experiment.run(model, run, **options)
+        result = {array: np.asarray(value) for array, value in result.items()}
+        outcome = _explained(experiment, result, stated)
+        _save(outcome, experiment, name, out)
+    return outcome
+
+
+def finished(experiment, stated, out):
+    """The arrays of a run that ended in this folder with the same settings, or None."""
+    try:
+        record = json.loads((out / f"{experiment.name}.json").read_text(encoding="utf-8"))
+        with np.load(out / f"{experiment.name}.npz") as arrays:
+            is_same = record["settings"] == json.loads(as_json(stated))
+            return dict(arrays) if is_same else None
+    except stream.DAMAGED:
+        return None
+
+
+def _explained(experiment, result, stated):
+    """The Outcome of these arrays: headline, words and figure."""
+    headline = registry.headline(experiment, result)
+    says = experiment.says(result) if experiment.says else ""
+    with draw.style():
+        svg = draw.svg(experiment.draw(result))
+    return Outcome(headline, result, says, stated, svg)
+
+
+def _save(outcome, experiment, name, out):
+    """Write the three files of an outcome."""
+    titled = draw.titled(outcome.svg, f"{experiment.question}  ({name})")
+    arrays = io.BytesIO()
+    np.savez_compressed(arrays, **outcome.result)
+    record = {"headline": outcome.headline, "says": outcome.says, "settings": outcome.settings}
+    text = as_json(record) + "\n"
+    # the JSON file last: `finished` takes it as the sign that the others are complete
+    for ending, content in ((".svg", titled), (".npz", arrays.getvalue()), (".json", text)):
+        write(out / (experiment.name + ending), content)
+
+
+def no_tokenizer(model):
+    """Whether the model's folder has none."""
+    try:
+        model.tokenizer.encode("a")
+    except FileNotFoundError:
+        return True
+    return False
+
+
+class Failure(NamedTuple):
+    """Why there is no outcome."""
+
+    reason: str
+    left_out: bool  # the model lacks what the experiment needs, and nothing is wrong
+
+
+def failed(outcomes):
+    """How many of {name: Outcome or Failure} went wrong."""
+    return sum(isinstance(x, Failure) and not x.left_out for x in outcomes.values())
+
+
+def every(experiments, model, name, options, out, resume=False):
+    """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
+
+    Prints a line on stdout for each. options: those that an experiment has are passed on to it.
+    """
+    for experiment in experiments:
+        progress.show(f"{experiment.name} …")
+        begin = time.monotonic()
+        names = [option.name for option in experiment.options]
+        own = {option: options[option] for option in names if option in options}
+        state = ""
+        try:
+            outcome = produce(experiment, model, name, own, out, resume)
+        except Exception as error:  # the other experiments must not be lost with it
+            outcome = _failure(error, model)
+            state = f"  {'left out' if outcome.left_out else 'failed'}: {outcome.reason}"
+        seconds = time.monotonic() - begin
+        progress.show("")
+        print(f"{experiment.name:18} {seconds:6.1f} s{state}", flush=True)
+        yield experiment, outcome, seconds
+
+
+def _failure(error, model):
+    """What an experiment raised, as a Failure."""
+    lacks_tokenizer = isinstance(error, FileNotFoundError) and no_tokenizer(model)
+    if lacks_tokenizer or isinstance(error, registry.NotApplicable):
+        return Failure(str(error), left_out=True)
+    return Failure(f"{type(error).__name__}: {error}", left_out=False)

@@ -1,0 +1,163 @@
+"""Sums over documents: each is measured and added at once, so memory does not grow with them.
+
+`Run.gather` measures documents side by side and adds up in their order, so the result depends
+neither on how many run at once nor on whether the run was interrupted: a run with a folder leaves
+its state there, in a file named after what it measures, and the next run with the same settings
+goes on from it. N documents, T tokens.
+
+Order: a run, what an interrupted one left, the lock.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import io
+import os
+import re
+import sys
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from . import files, progress
+
+WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
+BATCH = 4 * WORKERS  # documents in the pool at once; a state is only saved between batches
+SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
+# what reading a broken .npz raises
+DAMAGED = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile)
+
+
+class Run:
+    """One run of an experiment. Without a folder it keeps nothing, and cannot be resumed.
+
+    key: text that is the same for the same settings, model and documents. resume: go on from what
+    lies in the folder for the same key.
+    """
+
+    def __init__(self, folder=None, name="", key="", resume=False):
+        self.folder = folder and Path(folder)
+        self.name = name
+        self.key = key
+        self.resume = resume
+        self.stages = set()  # what has been gathered so far
+        self.saved = False
+
+    def gather(self, measure, documents, what, keep=()):
+        """measure(index, document [T]) -> {name: array}, summed over all documents in float64.
+
+        Names in `keep` are stacked instead: [N ...]. what: words for the progress line and the name
+        of the state file. Raises ValueError if a run with a folder gathers the same twice.
+        """
+        path = self._state(what)
+        done, sums = self._restored(path, keep)
+        save_due = 0.0
+        remaining = islice(enumerate(documents), done, None)
+        with ThreadPoolExecutor(WORKERS) as pool, progress.Line(what, len(documents), done) as line:
+            while batch := list(islice(remaining, BATCH)):
+                for result in pool.map(lambda item: measure(*item), batch):
+                    done += 1
+                    _add(sums, result, keep)
+                    line.update(done)
+                begin = time.monotonic()
+                if path and begin >= save_due:
+                    self._save(path, done, sums)
+                    end = time.monotonic()
+                    save_due = end + (end - begin) / SAVE_SHARE
+        return {name: np.array(value) for name, value in sums.items()}
+
+    def _state(self, what):
+        """The state file of one `gather`; None in a run without a folder."""
+        if self.folder is None:
+            return None
+        if what in self.stages:
+            raise ValueError(f"{self.name} gathers {what!r} twice; each needs words of its own")
+        self.stages.add(what)
+        readable = re.sub("[^a-z0-9]+", "-", what.lower())[:60]
+        digest = hashlib.sha256(what.encode()).hexdigest()[:8]  # words alike in letters may differ
+        return self.folder / f".{self.name}.{readable}.{digest}.state.npz"
+
+    def _states(self):
+        return sorted(self.folder.glob(f".{self.name}.*.state.npz"))
+
+    def remove(self):
+        """Delete all states of this run, and what a run that was killed was writing."""
+        for path in (*self._states(), *self.folder.glob(f"..{self.name}.*.state.npz.*.tmp")):
+            path.unlink()
+
+    def _save(self, path, done, sums):
+        """Replace a state; the first time, without resume, drop the states of an older run."""
+        if not self.resume and not self.saved and self._states():
+            text = "an interrupted run was here; it is begun anew (--resume would go on)"
+            print(f"minitx: {text}", file=sys.stderr)
+            self.remove()
+        self.saved = True
+        content = io.BytesIO()
+        named = {f"of_{name}": value for name, value in sums.items()}
+        np.savez(content, **named, done=done, key=self.key)
+        files.write(path, content.getvalue())
+
+    def _restored(self, path, keep):
+        """Documents done by an interrupted run, and their sums; 0 and {} if it left no state."""
+        if path is None or not self.resume or not path.is_file():
+            return 0, {}
+        try:
+            with np.load(path) as file:
+                state = dict(file)
+            key = state.pop("key")
+            done = int(state.pop("done"))
+        except DAMAGED:
+            raise ValueError(f"{path} is damaged; without --resume the run is begun anew") from None
+        if key != self.key:
+            raise ValueError(
+                f"{path} belongs to a run with other settings, model or text; without --resume it "
+                "is begun anew"
+            )
+        print(f"minitx: going on after {done} documents", file=sys.stderr)
+        sums = {name.removeprefix("of_"): value for name, value in state.items()}
+        return done, {name: [*value] if name in keep else value for name, value in sums.items()}
+
+
+UNSAVED = Run()
+
+
+def _add(sums, result, keep):
+    """Add one document's result."""
+    for name, value in result.items():
+        if name in keep:
+            sums.setdefault(name, []).append(np.asarray(value))
+        else:
+            sums[name] = sums.get(name, 0.0) + np.asarray(value, np.float64)
+
+
+@contextlib.contextmanager
+def resumable(folder, name, key, resume):
+    """A run that keeps its states in `folder`.
+
+    They are removed at the end, unless the run fails or is interrupted. Raises ValueError if
+    another run is at work in the folder.
+    """
+    with _alone(Path(folder) / f".{name}.lock"):
+        run = Run(folder, name, key, resume)
+        yield run
+        run.remove()
+
+
+@contextlib.contextmanager
+def _alone(path):
+    """Hold the lock at `path`, which ends with the process; ValueError if another one holds it."""
+    with open(path, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"another run is at work in {path.parent} ({path.name} is locked)"
+            ) from None
+        try:
+            yield
+        finally:
+            path.unlink()

@@ -1,0 +1,179 @@
+"""Texts as a model reads them.
+
+formats.py finds the documents of a text. `documents` makes full ones: the lines are read one after
+another, joined by line breaks, and cut into documents of T tokens, no padding, special tokens at
+the ends. `texts` gives the documents themselves, each as long as it is.
+
+Order: special tokens, full documents, real ones, checks of options.
+"""
+
+import sys
+from itertools import islice
+
+import numpy as np
+
+from .formats import lines, records
+
+SENTENCE = "He looked at her for a moment, and then he went out of the room."  # a short example
+AS_MANY = 100  # full documents, at most, where their number is not given
+
+
+def specials(model):
+    """The special tokens that the tokenizer puts (before, after) a text."""
+    whole = model.tokenizer.encode("a")
+    body = model.tokenizer.encode("a", special=False)
+    starts = range(len(whole))
+    start = next(i for i in starts if np.array_equal(whole[i : i + len(body)], body))
+    return whole[:start], whole[start + len(body) :]
+
+
+def pieces(model, text, size, column=""):
+    """The tokens of a text in pieces [size] without special tokens; the last, shorter one too."""
+    pending = []
+    for line in lines(text, column):
+        pending.extend(model.tokenizer.encode(line + "\n", special=False).tolist())
+        while len(pending) >= size:
+            yield np.array(pending[:size])
+            del pending[:size]
+    yield np.array(pending, int)
+
+
+class DocumentSet:
+    """N documents, the longest of T tokens; every pass reads them from the text again."""
+
+    def __init__(self, model, text, n, T):
+        self.model = model
+        self.text = text
+        self.n = n
+        self.T = T
+        self.before, self.after = specials(model)
+        self.size = T - len(self.before) - len(self.after)  # ordinary tokens of the longest
+
+    def __len__(self):
+        return self.n
+
+    def shuffled(self, index, document, seed):
+        """Document number `index` [T] with its ordinary tokens in random order: no text is left."""
+        inner = slice(len(self.before), len(document) - len(self.after))
+        mixed = document.copy()
+        mixed[inner] = np.random.default_rng((seed, index)).permutation(document[inner])
+        return mixed
+
+
+class Documents(DocumentSet):
+    """N documents of T tokens [T] each, special tokens included."""
+
+    def __init__(self, model, text, n, T, column=""):
+        super().__init__(model, text, n, T)
+        self.column = column
+
+    def __iter__(self):
+        for piece in islice(pieces(self.model, self.text, self.size, self.column), self.n):
+            yield np.concatenate([self.before, piece, self.after])
+
+    def first(self, n=1):
+        """The first n of them: [n T]."""
+        return np.array([*islice(self, n)])
+
+
+def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column=""):
+    """Documents of a text, all of the same length.
+
+    n: how many (0: all that the text holds, at most `most`). tokens: length of each (0: the model's
+    longest). column: as for formats.records. Raises ValueError, before any work, if the model
+    cannot read them or the text is too short.
+    """
+    least, longest = shortest(model), model.config.n_ctx
+    if tokens and not least <= tokens <= longest:
+        raise ValueError(
+            f"--tokens {tokens}: this model reads {least} to {longest} tokens, "
+            "special tokens included"
+        )
+    _at_least("documents", n, 1)
+    full = Documents(model, text, n, tokens or longest, column)
+    lengths = [len(piece) for piece in islice(pieces(model, text, full.size, column), n or most)]
+    full.n = lengths.count(full.size)
+    if full.n < max(n, 1):
+        raise ValueError(
+            f"{text!r} has {sum(lengths)} tokens, {full.n} documents of {full.T} tokens each; "
+            f"wanted {n or 'at least 1'}: take fewer --documents, fewer --tokens, or a longer text"
+        )
+    return full
+
+
+class Texts(DocumentSet):
+    """N real documents [T_i] of a text, special tokens included, at most T tokens long.
+
+    labels: of each, as in formats.Record. skipped: how many were left out, by reason. cut: how many
+    were cut.
+    """
+
+    def __init__(self, model, text, n, tokens, column, label):
+        super().__init__(model, text, n, tokens)
+        self.column = column
+        self.label = label
+        self.labels = []
+        self.skipped = {"empty": 0, "of one token": 0}
+        self.cut = 0
+        longest = 0
+        for record, body in islice(self._bodies(self.skipped), n or None):
+            # interned: the labels of many documents are a few strings
+            self.labels.append(record.label and sys.intern(record.label))
+            length = len(body)
+            if tokens and length > self.size:
+                self.cut += 1
+                length = self.size
+            longest = max(longest, length)
+        self.n = len(self.labels)
+        self.size = longest
+        self.T = longest + len(self.before) + len(self.after)
+
+    def _bodies(self, skipped):
+        """(record, ordinary tokens) of documents with two tokens or more; others are counted."""
+        for record in records(self.text, self.column, self.label):
+            body = self.model.tokenizer.encode(record.text, special=False)
+            if len(body) >= 2:
+                yield record, body
+            elif len(body) == 1:
+                skipped["of one token"] += 1
+            else:
+                skipped["empty"] += 1
+
+    def __iter__(self):
+        for _, body in islice(self._bodies(dict(self.skipped)), self.n):
+            yield np.concatenate([self.before, body[: self.size], self.after])
+
+
+def texts(model, text, documents=0, tokens=0, column="", label=""):
+    """The documents of a text as they are, each as long as it is.
+
+    documents: how many (0: all). tokens: only the first of each, this many with special ones (0:
+    all of it, which may be more than the model reads at once). column, label: as for
+    formats.records. Raises ValueError, before any work, if there are too few.
+    """
+    _at_least("documents", documents, 1)
+    _at_least("tokens", tokens, shortest(model))
+    real = Texts(model, text, documents, tokens, column, label)
+    if len(real) < max(documents, 1):
+        counts = ", ".join(f"{n} {reason}" for reason, n in real.skipped.items() if n)
+        left_out = f" (left out: {counts})" if counts else ""
+        raise ValueError(
+            f"{text!r} has {len(real)} documents{left_out}; wanted {documents or 'at least 1'}"
+        )
+    return real
+
+
+def shortest(model):
+    """Tokens of the shortest document: two ordinary ones and the special ones."""
+    return 2 + sum(map(len, specials(model)))
+
+
+def whole_text(text):
+    """The whole of a text, its lines joined by line breaks."""
+    return "\n".join(lines(text))
+
+
+def _at_least(name, value, least):
+    """Raise ValueError unless an option is 0, which stands for all, or `least` or more."""
+    if value and value < least:
+        raise ValueError(f"--{name} is {value}; wanted {least} or more")

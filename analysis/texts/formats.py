@@ -1,0 +1,364 @@
+"""What people have: texts in the layouts that they come in, one record at a time, of any size.
+
+    sample          the held-out book that comes with the project
+    -               standard input, in one of the layouts of a .txt file
+    a .txt file     one document a line; or WikiText, where ` = Title = ` begins an article, which
+                    is a document
+    a .csv file     a header, then one document a row; the text is in the columns that --column
+                    names
+    a .jsonl file   one object a line; the text is under the keys that --column names
+    a folder        with pos/ and neg/: each .txt file in these is a document with that label;
+                    else all .txt files inside, in the order of their names
+
+Nothing else is guessed: any other name is read as a .txt file.
+
+Order: the records, each layout, columns, bytes, files.
+"""
+
+import csv
+import functools
+import hashlib
+import json
+import re
+import shutil
+import sys
+import tempfile
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+SAMPLE = Path(__file__).with_name("sample.txt")
+CLASSES = "neg", "pos"
+# of TruthfulQA, of most others: read where --column names none
+COLUMNS = ("Question", "Best Answer"), ("text",)
+LABEL = "label"  # the same for --label
+# characters: a longer cell has a quote that is never closed
+CELL = 1 << 24
+ARTICLE = re.compile(r"= [^=].* =")  # a section's title has more signs
+
+
+class Record(NamedTuple):
+    """One document as it stands in its file."""
+
+    text: str
+    label: str | None  # "": its column is there, but the cell is empty
+    where: str  # file, and line or row
+
+
+def records(text, column="", label=""):
+    """Every document of a text -> Record, in the order of the files.
+
+    A labelled folder gives its classes in turn. column: columns of a .csv file or keys of a .jsonl
+    file, by commas; their texts are joined by a space (without: Question and Best Answer, or text,
+    or the only one). label: the column of labels (without: label, if there is one). Raises
+    ValueError for a missing column (lists those there are) or cell, for a line that is no object,
+    for what is no UTF-8: each names file and line, row or byte.
+    """
+    labelled = bool(_classes(text))
+    for path in files(text):
+        ending = path.suffix.lower()
+        if ending in TABLES:
+            yield from TABLES[ending](path, column, label)
+        elif column or label:
+            raise ValueError(
+                f"{place(text).resolve().name!r} has no columns: --column and --label go with "
+                ".csv and .jsonl files"
+            )
+        elif labelled:
+            yield _document(path)
+        elif _is_wikitext(path):
+            yield from _articles(path)
+        else:
+            yield from _lines(path)
+
+
+def lines(text, column=""):
+    """Every line of every document that is not blank, stripped. column: as for records."""
+    for record in records(text, column):
+        yield from filter(None, map(str.strip, record.text.split("\n")))
+
+
+def _document(path):
+    """A whole file, labelled by its folder."""
+    whole = "".join(line for _, line in decoded(path)).strip()
+    return Record(whole, path.parent.name, _display_name(path))
+
+
+def _display_name(path):
+    """The name of a file, with its folder if that is a class: files of both may have one name."""
+    if path.parent.name in CLASSES:
+        return f"{path.parent.name}/{path.name}"
+    return path.name
+
+
+def _is_wikitext(path):
+    """Whether the first line that is not blank is the title of an article."""
+    for _, line in decoded(path):
+        if line.strip():
+            return bool(ARTICLE.fullmatch(line.strip()))
+    return False
+
+
+def _articles(path):
+    """One document an article.
+
+    Its title stands after a blank line or at the beginning: a formula inside a paragraph may look
+    like one.
+    """
+    article = []
+    where = ""
+    after_blank = True
+    for number, raw_line in decoded(path):
+        line = raw_line.strip()
+        if after_blank and ARTICLE.fullmatch(line):
+            if article:
+                yield Record("\n".join(article), None, where)
+            article = []
+            where = f"{path.name}, line {number}"
+        if line:
+            article.append(line)
+        after_blank = not line
+    yield Record("\n".join(article), None, where)
+
+
+def _lines(path):
+    """One document a line."""
+    for number, line in decoded(path):
+        if line.strip():
+            yield Record(line.strip(), None, f"{path.name}, line {number}")
+
+
+def _csv(path, column, label):
+    """One document a row. Row 1 is the header, as spreadsheets count."""
+    csv.field_size_limit(CELL)
+    rows = csv.reader((line for _, line in decoded(path)), strict=True)
+    try:
+        header = next(rows, [])
+        names, label = _columns(header, column, label, path.name)
+        _check_header(header, (*names, label), path)
+        number = 1
+        for number, row in enumerate(rows, 2):
+            if row:
+                yield _row(header, row, names, label, f"{path.name}, row {number}")
+        if number == 1:
+            raise ValueError(f"{path.name!r} has no rows below its header: {', '.join(header)}")
+    except csv.Error as error:
+        raise ValueError(f"{path.name!r} is no .csv file: line {rows.line_num}: {error}") from None
+
+
+def _check_header(header, names, path):
+    """Raise ValueError if one of these names stands above more than one column."""
+    doubled = [name for name in names if header.count(name) > 1]
+    if doubled:
+        raise ValueError(
+            f"{path.name!r} has more than one column {doubled[0]!r}; there are: {', '.join(header)}"
+        )
+
+
+def _row(header, row, names, label, where):
+    """A row of a table as a Record; raises ValueError unless it has as many cells as the header."""
+    if len(row) != len(header):
+        raise ValueError(
+            f"{where}: {len(row)} cells, but the header has {len(header)}: {', '.join(header)}"
+        )
+    cells = dict(zip(header, row))
+    return Record(" ".join(cells[name] for name in names).strip(), cells.get(label), where)
+
+
+def _jsonl(path, column, label):
+    """One document an object."""
+    for number, line in decoded(path):
+        if line.strip():
+            where = f"{path.name}, line {number}"
+            cells = _parse_object(line, where)
+            names, mark = _columns([*cells], column, label, where)
+            text = " ".join(_text_cell(cells, name, where) for name in names)
+            yield Record(text.strip(), _label_cell(cells, mark, where), where)
+
+
+def _parse_object(line, where):
+    """A line as a dictionary; raises ValueError if it is no JSON object."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where}: no JSON: {error}") from None
+    if not isinstance(value, dict):
+        text = f'{where}: no object, but {line.strip()[:40]!r}; wanted {{"text": …}} on every line'
+        raise ValueError(text)
+    return value
+
+
+def _text_cell(cells, name, where):
+    """One text of an object; raises ValueError if it is something else."""
+    value = cells[name]
+    if not isinstance(value, str):
+        raise ValueError(f"{where}: {name!r} is no text, but {json.dumps(value)[:40]}")
+    return value
+
+
+def _label_cell(cells, name, where):
+    """The label of an object: None without one, "" for null."""
+    if name not in cells:
+        return None
+    value = cells[name]
+    if isinstance(value, list | dict):
+        raise ValueError(f"{where}: {name!r} is no label, but {json.dumps(value)[:40]}")
+    return "" if value is None else str(value)
+
+
+TABLES = {".csv": _csv, ".jsonl": _jsonl}
+
+
+def _columns(header, column, label, where):
+    """Names of the columns of the text, and of the label or None.
+
+    Raises ValueError for those that the header lacks.
+    """
+    names = _named_columns(header, column) if column else _known_columns(header)
+    wanted = [*names, label] if label else names
+    missing = [name for name in wanted if name not in header]
+    if missing or not names:
+        what = "no column of a known name"
+        if names:
+            what = f"no column {', '.join(map(repr, missing))}"
+        raise ValueError(
+            f"{where}: {what}; name the text's with --column, the label's with --label; "
+            f"there are: {', '.join(header) or 'none'}"
+        )
+    if not label and LABEL in header and LABEL not in names:
+        label = LABEL
+    return names, label or None
+
+
+def _named_columns(header, column):
+    """The columns that --column names: one, whatever its name, or several by commas."""
+    if column in header:
+        return [column]
+    return [name.strip() for name in column.split(",")]
+
+
+def _known_columns(header):
+    """The columns that are read if none is named: those of a known name, or the only one."""
+    for names in COLUMNS:
+        if {*names} <= {*header}:
+            return [*names]
+    return header if len(header) == 1 else []
+
+
+def decoded(path):
+    """(number, line with its end) of every line of a file.
+
+    Raises ValueError that names the byte where a line is no UTF-8.
+    """
+    with open(path, "rb") as file:
+        start = 0
+        for number, raw in enumerate(file, 1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{_display_name(path)!r} is no UTF-8 text: line {number}, byte "
+                    f"{start + error.start} of the file ({error.reason})"
+                ) from None
+            start += len(raw)
+            yield number, line
+
+
+def files(text):
+    """The files behind the option --text, in the order of their names.
+
+    Those of a labelled folder come from its classes in turn. Raises FileNotFoundError if there is
+    none.
+    """
+    if text == "-":
+        return [Path(_standard_input().name)]
+    location = place(text)
+    is_folder = bool(text) and location.is_dir()
+    paths = _classes(text)
+    if not paths:
+        paths = _unlabelled(location) if is_folder else [location]
+    if not paths or not all(path.is_file() for path in paths):
+        what = "no .txt file in the folder" if is_folder else "no text file"
+        raise FileNotFoundError(
+            f"{what} {str(text)!r}: wanted a file with one document or paragraph a line, a .csv or "
+            ".jsonl file, a folder of .txt files, '-' for standard input, or 'sample'"
+        )
+    return paths
+
+
+def place(text):
+    """The file or folder that the option --text names."""
+    return SAMPLE if text == "sample" else Path(text).expanduser()
+
+
+def _classes(text):
+    """The files of a folder with pos/ and neg/, one of each in turn; none for any other text.
+
+    In turn, so that the first documents are of both classes.
+    """
+    if not text:
+        return []
+    folders = [place(text) / name for name in CLASSES if (place(text) / name).is_dir()]
+    if len(folders) == 1:
+        raise ValueError(
+            f"the folder {str(text)!r} has {folders[0].name}/ alone; wanted "
+            f"{'/ and '.join(CLASSES)}/, or neither"
+        )
+    by_class = [sorted(folder.glob("*.txt")) for folder in folders]
+    return [path for pair in zip_longest(*by_class) for path in pair if path is not None]
+
+
+def _unlabelled(folder):
+    """All .txt files inside a folder.
+
+    Raises ValueError where there are labels further down: they would be lost.
+    """
+    labelled = set()
+    for name in CLASSES:
+        labelled |= {str(inside.parent) for inside in folder.rglob(name) if inside.is_dir()}
+    if labelled:
+        raise ValueError(
+            f"the folder {str(folder)!r} has labelled folders inside; name one of them: "
+            f"{', '.join(sorted(labelled))}"
+        )
+    return sorted(folder.rglob("*.txt"))
+
+
+@functools.cache
+def _standard_input():
+    """Standard input as a file, so that it can be read more than once."""
+    # gone when the process ends
+    spool = tempfile.NamedTemporaryFile(prefix="minitx-", suffix=".txt")
+    shutil.copyfileobj(sys.stdin.buffer, spool)
+    spool.flush()
+    return spool
+
+
+def described(text):
+    """What the settings say about a text: its name, the number of its files, sha256.
+
+    Of several files: sha256 of the lines `sha256  name`, names as seen from the folder, so that a
+    file that moves to another class changes it.
+    """
+    paths = files(text)
+    digests = [sha256(path) for path in paths]
+    if len(paths) > 1:
+        names = [path.relative_to(place(text)).as_posix() for path in paths]
+        listing = "".join(f"{digest}  {name}\n" for digest, name in zip(digests, names))
+        digests = [hashlib.sha256(listing.encode()).hexdigest()]
+    name = "standard input" if text == "-" else place(text).name
+    return {"name": name, "files": len(paths), "sha256": digests[0]}
+
+
+def sha256(path):
+    """Hexadecimal digest of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def valid(text, name):
+    """Raise ValueError where bytes that are no UTF-8 came with a text from the command line."""
+    surrogates = [c for c in text if "\ud800" <= c <= "\udfff"]
+    if surrogates:
+        first = surrogates[0]
+        raise ValueError(f"{name} is not valid UTF-8: {first!r} at character {text.index(first)}")

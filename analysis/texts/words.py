@@ -1,0 +1,70 @@
+"""Words instead of pieces: which pieces are one word, and attention, queries and keys of words.
+
+A word is a run of letters and digits without a blank; every other sign, and every special token,
+stands alone. T tokens, W words.
+
+Order: the words of a text, their names, arrays of words.
+"""
+
+import numpy as np
+
+PART = "\N{REPLACEMENT CHARACTER}"  # what a piece of a character decodes to
+
+
+def numbers(ids, decode):
+    """The number of the word that each token belongs to, from 0: [T] -> [T].
+
+    decode(ids) gives a text without special tokens.
+    """
+    by_token = []
+    word = []  # the ids of the current word
+    number = -1
+    for token in np.ravel(ids).tolist():
+        if word and decode([token]) and _belongs(word, token, decode):
+            word = [*word, token]
+        else:
+            word = [token]
+            number += 1
+        by_token.append(number)
+    return np.array(by_token, int)
+
+
+def _belongs(word, token, decode):
+    """Whether a token goes on with a word, both given as ids."""
+    return _goes_on(decode(word).strip(), decode([*word, token]).strip())
+
+
+def _goes_on(text, longer):
+    """Whether a longer text completes the last character of a text, or adds letters to a letter."""
+    is_longer = longer.startswith(text)
+    if text.endswith(PART) and (longer == text or not is_longer):
+        return True
+    ends = text[-1:] + longer[len(text) : len(text) + 1]
+    are_letters = all(x.isalnum() or x == PART for x in ends)
+    return is_longer and len(ends) == 2 and are_letters
+
+
+def names(ids, word, decode, pieces):
+    """The text of each word, a special token as its piece: [T], [T], and [T] pieces -> [W]."""
+    ids = np.ravel(ids)
+    texts = []
+    for w in range(word.max() + 1):
+        is_of_word = word == w
+        texts.append(decode(ids[is_of_word]).strip() or pieces[int(is_of_word.argmax())])
+    return texts
+
+
+def merged(pattern, q, k, word):
+    """Attention [... W W], queries and keys [... W d] of words, from those of their pieces.
+
+    Attention is summed over the pieces of the key and averaged over those of the query, so that
+    rows still add up to 1; the vectors of the pieces are averaged.
+    """
+    member = (word == np.arange(word.max() + 1)[:, None]).astype(np.float64)  # [W T]
+    mean = member / member.sum(axis=1, keepdims=True)
+    return mean @ pattern @ member.T, mean @ q, mean @ k
+
+
+def matches(name, names):
+    """Which of these names are `name`, upper and lower case being the same: [n] of bool."""
+    return np.array([name.strip().casefold() == x.strip().casefold() for x in names], bool)

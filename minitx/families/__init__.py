@@ -1,0 +1,68 @@
+"""One file a family: which keys of a config.json and which tensors of a file mean what.
+
+To add a family is to write its file, to enter its model types here, and to add a golden variant.
+"""
+
+from ..config import Config, check_config
+from . import bert, distilbert, gpt2, roberta
+from .family import REQUIRED, Key
+
+FAMILIES = {  # model_type of a config.json -> family
+    "bert": bert.FAMILY,
+    "roberta": roberta.FAMILY,
+    "xlm-roberta": roberta.FAMILY,
+    "camembert": roberta.FAMILY,
+    "distilbert": distilbert.FAMILY,
+    "gpt2": gpt2.FAMILY,
+}
+COMMON = {  # keys that mean the same in every family
+    "n_vocab": Key("vocab_size"),
+    "tied": Key("tie_word_embeddings", True),
+}
+# Options that would change the result and are not computed: key -> the only value accepted.
+ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+WRONG = ValueError, TypeError, AttributeError, KeyError  # what a value of a wrong kind raises
+
+
+def from_hf(raw):
+    """Config from the dictionary of a config.json in Hugging Face layout.
+
+    Raises ValueError if a key is missing, or for whatever would be computed wrongly.
+    """
+    try:
+        config = _config(raw)
+        check_config(config)
+        return config
+    except WRONG as error:
+        wrong = "" if type(error) is ValueError else "a value is of the wrong kind: "
+        raise ValueError(f"config.json: {wrong}{error}") from error
+
+
+def _config(raw):
+    model_type = raw.get("model_type")
+    if model_type not in FAMILIES:
+        text = f"model_type is {model_type!r}; supported: {', '.join(FAMILIES)}"
+        raise ValueError(text)
+    for key, only in ONLY.items():
+        if raw.get(key) not in (only, None):
+            raise ValueError(f"{key} is {raw.get(key)!r}; only {only!r} is supported")
+    family = FAMILIES[model_type]
+    values = {"model_type": model_type, "architecture": (raw.get("architectures") or [""])[0]}
+    for field, key in (COMMON | family.config).items():
+        values[field] = _value(raw, key)
+    values |= family.fixed
+    values |= family.derived(values)
+    if values.get("pad_id") is None:
+        values["pad_id"] = 0  # no id is named: padding is masked out, so any will do
+    return Config(**values)
+
+
+def _value(raw, key):
+    """A value of config.json. Raises ValueError if the key is required and missing or null."""
+    if key.default is not REQUIRED:
+        return raw.get(key.name, key.default)
+    value = raw.get(key.name)
+    if value is None:
+        available = ", ".join(sorted(raw))
+        raise ValueError(f"{key.name!r} is missing ({raw['model_type']}); there are: {available}")
+    return value

@@ -1,0 +1,68 @@
+"""The records in which a family's file says what the family calls things.
+
+`Key` is a key of config.json, `Tensor` a tensor of the file; `dense`, `norm` and `third` write the
+pairs of weight and bias that every family has.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+REQUIRED = (
+    object()
+)  # a missing key is an error: a library's defaults are often not the checkpoint's
+
+
+class Key(NamedTuple):
+    """A key of config.json; with a default it may be missing or null."""
+
+    name: str
+    default: object = REQUIRED
+
+
+class Tensor(NamedTuple):
+    """Where one of our arrays lies in a checkpoint."""
+
+    names: tuple  # the first of these that the file has
+    transposed: bool = False  # stored [out, in], used [in, out]
+    third: int | None = None  # 0, 1 or 2: it is that third of the last axis
+
+
+def no_more(values):
+    """No further fields."""
+    return {}
+
+
+class Family(NamedTuple):
+    """One family of models: its config keys and its tensors, by our names for both."""
+
+    config: dict  # field of Config -> Key
+    fixed: dict  # field of Config -> value that is the same in all models of the family
+    body: dict  # our name -> Tensor: embeddings, and the final norm if there is one
+    layer: dict  # our name -> Tensor of one layer, behind `layer_prefix`
+    layer_prefix: str  # "encoder.layer.{}."
+    heads: dict  # task head -> our name -> Tensor
+    derived: Callable = no_more  # {field: value} so far -> further fields that follow from them
+    sequence_act: str | None = None  # activation inside a head for classes
+
+
+def tensor(*names, transposed=False):
+    """One array, by the names that it may have."""
+    return Tensor(names, transposed)
+
+
+def dense(ours, theirs, transposed=True):
+    """Weight and bias of a linear layer: W_… and b_…; PyTorch stores [out, in]."""
+    weight = tensor(f"{theirs}.weight", transposed=transposed)
+    return {f"W_{ours}": weight, f"b_{ours}": tensor(f"{theirs}.bias")}
+
+
+def norm(ours, theirs):
+    """Gain and bias of a LayerNorm: …_w and …_b."""
+    return {f"{ours}_w": tensor(f"{theirs}.weight"), f"{ours}_b": tensor(f"{theirs}.bias")}
+
+
+def third(ours, theirs, number):
+    """Weight and bias that are one third of a fused matrix [in, 3 out]: query, key or value."""
+    names = (f"{theirs}.weight",), (f"{theirs}.bias",)
+    weight, bias = (Tensor(name, third=number) for name in names)
+    return {f"W_{ours}": weight, f"b_{ours}": bias}

@@ -1,0 +1,106 @@
+"""The files of a checkpoint folder: JSON, and safetensors mapped into memory.
+
+Float32 tensors are views of the mapped file: a file changed on disk changes under the model. Others
+are converted once, exactly, into copies.
+"""
+
+import functools
+import json
+import math
+import mmap
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+PICKLES = ".bin", ".pt", ".pth", ".ckpt", ".pkl"
+DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # BF16: by its bits
+
+
+def read_json(path, other=""):
+    """The JSON object in a file; `other` names another file that would have done too.
+
+    Raises FileNotFoundError that lists the files there are, or ValueError for what is no object.
+    """
+    if not path.is_file():
+        content = "no such folder"
+        if path.parent.is_dir():
+            content = listing(file.name for file in path.parent.iterdir())
+        raise FileNotFoundError(f"no {other}{path.name} in {path.parent} (there: {content})")
+    try:
+        return {**json.loads(path.read_text(encoding="utf-8"))}
+    except (ValueError, TypeError) as error:  # not UTF-8, not JSON, not an object
+        raise ValueError(f"{path} does not hold a JSON object: {error}") from None
+
+
+def read_tensors(folder):
+    """{name: function of dtype that gives the array} of a folder's safetensors file or shards."""
+    if (folder / WEIGHTS).is_file():
+        return map_file(folder / WEIGHTS)
+    _refuse_pickles(folder)
+    index = read_json(folder / INDEX, f"{WEIGHTS} or ").get("weight_map")
+    if not isinstance(index, dict) or not all(isinstance(file, str) for file in index.values()):
+        text = f"{folder / INDEX} has no weight_map from tensor names to file names"
+        raise ValueError(text)
+    missing = {file for file in index.values() if not (folder / file).is_file()}
+    if missing:
+        raise FileNotFoundError(
+            f"{INDEX} lists shards that are not in {folder}: {listing(missing)}"
+        )
+    shards = {file: map_file(folder / file) for file in sorted(set(index.values()))}
+    absent = [name for name, file in index.items() if name not in shards[file]]
+    if absent:
+        raise ValueError(f"{INDEX} promises tensors that their shards lack: {listing(absent)}")
+    return {name: shards[file][name] for name, file in index.items()}
+
+
+def _refuse_pickles(folder):
+    pickles = [file.name for file in folder.iterdir() if file.suffix in PICKLES]
+    if pickles and not (folder / INDEX).is_file():
+        raise ValueError(
+            f"{folder} has weights only as {listing(pickles)}, which minitx never opens: a pickle "
+            "can run any code; convert it to model.safetensors where the file is trusted"
+        )
+
+
+def map_file(path):
+    """{name: function of dtype that gives the array} of one safetensors file.
+
+    The safetensors library checks header, offsets and length; the file is mapped, not read.
+    """
+    try:
+        with safe_open(path, "np"), open(path, "rb") as file:
+            buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except SafetensorError as error:
+        size = path.stat().st_size
+        text = f"{path} ({size} bytes) is cut off or no safetensors file: {error}"
+        raise ValueError(text) from None
+    start = 8 + int.from_bytes(buffer[:8], "little")  # length of the header, the header, the bytes
+    header = json.loads(buffer[8:start])
+    header.pop("__metadata__", None)
+    arrays = {}
+    for name, entry in header.items():
+        offset = start + entry["data_offsets"][0]
+        arrays[name] = functools.partial(_array, name, entry, offset, buffer)
+    return arrays
+
+
+def _array(name, entry, offset, buffer, dtype):
+    """A tensor as a read-only array: a view of the file if it is stored as `dtype` and aligned."""
+    stored, shape = entry["dtype"], entry["shape"]
+    if stored not in DTYPES:
+        wanted = ", ".join(DTYPES)
+        raise ValueError(f"tensor {name!r} is stored as {stored}; wanted one of {wanted}")
+    raw = np.frombuffer(buffer, DTYPES[stored], math.prod(shape), offset).reshape(shape)
+    if stored == "BF16":  # the upper half of a float32
+        raw = (raw.astype("<u4") << 16).view("<f4")
+    array = np.require(raw.astype(dtype, copy=False), requirements="A")
+    array.flags.writeable = False
+    return array
+
+
+def listing(names):
+    """The first names, sorted, and how many there are if that is not all."""
+    names = sorted(names)
+    more = f", … ({len(names)} in all)" if len(names) > 6 else ""
+    return ", ".join(names[:6]) + more

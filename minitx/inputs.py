@@ -1,0 +1,78 @@
+"""From what a user gives to checked arrays: token ids, which of them are text, their types."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Batch(NamedTuple):
+    """Texts as the forward pass reads them. B texts, T tokens."""
+
+    tokens: np.ndarray  # [B T] int: token ids
+    valid: np.ndarray  # [B T] bool: False on padding
+    types: np.ndarray | None  # [B T] int: token types; None: the model adds none
+
+
+def as_batch(model, text, valid=None, types=None):
+    """A text, a list of texts or pairs of texts, or token ids [T] or [B T], as a checked Batch."""
+    if not is_text(text):
+        return check_batch(model.config, text, valid, types)
+    if valid is not None or types is not None:
+        raise ValueError("valid and types go with token ids; a text brings its own")
+    texts = [text] if isinstance(text, str) else text
+    return check_batch(model.config, *model.encode(texts))
+
+
+def is_text(given):
+    """Whether it is a text, or a list that begins with a text or a pair of texts."""
+    if isinstance(given, list | tuple) and given:
+        return isinstance(given[0], str | tuple)
+    return isinstance(given, str)
+
+
+def check_batch(cfg, tokens, valid=None, types=None):
+    """Token ids [T] or [B T] as a Batch. Raises ValueError for a value that does not fit."""
+    tokens = whole_numbers("token ids", tokens, cfg.n_vocab)
+    if tokens.ndim not in (1, 2) or not tokens.size:
+        given = list(tokens.shape)
+        raise ValueError(f"tokens are {given}; wanted [T] or [B T], with at least one token")
+    tokens = np.atleast_2d(tokens)
+    if valid is None:
+        valid = np.ones(tokens.shape, bool)
+    valid = np.atleast_2d(whole_numbers("valid", valid, 2, kinds="iub")).astype(bool)
+    _check_shape("valid", valid, tokens)
+    types = _check_types(cfg, tokens, types)
+    return Batch(tokens, valid, types)
+
+
+def _check_types(cfg, tokens, types):
+    if types is not None and not cfg.n_types:
+        raise ValueError(f"types given, but {cfg.model_type} has no token types")
+    if types is None and cfg.default_type is None:
+        return None
+    if types is None:
+        types = np.full(tokens.shape, cfg.default_type)
+    types = np.atleast_2d(whole_numbers("token types", types, cfg.n_types))
+    _check_shape("types", types, tokens)
+    return types
+
+
+def _check_shape(name, array, tokens):
+    if array.shape != tokens.shape:
+        given, wanted = list(array.shape), list(tokens.shape)
+        raise ValueError(f"{name} is {given}; wanted the shape of tokens, {wanted}")
+
+
+def whole_numbers(name, values, n, kinds="iu"):
+    """Values as an index array. Raises ValueError unless all are whole numbers from 0 to n - 1."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        text = "come in rows of different lengths; pad them (model.encode does)"
+        raise ValueError(f"{name} {text}") from None
+    if array.size and array.dtype.kind not in kinds:
+        raise ValueError(f"{name} are {array.dtype}; wanted whole numbers")
+    outside = array[(array < 0) | (array >= n)]
+    if outside.size:
+        raise ValueError(f"{name}: {outside[0]} is out of range; wanted 0 to {n - 1}")
+    return array.astype(np.intp)

@@ -1,0 +1,36 @@
+"""The bundled checkpoints are what their cards say.
+
+Their heads and spectra are held in test_analysis.py.
+"""
+
+import hashlib
+import re
+
+import numpy as np
+import pytest
+
+import minitx
+from minitx import weights
+from minitx.analysis.texts import corpus
+
+
+@pytest.mark.parametrize("name", ["tiny-bert", "tiny-gpt2", "tiny-roberta"])
+def test_the_card_is_the_files_own(name):
+    folder = weights.find(name)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    stated = re.search(r"sha256 \| `([0-9a-f]{64})`", card)[1]
+    file = folder / "model.safetensors"
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == stated
+    assert file.stat().st_size < 4 << 20
+    minitx.check(minitx.load(folder))
+
+
+def test_gpt2_predicts_better_than_frequencies():
+    """The card says 3.385 nats a token, and 5.985 by word frequencies; 10 windows here."""
+    model = minitx.load(weights.find("tiny-gpt2"))
+    tokens = corpus.documents(model, "sample", 10).first(10)
+    y = minitx.logits(model, minitx.forward(model, tokens)).astype(np.float64)[:, :-1]
+    y -= y.max(-1, keepdims=True)
+    next_logit = np.take_along_axis(y, tokens[:, 1:, None], -1)[..., 0]
+    logp = next_logit - np.log(np.exp(y).sum(-1))
+    assert 3.0 < -logp.mean() < 3.8

@@ -1,0 +1,191 @@
+"""config.json: what is needed, what is refused, and what a file's wording comes out as."""
+
+import json
+
+import numpy as np
+import pytest
+import tiny
+
+import minitx
+from minitx.families import from_hf
+
+BERT = (
+    "vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size "
+    "max_position_embeddings type_vocab_size layer_norm_eps hidden_act"
+).split()
+DISTILBERT = (
+    "vocab_size dim n_layers n_heads hidden_dim max_position_embeddings activation"
+).split()
+GPT2 = (
+    "vocab_size n_embd n_layer n_head n_positions layer_norm_epsilon activation_function"
+).split()
+NEEDED = {
+    "bert": BERT,
+    "roberta": [*BERT, "pad_token_id"],
+    "xlm-roberta": [*BERT, "pad_token_id"],
+    "camembert": [*BERT, "pad_token_id"],
+    "distilbert": DISTILBERT,
+    "gpt2": GPT2,
+}
+VARIANT = {tiny.config(name)["model_type"]: name for name in tiny.ONE_EACH}
+
+
+@pytest.mark.parametrize("family,key", [(f, key) for f in NEEDED for key in NEEDED[f]])
+def test_a_missing_key_is_named_and_no_default_is_taken(family, key):
+    absent = tiny.config(VARIANT[family], drop=[key])
+    null = tiny.config(VARIANT[family], **{key: None})
+    message = rf"'{key}' is missing \({family}\); there are: .*model_type"
+    for settings in (absent, null):
+        with pytest.raises(ValueError, match=message):
+            from_hf(settings)
+
+
+@pytest.mark.parametrize("family", NEEDED)
+def test_nothing_else_is_needed(family):
+    full = tiny.config(VARIANT[family])
+    config = from_hf({key: full[key] for key in ["model_type", *NEEDED[family]]})
+    assert config.model_type == family and config.tied is True
+    assert (config.n_layers, config.d_model, config.d_head) == (2, 18, 6)
+    assert config.scale_attn and not config.scale_by_layer and config.task_head is None
+
+
+@pytest.mark.parametrize(
+    "variant,changes,message",
+    [
+        (
+            "bert-masked",
+            dict(position_embedding_type="relative_key"),
+            "position_embedding_type is 'relative_key'; only 'absolute' is supported",
+        ),
+        (
+            "roberta-masked",
+            dict(position_embedding_type="relative_key_query"),
+            "only 'absolute' is supported",
+        ),
+        ("bert-masked", dict(is_decoder=True), "is_decoder is True; only False is supported"),
+        (
+            "gpt2-causal",
+            dict(add_cross_attention=True),
+            "add_cross_attention is True; only False is supported",
+        ),
+        (
+            "bert-masked",
+            dict(model_type="bart"),
+            "model_type is 'bart'; supported: bert, roberta, .*gpt2",
+        ),
+        ("bert-masked", dict(model_type=None), "model_type is None; supported: bert"),
+        (
+            "bert-masked",
+            dict(hidden_act="gelu_10"),
+            "unknown activation 'gelu_10'; supported: gelu, .*tanh",
+        ),
+        ("gpt2-causal", dict(activation_function="mish"), "unknown activation 'mish'"),
+        ("bert-masked", dict(num_attention_heads=4), "width 18 is not divisible by 4 heads"),
+        (
+            "bert-masked",
+            dict(hidden_size="18"),
+            "d_model comes out as '18'; wanted a whole number of at least 1",
+        ),
+        ("bert-masked", dict(num_hidden_layers=0), "n_layers comes out as 0"),
+        ("gpt2-causal", dict(n_head=-3), "n_heads comes out as -3"),
+        ("distilbert-masked", dict(dim=18.0), "d_model comes out as 18.0"),
+        ("roberta-masked", dict(pad_token_id=13), "n_ctx comes out as 0"),  # 14 rows - 13 - 1
+        (
+            "bert-masked",
+            dict(num_attention_heads=True),
+            "n_heads comes out as True; wanted a whole number",
+        ),
+        (
+            "bert-masked",
+            dict(layer_norm_eps=-1e-12),
+            "the norms' epsilon is -1e-12; wanted a number from 0 to 1",
+        ),
+        (
+            "gpt2-causal",
+            dict(layer_norm_epsilon=float("nan")),
+            "the norms' epsilon is nan; wanted a number from 0 to 1",
+        ),
+        (
+            "gpt2-causal",
+            dict(layer_norm_epsilon="1e-5"),
+            "config.json: the norms' epsilon is '1e-5'; wanted a number",
+        ),
+        (
+            "roberta-masked",
+            dict(pad_token_id=-1),
+            "config.json: pad_token_id is -1; wanted 0 to 60",
+        ),
+        ("bert-masked", dict(hidden_act=["gelu"]), "config.json: a value is of the wrong kind"),
+        ("roberta-masked", dict(pad_token_id="1"), "config.json: a value is of the wrong kind"),
+    ],
+)
+def test_what_would_be_computed_wrongly_is_refused(tmp_path, variant, changes, message):
+    with pytest.raises(ValueError, match=message):
+        minitx.load(tiny.make(tmp_path, variant, **changes))
+
+
+def test_what_the_families_differ_in():
+    """RoBERTa's pad id sets its first row and length, its head has GELU; GPT-2's MLP is 4 D."""
+    for pad, rows, n_ctx in ((0, 513, 512), (1, 514, 512), (3, 514, 510)):
+        settings = tiny.config("roberta-masked", pad_token_id=pad, max_position_embeddings=rows)
+        config = from_hf(settings)
+        assert (config.offset, config.no_position_id) == (pad + 1, pad)
+        assert (config.n_pos, config.n_ctx) == (rows, n_ctx)
+    assert from_hf(tiny.config("roberta-masked", hidden_act="relu")).head_act == "gelu"
+    assert from_hf(tiny.config("bert-masked", hidden_act="relu")).head_act == "relu"
+    assert from_hf(tiny.config("distilbert-masked")).eps == 1e-12
+    assert from_hf(tiny.config("gpt2-causal", n_inner=None)).d_mlp == 4 * 18
+    assert from_hf(tiny.config("gpt2-causal", n_inner=30)).d_mlp == 30
+    assert [from_hf(tiny.config(v)).causal for v in VARIANT.values()] == [False] * 5 + [True]
+
+
+def test_the_factor_on_scores():
+    scaled = from_hf(tiny.config("gpt2-causal"))
+    plain = from_hf(tiny.config("gpt2-causal", scale_attn_weights=False))
+    by_layer = from_hf(tiny.config("gpt2-causal", scale_attn_by_inverse_layer_idx=True))
+    factors = [config.attn_scale(2) for config in (scaled, plain, by_layer)]
+    assert factors == pytest.approx([6**-0.5, 1, 6**-0.5 / 3], rel=1e-15)
+    assert type(scaled.attn_scale(0)) is float  # a NumPy scalar would turn float32 into float64
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        tiny.load("bert-masked").config.n_heads = 1
+
+
+def test_no_config_or_not_one(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    message = r"no config.json in .*\(there: model.safetensors\)"
+    with pytest.raises(FileNotFoundError, match=message):
+        minitx.load(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no config.json in .*nowhere .*no such folder"):
+        minitx.load(tmp_path / "nowhere")
+    for text in ("{not json", "[1, 2]", "3", '"bert"', "", "null"):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(ValueError, match="config.json does not hold a JSON object"):
+            minitx.load(tmp_path)
+    (tmp_path / "config.json").write_bytes(b"\xff\xfe{}")
+    with pytest.raises(ValueError, match="config.json does not hold a JSON object"):
+        minitx.load(tmp_path)
+
+
+NUMBERS = [None, True, False, -1, 0, 10**9, 1.5, float("nan")]
+VALUES = [*NUMBERS, "x", "", [], ["x"], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("variant", ["roberta-masked", "gpt2-causal", "distilbert-masked"])
+def test_any_value_in_any_key_loads_or_says_what_is_wrong(tmp_path, variant):
+    """No JSON value raises anything but ValueError; what loads also runs, or says why not."""
+    tiny.make(tmp_path, variant)
+    settings = tiny.config(variant)
+    wrong = {}
+    for key in settings:
+        for value in VALUES:
+            (tmp_path / "config.json").write_text(json.dumps(settings | {key: value}))
+            try:
+                minitx.forward(minitx.load(tmp_path), np.arange(4, 8))
+            except ValueError:
+                pass
+            except Exception as error:
+                wrong[key, str(value)] = repr(error)
+    assert not wrong

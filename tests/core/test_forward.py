@@ -1,0 +1,380 @@
+"""What must hold of every forward pass: padding, masks, positions, types, precision; bad input.
+
+Distances are of float64 runs unless said otherwise. Numbers of values up to about 10 pass some
+twenty roundings, in an order that may differ with the shape of a batch: measured at most 2e-15 of
+the largest value, bound 1e-12.
+"""
+
+import numpy as np
+import pytest
+import tiny
+
+import minitx
+
+ALL = [
+    *tiny.ONE_EACH,
+    "bert-sequence",
+    "roberta-sequence",
+    "gpt2-sequence",
+    "gpt2-inverse-layer",
+    "distilbert-bare",
+]
+CLOSE = dict(rtol=0, atol=1e-12)
+
+
+@pytest.fixture(params=ALL)
+def model(request):
+    return tiny.load(request.param)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_changes_nothing(model, side):
+    """Texts of unequal length in one batch = each alone: residual stream, attention and logits."""
+    rows = [tiny.ids(model, n, seed=n) for n in (4, 9, 1, 7)]
+    # wider than any text may be long
+    tokens, valid, where = tiny.padded(rows, side, fill=9, width=15)
+    batch = minitx.run(model, tokens, valid=valid)
+    for i, row in enumerate(rows):
+        alone = minitx.run(model, row)
+        for key, x in alone.values.items():
+            part = batch[key][i]
+            if key != "logits" or model.config.task_head != "sequence":
+                part = part[text_of(key, where[i])]
+            np.testing.assert_allclose(part, x[0], **CLOSE, err_msg=str(key))
+
+
+def text_of(key, columns):
+    """Index of a text's columns along every token axis of a point [B ...], the batch left out."""
+    name = key if isinstance(key, str) else key[0]
+    axes = minitx.POINTS[name][0].split()[1:]
+    return tuple(columns if axis in "TS" else slice(None) for axis in axes)
+
+
+@pytest.mark.parametrize("variant", ALL)
+def test_padding_in_float32(variant):
+    """The same to float32's roundings: measured 9e-7 of the largest value, bound 5e-6."""
+    model = tiny.load(variant, np.float32)
+    rows = [tiny.ids(model, n, seed=n) for n in (3, 8, 5)]
+    for side in ("left", "right"):
+        tokens, valid, where = tiny.padded(rows, side)
+        x = minitx.forward(model, tokens, valid=valid)
+        for i, row in enumerate(rows):
+            alone = minitx.forward(model, row)[0]
+            assert abs(x[i, where[i]] - alone).max() < 5e-6 * abs(alone).max()
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_what_lies_under_the_padding_changes_no_bit(model, side):
+    rows = [tiny.ids(model, n, seed=n) for n in (3, 8, 5)]
+    outputs = []
+    for fill in (0, 33):
+        tokens, valid, _ = tiny.padded(rows, side, fill)
+        outputs.append(minitx.forward(model, tokens, valid=valid)[valid])
+    assert (outputs[0] == outputs[1]).all()
+
+
+def test_padding_inside_a_text_takes_no_position_either(model):
+    row = tiny.ids(model, 8)
+    valid = np.array([0, 1, 1, 0, 0, 1, 1, 0], bool)
+    x = minitx.forward(model, row, valid=valid)
+    alone = minitx.forward(model, row[valid])
+    np.testing.assert_allclose(x[0, valid], alone[0], **CLOSE)
+
+
+def near(q, k):
+    return abs(q - k) < 3
+
+
+def test_a_mask_function_is_its_array_and_counts_tokens_not_columns(model):
+    rows = [tiny.ids(model, n, seed=n) for n in (9, 5)]
+    for side in ("left", "right"):
+        tokens, valid, where = tiny.padded(rows, side)
+        batch = minitx.run(model, tokens, valid=valid, mask=near)
+        for i, row in enumerate(rows):
+            number = np.arange(len(row))
+            mask = near(number[:, None], number)
+            alone = minitx.run(model, row, mask=mask)
+            pattern = batch["pattern", 1][i][:, where[i], where[i]]
+            np.testing.assert_allclose(pattern, alone["pattern", 1][0], **CLOSE)
+            resid_post = batch["resid_post", 1][i, where[i]]
+            np.testing.assert_allclose(resid_post, alone["resid_post", 1][0], **CLOSE)
+            assert not alone["pattern", 1][0][:, ~mask].any()
+    free = minitx.run(model, rows[0])["resid_post", 1]
+    masked = minitx.run(model, rows[0], mask=near)["resid_post", 1]
+    assert abs(free - masked).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "shape", [(), (1,), (7,), (7, 7), (1, 7, 7), (3, 7, 7), (2, 1, 1, 7), (2, 3, 7, 7)]
+)
+def test_masks_of_every_shape_that_broadcasts(shape):
+    model = tiny.load("bert-masked")
+    tokens = tiny.ids(model, 2, 7)
+    mask = np.random.default_rng(0).random(shape) < 0.6
+    full = np.broadcast_to(mask, (2, 3, 7, 7))
+    scores = minitx.run(model, tokens, mask=mask)["scores", 0]
+    assert (np.isneginf(scores) == ~full).all()
+    assert (scores[full] == minitx.run(model, tokens)["scores", 0][full]).all()
+
+
+def test_attention_rows_sum_to_one_or_see_nothing(model):
+    """A hidden key has score -inf and attention 0; a row without keys is zeros; nothing is NaN."""
+    tokens, valid, _ = tiny.padded([tiny.ids(model, n, seed=n) for n in (8, 3)], "left")
+    mask = np.ones((8, 8), bool)
+    mask[5] = mask[2] = False
+    trace = minitx.run(model, tokens, valid=valid, mask=mask)
+    seen = np.broadcast_to(valid[:, None, None] & mask, trace["pattern", 0].shape)
+    if model.config.causal:
+        seen = seen & np.tri(8, dtype=bool)
+    for i in range(2):
+        assert (np.isneginf(trace["scores", i]) == ~seen).all()
+        assert not trace["pattern", i][~seen].any()
+        np.testing.assert_allclose(trace["pattern", i].sum(-1), seen.any(-1), **CLOSE)
+        assert not trace["z", i][:, :, [2, 5]].any()
+        assert (trace["attn_out", i][:, 5] == model.layers[i].b_O).all()
+    nothing = minitx.run(model, tokens, valid=np.zeros_like(valid))  # even a batch of padding alone
+    for run in (trace, nothing):
+        assert all(np.isfinite(x).all() for key, x in run.values.items() if key[0] != "scores")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_precision_from_end_to_end(dtype):
+    """Every point has the model's precision, with padding and a mask too."""
+    for variant in ALL:
+        model = tiny.load(variant, dtype)
+        tokens, valid, _ = tiny.padded([tiny.ids(model, n) for n in (6, 4)], "left")
+        trace = minitx.run(model, tokens, valid=valid, mask=near)
+        assert {x.dtype for x in trace.values.values()} == {np.dtype(dtype)}
+        assert minitx.forward(model, tokens).dtype == dtype
+
+
+# --- positions and types
+
+
+def test_explicit_positions(model):
+    """The default positions change no bit, shifted ones equal a shifted table, all can be read."""
+    cfg = model.config
+    W_pos = model.weights.W_pos
+    rows = [tiny.ids(model, n, seed=n) for n in (5, 8)]
+    tokens, valid, where = tiny.padded(rows, "left")
+    x = minitx.forward(model, tokens, valid=valid)
+    default = np.maximum(np.cumsum(valid, 1) - 1, 0)
+    explicit = minitx.forward(model, tokens, valid=valid, positions=default)
+    assert all((x[i, where[i]] == explicit[i, where[i]]).all() for i in range(2))
+    slid = tiny.with_weights(model, W_pos=np.roll(W_pos, -1, 0))
+    shifted = minitx.forward(model, rows[1], positions=np.arange(8) + 1)
+    assert (shifted == minitx.forward(slid, rows[1])).all()
+    order = np.random.default_rng(3).permutation(cfg.n_ctx)
+    tokens = tiny.ids(model, 2, cfg.n_ctx)
+    pos_embed = minitx.run(model, tokens, ["pos_embed"], positions=order)["pos_embed"]
+    assert (pos_embed == W_pos[order + cfg.offset]).all()
+    pos_embed = minitx.run(model, [5, 6], ["pos_embed"])["pos_embed"]
+    assert pos_embed[0, 0].tolist() == W_pos[cfg.offset].tolist()
+
+
+@pytest.mark.parametrize("variant", ["roberta-masked", "roberta-relu-pad3", "roberta-bare"])
+def test_a_roberta_pad_id_takes_no_position_even_where_it_is_valid(variant):
+    model = tiny.load(variant)
+    pad = model.config.no_position_id
+    W_pos = model.weights.W_pos
+    pos_embed = minitx.run(model, [pad, 9, pad, 8, 7], ["pos_embed"])["pos_embed"][0]
+    assert (pos_embed == W_pos[[pad, pad + 1, pad, pad + 2, pad + 3]]).all()
+
+
+@pytest.mark.parametrize("variant", ["bert-masked", "roberta-masked", "roberta-sequence"])
+def test_type_row_0_is_added_when_no_types_are_given(variant):
+    model = tiny.load(variant)
+    W_type = model.weights.W_type
+    tokens = tiny.ids(model, 2, 5)
+    trace = minitx.run(model, tokens)
+    with_zeros = minitx.forward(model, tokens, types=np.zeros((2, 5), int))
+    assert (minitx.forward(model, tokens) == with_zeros).all()
+    assert (trace["type_embed"] == W_type[0]).all() and W_type[0].any()
+    total = trace["embed"] + trace["pos_embed"] + trace["type_embed"]
+    np.testing.assert_allclose(trace["ln_embed_mean"], total.mean(-1), **CLOSE)
+    if len(W_type) > 1:
+        other = minitx.run(model, tokens, types=[[0, 0, 1, 1, 1], [0, 1, 0, 1, 0]])
+        assert (other["type_embed"][0, 2] == W_type[1]).all()
+        assert abs(trace["ln_embed"] - other["ln_embed"]).max() > 0.1
+
+
+def test_gpt2_types_add_word_embeddings_only_when_given():
+    model = tiny.load("gpt2-causal")
+    tokens, types = tiny.ids(model, 5), tiny.ids(model, 5, seed=4)
+    added = model.weights.W_E[types]
+    with_types = minitx.run(model, tokens, types=types)
+    without = minitx.run(model, tokens)
+    assert (with_types["type_embed"][0] == added).all()
+    assert "type_embed" not in without.values
+    assert (without["resid_pre", 0] == without["embed"] + without["pos_embed"]).all()
+    expected = without["resid_pre", 0] + added
+    np.testing.assert_allclose(with_types["resid_pre", 0], expected, **CLOSE)
+
+
+def test_a_classifier_reads_the_first_or_last_token_of_the_text():
+    for variant, column in (("bert-sequence", 0), ("gpt2-sequence", -1)):
+        model = tiny.load(variant)
+        rows = [tiny.ids(model, n, seed=n) for n in (7, 4)]
+        for side in ("left", "right"):
+            tokens, valid, where = tiny.padded(rows, side)
+            x = minitx.forward(model, tokens, valid=valid)
+            y = minitx.logits(model, x, valid=valid)
+            expected = []
+            for i in range(2):
+                text = x[i : i + 1, where[i]]
+                expected.append(minitx.logits(model, text[:, [column]])[0])
+            np.testing.assert_allclose(y, expected, **CLOSE)
+        alone = minitx.forward(model, rows[0], valid=np.ones(7, bool))
+        y = minitx.logits(model, alone, valid=np.ones(7, bool))
+        assert (y == minitx.logits(model, alone)).all()
+
+
+# --- input that no model can take
+
+
+@pytest.mark.parametrize(
+    "variant,tokens,inputs,message",
+    [
+        ("bert-masked", [3, 61], {}, "token ids: 61 is out of range; wanted 0 to 60"),
+        ("gpt2-causal", [3, -1], {}, "token ids: -1 is out of range; wanted 0 to 60"),
+        ("gpt2-causal", [3.0, 4.0], {}, "token ids are float64; wanted whole numbers"),
+        ("gpt2-causal", [True, False], {}, "token ids are bool; wanted whole numbers"),
+        ("gpt2-causal", [2**70], {}, "token ids are object; wanted whole numbers"),
+        ("gpt2-causal", np.array(["a"]), {}, "token ids are <U1; wanted whole numbers"),
+        ("gpt2-causal", [[1, 2], [3]], {}, "token ids come in rows of different lengths; pad them"),
+        ("gpt2-causal", [[[1, 2]]], {}, r"tokens are \[1, 1, 2\]; wanted \[T\] or \[B T\]"),
+        ("gpt2-causal", 5, {}, r"tokens are \[\]; wanted \[T\]"),
+        (
+            "gpt2-causal",
+            [],
+            {},
+            r"tokens are \[0\]; wanted \[T\] or \[B T\], with at least one token",
+        ),
+        (
+            "gpt2-causal",
+            np.ones((0, 4), int),
+            {},
+            r"tokens are \[0, 4\]; wanted .* at least one token",
+        ),
+        ("gpt2-causal", [[], []], {}, r"tokens are \[2, 0\]; wanted .* at least one token"),
+        ("gpt2-causal", [5] * 13, {}, "13 tokens; this model reads at most 12"),
+        ("bert-masked", [5] * 13, {}, "13 tokens; this model reads at most 12"),
+        # tables of 14 and 16 rows
+        ("roberta-masked", [5] * 13, {}, "13 tokens; this model reads at most 12"),
+        ("roberta-relu-pad3", [5] * 13, {}, "13 tokens; this model reads at most 12"),
+        (
+            "gpt2-causal",
+            [1, 2],
+            dict(valid=[1, 1, 1]),
+            r"valid is \[1, 3\]; wanted the shape of tokens, \[1, 2\]",
+        ),
+        ("gpt2-causal", [1, 2], dict(valid=[1, 2]), "valid: 2 is out of range; wanted 0 to 1"),
+        ("gpt2-causal", [[1, 2], [1, 2]], dict(valid=[[1], [1, 1]]), "valid .*different lengths"),
+        (
+            "bert-masked",
+            [1, 2],
+            dict(types=[0, 2]),
+            "token types: 2 is out of range; wanted 0 to 1",
+        ),
+        (
+            "roberta-masked",
+            [1, 2],
+            dict(types=[0, 1]),
+            "token types: 1 is out of range; wanted 0 to 0",
+        ),
+        ("bert-masked", [1, 2], dict(types=[0]), r"types is \[1, 1\]; wanted the shape of tokens"),
+        (
+            "bert-masked",
+            [1, 2],
+            dict(types=[0.0, 1.0]),
+            "token types are float64; wanted whole numbers",
+        ),
+        ("bert-masked", [[1, 2], [1, 2]], dict(types=[[0], [0, 1]]), "types .*different lengths"),
+        (
+            "distilbert-masked",
+            [1, 2],
+            dict(types=[0, 0]),
+            "types given, but distilbert has no token types",
+        ),
+        (
+            "gpt2-causal",
+            [1, 2],
+            dict(positions=[0, 12]),
+            "positions: 12 is out of range; wanted 0 to 11",
+        ),
+        ("roberta-masked", [1, 2], dict(positions=[0, 12]), "positions: 12 is out of range"),
+        ("gpt2-causal", [1, 2], dict(positions=[-1, 0]), "positions: -1 is out of range"),
+        (
+            "gpt2-causal",
+            [1, 2],
+            dict(positions=[0.0, 0.5]),
+            "positions are float64; wanted whole numbers",
+        ),
+        (
+            "gpt2-causal",
+            [1, 2],
+            dict(positions=[0]),
+            r"positions are \[1\]; wanted \[T\] or \[B T\] for tokens \[1, 2\]",
+        ),
+        (
+            "gpt2-causal",
+            [1, 2],
+            dict(mask=np.ones((2, 2))),
+            r"mask is float64 \[2, 2\]; wanted bool, True where a",
+        ),
+        (
+            "gpt2-causal",
+            [1, 2],
+            dict(mask=np.ones((2, 3), bool)),
+            r"mask is bool \[2, 3\].*\[B H T S\] = \[1, 3, 2, 2\]",
+        ),
+        (
+            "gpt2-causal",
+            [1, 2],
+            dict(mask=np.ones((1,) * 5, bool)),
+            r"mask is bool \[1, 1, 1, 1, 1\]",
+        ),
+        (
+            "gpt2-causal",
+            [1, 2],
+            dict(mask=lambda q, k: q - k),
+            r"mask is int64 \[1, 1, 2, 2\]; wanted bool",
+        ),
+    ],
+)
+def test_input_that_is_refused(variant, tokens, inputs, message):
+    for entry in (minitx.forward, minitx.run):
+        with pytest.raises(ValueError, match=message):
+            entry(tiny.load(variant), tokens, **inputs)
+
+
+def test_a_roberta_of_514_rows_reads_512_tokens(tmp_path):
+    table = np.random.default_rng(0).normal(size=(514, 18)).astype(np.float32)
+
+    def longer(tensors):
+        return tensors | {"roberta.embeddings.position_embeddings.weight": table}
+
+    folder = tiny.make(tmp_path, "roberta-masked", longer, max_position_embeddings=514)
+    model = minitx.load(folder)
+    assert (minitx.run(model, [5] * 512, ["pos_embed"])["pos_embed"][0] == table[2:]).all()
+    with pytest.raises(ValueError, match="513 tokens; this model reads at most 512"):
+        minitx.forward(model, [5] * 513)
+
+
+def test_input_is_not_changed(model):
+    tokens, valid, _ = tiny.padded([tiny.ids(model, n) for n in (6, 4)], "left")
+    inputs = {"valid": valid, "mask": np.ones((6, 6), bool), "positions": np.arange(6)}
+    arrays = [tokens, *inputs.values()]
+    copies = [x.copy() for x in arrays]
+    minitx.run(model, tokens, **inputs)
+    assert all((x == copy).all() for x, copy in zip(arrays, copies))
+
+
+def test_models_run_from_every_integer_type_and_from_lists(model):
+    tokens = tiny.ids(model, 2, 6)
+    expected = minitx.forward(model, tokens)
+    assert (minitx.forward(model, tokens.tolist()) == expected).all()
+    assert (minitx.forward(model, np.asfortranarray(tokens)) == expected).all()
+    for dtype in ("u1", "i1", "u8", "i4"):
+        assert (minitx.forward(model, tokens.astype(dtype)) == expected).all()
+    assert (minitx.forward(model, tokens[0]) == minitx.forward(model, tokens[:1])).all()

@@ -1,0 +1,329 @@
+"""Text to ids and back, from every form of tokenizer folder, on small tokenizers made here.
+
+Where MINITX_DATA names a folder with real tokenizers, their published ids are checked too.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+import tokenizers
+
+import minitx
+from minitx.families import from_hf
+from minitx.text import Tokenizer
+
+TEXT = "Hello world, the tide had gone out and the boats came home. "
+PIECES = (
+    "[PAD] [UNK] [CLS] [SEP] [MASK] the tide had gone out ##s boat ##ed un ##real "
+    "e l o ##l ##o h ##e . , cafe a ##b"
+).split()
+
+
+def byte_bpe(folder, special):
+    """vocab.json and merges.txt, trained on one sentence, the special tokens first."""
+    folder.mkdir(exist_ok=True)
+    bpe = tokenizers.ByteLevelBPETokenizer()
+    bpe.train_from_iterator(
+        [TEXT] * 3, vocab_size=310, special_tokens=special.split(), show_progress=False
+    )
+    bpe.save_model(str(folder))
+    return folder
+
+
+def wordpiece(folder, *more, **settings):
+    """vocab.txt, and a tokenizer_config.json if there are settings."""
+    folder.mkdir(exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join([*PIECES, *more]) + "\n", encoding="utf-8")
+    if settings:
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return folder
+
+
+def with_model(folder, variant):
+    """A golden model with room for every id, in the folder of a tokenizer."""
+
+    def widen(tensors):
+        rng = np.random.default_rng(0)
+        for name, x in tensors.items():
+            if 61 in x.shape:
+                tensors[name] = rng.normal(size=(400, *x.shape[1:])).astype(x.dtype)
+
+    return minitx.load(tiny.make(folder, variant, widen, vocab_size=400), dtype=np.float64)
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory):
+    return with_model(byte_bpe(tmp_path_factory.mktemp("gpt2"), "<|endoftext|>"), "gpt2-causal")
+
+
+@pytest.fixture(scope="module")
+def roberta(tmp_path_factory):
+    folder = byte_bpe(tmp_path_factory.mktemp("roberta"), "<s> <pad> </s> <unk> <mask>")
+    return with_model(folder, "roberta-masked")
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return with_model(wordpiece(tmp_path_factory.mktemp("bert")), "bert-masked")
+
+
+def tokens_of(tokenizer, *text):
+    return [tokenizer._tokenizer.id_to_token(i) for i in tokenizer.encode(*text)]
+
+
+# --- what each family adds
+
+
+def test_gpt2_adds_nothing(gpt2):
+    ids = gpt2.tokenizer.encode("Hello world<|endoftext|>Hello")
+    assert gpt2.tokenizer.pieces(ids) == ["Hello", " world", "<|endoftext|>", "Hello"]
+    assert ids.dtype.kind == "i" and ids[2] == 0
+    assert gpt2.encode(["Hello"]).types is None  # type 0 would add a word embedding
+
+
+def test_roberta_adds_its_ends_and_mask_swallows_the_space_before_it(roberta):
+    t = roberta.tokenizer
+    first = ["<s>", "Hello", "Ġthe", "</s>"]
+    assert tokens_of(t, "Hello the") == first
+    assert tokens_of(t, "Hello the", "Hello") == [*first, "</s>", "Hello", "</s>"]
+    assert tokens_of(t, "Hello <mask> out") == ["<s>", "Hello", "<mask>", "Ġout", "</s>"]
+    assert t.pieces(t.encode("Hello <mask> out")) == ["<s>", "Hello", "<mask>", " out", "</s>"]
+    assert t.encode("the", special=False).tolist() == t.encode("the")[1:-1].tolist()
+    batch = roberta.encode([("Hello", "the")])
+    assert not batch.types.any() and batch.tokens[0, 0] == 0 and batch.tokens[0, -1] == 2
+
+
+def test_bert_pairs_have_two_types(bert):
+    t = bert.tokenizer
+    expected = "[CLS] the tide ##s [SEP] boat ##ed [SEP]".split()
+    assert tokens_of(t, "the tides", "boated") == expected
+    batch = bert.encode([("the tides", "boated"), "the"])
+    assert batch.types.tolist() == [[0, 0, 0, 0, 0, 1, 1, 1], [0] * 8]
+    assert t.pieces(t.encode("the unreal x")) == ["[CLS]", "the", "un", "##real", "[UNK]", "[SEP]"]
+    assert t.decode(t.encode("the tides [MASK].")) == "the tides."
+    assert t.pieces([4, 99_999]) == ["[MASK]", "<99999>"]
+
+
+def test_a_pair_takes_no_type_that_the_model_lacks(tmp_path):
+    """RoBERTa has one token type, whatever the tokenizer beside it says of a pair's second text."""
+    config = from_hf(tiny.config("roberta-masked"))
+    batch = Tokenizer(wordpiece(tmp_path), "roberta").batch([("the", "tide")], config)
+    assert batch.tokens.shape == (1, 5) and not batch.types.any()
+
+
+# --- there and back
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Hello world, the tide", " two  spaces\n\tand\r a tab ", "日本語 é ñ 🌊 ß", "", "\u200b\x00x"],
+)
+def test_byte_level_text_comes_back(gpt2, roberta, text):
+    for model in (gpt2, roberta):
+        ids = model.tokenizer.encode(text)
+        assert model.tokenizer.decode(ids) == text
+    assert roberta.tokenizer.decode(ids, special=True) == f"<s>{text}</s>"
+
+
+def test_a_character_that_is_split_over_tokens(gpt2):
+    t = gpt2.tokenizer
+    ids = t.encode("a日")
+    assert len(ids) == 4 and t.decode(ids) == "a日"
+    labels = t.pieces(ids)
+    assert len(labels) == 4 and labels[0] == "a"
+    assert all(set(label) == {"\ufffd"} for label in labels[1:])
+    assert "".join(t.pieces(t.encode(TEXT))) == TEXT
+    assert t.pieces(np.array([[5], [6]])) == t.pieces([5, 6])
+    assert t.decode(np.int64(40)) == t.pieces([40])[0]
+
+
+# --- forms of folders
+
+
+def test_truncation_and_padding_inside_a_tokenizer_json_are_off(bert, tmp_path):
+    inner = tokenizers.BertWordPieceTokenizer(str(bert.tokenizer.folder / "vocab.txt"))
+    inner.enable_truncation(4)
+    inner.enable_padding(length=20)
+    inner.save(str(tmp_path / "tokenizer.json"))
+    assert json.loads((tmp_path / "tokenizer.json").read_text())["truncation"]["max_length"] == 4
+    t = Tokenizer(tmp_path, "bert")
+    for text in ("the tide had gone out the tide had gone out", "the"):
+        assert t.encode(text).tolist() == bert.tokenizer.encode(text).tolist()
+
+
+@pytest.mark.parametrize("text", ["Hello the <mask> world", "Ünï日", "the\nboats"])
+@pytest.mark.parametrize(
+    "special,family", [("<|endoftext|>", "gpt2"), ("<s> <pad> </s> <unk> <mask>", "roberta")]
+)
+def test_a_tokenizer_json_of_the_same_vocabulary_agrees(tmp_path, text, special, family):
+    """The old form of a folder, saved in the new form, gives the same ids; the new one is read."""
+    old = Tokenizer(byte_bpe(tmp_path, special), family)
+    ids = old.encode(text).tolist()
+    old._tokenizer.save(str(tmp_path / "tokenizer.json"))
+    for name in ("vocab.json", "merges.txt"):
+        (tmp_path / name).write_text("not read")
+    assert Tokenizer(tmp_path, family).encode(text).tolist() == ids
+
+
+@pytest.mark.parametrize(
+    "more,settings,pieces",
+    [
+        ((), {}, ["the", "cafe"]),
+        (("The", "Café"), {}, ["The", "Café"]),
+        (("The", "Café"), dict(do_lower_case=True), ["the", "cafe"]),
+        ((), dict(do_lower_case=False), ["[UNK]", "[UNK]"]),
+        (("the", "café"), dict(do_lower_case=True, strip_accents=False), ["the", "café"]),
+    ],
+    ids=range(5),
+)
+def test_cased_or_not(tmp_path, more, settings, pieces):
+    t = Tokenizer(wordpiece(tmp_path, *more, **settings), "bert")
+    assert tokens_of(t, "The Café")[1:-1] == pieces
+
+
+def test_chinese_characters_stand_alone_unless_told_not_to(tmp_path):
+    apart = Tokenizer(wordpiece(tmp_path, "日", "本", "日本"), "bert")
+    assert tokens_of(apart, "日本")[1:-1] == ["日", "本"]
+    folder = wordpiece(tmp_path, "日", "本", "日本", tokenize_chinese_chars=False)
+    together = Tokenizer(folder, "bert")
+    assert tokens_of(together, "日本")[1:-1] == ["日本"]
+
+
+@pytest.mark.parametrize(
+    "file,settings",
+    [
+        ("tokenizer_config.json", dict(do_lower_case=False, word_tokenizer_type="mecab")),
+        ("tokenizer_config.json", dict(tokenizer_class="BertJapaneseTokenizer")),
+        # the older folders say it here alone
+        ("config.json", dict(tokenizer_class="BertJapaneseTokenizer")),
+    ],
+    ids=range(3),
+)
+def test_tokenizers_that_split_words_by_dictionary_are_refused(tmp_path, file, settings):
+    (wordpiece(tmp_path, do_lower_case=False) / file).write_text(json.dumps(settings))
+    with pytest.raises(ValueError, match="first splits words.* pass token ids instead of text"):
+        Tokenizer(tmp_path, "bert").encode("the")
+
+
+def test_a_folder_without_tokenizer_runs_on_ids_and_says_so_on_text(tmp_path):
+    model = minitx.load(tiny.make(tmp_path, "bert-masked"))
+    assert minitx.forward(model, [5, 6]).shape == (1, 2, 18)
+    message = "no tokenizer in .*: wanted tokenizer.json, .* are: config.json"
+    for call in (
+        lambda: minitx.run(model, "a text"),
+        lambda: minitx.cost(model, "a text"),
+        lambda: model.encode(["a text"]),
+        lambda: model.tokenizer.pieces([1]),
+    ):
+        with pytest.raises(FileNotFoundError, match=message):
+            call()
+
+
+def test_a_tokenizer_json_that_is_none(tmp_path):
+    for text in ("{", "[]", '{"model": {"type": "Unheard"}}'):
+        (tmp_path / "tokenizer.json").write_text(text)
+        message = f"the tokenizer in {re.escape(str(tmp_path))} does not load: ."
+        with pytest.raises(ValueError, match=message):
+            Tokenizer(tmp_path, "bert").encode("the")
+
+
+# --- batches
+
+
+@pytest.mark.parametrize("name", ["gpt2", "roberta", "bert"])
+def test_a_batch_of_texts_is_each_text_alone(request, name):
+    model = request.getfixturevalue(name)
+    texts = ["the tide had", "the", "tide out the tide"]
+    alone = [minitx.run(model, text) for text in texts]
+    last = "ln_final" if model.config.pre_norm else ("resid_post", 1)
+    for pad in ("right", "left"):
+        batch = model.encode(texts, pad=pad)
+        assert (batch.tokens[~batch.valid] == model.config.pad_id).all()
+        x = minitx.forward(model, batch.tokens, valid=batch.valid, types=batch.types)
+        for i, trace in enumerate(alone):
+            valid = batch.valid[i]
+            text = valid[::-1] if pad == "left" else valid
+            assert text[: valid.sum()].all()
+            assert (batch.tokens[i][valid] == model.tokenizer.encode(texts[i])).all()
+            np.testing.assert_allclose(x[i][valid], trace[last][0], rtol=0, atol=1e-12)
+    whole = minitx.run(model, texts, ["logits"])
+    batch = model.encode(texts)
+    assert (whole.valid == batch.valid).all()
+    assert (whole.tokens == batch.tokens).all()
+    assert minitx.cost(model, texts, ["logits"]) == whole.nbytes
+
+
+def test_texts_can_be_continued(gpt2):
+    texts = ["the tide", "out"]
+    rows = minitx.generate(gpt2, texts, 3)
+    for text, row in zip(texts, rows):
+        ids = gpt2.tokenizer.encode(text)
+        assert row.tolist() == minitx.generate(gpt2, ids, 3).tolist()
+        assert row.tolist() == minitx.generate(gpt2, text, 3).tolist()
+        assert len(row) == len(ids) + 3
+
+
+def test_texts_that_are_refused(gpt2, bert):
+    long = " the tide had gone out" * 4
+    with pytest.raises(ValueError, match=r"text 1 is 20 tokens long; this model reads at most 12"):
+        gpt2.encode(["the", long])
+    with pytest.raises(ValueError, match="text 0 is 22 tokens long; this model reads at most 12"):
+        minitx.run(bert, long)
+    with pytest.raises(ValueError, match="20 tokens and 1 new ones; this model reads at most 12"):
+        minitx.generate(gpt2, long, 1)
+    for texts in ([], (), "the"):
+        with pytest.raises(ValueError, match="texts is .*; wanted a list of at least one text"):
+            bert.encode(texts)
+    with pytest.raises(ValueError, match="pad is 'middle'; wanted 'left' or 'right'"):
+        bert.encode(["the"], pad="middle")
+    for call in (lambda: minitx.run(gpt2, ""), lambda: minitx.generate(gpt2, "", 2)):
+        with pytest.raises(ValueError, match="at least one token"):
+            call()
+    assert minitx.run(bert, "", ["embed"]).tokens.tolist() == [[2, 3]]  # [CLS] [SEP]
+
+
+# --- real tokenizers
+
+REAL = Path(os.environ.get("MINITX_DATA", "nowhere")) / "tokenizers"
+needs_real = pytest.mark.skipif(
+    not REAL.is_dir(), reason="MINITX_DATA does not name a folder with real tokenizers"
+)
+
+
+@needs_real
+@pytest.mark.parametrize(
+    "folder,family,text,ids",
+    [
+        ("gpt2", "gpt2", "Hello", [15496]),
+        ("gpt2", "gpt2", "<|endoftext|>", [50256]),
+        ("roberta-base", "roberta", "Hello world,", [0, 31414, 232, 6, 2]),
+        ("roberta-base", "roberta", "a <mask>", [0, 102, 50264, 2]),
+        (
+            "bert-base-uncased",
+            "bert",
+            "Hello, my dog is cute",
+            [101, 7592, 1010, 2026, 3899, 2003, 10140, 102],
+        ),
+    ],
+)
+def test_published_ids(folder, family, text, ids):
+    assert Tokenizer(REAL / folder, family).encode(text).tolist() == ids
+
+
+@needs_real
+def test_real_pieces():
+    bert = Tokenizer(REAL / "bert-base-uncased", "bert")
+    assert len(bert.encode("Capybara", special=False)) == 3
+    pieces = bert.pieces(bert.encode("CAPYBARA", special=False))
+    assert "".join(pieces).replace("##", "") == "capybara"
+    gpt2 = Tokenizer(REAL / "gpt2", "gpt2")
+    roberta = Tokenizer(REAL / "roberta-base", "roberta")
+    assert gpt2.pieces(gpt2.encode(TEXT)) == roberta.pieces(roberta.encode(TEXT, special=False))
+    assert gpt2.decode(gpt2.encode("日本 é")) == "日本 é"
+    assert from_hf(tiny.config("roberta-masked")).pad_id == 1
+    assert roberta.encode("<pad>", special=False)[0] == 1

@@ -1,0 +1,399 @@
+"""Seeing and changing: what a trace holds and costs, what an edit does, and which keys are refused.
+
+Edits that change nothing must change no bit; ablations are compared with a model whose weights say
+the same (float64, another order of the same sums: measured at most 1e-14, bound 1e-12).
+"""
+
+import numpy as np
+import pytest
+import tiny
+
+import minitx
+from minitx.trace import points
+
+VARIANTS = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "roberta-sequence", "gpt2-bare"]
+CLOSE = dict(rtol=0, atol=1e-12)
+
+
+@pytest.fixture(params=VARIANTS)
+def model(request):
+    return tiny.load(request.param)
+
+
+def batch(model):
+    """Left-padded tokens of unequal length, and their valid."""
+    return tiny.padded([tiny.ids(model, n, seed=n) for n in (7, 4)], "left")[:2]
+
+
+def same_bits(trace, other):
+    """Two traces hold the same points, bit for bit."""
+    if trace.values.keys() != other.values.keys():
+        return False
+    return all(np.array_equal(x, other.values[key]) for key, x in trace.values.items())
+
+
+def name_of(key):
+    """A point's name: a key is the name, or (name, layer)."""
+    return key if isinstance(key, str) else key[0]
+
+
+def last_hidden(model):
+    """The point that `forward` gives."""
+    return "ln_final" if model.config.pre_norm else ("resid_post", model.config.n_layers - 1)
+
+
+# --- changing nothing
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_an_edit_that_changes_nothing_changes_no_bit(variant, dtype):
+    """Every point of every family, as a function, as an array, one at a time and all at once."""
+    model = tiny.load(variant, dtype)
+    unpadded = [tiny.ids(model, 1, 6), tiny.ids(model, 3, 1), [4]]
+    for tokens, valid in (batch(model), *((tokens, None) for tokens in unpadded)):
+        plain = minitx.run(model, tokens, valid=valid)
+        assert list(plain.values) and set(plain.values) == set(points(model))
+        for name in set(map(name_of, plain.values)):
+            edited = minitx.run(model, tokens, valid=valid, edits={name: lambda x: x})
+            assert same_bits(edited, plain), name
+        arrays = dict(plain.values)
+        functions = dict.fromkeys(plain.values, np.array)
+        contiguous = {key: np.ascontiguousarray(x) for key, x in plain.values.items()}
+        for edits in (arrays, functions, contiguous):
+            assert same_bits(minitx.run(model, tokens, valid=valid, edits=edits), plain)
+
+
+def test_watching_changes_no_bit(model):
+    tokens, valid = batch(model)
+    trace = minitx.run(model, tokens, valid=valid)
+    x = minitx.forward(model, tokens, valid=valid)
+    assert np.array_equal(x, trace[last_hidden(model)])
+    if model.config.task_head:
+        assert np.array_equal(minitx.logits(model, x, valid=valid), trace["logits"])
+    for key in trace.values:  # and a point is the same whether others are kept or not
+        single = minitx.run(model, tokens, [key], valid=valid)
+        assert list(single.values) == [key]
+        assert np.array_equal(single[key], trace[key])
+
+
+# --- what is recorded
+
+
+@pytest.mark.parametrize(
+    "keep,expected",
+    [
+        (None, set(minitx.POINTS)),
+        ([], set()),
+        (["q"], {"q"}),
+        ([("pattern", 1)], {"pattern"}),
+        ("resid_pre", {"resid_pre"}),
+        (["embed", "scores", ("q", 0), "q"], {"embed", "scores", "q"}),
+        (("ln1_scale", ("post", 1)), {"ln1_scale", "post"}),
+    ],
+    ids=range(7),
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_trace_holds_what_was_asked_and_the_cost_is_known_before(keep, expected, dtype):
+    for variant in VARIANTS:
+        model = tiny.load(variant, dtype)
+        for tokens in (tiny.ids(model, 3, 7), tiny.ids(model, 5), [[4]]):
+            trace = minitx.run(model, tokens, keep)
+            assert trace.nbytes == sum(x.nbytes for x in trace.values.values())
+            assert trace.nbytes == minitx.cost(model, tokens, keep)
+            kept = set(map(name_of, trace.values))
+            assert kept == expected or (keep is None and kept < expected)
+            if keep:
+                single = [key for key in trace.values if key[0] in ("pattern", "post")]
+                assert all(layer == 1 for _, layer in single)
+
+
+def test_shapes_are_what_the_table_says(model):
+    cfg = model.config
+    tokens, valid = batch(model)
+    sizes = dict(B=2, T=7, S=7, H=cfg.n_heads, d=cfg.d_head)
+    sizes |= dict(D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
+    trace = minitx.run(model, tokens, valid=valid)
+    for key, x in trace.values.items():
+        axes = minitx.POINTS[name_of(key)].axes
+        shape = tuple(sizes[axis] for axis in axes.split())
+        if key == "logits" and cfg.task_head == "sequence":
+            shape = (2, model.weights.W_U.shape[1])
+        assert x.shape == shape
+    assert trace.tokens is not None and (trace.tokens == tokens).all()
+    assert (trace.valid == valid).all()
+    assert trace.stack("q").shape == (2, 2, cfg.n_heads, 7, cfg.d_head)
+    assert (trace.stack("ln1_scale")[1] == trace["ln1_scale", 1]).all()
+
+
+def test_points_are_the_values_that_their_formulas_give(model):
+    """Recorded arrays are as they were at the time: later in-place steps leave no mark on them."""
+    tokens, valid = batch(model)
+    t = minitx.run(model, tokens, valid=valid)
+    seen = np.broadcast_to(valid[:, None, None], t["scores", 0].shape)
+    if model.config.causal:
+        seen = seen & np.tri(7, dtype=bool)
+    for i in range(model.config.n_layers):
+        assert_attention(model, t, i, seen)
+        assert_mlp(model, t, i)
+        assert_norms(model, t, i)
+    assert (t["resid_post", 0] == t["resid_pre", 1]).all()
+
+
+def assert_attention(model, t, i, seen):
+    """Queries, scores of the keys that are seen, and what the heads take from them."""
+    cfg, w = model.config, model.layers[i]
+    x = t["ln1", i] if cfg.pre_norm else t["resid_pre", i]
+    q = (x @ w.W_Q + w.b_Q).reshape(2, 7, cfg.n_heads, -1).swapaxes(1, 2)
+    np.testing.assert_allclose(t["q", i], q, **CLOSE)
+    raw = t["q", i] @ t["k", i].swapaxes(-1, -2) * cfg.attn_scale(i)
+    np.testing.assert_allclose(t["scores", i][seen], raw[seen], **CLOSE)
+    np.testing.assert_allclose(t["z", i], t["pattern", i] @ t["v", i], **CLOSE)
+
+
+def assert_mlp(model, t, i):
+    w = model.layers[i]
+    x = t["ln2", i] if model.config.pre_norm else t["resid_mid", i]
+    np.testing.assert_allclose(t["pre", i], x @ w.W_in + w.b_in, **CLOSE)
+    np.testing.assert_allclose(t["mlp_out", i], t["post", i] @ w.W_out + w.b_out, **CLOSE)
+
+
+def assert_norms(model, t, i):
+    """Norms of the stream before each part, or of the sum after it: the stream that follows."""
+    cfg, w = model.config, model.layers[i]
+    sums = {"ln1": t["resid_pre", i], "ln2": t["resid_mid", i]}
+    if not cfg.pre_norm:
+        sums["ln1"] = t["resid_pre", i] + t["attn_out", i]
+        sums["ln2"] = t["resid_mid", i] + t["mlp_out", i]
+        assert (t["ln1", i] == t["resid_mid", i]).all()
+        assert (t["ln2", i] == t["resid_post", i]).all()
+    for name, x in sums.items():
+        mean, scale = t[f"{name}_mean", i], t[f"{name}_scale", i]
+        np.testing.assert_allclose(mean, x.mean(-1), **CLOSE)
+        np.testing.assert_allclose(scale, 1 / np.sqrt(x.var(-1) + cfg.eps), rtol=1e-12)
+        normed = (x - mean[..., None]) * scale[..., None]
+        expected = normed * getattr(w, f"{name}_w") + getattr(w, f"{name}_b")
+        np.testing.assert_allclose(t[name, i], expected, **CLOSE)
+
+
+def test_what_is_recorded_is_nobody_elses_memory(model):
+    tokens, valid = batch(model)
+    trace = minitx.run(model, tokens, valid=valid)
+    for key, x in trace.values.items():
+        assert not any(np.shares_memory(x, w) for _, w in tiny.walk(model) if w.size), key
+        np.add(x, 1, out=x)  # writable, and nothing of it comes back in the next run
+    again = minitx.run(model, tokens, valid=valid)
+    assert not same_bits(trace, again)
+    assert same_bits(again, minitx.run(model, tokens, valid=valid))
+
+
+# --- edits
+
+
+def test_an_edit_reaches_what_comes_after_and_nothing_before(model):
+    tokens, valid = batch(model)
+    plain = minitx.run(model, tokens, valid=valid)
+    order = list(minitx.run(model, tokens, valid=valid).values)
+    for name in ("z", "resid_mid", "ln2_scale", "pre"):
+        edited = minitx.run(model, tokens, valid=valid, edits={(name, 1): lambda x: x * 1.5})
+        changed = set()
+        for key in order:
+            if not np.array_equal(edited[key], plain[key], equal_nan=True):
+                changed.add(key)
+        assert (edited[name, 1] == plain[name, 1] * 1.5).all()
+        assert changed == set(order[order.index((name, 1)) :])
+
+
+def test_a_whole_point_one_layer_and_the_special_over_the_general(model):
+    tokens, _ = batch(model)
+    plain = minitx.run(model, tokens)
+    whole = minitx.run(model, tokens, edits={"attn_out": np.zeros_like})
+    assert not whole.stack("attn_out").any() and plain.stack("attn_out").all(axis=-1).any()
+    single = minitx.run(model, tokens, edits={("attn_out", 1): np.zeros_like})
+    assert (single["attn_out", 0] == plain["attn_out", 0]).all()
+    assert not single["attn_out", 1].any()
+    general = {"v": lambda x: x * 0.5}
+    special = {("v", 0): lambda x: x * 2}
+    by_layer = minitx.run(model, tokens, edits=special | {("v", 1): general["v"]})
+    for edits in (general | special, special | general):
+        trace = minitx.run(model, tokens, edits=edits)
+        assert (trace["v", 0] == plain["v", 0] * 2).all()
+        assert same_bits(trace, by_layer)
+
+
+def test_patching_one_text_into_another(model):
+    """The residual stream of a second text, put in before layer 1, gives that text's output."""
+    a, b = tiny.ids(model, 6, seed=1), tiny.ids(model, 6, seed=2)
+    other = minitx.run(model, b)
+    patched = minitx.run(model, a, edits={("resid_pre", 1): other["resid_pre", 1]})
+    assert (patched["resid_post", 1] == other["resid_post", 1]).all()
+    assert (patched["resid_post", 0] == minitx.run(model, a)["resid_post", 0]).all()
+
+
+def test_zeroing_a_head_is_a_model_without_its_rows_of_W_O(model):
+    tokens, valid = batch(model)
+    d = model.config.d_head
+    head = 1
+
+    def silence(z):
+        z[:, head] = 0
+        return z
+
+    W_O = model.layers[1].W_O.copy()
+    W_O[head * d : (head + 1) * d] = 0
+    without = minitx.run(tiny.with_weights(model, layers={1: {"W_O": W_O}}), tokens, valid=valid)
+    edited = minitx.run(model, tokens, valid=valid, edits={("z", 1): silence})
+    plain = minitx.run(model, tokens, valid=valid)
+    np.testing.assert_allclose(edited["resid_post", 1], without["resid_post", 1], **CLOSE)
+    assert abs(edited["resid_post", 1] - plain["resid_post", 1]).max() > 1e-3
+
+
+def test_a_model_without_positions(model):
+    tokens, _ = batch(model)
+    blank = tiny.with_weights(model, W_pos=np.zeros_like(model.weights.W_pos))
+    edited = minitx.run(model, tokens, edits={"pos_embed": np.zeros_like})
+    assert same_bits(edited, minitx.run(blank, tokens))
+
+
+def test_edited_scores_go_through_softmax_and_edited_patterns_do_not(model):
+    tokens = tiny.ids(model, 2, 6)
+
+    def only_first(scores):
+        scores[..., 1:] = -np.inf
+        return scores
+
+    forced = minitx.run(model, tokens, edits={"scores": only_first})
+    assert (forced["pattern", 0][..., 0] == 1).all() and not forced["pattern", 0][..., 1:].any()
+    first = np.broadcast_to(forced["v", 1][:, :, :1], forced["z", 1].shape)
+    np.testing.assert_allclose(forced["z", 1], first, **CLOSE)
+    flat = minitx.run(model, tokens, edits={"pattern": lambda p: np.full_like(p, 1 / 6)})
+    mean = np.broadcast_to(flat["v", 0].mean(2, keepdims=True), flat["z", 0].shape)
+    np.testing.assert_allclose(flat["z", 0], mean, **CLOSE)
+
+
+def test_norms_use_the_mean_and_the_scale_that_they_are_given(model):
+    outside = "ln_final" if model.config.pre_norm else "ln_embed"
+    assert_norm(model, model.weights, outside, f"{outside}_mean", f"{outside}_scale")
+    for name, layer in (("ln1", 0), ("ln2", 1)):
+        mean, scale = (f"{name}_mean", layer), (f"{name}_scale", layer)
+        assert_norm(model, model.layers[layer], (name, layer), mean, scale)
+
+
+def assert_norm(model, weights, norm, mean, scale):
+    """One norm's output is that of the mean and the scale that are put in; its points by key."""
+    name = name_of(norm)
+    w, b = getattr(weights, f"{name}_w"), getattr(weights, f"{name}_b")
+    tokens = tiny.ids(model, 2, 6)
+    plain = minitx.run(model, tokens)
+    x = (plain[norm] - b) / w / plain[scale][..., None] + plain[mean][..., None]
+    frozen = minitx.run(model, tokens, edits={scale: 2.0, mean: np.full((2, 6), 0.25)})
+    expected = (x - 0.25) * 2 * w + b
+    np.testing.assert_allclose(frozen[norm], expected, rtol=0, atol=1e-10)  # x was divided by w
+    assert (frozen[scale] == 2).all() and (frozen[mean] == 0.25).all()
+
+
+def test_an_edit_function_gets_a_copy_of_its_own(model):
+    tokens = tiny.ids(model, 5)
+    calls = []
+
+    def spoil(x):
+        before = x.copy()
+        calls.append(before)
+        x += 9
+        return before
+
+    edited = minitx.run(model, tokens, edits={"resid_pre": spoil, "q": spoil})
+    assert same_bits(edited, minitx.run(model, tokens))
+    assert len(calls) == 4
+
+
+def test_logits_can_be_edited_too():
+    for variant in ("gpt2-causal", "bert-sequence"):
+        model = tiny.load(variant)
+        assert not minitx.run(model, [4, 5], ["logits"], {"logits": np.zeros_like})["logits"].any()
+
+
+# --- keys and values that are refused
+
+
+@pytest.mark.parametrize(
+    "variant,key,message",
+    [
+        (
+            "bert-masked",
+            "patern",
+            "unknown point 'patern'; near to it: pattern.*; all: embed, pos_embed, .*logits$",
+        ),
+        ("bert-masked", "resid", "unknown point 'resid'; near to it: .*resid_pre"),
+        ("bert-masked", ("Q", 0), "unknown point 'Q'"),
+        ("bert-masked", 7, "unknown point 7"),
+        ("bert-masked", ("q", 2), r"no point \('q', 2\) \(bert, layers 0 to 1\)"),
+        ("bert-masked", ("q", -1), r"no point \('q', -1\) \(bert, layers 0 to 1\)"),
+        ("bert-masked", ("q", "0"), r"no point \('q', '0'\)"),
+        ("bert-masked", ("embed", 0), r"no point \('embed', 0\) \(bert\)"),
+        ("bert-masked", "ln_final", r"no point 'ln_final' \(bert\)"),
+        ("gpt2-causal", "ln_embed_scale", r"no point 'ln_embed_scale' \(gpt2\)"),
+        ("gpt2-causal", "type_embed", r"no point 'type_embed' \(gpt2\)"),
+        ("distilbert-masked", "type_embed", r"no point 'type_embed' \(distilbert\)"),
+        ("bert-bare", "logits", r"this checkpoint \(BertModel\) has no head that gives logits"),
+    ],
+)
+def test_points_that_are_not_there(variant, key, message):
+    model = tiny.load(variant)
+    for call in (
+        lambda: minitx.run(model, [5, 6], [key]),
+        lambda: minitx.run(model, [5, 6], [], {key: np.zeros_like}),
+        lambda: minitx.cost(model, [5, 6], [key]),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    "edit,message",
+    [
+        (
+            np.zeros((3, 3)),
+            r"the edit of \('q', 1\) gives float64 \[3, 3\]; wanted float64 \[1, 3, 2, 6\]",
+        ),
+        (lambda x: x[:, :2], r"gives float64 \[1, 2, 2, 6\]; wanted float64 \[1, 3, 2, 6\]"),
+        (lambda x: None, r"the edit of \('q', 1\) gives object \[\]; wanted float64"),
+        (None, r"gives object \[\]; wanted"),
+        ("zero", r"gives <U4 \[\]; wanted float64"),
+        (lambda x: x + 1j, r"gives complex128 .*; wanted float64"),
+        (lambda x: np.zeros((2, *x.shape)), r"gives float64 \[2, 1, 3, 2, 6\]; wanted"),
+    ],
+)
+def test_edits_that_do_not_fit(edit, message):
+    with pytest.raises(ValueError, match=message):
+        minitx.run(tiny.load("bert-masked"), [5, 6], edits={("q", 1): edit})
+
+
+def test_asking_a_trace_for_what_it_does_not_hold():
+    trace = minitx.run(tiny.load("gpt2-causal"), [5, 6], ["z", ("q", 1), "embed"])
+    with pytest.raises(KeyError, match=r"trace\['z', layer\] or trace.stack\('z'\)"):
+        trace["z"]
+    with pytest.raises(KeyError, match=r"'k', 0.* is not in this trace; kept: .*embed.*'z', 0"):
+        trace["k", 0]
+    with pytest.raises(KeyError, match=r"'q' was kept in layers \[1\]; stack needs all of them"):
+        trace.stack("q")
+    with pytest.raises(KeyError, match=r"'embed' was kept in layers \[\]"):
+        trace.stack("embed")
+
+
+def test_one_point_needs_no_list_and_types_have_their_cost():
+    model = tiny.load("gpt2-causal")
+    assert list(minitx.run(model, [1, 2], keep=("q", 1)).values) == [("q", 1)]
+    with pytest.raises(ValueError, match=r"unknown point \['q', 1\]"):
+        minitx.run(model, [1, 2], keep=[["q", 1]])
+    trace = minitx.run(model, [1, 2], types=[0, 3])
+    assert "type_embed" in trace.values
+    assert trace.nbytes == minitx.cost(model, [1, 2], types=[0, 3])
+
+
+def test_a_text_brings_its_own_padding_and_types():
+    """Arguments that would be ignored are refused."""
+    model = tiny.load("roberta-masked")
+    message = "valid and types go with token ids; a text brings its own"
+    with pytest.raises(ValueError, match=message):
+        minitx.run(model, "a text", valid=[True])

@@ -1,0 +1,392 @@
+"""The registry, texts, and every experiment on a trained bundle and on a random causal model."""
+
+import json
+import pkgutil
+import re
+
+import numpy as np
+import pytest
+from analysis_models import gpt2
+from matplotlib.text import Text
+
+import minitx
+from minitx import weights
+from minitx.analysis import experiments
+from minitx.analysis.maths import profiles
+from minitx.analysis.runner import draw, progress, registry, results
+from minitx.analysis.texts import corpus, formats
+
+SMALL = {
+    "positions": {"shuffles": 20},
+    "profiles": {"documents": 3},
+    "attention": {"show": 8},
+    "predict": {"sentence": "He went out of the room.", "guesses": 3},
+    "rotation": {"gauge": 1},
+    "lags": {"documents": 3},
+    "models": {"others": "tiny-bert", "shuffles": 20},
+    "residual": {"documents": 2, "tokens": 30, "tables": 2},
+    "remove-positions": {"documents": 2},
+    "norms": {"documents": 6},
+    "shift": {"documents": 3, "tokens": 20, "steps": 3},
+    "probe": {"documents": 6, "tokens": 32, "mask": "linear"},
+    "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},
+    "queries-keys": {"head": "L0H1,L1H0"},
+    "extraction": {"documents": 2},
+    "components": {"documents": 3},
+    "singular-values": {},
+    "reviews": {"documents": 60},
+    "joint-grid": {"documents": 2, "tokens": 16},
+    "joint-space": {"head": "L0H1,L1H2", "pairs": "sleeping:brown"},
+}
+
+# random weights leave too few heads with a direction
+UNTOLD = {("lags", "causal"): {"agree_directed", "same_direction_directed"}}
+
+
+@pytest.fixture(scope="module")
+def outcomes(bundled, causal):
+    """(experiment, model) -> result, each computed once."""
+    computed = {}
+    for name in registry.EXPERIMENTS:
+        run = registry.get(name).run
+        computed[name, "bundled"] = run(bundled, **SMALL[name])
+        computed[name, "causal"] = run(causal, **SMALL[name])
+    return computed
+
+
+# registry
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")  # random weights guess bytes that no font has
+@pytest.mark.parametrize("name", registry.EXPERIMENTS)
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind, outcomes):
+    experiment = registry.get(name)
+    result = outcomes[name, kind]
+    arrays = {key: np.asarray(value) for key, value in result.items()}
+    for key, array in arrays.items():
+        assert array.dtype.kind in "biufU", key
+        assert array.dtype.kind == "U" or np.isfinite(array).all(), key
+    headline = registry.headline(experiment, arrays)
+    missing = {key.removesuffix("_null") for key in experiment.numbers} - set(headline)
+    assert missing <= UNTOLD.get((name, kind), set())
+    assert any("null" in number for number in headline.values())
+    json.dumps(headline, allow_nan=False)
+    with draw.style():
+        figure = experiment.draw(arrays)
+        assert draw.svg(figure).endswith("</svg>\n")
+        assert not cut_off(figure)
+
+
+def cut_off(figure):
+    """Words of a drawn figure that reach beyond its edges; in pixels, and a letter's rim may."""
+    renderer = figure._get_renderer()
+    left, bottom, right, top = figure.bbox.extents
+    words = []
+    for text in figure.findobj(Text):
+        if text.get_visible() and text.get_text().strip() and text.axes:
+            x, y, x_end, y_end = text.get_window_extent(renderer).extents
+            if x < left - 1 or y < bottom - 1 or x_end > right + 1 or y_end > top + 1:
+                words.append(text.get_text())
+    return words
+
+
+def test_words_beyond_the_edge_are_found():
+    figure = draw.figure(3, 2)
+    figure.subplots().set_title("a title that is far longer than its figure is wide " * 2)
+    draw.svg(figure)
+    assert [words[:7] for words in cut_off(figure)] == ["a title"]
+
+
+@pytest.mark.parametrize("experiment", registry.EXPERIMENTS.values(), ids=lambda e: e.name)
+def test_every_experiment_says_what_a_reader_needs(experiment):
+    assert experiment.question.endswith("?")
+    for text in (experiment.look, experiment.published, experiment.summary):
+        assert text.endswith(".")
+    assert all(option.help for option in experiment.options)
+    assert all(type(option.default) in (str, int, float) for option in experiment.options)
+    assert f"| `{experiment.name}` | {experiment.question} |" in registry.markdown()
+
+
+def test_every_file_of_experiments_is_on_the_list():
+    files = {module.name for module in pkgutil.iter_modules(experiments.__path__)}
+    assert files == set(experiments.IN_ORDER)
+    assert files == {e.run.__module__.rpartition(".")[2] for e in registry.EXPERIMENTS.values()}
+
+
+def test_an_unknown_experiment_suggests_the_near_ones():
+    message = "experiment 'profile'; did you mean profiles.*there are: positions"
+    with pytest.raises(ValueError, match=message):
+        registry.get("profile")
+    message = r"unknown experiment 'zzz' \(there are: positions, models"
+    with pytest.raises(ValueError, match=message):
+        registry.get("zzz")
+
+
+def test_a_name_is_given_once():
+    def predict(model):
+        """Another one."""
+
+    with pytest.raises(ValueError, match="there is already an experiment 'predict'"):
+        registry.register(predict, question="Which?", draw=None)
+
+
+def test_options_and_help_come_from_the_function():
+    options = {option.name: option for option in registry.get("profiles").options}
+    assert options["clusters"] == registry.Option("clusters", 6, "number of clusters")
+    assert list(options) == ["text", "documents", "tokens", "clusters", "seed"]
+
+
+# what the trained bundle shows
+
+
+def test_the_bundle_has_position_heads(bundled):
+    result = registry.get("profiles").run(bundled, documents=20)
+    near = np.isin(result["best_offset"], (-2, -1, 1, 2))
+    assert (result["best_attention"][near] > 0.5).sum() >= 2
+    assert result["sharp"] > 20 * result["sharp_null"]
+    assert result["n_sharp"] == len(result["sharp_heads"]) >= 2
+    assert result["steady"] > 0.5 > result["steady_null"]  # measured 1 against 0
+    assert result["kept"] > result["kept_null"] + 0.2  # measured 1 against 0.36
+
+
+def test_the_bundles_positions_are_waves(bundled):
+    result = registry.get("positions").run(bundled)
+    assert result["amplitude"] >= 1.5 * result["amplitude_null"]
+    assert result["explained_12"] > result["explained_12_null"]
+
+
+def test_the_bundle_guesses_better_than_frequencies(outcomes):
+    result = outcomes["predict", "bundled"]
+    assert result["loss"] < result["loss_null"] - 1  # nats
+
+
+# experiments
+
+
+def test_positions_reads_only_rows_that_a_token_can_reach(bundled, outcomes):
+    cfg = bundled.config
+    result = outcomes["positions", "bundled"]
+    assert result["T"] == cfg.n_ctx == len(bundled.weights.W_pos) - cfg.offset
+    rows = bundled.weights.W_pos[cfg.offset :].astype(np.float64)
+    direct = np.abs(np.fft.rfft(rows, axis=0)).mean(axis=1)
+    difference = np.abs(result["position_mean"] - direct).max() / direct.max()
+    assert difference < 1e-5  # float32 input: measured 1.1e-7
+
+
+def test_positions_are_compared_with_the_largest_of_each_shuffle(outcomes):
+    result = outcomes["positions", "bundled"]
+    assert len(result["shuffled_largest"]) == SMALL["positions"]["shuffles"]
+    assert result["amplitude_null"] == np.quantile(result["shuffled_largest"], 0.999)
+    assert result["amplitude_null"] > 0.9 * result["shuffled_largest"].max()
+
+
+def test_profiles_are_those_of_the_recorded_patterns(causal, outcomes):
+    result = outcomes["profiles", "causal"]
+    tokens = corpus.documents(causal, "sample", 3).first(3)
+    pattern = minitx.run(causal, tokens, keep=["pattern"]).stack("pattern")  # [L N H T T]
+    kept = profiles.profile(pattern).swapaxes(0, 1)
+    assert np.abs(result["profiles"] - kept).max() < 1e-5  # stored as float32: measured 9e-7
+    assert result["shares"].sum(axis=2) == pytest.approx(1)
+    assert not result["attention"][..., 11:].any()  # nothing to the right
+
+
+def test_attention_shows_the_heads_asked_for(bundled):
+    result = registry.get("attention").run(bundled, head="L1H2, L0H0", show=5)
+    assert result["heads"].tolist() == ["L1H2", "L0H0"]
+    tokens = corpus.documents(bundled, "sample", 1).first()
+    trace = minitx.run(bundled, tokens, keep=["pattern"])
+    assert np.array_equal(result["pattern"][0], trace["pattern", 1][0, 2, :5, :5])
+    assert result["pieces"].tolist() == bundled.tokenizer.pieces(tokens[0, :5])
+
+
+def test_predict_hides_one_token_at_a_time(bundled, outcomes):
+    result = outcomes["predict", "bundled"]
+    tokens = bundled.tokenizer.encode(SMALL["predict"]["sentence"])
+    mask = bundled.tokenizer.encode("<mask>", special=False)[0]
+    before, after = corpus.specials(bundled)
+    place = len(before) + 3
+    masked = np.where(np.arange(len(tokens)) == place, mask, tokens)
+    y = minitx.run(bundled, masked, keep=["logits"])["logits"][0, place].astype(float)
+    p = np.exp(y - y.max()) / np.exp(y - y.max()).sum()
+    assert len(result["here"]) == len(tokens) - len(before) - len(after)
+    assert result["truth_probability"][3] == pytest.approx(p[tokens[place]], rel=1e-5)  # measured 0
+    assert result["truth_rank"][3] == 1 + (p > p[tokens[place]]).sum()
+    assert result["guess_id"][3].tolist() == np.argsort(-p)[:3].tolist()
+
+
+@pytest.mark.parametrize("mask", ["<mask>", "[MASK]"])
+def test_predict_fills_only_the_masks_in_a_sentence(bundled, mask):
+    sentence = f"He went {mask} of the room, and {mask} shut."
+    result = registry.get("predict").run(bundled, sentence=sentence)
+    assert result["here"].tolist() == ["<mask>", "<mask>"]
+    assert "loss" not in result
+    assert (result["truth_id"] == -1).all()
+    with draw.style():
+        registry.get("predict").draw({key: np.asarray(value) for key, value in result.items()})
+
+
+def test_predict_of_a_causal_model_sees_only_what_stands_before(causal, outcomes):
+    shorter = registry.get("predict").run(causal, sentence="He went out of", guesses=3)
+    longer = outcomes["predict", "causal"]
+    n = len(shorter["here"])
+    y = minitx.run(causal, "He went out of", keep=["logits"])["logits"][0].astype(float)
+    p = np.exp(y) / np.exp(y).sum(axis=1, keepdims=True)
+    truth = causal.tokenizer.encode("He went out of")[1:]
+    # measured 2e-15
+    assert shorter["truth_probability"] == pytest.approx(p[np.arange(n), truth], rel=1e-9)
+    assert longer["here"][:n].tolist() == shorter["here"].tolist()
+    difference = longer["truth_probability"][:n] - shorter["truth_probability"]
+    assert np.abs(difference).max() < 1e-7  # float32 logits of another length: measured 4e-10
+
+
+@pytest.mark.parametrize(
+    "name, options, message",
+    [
+        ("positions", {"shuffles": 0}, "--shuffles is 0; wanted 1 or more"),
+        ("positions", {"text": "/nowhere.txt"}, "no text file '/nowhere.txt'"),
+        ("profiles", {"documents": -1}, "--documents is -1; wanted 1 or more"),
+        (
+            "profiles",
+            {"documents": 10**6},
+            r"'sample' has \d+ tokens, \d+ documents of 256 tokens each; wanted 1000000",
+        ),
+        (
+            "profiles",
+            {"tokens": 257},
+            "--tokens 257: this model reads 4 to 256 tokens, special tokens included",
+        ),
+        ("profiles", {"tokens": 1}, "--tokens 1: this model reads 4 to 256 tokens"),
+        ("profiles", {"clusters": 0}, "--clusters is 0; wanted 1 or more"),
+        (
+            "profiles",
+            {"documents": 1, "clusters": 99},
+            "1 documents x 16 heads are too few for --clusters 99",
+        ),
+        ("attention", {"show": 1}, "--show is 1; wanted 2 to 64"),
+        ("attention", {"head": "L9H0"}, "'L9H0' is no head of this model: wanted L0H0 to L3H3"),
+        (
+            "attention",
+            {"head": "L0H0,L0H4"},
+            "'L0H4' is no head of this model: wanted L0H0 to L3H3",
+        ),
+        ("attention", {"head": "3,1"}, "'3' is no head of this model"),
+        ("predict", {"guesses": 0}, "--guesses is 0; wanted 1 to 20"),
+        ("predict", {"sentence": ""}, "--sentence '' has no token to guess"),
+    ],
+)
+def test_bad_options_are_noticed(bundled, name, options, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        registry.get(name).run(bundled, **options)
+
+
+def test_predict_needs_a_language_model_head(tmp_path):
+    message = "predict needs a masked or causal language model; .* head is None"
+    with pytest.raises(ValueError, match=message):
+        registry.get("predict").run(minitx.load(gpt2(tmp_path, head=False)))
+
+
+def test_a_causal_model_has_no_masks_to_fill(causal):
+    message = "has a mask, but a causal model only guesses the next token"
+    with pytest.raises(ValueError, match=message):
+        registry.get("predict").run(causal, sentence="He <mask> out.")
+
+
+# results, drawing, progress
+
+
+def test_settings_name_everything_that_the_numbers_depend_on(bundled):
+    stated = results.settings(registry.get("profiles"), bundled, "tiny-roberta", {"documents": 7})
+    folder = weights.find("tiny-roberta")
+    assert stated["weights"] == {"model.safetensors": formats.sha256(folder / "model.safetensors")}
+    options = {"text": "sample", "documents": 7, "tokens": 0, "clusters": 6, "seed": 0}
+    assert stated["options"] == options
+    digest = formats.sha256(formats.SAMPLE)
+    assert stated["text"] == {"name": "sample.txt", "files": 1, "sha256": digest}
+    assert stated["versions"]["numpy"] == np.__version__
+    assert stated["model"] == "tiny-roberta"
+    assert stated["revision"] is None
+
+
+def test_a_download_is_named_by_its_commit(tmp_path):
+    assert results.revision(tmp_path / "snapshots" / "abc123") == "abc123"
+
+
+def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
+    path = tmp_path / "x.json"
+    results.write(path, "old")
+
+    def replace(*_):
+        raise OSError("disk gone")
+
+    monkeypatch.setattr(results.os, "replace", replace)
+    with pytest.raises(OSError, match="disk gone"):
+        results.write(path, "new")
+    assert path.read_text() == "old"
+
+
+def test_svg_does_not_depend_on_the_layout_solvers_last_bits():
+    svg = (
+        '<path d="M -0 1.5 L 3 -0" clip-path="url(#p0123456789)"/><text>-0</text>'
+        '<use href="#C0_1_aaaaaaaaaa"/><clipPath id="p0123456789"/>'
+        '<path id="C0_1_aaaaaaaaaa" d="L -0.5 0"/>'
+    )
+    other = svg.replace("-0 ", "0 ")
+    other = other.replace("0123456789", "9876543210").replace("aaaaaaaaaa", "bbbbbbbbbb")
+    assert draw.settled(svg) == draw.settled(other)
+    assert draw.settled(svg) == (
+        '<path d="M 0 1.5 L 3 0" clip-path="url(#p0)"/><text>-0</text>'
+        '<use href="#C0_1_1"/><clipPath id="p0"/><path id="C0_1_1" d="L -0.5 0"/>'
+    )
+
+
+def test_labels_make_blanks_visible():
+    assert [draw.label(piece) for piece in (" a", "\n", "", "b")] == ["␣a", "⏎", "∅", "b"]
+    assert [draw.offset(t) for t in (-1, 0, 2)] == ["-1", "0", "+2"]
+
+
+def test_pieces_with_dollars_are_no_formulas():
+    with draw.style():
+        figure = draw.figure(2, 2)
+        axes = figure.subplots()
+        axes.set_xticks(range(3), [draw.label(piece) for piece in ("$$", "$", "$x^2$")])
+        texts = re.findall(r"<text[^>]*>(.*?)</text>", draw.svg(figure))
+    assert {"$$", "$", "$x^2$"} <= set(texts)
+
+
+def test_scripts_without_a_glyph_are_drawn_without_a_warning(recwarn):
+    with draw.style():
+        figure = draw.figure(2, 2)
+        figure.subplots().set_title("東北")
+        assert "東北" in draw.svg(figure)
+    assert not [w for w in recwarn if "Glyph" in str(w.message)]
+
+
+def test_progress_shows_rate_and_time_left(capsys, monkeypatch):
+    assert progress.describe("documents", 20, 100, 0.2) == "documents 20/100, 5 a second, 16 s left"
+    with progress.Line("letters", 3) as line:
+        line.update(1)
+    assert capsys.readouterr().err == ""  # no terminal, no noise
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress, "SHOWN_EVERY", -1)
+    with pytest.raises(ZeroDivisionError), progress.Line("letters", 8, before=6) as line:
+        line.start -= 10  # so long ago, for the one that was done since
+        line.update(7)
+        raise ZeroDivisionError
+    shown = capsys.readouterr().err
+    assert "letters 7/8, 0.1 a second, 10 s left" in shown
+    assert shown.endswith("\x1b[K")  # the line is gone before a message comes
+
+
+def test_one_function_is_enough(monkeypatch):
+    """Question and drawing are all that an experiment must give."""
+    monkeypatch.setattr(registry, "EXPERIMENTS", {})
+
+    def layers(model, run=None, *, times=2):
+        return {"layers": np.array(times * model.config.n_layers)}
+
+    experiment = registry.register(layers, question="How many layers?", draw=None)
+    assert experiment is registry.get("layers")
+    assert experiment.summary == "How many layers?"
+    assert experiment.options == [registry.Option("times", 2, "")]
+    assert registry.headline(experiment, {"layers": np.array(4)}) == {}

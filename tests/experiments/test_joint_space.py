@@ -1,0 +1,479 @@
+"""The joint space of a model's heads, against plain computations from the trace."""
+
+import itertools
+
+import numpy as np
+import pytest
+from analysis_models import gpt2
+from distance import max_error
+
+import minitx
+from minitx import weights
+from minitx.analysis import experiments  # noqa: F401  (it registers)
+from minitx.analysis.maths import embed_2d, joint
+from minitx.analysis.measures import joint_fit
+from minitx.analysis.pages import compare
+from minitx.analysis.runner import draw, registry
+
+SENTENCE = "The brown capybara is sleeping now."
+PIECES = "[CLS] the br ##own ca ##p ##y ##b ##ar ##a is sl ##e ##ep ##ing now . [SEP]".split()
+space = registry.get("joint-space").run
+grid = registry.get("joint-grid").run
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return minitx.load(weights.find("tiny-bert"), dtype=np.float64)
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")), dtype=np.float64)
+
+
+@pytest.fixture(scope="module")
+def noted(bert):
+    return space(bert, sentence=SENTENCE, pairs="brown:capybara", head="L1H2,L3H0")
+
+
+def traced(model, documents, layer, head):
+    """Queries, keys and attention of one head on each document, and the keys seen."""
+    for ids in documents:
+        trace = minitx.run(model, ids, keep=["q", "k", "pattern"])
+        q = trace["q", layer][0, head]
+        k = trace["k", layer][0, head]
+        pattern = trace["pattern", layer][0, head]
+        seen = np.ones(pattern.shape, bool)
+        if model.config.causal:
+            seen = np.tril(seen)
+        yield q, k, pattern, seen
+
+
+def by_hand(model, documents, layer, head, c, distance, moved):
+    """Measures of one head from their definitions, its keys moved to its queries or not."""
+    sides = [*traced(model, documents, layer, head)]
+    a = translation(sides, c, distance) if moved else 0
+    sides = [(c * q, (k + a) / c, pattern, seen) for q, k, pattern, seen in sides]
+    points = []
+    for q, k, *_ in sides:
+        points += [on_sphere(q, distance), on_sphere(k, distance)]
+    U = plane_of(np.concatenate(points))
+    products = []
+    distances = []
+    ranks = []
+    ranks_plane = []
+    for q, k, pattern, seen in sides:
+        d = joint.distances(q, k, distance)
+        for i, visible in enumerate(seen):
+            row = q[i] @ k[visible].T
+            products += [*(row - row.mean())]
+            distances += [*d[i][visible]]
+        ranks += strongest_ranks(d, pattern, seen)
+        q_plane = on_sphere(q, distance) @ U
+        k_plane = on_sphere(k, distance) @ U
+        d_plane = np.linalg.norm(q_plane[:, None] - k_plane, axis=-1)
+        ranks_plane += strongest_ranks(d_plane, pattern, seen)
+    measures = {"correlation": np.corrcoef(products, distances)[0, 1]}
+    measures["mrr"], measures["first"] = nearness(ranks)
+    measures["mrr_plane"], measures["first_plane"] = nearness(ranks_plane)
+    return measures
+
+
+def translation(sides, c, distance):
+    """What brings the mean of the keys of all documents to that of their queries."""
+    mean_q = np.concatenate([q for q, *_ in sides]).mean(axis=0)
+    mean_k = np.concatenate([k for _, k, *_ in sides]).mean(axis=0)
+    power = joint.DISTANCES[distance].power
+    return c**power * mean_q - mean_k
+
+
+def on_sphere(x, distance):
+    """Rows as they are drawn: of unit length where only their directions count."""
+    if distance == "cosine":
+        return x / np.linalg.norm(x, axis=1, keepdims=True)
+    return x
+
+
+def plane_of(points):
+    """The first two principal directions: [D 2]."""
+    centred = points - points.mean(axis=0)
+    _, _, directions = np.linalg.svd(centred, full_matrices=False)
+    return directions[:2].T
+
+
+def strongest_ranks(d, pattern, seen):
+    """By distance [T S], the rank of each query's strongest key, if it sees more keys than one."""
+    ranks = []
+    for row, strongest, visible in zip(d, pattern.argmax(axis=1), seen):
+        if visible.sum() > 1:
+            nearer = row[visible] < row[strongest]
+            ranks.append(1 + nearer.sum())
+    return ranks
+
+
+def nearness(ranks):
+    """Mean of 1 / rank, and share of rank 1."""
+    ranks = np.array(ranks)
+    return (1 / ranks).mean(), (ranks == 1).mean()
+
+
+def harmonic_number(n):
+    return sum(1 / i for i in range(1, n + 1))
+
+
+@pytest.mark.parametrize("distance", joint.DISTANCES)
+@pytest.mark.parametrize("kind", ["bert", "causal"])
+def test_measures_are_those_of_a_plain_computation(kind, distance, request):
+    """Two documents of different lengths, a head of each of two layers."""
+    model = request.getfixturevalue(kind)
+    texts = (SENTENCE, "He went out of the room, and shut the door.")
+    documents = [model.tokenizer.encode(text) for text in texts]
+    settings = joint_fit.how(distance, "head", "centred", 0)
+    result = joint_fit.fit(model, documents, settings, shuffles=2)
+    for place in ((0, 0), (1, 2)):
+        before = by_hand(model, documents, *place, 1, distance, moved=False)
+        moved = not result["kept"][place]
+        c = result["c"][place]
+        after = by_hand(model, documents, *place, c, distance, moved=moved)
+        assert len(before) == len(after) == 5
+        for name, value in after.items():  # sums against two-pass formulas: measured 6e-15
+            assert result[name][place] == pytest.approx(value, abs=1e-9), name
+            expected = pytest.approx(before[name], abs=1e-9)
+            assert result[name + "_before"][place] == expected, name
+
+
+@pytest.mark.parametrize("kind", ["bert", "causal"])
+@pytest.mark.parametrize("distance", joint.DISTANCES)
+def test_the_models_own_attention_does_not_change(kind, distance, request):
+    model = request.getfixturevalue(kind)
+    ids = model.tokenizer.encode(SENTENCE)
+    settings = joint_fit.how(distance, "head", "centred", 0)
+    result = joint_fit.fit(model, [ids], settings, shuffles=1)
+    for layer, head in np.ndindex(result["c"].shape):
+        ((q, k, pattern, seen),) = traced(model, [ids], layer, head)
+        c = result["c"][layer, head]
+        a = result["a"][layer, head]
+        new_q, new_k = joint.normalised(q, k, c, a)
+        scale = model.config.attn_scale(layer)
+        other = joint.attention(new_q, new_k, scale, seen)
+        assert max_error(other, pattern) < 1e-12  # float64 model: measured 1.1e-15
+    assert 0 < result["attention_change"].max() < 1e-12
+    assert result["products_change"].max() < 1e-12
+
+
+@pytest.mark.parametrize("scope", joint.SCOPES)
+def test_heads_share_a_scale_that_is_never_worse_than_none(bert, scope):
+    result = grid(bert, documents=2, tokens=24, scope=scope, distance="euclidean")
+    axes = joint.SCOPES[scope]
+    assert not np.ptp(result["c"], axis=axes).any()
+    after = result["correlation"].mean(axis=axes)
+    moved = result["correlation_moved"].mean(axis=axes)
+    before = result["correlation_before"].mean(axis=axes)
+    assert (after <= moved + 1e-12).all()
+    assert (after < moved - 1e-3).any()
+    assert (after <= before + 1e-12).all()
+    assert result["n_kept"] == result["kept"].sum()
+
+
+@pytest.mark.parametrize("options", [{}, {"weighted": 1}, {"scope": "layer"}])
+def test_the_correlation_never_gets_worse_for_those_who_share_a_scale(bert, options):
+    """Euclidean, where moving alone does harm in some heads: these are left as they are."""
+    result = grid(bert, documents=2, tokens=24, distance="euclidean", **options)
+    axes = joint.SCOPES[options.get("scope", "head")]
+    kept = result["kept"]
+    assert (result["correlation_moved"] > result["correlation_before"] + 0.01).any()
+    before = result["correlation_before"].mean(axis=axes)
+    after = result["correlation"].mean(axis=axes)
+    assert (after <= before + 1e-12).all()
+    assert (result["c"][kept] == 1).all()
+    assert result["n_kept"] == kept.sum()
+    for name in ("correlation", "mrr", "first_plane"):
+        before = result[name + "_before"]
+        assert np.array_equal(result[name][kept], before[kept])
+
+
+def test_closer_farther_and_as_before_are_all_heads(bert):
+    result = grid(bert, documents=2, tokens=24, distance="euclidean")
+    for place in ("", "_plane"):
+        gain = result["mrr" + place] - result[f"mrr{place}_before"]
+        heads = {"closer": gain > 1e-12, "farther": gain < -1e-12}
+        heads["same"] = abs(gain) <= 1e-12
+        for name, members in heads.items():
+            assert result[name + place] == pytest.approx(members.mean())
+            assert 0 <= result[f"{name}{place}_null"] <= 1
+        assert sum(result[name + place] for name in heads) == pytest.approx(1)
+
+
+def test_what_is_compared_is_named(bert):
+    """All that has a number for each head, but nulls, rounding, and which heads were left alone."""
+    result = grid(bert, documents=2, tokens=24)
+    per_head = {name for name, x in result.items() if np.shape(x) == (4, 4)}
+    per_head = {name for name in per_head if not name.endswith("_null")}
+    assert per_head - set(joint_fit.PER_HEAD) == {"kept", "attention_change", "products_change"}
+    assert set(joint_fit.PER_HEAD) <= per_head
+    # 4 pieces with the special ones, as layers and heads
+    short = space(bert, sentence="the now", head="L0H0")
+    assert short["seen"].shape == (4, 4)
+    compared = compare.per_head(registry.get("joint-space"), short, (4, 4))
+    assert set(compared) == set(joint_fit.PER_HEAD)
+
+
+def test_weights_change_what_is_looked_for(bert):
+    plain = grid(bert, documents=2, tokens=24, weighted=0)
+    weighted = grid(bert, documents=2, tokens=24, weighted=1)
+    assert not np.array_equal(plain["c"], weighted["c"])
+    assert np.array_equal(plain["mrr_before"], weighted["mrr_before"])
+
+
+def test_the_same_seed_gives_the_same_numbers(bert):
+    first = grid(bert, documents=3, tokens=20, seed=1)
+    same = grid(bert, documents=3, tokens=20, seed=1)
+    other = grid(bert, documents=3, tokens=20, seed=2)
+    for name in first:
+        assert np.array_equal(first[name], same[name]), name
+    assert not np.array_equal(first["mrr_null"], other["mrr_null"])
+    assert np.array_equal(first["mrr"], other["mrr"])
+
+
+def test_shuffled_keys_are_near_by_chance_only(bert):
+    """Expected mean 1/rank: harmonic number of the keys over their number."""
+    result = grid(bert, documents=4, tokens=30)
+    lengths = [len(ids) for ids in joint_fit.documents(bert, "sample", 4, 30)]
+    chance = sum(map(harmonic_number, lengths)) / sum(lengths)
+    for name in ("mrr_null", "mrr_plane_before_null"):
+        assert result[name].mean() == pytest.approx(chance, rel=0.05)  # measured within 2 %
+    assert result["mrr"].min() > 2 * chance
+
+
+def test_every_point_is_in_the_picture(bert):
+    result = grid(bert, documents=3, tokens=20)
+    n = sum(len(ids) for ids in joint_fit.documents(bert, "sample", 3, 20))
+    density = result["density"]
+    assert (density.sum(axis=(-2, -1)) == n).all()
+    assert density.shape == (4, 2, 2, 4, joint_fit.BINS, joint_fit.BINS)
+
+
+def test_where_a_point_falls_in_the_picture():
+    """Right is to the right, up is up, and what lies outside falls into the edge."""
+    assert joint_fit.BINS == 40
+
+    def cell_of(point):
+        counts = joint_fit.density(np.array([[point]]), np.array([1.0]))[0]
+        return np.argwhere(counts).tolist()
+
+    assert cell_of([0.875, 0.875]) == [[2, 37]]
+    assert cell_of([0.875, -0.875]) == [[37, 37]]
+    assert cell_of([-9.0, -9.0]) == [[39, 0]]
+
+
+# one sentence
+
+
+def test_the_sentence_of_the_note(noted):
+    assert noted["pieces"].tolist() == PIECES
+    pairs = itertools.product((2, 3), range(4, 10))
+    assert set(map(tuple, noted["pairs"].tolist())) == set(pairs)
+    assert noted["heads"].tolist() == ["L1H2", "L3H0"]
+    assert noted["papers_heads"].tolist() == ["head(2,3)", "head(4,1)"]
+    assert noted["q_plane"].shape == noted["k_plane"].shape == (2, 2, 18, 2)
+    assert noted["others_q"].shape == (2, 2, 0, 2)
+
+
+def test_what_is_drawn_is_what_the_trace_has(bert, noted):
+    ids = bert.tokenizer.encode(SENTENCE)
+    for i, place in enumerate(((1, 2), (3, 0))):
+        ((q, k, pattern, seen),) = traced(bert, [ids], *place)
+        assert max_error(noted["pattern"][i], pattern) < 1e-12  # measured 0
+        queries, keys = noted["lines"][i].T
+        assert np.array_equal(queries, np.arange(18))
+        assert np.array_equal(keys, pattern.argmax(axis=1))
+        products, products_after = noted["product"][i]
+        assert max_error(products, joint.centred(q @ k.T, seen)) < 1e-9  # measured 0
+        assert max_error(products_after, products) < 1e-9  # measured 2e-14
+        distances = noted["distances"][i, 0]
+        correlation = np.corrcoef(products.ravel(), distances.ravel())[0, 1]
+        expected = noted["correlation_before"][place]
+        assert correlation == pytest.approx(expected, abs=1e-9)
+        before, after = noted["near_drawn"][i]
+        assert before == pytest.approx(noted["mrr_plane_before"][place])
+        assert after == pytest.approx(noted["mrr_plane"][place])
+    assert noted["near_chance"] == pytest.approx(harmonic_number(18) / 18)
+
+
+def test_ranks_of_the_chosen_pairs(bert, noted):
+    ids = bert.tokenizer.encode(SENTENCE)
+    closer = []
+    for layer, head in np.ndindex(4, 4):
+        ((q, k, _, _),) = traced(bert, [ids], layer, head)
+        order = joint.distances(q, k, "cosine").argsort(axis=1)
+        ranks = order.argsort(axis=1) + 1
+        before, after = noted["pair_ranks"][layer, :, head]
+        queries, keys = noted["pairs"].T
+        assert np.array_equal(before, ranks[queries, keys])
+        closer.append(after < before)
+    assert noted["pair_closer"] == pytest.approx(np.mean(closer))
+    assert noted["pair_rank_null"] == 9.5
+
+
+def test_top_pairs_are_the_strongest(bert):
+    result = space(bert, sentence=SENTENCE, top=7, head="L2H1")
+    pattern = result["pattern"][0]
+    queries, keys = result["lines"][0].T
+    drawn = pattern[queries, keys]
+    strongest = np.sort(pattern, axis=None)[-7:]
+    assert np.array_equal(drawn, strongest[::-1])
+
+
+def test_words_take_the_place_of_pieces(bert):
+    result = space(bert, sentence=SENTENCE, words=1, pairs="Brown:capybara", head="L1H2")
+    words = "[CLS] the brown capybara is sleeping now . [SEP]".split()
+    assert result["pieces"].tolist() == words
+    assert result["pairs"].tolist() == [[2, 3]]
+    trace = minitx.run(bert, SENTENCE, keep=["pattern"])
+    pattern = trace["pattern", 1][0, 2]
+    brown_to_capybara = pattern[2:4, 4:10].sum(axis=1)
+    of_words = result["pattern"][0]
+    assert of_words[2, 3] == pytest.approx(brown_to_capybara.mean())
+    assert of_words.sum(axis=1) == pytest.approx(1)
+
+
+def test_a_causal_models_queries_see_no_key_to_the_right(causal):
+    result = space(causal, sentence=SENTENCE, pairs="sleeping:capybara", head="L0H1")
+    n = len(result["pieces"])
+    seen = result["seen"]
+    pattern = result["pattern"][0]
+    assert np.array_equal(seen, np.tri(n, dtype=bool))
+    assert not pattern[~seen].any()
+    assert result["pair_rank_null"] < n / 2
+    with pytest.raises(ValueError, match="--top is 137; wanted 0 to 136"):
+        space(causal, sentence=SENTENCE, top=137)
+
+
+def test_pairs_that_are_never_seen_are_refused_before_any_work(causal, monkeypatch):
+    monkeypatch.setattr(joint_fit, "fit", lambda *_: pytest.fail("the work had begun"))
+    message = "these keys stand to the right of the queries, where this model does"
+    with pytest.raises(ValueError, match=message):
+        space(causal, sentence=SENTENCE, pairs="capybara:sleeping")
+
+
+def test_further_documents_are_drawn_behind(bert):
+    result = space(bert, sentence=SENTENCE, documents=3, tokens=20, head="L1H2,L0H0")
+    n = sum(len(ids) for ids in joint_fit.documents(bert, "sample", 3, 20))
+    assert result["others_q"].shape == result["others_k"].shape == (2, 2, n, 2)
+    alone = space(bert, sentence=SENTENCE, head="L1H2,L0H0")
+    assert not np.array_equal(result["c"], alone["c"])  # they have their say
+    arrays = {name: np.asarray(x) for name, x in result.items()}
+    with draw.style():
+        picture = draw.svg(registry.get("joint-space").draw(arrays))
+    assert "pale: other documents" in picture
+
+
+def test_the_heads_of_auto_are_the_extremes(bert):
+    result = space(bert, sentence=SENTENCE)
+    gain = result["mrr"] - result["mrr_before"]
+    ends = [gain[tuple(place)] for place in result["places"]]
+    assert ends[0] == gain.max()
+    assert ends[-1] == gain.min()
+    assert len(ends) == 3
+
+
+@pytest.mark.parametrize("method", ["tsne", "umap"])
+def test_other_methods_flatten_what_the_distances_are_of(bert, monkeypatch, method):
+    """The package itself is replaced: the first two columns stand in for it."""
+    points = []
+
+    def first_two(x, seed):
+        points.append(x)
+        return x[:, :2]
+
+    monkeypatch.setitem(embed_2d.METHODS, method, (first_two, None, ""))
+    options = {"head": "L1H2", "method": method, "documents": 2, "tokens": 20}
+    result = space(bert, sentence=SENTENCE, **options)
+    n = 18 + result["others_q"].shape[2]
+    before, after = points
+    for x in points:
+        assert x.shape == (2 * n, 32)
+        assert np.linalg.norm(x, axis=1) == pytest.approx(1)  # cosine: unit length
+    q_before = result["q_plane"][0, 0]
+    k_after = result["k_plane"][0, 1]
+    assert np.array_equal(q_before, before[:18, :2])
+    assert np.array_equal(k_after, after[n : n + 18, :2])
+
+
+@pytest.mark.parametrize("method, package", [("tsne", "scikit-learn"), ("umap", "umap-learn")])
+def test_a_missing_package_is_named(bert, monkeypatch, method, package):
+    def missing(name):
+        raise ImportError(f"No module named {name!r}")
+
+    monkeypatch.setattr(embed_2d.importlib, "import_module", missing)
+    message = rf"--method {method} needs {package} \(No module.*minitx\[{method}\]"
+    with pytest.raises(ValueError, match=message):
+        space(bert, sentence=SENTENCE, method=method)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"distance": "manhattan"}, "--distance 'manhattan': there are cosine, euclidean"),
+        ({"scope": "all"}, "--scope 'all': there are head, layer, model"),
+        ({"products": "raw"}, "--products 'raw': there are centred, plain"),
+        ({"weighted": 2}, "--weighted is 2; wanted 0 to 1"),
+        ({"words": -1}, "--words is -1; wanted 0 to 1"),
+        ({"method": "lda"}, "--method 'lda': there are pca, tsne, umap"),
+        ({"top": -1}, "--top is -1; wanted 0 to 324"),
+        ({"documents": -1}, "--documents is -1; wanted 0 or more"),
+        ({"documents": 2, "tokens": 999}, "--tokens 999: this model reads at most 256"),
+        ({"head": "L9H0"}, "'L9H0' is no head of this model"),
+        (
+            {"pairs": "brown:llama"},
+            r"--pairs: 'llama' is not in the sentence; there are '\[CLS\]', 'the', 'br', '##own'",
+        ),
+        ({"pairs": "brown"}, "--pairs 'brown': wanted query:key, as in brown:capybara"),
+        ({"sentence": "a"}, "--sentence 'a' has 1 token, special ones aside; wanted at least 2"),
+        (
+            {"sentence": "capybara", "words": 1},
+            "--sentence 'capybara' has 1 word, special ones aside; wanted at least 2",
+        ),
+        ({"pairs": "brown:"}, "--pairs 'brown:': wanted query:key, as in brown:capybara"),
+        (
+            {"sentence": "a \udcff\udcfe cat"},
+            r"--sentence is not valid UTF-8: '\\udcff' at character 2",
+        ),
+        ({"sentence": ""}, "--sentence '' has 0 tokens"),
+        ({"sentence": "word " * 300}, r"--sentence has \d+ tokens; this model reads at most 256"),
+    ],
+)
+def test_bad_options_of_the_sentence_are_noticed(bert, options, message):
+    with pytest.raises(ValueError, match=message):
+        space(bert, **{"sentence": SENTENCE} | options)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"distance": ""}, "--distance '': there are cosine, euclidean"),
+        ({"scope": "heads"}, "--scope 'heads'"),
+        ({"tokens": 257}, "--tokens 257: this model reads at most 256"),
+        ({"tokens": 3}, "--tokens is 3; wanted 4 or more"),
+        ({"documents": -2}, "--documents is -2; wanted 1 or more"),
+    ],
+)
+def test_bad_options_of_the_grid_are_noticed(bert, options, message):
+    with pytest.raises(ValueError, match=message):
+        grid(bert, **options)
+
+
+def test_what_is_said_follows_from_the_numbers(bert, noted):
+    arrays = {name: np.asarray(x) for name, x in noted.items()}
+    says = registry.get("joint-space").says(arrays)
+    verbs = {"closer": "come closer", "farther": "go farther", "same": "stay as near"}
+    for place, text in zip(("", "_plane"), says.split("In the ")[1:]):
+        for name, verb in verbs.items():
+            assert f"{verb} in {noted[name + place]:.0%}" in text
+            assert f"up to {noted[f'{name}{place}_null']:.0%})" in text
+        beyond = []
+        for name in ("closer", "farther"):
+            if noted[name + place] > noted[f"{name}{place}_null"]:
+                beyond.append(name)
+        assert f": {' and '.join(beyond) or 'neither'} beyond chance;" in text
+    assert f"The 12 pairs chosen come closer in {noted['pair_closer']:.0%}" in says

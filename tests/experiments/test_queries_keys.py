@@ -1,0 +1,491 @@
+"""Queries and keys as waves: maths on constructed cases, then experiments on a planted model.
+
+The planted model is tiny-roberta with two waves as its position table and one head that turns them
+by a known lag.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tiny
+from distance import max_error
+
+import minitx
+from minitx import weights
+from minitx.analysis.experiments import components, extraction, queries_keys, singular_values
+from minitx.analysis.maths import factors, spectra
+from minitx.analysis.maths import waves as maths
+from minitx.analysis.measures import inputs
+from minitx.analysis.runner import registry, stream
+from minitx.analysis.texts import corpus
+
+# tokens, cycles of the planted wave, and where the key stands that the query looks for
+T, F, LAG = 256, 20, -3
+
+
+def draw(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def pair(f, T=T, moved=0):
+    """Cosine and sine of f cycles in T tokens, moved to the right: [T 2]."""
+    t = np.arange(T) - moved
+    angle = 2 * np.pi * f * t / T
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+# the peak and the band
+
+
+def test_the_position_peak_is_the_largest_above_four_cycles():
+    table = draw(T, 12, seed=1) / 20
+    table[:, :2] += 3 * pair(3)
+    table[:, 2:4] += 2 * pair(40)
+    table[:, 4:6] += pair(90)
+    assert maths.position_peak(table) == (40, True)
+
+
+def test_without_a_peak_the_largest_frequency_is_taken_and_said_to_be_none():
+    table = draw(T, 12, seed=1) / 100
+    table[:, :2] += pair(3)
+    assert maths.position_peak(table) == (3, False)
+    # noise stays below the largest of its own shuffles
+    assert not maths.position_peak(draw(T, 12))[1]
+
+
+def test_the_band_is_an_octave_around_the_peak():
+    assert queries_keys.band(89, 256) == (63, 126)
+    assert queries_keys.band(100, 256) == (71, 128)  # no further than half the tokens
+    assert queries_keys.band(1, 256) == (1, 1)
+    assert queries_keys.band(89, 256, low=7) == (7, 126)
+    assert queries_keys.band(89, 256, high=90) == (63, 90)
+
+
+# one head
+
+
+def test_the_columns_that_carry_a_wave_in_query_and_key_are_found():
+    q = draw(T, 6)
+    k = draw(T, 6, seed=1)
+    q[:, :2] += pair(F)  # in the query alone
+    k[:, 2:4] += pair(F)  # in the key alone
+    q[:, 4:] = pair(F)
+    k[:, 4:] = pair(F, moved=2)
+    carried = maths.carried(q, k, np.ones(6), F - 5, F + 5)
+    order = np.argsort(-carried)
+    assert set(order[:2]) == {4, 5}
+    S = np.arange(6.0)
+    plain = maths.carried(q, k, np.ones(6), F, F)
+    weighted = maths.carried(q, k, S, F, F)
+    assert weighted == pytest.approx(S * plain)
+
+
+def test_correlation_is_highest_at_the_planted_shift():
+    q = pair(F)
+    k = pair(F, moved=LAG)
+    correlation = maths.correlation(q, k, reach=5)
+    assert correlation.shape == (11, 2)
+    lags = correlation.argmax(axis=0) - 5
+    assert lags.tolist() == [LAG, LAG]
+    assert correlation.max() > 0.98  # 1, but for the 3 tokens at the ends that meet nothing
+
+
+def test_random_directions_reach_what_noise_has_and_not_what_is_planted():
+    r = 6
+    noise = draw(T, 24)
+    U, _ = np.linalg.qr(draw(24, r, seed=3))
+    q = noise @ U
+    line = maths.by_chance(noise, q, r, 5, 60, 10, seed=0)
+    assert line.shape == (r,)
+    other_U, _ = np.linalg.qr(draw(24, r, seed=4))
+    other = maths.correlation(q, noise @ other_U, 10).max(axis=0)
+    # each is below in 19 of 20 cases; here all 6, chosen by nothing
+    assert (other < line).sum() >= 4
+    moved = np.roll(q, 2, axis=0)
+    planted = maths.correlation(q, moved, 10).max(axis=0)
+    assert (planted > 1.5 * line).all()  # measured 1.8 and more
+
+
+def test_columns_are_periodic_in_query_and_key_both():
+    q = draw(T, 8)
+    k = draw(T, 8, seed=1)
+    waves = np.hstack([pair(F), pair(F)])
+    q[:, :4] += waves
+    k[:, 2:6] += waves
+    n, chance = maths.periodic(q, k, 100, seed=0)
+    assert n == 2
+    assert chance <= 1
+    no_columns = np.zeros((T, 0))
+    assert maths.periodic(no_columns, no_columns, 10, seed=0) == (0, 0)
+
+
+def test_one_period_in_all_is_no_wave_however_high():
+    slow = 5 * pair(1)[:, [0]]
+    q = draw(T, 8) + slow
+    k = draw(T, 8, seed=1) + slow
+    n, _ = maths.periodic(q, k, 100, seed=0)
+    assert n == 0
+
+
+def test_only_the_product_of_the_weights_matters():
+    x = draw(30, 12)
+    W_Q = draw(12, 4, seed=1)
+    W_K = draw(12, 4, seed=2)
+    assert maths.replaced(x, W_Q, W_K) < 1e-14  # float64 sums in another order: measured 5e-16
+
+
+# spectra of all heads
+
+
+def test_largest_amplitude_is_the_plain_maximum_over_heads_and_columns():
+    X = draw(2, 32, 6)
+    U = draw(2, 3, 6, 4, seed=1)
+    slow = np.zeros((2, 17))
+    for layer, h, j in np.ndindex(2, 3, 4):
+        series = X[layer] @ U[layer, h, :, j]
+        spectrum = np.abs(np.fft.rfft(series))
+        slow[layer] = np.maximum(slow[layer], spectrum)
+    # measured 1e-14: another order of summation
+    assert max_error(maths.largest(X, U), slow) < 1e-12
+    identity = np.eye(6) + np.zeros((2, 1, 6, 6))
+    assert np.array_equal(maths.largest(X), maths.largest(X, identity))
+
+
+def test_contrast_is_the_height_over_the_median_without_the_mean():
+    curve = np.array([[99.0, 1, 8, 2, 2, 1], [0, 0, 0, 0, 0, 0]])
+    assert maths.contrast(curve, 2).tolist() == [4, 0]
+
+
+def test_the_correlation_of_two_spectra_leaves_out_the_mean():
+    a = np.array([50.0, 1, 4, 2])
+    assert maths.spectrum_correlation(a, 3 * a + 7) == pytest.approx(1)
+    flat = np.array([0, 9, 9, 9.0])
+    assert maths.spectrum_correlation(a, flat) == 0
+    b = np.array([0, 4, 1, 3.0])
+    expected = np.corrcoef(a[1:], b[1:])[0, 1]
+    assert maths.spectrum_correlation(a, b) == pytest.approx(expected)
+
+
+# weights alone
+
+
+def test_effective_rank_counts_equal_singular_values():
+    three = [3.0, 3, 3, 0, 0]
+    single = [5.0, 0, 0, 0, 0]
+    S = np.array([three, single, np.ones(5), np.zeros(5)])
+    assert maths.effective_rank(S)[:3] == pytest.approx([3, 1, 5])
+    assert np.isfinite(maths.effective_rank(S)).all()
+
+
+def test_share_between_a_space_and_itself():
+    V = np.linalg.qr(draw(20, 20))[0]
+    inside = V[:, :5]
+    within = inside @ draw(5, 4)
+    outside = V[:, 5:] @ draw(15, 4)
+    W_Q = np.array([within, within, outside, draw(20, 4)])
+    W_K = np.array([within, outside, outside, draw(20, 4, seed=1)])
+    share = maths.between(inside, W_Q, W_K)
+    dense = W_Q[3] @ W_K[3].T
+    within_space = inside.T @ dense @ inside
+    truth = np.square(within_space).sum() / np.square(dense).sum()
+    assert share == pytest.approx([1, 0, 0, truth], abs=1e-12)  # measured 4e-16
+
+
+# share of a component that position explains
+
+
+def position_share(x):
+    """Share of each column of documents [N T C]."""
+    total = x.sum(axis=0)
+    squares = np.square(x).sum(axis=(0, 1))
+    return maths.position_share(total, squares, len(x))
+
+
+def test_a_function_of_position_is_all_position_and_noise_is_none():
+    N, C = 6, 400
+    noise = draw(N, T, C)
+    of_position = np.repeat(draw(1, T, 3) + 5, N, axis=0)
+    assert position_share(of_position) == pytest.approx([1, 1, 1])
+    pairs = N * (N - 1)
+    error = np.sqrt(2 / (T * pairs))  # of one column; of the mean of 400 it is a twentieth
+    share = position_share(noise)
+    assert abs(share.mean()) < 5 * error / 20
+    assert share.std() == pytest.approx(error, rel=0.2)  # measured 0.96 of it
+    mixed = noise + draw(1, T, C, seed=1) + 100  # as much of each
+    assert position_share(mixed).mean() == pytest.approx(0.5, abs=0.01)
+    constant = np.full((N, T, 1), 7.0)
+    assert position_share(constant).tolist() == [0]
+
+
+# a model with planted waves
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return minitx.load(weights.find("tiny-roberta"))
+
+
+@pytest.fixture(scope="module")
+def planted(bundled):
+    """tiny-roberta whose table is two waves of F cycles, which the keys of L0H0 have LAG away."""
+    D = bundled.config.d_model
+    d = bundled.config.d_head
+    # without a mean, as norms take it off
+    with_mean = np.hstack([np.ones((D, 1)), draw(D, 2)])
+    Q, _ = np.linalg.qr(with_mean)
+    E = Q[:, 1:]
+    table = np.zeros_like(bundled.weights.W_pos)
+    table[-T:] = 12 * pair(F) @ E.T
+    angle = 2 * np.pi * F * LAG / T
+    cos = np.cos(angle)
+    sin = np.sin(angle)
+    turn = np.array([[cos, -sin], [sin, cos]])  # k[t] = q[t - LAG]
+    W_Q = bundled.layers[0].W_Q.copy()
+    W_Q[:, :d] = 0
+    W_Q[:, :2] = 3 * E * [2, 1]
+    W_K = bundled.layers[0].W_K.copy()
+    W_K[:, :d] = 0
+    W_K[:, :2] = 3 * E @ turn
+    layer = {"W_Q": W_Q, "W_K": W_K}
+    flat = {"ln_embed_w": np.ones(D, np.float32)}
+    flat["ln_embed_b"] = np.zeros(D, np.float32)
+    return tiny.with_weights(bundled, {0: layer}, W_pos=table, **flat)
+
+
+@pytest.mark.parametrize("source", ["text", "positions"])
+@pytest.mark.parametrize("bias", [0, 1])
+def test_the_planted_head_is_a_wave_shifted_by_the_planted_lag(planted, source, bias):
+    r = queries_keys.queries_keys(planted, head="L0H0", input=source, bias=bias)
+    assert (r["frequency"], *r["band"]) == (F, 14, 28)
+    if not bias:
+        assert r["columns"].tolist() == [[0, 1]]
+        assert r["papers_columns"].tolist() == [[1, 2]]
+        assert r["lag"].tolist() == [[LAG, LAG]]
+        assert (r["correlation"] > 0.9).all()
+        assert r["n_periodic"].tolist() == [2]
+        assert r["n_periodic_null"] <= 1
+    assert r["replaced"].max() < 1e-13
+    assert ("xcorr_text" in r) == (source == "text")
+
+
+def test_without_positions_the_planted_wave_is_gone(planted):
+    r = queries_keys.queries_keys(planted, head="L0H0", columns="0,1")
+    assert (abs(r["correlation_text"]) < 0.3).all()
+    assert r["n_periodic_text"] <= 1
+
+
+@pytest.mark.parametrize("bias", [0, 1])
+def test_queries_and_keys_times_the_singular_values_are_the_models_scores(planted, bias):
+    r = queries_keys.queries_keys(planted, head="L0H0", columns="0,1,2,3", bias=bias)
+    document = corpus.documents(planted).first()[0]
+    trace = minitx.run(planted, document, keep=["q", "k"])
+    w = planted.layers[0]
+    d = planted.config.d_head
+    q = trace["q", 0][0, 0]
+    k = trace["k", 0][0, 0]
+    if not bias:
+        q = q - w.b_Q[:d]
+        k = k - w.b_K[:d]
+    scores = q.astype(float) @ k.T
+    S = r["S"][0, :4]  # of rank 2, with biases of 4
+    queries = r["q"][0] * S[:, None]
+    ours = queries.T @ r["k"][0]
+    # float32 of the model: measured 4e-7
+    assert max_error(scores, ours) < 1e-5 * abs(scores).max()
+
+
+def test_filtered_columns_are_the_columns_in_the_band(planted):
+    r = queries_keys.queries_keys(planted, head="L0H1", low=5, high=9)
+    q = r["q"][0].T
+    q_band = r["q_band"][0].T
+    assert np.array_equal(q_band, spectra.bandpass(q, 5, 9))
+    assert r["band"].tolist() == [5, 9]
+
+
+def test_the_bundles_position_heads_are_waves_above_chance(bundled):
+    r = queries_keys.queries_keys(bundled)
+    # measured 0.95 and more against 0.39
+    assert (r["correlation"][:2] > 2 * r["correlation_null"][:2]).all()
+    assert (r["lag"][:2] == [[-1], [1]]).all()
+    assert (r["n_periodic"][:2] >= 4).all()
+    assert (r["n_periodic_null"] <= 1).all()
+    assert not r["n_periodic_text"].any()
+
+
+def test_heads_extract_the_planted_wave(planted):
+    r = extraction.extraction(planted, documents=2)
+    assert r["peak"] == F
+    assert "highest peak" in str(r["kind"])
+    assert r["contrast_q"] > 1.5 * r["contrast_q_null"]
+    assert r["contrast_k"] > 1.5 * r["contrast_k_null"]
+    assert r["contrast_x_null"] < 1.5
+    assert r["alike"].min() > 0.9 > r["alike_null"].max() + 0.5
+    beside = extraction.extraction(planted, documents=1, frequency=F + 1)
+    assert beside["contrast_q"] < r["contrast_q"] / 2
+
+
+def test_the_bundle_extracts_positions_and_forgets_them(bundled):
+    r = extraction.extraction(bundled, documents=4)
+    assert r["peak"] == 89
+    # measured 2.1 against 1.26
+    assert min(r["contrast_q"], r["contrast_k"]) > 1.5 * r["contrast_q_null"]
+    for name, with_positions, text in zip("xqk", r["by_layer"], r["by_layer_null"]):
+        assert r[f"last_{name}"] == with_positions[-1]
+        assert r[f"last_{name}_null"] == with_positions[0]
+        assert r[f"last_{name}_text"] == text[-1]
+    assert max(r["last_q"], r["last_k"]) < 1.15
+    assert min(r["last_q_null"], r["last_k_null"]) > 1.8
+    # measured 0.10
+    assert max(abs(r[f"last_{name}"] - r[f"last_{name}_text"]) for name in "qk") < 0.15
+    text = extraction.says(r)
+    assert "at 89 cycles, a period of 2.88 tokens" in text
+    assert "in Q it falls from" in text
+    assert "Where 1.25 times the null counts, the peak stands out" in text
+
+
+def test_the_planted_head_joins_the_space_of_positions(planted):
+    r = singular_values.singular_values(planted, components=2)
+    # the norm bends the wave a little: measured 1e-12
+    assert r["shares"][0, 0] == pytest.approx(1, abs=1e-4)
+    assert r["share_head"] == "L0H0"
+    assert r["ranks"][0, 0] < 2.01
+    assert r["share"] > r["share_null"]
+    assert r["held"] > 0.999
+    assert (r["shares"][1:] < r["share_null"]).all()
+
+
+def test_random_weights_are_what_the_null_says(bundled):
+    D = bundled.config.d_model
+    noise = {}
+    for seed, name in enumerate(("W_Q", "W_K")):
+        noise[name] = draw(D, D, seed=seed).astype(np.float32)
+    model = tiny.with_weights(bundled, {1: noise})
+    r = singular_values.singular_values(model)
+    assert np.median(r["ranks"][1]) == pytest.approx(r["rank_null"], rel=0.05)  # measured 0.01
+    assert (r["shares"][1] < 2 * r["share_last_null"]).all()
+    assert bundled.layers[1].W_Q is not noise["W_Q"]
+
+
+def test_components_find_the_planted_positions_and_not_in_noise(planted):
+    r = components.components(planted, documents=4, components=4)
+    assert r["share"] > 0.9
+    assert r["n_half"] == 2
+    assert r["share_null"] < 0.1
+    assert r["share_q"] > 0.9
+    assert r["share_q_null"] < 0.3
+    assert r["series"].shape == (4, T - 2)
+
+
+def test_principal_directions_from_sums_are_those_of_the_stacked_documents(bundled):
+    documents = corpus.documents(bundled, "sample", 3, 40)
+    U = components.principal(bundled, documents, 5, 0, stream.UNSAVED)
+    X = np.array([inputs.of_text(bundled, document)[:, 1:-1] for document in documents])
+    for layer, x in enumerate(X.swapaxes(0, 1)):  # [N T D]
+        _, directions, _ = factors.pca(x.reshape(-1, x.shape[-1]), 5)
+        products = U[layer] * directions.T
+        cosines = products.sum(axis=0)
+        # float32 products: measured 1e-9
+        assert max_error(abs(cosines), 1) < 1e-6
+
+
+def test_independent_components_are_measured_as_directions(bundled, monkeypatch):
+    def ica(x, n, seed):  # any n linear series will do
+        return 3 * x @ draw(x.shape[1], n)
+
+    monkeypatch.setattr(factors, "ica", ica)
+    r = components.components(bundled, documents=6, tokens=30, components=3, method="ica")
+    assert r["method"] == "ica"
+    assert r["shares"].shape == (4, 3)
+    documents = corpus.documents(bundled, "sample", 6, 60)
+    U = components.independent(bundled, documents, 3, 0, stream.UNSAVED)
+    assert max_error(U, 3 * draw(128, 3)) < 1e-6  # float32 input, least squares: measured 1e-8
+
+
+# partial checkpoints, causal models, options
+
+
+def partial(model):
+    """The model as if its words and its second layer were missing."""
+    lost = tiny.with_weights(model, {1: dict.fromkeys(("W_Q", "W_K", "b_Q", "b_K"))}, W_E=None)
+    return replace(lost, tokenizer=None, missing=("W_E", "W_Q"))
+
+
+def test_a_partial_checkpoint_is_looked_at_by_positions_alone(planted):
+    lost = partial(planted)
+    r = queries_keys.queries_keys(lost, head="L0H0")
+    assert r["input"] == "positions"
+    assert r["lag"].tolist() == [[LAG, LAG]]
+    assert "xcorr_text" not in r
+    assert "of positions alone" in queries_keys.says(r)
+    layers = {str(name)[:2] for name in queries_keys.queries_keys(lost)["heads"]}
+    assert layers <= {"L0", "L2", "L3"}
+    assert singular_values.singular_values(lost)["layers"].tolist() == [0, 2, 3]
+    with pytest.raises(ValueError, match="L1H0: no query and key weights in this checkpoint"):
+        queries_keys.queries_keys(lost, head="L1H0")
+    message = "--input is text, but 2 tensors of this checkpoint are missing; wanted posi"
+    with pytest.raises(ValueError, match=message):
+        queries_keys.queries_keys(lost, input="text")
+
+
+def test_what_a_causal_head_cannot_see_is_said(planted):
+    r = queries_keys.queries_keys(planted, head="L0H0", columns="0")
+    assert "cannot look" not in queries_keys.says(r)
+    says = queries_keys.says(r | {"causal": True, "lag": -r["lag"]})
+    assert "A causal head cannot look to the right." in says
+
+
+def test_two_tokens_have_no_components():
+    with pytest.raises(ValueError, match="--tokens is 2; wanted 4 or more"):
+        registry.get("components").run(minitx.load(weights.find("tiny-gpt2")), tokens=2)
+
+
+def test_more_heads_than_a_figure_of_attention_holds(bundled):
+    with pytest.raises(ValueError, match="--head names 7 heads; a figure holds 6"):
+        registry.get("attention").run(bundled, head="L0H0,L0H1,L0H2,L0H3,L1H0,L1H1,L1H2")
+
+
+@pytest.mark.parametrize(
+    "name, options, message",
+    [
+        ("queries-keys", {"head": "L9H0"}, "'L9H0' is no head of this model: wanted L0H0 to L3H3"),
+        (
+            "queries-keys",
+            {"head": "L0H0,L0H1,L0H2,L0H3,L1H0,L1H1,L1H2"},
+            "--head names 7 heads; a figure holds 6",
+        ),
+        (
+            "queries-keys",
+            {"columns": "0,32"},
+            "--columns '0,32': wanted up to 6 of the columns 0 to 31, joined by commas",
+        ),
+        ("queries-keys", {"columns": "-1"}, "--columns '-1': wanted"),
+        ("queries-keys", {"columns": ""}, "--columns '': wanted"),
+        ("queries-keys", {"columns": "0,1,2,3,4,5,6"}, "wanted up to 6 of the columns"),
+        (
+            "queries-keys",
+            {"low": 9, "high": 5},
+            "--low 9 --high 5: wanted a band within 1 to 128 cycles, low before high",
+        ),
+        ("queries-keys", {"high": 129}, "--high 129: wanted a band within 1 to 128"),
+        ("queries-keys", {"low": -2}, "--low -2"),
+        ("queries-keys", {"bias": 2}, "--bias is 2; wanted 0 to 1"),
+        ("queries-keys", {"reach": 200}, "--reach is 200; wanted 1 to 128"),
+        ("queries-keys", {"show": 300}, "--show is 300; wanted 8 to 256"),
+        ("queries-keys", {"input": "words"}, "--input is 'words'; wanted auto, text or positions"),
+        (
+            "queries-keys",
+            {"input": "positions", "tokens": 300},
+            "--tokens is 300; wanted 16 to 256",
+        ),
+        ("extraction", {"frequency": 129}, "--frequency is 129; wanted 1 to 128"),
+        ("extraction", {"documents": -1}, "--documents is -1; wanted 1 or more"),
+        ("singular-values", {"components": 0}, "--components is 0; wanted 1 to 127"),
+        ("components", {"components": 65}, "--components is 65; wanted 1 to 64"),
+        ("components", {"documents": 1}, "--documents is 1; wanted 2 or more"),
+        ("components", {"method": "nmf"}, "--method 'nmf': wanted pca or ica"),
+    ],
+)
+def test_bad_options_are_noticed(bundled, name, options, message):
+    with pytest.raises(ValueError, match=message):
+        registry.get(name).run(bundled, **options)

@@ -1,0 +1,240 @@
+"""Features and predictions without positions, and the statistics beside them, against theory."""
+
+import csv
+
+import numpy as np
+import pytest
+import tiny
+from analysis_models import gpt2
+from scipy.integrate import quad
+from scipy.special import log_softmax
+from scipy.stats import kstest
+
+import minitx
+from minitx import weights
+from minitx.analysis.experiments import remove_positions
+from minitx.analysis.maths import stats
+from minitx.analysis.measures import position_tables, residual_stream
+from minitx.analysis.runner import registry
+from minitx.analysis.texts import corpus
+
+remove = registry.get("remove-positions").run
+
+
+@pytest.fixture(scope="module")
+def causal(tmp_path_factory):
+    return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")), dtype=np.float64)
+
+
+@pytest.fixture(scope="module")
+def result(causal):
+    return remove(causal, documents=3)
+
+
+def test_a_model_whose_positions_are_zero_loses_nothing_without_them(causal):
+    flat = tiny.with_weights(causal, W_pos=np.zeros_like(causal.weights.W_pos))
+    result = remove(flat, documents=2)
+    assert np.abs(result["cosine_by_layer"] - 1).max() < 1e-12  # measured 2e-16
+    assert np.ptp(result["losses"]) == 0
+    assert result["losses"][0] == result["loss"]
+
+
+def test_losses_and_perplexities_are_those_of_the_logits(causal, result):
+    documents = corpus.documents(causal, "sample", 3)
+    direct = []
+    for document in documents:
+        trace = minitx.run(causal, document, keep=["logits"])
+        log_p = log_softmax(trace["logits"][0], axis=1)
+        direct.append(-log_p[np.arange(documents.T - 1), document[1:]])
+    # measured 2e-16: another order of sums
+    assert result["loss"] == pytest.approx(np.mean(direct), rel=1e-12)
+    conventions = {"perplexity": np.exp(np.mean(direct))}
+    conventions["mean_perplexity"] = np.exp(np.mean(direct, axis=1)).mean()
+    conventions["token_perplexity"] = np.exp(direct).mean()
+    conventions["mixed_perplexity"] = 2 ** np.mean(direct)
+    for name, value in conventions.items():
+        assert result[name][0] == pytest.approx(value, rel=1e-12), name
+    perplexity = result["perplexity"][0]
+    of_documents = result["mean_perplexity"][0]
+    of_tokens = result["token_perplexity"][0]
+    # bits go with 2
+    assert 2 ** result["loss_bits"][0] == pytest.approx(perplexity, rel=1e-12)
+    # Jensen, never equal
+    assert perplexity < of_documents
+    assert of_documents < of_tokens
+
+
+def test_cosines_of_pairs_are_those_of_all_pairs(causal, result):
+    """Sums of directions stand for the mean over all pairs, in one document and across them."""
+    documents = corpus.documents(causal, "sample", 3)
+    last = [residual_stream.states(causal, document)[-1] for document in documents]
+    x = residual_stream.unit_vectors(np.concatenate(last))
+    cosine = x @ x.T
+    number = np.repeat(np.arange(3), 32)
+    same = number[:, None] == number
+    itself = np.eye(len(x), dtype=bool)
+    within = cosine[same & ~itself].mean()
+    across = cosine[~same].mean()
+    # measured 2e-16
+    assert result["cosine_null"] == pytest.approx(within, abs=1e-12)
+    assert result["cosine_across"] == pytest.approx(across, abs=1e-12)
+
+
+def test_features_end_with_what_forward_returns(causal):
+    document = corpus.documents(causal, "sample", 1).first()[0]
+    states = residual_stream.states(causal, document)
+    trace = minitx.run(causal, document, keep=["resid_pre", "ln_final"])
+    assert np.array_equal(states[-1], trace["ln_final"][0])
+    assert np.array_equal(states[1], trace["resid_pre", 1][0])
+    assert len(states) == causal.config.n_layers + 1
+
+
+def test_tables_stand_in_for_positions(causal):
+    """Each way against a model that has such a table itself."""
+    document = corpus.documents(causal, "sample", 1).first()[0]
+    table = causal.weights.W_pos
+    tables = position_tables.tables(causal, seed=0)
+    assert np.array_equal(tables["shifted"][3], table[3 + len(table) // 2])
+    shuffled = np.sort(tables["shuffled"], axis=0)
+    assert np.array_equal(shuffled, np.sort(table, axis=0))
+    assert np.abs(tables["mean"] - table.mean(axis=0)).max() < 1e-15
+    for way, rows in tables.items():
+        model = tiny.with_weights(causal, W_pos=rows)
+        own = residual_stream.states(model, document)
+        states = residual_stream.states(causal, document, position_tables.stand_in(rows))
+        assert np.array_equal(states, own), way
+
+
+def test_frequencies_are_compared_with_the_interval(result):
+    known = np.exp(result["loss_null"])
+    for low, high, verdict in (
+        (1.1, 1.2, "worse than"),
+        (0.8, 0.9, "better than"),
+        (0.9, 1.1, "as well, within its interval, as"),
+    ):
+        ends = np.outer(np.ones(5), [low * known, high * known])
+        text = remove_positions.says(result | {"perplexity_interval": ends})
+        assert f"the model does {verdict} these frequencies" in text
+        assert "counted on this very text" in text
+
+
+def test_one_column_of_a_table_is_read_as_full_documents(causal, tmp_path):
+    line = "He went out of the room. " * 4
+    with open(tmp_path / "t.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["n", "review"], *([i, line] for i in range(9))])
+    (tmp_path / "t.txt").write_text((line + "\n") * 9)
+    table = remove(causal, text=str(tmp_path / "t.csv"), documents=2, column="review")
+    plain = remove(causal, text=str(tmp_path / "t.txt"), documents=2, column="")
+    assert table["loss"] == plain["loss"]
+    assert table["cosine"] == plain["cosine"]
+
+
+def test_counts_are_whole_numbers(result):
+    assert {type(result[name]) for name in ("n_tokens", "n_predicted")} == {int}
+
+
+def test_real_documents_are_measured_whole_and_those_left_out_are_counted(causal, tmp_path):
+    long = "He went out of the room and shut the door. " * 8 + "End."
+    rows = [long, "", "x", "Then he came back."]
+    with open(tmp_path / "t.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["review"], *([row] for row in rows)])
+    options = {"whole": 1, "column": "review", "documents": 0, "stride": 5}
+    result = remove(causal, text=str(tmp_path / "t.csv"), **options)
+    lengths = [len(causal.tokenizer.encode(row)) for row in (rows[0], rows[3])]
+    assert lengths[0] > causal.config.n_ctx  # so that windows are needed
+    assert result["documents"] == 2
+    assert result["left_out"] == 2
+    assert result["stride"] == 5
+    assert result["n_tokens"] == sum(lengths)
+    assert result["n_predicted"] == sum(lengths) - 2
+    assert "2 documents are left out" in remove_positions.says(result)
+    assert "1 document is left out" in remove_positions.says(result | {"left_out": 1})
+
+
+def test_a_masked_model_has_pseudo_losses():
+    bert = minitx.load(weights.find("tiny-bert"))
+    result = remove(bert, documents=2, tokens=40, every=9)
+    assert result["predicts"] == "pseudo-loss"
+    assert "Pseudo-perplexity per token" in remove_positions.says(result)
+    assert result["n_predicted"] == 5 + 5  # 38 ordinary tokens, from the first and from the second
+    assert result["loss"] < result["loss_zero"]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"whole": 2}, "--whole is 2; wanted 0 to 1"),
+        ({"every": 0}, "--every is 0; wanted 1 or more"),
+        ({"stride": 32}, "--stride is 32; wanted 0 to 31"),
+        ({"stride": -1}, "--stride is -1; wanted 0 to 31"),
+        ({"stride": 8}, "--stride 8 goes with --whole 1"),
+        ({"documents": 1}, "--documents: 1 read; an interval over documents needs at least 2"),
+    ],
+)
+def test_bad_options_are_noticed(causal, options, message):
+    with pytest.raises(ValueError, match=message):
+        remove(causal, **options)
+
+
+# statistics
+
+
+@pytest.mark.parametrize("D", [2, 3, 8, 128, 768])
+def test_the_density_of_random_cosines_integrates_to_one_and_is_that_of_samples(D):
+    """Integrated over the angle, x = cos a, where it has no pole; samples by Kolmogorov-Smirnov."""
+
+    def by_angle(a):
+        return stats.cosine_density(np.cos(a), D) * np.sin(a)
+
+    area = quad(by_angle, 0, np.pi, points=[np.pi / 2])[0]
+    assert area == pytest.approx(1, abs=1e-9)  # measured 1e-13
+    x = stats.random_cosines(D, 5000, seed=0)
+    grid = np.linspace(-1, 1, 200_001)[1:-1]
+    if D == 2:  # dense where the density has its poles
+        grid = np.cos(np.linspace(np.pi, 0, 200_001))[1:-1]
+    density = stats.cosine_density(grid, D)
+    heights = (density[1:] + density[:-1]) / 2
+    areas = heights * np.diff(grid)
+    below = np.concatenate([[0], np.cumsum(areas)])
+    assert kstest(x, lambda v: np.interp(v, grid, below)).pvalue > 0.01
+    quantile = stats.cosine_quantile(0.9, D)
+    assert np.interp(quantile, grid, below) == pytest.approx(0.9, abs=0.002)
+
+
+def test_random_cosines_have_variance_one_over_width():
+    x = stats.random_cosines(768, 3500, seed=1)
+    assert len(x) == 3500
+    assert np.array_equal(x, stats.random_cosines(768, 3500, seed=1))
+    assert abs(x.mean()) < 4 / (768 * 3500) ** 0.5  # 4 deviations
+    assert x.var() * 768 == pytest.approx(1, abs=0.1)
+
+
+def test_bootstrap_intervals_cover_what_they_say():
+    """Ratios of sums in 400 data sets: of 95 % intervals about 95 % hold the true ratio, 2."""
+    rng = np.random.default_rng(0)
+    held = 0
+    for i in range(400):
+        n = rng.integers(5, 50, 80)
+        sums = 2 * n + rng.normal(0, 5, 80)
+        low, high = stats.bootstrap(sums, n, n=300, seed=i)
+        held += low < 2 < high
+    assert 0.9 < held / 400 < 0.98  # measured 0.94
+
+
+def test_bootstrap_takes_sums_or_means_and_any_axes():
+    rng = np.random.default_rng(0)
+    n = rng.integers(1, 9, 30)
+    mean = rng.standard_normal((30, 2, 3))
+    means = stats.bootstrap(mean, n, "mean")
+    assert means.shape == (2, 2, 3)
+    assert (means[0] < means[1]).all()
+    # measured 2e-16
+    of_sums = stats.bootstrap(mean * n[:, None, None], n)
+    assert np.abs(means - of_sums).max() < 1e-12
+    unweighted = stats.bootstrap(mean, seed=3)
+    equal_weights = stats.bootstrap(mean, np.ones(30), seed=3)
+    other_seed = stats.bootstrap(mean, seed=4)
+    assert np.array_equal(unweighted, equal_weights)
+    assert not np.array_equal(unweighted, other_seed)
+    with pytest.raises(ValueError, match="statistic is 'median'; there are: ratio, mean"):
+        stats.bootstrap(mean, statistic="median")

@@ -1,0 +1,135 @@
+"""Installed as a wheel, from the sdist's wheel, and editable: beside a user's own files.
+
+Each is installed into a fresh environment outside the checkout (the packages that minitx needs are
+taken from the environment of the tests, so that nothing is downloaded).
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+from pathlib import Path
+
+import pytest
+import rooms
+
+KINDS = "wheel", "sdist", "editable"
+SKIPPED = ".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", "build", "dist"
+MINE = "MINE = 'analysis of the user'\n"
+BUILD = "from setuptools import build_meta; print(build_meta.build_{}({!r}))"
+# command -> a word that it prints
+COMMANDS = {
+    "list": "tiny-roberta",
+    "--version": "minitx",
+    "run predict tiny-bert --out out": "predict.svg",
+    "trace tiny-gpt2 Hello --keep q": "queries",
+    "explore tiny-bert Hello --out out": "explore.html",
+    "report --help": "MODEL",
+    "published --help": "MODEL",
+    "compare --help": "--experiment",
+    "fetch --help": "--revision",
+    "doctor --help": "--json",
+}
+
+
+def run(*command, cwd):
+    """A process's output; the test fails with its errors if it fails."""
+    options = {"capture_output": True, "text": True, "timeout": 200}
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, check=False, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A copy of the tree in a folder that is called minitx, as git clone makes it."""
+    above = tmp_path_factory.mktemp("above")
+    skip = shutil.ignore_patterns(*SKIPPED)
+    return shutil.copytree(rooms.ROOT, above / "minitx", symlinks=True, ignore=skip)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def python(request, clone, tmp_path_factory):
+    """The interpreter of a new environment in which minitx is installed."""
+    folder = tmp_path_factory.mktemp(request.param)
+    run(sys.executable, "-m", "venv", "--without-pip", folder / "env", cwd=folder)
+    python = folder / "env/bin/python"
+    purelib = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd="/")
+    # names in a .pth of a folder that is not the environment's own are not followed any further
+    needed = Path(purelib.strip()) / "needed.pth"
+    needed.write_text(sysconfig.get_path("purelib") + "\n")
+    source = packed(request.param, clone, folder)
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps"]
+    options = ["--no-build-isolation", "--quiet"]
+    run(*pip, *options, *source, cwd=folder)
+    return python
+
+
+def packed(kind, clone, folder):
+    """What pip is given for a kind of installation."""
+    if kind == "editable":
+        return ["--editable", clone]
+    tree = clone
+    if kind == "sdist":
+        printed = run(sys.executable, "-c", BUILD.format("sdist", str(folder)), cwd=clone)
+        archive = folder / printed.split()[-1]
+        with tarfile.open(archive) as file:
+            file.extractall(folder, filter="data")
+        tree = folder / archive.name.removesuffix(".tar.gz")
+    wheels = folder / "wheels"
+    printed = run(sys.executable, "-c", BUILD.format("wheel", str(wheels)), cwd=tree)
+    return [wheels / printed.split()[-1]]
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A user's folder with files that are called as folders of this project."""
+    (tmp_path / "analysis.py").write_text(MINE)
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights/of-mine.txt").write_text("data\n")
+    return tmp_path
+
+
+def test_the_users_own_module_stays_the_users(python, beside):
+    assert (
+        run(python, "-c", "import analysis; print(analysis.MINE)", cwd=beside) == MINE[8:-2] + "\n"
+    )
+
+
+def test_all_parts_are_imported_beside_the_users_files(python, beside):
+    code = (
+        "import minitx; from minitx import analysis, weights; "
+        "from minitx.analysis.measures import losses; print(minitx.load('tiny-bert').config.n_ctx)"
+    )
+    assert run(python, "-c", code, cwd=beside).strip().isdecimal()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_work_beside_the_users_files(python, beside, command):
+    shell = python.with_name("minitx")
+    assert COMMANDS[command] in run(shell, *command.split(), cwd=beside)
+
+
+def test_from_the_folder_above_a_clone(python, clone):
+    """There `minitx` is a folder without __init__.py, which no import may take for a package."""
+    code = "import minitx; print(minitx.__version__, len(minitx.__all__))"
+    version, names = run(python, "-c", code, cwd=clone.parent).split()
+    assert version[0].isdecimal() and int(names) > 5
+    assert "tiny-roberta" in run(python, "-m", "minitx.analysis", "list", cwd=clone.parent)
+
+
+def test_an_installation_has_all_files(python, beside):
+    """Modules, the sample text, the page, the bundled checkpoints; and no tests or benchmarks."""
+    code = "import minitx; print(minitx.__path__[0])"
+    folder = Path(run(python, "-c", code, cwd=beside).strip())
+    assert (folder / "analysis/texts/sample.txt").is_file()
+    assert (folder / "analysis/pages/page/explore.js").is_file()
+    assert (folder / "weights/tiny-bert/model.safetensors").is_file()
+    modules = {module for module in rooms.sources() if module.startswith("minitx")}
+    paths = [module.replace(".", "/").removeprefix("minitx").lstrip("/") for module in modules]
+    missing = [p for p in paths if not (folder / f"{p}.py").is_file() and not (folder / p).is_dir()]
+    assert missing == []
+    assert not (folder / "tests").exists() and not (folder / "benchmarks").exists()

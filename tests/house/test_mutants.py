@@ -1,0 +1,300 @@
+"""The list of breaks itself: long enough, in step with the code, and tried by a procedure that can
+tell.
+"""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+
+import breaks
+import mutants
+import pytest
+from breaks import BREAKS, NOTHING, Break
+
+FILES = sorted({entry.file for entry in BREAKS})
+
+
+def test_the_list_is_in_step_with_the_code():
+    assert mutants.misplaced() == []
+
+
+def test_another_layout_leaves_the_list_valid(tmp_path):
+    """No comments, long lines, single quotes, fewer parentheses."""
+    for file in FILES:
+        text = (mutants.ROOT / file).read_text(encoding="utf-8")
+        plain = ast.unparse(ast.parse(text))
+        assert plain != text
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(plain, encoding="utf-8")
+    assert mutants.misplaced(tmp_path) == []
+
+
+def test_every_break_changes_its_file_into_other_code():
+    for entry in BREAKS:
+        text = (mutants.ROOT / entry.file).read_text(encoding="utf-8")
+        changed = mutants.broken(text, entry)
+        compile(changed, entry.file, "exec")
+        assert changed != ast.unparse(ast.parse(text)), entry.what
+
+
+def test_code_that_is_no_longer_there_is_an_error(monkeypatch):
+    gone = Break("a line of last year", breaks.MODEL, "last_year(x)", "x")
+    monkeypatch.setattr(mutants, "BREAKS", [*BREAKS, gone])
+    with pytest.raises(
+        SystemExit, match="minitx/model.py: the code of 'a line of last year' occurs 0 times"
+    ):
+        mutants.main([])
+    moved = gone._replace(file="minitx/gone.py")
+    monkeypatch.setattr(mutants, "BREAKS", [moved])
+    with pytest.raises(SystemExit, match="minitx/gone.py: .*No such file"):
+        mutants.main([])
+
+
+def test_there_are_at_least_thirty_and_one_that_changes_nothing():
+    names = [entry.what for entry in BREAKS]
+    assert len(set(names)) == len(names) > 30
+    assert names.count(NOTHING) == 1
+    assert all(entry.old != entry.new for entry in BREAKS)
+
+
+CODE = """
+TABLE = dict(a=1, b=2)
+NUMBERS = {"a": 1, 'b': "two"}
+
+def first(x, y=3):
+    '''A docstring.'''
+    if x > y:  # why
+        total = (x +
+                 y)
+        return total * 2
+    return x
+
+def second(x):
+    for i in range(4):
+        x = x + i
+        print(f'{x}')
+    return (x)
+
+class Third:
+    size = 5
+
+    def grow(self, x):
+        try:
+            self.size += x
+        finally:
+            print("grown")
+        return x
+"""
+PLAIN = ast.unparse(ast.parse(CODE))
+
+
+@pytest.mark.parametrize(
+    "old, new, line, changed",
+    [
+        # an expression
+        ("x > y", "True", "if x > y:", "if True:"),
+        ("x+y", "x", "total = x + y", "total = x"),
+        ("range( 4 )", "range(5)", "in range(4)", "in range(5)"),
+        ("range", "reversed", "in range(4)", "in reversed(4)"),
+        ("3", "-3", "y=3", "y=-3"),
+        ('"two"', "2", "'b': 'two'", "'b': 2"),
+        ("{'a': 1, 'b': 'two'}", "{}", "{'a': 1, 'b': 'two'}", "{}"),
+        # a statement
+        ("total = (x + y)", "total = y", "total = x + y", "total = y"),
+        ("return total * 2", "pass", "return total * 2", "pass"),
+        ("self.size += x", "pass", "self.size += x", "pass"),
+        ('print("grown")', "pass", "print('grown')", "pass"),
+        ("size = 5", "size = 6", "size = 5", "size = 6"),
+        # several statements
+        ('x = x + i\nprint(f"{x}")', "x = i", "x = x + i\n        print(f'{x}')", "x = i"),
+        ('print("grown")', "a()\nb()", "print('grown')", "a()\n            b()"),
+        # a keyword argument
+        ("a = 1", "a=10", "dict(a=1, b=2)", "dict(a=10, b=2)"),
+        ("b=2", "", "dict(a=1, b=2)", "dict(a=1)"),
+        ("a=1", "a=1, c=3", "dict(a=1, b=2)", "dict(a=1, c=3, b=2)"),
+        ("a=1, b=2", "c=3", "dict(a=1, b=2)", "dict(c=3)"),
+        # an item of a dictionary
+        ('"a": 1', '"a": 2', "{'a': 1, 'b': 'two'}", "{'a': 2, 'b': 'two'}"),
+        ('"a": 1', "", "{'a': 1, 'b': 'two'}", "{'b': 'two'}"),
+        ('"b": "two"', '"c": 3, **x', "{'a': 1, 'b': 'two'}", "{'a': 1, 'c': 3, **x}"),
+    ],
+)
+def test_each_kind_of_code_is_matched(old, new, line, changed):
+    assert PLAIN.count(line) == 1
+    assert mutants.broken(CODE, Break("", "", old, new)) == PLAIN.replace(line, changed)
+
+
+@pytest.mark.parametrize("where", ["first", "second", "grow", "Third"])
+def test_a_break_may_say_where(where):
+    changed = mutants.broken(CODE, Break("", "", "return x", "return 0", where))
+    before, mark, after = PLAIN.partition(f" {'grow' if where == 'Third' else where}(")
+    assert changed == before + mark + after.replace("return x", "return 0", 1)
+
+
+@pytest.mark.parametrize(
+    "old, new, where, times",
+    [
+        ("return x", "return 0", "", "3 times"),
+        ("x", "0", "grow", "2 times in grow"),
+        ("size = 5", "size = 6", "first", "0 times in first"),
+        ("return x", "return 0", "fourth", "0 times in fourth"),
+        ("size", "0", "", "0 times"),  # an attribute's name is no expression
+        ("a=3", "a=4", "", "0 times"),  # another value
+        ("x = x + i\nreturn x", "pass", "", "0 times"),  # not side by side
+        ("return total * 2", "", "", "0 times"),  # a block needs a statement
+        ("x > y", "if", "", "0 times"),
+        ("x >", "x", "", "0 times"),
+    ],
+)
+def test_code_that_does_not_occur_once_is_an_error(old, new, where, times):
+    with pytest.raises(ValueError, match=f"'a break' occurs {times}; wanted once"):
+        mutants.broken(CODE, Break("a break", "", old, new, where))
+
+
+def test_words_parts_and_changed_files_select_breaks(monkeypatch):
+    assert mutants.select() == BREAKS
+    assert {entry.what for entry in mutants.select(["causal mask"])} == {
+        "GPT-2's causal mask is taken for a weight",
+        "today's library keeps the causal mask",
+    }
+    parts = [mutants.select(part=mutants.part(f"{i}/4")) for i in range(1, 5)]
+    assert sorted(entry for part in parts for entry in part) == sorted(BREAKS)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+    monkeypatch.setattr(mutants, "changed_files", lambda revision: {breaks.CACHE, "README.md"})
+    nothing, *of_cache = mutants.select(revision="main")
+    assert nothing.what == NOTHING
+    assert of_cache == [entry for entry in BREAKS if entry.file == breaks.CACHE]
+    assert mutants.select(["tanh"], "main") == [nothing]
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b", "1/2/3"])
+def test_a_part_that_does_not_exist_is_refused(text, capsys):
+    with pytest.raises(SystemExit):
+        mutants.main(["--part", text])
+    assert f"invalid part value: '{text}'" in capsys.readouterr().err
+
+
+def test_changed_files_are_those_that_differ_from_a_revision(tmp_path):
+    def git(*words):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+
+    (tmp_path / "same.py").write_text("ONE = 1\n")
+    (tmp_path / "other.py").write_text("ONE = 1\n")
+    git("init")
+    git("add", ".")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "first")
+    (tmp_path / "other.py").write_text("ONE = 2\n")
+    assert mutants.changed_files("HEAD", tmp_path) == {"other.py"}
+    with pytest.raises(SystemExit, match="no list of the files that changed since nowhere"):
+        mutants.changed_files("nowhere", tmp_path)
+
+
+ONE_IS_TWO = Break("one is two", "one.py", "ONE = 1", "ONE = 2")
+
+
+def small_project(folder, test):
+    """A project of one file and one test file."""
+    (folder / "one.py").write_text("ONE = 1  # one\n")
+    (folder / "tests").mkdir()
+    (folder / "tests/test_one.py").write_text(f"from one import ONE\n{test}")
+
+
+def test_a_break_is_noticed_and_the_file_is_whole_again(tmp_path):
+    small_project(tmp_path, "def test_one():\n    assert ONE == 1\n")
+    assert mutants.outcome(tmp_path, ONE_IS_TWO) == "test_one.py::test_one"
+    equal = ONE_IS_TWO._replace(new="ONE = 3 - 2")
+    assert mutants.outcome(tmp_path, equal) is None
+    with pytest.raises(RuntimeError, match="(?s)hung or did not run.*SyntaxError"):
+        mutants.outcome(tmp_path, ONE_IS_TWO._replace(new="return"))
+    assert (tmp_path / "one.py").read_text() == "ONE = 1  # one\n"
+
+
+def test_a_test_that_hangs_is_named_and_ended(tmp_path, monkeypatch):
+    small_project(tmp_path, "def test_one():\n    while ONE > 1: pass\n")
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(RuntimeError, match="the tests did not end in 5 s"),
+    ):
+        patch.setattr(mutants, "LIMIT", 5)
+        mutants.outcome(tmp_path, ONE_IS_TWO)
+    settings = "[tool:pytest]\nfaulthandler_timeout = 5\nfaulthandler_exit_on_timeout = true\n"
+    (tmp_path / "setup.cfg").write_text(settings)
+    with pytest.raises(
+        RuntimeError, match=r"(?s)hung or did not run.*test_one\.py\", line 3 in test_one"
+    ):
+        mutants.outcome(tmp_path, ONE_IS_TWO)
+    assert mutants.outcome(tmp_path, ONE_IS_TWO._replace(new="ONE = 0")) is None
+
+
+def test_files_of_megabytes_that_differ_are_no_hang_in_ci(tmp_path, monkeypatch):
+    """Where CI is set, pytest would show all their differences: of 9 MB, for over a minute."""
+    small_project(
+        tmp_path,
+        "from os import urandom\ndef test_one():\n"
+        "    assert ONE == 1 or urandom(9_000_000) == urandom(9_000_000)\n",
+    )
+    shutil.copy(mutants.ROOT / "tests/conftest.py", tmp_path / "tests")
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("BUILD_NUMBER", "1")
+    monkeypatch.setattr(mutants, "LIMIT", 60)  # measured 1.5
+    assert mutants.outcome(tmp_path, ONE_IS_TWO) == "test_one.py::test_one"
+
+
+TESTS = {
+    "core/test_forward.py": "import minitx",
+    "core/test_parity.py": "import minitx",
+    "core/test_text.py": "from minitx.model import Model",
+    "core/test_trace.py": "import minitx",
+    "experiments/test_joint.py": "import minitx",
+    "experiments/test_lags.py": "from minitx.analysis.maths import factors, lags as maths",
+    "house/test_house.py": "import minitx.analysis.maths.lags",
+    "maths/test_angles_lags.py": "import minitx",
+    "maths/test_joint.py": "import minitx",
+    "maths/test_waves.py": "from minitx.analysis.maths.lags import (\n    peak,\n)",
+    "pages/test_report.py": "def test():\n    from minitx.analysis import __main__ as cli",
+    "test_cli.py": "import minitx",
+}
+
+
+@pytest.mark.parametrize(
+    "file, order",
+    [
+        (breaks.MODEL, "core/forward core/parity core/text core/trace"),
+        (breaks.TRACE, "core/trace core/forward core/parity core/text"),
+        (
+            breaks.LAGS,
+            "maths/angles_lags maths/waves experiments/lags core/forward core/parity maths/joint",
+        ),
+        (breaks.COMMANDS, "pages/report core/forward core/parity cli"),
+        (breaks.DOCTOR, "core/forward core/parity"),
+    ],
+)
+def test_the_likeliest_tests_come_first_and_all_others_after_them(file, order, tmp_path):
+    for name, text in TESTS.items():
+        (tmp_path / "tests" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tests" / name).write_text(text)
+    likely, others = mutants.stages(tmp_path, file)
+    names = [name.removeprefix("tests/").removesuffix(".py") for name in likely]
+    assert [name.replace("test_", "") for name in names] == order.split()
+    every = [f"tests/{name}" for name in TESTS if not name.startswith("house/")]
+    assert sorted(likely + others) == every
+
+
+def test_no_test_file_is_left_out_but_those_of_the_house():
+    folder = mutants.ROOT / "tests"
+    paths = [path for path in folder.rglob("test_*.py") if path.parent.name != "house"]
+    for file in (breaks.MODEL, breaks.LAGS):
+        tests = [name for stage in mutants.stages(mutants.ROOT, file) for name in stage]
+        assert sorted(tests) == sorted(f"tests/{path.relative_to(folder)}" for path in paths)
+
+
+def test_a_copy_of_the_project_has_its_links_and_imports_itself(tmp_path):
+    tree = mutants.copy_project(tmp_path / "copy")
+    assert all((tree / "minitx" / name).is_symlink() for name in ("analysis", "weights"))
+    code = "import minitx.analysis.maths, minitx.weights; print(minitx.analysis.maths.__file__)"
+    command = [sys.executable, "-c", code]
+    env = os.environ | {"PYTHONPATH": str(tree)}
+    done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(str(tree))

@@ -1,0 +1,69 @@
+"""Rooms and floors: imports point down, no circles, heavy packages where they belong."""
+
+import re
+
+import pytest
+import rooms
+
+MODULES = rooms.sources()
+ARROWS = sorted(rooms.arrows())
+NETWORK = {"huggingface_hub", "requests", "httpx", "urllib", "socket"}
+
+
+@pytest.mark.parametrize("pair", ARROWS, ids=" -> ".join)
+def test_imports_between_rooms_point_down(pair):
+    importer, target = pair
+    assert rooms.FLOORS[target] < rooms.FLOORS[importer]
+
+
+def test_there_are_few_rooms_and_no_circle():
+    assert len(rooms.FLOORS) <= 14
+    assert rooms.circle(ARROWS) == []
+    assert rooms.circle(rooms.module_arrows()) == []
+    assert rooms.circle({("a", "b"), ("b", "c"), ("c", "b"), ("a", "c")}) == ["a", "b", "c"]
+
+
+def test_minitx_has_floors_inside():
+    for module, target in rooms.module_arrows():
+        if rooms.room(module) == rooms.room(target) == "minitx":
+            assert rooms.floor(target) <= rooms.floor(module), f"{module} imports {target}"
+
+
+def test_an_experiment_imports_no_other():
+    package = "minitx.analysis.experiments."
+    pairs = rooms.module_arrows()
+    assert not [pair for pair in pairs if all(name.startswith(package) for name in pair)]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_maths_needs_numpy_and_scipy_alone(module):
+    if rooms.room(module) == "minitx.analysis.maths":
+        inside = {target for name, target in rooms.module_arrows() if name == module}
+        assert {rooms.room(target) for target in inside} <= {"minitx.analysis.maths"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_heavy_packages_stay_where_they_belong(module):
+    path = MODULES[module]
+    top = {name.split(".")[0] for name in rooms.imports(module, path, top_level_only=True)}
+    names = set(rooms.imports(module, path))
+    anywhere = {name.split(".")[0] for name in names if not name.startswith("urllib.parse")}
+    if module != "minitx.weights.train":  # a program by itself
+        heavy = {"matplotlib", "torch", "transformers", "onnxruntime", "transformer_lens"}
+        assert not top & heavy
+    if rooms.room(module) == "minitx":
+        assert "scipy" not in top
+        assert not anywhere & {"matplotlib", "torch", "huggingface_hub"}
+    if module != "minitx.weights.fetch":
+        assert not anywhere & NETWORK
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_pickle_is_loaded(module):
+    text = MODULES[module].read_text(encoding="utf-8")
+    assert not re.search(r"\bpickle\.|torch\.load|allow_pickle=True", text)
+
+
+def test_the_model_knows_no_families():
+    text = MODULES["minitx.model"].read_text(encoding="utf-8")
+    assert not re.search("bert|gpt", text)  # in its code; comments name BERT and GPT-2

@@ -1,0 +1,316 @@
+"""The array-only maths on constructed cases whose answer is known beforehand."""
+
+import numpy as np
+import pytest
+from distance import max_error
+
+from minitx.analysis.maths import nulls, profiles, spectra, stats
+
+
+def wave(T, frequency, D=4):
+    """[T D], each column one cosine of the same frequency with its own phase."""
+    t = np.arange(T)[:, None]
+    phases = np.arange(D)
+    return np.cos(2 * np.pi * frequency * t / T + phases)
+
+
+def noise(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def uniform(*shape, seed=0):
+    return np.random.default_rng(seed).random(shape)
+
+
+# spectra
+
+
+def test_a_pure_wave_is_one_line():
+    amplitudes = spectra.amplitude(wave(64, 5) + 3.0)
+    expected = np.zeros((33, 4))
+    expected[0] = 3 * 64  # the mean, times T
+    expected[5] = 32  # T/2 for a wave of height 1
+    assert max_error(amplitudes, expected) < 1e-11  # measured 1.3e-14: float64 sums of 64 terms
+    mean, quartiles = spectra.summary(amplitudes)
+    peaks = spectra.peaks(mean)
+    assert peaks.tolist() == [5]
+    assert spectra.largest(mean) == mean[5]
+    assert spectra.period(5, 64) == 12.8
+    assert mean.shape == (33,)
+    assert quartiles.shape == (3, 33)
+
+
+def test_amplitude_is_the_plain_sum():
+    x = noise(15, 3)
+    t = np.arange(15)
+    slow = np.zeros((8, 3))
+    for f in range(8):
+        wave_f = np.exp(-2j * np.pi * f * t / 15)
+        for i in range(3):
+            terms = x[:, i] * wave_f
+            slow[f, i] = abs(sum(terms))
+    # measured 6e-15: another order of summation
+    assert max_error(spectra.amplitude(x), slow) < 1e-12
+
+
+def test_peaks_are_local_maxima_above_five_medians_without_frequency_zero():
+    spectrum = np.ones(40)
+    heights = {0: 99, 1: 7, 10: 5.1, 20: 5.0, 39: 9}
+    for f, height in heights.items():
+        spectrum[f] = height
+    spectrum[30:33] = 6  # a plateau is one peak
+    peaks = spectra.peaks(spectrum)
+    assert peaks.tolist() == [39, 1, 30, 10]
+    highest = spectra.peaks(spectrum, times=8)
+    assert highest.tolist() == [39]
+
+
+def test_quartiles_are_over_columns():
+    rising = [1.0, 2, 3, 4, 5]
+    constant = [5.0] * 5
+    _, quartiles = spectra.summary(np.array([rising, constant]))
+    first, second = quartiles.T.tolist()
+    assert first == [2, 3, 4]
+    assert second == [5, 5, 5]
+
+
+def test_explained_variance_of_a_plane_is_reached_by_two_components():
+    draw = np.random.default_rng(1)
+    heights = draw.standard_normal((50, 2)) * [3, 1]
+    axes = np.linalg.qr(draw.standard_normal((8, 2)))[0]
+    plane = heights @ axes.T
+    explained = spectra.explained(plane + 100)  # the offset is no variance: columns are centred
+    rising = np.linalg.eigvalsh(np.cov(plane.T))
+    variances = rising[::-1]
+    expected = variances.cumsum() / variances.sum()
+    assert max_error(explained, expected) < 1e-12  # measured 2e-16: another decomposition
+    assert explained[0] < 0.99
+    assert explained[1] == pytest.approx(1, abs=1e-12)
+
+
+# nulls
+
+
+def test_row_shuffles_keep_the_rows_and_lose_their_order():
+    x = np.arange(30.0).reshape(10, 3)
+    first, second = nulls.row_shuffles(x, 2, seed=0)
+    assert not np.array_equal(first, x)
+    assert not np.array_equal(first, second)
+    order = np.argsort(first[:, 0])
+    assert np.array_equal(first[order], x)
+    same_seed = next(nulls.row_shuffles(x, 1, seed=0))
+    other_seed = next(nulls.row_shuffles(x, 1, seed=1))
+    assert np.array_equal(first, same_seed)
+    assert not np.array_equal(first, other_seed)
+
+
+def test_gaussian_noise_has_the_columns_mean_and_variance():
+    deviations = [1, 5, 0.1]
+    means = [0, 7, -3]
+    x = noise(4000, 3, seed=2) * deviations + means
+    null = next(nulls.gaussian(x, 1, seed=0))
+    # of a mean over 4000 rows; 5 of them are next to impossible
+    error = x.std(axis=0) / np.sqrt(4000)
+    mean_difference = null.mean(axis=0) - x.mean(axis=0)
+    std_difference = null.std(axis=0) - x.std(axis=0)
+    assert (np.abs(mean_difference) < 5 * error).all()
+    assert (np.abs(std_difference) < 5 * error).all()
+
+
+def test_the_shuffled_null_is_passed_by_a_wave_and_not_by_noise():
+    draw = np.random.default_rng(3)
+
+    def statistic(x):
+        mean = spectra.amplitude(x).mean(axis=1)
+        return spectra.largest(mean)
+
+    def quantile(x, q, n):
+        shuffles = nulls.row_shuffles(x, n, seed=0)
+        values = nulls.distribution(statistic, shuffles)
+        return np.quantile(values, q)
+
+    passed = 0
+    samples = [draw.standard_normal((32, 6)) for _ in range(60)]
+    for x in samples:
+        passed += statistic(x) > quantile(x, 0.9, 60)
+    assert 0 < passed < 16  # 6 expected, here 4; outside in 2 of 1000 draws
+    planted = draw.standard_normal((64, 6)) + wave(64, 9, 6)
+    assert statistic(planted) > 1.5 * quantile(planted, 0.999, 300)  # measured 1.82 times
+
+
+# profiles
+
+
+def slow_profile(a, reach):
+    """Equation 7 as it is written, one sum at a time."""
+    T = len(a)
+    sums = []
+    for t in range(-reach, reach + 1):
+        total = 0
+        for i in range(T):
+            if 0 <= i + t < T:
+                total += a[i, i + t]
+        sums.append(total)
+    return sums
+
+
+@pytest.mark.parametrize("T", [4, 13, 30])
+def test_profile_is_the_plain_sum(T):
+    a = uniform(2, 3, T, T, seed=T)
+    fast = profiles.profile(a)
+    assert fast.shape == (2, 3, 21)
+    slow = np.zeros(fast.shape)
+    for b, h in np.ndindex(2, 3):
+        slow[b, h] = slow_profile(a[b, h], 10)
+    assert max_error(fast, slow) < 1e-12  # measured 4e-15: another order of summation
+
+
+def test_profile_sums_float32_in_float64_and_takes_any_layout():
+    a = uniform(3, 40, 40).astype(np.float32)
+    profile = profiles.profile(a)
+    in_float64 = profiles.profile(a.astype(np.float64))
+    assert np.array_equal(profile, in_float64)
+    transposed = profiles.profile(a.swapaxes(1, 2))
+    assert np.array_equal(transposed, profile[:, ::-1])
+
+
+def test_uniform_attention_gives_the_triangle_exactly():
+    t = profiles.offsets()
+    triangle = (64 - abs(t)) / 64
+    assert np.array_equal(profiles.uniform(64), triangle)
+    # query i of a causal model sees i + 1 keys, and none to its right
+    causal = np.zeros(len(t))
+    for place, offset in enumerate(t):
+        if offset <= 0:
+            keys_seen = range(1 - offset, 65)
+            causal[place] = sum(1 / n for n in keys_seen)
+    difference = profiles.uniform(64, causal=True) - causal
+    assert np.abs(difference).max() < 1e-13  # measured 1.8e-15: another order of summation
+    attention = profiles.mean_attention(triangle, 64)
+    assert np.array_equal(attention, np.full(21, 1 / 64))
+
+
+@pytest.mark.parametrize("offset", [-10, -2, 0, 1, 7])
+def test_a_head_that_looks_at_one_offset_has_all_its_attention_there(offset):
+    profile = profiles.profile(np.eye(30, k=offset))
+    attention = profiles.mean_attention(profile, 30)
+    assert np.array_equal(attention, profiles.offsets() == offset)
+
+
+CENTRES = np.array([-6, -2, -1, 0, 1, 4])  # offsets that the planted profiles look at
+
+
+def planted(n, noise=0.02):
+    """n noisy copies of six profiles, shuffled: (profiles [6n R], which of the six)."""
+    draw = np.random.default_rng(7)
+    truth = draw.permutation(np.repeat(np.arange(6), n))
+    t = profiles.offsets()
+    distances = t - CENTRES[:, None]
+    shapes = np.exp(-(distances**2) / 1.5)
+    x = shapes[truth]
+    return x + noise * draw.random(x.shape), truth
+
+
+def test_planted_profiles_are_recovered_and_ordered_from_left_to_right():
+    x, truth = planted(50)
+    centres, labels = profiles.clusters(x, 6, seed=0)
+    assert np.array_equal(labels, truth)
+    sides = profiles.sides(centres, 1)
+    assert set(sides) == {"left", "even", "right"}
+    assert sorted(sides["left"]) == [0, 1, 2]
+    assert sorted(sides["even"]) == [3]
+    assert sorted(sides["right"]) == [4, 5]
+    assert np.array_equal(profiles.nearest(x, centres), labels)
+    means = [x[truth == i].mean(axis=0) for i in range(6)]
+    assert max_error(centres, means) < 1e-12  # measured 0: the same sums
+
+
+def test_clusters_depend_on_the_seed_alone():
+    x, _ = planted(10, noise=1.0)
+    first, _ = profiles.clusters(x, 6, seed=3)
+    second, _ = profiles.clusters(x, 6, seed=3)
+    assert np.array_equal(first, second)
+
+
+def test_the_best_of_the_restarts_is_kept():
+    x = uniform(120, 21)  # no clusters: every start ends elsewhere
+
+    def spread(restarts, seed):
+        centres, labels = profiles.clusters(x, 6, seed, restarts)
+        distances = x - centres[labels]
+        return np.square(distances).sum()
+
+    single = [spread(1, seed) for seed in range(10)]
+    mean = np.mean(single)
+    assert spread(10, 0) < mean
+    assert mean < max(single)
+
+
+@pytest.mark.parametrize(
+    "offsets, attention, names",
+    [
+        # strength, not distance
+        ([-6, -1, -2], [0.3, 0.9, 0.2], "left, strong left, weak left"),
+        ([-2, -1, 1], [0.7, 0.9, 0.5], "strong left 2, strong left 1, strong right"),
+        ([0, 1, 1], [0.9, 0.249, 0.25], "even, weak right, right"),
+        ([-1, 1], [0.099, 0.11], "even, weak right"),
+    ],
+)
+def test_names_follow_the_attention_to_one_offset(offsets, attention, names):
+    """Centres that look at one offset each, and how much of the attention is there."""
+    T = 100
+    rows = np.zeros((len(offsets), 21))
+    for row, t, share in zip(rows, offsets, attention):
+        row[t + profiles.REACH] = share * (T - abs(t))
+    assert profiles.strength(rows, T) == pytest.approx(attention)
+    assert profiles.names(rows, T) == names.split(", ")
+
+
+def test_a_centre_that_looks_to_both_sides_alike_is_even():
+    centre = np.zeros((1, 21))
+    centre[0, [9, 11]] = 40, 45  # mean offset 5/85: within a quarter
+    assert profiles.names(centre, 100) == ["even"]
+    centre[0, 9] = 20  # 25/65: beyond it
+    assert profiles.names(centre, 100) == ["right"]
+
+
+def test_too_few_different_profiles_for_the_clusters():
+    two = np.repeat(np.eye(2, 21), 9, axis=0)
+    with pytest.raises(ValueError, match="6 clusters wanted from 2 different profiles"):
+        profiles.clusters(two, 6)
+
+
+def test_shares_count_each_label_per_head():
+    first_head = [0, 0, 0, 1]  # of 4 documents
+    second_head = [2, 1, 1, 1]
+    labels = np.array([first_head, second_head]).T
+    first, second = profiles.label_frequencies(labels, 3).tolist()
+    assert first == [0.75, 0.25, 0]
+    assert second == [0, 0.75, 0.25]
+
+
+def test_a_centre_without_an_offset_of_its_own_is_even_however_a_causal_model_bends_it():
+    T = 64
+    sharp = np.zeros(21)
+    sharp[9] = 0.9 * (T - 1)  # 0.9 of the attention at -1
+    centres = np.array([profiles.uniform(T, causal=True), sharp])
+    assert abs(profiles.centre_of_mass(centres)).min() > 0.25  # by that alone both would look left
+    assert profiles.names(centres, T) == ["even", "strong left"]
+
+
+def test_maxima_lie_above_a_line_and_leave_out_frequency_0():
+    spectrum = np.array([9.0, 1, 3, 1, 2, 1.5, 5, 1])
+    maxima = spectra.maxima(spectrum, 2.5)
+    assert maxima.tolist() == [6, 2]
+    assert len(spectra.maxima(spectrum, 5)) == 0
+
+
+# intervals
+
+
+def test_long_documents_weigh_more_in_a_ratio():
+    """Nine tokens of loss 1 in half of the documents, one of loss 0 in the others: 0.9, not 0.5."""
+    weights = np.tile([9.0, 1.0], 100)
+    losses = np.tile([9.0, 0.0], 100)
+    low, high = stats.bootstrap(losses, weights)
+    assert 0.85 < low < 0.9 < high < 0.95

@@ -1,0 +1,372 @@
+"""The page of `minitx explore` without a browser: its content, its exactness, what it refuses.
+
+checks.py opens it in one (make test-page).
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from analysis_models import gpt2
+
+import minitx
+from minitx import weights
+from minitx.analysis import __main__ as cli
+from minitx.analysis.maths import factors, joint, profiles
+from minitx.analysis.measures import inputs
+from minitx.analysis.pages import explore
+from minitx.analysis.runner import registry
+
+SENTENCE = "The brown capybara is sleeping now."
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module", params=["tiny-bert", "tiny-gpt2"])
+def seen(request):
+    """A model, its tokens, the data of the page, and the page."""
+    model = minitx.load(weights.find(request.param))
+    tokens = explore.readable(model, SENTENCE)
+    data = explore.data(model, request.param, SENTENCE, tokens)
+    return SimpleNamespace(model=model, tokens=tokens, data=data, page=explore.page(data))
+
+
+class Elements(HTMLParser):
+    """(tag, attributes, text inside) of every element, as a browser would find them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements = []
+        self._inside = False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append([tag, dict(attributes), ""])
+        self._inside = True
+
+    def handle_endtag(self, tag):
+        self._inside = False
+
+    def handle_data(self, text):
+        if self._inside:
+            self.elements[-1][2] += text
+
+    def all(self, tag):
+        return [element for element in self.elements if element[0] == tag]
+
+
+def page_data(page):
+    """The data that a page's program reads."""
+    scripts = Elements(page).all("script")
+    texts = [text for _, attributes, text in scripts if attributes.get("id") == "data"]
+    return json.loads(texts[0])
+
+
+def test_nothing_outside_the_page_is_named_or_allowed(seen):
+    html = Elements(seen.page)
+    metas = [attributes for _, attributes, _ in html.elements if "http-equiv" in attributes]
+    assert metas[0]["http-equiv"] == "Content-Security-Policy"
+    policy = metas[0]["content"]
+    assert policy.startswith("default-src 'none'")
+    assert not re.search(r"https?:|\*|connect-src|'self'", policy)
+    for tag, attributes, _ in html.elements:
+        for name in ("src", "href", "srcset", "data", "action", "poster", "background"):
+            assert attributes.get(name, "data:").startswith("data:"), (tag, attributes)
+    program = "".join(text for _, _, text in html.all("script")[3:])
+    for file in ("data.js", "views.js", "explore.js"):
+        assert (explore.PAGE / file).read_text(encoding="utf-8") in program
+    network = r"fetch\(|XMLHttpRequest|WebSocket|import[ (]|sendBeacon|EventSource|localStorage"
+    assert not re.search(network, program)
+    assert not re.search(r"@import|url\(", html.all("style")[0][2])
+
+
+def test_the_library_is_the_published_one_with_its_licences(seen):
+    sources = (explore.PAGE / "SOURCES.md").read_text(encoding="utf-8")
+    scripts = [text for _, _, text in Elements(seen.page).all("script")]
+    for file, digest in re.findall(r"^\| `(\S+?)` .* `([0-9a-f]{64})` \|$", sources, re.M):
+        content = (explore.PAGE / file).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == digest
+        assert content.decode() in scripts
+    licences = Elements(seen.page).all("pre")[0][2]
+    people = "Mike Bostock", "Mikola Lysenko", "Robert Penner", "Charles Karney"
+    for holder in ("Observable, Inc.", *people, "Mapbox"):
+        assert holder in licences
+
+
+def test_the_files_of_the_page_are_shipped():
+    setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    assert re.search(r"^minitx.analysis.pages = page/\*", setup, re.M)
+
+
+def test_numbers_come_back_within_the_error_that_the_page_states(seen):
+    """Half a step of 16 bits: measured 0.5 to 1.0 of what is stated."""
+    word = np.arange(len(seen.tokens))
+    arrays, _, _ = explore.measured(seen.model, seen.tokens, word)
+    for name, (x, _) in arrays.items():
+        packed = page_data(seen.page)["arrays"][name]
+        assert packed == seen.data["arrays"][name]
+        error = abs(explore.unpack(packed) - x).max()
+        assert error <= packed["error"] + 1e-12, name  # 1e-12: the float64 of the way back
+        assert packed["error"] <= np.ptp(x) / 131070 + 1e-15, name
+        assert explore.unpack(packed).shape == x.shape
+    assert seen.data["arrays"]["pattern"]["error"] <= 1 / 131070
+
+
+def test_one_head_beyond_all_others_does_not_blur_them():
+    """Each head has steps of its own."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 5)) * np.array([1, 1, 1e6])[:, None]
+    errors = abs(explore.unpack(explore.pack(x, 2)) - x)
+    assert errors[:, :2].max() < 1e-4 < errors[:, 2].max()
+    constant = np.full((2, 3, 4), 7.5)
+    assert np.array_equal(explore.unpack(explore.pack(constant, 2)), constant)
+
+
+def test_what_the_page_holds_is_what_the_model_computes(seen):
+    cfg, T = seen.model.config, len(seen.tokens)
+    trace = minitx.run(seen.model, seen.tokens, keep=["pattern", "q", "k"])
+    arrays = {name: explore.unpack(packed) for name, packed in seen.data["arrays"].items()}
+    pattern = trace.stack("pattern")[:, 0]
+    assert arrays["pattern"].shape == (cfg.n_layers, cfg.n_heads, T, T)
+    assert abs(arrays["pattern"] - pattern).max() < 1e-5  # 7.6e-6 by rounding to 16 bits
+    profile = profiles.mean_attention(profiles.profile(pattern), T)
+    assert abs(arrays["profile"] - profile).max() < 1e-5
+    X = inputs.of_text(seen.model, seen.tokens)
+    U_Q, S, U_K = factors.svd(*inputs.query_key(seen.model, 2, 1))
+    for side, U in enumerate((U_Q, U_K)):
+        difference = arrays["columns"][2, 1, side] - X[2] @ U[:, : explore.COLUMNS]
+        # 6e-5 by rounding, the rest by float32 in the SVD; columns reach 5
+        assert abs(difference).max() < 1e-3
+    weight = S * S / (S * S).sum()
+    assert arrays["weight"][2, 1] == pytest.approx(weight[: explore.COLUMNS], abs=1e-4)
+    assert len(seen.data["labels"]) == T and seen.data["causal"] == cfg.causal
+
+
+def test_normalising_changes_no_attention_and_makes_the_correlation_no_worse(seen):
+    trace = minitx.run(seen.model, seen.tokens, keep=["q", "k", "pattern"])
+    q, k = (trace.stack(name)[:, 0].astype(np.float64) for name in "qk")
+    moves, (before, after) = explore.normalising(seen.model, q, k)
+    after_q, after_k = joint.normalised(q, k, **moves)
+    moved = explore.change(seen.model, q, k, moves)
+    assert 0 < moved < 1e-12 and seen.data["moved"] == moved
+    assert np.abs(after_k - k).max() > 0.1  # they did move
+    sees = explore.seen(seen.model, len(seen.tokens))
+    for layer in range(len(q)):
+        scale = seen.model.config.attn_scale(layer)
+        pattern = joint.attention(after_q[layer], after_k[layer], scale, sees)
+        # float32 of the model: measured 1e-6
+        assert abs(pattern - trace["pattern", layer][0]).max() < 1e-5
+    means = q.mean(2), k.mean(2)
+    sums = joint.scan(q, k, means, sees * 1.0, sees, explore.DISTANCE, explore.PRODUCTS)
+    unscaled = joint.correlation(sums)[1:][joint.SCALES == 1][0]
+    assert (after <= unscaled + 1e-12).all()
+    assert (after <= before + 1e-12).all() and np.isin(moves["c"], joint.SCALES).all()
+
+
+def test_what_lies_in_a_plane_is_drawn_true_to_scale(monkeypatch):
+    monkeypatch.setattr(explore, "DISTANCE", "euclidean")
+    draw = np.random.default_rng(3)
+    flat = draw.standard_normal((1, 2, 2, 7, 2))
+    axes, _ = np.linalg.qr(draw.standard_normal((9, 2)))
+    q, k = (flat[:, :, side] @ axes.T + 4 for side in (0, 1))  # [L H T d]
+    places, share = explore.planes([(q, k), (q, k)])
+    for head in (0, 1):
+        drawn = joint.distances(*places[0, head, 1], "euclidean")
+        true = joint.distances(q[0, head], k[0, head], "euclidean")
+        assert abs(drawn - true).max() < 1e-12
+    assert share.sum(axis=-1) == pytest.approx(np.ones((1, 2, 2)))
+
+
+def test_each_head_has_its_figures_beside_chance(seen):
+    """Shares counted query by query, by the angle, where more than one key is seen."""
+    facts = {fact["means"]: fact["values"] for fact in seen.data["facts"]}
+    cfg = seen.model.config
+    assert all(len(values) == cfg.n_layers * cfg.n_heads for values in facts.values())
+    assert "scale c" in facts
+    T = len(seen.tokens)
+    chance = np.mean([1 / n for n in range(2, T + 1)]) if cfg.causal else 1 / T
+    values = facts[f"strongest key is the nearest (chance {chance:.0%})"]
+    trace = minitx.run(seen.model, seen.tokens, keep=["q", "k", "pattern"])
+    for layer, head in ((0, 2), (1, 2), (3, 0)):
+        share = share_of_nearest(trace, layer, head, cfg.causal)
+        assert values[layer * cfg.n_heads + head].startswith(f"{share:.0%} → ")
+
+
+def share_of_nearest(trace, layer, head, causal):
+    """Share of a head's queries whose strongest key is the nearest by angle, one by one."""
+    names = "q", "k", "pattern"
+    q, k, pattern = (trace[name, layer][0, head].astype(float) for name in names)
+    cosines = q @ k.T / np.linalg.norm(q, axis=1)[:, None] / np.linalg.norm(k, axis=1)
+    T = len(q)
+    hits = []
+    for i in range(T):
+        n = i + 1 if causal else T
+        if n > 1:
+            hits.append(cosines[i, :n].argmax() == pattern[i].argmax())
+    return np.mean(hits)
+
+
+def test_checks_in_a_browser_end_at_once_where_there_is_none():
+    """They neither pass nor are skipped; they need nothing that make test would not have."""
+    environment = os.environ | {"PATH": "", "PYTHONPATH": str(ROOT)}
+    environment.pop("BROWSER", None)
+    command = [sys.executable, "-m", "pytest", str(ROOT / "tests/pages/checks.py")]
+    process = subprocess.run(
+        command, cwd=ROOT, env=environment, text=True, capture_output=True, timeout=200, check=False
+    )
+    assert process.returncode == 3
+    assert "no browser found: looked for $BROWSER" in process.stdout + process.stderr
+    assert "passed" not in process.stdout
+
+
+def test_uniform_attention_is_the_profiles_null(seen):
+    T = len(seen.tokens)
+    uniform = np.array(seen.data["uniform"])
+    if seen.model.config.causal:
+        assert (uniform[11:] == 0).all()
+        assert uniform[10] == pytest.approx(sum(1 / n for n in range(1, T + 1)) / T)
+    else:
+        assert uniform == pytest.approx(np.full(21, 1 / T))
+
+
+def test_words_instead_of_pieces():
+    model = minitx.load(weights.find("tiny-bert"))
+    tokens = explore.readable(model, SENTENCE)
+    pieces, words = (explore.data(model, "m", SENTENCE, tokens, merged) for merged in (False, True))
+    assert " ".join(words["labels"]) == "[CLS] the brown capybara is sleeping now . [SEP]"
+    whole = explore.unpack(words["arrays"]["pattern"])
+    parts = explore.unpack(pieces["arrays"]["pattern"])
+    assert abs(whole.sum(axis=-1) - 1).max() < 1e-4
+    begin = {label: pieces["labels"].index(label) for label in ("br", "ca", "is")}
+    brown = slice(begin["br"], begin["ca"])
+    capybara = slice(begin["ca"], begin["is"])
+    # sum over keys, mean over queries
+    expected = parts[:, :, brown, capybara].sum(axis=-1).mean(axis=-1)
+    assert abs(whole[:, :, 2, 3] - expected).max() < 1e-4
+    assert words["unit"] == "word" and 0 < words["moved"] < 1e-12
+
+
+def test_the_figures_of_words_are_those_of_words():
+    """What the page says of each head beside what the experiment gives of the same words."""
+    model = minitx.load(weights.find("tiny-bert"))
+    tokens = explore.readable(model, SENTENCE)
+    facts = explore.data(model, "m", SENTENCE, tokens, words=True)["facts"]
+    result = registry.get("joint-space").run(model, sentence=SENTENCE, words=1)
+    forms = {"correlation": "{:.2f} → {:.2f}", "first": "{:.0%} → {:.0%}"}
+    for fact, (name, form) in zip(facts, forms.items()):
+        pairs = zip(result[f"{name}_before"].ravel(), result[name].ravel())
+        assert fact["values"] == [form.format(*pair).replace("-", "−") for pair in pairs]
+    assert facts[3]["values"] == [joint.format_scale(c) for c in result["c"].ravel()]
+
+
+HOSTILE = (
+    "</script><script>alert(1)</script> <!-- {{data}} & \"quoted\" 'too' \u2028 "
+    "<b>bold</b> ]]> \\u003c"
+)
+
+
+def test_a_hostile_text_stays_text(seen):
+    tokens = explore.readable(seen.model, HOSTILE)
+    page = explore.page(explore.data(seen.model, "<i>model</i>", HOSTILE, tokens))
+    plain, hostile = Elements(seen.page), Elements(page)
+    assert [tag for tag, _, _ in plain.elements] == [tag for tag, _, _ in hostile.elements]
+    data = page_data(page)
+    assert data["text"] == HOSTILE and data["model"] == "<i>model</i>"
+    assert hostile.all("title")[0][2] == f"<i>model</i>: {HOSTILE[:60]}"
+    assert plain.all("script")[-1] == hostile.all("script")[-1]
+
+
+def test_a_page_of_real_size_is_below_5_MB(monkeypatch):
+    """12 x 12 heads and 64 tokens; the width of a head does not enter. Measured 2.55 MB."""
+    monkeypatch.setattr(joint, "SCALES", np.ones(1))  # the search is not what is measured
+    model = with_heads(minitx.load(weights.find("tiny-bert")), 12)
+    tokens = np.random.default_rng(0).integers(0, model.config.n_vocab, 64)
+    data = explore.data(model, "m", "text", tokens)
+    assert data["arrays"]["pattern"]["shape"] == [12, 12, 64, 64]
+    assert 2e6 < len(explore.page(data).encode()) < 3e6
+
+
+def with_heads(model, n):
+    """A model with n layers of n heads: the first layer repeated, its width cut to a multiple."""
+    width = model.config.d_model
+    cut = width // n * n
+    cfg = replace(model.config, n_layers=n, n_heads=n, d_model=cut)
+
+    def narrowed(part):
+        arrays = dict(vars(part))
+        for name, x in arrays.items():
+            for axis in range(np.ndim(x)):
+                if x.shape[axis] == width:
+                    arrays[name] = arrays[name].take(range(cut), axis)
+        return arrays
+
+    layer = narrowed(model.layers[0])
+    layers = tuple(SimpleNamespace(**layer | {"index": i}) for i in range(n))
+    top = SimpleNamespace(**narrowed(model.weights))
+    return replace(model, config=cfg, weights=top, layers=layers)
+
+
+def test_the_same_text_gives_the_same_bytes(tmp_path):
+    model = minitx.load(weights.find("tiny-gpt2"))
+    sizes = [explore.write(model, "tiny-gpt2", SENTENCE, tmp_path / name) for name in "ab"]
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert sizes[0] == (tmp_path / "a").stat().st_size
+
+
+def test_the_command_writes_one_file(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["explore", "tiny-gpt2", SENTENCE]) == 0
+    path = tmp_path / "out/tiny-gpt2-explore/explore.html"
+    assert [path] == list(path.parent.iterdir())
+    assert page_data(path.read_text(encoding="utf-8"))["text"] == SENTENCE
+    assert f"{path.stat().st_size / 1e6:.2f} MB" in capsys.readouterr().out
+    assert cli.main(["explore", "tiny-gpt2", SENTENCE, "--words", "--out", "elsewhere"]) == 0
+    page = (tmp_path / "elsewhere/explore.html").read_text(encoding="utf-8")
+    assert page_data(page)["unit"] == "word"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("now", "has 1 token, special ones not counted; wanted 2 or more"),
+        ("", "has 0 tokens, special ones"),
+        (
+            "now " * 200,
+            r"the text has \d+ tokens, special ones included; the page shows at most 128",
+        ),
+        ("now \udcff", r"not valid UTF-8: '\\udcff' at character 4"),
+    ],
+)
+def test_a_text_that_makes_no_page(text, message):
+    with pytest.raises(ValueError, match=message):
+        explore.readable(minitx.load(weights.find("tiny-bert")), text)
+
+
+def test_a_short_model_and_half_a_checkpoint_are_refused_before_any_work(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(explore, "data", lambda *_: pytest.fail("the work had begun"))
+    short = minitx.load(gpt2(tmp_path / "short"))
+    message = "has 40 tokens, special ones included; this model reads at most 32"
+    with pytest.raises(ValueError, match=message):
+        explore.write(short, "short", "a" + " a" * 39, tmp_path / "page.html")
+    part = replace(short, missing=("wte.weight",))
+    message = "explore needs the whole model; 1 tensors are missing, wte.weight"
+    with pytest.raises(ValueError, match=message):
+        explore.write(part, "part", SENTENCE, tmp_path / "page.html")
+    (tmp_path / "short/tokenizer.json").unlink()
+    command = ["explore", str(tmp_path / "short"), SENTENCE, "--out", str(tmp_path / "out")]
+    assert cli.main(command) == 2
+    assert "no tokenizer in" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("*.html"))
+    shutil.rmtree(tmp_path / "short")
+    assert cli.main(["explore", str(tmp_path / "short"), SENTENCE]) == 2

@@ -1,0 +1,232 @@
+"""Sums over documents that do not depend on how they were run, and survive being killed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minitx.analysis.runner import stream
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_gather_adds_up_and_stacks():
+    numbers = np.random.default_rng(0).standard_normal((50, 3)).astype(np.float32)
+
+    def measure(i, x):
+        return {"sum": x, "all": x, "index": i}
+
+    sums = stream.UNSAVED.gather(measure, numbers, "rows", keep=("all",))
+    assert np.array_equal(sums["all"], numbers) and sums["all"].dtype == np.float32
+    # another order: measured 1e-15
+    assert np.abs(sums["sum"] - numbers.astype(float).sum(axis=0)).max() < 1e-13
+    assert sums["index"] == 49 * 50 / 2
+
+
+ROWS = np.arange(200.0)
+
+
+def third(i, x):
+    """What the runs below measure of a row."""
+    return {"sum": x / 3, "all": x}
+
+
+def failing_at(n):
+    """The same, interrupted at row n."""
+
+    def measure(i, x):
+        if i >= n:
+            raise KeyboardInterrupt
+        return third(i, x)
+
+    return measure
+
+
+def run(folder, measure, resume, key="same"):
+    """A run that gathers once."""
+    with stream.resumable(folder, "test", key, resume) as open_run:
+        return open_run.gather(measure, ROWS, "rows", keep=("all",))
+
+
+def test_an_interrupted_sum_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every batch
+    whole = run(tmp_path, failing_at(999), resume=False)
+    assert not [*tmp_path.iterdir()]
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, failing_at(90), resume=False)
+    seen = []
+    resumed = run(tmp_path, lambda i, x: seen.append(i) or third(i, x), resume=True)
+    assert all(np.array_equal(resumed[name], whole[name]) for name in whole)
+    assert 0 < min(seen) <= 90 and sorted(seen) == [*range(min(seen), 200)]
+    assert f"going on after {min(seen)} documents" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_stage_finds_its_own_state_where_the_one_before_it_is_left_out(
+    tmp_path, monkeypatch, capsys
+):
+    """A resumed run may take from elsewhere what its first stage measured."""
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every batch
+    whole = stream.UNSAVED.gather(third, ROWS, "the second", keep=("all",))
+    with pytest.raises(KeyboardInterrupt):
+        with stream.resumable(tmp_path, "test", "same", False) as interrupted:
+            interrupted.gather(lambda i, x: {"sum": -x}, ROWS[:50], "the first")
+            interrupted.gather(failing_at(90), ROWS, "the second", keep=("all",))
+    stages = {path.name.split(".")[2] for path in tmp_path.iterdir()}
+    assert stages == {"the-first", "the-second"}
+    seen = []
+    with stream.resumable(tmp_path, "test", "same", True) as resumed:
+        sums = resumed.gather(
+            lambda i, x: seen.append(i) or third(i, x), ROWS, "the second", keep=("all",)
+        )
+    assert 0 < min(seen) <= 90 and sorted(seen) == [*range(min(seen), 200)]
+    assert f"going on after {min(seen)} documents" in capsys.readouterr().err
+    assert sums.keys() == whole.keys()
+    assert all(np.array_equal(sums[name], whole[name]) for name in whole)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_run_with_a_folder_gathers_the_same_words_once(tmp_path):
+    with stream.resumable(tmp_path, "test", "same", False) as open_run:
+        open_run.gather(third, ROWS, "some rows")
+        message = "^test gathers 'some rows' twice; each needs words of its own$"
+        with pytest.raises(ValueError, match=message):
+            open_run.gather(third, ROWS, "some rows")
+        assert open_run.gather(third, ROWS, "other rows")["sum"] == pytest.approx(ROWS.sum() / 3)
+    assert not [*tmp_path.iterdir()]
+    for _ in range(2):  # nothing is kept, so nothing can be mixed
+        stream.UNSAVED.gather(third, ROWS, "some rows")
+
+
+def test_a_state_is_not_mixed_with_other_settings_and_never_dropped_silently(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, failing_at(90), resume=False)
+    with pytest.raises(ValueError, match="belongs to a run with other settings, model or text"):
+        run(tmp_path, failing_at(999), resume=True, key="other")
+    # it fails before there is anything to keep in place of the old state
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, failing_at(0), resume=False, key="other")
+    assert len([*tmp_path.iterdir()]) == 1
+    run(tmp_path, failing_at(999), resume=False)
+    message = "an interrupted run was here; it is begun anew (--resume would go on)"
+    assert message in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: b"",
+        lambda raw: raw[:-40],
+        lambda raw: raw[:60] + b"!" + raw[61:],
+        lambda raw: b"nonsense",
+        lambda raw: raw.replace(b"key.npy", b"kex.npy"),
+    ],
+)
+def test_a_damaged_state_is_said_to_be_so(tmp_path, monkeypatch, damage):
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, failing_at(90), resume=False)
+    [state] = tmp_path.glob(".test.*")
+    state.write_bytes(damage(state.read_bytes()))
+    message = r"test.rows.\w{8}.state.npz is damaged; without --resume the run is begun anew"
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path, failing_at(999), resume=True)
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path):
+    code = (
+        "from minitx.analysis.runner import stream\n"
+        f"with stream.resumable({str(tmp_path)!r}, 'test', 'key', False): pass"
+    )
+    with stream.resumable(tmp_path, "test", "key", False):
+        errors = python("-c", code).communicate(timeout=200)[1]
+        assert b"another run is at work" in errors
+    assert not [*tmp_path.iterdir()]
+
+
+def python(*arguments):
+    """A process of this tree; what it writes to stderr is kept."""
+    command = [sys.executable, *arguments]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, **streams)
+
+
+def resumed_profiles(out):
+    """A process that measures profiles of 200 documents, from where the one before it ended."""
+    options = ["--documents", "200", "--tokens", "96", "--resume", "--out", str(out)]
+    return python("-m", "minitx.analysis", "run", "profiles", "tiny-roberta", *options)
+
+
+def finish(process):
+    """What a process wrote to stderr until its end, which must be a good one."""
+    errors = process.communicate(timeout=200)[1]
+    assert process.returncode == 0, errors
+    return errors
+
+
+def states(folder):
+    """When each state in a folder was written."""
+    try:
+        return {path: path.stat().st_mtime_ns for path in folder.glob(".*.state.npz")}
+    except FileNotFoundError:  # a finished run removes its own
+        return None
+
+
+def kill_when_a_state_is_written(process, folder, before, pause):
+    """Send SIGKILL `pause` seconds after the folder's states differ from those before."""
+    while states(folder) == before and process.poll() is None:
+        time.sleep(0.001)
+    time.sleep(pause)
+    process.send_signal(signal.SIGKILL)
+
+
+def test_a_run_killed_at_ten_random_moments_gives_the_same_bytes(tmp_path):
+    """SIGKILL, anywhere from the imports to the last file or just after a state; then --resume."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    begin = time.monotonic()
+    finish(resumed_profiles(whole))
+    duration = time.monotonic() - begin
+    draw = random.Random(0)
+    resumed = 0
+    for i in range(10):
+        before = states(killed)
+        process = resumed_profiles(killed)
+        if i % 2 == 0:
+            kill_when_a_state_is_written(process, killed, before, draw.uniform(0, 0.05))
+        else:
+            time.sleep(draw.uniform(0.05, 0.6) * duration)
+            process.send_signal(signal.SIGKILL)
+        resumed += b"going on after" in process.communicate(timeout=200)[1]
+    errors = finish(resumed_profiles(killed))
+    resumed += b"going on after" in errors
+    assert resumed  # so the kills hit the work, not only the imports
+    names = sorted(path.name for path in killed.iterdir() if not path.name.endswith(".tmp"))
+    assert names == sorted(path.name for path in whole.iterdir())
+    for path in whole.iterdir():
+        assert path.read_bytes() == (killed / path.name).read_bytes(), path.name
+
+
+def test_stages_whose_words_are_alike_have_files_of_their_own(tmp_path):
+    """A resumed run would otherwise take the sums of one for those of the other."""
+    run = stream.Run(tmp_path, "test", "key")
+    words = ("mask 0.1, off", "mask 0,1 off", "Mask 0.1, off", "mask" + " 0.1" * 90)
+    assert len({run._state(what) for what in words}) == len(words)
+    assert all(len(path.name) < 100 for path in map(stream.Run(tmp_path, "test")._state, words))
+
+
+def test_what_a_killed_run_was_writing_is_removed_with_its_states(tmp_path):
+    for name in ("..test.rows.01234567.state.npz.99.tmp", "..other.rows.01234567.state.npz.99.tmp"):
+        (tmp_path / name).write_bytes(b"half")
+    stream.Run(tmp_path, "test").remove()
+    assert [path.name[:7] for path in tmp_path.iterdir()] == ["..other"]

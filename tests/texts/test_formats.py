@@ -1,0 +1,319 @@
+"""The layouts that texts come in, and what is wrong with them, by file, line, row and byte."""
+
+import io
+import json
+
+import pytest
+
+from minitx.analysis.texts import formats
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+def records(text, **options):
+    """Documents of a text as tuples: the text, its label, where it stands."""
+    return [tuple(record) for record in formats.records(text, **options)]
+
+
+# layouts
+
+
+def test_a_text_file_has_one_document_a_line(tmp_path):
+    text = write(tmp_path / "a.txt", "\ufefffirst\n\n  second \r\n \nlast")
+    assert records(text) == [
+        ("first", None, "a.txt, line 1"),
+        ("second", None, "a.txt, line 3"),
+        ("last", None, "a.txt, line 5"),
+    ]
+
+
+def test_an_article_of_wikitext_is_a_document(tmp_path):
+    text = write(
+        tmp_path / "wiki.txt",
+        " \n = One = \n \n Text of one . \n = 1 rad / s . \n"
+        " \n = = Part = = \n \n More . \n \n = Two = \n \n Text of two . \n",
+    )
+    assert records(text) == [
+        ("= One =\nText of one .\n= 1 rad / s .\n= = Part = =\nMore .", None, "wiki.txt, line 2"),
+        ("= Two =\nText of two .", None, "wiki.txt, line 11"),
+    ]
+
+
+def test_a_formula_inside_a_paragraph_begins_no_article(tmp_path):
+    text = write(
+        tmp_path / "wiki.txt", " = One = \n \n an impedance k \n = 1 henry and C = \n 1 farad \n"
+    )
+    assert len(records(text)) == 1
+
+
+def test_a_title_further_down_makes_no_wikitext(tmp_path):
+    text = write(tmp_path / "a.txt", "A line.\n\n = Not a title here = \n\nAnother.\n")
+    assert len(records(text)) == 3
+
+
+def test_a_labelled_folder_gives_its_classes_in_turn(tmp_path):
+    files = {
+        "pos/1_9.txt": "good\nvery",
+        "pos/2_8.txt": "fine",
+        "pos/3_7.txt": "",
+        "neg/0_1.txt": "bad",
+        "neg/9_2.txt": "awful",
+        "neg/notes.md": "no",
+        "unsup/0.txt": "no",
+        "urls.txt": "no",
+    }
+    for name, content in files.items():
+        write(tmp_path / name, content)
+    texts, labels, places = zip(*records(str(tmp_path)))
+    assert texts == ("bad", "good\nvery", "awful", "fine", "")
+    assert labels == ("neg", "pos", "neg", "pos", "pos")
+    order = "neg/0_1.txt", "pos/1_9.txt", "neg/9_2.txt", "pos/2_8.txt", "pos/3_7.txt"
+    assert places == order
+    assert [*formats.lines(str(tmp_path))] == ["bad", "good", "very", "awful", "fine"]
+
+
+def test_a_folder_reads_each_file_by_its_own_layout(tmp_path):
+    write(tmp_path / "b.txt", " = One = \n \n Text . \n")
+    write(tmp_path / "a.txt", "one\ntwo\n")
+    write(tmp_path / "c.csv", "no")
+    assert [text for text, *_ in records(str(tmp_path))] == ["one", "two", "= One =\nText ."]
+
+
+def test_rows_of_a_table_are_documents(tmp_path):
+    text = write(
+        tmp_path / "t.csv", '\ufeffid,title,body,label\n1,"A, b","two\nlines",pos\n\n2,C,d,\n'
+    )
+    assert records(text, column="title, body") == [
+        ("A, b two\nlines", "pos", "t.csv, row 2"),
+        ("C d", "", "t.csv, row 4"),
+    ]
+    assert records(text, column="body", label="id")[1] == ("d", "2", "t.csv, row 4")
+
+
+@pytest.mark.parametrize(
+    "header, row, wanted",
+    [
+        # TruthfulQA's
+        (
+            "Type,Category,Question,Best Answer,Source",
+            "a,b,Why?,Because.,c",
+            ("Why? Because.", None),
+        ),
+        ("text,label", "good,1", ("good", "1")),
+        ("anything", "a text", ("a text", None)),
+        ("label", "a text", ("a text", None)),  # the only column is the text
+    ],
+)
+def test_some_columns_are_known(tmp_path, header, row, wanted):
+    assert records(write(tmp_path / "t.csv", f"{header}\n{row}\n"))[0][:2] == wanted
+
+
+def test_a_column_may_have_a_comma_in_its_name(tmp_path):
+    text = write(tmp_path / "t.csv", '"first, second",third\none,two\n')
+    assert records(text, column="first, second")[0][0] == "one"
+
+
+def test_a_cell_may_be_longer_than_the_csv_module_expects(tmp_path):
+    long = "word " * 40_000
+    assert records(write(tmp_path / "t.csv", f"text,label\n{long},pos\n"))[0][0] == long.strip()
+
+
+def test_objects_by_line_are_documents(tmp_path):
+    rows = [
+        {"text": " a\nb ", "label": 1},
+        {"text": "c", "label": None, "other": []},
+        {"text": "d", "label": "x"},
+    ]
+    text = write(tmp_path / "t.jsonl", "\n\n".join(map(json.dumps, rows)))
+    assert records(text) == [
+        ("a\nb", "1", "t.jsonl, line 1"),
+        ("c", "", "t.jsonl, line 3"),
+        ("d", "x", "t.jsonl, line 5"),
+    ]
+    write(tmp_path / "two.jsonl", '{"q": "why?", "a": "so", "stars": 5}\n')
+    assert records(str(tmp_path / "two.jsonl"), column="q,a", label="stars")[0][:2] == (
+        "why? so",
+        "5",
+    )
+
+
+def test_standard_input_is_a_text_file(monkeypatch):
+    monkeypatch.setattr(formats.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
+    formats._standard_input.cache_clear()
+    for _ in range(2):  # a second pass is the same
+        assert [text for text, *_ in records("-")] == ["A line.", "Another."]
+    formats._standard_input.cache_clear()
+
+
+def test_the_sample_is_the_projects_own_wherever_one_stands(tmp_path, monkeypatch):
+    for name in formats.CLASSES:
+        write(tmp_path / "sample" / name / "0.txt", "other")
+    monkeypatch.chdir(tmp_path)
+    assert formats.files("sample") == [formats.SAMPLE] and len(records("sample")) > 900
+
+
+def test_records_are_read_one_at_a_time(tmp_path):
+    """What is wrong further down is found when one gets there: nothing is read ahead."""
+    text = formats.records(write(tmp_path / "t.jsonl", '{"text": "a"}\n' * 3 + "broken"))
+    assert [next(text).text for _ in range(3)] == ["a"] * 3
+    with pytest.raises(ValueError, match="line 4"):
+        next(text)
+
+
+# what is wrong with a text
+
+
+@pytest.mark.parametrize(
+    "name, content, options, message",
+    [
+        ("t.csv", "", {}, "t.csv: no column of a known name; .*; there are: none"),
+        (
+            "t.csv",
+            "a,b\n1,2\n",
+            {},
+            "t.csv: no column of a known name; name the text's with --column, .*; there are: a, b",
+        ),
+        ("t.csv", "a,b\n1,2\n", {"column": "a,c"}, "t.csv: no column 'c'; .*; there are: a, b"),
+        (
+            "t.csv",
+            "a,b\n1,2\n",
+            {"column": "a", "label": "d"},
+            "t.csv: no column 'd'; .* there are: a, b",
+        ),
+        ("t.csv", "text,b\n1,2\n3\n", {}, "t.csv, row 3: 1 cells, but the header has 2: text, b"),
+        ("t.csv", "text,b\n1,2,3\n", {}, "t.csv, row 2: 3 cells, but the header has 2: text, b"),
+        (
+            "t.csv",
+            'text\n"never closed\nmore\n',
+            {},
+            "'t.csv' is no .csv file: line 3: unexpected end of data",
+        ),
+        ("t.csv", "text\rone\r", {}, "'t.csv' is no .csv file: line 1: new-line character"),
+        (
+            "t.csv",
+            b"text\n\xc3\xa9\nna\xefve\n",
+            {},
+            r"'t.csv' is no UTF-8 text: line 3, byte 10 of the file \(invalid",
+        ),
+        ("t.jsonl", '{"text": "a"}\n[1, 2]\n', {}, r"t.jsonl, line 2: no object, but '\[1, 2\]'"),
+        ("t.jsonl", '{"text": "a"}\n{"text": \n', {}, "t.jsonl, line 2: no JSON: Expecting value"),
+        ("t.jsonl", "[" * 100_000, {}, "t.jsonl, line 1: no JSON: "),
+        (
+            "t.jsonl",
+            '{"text": "a"}\n{"txt": "b", "n": 1}\n',
+            {},
+            "t.jsonl, line 2: no column of a known name; .*: txt, n",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a"}\n',
+            {"column": "review"},
+            "t.jsonl, line 1: no column 'review'; .* there are: text",
+        ),
+        ("t.jsonl", '{"text": 5}\n', {}, "t.jsonl, line 1: 'text' is no text, but 5"),
+        (
+            "t.jsonl",
+            '{"text": "a", "label": [1]}\n',
+            {},
+            r"t.jsonl, line 1: 'label' is no label, but \[1\]",
+        ),
+        (
+            "t.jsonl",
+            b'{"text": "a"}\n{"text": "\xff"}\n',
+            {},
+            "'t.jsonl' is no UTF-8 text: line 2, byte 24 of the file",
+        ),
+        (
+            "t.txt",
+            "a line\n",
+            {"column": "text"},
+            "'t.txt' has no columns: --column and --label go with .csv and .jsonl",
+        ),
+        ("t.txt", "a line\n", {"label": "label"}, "'t.txt' has no columns"),
+        ("t.csv", "text\n", {}, "'t.csv' has no rows below its header: text"),
+        (
+            "t.csv",
+            "text,n,text\na,1,b\n",
+            {},
+            "'t.csv' has more than one column 'text'; there are: text, n, text",
+        ),
+        ("pos/0.txt", "a line\n", {"label": "x"}, "'test_what_is_wrong_is_named.*' has no columns"),
+        (
+            "pos/0.txt",
+            b"ab\ncd\xff",
+            {},
+            "'pos/0.txt' is no UTF-8 text: line 2, byte 5 of the file",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, name, content, options, message):
+    (tmp_path / "neg").mkdir()
+    text = write(tmp_path / name, content)
+    with pytest.raises(ValueError, match=message):
+        records(str(tmp_path) if name.startswith("pos") else text, **options)
+
+
+def test_columns_that_are_not_read_may_have_one_name(tmp_path):
+    assert records(write(tmp_path / "t.csv", "text,,\na,1,2\n"))[0][0] == "a"
+
+
+@pytest.mark.parametrize("name", ["pos", "neg"])
+def test_one_class_alone_is_no_labelled_folder(tmp_path, name):
+    write(tmp_path / name / "0.txt", "a line")
+    with pytest.raises(ValueError, match=f"has {name}/ alone; wanted neg/ and pos/, or neither"):
+        records(str(tmp_path))
+    # the class itself is a plain folder
+    assert records(str(tmp_path / name))[0][:2] == ("a line", None)
+
+
+def test_labels_further_down_are_not_lost(tmp_path):
+    for part in ("train", "test"):
+        for name in formats.CLASSES:
+            write(tmp_path / "imdb" / part / name / "0.txt", "a line")
+    message = "labelled folders inside; name one of them: .*imdb/test, .*imdb/train"
+    with pytest.raises(ValueError, match=message):
+        records(str(tmp_path / "imdb"))
+    assert [label for _, label, _ in records(str(tmp_path / "imdb/train"))] == ["neg", "pos"]
+
+
+def test_a_quote_that_is_never_closed_does_not_swallow_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(formats, "CELL", 1000)
+    text = write(tmp_path / "t.csv", 'text\n"open\n' + "a line\n" * 10_000)
+    message = r"'t.csv' is no .csv file: line \d+: field larger than field limit"
+    with pytest.raises(ValueError, match=message):
+        records(text)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_an_empty_file_has_no_documents(tmp_path, name):
+    assert records(write(tmp_path / name, "")) == []
+
+
+# what the settings say
+
+
+def test_a_review_that_changes_its_class_is_another_text(tmp_path):
+    for name in ("pos/1.txt", "pos/2.txt", "neg/1.txt"):
+        write(tmp_path / name, name)
+    before = formats.described(str(tmp_path))
+    (tmp_path / "pos/2.txt").rename(tmp_path / "neg/2.txt")
+    after = formats.described(str(tmp_path))
+    assert before["files"] == after["files"] == 3 and before["sha256"] != after["sha256"]
+
+
+@pytest.mark.parametrize(
+    "name, content", [("t.csv", "text\na\n"), ("t.jsonl", '{"text": "a"}'), ("t.txt", "")]
+)
+def test_one_file_is_known_by_its_own_hash(tmp_path, name, content):
+    import hashlib
+
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    assert formats.described(write(tmp_path / name, content)) == {
+        "name": name,
+        "files": 1,
+        "sha256": digest,
+    }

@@ -1,0 +1,751 @@
+"""Deliberate breaks that the test suite must notice: a piece of Python, and what takes its place.
+
+How pieces are matched: see mutants.py. Layout, comments and quotes do not matter, so what stands
+here stays valid when a file is formatted another way; when its names or steps change, follow them.
+"""
+
+from typing import NamedTuple
+
+NOTHING = "nothing at all"
+
+INIT = "minitx/__init__.py"
+CONFIG = "minitx/config.py"
+POSITIONS = "minitx/positions.py"
+FILES = "minitx/files.py"
+FAMILIES = "minitx/families/__init__.py"
+BERT = "minitx/families/bert.py"
+ROBERTA = "minitx/families/roberta.py"
+DISTILBERT = "minitx/families/distilbert.py"
+GPT2 = "minitx/families/gpt2.py"
+KERNELS = "minitx/kernels.py"
+THREADS = "minitx/threads.py"
+MEMORY = "minitx/memory.py"
+MODEL = "minitx/model.py"
+CACHE = "minitx/cache.py"
+CHECKPOINT = "minitx/checkpoint.py"
+TEXT = "minitx/text.py"
+TRACE = "minitx/trace.py"
+GENERATE = "minitx/generate.py"
+
+COMMANDS = "analysis/__main__.py"
+ADVICE = "analysis/machine/advice.py"
+DOCTOR = "analysis/machine/doctor.py"
+FACTORS = "analysis/maths/factors.py"
+INPUTS = "analysis/measures/inputs.py"
+JOINT = "analysis/maths/joint.py"
+LAGS = "analysis/maths/lags.py"
+LOGISTIC = "analysis/maths/logistic.py"
+LOSSES = "analysis/measures/losses.py"
+MASKS = "analysis/maths/masks.py"
+MASK_TAP = "analysis/measures/mask_tap.py"
+PROFILES = "analysis/maths/profiles.py"
+PUBLISHED = "analysis/pages/published.py"
+RESIDUAL = "analysis/maths/residual.py"
+ROTATION = "analysis/maths/rotation.py"
+STATS = "analysis/maths/stats.py"
+REGISTRY = "analysis/runner/registry.py"
+STREAM = "analysis/runner/stream.py"
+
+
+class Break(NamedTuple):
+    """One break: `old`, which occurs once in the file, is replaced by `new`."""
+
+    what: str  # what goes wrong
+    file: str
+    old: str
+    new: str
+    where: str = ""  # the function or class that holds `old`, where the file has it more than once
+
+
+BREAKS = [
+    Break(NOTHING, MODEL, "return x", "return x if layer is None else x", where="identity"),
+    # positions
+    Break("RoBERTa's first token reads row 0", ROBERTA, '"offset": first', '"offset": 0'),
+    Break(
+        "RoBERTa's first token reads row 2, whatever its pad id",
+        ROBERTA,
+        '"offset": first',
+        '"offset": 2',
+    ),
+    Break(
+        "a pad id inside a RoBERTa text takes a position",
+        POSITIONS,
+        "batch.valid & ~is_padding_id",
+        "batch.valid",
+    ),
+    Break(
+        "padding on the left takes positions",
+        POSITIONS,
+        "cached + np.cumsum(takes_position(cfg, batch), axis=1) - 1",
+        "cached + np.arange(batch.tokens.shape[1]) + 0 * takes_position(cfg, batch)",
+    ),
+    Break(
+        "RoBERTa reads as many tokens as its table has rows",
+        ROBERTA,
+        'values["n_pos"] - first',
+        'values["n_pos"]',
+    ),
+    Break(
+        "one token too many is let through",
+        POSITIONS,
+        "n_tokens > cfg.n_ctx",
+        "n_tokens > cfg.n_ctx + 1",
+    ),
+    Break("explicit positions forget the offset", POSITIONS, "positions + cfg.offset", "positions"),
+    # token types
+    Break(
+        "no token type is added where none is given",
+        BERT,
+        'fixed={"default_type": 0}',
+        'fixed={"default_type": None}',
+    ),
+    Break(
+        "GPT-2 adds a word embedding for token type 0",
+        GPT2,
+        '{"pre_norm": True, "causal": True}',
+        '{"pre_norm": True, "causal": True, "default_type": 0}',
+    ),
+    Break(
+        "the tokenizer's zeros reach GPT-2 as token types",
+        TEXT,
+        "config.default_type is None",
+        "False",
+    ),
+    # activations
+    Break("exact gelu becomes the tanh form", KERNELS, '"gelu": gelu_', '"gelu": gelu_tanh_'),
+    Break(
+        "GPT-2's gelu becomes the exact one",
+        KERNELS,
+        '"gelu_new": gelu_tanh_',
+        '"gelu_new": gelu_',
+    ),
+    Break("float64 gelu takes the float32 fit", KERNELS, "x.dtype == np.float64", "False"),
+    Break(
+        "the float32 fit of gelu is off in the third digit",
+        KERNELS,
+        "0.7978860305",
+        "0.7988860305",
+    ),
+    Break(
+        "RoBERTa's head uses the MLP's activation",
+        ROBERTA,
+        '{"default_type": 0, "head_act": "gelu"}',
+        '{"default_type": 0}',
+    ),
+    Break(
+        "relu lets negative values through",
+        KERNELS,
+        "np.maximum(x, 0.0, out=x)",
+        "np.maximum(x, -0.01, out=x)",
+    ),
+    # norms
+    Break(
+        "GPT-2's epsilon is BERT's",
+        GPT2,
+        '"eps": Key("layer_norm_epsilon")',
+        '"eps": Key("layer_norm_eps", 1e-12)',
+    ),
+    Break("DistilBERT's epsilon is GPT-2's", DISTILBERT, '"eps": 1e-12', '"eps": 1e-5'),
+    Break(
+        "a missing epsilon is guessed",
+        BERT,
+        'Key("layer_norm_eps")',
+        'Key("layer_norm_eps", 1e-12)',
+    ),
+    Break(
+        "sample variance instead of population variance",
+        KERNELS,
+        'np.einsum("...d,...d->...", centred, centred) / D',
+        'np.einsum("...d,...d->...", centred, centred) / (D - 1)',
+    ),
+    Break(
+        "epsilon is added to the deviation",
+        KERNELS,
+        "np.sqrt(variance + eps)",
+        "(np.sqrt(variance) + eps)",
+    ),
+    Break(
+        "BERT's norm comes before the addition",
+        MODEL,
+        "norm(ln, x + write(x), w, cfg, hook)",
+        "x + norm(ln, write(x), w, cfg, hook)",
+    ),
+    Break(
+        "GPT-2's second norm is left out",
+        MODEL,
+        "x + write(norm(ln, x, w, cfg, hook))",
+        'x + write(norm(ln, x, w, cfg, hook) if ln == "ln1" else x)',
+    ),
+    Break("GPT-2 without its final norm", MODEL, "cfg.pre_norm", "False", where="forward"),
+    Break(
+        "the two norms of a BERT layer are swapped",
+        BERT,
+        'norm("ln1", "attention.output.LayerNorm")',
+        'norm("ln1", "output.LayerNorm")',
+    ),
+    # attention
+    Break(
+        "GPT-2's square output matrix is transposed",
+        GPT2,
+        'dense("O", "attn.c_proj", transposed=False)',
+        'dense("O", "attn.c_proj")',
+    ),
+    Break(
+        "BERT's square output matrix is not transposed",
+        BERT,
+        'dense("O", "attention.output.dense")',
+        'dense("O", "attention.output.dense", transposed=False)',
+    ),
+    Break(
+        "keys and values of the fused matrix are swapped",
+        GPT2,
+        'third("K", "attn.c_attn", 1)',
+        'third("K", "attn.c_attn", 2)',
+    ),
+    Break(
+        "the fused matrix is read interleaved",
+        CHECKPOINT,
+        "array[..., tensor.third * width :][..., :width]",
+        "array[..., tensor.third :: 3]",
+    ),
+    Break("scores are not scaled", CONFIG, "self.d_head**-0.5 if self.scale_attn else 1.0", "1.0"),
+    Break(
+        "scores are scaled by the whole width", CONFIG, "self.d_head**-0.5", "self.d_model**-0.5"
+    ),
+    Break(
+        "scale_attn_weights is not read",
+        GPT2,
+        '"scale_attn": Key("scale_attn_weights", True)',
+        '"scale_attn": Key("no_such_key", True)',
+    ),
+    Break(
+        "the inverse layer index starts at zero twice",
+        CONFIG,
+        "layer + 1",
+        "max(layer, 1)",
+        where="attn_scale",
+    ),
+    Break(
+        "heads are cut the wrong way",
+        MODEL,
+        "x.reshape(B, T, cfg.n_heads, cfg.d_head).swapaxes(1, 2)",
+        "x.reshape(B, T, cfg.d_head, cfg.n_heads).swapaxes(1, 3)",
+    ),
+    Break(
+        "heads are joined in the wrong order",
+        MODEL,
+        "z.swapaxes(1, 2).reshape(B, T, H * d)",
+        "z.reshape(B, T, H * d)",
+    ),
+    Break(
+        "a token sees the one to its right", MODEL, "np.arange(S - T, S)", "1 + np.arange(S - T, S)"
+    ),
+    Break("BERT looks to the left only", MODEL, "cfg.causal", "True", where="attention_bias"),
+    Break(
+        "padding is attended to",
+        MODEL,
+        "key_valid[:, None, None, :]",
+        "key_valid[:, None, None, :] | True",
+    ),
+    Break(
+        "the user's mask is not applied",
+        MODEL,
+        "visible & _user_mask(cfg, numbers, key_valid, mask)",
+        "visible",
+    ),
+    Break(
+        "a row whose keys are all hidden gives NaN",
+        KERNELS,
+        "largest[np.isneginf(largest)] = 0.0",
+        "pass",
+    ),
+    Break(
+        "a row whose keys are all hidden divides by zero",
+        KERNELS,
+        "total[total == 0] = 1.0",
+        "pass",
+    ),
+    Break(
+        "in batches the softmax works on a copy that is lost",
+        KERNELS,
+        "x.reshape(-1, S, copy=False)",
+        "x.reshape(-1, S).copy()",
+    ),
+    Break(
+        "softmax trusts sums at the lower end of float32",
+        KERNELS,
+        "total.min() > 1e-20",
+        "total.min() > 0",
+    ),
+    Break("softmax trusts sums that are infinite", KERNELS, "total.max() < 1e30", "True"),
+    Break(
+        "scores become float64 in a float32 model",
+        MODEL,
+        "cfg.attn_scale(w.index)",
+        "np.float64(cfg.attn_scale(w.index))",
+    ),
+    # heads
+    Break(
+        "an output embedding in the file is passed over for the word embedding",
+        CHECKPOINT,
+        'stored.find(table["W_U"])',
+        "False",
+    ),
+    Break(
+        "a tied head is missing its matrix",
+        CHECKPOINT,
+        '{"W_U": W_E.T, **stored.take(own)}',
+        '{"W_U": None, **stored.take(own)}',
+    ),
+    Break(
+        "BERT's unused output bias is added",
+        BERT,
+        'tensor("cls.predictions.decoder.bias", "cls.predictions.bias")',
+        'tensor("cls.predictions.bias", "cls.predictions.decoder.bias")',
+    ),
+    Break(
+        "RoBERTa's output bias is not known under its other name",
+        ROBERTA,
+        'tensor("lm_head.decoder.bias", "lm_head.bias")',
+        'tensor("lm_head.bias")',
+    ),
+    Break("the output bias is left out", MODEL, "linear(x, w.W_U, w.b_U)", "linear(x, w.W_U)"),
+    Break("BERT classifies without tanh", BERT, 'sequence_act="tanh"', 'sequence_act="relu"'),
+    Break(
+        "DistilBERT classifies without relu",
+        DISTILBERT,
+        'sequence_act="relu"',
+        'sequence_act="tanh"',
+    ),
+    Break(
+        "GPT-2 classifies by its first token",
+        MODEL,
+        "T - 1 - valid[:, ::-1].argmax(axis=1)",
+        "valid.argmax(axis=1)",
+    ),
+    Break(
+        "GPT-2 classifies by the last column, padding or not",
+        MODEL,
+        "T - 1 - valid[:, ::-1].argmax(axis=1)",
+        "T - 1 - 0 * valid[:, 0]",
+    ),
+    Break(
+        "a GPT-2 body without a head gives logits",
+        CHECKPOINT,
+        'not saved_from or "Head" in saved_from',
+        "True",
+    ),
+    # names and files
+    Break(
+        "prefixes of names are not taken off",
+        CHECKPOINT,
+        "stored.removeprefix(prefix)",
+        'stored.removeprefix("bert.")',
+    ),
+    Break("gamma and beta are unknown", CHECKPOINT, '"LayerNorm." in name', "False"),
+    Break(
+        "GPT-2's causal mask is taken for a weight",
+        CHECKPOINT,
+        r'r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias)$"',
+        r'r"(^|\.)(position_ids|token_type_ids|attn\.masked_bias)$"',
+    ),
+    Break(
+        "BF16 is widened into the lower half", FILES, 'raw.astype("<u4") << 16', 'raw.astype("<u4")'
+    ),
+    Break("F16 is read as BF16", FILES, '"F16": "<f2"', '"F16": "<u2"'),
+    Break(
+        "a missing shard is no error of its own", FILES, "not (folder / file).is_file()", "False"
+    ),
+    Break(
+        "all tensors come from the last shard",
+        FILES,
+        "{name: shards[file][name] for name, file in index.items()}",
+        "{name: shards[max(shards)].get(name) for name, file in index.items()}",
+    ),
+    Break(
+        "header and offsets are not checked",
+        FILES,
+        'with safe_open(path, "np"), open(path, "rb") as file:\n    buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)',
+        'with open(path, "rb") as file:\n    buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)',
+    ),
+    Break("shapes are not checked", CHECKPOINT, "array.shape != wanted", "False"),
+    Break("loaded arrays can be written to", FILES, "array.flags.writeable = False", "pass"),
+    Break(
+        "a folder with nothing but pickles is called empty",
+        FILES,
+        "file.suffix in PICKLES",
+        "file.stem in PICKLES",
+    ),
+    Break("NaN in weights passes the check", CHECKPOINT, "not np.isfinite(array).all()", "False"),
+    # config
+    Break(
+        "n_inner null means three widths", GPT2, '4 * values["d_model"]', '3 * values["d_model"]'
+    ),
+    Break(
+        "n_inner is not read",
+        GPT2,
+        'values["d_mlp"] or 4 * values["d_model"]',
+        '4 * values["d_model"]',
+    ),
+    Break("relative positions are ignored", FAMILIES, '"position_embedding_type": "absolute"', ""),
+    Break("a decoder is run as an encoder", FAMILIES, '"is_decoder": False', ""),
+    # text
+    Break(
+        "truncation stored in tokenizer.json stays on", TEXT, "tokenizer.no_truncation()", "pass"
+    ),
+    Break("padding stored in tokenizer.json stays on", TEXT, "tokenizer.no_padding()", "pass"),
+    Break("a text that is too long is let through", TEXT, "T > config.n_ctx", "False"),
+    Break(
+        "<mask> keeps the space on its left",
+        TEXT,
+        'tokenizers.AddedToken("<mask>", lstrip=True)',
+        'tokenizers.AddedToken("<mask>")',
+    ),
+    Break(
+        "vocab.txt folders are never lower-cased",
+        TEXT,
+        'settings.get("do_lower_case", not capitals)',
+        "False",
+    ),
+    Break("padding on the left is put on the right", TEXT, "direction=pad", 'direction="right"'),
+    # seeing and changing
+    Break(
+        "a kept array is overwritten later",
+        TRACE,
+        'x.copy(order="K") if name in OVERWRITTEN else x',
+        "x",
+    ),
+    Break(
+        "an edit is not applied",
+        TRACE,
+        "x = _edited(key, x, self._edits[key])",
+        "_edited(key, x, self._edits[key])",
+    ),
+    Break(
+        "an edit of one layer loses against one of all layers",
+        TRACE,
+        "sorted(edits, key=lambda key: isinstance(key, tuple))",
+        "sorted(edits, key=lambda key: isinstance(key, str))",
+    ),
+    Break("the estimate forgets the size of a number", TRACE, "model.weights.W_pos.itemsize", "1"),
+    Break(
+        "a partial checkpoint is taken for a whole one",
+        MODEL,
+        'if model.missing:\n    missing = ", ".join(model.missing[:4])\n    raise ValueError(f"a partial checkpoint cannot run; missing: {missing} …")',
+        "pass",
+    ),
+    # measuring
+    Break(
+        "a table's rows that no token reaches count as positions",
+        INPUTS,
+        "model.weights.W_pos[cfg.offset : cfg.offset + cfg.n_ctx]",
+        "model.weights.W_pos[: cfg.n_ctx]",
+    ),
+    Break("queries and keys change places in the lag", LAGS, "Q.conj() * K", "Q * K.conj()"),
+    Break(
+        "correlations keep their mean",
+        LAGS,
+        "covariance - covariance.mean(axis=-2, keepdims=True)",
+        "covariance",
+    ),
+    Break(
+        "scores at long lags count less",
+        PROFILES,
+        "profiles / np.maximum(T - abs(offsets(reach)), 1)",
+        "profiles / T",
+    ),
+    Break(
+        "nearly dependent columns are not made orthonormal again",
+        FACTORS,
+        "abs(squares - identity).max(initial=0) < tolerance",
+        "abs(squares - identity).max(initial=0) < 1e-2",
+    ),
+    Break("singular directions keep the signs they came with", FACTORS, "U_K * sign", "U_K"),
+    Break("null spaces are left as they fell", ROTATION, "N_K @ left @ right", "N_K"),
+    Break("a rotation is drawn turned the other way", ROTATION, "U_Q.T @ U_K", "U_K.T @ U_Q"),
+    Break("a frozen norm forgets the mean", RESIDUAL, "c - c.mean(-1, keepdims=True)", "c"),
+    Break(
+        "a norm's bias is lost from the stream", RESIDUAL, 'passed["bias"] + b', 'passed["bias"]'
+    ),
+    Break("what attention carries is not carried on", RESIDUAL, 'parts.get("carried", 0.0)', "0.0"),
+    Break(
+        "an interrupted run begins a document early",
+        STREAM,
+        'int(state.pop("done"))',
+        'int(state.pop("done")) - 1',
+    ),
+    Break("the state of other settings is taken", STREAM, "key != self.key", "False"),
+    Break(
+        "a second run takes the folder of the first",
+        STREAM,
+        "fcntl.LOCK_EX | fcntl.LOCK_NB",
+        "fcntl.LOCK_SH",
+    ),
+    Break(
+        "a number is compared for any checkpoint",
+        PUBLISHED,
+        "claim.of and not is_of(name, model, claim.of)",
+        "False",
+    ),
+    Break(
+        "a mask's weights are not brought to one",
+        MASKS,
+        'Meaning("scores", _logs, np.add, says="softmax(s + log m)")',
+        'Meaning("pattern", _same, np.multiply, says="softmax(s + log m)")',
+    ),
+    Break("today's library keeps the causal mask", MASKS, "bare=True", "bare=False"),
+    Break(
+        "a recomputed score forgets its scale",
+        MASK_TAP,
+        'state["q"] * model.config.attn_scale(layer)',
+        'state["q"]',
+    ),
+    Break(
+        "chunks of the vocabulary are added up without their common top",
+        LOSSES,
+        "total * np.exp(top - most)",
+        "total",
+    ),
+    Break(
+        "windows of a document count its tokens twice",
+        LOSSES,
+        "counting[numbers] == n",
+        "counting[numbers] <= n",
+    ),
+    Break(
+        "documents weigh alike, whatever their length",
+        STATS,
+        "np.tensordot(times, above, 1) / np.tensordot(times, below, 1)",
+        "np.tensordot(times, above / below, 1) / N",
+    ),
+    Break("the penalty holds the intercept too", STATS, "mean[-1] - mean[:-2] @ w", "0 * mean[-1]"),
+    Break(
+        "an interval for a share is half as wide",
+        LOGISTIC,
+        "[middle - half, middle + half]",
+        "[middle - half / 2, middle + half / 2]",
+        where="wilson",
+    ),
+    Break("keys are moved but not scaled", JOINT, "moved / c", "moved"),
+    # continuing
+    Break(
+        "cached positions begin anew",
+        POSITIONS,
+        "cached + np.cumsum(takes_position(cfg, batch), axis=1)",
+        "np.cumsum(takes_position(cfg, batch), axis=1)",
+    ),
+    Break(
+        "the cache loses what it held when it grows",
+        CACHE,
+        "grown[:, :, :, :n_old] = self.stored[layer][:, :, :, :n_old]",
+        "grown[:, :, :, :n_old] = 0",
+    ),
+    Break(
+        "a failed call leaves the cache changed",
+        MODEL,
+        "key_valid = batch.valid if cache is None else cache.with_new(batch.valid)",
+        "key_valid = batch.valid if cache is None else cache.with_new(batch.valid)\nif cache is not None:\n    cache.valid = key_valid",
+    ),
+    Break(
+        "top_k keeps one token too many",
+        GENERATE,
+        'np.argsort(-y, axis=-1, kind="stable")[:, :self.top_k]',
+        'np.argsort(-y, axis=-1, kind="stable")[:, :self.top_k and self.top_k + 1]',
+    ),
+    Break(
+        "top_p drops the token that crosses the line",
+        GENERATE,
+        "np.cumsum(p, axis=-1) - p",
+        "np.cumsum(p, axis=-1)",
+    ),
+    Break(
+        "temperature multiplies",
+        GENERATE,
+        "likeliest / self.temperature",
+        "likeliest * self.temperature",
+    ),
+    Break("the stop token does not stop", GENERATE, "ended.all()", "False"),
+    # what holds NumPy back
+    Break(
+        "the tightest group of a container is overlooked",
+        DOCTOR,
+        "min((limit for limit in limits if limit is not None), default=None)",
+        "max((limit for limit in limits if limit is not None), default=None)",
+    ),
+    Break(
+        "a library that answers is not believed",
+        DOCTOR,
+        "_function(handle, function)",
+        "not built and _function(handle, function)",
+        where="library",
+    ),
+    Break("the process without pins keeps them", DOCTOR, "name not in PINS", "name"),
+    Break("stolen time does not count as busy", DOCTOR, "ticks.split()[:8]", "ticks.split()[:7]"),
+    Break(
+        "a pin that slows nothing down is blamed",
+        ADVICE,
+        'free["gflops"] > NOTICED * now["gflops"]',
+        '2 * free["gflops"] > NOTICED * now["gflops"]',
+    ),
+    Break(
+        "what a container allows does not limit the threads",
+        ADVICE,
+        'int(facts["quota"] or facts["cores"])',
+        'facts["cores"]',
+    ),
+    Break(
+        "the doctor describes the command line's one thread",
+        COMMANDS,
+        'argv[:1] != ["doctor"]',
+        "True",
+    ),
+    # threads and memory used again
+    Break("BLAS is left with one thread", THREADS, "limit(n_threads)", "pass"),
+    Break("pieces and BLAS both take all cores", THREADS, "limit(1)", "pass"),
+    Break(
+        "every thread does all pieces",
+        THREADS,
+        "for start in self.starts:\n    self.work(start, min(start + self.step, self.n))",
+        "for start in range(0, self.n, self.step):\n    self.work(start, min(start + self.step, self.n))",
+    ),
+    Break(
+        "the last piece reaches beyond the end",
+        THREADS,
+        "min(start + self.step, self.n)",
+        "start + self.step",
+    ),
+    Break("the first piece is left out", THREADS, "range(0, n, step)", "range(step, n, step)"),
+    Break(
+        "the pieces of others are not waited for",
+        THREADS,
+        "[self.ended.get() for _ in self.started]",
+        "[]",
+    ),
+    Break(
+        "an error in a piece is lost",
+        THREADS,
+        "try:\n    raise first\nfinally:\n    del first",
+        "pass",
+    ),
+    Break(
+        "an error holds the memory of its piece",
+        THREADS,
+        "try:\n    raise first\nfinally:\n    del first",
+        "raise first",
+    ),
+    Break(
+        "an interrupt is lost behind another error", THREADS, "isinstance(error, Exception)", "0"
+    ),
+    Break(
+        "an interrupt at its first line makes a thread wait for itself",
+        THREADS,
+        "try:\n    self.started.append(True)\n    self.ended.put(run(self.do))\nexcept BaseException as error:\n    self.ended.put(error)",
+        "self.started.append(True)\ntry:\n    self.ended.put(run(self.do))\nexcept BaseException as error:\n    self.ended.put(error)",
+    ),
+    Break(
+        "an interrupt leaves pieces to the helpers",
+        THREADS,
+        "for _ in self.starts:\n    pass",
+        "pass",
+    ),
+    Break("a forked process counts on threads of its parent", THREADS, "os.getpid()", "0"),
+    Break(
+        "where no thread can start, nothing is computed",
+        THREADS,
+        "suppress(RuntimeError)",
+        "suppress(KeyError)",
+    ),
+    # products, copies
+    Break(
+        "a product is done twice",
+        KERNELS,
+        "np.matmul(W.T[i:j], rows.T, out=y[i:j])",
+        "np.matmul(W.T[i:j], rows.T, out=y[i:j])\nnp.matmul(W.T[i:j], rows.T, out=y[i:j])",
+    ),
+    Break("a product copies its weight", KERNELS, "W.T[i:j]", "W.T[i:j].copy()"),
+    Break(
+        "a pass holds another T x T array",
+        MODEL,
+        "scores += attn_bias",
+        "scores = scores + attn_bias",
+    ),
+    Break(
+        "softmax works on a copy",
+        MODEL,
+        'softmax_(hook("scores", scores))',
+        'softmax_(hook("scores", scores).copy())',
+    ),
+    Break(
+        "what is captured is copied",
+        TRACE,
+        'x.copy(order="K") if name in OVERWRITTEN else x',
+        'x.copy(order="K")',
+    ),
+    Break(
+        "each new token multiplies the vocabulary by the whole prompt",
+        GENERATE,
+        "y = logits(model, x[:, -1:])",
+        "y = logits(model, x)[:, -1:]",
+    ),
+    Break(
+        "float32 weights are copied", FILES, "raw.astype(dtype, copy=False)", "raw.astype(dtype)"
+    ),
+    Break(
+        "a run computes all layers whatever it keeps",
+        TRACE,
+        "if not self.wanted:\n    raise Complete",
+        "pass",
+    ),
+    Break("a run stops before its last edit", TRACE, "{*keep, *edits}", "{*keep}"),
+    Break("chunks of a product leave out its bias", KERNELS, "y[i:j] += b[i:j, None]", "pass"),
+    Break(
+        "an array of other shape is written over the point it edits",
+        TRACE,
+        "np.copyto(new, value)",
+        "new = value",
+    ),
+    Break("a name of no folder is not looked for", INIT, "find(name)", "_Path(name)"),
+    Break("a run in a folder gathers the same twice", STREAM, "what in self.stages", "False"),
+    Break(
+        "states are numbered by the order of calls",
+        STREAM,
+        "hashlib.sha256(what.encode()).hexdigest()[:8]",
+        "len(self.stages)",
+    ),
+    Break(
+        "several threads of BLAS work inside a command's products",
+        COMMANDS,
+        "threads.limit(1)",
+        "pass",
+    ),
+    Break(
+        "the walk over an experiment's keywords forgets their defaults",
+        REGISTRY,
+        "p.kind is p.KEYWORD_ONLY",
+        "p.kind is p.VAR_KEYWORD",
+    ),
+    Break(
+        "freed memory is given back to the system",
+        MEMORY,
+        "libc.mallopt(M_TRIM_THRESHOLD, kept)",
+        "pass",
+    ),
+    Break(
+        "arrays never lie in memory that stays",
+        MEMORY,
+        "libc.mallopt(M_MMAP_THRESHOLD, LARGEST)",
+        "libc.mallopt(M_MMAP_THRESHOLD, 1 << 17)",
+    ),
+    Break(
+        "settings of the environment are overruled",
+        MEMORY,
+        'decided or not hasattr(libc, "mallopt")',
+        'not hasattr(libc, "mallopt")',
+    ),
+    Break(
+        "stages whose words are alike share a state",
+        STREAM,
+        "hashlib.sha256(what.encode()).hexdigest()[:8]",
+        '"state"',
+    ),
+]

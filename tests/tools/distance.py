@@ -1,0 +1,8 @@
+"""How far two arrays are from each other."""
+
+import numpy as np
+
+
+def max_error(a, b):
+    """The largest difference of two arrays."""
+    return np.abs(a - b).max()

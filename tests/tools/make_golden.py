@@ -1,0 +1,727 @@
+"""Makes tests/golden: tiny random models and what the reference library computes with them.
+
+The only test code that needs torch. Read downward: the table of variants, one folder as it is made
+(a random model, its files on disk, the reference's own reading of exactly those files), the claims
+that a golden folder must meet, `main`. Everything about a model is drawn at random, biases and
+norms too: a zero bias or a unit norm hides a swapped name. Weights are scaled so that attention is
+neither flat nor saturated.
+
+A folder holds config.json and the safetensors as a checkpoint would, and reference.safetensors: per
+text `i` the inputs `i.tokens` (`i.types i.positions i.valid i.mask`), and float64 outputs without a
+batch axis: `i.logits`, `i.hidden.n` and `i.pattern.n` as the library returns them, and by hooks on
+its modules `i.q.n i.k.n i.v.n`; where the variant asks for `every` point, the others too, under
+their names in `minitx.POINTS`.
+
+losses.safetensors holds documents `i.tokens` and the library's loss of each, `i.window.stride`, in
+nats per token; `batch`: its loss of all that fit one window, padded.
+"""
+
+import json
+import os
+import re
+import shutil
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+BERT = dict(
+    vocab_size=61,
+    hidden_size=18,
+    num_hidden_layers=2,
+    num_attention_heads=3,
+    intermediate_size=30,
+    max_position_embeddings=12,
+    type_vocab_size=2,
+    layer_norm_eps=1e-12,
+    pad_token_id=0,
+)
+ROBERTA = BERT | dict(
+    max_position_embeddings=14, type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=1
+)
+DISTILBERT = dict(
+    vocab_size=61, dim=18, n_layers=2, n_heads=3, hidden_dim=30, max_position_embeddings=12
+)
+GPT2 = dict(
+    vocab_size=61,
+    n_embd=18,
+    n_layer=2,
+    n_head=3,
+    n_positions=12,
+    n_inner=30,
+    eos_token_id=60,
+    bos_token_id=60,
+)
+SIZES = {
+    "Bert": BERT,
+    "Roberta": ROBERTA,
+    "XLMRoberta": ROBERTA,
+    "Camembert": ROBERTA,
+    "DistilBert": DISTILBERT,
+    "GPT2": GPT2,
+}
+INPUTS = ("tokens", "types", "positions", "valid", "mask")
+# positions begin in row pad + 1 and skip pads
+PADS_TAKE_NO_ROW = ("roberta", "xlm-roberta", "camembert")
+
+# folder | class that is saved | what its config changes | the files on disk (see `DISK`) | inputs
+# and outputs
+VARIANTS = [
+    ("bert-masked", "BertForMaskedLM", {}, "", "types every"),
+    ("bert-bare", "BertModel", dict(hidden_act="relu", layer_norm_eps=1e-3), "", "pads"),
+    ("bert-bare-prefix", "BertModel", dict(num_attention_heads=1), "prefix no-pooler", "mask"),
+    (
+        "bert-pretraining-legacy",
+        "BertForPreTraining",
+        dict(hidden_act="gelu_new"),
+        "gamma decoder bias-alias buffers hub-config",
+        "types",
+    ),
+    (
+        "bert-untied",
+        "BertForMaskedLM",
+        dict(hidden_act="silu", tie_word_embeddings=False),
+        "",
+        "positions",
+    ),
+    ("bert-own-decoder", "BertForMaskedLM", dict(hidden_act="quick_gelu"), "own-decoder", "holes"),
+    (
+        "bert-sequence",
+        "BertForSequenceClassification",
+        dict(hidden_act="gelu_pytorch_tanh", num_labels=3),
+        "F16",
+        "types",
+    ),
+    (
+        "bert-sequence-one",
+        "BertForSequenceClassification",
+        dict(num_labels=1, type_vocab_size=5, num_attention_heads=9),
+        "BF16",
+        "types",
+    ),
+    ("roberta-masked", "RobertaForMaskedLM", {}, "", "pads every"),
+    (
+        "roberta-bare",
+        "RobertaModel",
+        dict(pad_token_id=0, max_position_embeddings=13),
+        "F16",
+        "pads",
+    ),
+    (
+        "roberta-relu-pad3",
+        "RobertaForMaskedLM",
+        dict(hidden_act="relu", pad_token_id=3, max_position_embeddings=16, num_attention_heads=6),
+        "shards",
+        "pads",
+    ),
+    (
+        "roberta-untied",
+        "RobertaForMaskedLM",
+        dict(hidden_act="silu", tie_word_embeddings=False),
+        "BF16",
+        "positions",
+    ),
+    (
+        "roberta-legacy",
+        "RobertaForMaskedLM",
+        dict(hidden_act="gelu_new"),
+        "decoder bias-alias buffers hub-config",
+        "",
+    ),
+    ("roberta-alias", "RobertaForMaskedLM", dict(hidden_act="gelu_python"), "only-alias", ""),
+    (
+        "roberta-sequence",
+        "RobertaForSequenceClassification",
+        dict(num_labels=3, type_vocab_size=2),
+        "",
+        "types",
+    ),
+    (
+        "xlm-roberta-masked",
+        "XLMRobertaForMaskedLM",
+        dict(layer_norm_eps=1e-3),
+        "BF16",
+        "holes mask",
+    ),
+    ("xlm-roberta-bare", "XLMRobertaModel", dict(hidden_act="gelu_pytorch_tanh"), "", "pads"),
+    ("camembert-masked", "CamembertForMaskedLM", dict(hidden_act="gelu_fast"), "", "pads"),
+    ("camembert-bare", "CamembertModel", {}, "no-pooler", ""),
+    ("distilbert-masked", "DistilBertForMaskedLM", {}, "", "every"),
+    ("distilbert-bare", "DistilBertModel", dict(activation="relu", n_heads=6), "", "pads"),
+    (
+        "distilbert-untied",
+        "DistilBertForMaskedLM",
+        dict(activation="silu", tie_word_embeddings=False),
+        "F16 shards",
+        "positions",
+    ),
+    (
+        "distilbert-legacy",
+        "DistilBertForMaskedLM",
+        dict(activation="gelu_new", sinusoidal_pos_embds=True),
+        "decoder hub-config",
+        "",
+    ),
+    ("distilbert-sequence", "DistilBertForSequenceClassification", dict(num_labels=3), "", "mask"),
+    ("gpt2-causal", "GPT2LMHeadModel", {}, "", "every"),
+    (
+        "gpt2-bare",
+        "GPT2Model",
+        dict(activation_function="gelu_pytorch_tanh", n_inner=None, n_embd=16, n_head=4),
+        "",
+        "mask",
+    ),
+    (
+        "gpt2-openai",
+        "GPT2LMHeadModel",
+        dict(n_inner=None, n_embd=16, n_head=2),
+        "no-prefix buffers hub-config",
+        "holes",
+    ),
+    (
+        "gpt2-inverse-layer",
+        "GPT2LMHeadModel",
+        dict(scale_attn_by_inverse_layer_idx=True, n_layer=3),
+        "",
+        "types",
+    ),
+    (
+        "gpt2-unscaled",
+        "GPT2LMHeadModel",
+        dict(scale_attn_weights=False, activation_function="relu"),
+        "",
+        "positions",
+    ),
+    (
+        "gpt2-upcast",
+        "GPT2LMHeadModel",
+        dict(
+            reorder_and_upcast_attn=True,
+            scale_attn_by_inverse_layer_idx=True,
+            activation_function="gelu",
+        ),
+        "F16",
+        "",
+    ),
+    (
+        "gpt2-untied",
+        "GPT2LMHeadModel",
+        dict(tie_word_embeddings=False, activation_function="silu", layer_norm_epsilon=1e-3),
+        "BF16 shards",
+        "types",
+    ),
+    ("gpt2-tied-head", "GPT2LMHeadModel", {}, "decoder buffers", ""),
+    (
+        "gpt2-sequence",
+        "GPT2ForSequenceClassification",
+        dict(num_labels=3, pad_token_id=60),
+        "",
+        "pads",
+    ),
+    (
+        "gpt2-sequence-one",
+        "GPT2ForSequenceClassification",
+        dict(num_labels=1, pad_token_id=0),
+        "",
+        "",
+    ),
+]
+
+# What config.json of the oldest files on the hub says; what it leaves out a reader has to know.
+HUB_CONFIG = """
+    architectures model_type vocab_size pad_token_id layer_norm_eps hidden_act hidden_size
+    num_hidden_layers num_attention_heads intermediate_size max_position_embeddings type_vocab_size
+    activation dim hidden_dim n_layers n_heads sinusoidal_pos_embds
+    activation_function layer_norm_epsilon n_embd n_layer n_head n_positions
+""".split()
+
+
+# --- a random model
+
+
+def build(class_name, changes, rng):
+    """A model of the reference library with every parameter random; `architectures` is set."""
+    cls = getattr(transformers, class_name)
+    family = re.match("|".join(sorted(SIZES, key=len, reverse=True)), class_name)[0]
+    config = cls.config_class(**SIZES[family] | changes)
+    config.architectures = [class_name]
+    model = cls(config).eval()
+    for name, parameter in model.named_parameters():
+        parameter.data = torch.tensor(draw(name, parameter.shape, config, rng), dtype=torch.float32)
+    return model
+
+
+def draw(name, shape, config, rng):
+    """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
+    if re.search(r"(?i)(layer_?norm|ln_\w+)\.\w+$", name):
+        return rng.normal(1.0 if name.endswith("weight") else 0.0, 0.2, shape)
+    if len(shape) == 1:
+        return rng.normal(0.0, 0.3, shape)
+    if re.search(r"embeddings\.weight|wte|wpe", name):
+        return rng.normal(0.0, 0.8, shape)
+    gain = 1.4 if getattr(config, "scale_attn_weights", True) else 0.8
+    gain *= 3 if re.match("classifier|score", name) else 1  # few outputs: keep them off zero
+    # Conv1D is stored [in, out]
+    fan_in = shape[0] if re.search(r"c_attn|c_proj|c_fc", name) else shape[1]
+    return rng.normal(0.0, gain / fan_in**0.5, shape)
+
+
+# --- its files
+
+
+def save(model, folder, disk, rng):
+    """Save as the library does, then change the files as the words of `disk` say."""
+    model.save_pretrained(folder)
+    tensors = load_file(folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    words = disk.split()
+    for word in words:
+        if word in DISK:
+            tensors = DISK[word](tensors, config, rng)
+    tensors = {name: t.contiguous() for name, t in tensors.items()}
+    if "hub-config" in words:
+        config = {key: config[key] for key in HUB_CONFIG if key in config}
+    else:
+        first = words[0] if words else ""
+        config["dtype"] = {"F16": "float16", "BF16": "bfloat16"}.get(first, "float32")
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n")
+    write_shards(folder, tensors, 3 if "shards" in words else 1)
+
+
+def write_shards(folder, tensors, n):
+    """One model.safetensors, or n of them with the index that names each tensor's file."""
+    if n == 1:
+        return save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "model.safetensors").unlink()
+    weight_map = {}
+    for i in range(n):
+        part, file = sorted(tensors)[i::n], f"model-{i + 1:05}-of-{n:05}.safetensors"
+        save_file({name: tensors[name] for name in part}, folder / file, metadata={"format": "pt"})
+        weight_map |= dict.fromkeys(part, file)
+    index = {
+        "metadata": {"total_size": sum(t.nbytes for t in tensors.values())},
+        "weight_map": weight_map,
+    }
+    (folder / "model.safetensors.index.json").write_text(
+        json.dumps(index, indent=1, sort_keys=True) + "\n"
+    )
+
+
+def renamed(old, new):
+    """A change of files that is a change of names."""
+    return lambda tensors, *_: {re.sub(old, new, name): t for name, t in tensors.items()}
+
+
+def head_names(config):
+    """Names of a head's output matrix, its bias, and the word embedding that it is tied to."""
+    return HEAD_NAMES[config["model_type"]]
+
+
+WORDS = "embeddings.word_embeddings.weight"
+HEAD_NAMES = {
+    "bert": ("cls.predictions.decoder.weight", "cls.predictions.bias", f"bert.{WORDS}"),
+    "roberta": ("lm_head.decoder.weight", "lm_head.bias", f"roberta.{WORDS}"),
+    "distilbert": ("vocab_projector.weight", None, f"distilbert.{WORDS}"),
+    "gpt2": ("lm_head.weight", None, "transformer.wte.weight"),
+}
+
+
+def with_decoder(tensors, config, _):
+    """The tied output matrix written out a second time."""
+    decoder, _, words = head_names(config)
+    return tensors | {decoder: tensors[words].clone()}
+
+
+def with_own_decoder(tensors, config, rng):
+    """An output matrix of its own in a file whose config calls it tied: the file wins."""
+    decoder, _, words = head_names(config)
+    values = rng.normal(0, 0.3, tensors[words].shape)
+    return tensors | {decoder: torch.tensor(values, dtype=torch.float32)}
+
+
+def with_bias_alias(tensors, config, _):
+    """The output bias under its second name as well."""
+    decoder, bias, _ = head_names(config)
+    return tensors | {decoder.replace("weight", "bias"): tensors[bias].clone()}
+
+
+def only_bias_alias(tensors, config, _):
+    """The output bias under its second name alone."""
+    decoder, bias, _ = head_names(config)
+    return {
+        decoder.replace("weight", "bias") if name == bias else name: t
+        for name, t in tensors.items()
+    }
+
+
+def with_buffers(tensors, config, _):
+    """What old files hold that is no weight; GPT-2's causal mask is even called `attn.bias`."""
+    if config["model_type"] != "gpt2":
+        name = f"{config['model_type']}.embeddings.position_ids"
+        return tensors | {name: torch.arange(config["max_position_embeddings"])[None]}
+    n = config["n_positions"]
+    prefix = "transformer." if "transformer.wte.weight" in tensors else ""
+    mask = torch.ones(n, n).tril()[None, None]
+    layers = [f"{prefix}h.{i}.attn." for i in range(config["n_layer"])]
+    masks = {layer + "bias": mask.clone() for layer in layers}
+    return tensors | masks | {layer + "masked_bias": torch.tensor(-1e4) for layer in layers}
+
+
+def without_pooler(tensors, *_):
+    """A body saved without the pooler that nothing here reads."""
+    return {name: t for name, t in tensors.items() if "pooler" not in name}
+
+
+DISK = {
+    "F16": lambda tensors, *_: {name: t.half() for name, t in tensors.items()},
+    "BF16": lambda tensors, *_: {name: t.bfloat16() for name, t in tensors.items()},
+    "gamma": lambda tensors, *_: renamed(r"(LayerNorm)\.bias$", r"\1.beta")(
+        renamed(r"(LayerNorm)\.weight$", r"\1.gamma")(tensors)
+    ),
+    "prefix": renamed(r"^", "bert."),
+    "no-prefix": renamed(r"^transformer\.", ""),
+    "no-pooler": without_pooler,
+    "decoder": with_decoder,
+    "own-decoder": with_own_decoder,
+    "bias-alias": with_bias_alias,
+    "only-alias": only_bias_alias,
+    "buffers": with_buffers,
+}
+
+
+# --- what the reference library computes
+
+# End of a module's name (BERT, DistilBERT, GPT-2), the layer in brackets, and the point that its
+# output is.
+HOOKS = [
+    (r"layer\.(\d+)\.attention\.self\.query", r"layer\.(\d+)\.attention\.q_lin", None, "q"),
+    (r"layer\.(\d+)\.attention\.self\.key", r"layer\.(\d+)\.attention\.k_lin", None, "k"),
+    (r"layer\.(\d+)\.attention\.self\.value", r"layer\.(\d+)\.attention\.v_lin", None, "v"),
+    (None, None, r"\bh\.(\d+)\.attn\.c_attn", "qkv"),
+]
+MORE_HOOKS = [
+    (r"word_embeddings", r"word_embeddings", r"wte", "embed"),
+    (r"position_embeddings", r"position_embeddings", r"wpe", "pos_embed"),
+    (r"token_type_embeddings", None, None, "type_embed"),
+    (r"embeddings\.LayerNorm", r"embeddings\.LayerNorm", None, "ln_embed"),
+    (
+        r"layer\.(\d+)\.attention\.output\.dense",
+        r"layer\.(\d+)\.attention\.out_lin",
+        r"\bh\.(\d+)\.attn\.c_proj",
+        "attn_out",
+    ),
+    (
+        r"layer\.(\d+)\.attention\.output\.LayerNorm",
+        r"layer\.(\d+)\.sa_layer_norm",
+        r"\bh\.(\d+)\.ln_1",
+        "ln1",
+    ),
+    (
+        r"layer\.(\d+)\.output\.LayerNorm",
+        r"layer\.(\d+)\.output_layer_norm",
+        r"\bh\.(\d+)\.ln_2",
+        "ln2",
+    ),
+    (
+        r"layer\.(\d+)\.intermediate\.dense",
+        r"layer\.(\d+)\.ffn\.lin1",
+        r"\bh\.(\d+)\.mlp\.c_fc",
+        "pre",
+    ),
+    (
+        r"layer\.(\d+)\.intermediate",
+        r"layer\.(\d+)\.ffn\.activation",
+        r"\bh\.(\d+)\.mlp\.act",
+        "post",
+    ),
+    (
+        r"layer\.(\d+)\.output\.dense",
+        r"layer\.(\d+)\.ffn\.lin2",
+        r"\bh\.(\d+)\.mlp\.c_proj",
+        "mlp_out",
+    ),
+    (None, None, r"ln_f", "ln_final"),
+]
+
+
+def heads(x, n_heads):
+    """[1 T D] -> [H T d]."""
+    return x[0].unflatten(-1, (n_heads, -1)).transpose(0, 1)
+
+
+def watch(model, every, seen):
+    """Hooks that file what passes through the modules in `seen` under names of points."""
+    n_heads = model.config.num_attention_heads
+
+    def file(point, layer, module, args, out):
+        if point == "qkv":
+            for p, part in zip("qkv", out.chunk(3, -1)):
+                seen[f"{p}.{layer}"] = heads(part, n_heads)
+        elif point in ("q", "k", "v"):
+            seen[f"{point}.{layer}"] = heads(out, n_heads)
+        else:
+            ending = "" if layer is None else f".{layer}"
+            seen[point + ending] = out[0]
+            if isinstance(module, torch.nn.LayerNorm):
+                x = args[0][0]
+                scale = 1 / (x.var(-1, unbiased=False) + module.eps).sqrt()
+                seen[f"{point}_mean{ending}"] = x.mean(-1)
+                seen[f"{point}_scale{ending}"] = scale
+            if point == "attn_out":
+                seen[f"z{ending}"] = heads(args[0], n_heads)
+
+    for name, module in model.named_modules():
+        for *ends, point in HOOKS + MORE_HOOKS * every:
+            match = next(filter(None, (re.search(rf"{end}$", name) for end in ends if end)), None)
+            if match:
+                layer = match[1] if match.groups() else None
+                module.register_forward_hook(
+                    lambda m, args, out, p=point, i=layer: file(p, i, m, args, out)
+                )
+
+
+def inputs(config, words, rng):
+    """Two texts, one as long as the model can read, and what the variant gives besides tokens."""
+    pad = getattr(config, "pad_token_id", None)
+    n_ctx = config.max_position_embeddings
+    if config.model_type in PADS_TAKE_NO_ROW:
+        n_ctx -= pad + 1
+    texts = [dict(tokens=rng.integers(5, 60, n)) for n in (n_ctx, 7)]
+    if "pads" in words:
+        # in the middle of a text; for RoBERTa they take no position
+        texts[1]["tokens"][[2, 3]] = pad
+    for text in texts:
+        n = len(text["tokens"])
+        if "types" in words:
+            text["types"] = rng.integers(0, getattr(config, "type_vocab_size", 60), n)
+        if "positions" in words:
+            text["positions"] = rng.permutation(n_ctx)[:n]
+        if "holes" in words:  # hidden tokens inside a text; the library lets them keep their places
+            text |= {"valid": ~np.isin(np.arange(n), (2, 3)), "positions": np.arange(n)}
+        if "mask" in words:  # which keys each query may see, itself always
+            text["mask"] = (rng.random((n, n)) < 0.6) | np.eye(n, dtype=bool)
+    return texts
+
+
+def library_model(folder, dtype):
+    """A folder as the reference library reads it.
+
+    Raises AssertionError if the library misses a tensor that counts.
+    """
+    config = transformers.AutoConfig.from_pretrained(folder)
+    if dtype == "float64":  # only another order of arithmetic, and for float32: refused here
+        config.reorder_and_upcast_attn = False
+    cls = getattr(transformers, (config.architectures or [""])[0], transformers.AutoModel)
+    model, report = cls.from_pretrained(
+        folder, config=config, dtype=dtype, attn_implementation="eager", output_loading_info=True
+    )
+    missing = [name for name in report["missing_keys"] if "pooler" not in name]
+    assert not missing and not report["mismatched_keys"], (folder, report)
+    return model.eval()
+
+
+@torch.no_grad()
+def reference(folder, words, rng):
+    """{name: array} of every input and output, of the very files that minitx will read."""
+    model = library_model(folder, "float64")
+    seen = {}
+    arrays = {}
+    watch(model, "every" in words, seen)
+    for i, text in enumerate(inputs(model.config, words, rng)):
+        seen.clear()
+        arrays |= {f"{i}.{name}": value for name, value in text.items()}
+        arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in run(model, text, seen).items()}
+    return arrays
+
+
+def visible(given, causal, dtype):
+    """The library's mask [1 1 T T]: 0 where a query sees a key, else the lowest number."""
+    T = given["tokens"].shape[1]
+    seen = torch.ones(1, 1, T, T, dtype=torch.bool)
+    if "valid" in given:
+        seen = seen & given["valid"][:, None, None, :]
+    if "mask" in given:
+        seen = seen & given["mask"][:, None]
+    if causal:
+        seen = seen.tril()
+    return torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)
+
+
+def run(model, text, seen):
+    """{point: tensor without batch axis} of one text, alone and unpadded, by the library."""
+    given = {name: torch.tensor(value)[None] for name, value in text.items()}
+    offset = model.config.pad_token_id + 1 if model.config.model_type in PADS_TAKE_NO_ROW else 0
+    extra = {"token_type_ids": given["types"]} if "types" in given else {}
+    if "positions" in given:
+        extra["position_ids"] = given["positions"] + offset  # the library wants rows of the table
+    if "valid" in given or "mask" in given:
+        extra["attention_mask"] = visible(given, model.config.model_type == "gpt2", model.dtype)
+    extra |= {"output_hidden_states": True, "output_attentions": True, "return_dict": True}
+    out = model(given["tokens"], **extra)
+    tensors = dict(seen)
+    tensors |= {f"hidden.{n}": x[0] for n, x in enumerate(out.hidden_states)}
+    tensors |= {f"pattern.{n}": x[0] for n, x in enumerate(out.attentions)}
+    logits = getattr(out, "prediction_logits", getattr(out, "logits", None))
+    if logits is not None:
+        tensors["logits"] = logits[0]
+    return tensors
+
+
+# --- losses of documents longer than a window
+
+LONG = "gpt2-causal"  # the folder of the model that reads them
+WINDOWS = ((12, 6), (12, 11), (12, 1), (8, 3), (5, 4))  # tokens of a window, tokens to the next
+LENGTHS = (41, 12, 7, 2)  # of the documents
+
+
+@torch.no_grad()
+def losses(folder):
+    """{name: array}: the library's loss of documents by strided windows and in a padded batch."""
+    model = library_model(folder, "float64")
+    rng = np.random.default_rng(zlib.crc32(b"losses"))
+    texts = [torch.tensor(rng.integers(0, 60, n)) for n in LENGTHS]
+    tensors = {f"{i}.tokens": text for i, text in enumerate(texts)}
+    for i, text in enumerate(texts):
+        for window, stride in WINDOWS:
+            loss = strided(model, text, window, stride)
+            tensors[f"{i}.{window}.{stride}"] = torch.tensor(loss, dtype=torch.float64)
+    short = [text for text in texts if len(text) <= model.config.n_positions]
+    tokens = torch.nn.utils.rnn.pad_sequence(short, batch_first=True)
+    labels = torch.nn.utils.rnn.pad_sequence(short, batch_first=True, padding_value=-100)
+    out = model(tokens, attention_mask=(labels >= 0).long(), labels=labels)
+    return tensors | {"batch": out.loss.double()}
+
+
+def strided(model, text, window, stride):
+    """Mean loss as the library's guide to perplexity has it.
+
+    A window counts the tokens that no window before it held.
+    """
+    total = 0.0
+    end = 0
+    for begin in range(0, len(text), stride):
+        before, end = end, min(begin + window, len(text))
+        labels = text[begin:end].clone()
+        if begin:
+            labels[: before - begin] = -100
+        new = end - max(before, 1)  # the first token of all has nothing before it
+        total += model(text[None, begin:end], labels=labels[None]).loss.item() * new
+        if end == len(text):
+            return total / (len(text) - 1)
+
+
+# --- the claims that a golden folder meets
+
+
+def check(name, arrays):
+    """Whole, finite, float64; attention neither flat nor saturated; logits of order 1 to 10."""
+    strongest = []
+    for key, x in arrays.items():
+        i, point = key.split(".")[:2]
+        assert point in INPUTS or (x.dtype == np.float64 and np.isfinite(x).all()), (name, key)
+        if point == "pattern":
+            n_heads, n_queries, n_keys = x.shape
+            assert n_queries == n_keys == len(arrays[f"{i}.tokens"]), key
+            assert abs(x.sum(-1) - 1).max() < 1e-12, key
+            shapes = {arrays[f"{i}.{p}.0"].shape[:2] for p in "qkv"}
+            assert shapes == {(n_heads, n_keys)}, (name, key)
+            strongest.append(x[:, 1:].max(-1).mean())
+    share = np.mean(strongest)
+    logits = [abs(x).max() for key, x in arrays.items() if key.endswith(".logits")]
+    top = max(logits, default=None)
+    assert 0.3 < share < 0.9, f"{name}: {share:.2f} of the attention is on one key"
+    assert top is None or 0.5 < top < 40, f"{name}: the largest logit is {top:.2f}"
+    return share, top
+
+
+def save_arrays(arrays, path):
+    """Write NumPy arrays as safetensors."""
+    tensors = {key: torch.from_numpy(np.ascontiguousarray(x)) for key, x in arrays.items()}
+    save_file(tensors, path)
+
+
+def make(folder, row):
+    """One golden folder from one row of the table; its random numbers depend on its name alone."""
+    name, class_name, changes, disk, words = row
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    folder.mkdir(parents=True)
+    save(build(class_name, changes, rng), folder, disk, rng)
+    arrays = reference(folder, words.split(), rng)
+    strongest, top = check(name, arrays)
+    save_arrays(arrays, folder / "reference.safetensors")
+    size = sum(f.stat().st_size for f in folder.iterdir()) / 1024
+    print(f"{name:25} strongest key {strongest:.2f}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
+
+
+@torch.no_grad()
+def float_masks(golden):
+    """What the library makes of fractions in a mask: float-masks/masks.safetensors.
+
+    Inputs `VARIANT.tokens`, `.keys` [T] (given as 2-D), `.rows` [H T T] and `.linear` [1 T T] (as
+    4-D: a row for each query, that of the slides without the later keys); for each of the three
+    `.logits` and `.pattern.n`, in float64.
+    """
+    rng = np.random.default_rng(zlib.crc32(b"float-masks"))
+    T = 9
+    arrays = {}
+    for variant in ("gpt2-causal", "bert-masked"):
+        model = library_model(golden / variant, "float64")
+        tokens = rng.integers(5, 60, T)
+        arrays[f"{variant}.tokens"] = tokens
+        for name, mask in fractions(rng, T, model.config.num_attention_heads).items():
+            key = f"{variant}.{name}"
+            out = model(
+                torch.tensor(tokens)[None],
+                attention_mask=torch.tensor(mask)[None],
+                output_attentions=True,
+            )
+            arrays |= {key: mask, f"{key}.logits": out.logits[0].numpy()}
+            arrays |= {f"{key}.pattern.{n}": x[0].numpy() for n, x in enumerate(out.attentions)}
+    (golden / "float-masks").mkdir(exist_ok=True)
+    save_arrays(arrays, golden / "float-masks" / "masks.safetensors")
+
+
+def fractions(rng, T, n_heads):
+    """The three masks of `float_masks`; drawn in this order."""
+    keys = rng.uniform(0.1, 1, T) * ~np.isin(np.arange(T), (4, T - 1))
+    rows = rng.uniform(0, 1, (n_heads, T, T))
+    linear = np.zeros((1, T, T))
+    for t in range(1, T + 1):
+        linear[0, t - 1, :t] = np.linspace(0.1, 1, t)
+    # the first query's own key: of one number linspace gives the lower end
+    linear[0, 0, 0] = 1
+    return {"keys": keys, "rows": rows, "linear": linear}
+
+
+def main():
+    """Make every variant in a folder beside, which then takes the place of the old one."""
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    fresh = GOLDEN.with_name("golden.tmp")
+    shutil.rmtree(fresh, ignore_errors=True)
+    for row in VARIANTS:
+        make(fresh / row[0], row)
+    float_masks(fresh)
+    versions = {
+        "python": sys.version.split()[0],
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }
+    (fresh / "versions.json").write_text(json.dumps(versions, indent=1) + "\n")
+    save_file(losses(fresh / LONG), fresh / "losses.safetensors")
+    if (GOLDEN / "sort-gpt").exists():  # its author's numbers, not made here
+        shutil.copytree(GOLDEN / "sort-gpt", fresh / "sort-gpt")
+    shutil.rmtree(GOLDEN, ignore_errors=True)
+    os.replace(fresh, GOLDEN)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""How easily code reads, measured on its tokens and syntax tree; test_reading.py has the limits.
+
+    python tests/tools/reading.py PATH ...    what breaks a rule in these files and folders
+
+Docstrings, comments, blank lines, line breaks and indentation count as nothing: only what a reader
+has to parse does.
+"""
+
+import ast
+import io
+import sys
+import tokenize
+from pathlib import Path
+from typing import NamedTuple
+
+LONGEST = 40  # code tokens of a statement outside tables
+LINES = 30  # code lines of a function's body: about 20, and more only where it is a list
+RETURNED = 5  # values of a returned tuple; more want names
+# words that stood for too many things to tell a reader anything; `at` was the hook, an index, an x
+VAGUE = set("found there one at read chosen alike shares told made dealt".split())
+LAYOUT = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
+SIMPLE = ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr | ast.Raise | ast.Assert
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+DISPLAY = ast.Dict | ast.List | ast.Set | ast.Tuple | ast.DictComp | ast.BinOp
+
+
+class Source(NamedTuple):
+    """One file: its syntax tree and how many code tokens stand on each line."""
+
+    path: Path
+    tree: ast.Module
+    tokens: dict
+
+    @property
+    def total(self):
+        return sum(self.tokens.values())
+
+    @property
+    def density(self):
+        """Code tokens a code line."""
+        return self.total / max(len(self.tokens), 1)
+
+    def size(self, node):
+        """Code tokens on the lines of a node."""
+        lines = range(node.lineno, node.end_lineno + 1)
+        return sum(self.tokens.get(line, 0) for line in lines)
+
+    def length(self, node):
+        """Code lines of a function's body."""
+        first, last = node.body[0].lineno, node.end_lineno
+        return sum(line in self.tokens for line in range(first, last + 1))
+
+
+def parse(path):
+    """A file as a Source."""
+    text = Path(path).read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    skipped = docstring_lines(tree)
+    counts, inside = {}, 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        name = tokenize.tok_name[token.type]
+        # an f-string is one token before Python 3.12, and counts as one after it
+        counts_here = token.type not in LAYOUT and token.start[0] not in skipped and not inside
+        inside += (name == "FSTRING_START") - (name == "FSTRING_END")
+        if counts_here:
+            counts[token.start[0]] = counts.get(token.start[0], 0) + 1
+    return Source(Path(path), tree, counts)
+
+
+def docstring_lines(tree):
+    """Numbers of the lines that hold docstrings."""
+    lines = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | FUNCTION) and ast.get_docstring(node):
+            lines.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return lines
+
+
+def problems(source):
+    """What breaks a rule, a line each."""
+    for check in CHECKS:
+        for node, text in check(source):
+            yield f"{source.path}:{node.lineno}: {text}"
+
+
+def long_statements(source):
+    """Statements of more than LONGEST tokens, outside tables at the top level."""
+    tables = {id(node) for node in _top_level(source.tree) if _is_table(node)}
+    for node in ast.walk(source.tree):
+        if isinstance(node, SIMPLE) and id(node) not in tables and source.size(node) > LONGEST:
+            yield node, f"a statement of {source.size(node)} tokens"
+
+
+def _top_level(tree):
+    for node in tree.body:
+        yield node
+        if isinstance(node, ast.ClassDef):
+            yield from node.body
+
+
+def _is_table(node):
+    """Data written out: an assignment of a display, or a call at the top level."""
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Call)
+    value = getattr(node, "value", None)
+    return isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(value, DISPLAY | ast.Call)
+
+
+def conditional_expressions(source):
+    """Conditional expressions inside another one, a `for` header or a subscript."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.IfExp):
+            outer, where = [node.test, node.body, node.orelse], "a conditional expression"
+        elif isinstance(node, ast.For | ast.comprehension):
+            outer, where = [node.iter], "a `for` header"
+        elif isinstance(node, ast.Subscript):
+            outer, where = [node.slice], "a subscript"
+        else:
+            continue
+        for inner in (x for part in outer for x in ast.walk(part) if isinstance(x, ast.IfExp)):
+            yield inner, f"a conditional expression inside {where}"
+
+
+def walrus_in_calls(source):
+    """Assignment expressions inside a call's arguments."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call):
+            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            for inner in (x for part in arguments for x in ast.walk(part)):
+                if isinstance(inner, ast.NamedExpr):
+                    yield inner, "an assignment inside a call's arguments"
+
+
+def one_line_definitions(source):
+    """Functions and classes on one line."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, FUNCTION | ast.ClassDef) and node.lineno == node.end_lineno:
+            yield node, f"{node.name} is defined on one line"
+
+
+def long_functions(source):
+    """Functions with a body of more than LINES code lines."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, FUNCTION) and source.length(node) > LINES:
+            yield node, f"{node.name} has a body of {source.length(node)} code lines"
+
+
+def long_returns(source):
+    """Returned tuples of more than RETURNED values."""
+    for node in ast.walk(source.tree):
+        value = getattr(node, "value", None)
+        if isinstance(node, ast.Return) and isinstance(value, ast.Tuple):
+            if len(value.elts) > RETURNED:
+                yield node, f"{len(value.elts)} values are returned by position"
+
+
+def vague_names(source):
+    """Names that say nothing, where they are given."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+        elif isinstance(node, FUNCTION | ast.ClassDef):
+            name = node.name
+        elif isinstance(node, ast.arg):
+            name = node.arg
+        else:
+            continue
+        if name.strip("_") in VAGUE:
+            yield node, f"{name!r} names nothing"
+
+
+CHECKS = (
+    long_statements,
+    conditional_expressions,
+    walrus_in_calls,
+    one_line_definitions,
+    long_functions,
+    long_returns,
+    vague_names,
+)
+
+
+def files(*paths):
+    """Python files of these files and folders, links left out."""
+    for path in map(Path, paths):
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def main(paths):
+    """Print a line for each problem; exit code 1 if there is one."""
+    lines = [line for path in files(*paths or ["."]) for line in problems(parse(path))]
+    print(*lines, sep="\n")
+    return bool(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,121 @@
+"""The rooms of the house and which imports from which: `python tests/tools/rooms.py` prints them.
+
+A room is a folder of modules (minitx/ with its families/), or the command line. Read downward:
+rooms and floors, a module's name, its imports, the arrows between rooms.
+"""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# room -> floor: a room imports from rooms on lower floors only
+FLOORS = {
+    "minitx.weights": 0,
+    "minitx": 1,
+    "minitx.analysis.maths": 1,
+    "minitx.analysis.texts": 1,
+    "minitx.analysis.machine": 1,
+    "minitx.analysis.runner": 2,
+    "minitx.analysis.measures": 3,
+    "minitx.analysis.experiments": 4,
+    "minitx.analysis.pages": 4,
+    "minitx.analysis": 5,  # the command line
+    "benchmarks": 6,
+}
+# module of minitx -> floor: the same floor is allowed here, as long as there is no circle
+INSIDE = {
+    "minitx.threads": 0,
+    "minitx.memory": 0,
+    "minitx.kernels": 0,
+    "minitx.config": 0,
+    "minitx.positions": 1,
+    "minitx.model": 1,
+    "minitx.cache": 1,
+    "minitx.inputs": 1,
+    "minitx.files": 1,
+    "minitx.families": 1,
+    "minitx.checkpoint": 1,
+    "minitx.trace": 2,
+    "minitx.text": 2,
+    "minitx.generate": 2,
+    "minitx": 3,
+}
+
+
+def sources():
+    """{module: file} of everything that is installed, and of the benchmarks."""
+    folders = {"minitx": "minitx", "analysis": "minitx.analysis", "weights": "minitx.weights"}
+    modules = {}
+    for folder, package in (folders | {"benchmarks": "benchmarks"}).items():
+        for path in sorted((ROOT / folder).rglob("*.py")):  # does not follow links
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            modules[".".join([package, *parts]).removesuffix(".__init__")] = path
+    return modules
+
+
+def room(module):
+    """The room that a module lies in."""
+    while module not in FLOORS:
+        module = module.rpartition(".")[0]
+    return module
+
+
+def floor(module):
+    """The floor of a module of minitx."""
+    while module not in INSIDE:
+        module = module.rpartition(".")[0]
+    return INSIDE[module]
+
+
+def imports(module, path, top_level_only=False):
+    """Absolute names of all that a module imports: modules, and names in them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    nodes = tree.body if top_level_only else ast.walk(tree)
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+            origin = ".".join([*base, *filter(None, [node.module])])
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def module_arrows():
+    """(module, module that it imports) inside the project."""
+    modules = sources()
+    for module, path in modules.items():
+        for name in imports(module, path):
+            target = name if name in modules else name.rpartition(".")[0]
+            if target in modules and target != module:
+                yield module, target
+
+
+def arrows():
+    """{(room, room that it imports from)}."""
+    pairs = ((room(module), room(target)) for module, target in module_arrows())
+    return {(a, b) for a, b in pairs if a != b}
+
+
+def circle(pairs):
+    """Names that import each other in a circle, or []."""
+    pairs = set(pairs)
+    left = {name for pair in pairs for name in pair}
+    while left:
+        free = {name for name in left if not any(a == name and b in left for a, b in pairs)}
+        if not free:
+            return sorted(left)
+        left -= free
+    return []
+
+
+def main():
+    """Print rooms by floor and what each imports from."""
+    for name, floor in FLOORS.items():
+        targets = sorted(b for a, b in arrows() if a == name)
+        print(f"{floor}  {name:28} -> {', '.join(targets) or '-'}")
+    print(f"{len(FLOORS)} rooms, {len(arrows())} arrows")
+
+
+if __name__ == "__main__":
+    main()

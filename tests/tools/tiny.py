@@ -1,0 +1,112 @@
+"""Small checkpoint folders for tests: a golden one's tensors and settings, with changes.
+
+`make` writes a whole folder; `pack` writes the bytes of a safetensors file from arrays or from raw
+(kind, shape, bytes), so that broken files can be made too; `ids` and `padded` draw inputs;
+`with_weights` swaps arrays of a model.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from safetensors.numpy import load_file
+
+import minitx
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+ONE_EACH = [
+    "bert-masked",
+    "roberta-masked",
+    "xlm-roberta-bare",
+    "camembert-masked",
+    "distilbert-masked",
+    "gpt2-causal",
+]
+KINDS = {"<f8": "F64", "<f4": "F32", "<f2": "F16", "|u1": "U8", "<i8": "I64"}
+
+
+def pack(tensors, header=None):
+    """{name: array or (kind, shape, bytes)} -> safetensors bytes.
+
+    `header(dict)` may change the header.
+    """
+    entries = {}
+    parts = []
+    end = 0
+    for name, x in tensors.items():
+        kind, shape, raw = x if isinstance(x, tuple) else (KINDS[x.dtype.str], x.shape, x.tobytes())
+        begin, end = end, end + len(raw)
+        entries[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [begin, end]}
+        parts.append(raw)
+    if header:
+        header(entries)
+    text = json.dumps(entries).encode()
+    text += b" " * (-len(text) % 8)  # so that the arrays are aligned, as every usual writer does
+    return len(text).to_bytes(8, "little") + text + b"".join(parts)
+
+
+def bf16(x):
+    """Array -> its BF16 form for `pack`, rounded towards zero."""
+    return "BF16", x.shape, (x.astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
+
+
+def config(variant, drop=(), **changes):
+    """A golden config.json as a dictionary, with changes."""
+    settings = json.loads((GOLDEN / variant / "config.json").read_text()) | changes
+    return {key: value for key, value in settings.items() if key not in drop}
+
+
+def make(folder, variant="bert-masked", change=None, drop=(), header=None, **changes):
+    """A copy of a golden folder: tensors after `change(dict)`, settings without those in `drop`."""
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config(variant, drop, **changes)))
+    tensors = load_file(GOLDEN / variant / "model.safetensors")
+    if change:
+        tensors = change(tensors) or tensors  # a change in place may return nothing
+    (folder / "model.safetensors").write_bytes(pack(tensors, header))
+    return folder
+
+
+def load(variant, dtype=np.float64):
+    """A golden model."""
+    return minitx.load(GOLDEN / variant, dtype=dtype)
+
+
+def ids(model, *shape, seed=0):
+    """Random token ids, RoBERTa's pad id left out."""
+    numbers = np.random.default_rng(seed).integers(0, model.config.n_vocab - 1, shape)
+    left_out = model.config.no_position_id
+    if left_out is None:
+        return numbers
+    return numbers + (numbers >= left_out)
+
+
+def padded(rows, side, fill=0, width=None):
+    """Rows of ids -> tokens, valid [B T], and the columns of each row's text."""
+    T = width or max(map(len, rows))
+    where = [slice(T - len(row), T) if side == "left" else slice(len(row)) for row in rows]
+    tokens = np.full((len(rows), T), fill)
+    valid = np.zeros((len(rows), T), bool)
+    for i, row in enumerate(rows):
+        tokens[i, where[i]] = row
+        valid[i, where[i]] = True
+    return tokens, valid, where
+
+
+def with_weights(model, layers=(), **arrays):
+    """A copy of a model with other arrays.
+
+    `W_pos=...` in the model, `layers={0: {"W_O": ...}}` in a layer.
+    """
+    changes = dict(layers)
+    new = [SimpleNamespace(**vars(layer) | changes.get(layer.index, {})) for layer in model.layers]
+    weights = SimpleNamespace(**vars(model.weights) | arrays)
+    return replace(model, weights=weights, layers=tuple(new))
+
+
+def walk(model):
+    """(name, array) of every weight."""
+    for part in (model.weights, *model.layers):
+        yield from ((name, x) for name, x in vars(part).items() if isinstance(x, np.ndarray))
