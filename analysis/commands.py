@@ -235,6 +235,8 @@ def run_(arguments):
     out = folder(arguments, experiment.name)
     model, name = load(arguments.model), arguments.model
     outcome = results.produce(experiment, model, name, options, out, arguments.resume)
+    if outcome.answer:
+        print(f"{experiment.question} {results.sentence(outcome.answer)}\n")
     if outcome.says:
         print(f"{outcome.says}\n")
     for number in outcome.headline.values():
@@ -244,7 +246,7 @@ def run_(arguments):
 
 def headline(number):
     """The line of one headline number, with its null if it has one."""
-    text = f"{number['means']}: {results.words(number['value'])}"
+    text = f"{number['means']}: {results.labelled(number)}"
     if "null" in number:
         text += f"   [{number['null_means']}: {results.words(number['null'])}]"
     return text

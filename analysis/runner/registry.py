@@ -22,13 +22,18 @@ line of the file is the question:
         numbers={
             "share": "what the scalar result['share'] means",
             "share_null": "what chance gives",
+            "lags": "what the list result['lags'] holds",
         },
+        labels={"lags": "heads"},
+        answer=answer_waves,
     )
 
 The function's name is the command (with - for _), its keywords with their defaults are the flags.
 `run` sums over documents (stream.py). `draw(result)` makes a matplotlib figure of the same arrays,
-`says(result)` tells in plain words what they show. The results listed in `numbers` are the headline
-figures; NAME_null is the null of NAME. weights_only=True: it runs on a partial checkpoint too.
+`says(result)` tells in plain words what they show, `answer(result)` answers the question in a word
+and a number. The results listed in `numbers` are the headline figures, those that tell most first;
+NAME_null is the null of NAME; `labels` names the entries of a list, by the name of a result that
+holds them or as they are. weights_only=True: it runs on a partial checkpoint too.
 """
 
 import difflib
@@ -36,8 +41,10 @@ import inspect
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 EXPERIMENTS = {}
+VERDICTS = ("yes", "partly", "no")
 
 
 class NotApplicable(ValueError):
@@ -57,6 +64,15 @@ class Option:
         return self.name.replace("_", "-")
 
 
+class Answer(NamedTuple):
+    """What one run answers to the experiment's question."""
+
+    verdict: str  # one of VERDICTS
+    measure: str  # what was measured, in words that stand alone
+    value: str  # as a reader is to see it: "7 of 7", "59 %"
+    chance: str  # the same by chance, or by the text alone
+
+
 @dataclass(frozen=True)
 class Experiment:
     """What one experiment asks, computes, draws and explains."""
@@ -71,6 +87,8 @@ class Experiment:
     says: Callable
     weights_only: bool
     per_head: tuple  # results [L H] that tell heads apart; none: all of that shape (compare.py)
+    labels: dict  # {headline list: the result that names its entries, or their names}
+    answer: Callable
 
     @property
     def name(self):
@@ -122,6 +140,8 @@ def register(
     question=None,
     weights_only=False,
     per_head=(),
+    labels=None,
+    answer=None,
 ):
     """Put `run` on the list of experiments and return its Experiment.
 
@@ -130,7 +150,18 @@ def register(
     """
     question = question or run.__globals__["__doc__"].partition("\n")[0]
     new = Experiment(
-        run, question, draw, numbers or {}, look, published, figure, says, weights_only, per_head
+        run=run,
+        question=question,
+        draw=draw,
+        numbers=numbers or {},
+        look=look,
+        published=published,
+        figure=figure,
+        says=says,
+        weights_only=weights_only,
+        per_head=per_head,
+        labels=labels or {},
+        answer=answer,
     )
     if new.name in EXPERIMENTS:
         raise ValueError(f"there is already an experiment {new.name!r}")
@@ -150,7 +181,7 @@ def get(name):
 def headline(experiment, result):
     """Headline figures: {name: {"value": …, "means": …}}.
 
-    Those with a null have "null" and "null_means" too.
+    Those with a null have "null" and "null_means" too, lists with names for their entries "labels".
     """
     numbers = {}
     for name, means in experiment.numbers.items():
@@ -162,7 +193,14 @@ def headline(experiment, result):
             numbers[measured] |= {"null": value, "null_means": means}
         else:
             numbers[name] = {"value": value, "means": means}
+        if name in experiment.labels:
+            numbers[name]["labels"] = _labels(experiment.labels[name], result)
     return numbers
+
+
+def _labels(names, result):
+    """The names of a list's entries; `names`: the result that holds them, or themselves."""
+    return result[names].tolist() if isinstance(names, str) else list(names)
 
 
 def markdown():

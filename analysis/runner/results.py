@@ -28,6 +28,7 @@ class Outcome(NamedTuple):
     says: str
     settings: dict
     svg: str  # the figure without its title, for a page that has its own
+    answer: registry.Answer | None
 
 
 def settings(experiment, model, name, options):
@@ -103,6 +104,20 @@ def words(value, digits=3):
     return "–" if value is None else str(value)
 
 
+def labelled(number):
+    """The value of a headline number as text, the entries of a list behind their names."""
+    if "labels" not in number:
+        return words(number["value"])
+    entries = zip(number["labels"], number["value"])
+    return ", ".join(f"{label} {words(value)}" for label, value in entries)
+
+
+def sentence(answer):
+    """An Answer as one sentence."""
+    chance = f" (chance: {answer.chance})" if answer.chance else ""
+    return f"{answer.verdict.capitalize()}: {answer.measure}: {answer.value}{chance}."
+
+
 def produce(experiment, model, name, options, out, resume=False):
     """Run, draw and write one experiment into the folder `out` -> Outcome.
 
@@ -136,9 +151,10 @@ def _explained(experiment, result, stated):
     """The Outcome of these arrays: headline, words and figure."""
     headline = registry.headline(experiment, result)
     says = experiment.says(result) if experiment.says else ""
+    answer = experiment.answer(result) if experiment.answer else None
     with draw.style():
         svg = draw.svg(experiment.draw(result))
-    return Outcome(headline, result, says, stated, svg)
+    return Outcome(headline, result, says, stated, svg, answer)
 
 
 def _save(outcome, experiment, name, out):
@@ -146,7 +162,8 @@ def _save(outcome, experiment, name, out):
     titled = draw.titled(outcome.svg, f"{experiment.question}  ({name})")
     arrays = io.BytesIO()
     np.savez_compressed(arrays, **outcome.result)
-    record = {"headline": outcome.headline, "says": outcome.says, "settings": outcome.settings}
+    record = {"answer": outcome.answer and outcome.answer._asdict()}
+    record |= {"headline": outcome.headline, "says": outcome.says, "settings": outcome.settings}
     text = as_json(record) + "\n"
     # the JSON file last: `finished` takes it as the sign that the others are complete
     for ending, content in ((".svg", titled), (".npz", arrays.getvalue()), (".json", text)):

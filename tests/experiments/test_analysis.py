@@ -72,10 +72,38 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
     assert missing <= UNTOLD.get((name, kind), set())
     assert any("null" in number for number in headline.values())
     json.dumps(headline, allow_nan=False)
+    for key, number in headline.items():
+        named = isinstance(number["value"], list) and not isinstance(number["value"][0], str)
+        assert not named or len(number["labels"]) == len(number["value"]), key
     with draw.style():
         figure = experiment.draw(arrays)
         assert draw.svg(figure).endswith("</svg>\n")
         assert not cut_off(figure)
+        assert not too_small(figure)
+
+
+@pytest.mark.parametrize("name", registry.EXPERIMENTS)
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_every_experiment_answers_its_question(name, kind, outcomes):
+    """In a word, with one number beside its chance, in words that can be quoted alone."""
+    experiment = registry.get(name)
+    arrays = {key: np.asarray(value) for key, value in outcomes[name, kind].items()}
+    verdict, measure, value, chance = experiment.answer(arrays)
+    assert verdict in registry.VERDICTS
+    assert 10 < len(measure) <= 110
+    assert not measure.endswith(".")
+    assert re.search(r"\d", value)
+    assert re.search(r"\d", chance)
+    assert len(value + chance) <= 60
+
+
+def too_small(figure, width=1000, least=11):
+    """Words of a figure that are lower than `least` pixels where it is `width` pixels wide."""
+    scale = width / (72 * figure.get_figwidth())
+    shown = [
+        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()
+    ]
+    return [text.get_text() for text in shown if text.get_fontsize() * scale < least]
 
 
 def cut_off(figure):
@@ -103,6 +131,8 @@ def test_every_experiment_says_what_a_reader_needs(experiment):
     assert experiment.question.endswith("?")
     for text in (experiment.look, experiment.published, experiment.summary):
         assert text.endswith(".")
+    for means in experiment.numbers.values():
+        assert not re.search(r"\bthe same\b|likewise|as above|\bthese\b", means), means
     assert all(option.help for option in experiment.options)
     assert all(type(option.default) in (str, int, float) for option in experiment.options)
     assert f"| `{experiment.name}` | {experiment.question} |" in registry.markdown()

@@ -35,7 +35,7 @@ def judged(what, name, model=None, text="sample", **arrays):
     """Verdict, number and reason for one claim, where an experiment gave these arrays."""
     claim = CLAIMS[what]
     result = {key: np.asarray(value) for key, value in arrays.items()}
-    outcome = Outcome({}, result, "", {"options": {"text": text}}, "")
+    outcome = Outcome({}, result, "", {"options": {"text": text}}, "", None)
     row = published.judged(claim, name, model or sized("roberta-base"), {claim.experiment: outcome})
     return row["verdict"], row["ours"], row["reason"]
 

@@ -1,0 +1,349 @@
+"""Published values and claims of the paper and the slides: one row each.
+
+A row names an experiment, the options and the text under which it was published, and what in the
+result to look at. A number was published for one checkpoint and is compared with that one only; a
+claim ("above its null") can be put to any model. Order: a row, its rules, its values, the list.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One published value or claim."""
+
+    source: str  # figure, section or slide
+    what: str
+    experiment: str
+    # result -> this model's value; KeyError or IndexError where it has none
+    ours: Callable
+    published: object  # the value, or the claim in words
+    of: str = ""  # the checkpoint whose value it is; "": a claim about any model
+    on: str = ""  # the text that the value depends on
+    null: Callable = None  # result -> what chance gives
+    holds: Callable = None  # (ours, null or published) -> bool
+    rule: str = ""  # what `holds` asks, in words
+
+
+def near(tolerance):
+    """The rule that all values differ by at most `tolerance` from what was published."""
+
+    def holds(ours, value):
+        return bool(np.all(np.abs(np.asarray(ours) - value) <= tolerance))
+
+    return {"holds": holds, "rule": f"within {tolerance:g}"}
+
+
+def between(least, most):
+    """The rule that one of the values, or more, lies in a range."""
+
+    def holds(ours, _):
+        ours = np.asarray(ours)
+        return bool(np.any((ours >= least) & (ours <= most)))
+
+    return {"holds": holds, "rule": f"{least:g} to {most:g}"}
+
+
+ABOVE = {"holds": lambda ours, null: bool(ours > null), "rule": "above its null"}
+NOT_ABOVE = {"holds": lambda ours, null: bool(ours <= null), "rule": "not above its null"}
+BELOW = {"holds": lambda ours, null: bool(ours < null), "rule": "below its null"}
+
+
+def number(name, i=None):
+    """The headline number of that name, or the i-th of a list."""
+    return lambda r: r[name].tolist() if i is None else r[name][i].item()
+
+
+def of_head(name, layer, head):
+    """The value of one head in the array [L H] of that name."""
+    return lambda r: r[name][layer, head].item()
+
+
+def fastest(r):
+    """The highest frequency of the position table that is above chance, in cycles per token."""
+    return (r["above_all"].max() / r["T"]).item()
+
+
+def periodic(r):
+    """Periodic columns of the head with most of them.
+
+    Raises KeyError for input of positions alone: nearly all columns are periodic there.
+    """
+    if r["input"] != "text":
+        raise KeyError("text")
+    return r["n_periodic"].max().item()
+
+
+def linear_2023(r):
+    """Perplexity with the linear mask as the library of 2023 read it."""
+    return np.exp(r["loss_by_meaning"][r["meanings"].tolist().index("library-2023")]).item()
+
+
+# The checkpoints are those of weights.KNOWN; a frequency of 1/16 parts the slow waves from the
+# others.
+R, B, G, IMDB = "roberta-base", "bert-base-uncased", "gpt2", "IMDB reviews"
+# type, layers, width and vocabulary; sha256 of the position table in float32, where it is known
+CHECKPOINTS = {
+    R: (("roberta", 12, 768, 50265), ""),
+    B: (("bert", 12, 768, 30522), ""),
+    G: (
+        ("gpt2", 12, 768, 50257),
+        "29c69587e2af826b7c159c38620a32e549a925e6d9a0dc37cb563f377f5be772",
+    ),
+}
+CLAIMS = [
+    Claim(
+        "figure 1",
+        "heads that keep to one cluster whatever the text",
+        "profiles",
+        number("steady"),
+        "most of them",
+        null=number("steady_null"),
+        holds=lambda ours, null: ours > max(0.5, null),
+        rule="above its null and a half",
+    ),
+    Claim(
+        "figures 2, 7",
+        "offset that head(8,9) attends to",
+        "profiles",
+        of_head("best_offset", 7, 8),
+        -1,
+        R,
+        **near(0),
+    ),
+    Claim(
+        "figures 2, 6",
+        "offset that head(2,3) attends to",
+        "profiles",
+        of_head("best_offset", 1, 2),
+        1,
+        R,
+        **near(0),
+    ),
+    Claim(
+        "figure 3",
+        "largest amplitude of the position embeddings",
+        "positions",
+        number("amplitude"),
+        "has a peak",
+        null=number("amplitude_null"),
+        **ABOVE,
+    ),
+    Claim(
+        "figure 3",
+        "largest amplitude of word embeddings",
+        "positions",
+        number("words"),
+        "has none",
+        null=number("words_null"),
+        **NOT_ABOVE,
+    ),
+    Claim(
+        "figures 3, 5",
+        "frequencies of the peaks, cycles per token",
+        "positions",
+        lambda r: (r["above"] / r["T"]).tolist(),
+        "one near 50 / 512",
+        R,
+        **between(45 / 512, 55 / 512),
+    ),
+    Claim(
+        "figure 8",
+        "fastest wave above chance, cycles per token",
+        "positions",
+        fastest,
+        "away from 0",
+        R,
+        **between(1 / 16, 1 / 2),
+    ),
+    Claim(
+        "figure 8",
+        "fastest wave above chance, cycles per token",
+        "positions",
+        fastest,
+        "away from 0",
+        B,
+        **between(1 / 16, 1 / 2),
+    ),
+    Claim(
+        "figure 8",
+        "fastest wave above chance, cycles per token",
+        "positions",
+        fastest,
+        "low frequencies only",
+        G,
+        **between(0, 1 / 16),
+    ),
+    Claim(
+        "figure 9",
+        "variance held by 4 components",
+        "positions",
+        number("explained_4"),
+        0.5051,
+        R,
+        **near(0.0001),
+    ),
+    Claim(
+        "figure 9",
+        "variance held by 12 components",
+        "positions",
+        number("explained_12"),
+        0.9223,
+        R,
+        **near(0.0001),
+    ),
+    Claim(
+        "figure 4, appendix B",
+        "most columns of a head that are periodic in query and key",
+        "queries-keys",
+        periodic,
+        "about 4 to 12",
+        null=lambda r: r["n_periodic_null"].max().item(),
+        holds=lambda ours, null: max(4, null + 1) <= ours <= 12,
+        rule="4 to 12, and above its null",
+    ),
+    Claim(
+        "figure 5",
+        "contrast of the position peak in queries (null: in their input)",
+        "extraction",
+        number("contrast_q"),
+        "stronger than in the input",
+        null=number("contrast_x"),
+        **ABOVE,
+    ),
+    Claim(
+        "figure 5",
+        "contrast of the position peak in keys (null: in their input)",
+        "extraction",
+        number("contrast_k"),
+        "stronger than in the input",
+        null=number("contrast_x"),
+        **ABOVE,
+    ),
+    Claim(
+        "figure 5",
+        "contrast in queries of the last layer (null: of the first)",
+        "extraction",
+        number("last_q"),
+        "fades with depth",
+        null=number("last_q_null"),
+        **BELOW,
+    ),
+    Claim(
+        "figure 5",
+        "contrast in keys of the last layer (null: of the first)",
+        "extraction",
+        number("last_k"),
+        "fades with depth",
+        null=number("last_k_null"),
+        **BELOW,
+    ),
+    Claim(
+        "figure 6",
+        "heads whose rotation fits the offset that they attend to",
+        "rotation",
+        number("agree"),
+        "most of them",
+        null=number("agree_null", 1),
+        holds=lambda ours, null: ours > max(0.5, null),
+        rule="above its null and a half",
+    ),
+    Claim(
+        "figure 6",
+        "offset by the rotation of head(1,1)",
+        "rotation",
+        of_head("offset_of_heads", 0, 0),
+        "-3 to -1",
+        R,
+        **between(-3, -1),
+    ),
+    Claim(
+        "figure 6",
+        "offset by the rotation of head(2,3)",
+        "rotation",
+        of_head("offset_of_heads", 1, 2),
+        1,
+        R,
+        **near(0),
+    ),
+    Claim(
+        "figure 7",
+        "lag of the highest mean score of head(1,1)",
+        "lags",
+        of_head("lag_of_heads", 0, 0),
+        -2,
+        R,
+        **near(0),
+    ),
+    Claim(
+        "figure 7",
+        "lag of the highest mean score of head(8,9)",
+        "lags",
+        of_head("lag_of_heads", 7, 8),
+        -1,
+        R,
+        **near(0),
+    ),
+    Claim(
+        "figure 7",
+        "heads with a direction that attend to the side where their scores are highest",
+        "lags",
+        number("same_direction_directed"),
+        "all of them",
+        null=number("same_direction_directed_null", 1),
+        **ABOVE,
+    ),
+    Claim(
+        "removal",
+        "cosine with and without positions",
+        "remove-positions",
+        number("cosine"),
+        0.7702,
+        B,
+        IMDB,
+        **near(0.02),
+    ),
+    Claim(
+        "removal",
+        "cosine with and without positions",
+        "remove-positions",
+        number("cosine"),
+        0.9291,
+        G,
+        IMDB,
+        **near(0.02),
+    ),
+    Claim(
+        "removal",
+        "perplexity with positions",
+        "remove-positions",
+        number("mean_perplexity", 0),
+        111.2409,
+        G,
+        IMDB,
+        **near(5),
+    ),
+    Claim(
+        "removal",
+        "perplexity without positions",
+        "remove-positions",
+        number("mean_perplexity", 1),
+        712014.3125,
+        G,
+        IMDB,
+        **near(50000),
+    ),
+    Claim(
+        "mask",
+        "perplexity without positions, linear mask, in the library of 2023",
+        "mask-positions",
+        linear_2023,
+        11897.4824,
+        G,
+        "TruthfulQA",
+        **near(1000),
+    ),
+]
