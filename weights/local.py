@@ -19,7 +19,7 @@ MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"
 TOHOKU = "tohoku-nlp/bert-base-japanese-whole-word-masking"
 
 KNOWN = {  # name: (hub id, what it is for)
-    "roberta-base": ("FacebookAI/roberta-base", "English masked LM; the lessons' large example"),
+    "roberta-base": ("FacebookAI/roberta-base", "English masked LM; the paper's model"),
     "bert-base-uncased": (
         "google-bert/bert-base-uncased",
         "English masked LM; the most studied encoder",
