@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 
 from .local import (
@@ -28,6 +29,7 @@ from .local import (
     snapshot,
     write_record,
 )
+from .trust import check_answer, check_commit, check_place, check_shards
 
 TEXTS = (
     "config.json",
@@ -39,6 +41,7 @@ TEXTS = (
     "special_tokens_map.json",
 )
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+ONE_FILE = threading.Lock()
 TOKEN = "a token (`hf auth login`, or the variable HF_TOKEN)"
 
 
@@ -83,6 +86,7 @@ def _download(repo, revision, record, progress):
     api = HfApi(endpoint=_endpoint())
     timeout = constants.HF_HUB_ETAG_TIMEOUT
     info = api.model_info(repo, revision=revision, files_metadata=True, timeout=timeout)
+    check_commit(repo, revision, info.sha)
     listing = {file.rfilename: file for file in info.siblings or []}
     recorded = record["files"].get(info.sha, {})
     names = _choose(repo, revision, listing)
@@ -141,6 +145,7 @@ def _shards(repo, commit, listing):
     Raises ValueError if the repository lacks one of them.
     """
     names = shards(snapshot(repo, commit))
+    check_shards(repo, names)
     missing = [name for name in names if name not in listing]
     if missing:
         raise ValueError(
@@ -157,11 +162,12 @@ def _file(api, repo, commit, listed, recorded):
     """
     wanted = recorded or {"size": listed.size, "sha256": listed.lfs and listed.lfs["sha256"]}
     source = record_path(repo) if recorded else "the hub's listing"
+    place = {"revision": commit, "cache_dir": hub_cache()}
     for again in (False, True):
-        path = api.hf_hub_download(
-            repo, listed.rfilename, revision=commit, cache_dir=hub_cache(), force_download=again
-        )
+        with _checked_answers(listed.rfilename, repo, commit):
+            path = api.hf_hub_download(repo, listed.rfilename, force_download=again, **place)
         path = Path(path)
+        check_place(path, repo, commit)
         measured = measure(path)
         wrong = [
             f"{key} is {value}, {wanted[key]} in {source}"
@@ -180,6 +186,35 @@ def _file(api, repo, commit, listed, recorded):
         " and will not be used: the hub, or a mirror or proxy before it, sends other bytes than"
         f" it should.{accept}"
     )
+
+
+@contextlib.contextmanager
+def _checked_answers(name, repo, commit):
+    """Within, the library uses no answer about a file before it was checked.
+
+    The library asks for itself, every time: what was checked beforehand is not what it would use.
+    One file at a time, so that threads do not take each other's check away.
+    """
+    from huggingface_hub import constants, file_download, utils
+
+    def ask(*arguments, **options):
+        try:
+            answer = ask_hub(*arguments, **options)
+        except utils.HfHubHTTPError as error:  # it may state a commit, too
+            headers = error.response.headers
+            stated = headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
+            check_answer(name, repo, commit, None, stated)
+            raise
+        check_answer(name, repo, commit, answer.etag, answer.commit_hash)
+        return answer
+
+    with ONE_FILE:
+        ask_hub = file_download.get_hf_file_metadata
+        file_download.get_hf_file_metadata = ask
+        try:
+            yield
+        finally:
+            file_download.get_hf_file_metadata = ask_hub
 
 
 def _endpoint():

@@ -393,6 +393,143 @@ def test_failures_that_are_not_http_keep_their_cause():
     )
 
 
+# --- hubs that name files elsewhere
+
+ELSEWHERE = [
+    ("config.json", "ETag", etag)
+    for etag in (
+        "{home}/.bashrc",
+        '"{home}/.bashrc"',
+        'W/"../../../../.bashrc"',
+        '"{home}/.config/new"',
+        '"../../../../new"',
+        f'"{"a" * 40}/../../../../../.bashrc"',
+        '"."',
+        '""',
+        f'"{"a" * 39}"',
+        f'"{"a" * 65}"',
+        f'"{"x" * 40}"',
+    )
+]
+ELSEWHERE += [
+    (name, "X-Linked-Etag", etag)
+    for name in ("config.json", "model.safetensors")
+    for etag in ('"{home}/.bashrc"', '"../../../../new"')
+]
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A user's own files, beside the cache; a `Machine` has its home here."""
+    (tmp_path / ".bashrc").write_bytes(b"mine")
+    (tmp_path / ".config").mkdir()
+    return tmp_path
+
+
+def own(home):
+    """{name: bytes} of all that is no download; None for a folder."""
+    outside = [path for path in home.rglob("*") if home / "hf" not in path.parents]
+    return {str(path): path.read_bytes() if path.is_file() else None for path in outside}
+
+
+@pytest.mark.parametrize("name, header, etag", ELSEWHERE)
+def test_a_hub_does_not_choose_where_a_file_is_written(machine, hub, home, name, header, etag):
+    """The library would write to the file that the ETag names, or make a link to it."""
+    (home / "hf").mkdir()
+    before = own(home)
+    etag = etag.format(home=home)
+    hub.headers[name] = [{header: etag}]
+    text = rf"{name} of org/tiny .* by the name .*; wanted .* 40 to 64 hex digits"
+    with raises(ValueError, match=text):
+        machine.fetch()
+    assert own(home) == before
+    bodies = [method for method, *_ in hub.requests("resolve", name) if method == "GET"]
+    assert not bodies and not list(machine.cache.rglob(name)), "nothing of it was downloaded"
+
+
+def test_a_hub_that_changes_its_mind_writes_nothing_elsewhere(machine, hub, home):
+    """The first answer is right, its bytes are not; the answer to the repeated download is not."""
+    hub.forged["model.safetensors"] = FILES["model.safetensors"][::-1]
+    hub.headers["model.safetensors"] = [{}, {"X-Linked-Etag": f'"{home}/.bashrc"'}]
+    (home / "hf").mkdir()
+    before = own(home)
+    with raises(ValueError, match=r"wanted .* 40 to 64 hex digits"):
+        machine.fetch()
+    assert "downloading it anew" in machine.stderr
+    assert own(home) == before
+
+
+@pytest.mark.parametrize("commit", ["{home}/new", "../../../../new", "a/b", "b" * 40, ""])
+@pytest.mark.parametrize("absent", [False, True])
+def test_a_hub_does_not_choose_the_folder_of_a_file(machine, hub, home, commit, absent):
+    """The library notes in that folder, too, which files a repository lacks."""
+    (home / "hf").mkdir()
+    before = own(home)
+    hub.headers["config.json"] = [{"X-Repo-Commit": commit.format(home=home)}]
+    hub.absent = {"config.json"} if absent else set()
+    with raises(ValueError, match=rf"config.json of org/tiny .* commit .*; wanted {hub.commit}"):
+        machine.fetch()
+    assert own(home) == before
+    assert not list(machine.cache.rglob("config.json"))
+
+
+@pytest.mark.parametrize("commit", ["{home}/new", "../../../../.bashrc", "main", "A" * 40])
+def test_a_listing_does_not_choose_a_folder(machine, hub, home, commit):
+    (home / "hf").mkdir()
+    before = own(home)
+    hub.listed_commit = commit.format(home=home)
+    with raises(ValueError, match=r"org/tiny .* revision main is commit .*; wanted 40 hex digits"):
+        machine.fetch()
+    assert own(home) == before
+    assert not hub.requests("resolve")
+
+
+@pytest.mark.parametrize("name", ["../../new.safetensors", "{home}/new.safetensors", "setup.py"])
+def test_an_index_names_safetensors_inside_its_repository(machine, hub, home, name):
+    (home / "hf").mkdir()
+    before = own(home)
+    name = name.format(home=home)
+    index = json.dumps({"weight_map": {"a": name}}).encode()
+    files = {"config.json": b"{}", "model.safetensors.index.json": index, name: b"import os"}
+    hub.publish("org/tiny", files)
+    text = "index.json of org/tiny names .*; wanted .safetensors inside its folder"
+    with raises(ValueError, match=text):
+        machine.fetch()
+    assert own(home) == before
+    assert not hub.requests("resolve", name)
+
+
+def test_a_link_out_of_the_cache_is_neither_measured_nor_replaced(machine, hub, home):
+    """As an older version may have left it."""
+    folder = store(machine.cache, commit=hub.commit)
+    (folder / "config.json").unlink()
+    (folder / "config.json").symlink_to(home / ".bashrc")
+    before = own(home)
+    text = rf"config.json is a link to {home}/.bashrc, outside .*models--org--tiny.* Delete it"
+    with raises(ValueError, match=text):
+        machine.fetch()
+    assert "size is" not in machine.stderr
+    assert own(home) == before
+    assert not hub.requests("resolve")
+
+
+def test_a_cache_without_links_or_behind_one_is_as_good(machine, hub, home):
+    assert content(machine.fetch(env={"HF_HUB_DISABLE_SYMLINKS": "1"})) == FILES
+    (home / "disk").mkdir()
+    (home / "link").symlink_to(home / "disk")
+    folder = machine.fetch(env={"HF_HUB_CACHE": str(home / "link")})
+    assert content(folder) == FILES and (home / "disk" / "models--org--tiny").is_dir()
+
+
+def test_the_library_asks_as_before_when_a_download_has_ended(machine):
+    code = (
+        "from huggingface_hub import file_download as library; import weights;"
+        "before = library.get_hf_file_metadata; weights.fetch('org/tiny');"
+        "print(library.get_hf_file_metadata is before)"
+    )
+    assert machine.python(code).strip() == "True"
+
+
 # --- without a network
 
 OFFLINE = (
