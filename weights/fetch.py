@@ -15,6 +15,7 @@ from pathlib import Path
 from .local import (
     INDEX,
     MODEL,
+    TEXTS,
     bundled,
     command,
     faults,
@@ -31,15 +32,6 @@ from .local import (
 )
 from .trust import check_answer, check_commit, check_place, check_shards
 
-TEXTS = (
-    "config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.json",
-    "merges.txt",
-    "vocab.txt",
-    "special_tokens_map.json",
-)
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 ONE_FILE = threading.Lock()
 TOKEN = "a token (`hf auth login`, or the variable HF_TOKEN)"

@@ -530,6 +530,30 @@ def test_the_library_asks_as_before_when_a_download_has_ended(machine):
     assert machine.python(code).strip() == "True"
 
 
+def test_downloads_in_two_threads_do_not_take_each_other_s_check_away(machine):
+    """One file at a time; else the first to end would put back what it had not checked with."""
+    code = """
+import threading
+from huggingface_hub import file_download as library
+from minitx.weights.fetch import _checked_answers
+
+before, inside = library.get_hf_file_metadata, threading.Event()
+
+def second():
+    with _checked_answers("b", "org/b", "commit"):
+        inside.set()
+
+thread = threading.Thread(target=second)
+with _checked_answers("a", "org/a", "commit"):
+    checked = library.get_hf_file_metadata
+    thread.start()
+    print(inside.wait(0.3), library.get_hf_file_metadata is checked)
+thread.join()
+print(inside.is_set(), library.get_hf_file_metadata is before)
+"""
+    assert machine.python(code).split("\n")[:2] == ["False True", "True True"]
+
+
 # --- without a network
 
 OFFLINE = (
