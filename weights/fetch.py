@@ -30,7 +30,7 @@ from .local import (
     snapshot,
     write_record,
 )
-from .trust import check_answer, check_commit, check_place, check_shards
+from .trust import check_answer, check_commit, check_etag, check_place, check_shards
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 ONE_FILE = threading.Lock()
@@ -152,11 +152,12 @@ def _file(api, repo, commit, listed, recorded):
     They are compared with the record or, without one, with the hub's listing. A file that differs
     is downloaded once more; if it differs again it is set aside, and ValueError raised.
     """
-    wanted = recorded or {"size": listed.size, "sha256": listed.lfs and listed.lfs["sha256"]}
+    in_listing = {"size": listed.size, "sha256": listed.lfs and listed.lfs["sha256"]}
+    wanted = recorded or in_listing
     source = record_path(repo) if recorded else "the hub's listing"
     place = {"revision": commit, "cache_dir": hub_cache()}
     for again in (False, True):
-        with _checked_answers(listed.rfilename, repo, commit):
+        with _checked_answers(listed.rfilename, repo, commit, in_listing["sha256"]):
             path = api.hf_hub_download(repo, listed.rfilename, force_download=again, **place)
         path = Path(path)
         check_place(path, repo, commit)
@@ -181,23 +182,29 @@ def _file(api, repo, commit, listed, recorded):
 
 
 @contextlib.contextmanager
-def _checked_answers(name, repo, commit):
+def _checked_answers(name, repo, commit, sha256=None):
     """Within, the library uses no answer about a file before it was checked.
 
     The library asks for itself, every time: what was checked beforehand is not what it would use.
-    One file at a time, so that threads do not take each other's check away.
+    One file at a time, so that threads do not take each other's check away; what another thread
+    asks the library for is not ours to refuse.
     """
     from huggingface_hub import constants, file_download, utils
 
+    own_thread = threading.get_ident()
+
     def ask(*arguments, **options):
+        if threading.get_ident() != own_thread:
+            return ask_hub(*arguments, **options)
         try:
             answer = ask_hub(*arguments, **options)
         except utils.HfHubHTTPError as error:  # it may state a commit, too
             headers = error.response.headers
             stated = headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
-            check_answer(name, repo, commit, None, stated)
+            check_answer(name, repo, commit, stated)
             raise
-        check_answer(name, repo, commit, answer.etag, answer.commit_hash)
+        check_answer(name, repo, commit, answer.commit_hash)
+        check_etag(name, repo, answer.etag, sha256)
         return answer
 
     with ONE_FILE:

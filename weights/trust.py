@@ -24,13 +24,28 @@ def check_commit(repo, revision, commit):
         )
 
 
-def check_answer(name, repo, commit, etag, answered):
-    """The ETag, without its quotes, and the commit of an answer about a file; None: it has none."""
-    what = f"{name} of {repo} was not downloaded, the hub cannot be trusted: it answers"
+def check_answer(name, repo, commit, answered):
+    """The commit of an answer about a file; None: it has none."""
     if answered not in (None, commit):
-        raise ValueError(f"{what} with commit {answered!r}; wanted {commit}")
-    if etag is not None and not ETAG.fullmatch(etag):
-        raise ValueError(f"{what} by the name {etag!r}; wanted an ETag of 40 to 64 hex digits")
+        raise ValueError(
+            f"{name} of {repo} was not downloaded, the hub cannot be trusted: it answers with "
+            f"commit {answered!r}; wanted {commit}"
+        )
+
+
+def check_etag(name, repo, etag, sha256):
+    """The ETag of an answer, without its quotes; sha256: of a large file, as the listing has it.
+
+    Without that, a file of another commit could be named, and replaced.
+    """
+    if etag is None:  # the library refuses it itself
+        return
+    if not ETAG.fullmatch(etag) or sha256 not in (None, etag):
+        of_listing = f", here {sha256}" if sha256 else ""
+        raise ValueError(
+            f"{name} of {repo} was not downloaded, the hub cannot be trusted: its ETag is "
+            f"{etag!r}; wanted 40 to 64 hex digits{of_listing}"
+        )
 
 
 def check_shards(repo, names):

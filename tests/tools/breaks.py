@@ -763,16 +763,17 @@ BREAKS = [
     Break(
         "a hub names the file that it writes to",
         FETCH,
-        "check_answer(name, repo, commit, answer.etag, answer.commit_hash)",
+        "check_etag(name, repo, answer.etag, sha256)",
         "pass",
     ),
     Break(
         "a hub names the folder of a file that it lacks",
         FETCH,
-        "check_answer(name, repo, commit, None, stated)",
+        "check_answer(name, repo, commit, stated)",
         "pass",
     ),
     Break("an ETag begins like a hash", TRUST, "ETAG.fullmatch(etag)", "ETAG.match(etag)"),
+    Break("a hub replaces a file of another commit", TRUST, "sha256 not in (None, etag)", "False"),
     Break("a hub answers with another commit", TRUST, "answered not in (None, commit)", "False"),
     Break(
         "a listing names any folder as its commit",

@@ -28,6 +28,7 @@ class Hub:
         self.headers = {}
         self.absent = set()  # names of files that are listed, but are not there
         self.listed_commit = None  # what the list of files calls its commit, in place of its hash
+        self.listed_sha256 = None  # and what it calls the sha256 of every large file
         self.renamed = {}  # old id -> new id, answered by a redirect
         self.refuse = None  # (status, X-Error-Code) for whoever does not present `token`
         # whether the list of files is open to all the same, as for gated models
@@ -120,7 +121,8 @@ class Handler(BaseHTTPRequestHandler):
         for name, data in self.hub.commits[commit].items():
             siblings.append({"rfilename": name, "size": len(data), "blobId": blob_id(data)})
             if name.endswith(LARGE):
-                large = {"sha256": sha256(data), "size": len(data), "pointerSize": 134}
+                named = self.hub.listed_sha256 or sha256(data)
+                large = {"sha256": named, "size": len(data), "pointerSize": 134}
                 siblings[-1]["lfs"] = large
         sha = self.hub.listed_commit or commit
         description = {"id": repo, "modelId": repo, "sha": sha, "siblings": siblings}

@@ -439,7 +439,7 @@ def test_a_hub_does_not_choose_where_a_file_is_written(machine, hub, home, name,
     before = own(home)
     etag = etag.format(home=home)
     hub.headers[name] = [{header: etag}]
-    text = rf"{name} of org/tiny .* by the name .*; wanted .* 40 to 64 hex digits"
+    text = rf"{name} of org/tiny was not .* ETag is .*; wanted 40 to 64 hex digits"
     with raises(ValueError, match=text):
         machine.fetch()
     assert own(home) == before
@@ -453,9 +453,30 @@ def test_a_hub_that_changes_its_mind_writes_nothing_elsewhere(machine, hub, home
     hub.headers["model.safetensors"] = [{}, {"X-Linked-Etag": f'"{home}/.bashrc"'}]
     (home / "hf").mkdir()
     before = own(home)
-    with raises(ValueError, match=r"wanted .* 40 to 64 hex digits"):
+    with raises(ValueError, match=r"ETag is .*; wanted 40 to 64 hex digits"):
         machine.fetch()
     assert "downloading it anew" in machine.stderr
+    assert own(home) == before
+
+
+def test_a_hub_does_not_replace_the_files_of_another_commit(machine, hub):
+    """It names the blob of what was fetched before, and sends other bytes of the same number."""
+    old = machine.fetch()
+    right = FILES["model.safetensors"]
+    hub.publish("org/tiny", FILES | {"model.safetensors": right[::-1]})
+    hub.headers["model.safetensors"] = [{"X-Linked-Etag": f'"{sha256(right)}"'}]
+    with raises(ValueError, match=rf"{sha256(right)}'; wanted .* here {sha256(right[::-1])}"):
+        machine.fetch(revision="main")
+    assert machine.find(verify=True) == old
+
+
+def test_a_listing_does_not_choose_an_etag(machine, hub, home):
+    (home / "hf").mkdir()
+    before = own(home)
+    hub.listed_sha256 = f"{home}/.bashrc"
+    hub.headers["model.safetensors"] = [{"X-Linked-Etag": f'"{home}/.bashrc"'}]
+    with raises(ValueError, match=r"ETag is .*; wanted 40 to 64 hex digits"):
+        machine.fetch()
     assert own(home) == before
 
 
@@ -551,7 +572,30 @@ with _checked_answers("a", "org/a", "commit"):
 thread.join()
 print(inside.is_set(), library.get_hf_file_metadata is before)
 """
-    assert machine.python(code).split("\n")[:2] == ["False True", "True True"]
+    assert machine.python(code).splitlines() == ["False True", "True True"]
+
+
+def test_what_the_user_s_own_threads_ask_is_not_refused(machine, hub):
+    hub.headers["vocab.txt"] = [{"ETag": '"of a mirror"', "X-Repo-Commit": "of its own"}]
+    code = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from huggingface_hub import file_download as library
+from minitx.weights.fetch import _checked_answers
+
+url = sys.stdin.read()
+ask = lambda: library.get_hf_file_metadata(url).etag
+with _checked_answers("vocab.txt", "org/tiny", "commit"), ThreadPoolExecutor() as threads:
+    print(threads.submit(ask).result())
+    try:
+        ask()
+    except ValueError as error:
+        print(error)
+"""
+    url = f"{hub.url}/org/tiny/resolve/{hub.commit}/vocab.txt"
+    theirs, ours = machine.python(code, stdin=url).splitlines()
+    assert theirs == "of a mirror"
+    assert ours.endswith("it answers with commit 'of its own'; wanted commit")
 
 
 # --- without a network
