@@ -28,9 +28,13 @@ class Cache:
         return np.concatenate([self.valid, valid], axis=1)
 
     def append(self, layer, k, v):  # [B H T d] twice -> [B H S d] twice
-        """Store one layer's new keys and values -> views of all, old and new."""
-        n_all = len(self)  # `forward` has counted the new tokens already
-        n_old = n_all - k.shape[2]
+        """Store one layer's new keys and values -> views of all, old and new.
+
+        The cache has the new tokens only when `forward` sets `valid` at its end: a pass that is
+        interrupted leaves the cache as it was.
+        """
+        n_old = len(self)
+        n_all = n_old + k.shape[2]
         if n_old == 0 or self.stored[layer].shape[3] < n_all:
             self._grow(layer, k, n_old, n_all)
         held = self.stored[layer]

@@ -91,14 +91,14 @@ def forward(
     numbers = token_numbers(cfg, batch, key_valid)
     rows = learned_rows(cfg, batch, numbers, positions)
     attn_bias = attention_bias(cfg, numbers, key_valid, mask, model.weights.W_E.dtype)
-    if cache is not None:
-        cache.valid = key_valid  # the input is checked; `Cache.append` counts on this
     x = embed(batch, rows, model.weights, cfg, hook)
     for layer in model.layers:
         layer_hook = partial(hook, layer=layer.index)
         x = block(x, layer, attn_bias, cfg, layer_hook, cache)
     if cfg.pre_norm:
         x = norm("ln_final", x, model.weights, cfg, hook)
+    if cache is not None:
+        cache.valid = key_valid  # last: a pass that is interrupted adds nothing
     return x
 
 

@@ -9,11 +9,13 @@ import contextlib
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 
 from .local import (
     INDEX,
     MODEL,
+    TEXTS,
     bundled,
     command,
     faults,
@@ -28,17 +30,10 @@ from .local import (
     snapshot,
     write_record,
 )
+from .trust import check_answer, check_commit, check_etag, check_place, check_shards
 
-TEXTS = (
-    "config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.json",
-    "merges.txt",
-    "vocab.txt",
-    "special_tokens_map.json",
-)
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+ONE_FILE = threading.Lock()
 TOKEN = "a token (`hf auth login`, or the variable HF_TOKEN)"
 
 
@@ -83,6 +78,7 @@ def _download(repo, revision, record, progress):
     api = HfApi(endpoint=_endpoint())
     timeout = constants.HF_HUB_ETAG_TIMEOUT
     info = api.model_info(repo, revision=revision, files_metadata=True, timeout=timeout)
+    check_commit(repo, revision, info.sha)
     listing = {file.rfilename: file for file in info.siblings or []}
     recorded = record["files"].get(info.sha, {})
     names = _choose(repo, revision, listing)
@@ -141,6 +137,7 @@ def _shards(repo, commit, listing):
     Raises ValueError if the repository lacks one of them.
     """
     names = shards(snapshot(repo, commit))
+    check_shards(repo, names)
     missing = [name for name in names if name not in listing]
     if missing:
         raise ValueError(
@@ -155,13 +152,15 @@ def _file(api, repo, commit, listed, recorded):
     They are compared with the record or, without one, with the hub's listing. A file that differs
     is downloaded once more; if it differs again it is set aside, and ValueError raised.
     """
-    wanted = recorded or {"size": listed.size, "sha256": listed.lfs and listed.lfs["sha256"]}
+    in_listing = {"size": listed.size, "sha256": listed.lfs and listed.lfs["sha256"]}
+    wanted = recorded or in_listing
     source = record_path(repo) if recorded else "the hub's listing"
+    place = {"revision": commit, "cache_dir": hub_cache()}
     for again in (False, True):
-        path = api.hf_hub_download(
-            repo, listed.rfilename, revision=commit, cache_dir=hub_cache(), force_download=again
-        )
+        with _checked_answers(listed.rfilename, repo, commit, in_listing["sha256"]):
+            path = api.hf_hub_download(repo, listed.rfilename, force_download=again, **place)
         path = Path(path)
+        check_place(path, repo, commit)
         measured = measure(path)
         wrong = [
             f"{key} is {value}, {wanted[key]} in {source}"
@@ -180,6 +179,41 @@ def _file(api, repo, commit, listed, recorded):
         " and will not be used: the hub, or a mirror or proxy before it, sends other bytes than"
         f" it should.{accept}"
     )
+
+
+@contextlib.contextmanager
+def _checked_answers(name, repo, commit, sha256=None):
+    """Within, the library uses no answer about a file before it was checked.
+
+    The library asks for itself, every time: what was checked beforehand is not what it would use.
+    One file at a time, so that threads do not take each other's check away; what another thread
+    asks the library for is not ours to refuse.
+    """
+    from huggingface_hub import constants, file_download, utils
+
+    own_thread = threading.get_ident()
+
+    def ask(*arguments, **options):
+        if threading.get_ident() != own_thread:
+            return ask_hub(*arguments, **options)
+        try:
+            answer = ask_hub(*arguments, **options)
+        except utils.HfHubHTTPError as error:  # it may state a commit, too
+            headers = error.response.headers
+            stated = headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
+            check_answer(name, repo, commit, stated)
+            raise
+        check_answer(name, repo, commit, answer.commit_hash)
+        check_etag(name, repo, answer.etag, sha256)
+        return answer
+
+    with ONE_FILE:
+        ask_hub = file_download.get_hf_file_metadata
+        file_download.get_hf_file_metadata = ask
+        try:
+            yield
+        finally:
+            file_download.get_hf_file_metadata = ask_hub
 
 
 def _endpoint():

@@ -16,6 +16,16 @@ from pathlib import Path
 
 BUNDLED = Path(__file__).parent
 MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"
+TEXTS = (  # configuration and tokenizer, as far as a checkpoint has them
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+    "special_tokens_map.json",
+    "added_tokens.json",
+)
 TOHOKU = "tohoku-nlp/bert-base-japanese-whole-word-masking"
 
 KNOWN = {  # name: (hub id, what it is for)

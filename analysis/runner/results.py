@@ -15,6 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+import minitx
+from minitx import weights
+from minitx.weights import local
+
 from ..texts import formats
 from . import draw, progress, registry, stream
 from .files import write
@@ -32,17 +36,23 @@ class Outcome(NamedTuple):
 
 
 def settings(experiment, model, name, options):
-    """All that the numbers depend on; `name` is the model as the user called it."""
+    """All that the numbers depend on; `name` is the model as the user called it.
+
+    Every file that was read is there with its sha256, so that --resume takes nothing of another
+    model, text or version.
+    """
     for option, value in options.items():
         formats.valid(str(value), f"--{option}")
     folder = Path(model.tokenizer.folder)
     values = {option.name: option.default for option in experiment.options} | options
     stated = {"experiment": experiment.name, "model": str(name)}
     stated["revision"] = revision(folder)
-    stated["weights"] = hashes(folder)
+    stated |= model_files(folder)
     stated["dtype"] = dtype(model)
     stated["options"] = values
     stated["versions"] = versions()
+    if "others" in values:
+        stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
     if model.missing:  # weights alone are looked at, no text is read
         return stated | {"missing": list(model.missing)}
     texts = {option: values[option] for option in ("text", "test") if values.get(option)}
@@ -63,16 +73,32 @@ def revision(folder):
     return folder.name if folder.parent.name == "snapshots" else None
 
 
+def model_files(folder):
+    """sha256 of all that is read of a model: its weights, and its other files."""
+    return {"weights": hashes(folder), "files": _hashes(folder, (*local.TEXTS, local.INDEX))}
+
+
 def hashes(folder):
-    """sha256 of each weight file."""
-    return {path.name: formats.sha256(path) for path in sorted(folder.glob("*.safetensors"))}
+    """sha256 of each weight file: one, or those that an index names, in subfolders too."""
+    return _hashes(folder, local.shards(folder) or [local.MODEL])
+
+
+def _hashes(folder, names):
+    return {name: formats.sha256(folder / name) for name in names if (folder / name).is_file()}
+
+
+def others(names):
+    """(name, folder) of the models that the option `others` names, see `minitx run models`."""
+    listed = weights.bundled() if names == "bundled" else names.split(",")
+    stripped = filter(None, map(str.strip, listed))
+    return [(name, weights.find(name)) for name in stripped]
 
 
 def versions():
-    """Python and the packages that compute or draw."""
+    """minitx, Python and the packages that compute or draw."""
     packages = ("numpy", "scipy", "tokenizers", "matplotlib")
     installed = {package: importlib.metadata.version(package) for package in packages}
-    return {"python": platform.python_version()} | installed
+    return {"minitx": minitx.__version__, "python": platform.python_version()} | installed
 
 
 def writable(folder):
@@ -125,8 +151,7 @@ def produce(experiment, model, name, options, out, resume=False):
     """
     experiment.check(model)
     stated = settings(experiment, model, name, options)
-    key = hashlib.sha256(as_json(stated).encode()).hexdigest()
-    with stream.resumable(out, experiment.name, key, resume) as run:
+    with stream.resumable(out, experiment.name, key(stated), resume) as run:
         result = finished(experiment, stated, out) if resume else None
         if not result:
             result = experiment.run(model, run, **options)
@@ -134,6 +159,11 @@ def produce(experiment, model, name, options, out, resume=False):
         outcome = _explained(experiment, result, stated)
         _save(outcome, experiment, name, out)
     return outcome
+
+
+def key(stated):
+    """Text that is the same for the same settings."""
+    return hashlib.sha256(as_json(stated).encode()).hexdigest()
 
 
 def finished(experiment, stated, out):
@@ -158,14 +188,19 @@ def _explained(experiment, result, stated):
 
 
 def _save(outcome, experiment, name, out):
-    """Write the three files of an outcome."""
+    """Write the three files of an outcome.
+
+    The JSON file, which `finished` takes as the sign that the others are of its settings, goes
+    first and comes last: whatever fails in between, arrays never stand beside settings that are not
+    theirs.
+    """
     titled = draw.titled(outcome.svg, f"{experiment.question}  ({name})")
     arrays = io.BytesIO()
     np.savez_compressed(arrays, **outcome.result)
     record = {"answer": outcome.answer and outcome.answer._asdict()}
     record |= {"headline": outcome.headline, "says": outcome.says, "settings": outcome.settings}
     text = as_json(record) + "\n"
-    # the JSON file last: `finished` takes it as the sign that the others are complete
+    (out / f"{experiment.name}.json").unlink(missing_ok=True)
     for ending, content in ((".svg", titled), (".npz", arrays.getvalue()), (".json", text)):
         write(out / (experiment.name + ending), content)
 

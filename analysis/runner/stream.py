@@ -29,7 +29,7 @@ WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of
 BATCH = 4 * WORKERS  # documents in the pool at once; a state is only saved between batches
 SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
 # what reading a broken .npz raises
-DAMAGED = (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile)
+DAMAGED = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
 
 
 class Run:
@@ -54,7 +54,7 @@ class Run:
         of the state file. Raises ValueError if a run with a folder gathers the same twice.
         """
         path = self._state(what)
-        done, sums = self._restored(path, keep)
+        done, sums = self._restored(path, keep, len(documents))
         save_due = 0.0
         remaining = islice(enumerate(documents), done, None)
         with ThreadPoolExecutor(WORKERS) as pool, progress.Line(what, len(documents), done) as line:
@@ -97,41 +97,91 @@ class Run:
             self.remove()
         self.saved = True
         content = io.BytesIO()
-        named = {f"of_{name}": value for name, value in sums.items()}
-        np.savez(content, **named, done=done, key=self.key)
+        state = {f"of_{name}": np.asarray(value) for name, value in sums.items()}
+        state |= {"done": np.asarray(done), "key": np.asarray(self.key)}
+        np.savez(content, **state, digest=_digest(state))
         files.write(path, content.getvalue())
 
-    def _restored(self, path, keep):
-        """Documents done by an interrupted run, and their sums; 0 and {} if it left no state."""
+    def _restored(self, path, keep, N):
+        """Of the N documents, how many an interrupted run has done, and their sums.
+
+        0 and {} if it left no state. Raises ValueError for a state that is not as it was saved, is
+        of another run, or does not fit this one.
+        """
         if path is None or not self.resume or not path.is_file():
             return 0, {}
-        try:
-            with np.load(path) as file:
-                state = dict(file)
-            key = state.pop("key")
-            done = int(state.pop("done"))
-        except DAMAGED:
-            raise ValueError(f"{path} is damaged; without --resume the run is begun anew") from None
+        state = _intact(path)
+        key = state.pop("key")
+        done = int(state.pop("done"))
         if key != self.key:
             raise ValueError(
                 f"{path} belongs to a run with other settings, model or text; without --resume it "
                 "is begun anew"
             )
-        print(f"minitx: going on after {done} documents", file=sys.stderr)
         sums = {name.removeprefix("of_"): value for name, value in state.items()}
+        if wrong := _misfit(done, sums, keep, N):
+            raise ValueError(f"{path} {wrong}; without --resume the run is begun anew")
+        print(f"minitx: going on after {done} documents", file=sys.stderr)
         return done, {name: [*value] if name in keep else value for name, value in sums.items()}
 
 
 UNSAVED = Run()
 
 
+def _digest(state):
+    """sha256 of all arrays of a state, with their names."""
+    sha256 = hashlib.sha256()
+    for name, x in sorted(state.items()):
+        sha256.update(f"{name} {x.dtype.str} {x.shape}\n".encode())
+        sha256.update(x.tobytes())
+    return sha256.hexdigest()
+
+
+def _intact(path):
+    """The arrays of a state; raises ValueError if they are not those that were saved."""
+    try:
+        with np.load(path) as file:
+            state = dict(file)
+        digest = state.pop("digest")
+    except DAMAGED:
+        state = digest = None
+    if state is None or digest != _digest(state):
+        raise ValueError(f"{path} is damaged; without --resume the run is begun anew")
+    return state
+
+
+def _misfit(done, sums, keep, N):
+    """Why the sums of `done` documents cannot be gone on with, when N are to be read; "" if so."""
+    if not 0 < done <= N:
+        return f"holds {done} documents, of the {N} that are to be read"
+    for name, value in sums.items():
+        if name in keep and (value.ndim == 0 or len(value) != done):
+            return f"holds {name!r} {list(value.shape)} of {done} documents"
+        if name not in keep and value.dtype != np.float64:
+            return f"holds {name!r} as {value.dtype}, not as sums in float64"
+    return ""
+
+
 def _add(sums, result, keep):
-    """Add one document's result."""
+    """Add one document's result; raises ValueError for an array of another shape than before."""
     for name, value in result.items():
-        if name in keep:
-            sums.setdefault(name, []).append(np.asarray(value))
+        kept = name in keep
+        x = np.asarray(value) if kept else np.asarray(value, np.float64)
+        if name in sums:
+            _check_shape(name, x, sums[name][0] if kept else sums[name])
+        if kept:
+            sums.setdefault(name, []).append(x)
         else:
-            sums[name] = sums.get(name, 0.0) + np.asarray(value, np.float64)
+            sums[name] = sums.get(name, 0.0) + x
+
+
+def _check_shape(name, x, before):
+    """NumPy would add a scalar to an array, or a row to a table."""
+    if x.shape != before.shape:
+        raise ValueError(
+            f"{name!r} is {list(x.shape)} of a document and {list(before.shape)} of those before "
+            "it; without --resume the run is begun anew"
+        )
 
 
 @contextlib.contextmanager

@@ -111,6 +111,45 @@ def test_a_refused_piece_leaves_the_cache_as_it_was(model):
     np.testing.assert_allclose(last, minitx.forward(model, tokens)[:, 5:], rtol=0, atol=1e-12)
 
 
+class FailingHook:
+    """A hook that raises an error at its n-th call."""
+
+    def __init__(self, n, error):
+        self.left = n
+        self.error = error
+
+    def __call__(self, name, x, layer=None):
+        """The intermediate as it is, until the error is due."""
+        self.left -= 1
+        if self.left < 0:
+            raise self.error
+        return x
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("held", [0, 5])
+def test_a_pass_that_is_broken_off_adds_nothing_to_the_cache(model, error, held):
+    """At any of its intermediates: what comes next is what a cache gives that never saw it."""
+    tokens = tiny.ids(model, 2, 8)
+
+    def last(n):  # the pass after one that broke off at its n-th intermediate; None: after none
+        cache = minitx.Cache()
+        if held:
+            minitx.forward(model, tokens[:, :held], cache=cache)
+        if n is not None:
+            with pytest.raises(error):
+                minitx.forward(model, tokens[::-1, 1:4], cache=cache, hook=FailingHook(n, error))
+            assert len(cache) == held
+        return minitx.forward(model, tokens[:, held:], cache=cache)
+
+    whole = last(None)
+    passes = []
+    minitx.forward(model, tokens, hook=lambda name, x, layer=None: passes.append(name) or x)
+    assert passes[-1] == "ln_final" and len(passes) > 20
+    for n in range(len(passes)):
+        assert np.array_equal(last(n), whole), passes[n]
+
+
 @pytest.mark.parametrize("variant", ["bert-masked", "roberta-masked", "distilbert-masked"])
 def test_a_cache_needs_a_causal_model(variant):
     message = "a cache needs a causal model; in .* old tokens see new ones"

@@ -1,5 +1,6 @@
 """Sums over documents that do not depend on how they were run, and survive being killed."""
 
+import io
 import os
 import random
 import signal
@@ -122,6 +123,13 @@ def test_a_state_is_not_mixed_with_other_settings_and_never_dropped_silently(
     assert not [*tmp_path.iterdir()]
 
 
+def npy(x):
+    """The bytes of an array alone."""
+    content = io.BytesIO()
+    np.save(content, x)
+    return content.getvalue()
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -129,6 +137,7 @@ def test_a_state_is_not_mixed_with_other_settings_and_never_dropped_silently(
         lambda raw: raw[:-40],
         lambda raw: raw[:60] + b"!" + raw[61:],
         lambda raw: b"nonsense",
+        lambda raw: npy(np.ones(3)),
         lambda raw: raw.replace(b"key.npy", b"kex.npy"),
     ],
 )
@@ -140,6 +149,74 @@ def test_a_damaged_state_is_said_to_be_so(tmp_path, monkeypatch, damage):
     state.write_bytes(damage(state.read_bytes()))
     message = r"test.rows.\w{8}.state.npz is damaged; without --resume the run is begun anew"
     with pytest.raises(ValueError, match=message):
+        run(tmp_path, failing_at(999), resume=True)
+
+
+def interrupted(tmp_path, monkeypatch):
+    """The state that a run leaves which is interrupted at row 90."""
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, failing_at(90), resume=False)
+    [state] = tmp_path.glob(".test.*")
+    return state
+
+
+ALTERED = {
+    "more than there are": lambda state: {"done": np.array(500)},
+    "all": lambda state: {"done": np.array(len(ROWS))},
+    "fewer": lambda state: {"done": state["done"] - 1},
+    "negative": lambda state: {"done": -state["done"]},
+    "no number": lambda state: {"done": np.array("many")},
+    "several": lambda state: {"done": np.array([3, 4])},
+    "another value": lambda state: {"of_sum": state["of_sum"] + 1},
+    "another shape": lambda state: {"of_sum": np.array([state["of_sum"]])},
+    "another type": lambda state: {"of_sum": state["of_sum"].astype(np.float32)},
+    "a row too few": lambda state: {"of_all": state["of_all"][1:]},
+    "one more name": lambda state: {"of_other": state["of_sum"]},
+    "no digest": lambda state: {"digest": np.array("")},
+}
+
+
+@pytest.mark.parametrize("how", ALTERED)
+def test_a_state_that_was_altered_is_never_gone_on_with(tmp_path, monkeypatch, how):
+    path = interrupted(tmp_path, monkeypatch)
+    with np.load(path) as file:
+        state = dict(file)
+    np.savez(path, **state | ALTERED[how](state))
+    message = r"state.npz is damaged; without --resume the run is begun anew$"
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path, failing_at(999), resume=True)
+    whole = run(tmp_path, failing_at(999), resume=False)
+    assert whole["sum"] == pytest.approx(ROWS.sum() / 3) and np.array_equal(whole["all"], ROWS)
+
+
+def test_a_state_that_lost_a_name_is_never_gone_on_with(tmp_path, monkeypatch):
+    path = interrupted(tmp_path, monkeypatch)
+    with np.load(path) as file:
+        state = {name: x for name, x in file.items() if name != "of_sum"}
+    np.savez(path, **state)
+    with pytest.raises(ValueError, match="is damaged"):
+        run(tmp_path, failing_at(999), resume=True)
+
+
+@pytest.mark.parametrize(
+    "done, sums, message",
+    [
+        (201, {"sum": 1.0}, "holds 201 documents, of the 200 that are to be read"),
+        (0, {}, "holds 0 documents, of the 200 that are to be read"),
+        (-3, {"sum": 1.0}, "holds -3 documents, of the 200 that are to be read"),
+        (3, {"sum": 1.0, "all": [1.0, 2.0]}, r"holds 'all' \[2\] of 3 documents"),
+        (3, {"sum": 1.0, "all": 2.0}, r"holds 'all' \[\] of 3 documents"),
+        (3, {"sum": np.float32(1)}, "holds 'sum' as float32, not as sums in float64"),
+        (3, {"sum": np.ones(4)}, r"'sum' is \[\] of a document and \[4\] of those before it"),
+        (3, {"sum": 1.0, "all": np.ones((3, 2))}, r"'all' is \[\] of a document and \[2\] of"),
+    ],
+)
+def test_a_state_that_does_not_fit_its_run_is_refused(tmp_path, done, sums, message):
+    """As other code may have saved it."""
+    saved = stream.Run(tmp_path, "test", "same", resume=True)
+    saved._save(saved._state("rows"), done, sums)
+    with pytest.raises(ValueError, match=f"{message}.*; without --resume the run is begun anew"):
         run(tmp_path, failing_at(999), resume=True)
 
 

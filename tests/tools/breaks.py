@@ -44,7 +44,11 @@ RESIDUAL = "analysis/maths/residual.py"
 ROTATION = "analysis/maths/rotation.py"
 STATS = "analysis/maths/stats.py"
 REGISTRY = "analysis/runner/registry.py"
+RESULTS = "analysis/runner/results.py"
 STREAM = "analysis/runner/stream.py"
+
+FETCH = "weights/fetch.py"
+TRUST = "weights/trust.py"
 
 
 class Break(NamedTuple):
@@ -748,4 +752,101 @@ BREAKS = [
         "hashlib.sha256(what.encode()).hexdigest()[:8]",
         '"state"',
     ),
+    Break(
+        "a pass that breaks off at its last norm leaves its tokens in the cache",
+        MODEL,
+        "if cfg.pre_norm:\n    x = norm('ln_final', x, model.weights, cfg, hook)",
+        "if cache is not None:\n    cache.valid = key_valid\nif cfg.pre_norm:\n"
+        "    x = norm('ln_final', x, model.weights, cfg, hook)",
+    ),
+    # what a hub may choose
+    Break(
+        "a hub names the file that it writes to",
+        FETCH,
+        "check_etag(name, repo, answer.etag, sha256)",
+        "pass",
+    ),
+    Break(
+        "a hub names the folder of a file that it lacks",
+        FETCH,
+        "check_answer(name, repo, commit, stated)",
+        "pass",
+    ),
+    Break("an ETag begins like a hash", TRUST, "ETAG.fullmatch(etag)", "ETAG.match(etag)"),
+    Break("a hub replaces a file of another commit", TRUST, "sha256 not in (None, etag)", "False"),
+    Break("a hub answers with another commit", TRUST, "answered not in (None, commit)", "False"),
+    Break(
+        "a listing names any folder as its commit",
+        FETCH,
+        "check_commit(repo, revision, info.sha)",
+        "pass",
+    ),
+    Break("an index names any file", FETCH, "check_shards(repo, names)", "pass"),
+    Break(
+        "a link out of the cache is measured and replaced",
+        FETCH,
+        "check_place(path, repo, commit)",
+        "pass",
+    ),
+    Break(
+        "a cache behind a link is refused",
+        TRUST,
+        "folder.resolve() in target.parents",
+        "folder in target.parents",
+    ),
+    Break(
+        "the library's own downloads stay checked",
+        FETCH,
+        "file_download.get_hf_file_metadata = ask_hub",
+        "pass",
+    ),
+    Break(
+        "two threads take each other's check away",
+        FETCH,
+        "threading.Lock()",
+        "contextlib.nullcontext()",
+    ),
+    # what a resumed run may take
+    Break(
+        "settings forget configuration and tokenizer",
+        RESULTS,
+        '"files": _hashes(folder, (*local.TEXTS, local.INDEX))',
+        "",
+    ),
+    Break(
+        "settings forget shards in subfolders",
+        RESULTS,
+        "local.shards(folder) or [local.MODEL]",
+        "[path.name for path in folder.glob('*.safetensors')]",
+    ),
+    Break(
+        "settings forget the version of minitx",
+        RESULTS,
+        '"minitx": minitx.__version__, "python": platform.python_version()',
+        '"python": platform.python_version()',
+    ),
+    Break(
+        "settings forget the other models of a comparison",
+        RESULTS,
+        'stated["others"] = {key: model_files(path) for key, path in others(values["others"])}',
+        "pass",
+    ),
+    Break(
+        "arrays stand beside the settings of the run before",
+        RESULTS,
+        '(out / f"{experiment.name}.json").unlink(missing_ok=True)',
+        "pass",
+    ),
+    Break("a state that was altered is gone on with", STREAM, "digest != _digest(state)", "False"),
+    Break(
+        "a state of more documents than there are is gone on with", STREAM, "0 < done <= N", "True"
+    ),
+    Break(
+        "a state with rows of fewer documents is gone on with",
+        STREAM,
+        "value.ndim == 0 or len(value) != done",
+        "False",
+    ),
+    Break("sums of another type are gone on with", STREAM, "value.dtype != np.float64", "False"),
+    Break("arrays of other shapes are added up", STREAM, "x.shape != before.shape", "False"),
 ]

@@ -24,6 +24,11 @@ class Hub:
         # file name -> how many more times its transfer breaks off in the middle
         self.cuts = {}
         self.forged = {}  # file name -> bytes sent in place of the promised ones
+        # file name -> headers in place of the right ones: for each answer in turn, then the last
+        self.headers = {}
+        self.absent = set()  # names of files that are listed, but are not there
+        self.listed_commit = None  # what the list of files calls its commit, in place of its hash
+        self.listed_sha256 = None  # and what it calls the sha256 of every large file
         self.renamed = {}  # old id -> new id, answered by a redirect
         self.refuse = None  # (status, X-Error-Code) for whoever does not present `token`
         # whether the list of files is open to all the same, as for gated models
@@ -116,9 +121,11 @@ class Handler(BaseHTTPRequestHandler):
         for name, data in self.hub.commits[commit].items():
             siblings.append({"rfilename": name, "size": len(data), "blobId": blob_id(data)})
             if name.endswith(LARGE):
-                large = {"sha256": sha256(data), "size": len(data), "pointerSize": 134}
+                named = self.hub.listed_sha256 or sha256(data)
+                large = {"sha256": named, "size": len(data), "pointerSize": 134}
                 siblings[-1]["lfs"] = large
-        description = {"id": repo, "modelId": repo, "sha": commit, "siblings": siblings}
+        sha = self.hub.listed_commit or commit
+        description = {"id": repo, "modelId": repo, "sha": sha, "siblings": siblings}
         description |= {"private": False, "tags": [], "downloads": 0, "likes": 0}
         self.answer(200, json.dumps(description).encode())
 
@@ -126,13 +133,22 @@ class Handler(BaseHTTPRequestHandler):
         """A small file itself, or for a large one its size, hash and place in the store."""
         data = self.hub.commits[commit][name]
         headers = {"X-Repo-Commit": commit}
-        if name.endswith(LARGE):
+        if name in self.hub.absent:
+            headers["X-Error-Code"] = "EntryNotFound"
+            self.answer(404, headers=headers | self.forged_headers(name))
+        elif name.endswith(LARGE):
             headers |= {"X-Linked-Size": str(len(data)), "X-Linked-Etag": f'"{sha256(data)}"'}
             headers["Location"] = f"{self.hub.store}/store/{commit}/{name}"
-            self.answer(302, headers=headers)
+            self.answer(302, headers=headers | self.forged_headers(name))
         else:
             headers["ETag"] = f'"{blob_id(data)}"'
+            headers |= self.forged_headers(name)
             self.send_file(name, self.hub.forged.get(name, data), headers)
+
+    def forged_headers(self, name):
+        """The headers that are due in place of the right ones."""
+        due = self.hub.headers.get(name, [{}])
+        return due.pop(0) if len(due) > 1 else due[0]
 
     def send_file(self, name, data, headers):
         """Bytes, from the place a Range asks for; half of them where a cut is due."""

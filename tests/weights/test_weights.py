@@ -393,6 +393,211 @@ def test_failures_that_are_not_http_keep_their_cause():
     )
 
 
+# --- hubs that name files elsewhere
+
+ELSEWHERE = [
+    ("config.json", "ETag", etag)
+    for etag in (
+        "{home}/.bashrc",
+        '"{home}/.bashrc"',
+        'W/"../../../../.bashrc"',
+        '"{home}/.config/new"',
+        '"../../../../new"',
+        f'"{"a" * 40}/../../../../../.bashrc"',
+        '"."',
+        '""',
+        f'"{"a" * 39}"',
+        f'"{"a" * 65}"',
+        f'"{"x" * 40}"',
+    )
+]
+ELSEWHERE += [
+    (name, "X-Linked-Etag", etag)
+    for name in ("config.json", "model.safetensors")
+    for etag in ('"{home}/.bashrc"', '"../../../../new"')
+]
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A user's own files, beside the cache; a `Machine` has its home here."""
+    (tmp_path / ".bashrc").write_bytes(b"mine")
+    (tmp_path / ".config").mkdir()
+    return tmp_path
+
+
+def own(home):
+    """{name: bytes} of all that is no download; None for a folder."""
+    outside = [path for path in home.rglob("*") if home / "hf" not in path.parents]
+    return {str(path): path.read_bytes() if path.is_file() else None for path in outside}
+
+
+@pytest.mark.parametrize("name, header, etag", ELSEWHERE)
+def test_a_hub_does_not_choose_where_a_file_is_written(machine, hub, home, name, header, etag):
+    """The library would write to the file that the ETag names, or make a link to it."""
+    (home / "hf").mkdir()
+    before = own(home)
+    etag = etag.format(home=home)
+    hub.headers[name] = [{header: etag}]
+    text = rf"{name} of org/tiny was not .* ETag is .*; wanted 40 to 64 hex digits"
+    with raises(ValueError, match=text):
+        machine.fetch()
+    assert own(home) == before
+    bodies = [method for method, *_ in hub.requests("resolve", name) if method == "GET"]
+    assert not bodies and not list(machine.cache.rglob(name)), "nothing of it was downloaded"
+
+
+def test_a_hub_that_changes_its_mind_writes_nothing_elsewhere(machine, hub, home):
+    """The first answer is right, its bytes are not; the answer to the repeated download is not."""
+    hub.forged["model.safetensors"] = FILES["model.safetensors"][::-1]
+    hub.headers["model.safetensors"] = [{}, {"X-Linked-Etag": f'"{home}/.bashrc"'}]
+    (home / "hf").mkdir()
+    before = own(home)
+    with raises(ValueError, match=r"ETag is .*; wanted 40 to 64 hex digits"):
+        machine.fetch()
+    assert "downloading it anew" in machine.stderr
+    assert own(home) == before
+
+
+def test_a_hub_does_not_replace_the_files_of_another_commit(machine, hub):
+    """It names the blob of what was fetched before, and sends other bytes of the same number."""
+    old = machine.fetch()
+    right = FILES["model.safetensors"]
+    hub.publish("org/tiny", FILES | {"model.safetensors": right[::-1]})
+    hub.headers["model.safetensors"] = [{"X-Linked-Etag": f'"{sha256(right)}"'}]
+    with raises(ValueError, match=rf"{sha256(right)}'; wanted .* here {sha256(right[::-1])}"):
+        machine.fetch(revision="main")
+    assert machine.find(verify=True) == old
+
+
+def test_a_listing_does_not_choose_an_etag(machine, hub, home):
+    (home / "hf").mkdir()
+    before = own(home)
+    hub.listed_sha256 = f"{home}/.bashrc"
+    hub.headers["model.safetensors"] = [{"X-Linked-Etag": f'"{home}/.bashrc"'}]
+    with raises(ValueError, match=r"ETag is .*; wanted 40 to 64 hex digits"):
+        machine.fetch()
+    assert own(home) == before
+
+
+@pytest.mark.parametrize("commit", ["{home}/new", "../../../../new", "a/b", "b" * 40, ""])
+@pytest.mark.parametrize("absent", [False, True])
+def test_a_hub_does_not_choose_the_folder_of_a_file(machine, hub, home, commit, absent):
+    """The library notes in that folder, too, which files a repository lacks."""
+    (home / "hf").mkdir()
+    before = own(home)
+    hub.headers["config.json"] = [{"X-Repo-Commit": commit.format(home=home)}]
+    hub.absent = {"config.json"} if absent else set()
+    with raises(ValueError, match=rf"config.json of org/tiny .* commit .*; wanted {hub.commit}"):
+        machine.fetch()
+    assert own(home) == before
+    assert not list(machine.cache.rglob("config.json"))
+
+
+@pytest.mark.parametrize("commit", ["{home}/new", "../../../../.bashrc", "main", "A" * 40])
+def test_a_listing_does_not_choose_a_folder(machine, hub, home, commit):
+    (home / "hf").mkdir()
+    before = own(home)
+    hub.listed_commit = commit.format(home=home)
+    with raises(ValueError, match=r"org/tiny .* revision main is commit .*; wanted 40 hex digits"):
+        machine.fetch()
+    assert own(home) == before
+    assert not hub.requests("resolve")
+
+
+@pytest.mark.parametrize("name", ["../../new.safetensors", "{home}/new.safetensors", "setup.py"])
+def test_an_index_names_safetensors_inside_its_repository(machine, hub, home, name):
+    (home / "hf").mkdir()
+    before = own(home)
+    name = name.format(home=home)
+    index = json.dumps({"weight_map": {"a": name}}).encode()
+    files = {"config.json": b"{}", "model.safetensors.index.json": index, name: b"import os"}
+    hub.publish("org/tiny", files)
+    text = "index.json of org/tiny names .*; wanted .safetensors inside its folder"
+    with raises(ValueError, match=text):
+        machine.fetch()
+    assert own(home) == before
+    assert not hub.requests("resolve", name)
+
+
+def test_a_link_out_of_the_cache_is_neither_measured_nor_replaced(machine, hub, home):
+    """As an older version may have left it."""
+    folder = store(machine.cache, commit=hub.commit)
+    (folder / "config.json").unlink()
+    (folder / "config.json").symlink_to(home / ".bashrc")
+    before = own(home)
+    text = rf"config.json is a link to {home}/.bashrc, outside .*models--org--tiny.* Delete it"
+    with raises(ValueError, match=text):
+        machine.fetch()
+    assert "size is" not in machine.stderr
+    assert own(home) == before
+    assert not hub.requests("resolve")
+
+
+def test_a_cache_without_links_or_behind_one_is_as_good(machine, hub, home):
+    assert content(machine.fetch(env={"HF_HUB_DISABLE_SYMLINKS": "1"})) == FILES
+    (home / "disk").mkdir()
+    (home / "link").symlink_to(home / "disk")
+    folder = machine.fetch(env={"HF_HUB_CACHE": str(home / "link")})
+    assert content(folder) == FILES and (home / "disk" / "models--org--tiny").is_dir()
+
+
+def test_the_library_asks_as_before_when_a_download_has_ended(machine):
+    code = (
+        "from huggingface_hub import file_download as library; import weights;"
+        "before = library.get_hf_file_metadata; weights.fetch('org/tiny');"
+        "print(library.get_hf_file_metadata is before)"
+    )
+    assert machine.python(code).strip() == "True"
+
+
+def test_downloads_in_two_threads_do_not_take_each_other_s_check_away(machine):
+    """One file at a time; else the first to end would put back what it had not checked with."""
+    code = """
+import threading
+from huggingface_hub import file_download as library
+from minitx.weights.fetch import _checked_answers
+
+before, inside = library.get_hf_file_metadata, threading.Event()
+
+def second():
+    with _checked_answers("b", "org/b", "commit"):
+        inside.set()
+
+thread = threading.Thread(target=second)
+with _checked_answers("a", "org/a", "commit"):
+    checked = library.get_hf_file_metadata
+    thread.start()
+    print(inside.wait(0.3), library.get_hf_file_metadata is checked)
+thread.join()
+print(inside.is_set(), library.get_hf_file_metadata is before)
+"""
+    assert machine.python(code).splitlines() == ["False True", "True True"]
+
+
+def test_what_the_user_s_own_threads_ask_is_not_refused(machine, hub):
+    hub.headers["vocab.txt"] = [{"ETag": '"of a mirror"', "X-Repo-Commit": "of its own"}]
+    code = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from huggingface_hub import file_download as library
+from minitx.weights.fetch import _checked_answers
+
+url = sys.stdin.read()
+ask = lambda: library.get_hf_file_metadata(url).etag
+with _checked_answers("vocab.txt", "org/tiny", "commit"), ThreadPoolExecutor() as threads:
+    print(threads.submit(ask).result())
+    try:
+        ask()
+    except ValueError as error:
+        print(error)
+"""
+    url = f"{hub.url}/org/tiny/resolve/{hub.commit}/vocab.txt"
+    theirs, ours = machine.python(code, stdin=url).splitlines()
+    assert theirs == "of a mirror"
+    assert ours.endswith("it answers with commit 'of its own'; wanted commit")
+
+
 # --- without a network
 
 OFFLINE = (
