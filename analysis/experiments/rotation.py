@@ -33,7 +33,7 @@ TITLES = {
 KINDS = {"directed": "with a direction", "others": "without a direction"}
 BASES = ("mean of random", "published", "smallest rotation", "settled columns")
 SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
-DEALS = 1000  # of the angles, and of heads
+DEALS = 1000  # of angles among frequencies, and of heads
 SHUFFLES = 200  # of the rows of the position table
 QUANTILE = 0.99  # of what chance gives, above which something is more than chance
 SETTLED = 0.5  # gauge from which two maps have more in common than not
@@ -190,8 +190,8 @@ def _choose_heads(clearness, pairs, layers, n):
     clearest_first = np.argsort(-clearness.ravel(), kind="stable")
     clear, others = np.split(clearest_first, [n // 2])
     evenly = np.linspace(0, len(others) - 1, n - n // 2).astype(int)
-    chosen = [*clear, *np.sort(others)[evenly]]
-    rows, numbers = np.unravel_index(chosen, clearness.shape)
+    places = [*clear, *np.sort(others)[evenly]]
+    rows, numbers = np.unravel_index(places, clearness.shape)
     return sorted({*pairs, *((layers[i], int(j)) for i, j in zip(rows, numbers))})
 
 
@@ -251,7 +251,7 @@ def _compare_bases(x, rotations, conditions):
 
 
 def _excess(maps, T):
-    """Shares of the energy by key offset, minus Delta, above those of dealt angles: [G R]."""
+    """Shares by key offset, minus Delta, above those with other frequencies' angles: [G R]."""
     return np.array([_by_offset(*of_basis, T) - _expected(*of_basis, T) for of_basis in maps])
 
 
@@ -261,7 +261,7 @@ def _by_offset(g, theta, T):
 
 
 def _expected(g, theta, T):
-    """Shares [R] at the key offsets if the angles are dealt at random, on average."""
+    """Shares [R] at the key offsets with the angles of other frequencies, on average."""
     return maths.expected_by_lag(g, theta, T)[::-1]
 
 
@@ -323,10 +323,13 @@ def _offset_shares(maps, T, conditions):
 
 
 def _deal(maps, T, conditions):
-    """Mean shares of the energy by key offset of several maps with dealt angles: [DEALS R]."""
+    """Mean shares by key offset of several maps, with the angles of other frequencies: [DEALS R].
+
+    All maps get the same deals, as what the weights settle is the same in all.
+    """
     total = 0
-    for i, of_basis in enumerate(maps):
-        total += maths.dealt_by_lag(*of_basis, T, DEALS, conditions.seed + i)[:, ::-1]
+    for of_basis in maps:
+        total += maths.dealt_by_lag(*of_basis, T, DEALS, conditions.seed)[:, ::-1]
     return total / len(maps)
 
 
@@ -472,7 +475,7 @@ def _describe_gauge(r):
 
 
 def _by_kind(r, name):
-    """'0.51 in heads with a direction and 0.06 in heads without a direction', of the kinds there are."""
+    """'0.51 in heads with a direction and 0.06 in heads without a direction'."""
     phrases = []
     for kind, words in KINDS.items():
         if f"{name}_{kind}" in r:
@@ -523,8 +526,8 @@ def _describe_head(name, offset, share, null, excess, line, attention_offset):
     """The offset of one head, beside chance and its attention."""
     verdict = "more" if excess > line else "no more"
     return (
-        f"{name} {draw.offset(offset)} with {share:.1%} of the energy (angles dealt at random: "
-        f"{null:.1%}; {verdict} than chance gives), where attention looks at "
+        f"{name} {draw.offset(offset)} with {share:.1%} of the energy (with the angles of other "
+        f"frequencies {null:.1%}; {verdict} than chance gives), where attention looks at "
         f"{draw.offset(attention_offset)}"
     )
 
@@ -643,13 +646,13 @@ def _draw_gauge(axes, r, i):
 
 
 def _draw_offsets(axes, r, i):
-    """Share of the energy at each key offset, beside dealt angles and the matched filter."""
+    """Share of the energy at each key offset, beside its null and the matched filter."""
     offsets = profiles.offsets()
     share, expected = r["share_by_offset"][i], r["dealt_by_offset"][i]
     fit = r["filter_by_offset"][i]
     axes.bar(offsets, share, width=0.8, color=draw.SKY, label="share of the energy")
-    dealt = {"color": draw.GREY, "linestyle": "--", "marker": "o", "markersize": 2.5}
-    axes.plot(offsets, expected, label="angles dealt", **dealt)
+    dashed = {"color": draw.GREY, "linestyle": "--", "marker": "o", "markersize": 2.5}
+    axes.plot(offsets, expected, label="angles of other frequencies", **dashed)
     axes.plot(offsets, fit, color=draw.PURPLE, label="matched filter")
     low, high = min(0, fit.min()), max(share.max(), expected.max(), fit.max(), 1e-6)
     axes.set(ylim=(1.15 * low, 1.1 * high))
@@ -733,7 +736,7 @@ register(
         "disagree. The gauge says the same frequency by frequency: the correlation of two such "
         "maps, 1 where the weights settle the map. It goes with the share of the input that the "
         "head's queries read (dashed), below for all heads compared. The bars add up the first "
-        "map by offset; dashed: with the angles dealt at random. Each angle counts for the "
+        "map by offset; dashed: with the angles of other frequencies. Each angle counts for the "
         "nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as moved by 1 "
         "the other way; the matched filter (purple) asks instead how well a shift by each offset "
         "fits all waves together. It is the circular cross-correlation of queries and keys, so "
@@ -828,9 +831,9 @@ register(
             "key offset, in tokens, that stands most above chance in the map of the published basis"
         ),
         "share": "share of the map's energy at the offset that stands out",
-        "share_null": "that share if the angles are dealt at random",
-        "excess": "how far the largest share of the map's energy stands above that of dealt angles",
-        "excess_null": f"99 % quantile of the largest such difference in {DEALS} deals",
+        "share_null": "that share if each frequency has the angles of another one, on average",
+        "excess": "how far that share stands above the one with the angles of other frequencies",
+        "excess_null": f"99 % quantile of the largest such difference in {DEALS} deals of angles",
         "gauge_peaks_of_drawn": (
             "correlation within a frequency of two maps from random bases, at the peaks of the "
             "position table"

@@ -211,30 +211,45 @@ def by_lag(g, theta, T, reach=10):
 
 
 def expected_by_lag(g, theta, T, reach=10):
-    """The mean of by_lag over all ways to deal the angles anew; angles of 0 stay where they are."""
-    free = abs(theta) > ZERO
-    mean = np.sqrt(np.square(g[:, free]).mean(axis=1, keepdims=True))
-    even = np.where(free, mean, g)
+    """by_lag if the angles that hold the energy had nothing to do with the frequency.
+
+    Each frequency keeps its energy and has it at the angles of the mean over all frequencies. So an
+    offset does not stand out because a few angles, at all frequencies, hold the energy.
+    """
+    total, rows = _energy_and_rows(g)
+    even = np.zeros_like(g)
+    even[1:] = np.sqrt(total * rows.sum(axis=0) / max((total > 0).sum(), 1))
     return by_lag(even, theta, T, reach)
 
 
 def dealt_by_lag(g, theta, T, n, seed=0, reach=10):
-    """by_lag of n maps with the angles dealt anew: [F m], [m] -> [n 2 reach + 1].
+    """by_lag of n maps whose frequencies have the angles of another one, dealt at random.
 
-    Angles of 0 stay where they are.
+    [F m], [m] -> [n 2 reach + 1]. Each keeps its energy; the mean over all deals is
+    `expected_by_lag`.
+    """
+    total, rows = _energy_and_rows(g)
+    present = np.flatnonzero(total > 0)
+    delta = np.rint(shift(theta, T))
+    deals = np.tile(present, (n, 1))
+    deals = np.random.default_rng(seed).permuted(deals, axis=1)
+    by_lag_of_deals = []
+    for lag in range(-reach, reach + 1):
+        # what each frequency adds to this lag with the angles of each other one
+        added = (total * (delta == lag)) @ rows.T
+        by_lag_of_deals.append(added[present, deals].sum(axis=1))
+    return np.stack(by_lag_of_deals, -1) / max(total.sum(), 1e-300)
+
+
+def _energy_and_rows(g):
+    """Energy at each f > 0, [F - 1 1], and how it is spread over the angles, rows with sum 1.
+
+    Frequencies with no more energy than rounding have none.
     """
     energy = np.square(g[1:])
-    delta = np.rint(shift(theta, T))
-    free = np.flatnonzero(abs(theta) > ZERO)
-    place = np.tile(np.arange(len(theta)), (n, 1))
-    place[:, free] = np.random.default_rng(seed).permuted(place[:, free], axis=1)
-    columns = np.arange(len(theta))
-    shares = []
-    for lag in range(-reach, reach + 1):
-        # what each column [m] would add to this lag with each of the angles [m]
-        added = energy.T @ (delta == lag).astype(float)
-        shares.append(added[columns, place].sum(axis=1))
-    return np.stack(shares, -1) / max(energy.sum(), 1e-300)
+    total = energy.sum(axis=1, keepdims=True)
+    total = np.where(total > ROUNDING**2 * total.max(), total, 0)
+    return total, np.where(total > 0, energy / np.maximum(total, 1e-300), 0)
 
 
 def matched_filter(g, theta, T, reach=10):
