@@ -180,13 +180,11 @@ def test_a_head_with_a_direction_gives_one_other_token_five_times_uniform_attent
     uniform_attention = profiles.mean_attention(profiles.uniform(T, causal), T)
     left = np.arange(21) == 9
     itself = np.arange(21) == 10
-    rows = [
-        np.where(left, 5.01 * uniform_attention, 0),
-        np.where(left, 4.99 * uniform_attention, 0),
-        np.where(itself, 0.9, 0.05),
-        np.where(left, 0.9, 0),
-    ]
-    directed = profiles.directed(np.array(rows), T, causal=causal)
+    enough = np.where(left, 5.01 * uniform_attention, 0)
+    too_little = np.where(left, 4.99 * uniform_attention, 0)
+    own = np.where(itself, 0.9, 0.05)
+    rows = np.array([enough, too_little, own, np.where(left, 0.9, 0)])
+    directed = profiles.directed(rows, T, causal=causal)
     assert directed.tolist() == [True, False, False, True]
     far = np.zeros(41)
     far[0] = 1  # beyond what is looked at
