@@ -1,36 +1,77 @@
-"""Are keys the queries, rotated by whole tokens?
+"""Does the rotation from queries to keys show where a head looks?
 
 A rotation turns a head's queries into its keys, and at each frequency its angles are shifts by a
-number of tokens. The weights leave most of the basis free, so the experiment also measures how much
-of the rotation is an arbitrary choice. T tokens, D width, F frequencies, A bins of angles, R key
-offsets (positive: to the right), n columns of a basis, L layers, H heads, G random bases; g [F n]
-is the amplitude at each frequency and angle, theta [n] are the angles.
-Order: the experiment, its input, one head, all heads; the words; the picture.
+number of tokens. The weights settle a part of the basis and leave the rest free, so what is drawn
+is the mean of the maps from several random bases, beside how far these differ. T tokens, D width, F
+frequencies with 0, A bins of angles, R key offsets (positive: to the right), n columns of a basis,
+L layers, H heads, G random bases, C heads compared; g [F n] is the amplitude at each frequency and
+angle, theta [n] are the angles.
+Order: the experiment, its input, the heads compared, one head, all heads; the words; the picture.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ..maths import factors, nulls, profiles
+from ..maths import factors, nulls, profiles, spectra
+from ..maths import gauge as settled
 from ..maths import rotation as maths
 from ..measures import heads, inputs
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
-COMPLETIONS = "procrustes", "lapack", "thin"
+MEAN = "mean"  # of the maps from random bases
+COMPLETIONS = MEAN, "lapack", "procrustes", "thin"
+TITLES = {
+    MEAN: "mean of {n} random bases",
+    "lapack": "the published basis",
+    "procrustes": "the smallest rotation",
+    "thin": "the settled columns alone",
+}
+KINDS = {"directed": "with a direction", "others": "without a direction"}
+BASES = ("mean of random", "published", "smallest rotation", "settled columns")
 SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
-PERMUTATIONS = 100  # of the angles
-ZERO = 1e-6  # radians below which an angle counts as zero
-TRIALS = (
-    "smallest rotation, from other bases",
-    "published basis with random ones",
-    "random bases with each other",
-    "published with smallest rotation",
+DEALS = 1000  # of angles among frequencies, and of heads
+SHUFFLES = 200  # of the rows of the position table
+QUANTILE = 0.99  # of what chance gives, above which something is more than chance
+SETTLED = 0.5  # gauge from which two maps have more in common than not
+MOST = 0.9  # share of the heads with a direction from which the answer is yes
+LEAST_SPREAD = 1e-9  # of two measures over heads, below which their correlation is rounding
+GAUGES = (
+    "gauge",
+    "gauge_peaks",
+    "gauge_lapack",
+    "gauge_lapack_peaks",
+    "gauge_positions",
+    "gauge_peaks_positions",
+    "one_offset",
+)
+LISTS = (  # numbers with an entry for each head drawn
+    "offset",
+    "attention_offset",
+    "filter_offset",
+    "offset_lapack",
+    "share",
+    "excess",
+    "gauge_peaks_of_drawn",
+    "gauge_of_drawn",
+    "zero",
+    "modulus",
+    "fit",
 )
 COLORS = draw.BLUE, draw.ORANGE, draw.GREEN, draw.PURPLE, draw.SKY  # of the heads
+
+
+class Conditions(NamedTuple):
+    """What the measures of every head have in common."""
+
+    causal: bool
+    completion: str
+    gauge: int  # number of random bases
+    peaks: np.ndarray  # frequencies at which the position table has its peaks
+    seed: int
 
 
 def rotation(
@@ -38,29 +79,31 @@ def rotation(
     run=UNSAVED,
     *,
     head: str = "auto",
-    completion: str = "procrustes",
+    completion: str = MEAN,
     input: str = "text",
-    gauge: int = 5,
+    gauge: int = 8,
+    compare: int = 16,
     text: str = "sample",
     tokens: int = 0,
     seed: int = 0,
 ):
-    """Angles between queries and keys, by frequency, and how far they depend on an arbitrary
-    choice.
+    """Angles between queries and keys, by frequency, and how far the weights settle them.
 
     head: heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
     broadest
-    completion: basis where weights settle none: procrustes (smallest rotation), lapack (as
-    published), thin (none)
+    completion: basis where weights settle none: mean (of the maps from random ones), lapack (as
+    published), procrustes (smallest rotation), thin (none)
     input: text (first document), or positions (alone, as always in a partial checkpoint)
-    gauge: random bases with which the maps are compared
+    gauge: random bases with which the maps are made and compared
+    compare: heads in which bases are compared, those with the clearest direction first (0: all)
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     tokens: length of the document (0: the model's longest input)
     seed: seed of the random bases and deals
     """
     _check_word("completion", completion, COMPLETIONS)
     _check_word("input", input, ("text", "positions"))
-    options.within("gauge", gauge, 1, 50)
+    options.within("gauge", gauge, 2, 50)
+    options.within("compare", compare, 0, 1000)
     if model.missing:
         input = "positions"
     document_set = None
@@ -71,14 +114,20 @@ def rotation(
     options.within("tokens", T, profiles.REACH + 1, model.config.n_ctx)
     pairs = heads.select(head, model, document_set, run)
     X, attention = _read_input(model, document_set, T)
-    attention_offset = profiles.offsets()[profiles.mean_attention(attention, T).argmax(axis=-1)]
-    noise = np.random.default_rng(seed).standard_normal((2, T, model.config.d_model))
+    positions = {}
+    if input == "text":
+        positions = {layer: _positions_alone(model, layer, T) for layer in X}
+    peaks, n_peaks = _find_peaks(inputs.reachable(model)[:T], seed)
+    conditions = Conditions(model.config.causal, completion, gauge, peaks, seed)
     result = {"T": T, "D": model.config.d_model, "input": input, "completion": completion}
+    result |= {"bases": gauge, "peaks": peaks, "n_peaks": n_peaks}
     result["angle"] = maths.bin_centres()
-    result["fit_of_noise"] = maths.fit(*noise)
-    result |= _name_heads(pairs, inputs.layers(model), attention_offset)
-    result |= _measure_heads(model, X, pairs, completion, gauge, seed)
-    return result | _compare_all_heads(model, X, attention_offset, seed)
+    result |= _look_at_attention(model, attention, T)
+    compared = _choose_heads(result["clearness"], pairs, list(X), compare)
+    result |= _measure_heads(model, X, positions, compared, pairs, conditions)
+    result |= _measure_noise(model, X, conditions)
+    result |= _compare_all_heads(model, X, result, seed)
+    return result | _summarize(result, compared, pairs, list(X), seed)
 
 
 def _check_word(name, value, words):
@@ -94,7 +143,7 @@ def _read_input(model, document_set, T):
     """
     if document_set is None:
         layers = inputs.layers(model)
-        X = {layer: inputs.of_positions(model, layer, T).astype(float) for layer in layers}
+        X = {layer: _positions_alone(model, layer, T) for layer in layers}
         attention = [heads.from_positions(model, layer, T) for layer in layers]
         return X, np.array(attention)
     document = document_set.first()[0]
@@ -102,290 +151,447 @@ def _read_input(model, document_set, T):
     return dict(enumerate(X)), heads.head_profiles(model, document)
 
 
-def _name_heads(pairs, layers, attention_offset):
-    """Names of the heads drawn, and the offset of most attention of each, from [L H]."""
-    rows = [layers.index(layer) for layer, _ in pairs]
-    columns = [number for _, number in pairs]
-    result = {"heads": np.array([heads.name(*pair) for pair in pairs])}
-    result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
-    result["attention_offset"] = attention_offset[rows, columns]
-    return result
+def _positions_alone(model, layer, T):
+    """Input [T D] of a layer if the stream held positions alone, in float64."""
+    return inputs.of_positions(model, layer, T).astype(float)
 
 
-def _measure_heads(model, X, pairs, completion, gauge, seed):
-    """What `_measure_head` gives for each of the heads drawn, stacked by name."""
-    results = []
-    for layer, number in pairs:
+def _find_peaks(table, seed):
+    """Frequencies at which a position table [T D] has a peak, and how many are above chance.
+
+    A peak is a local maximum of the mean amplitude, above 99 % of the largest amplitudes of tables
+    with their rows in random order. Where none is, the highest frequency is taken.
+    """
+    spectrum = spectra.mean_amplitude(table)
+    shuffles = nulls.row_shuffles(table, SHUFFLES, seed)
+    largest = nulls.distribution(lambda x: spectra.largest(spectra.mean_amplitude(x)), shuffles)
+    peaks = spectra.maxima(spectrum, np.quantile(largest, QUANTILE))
+    highest = 1 + spectrum[1:].argmax(keepdims=True)
+    return np.sort(peaks if len(peaks) else highest), len(peaks)
+
+
+def _look_at_attention(model, attention, T):
+    """Offset with most attention of all heads [L H], and which of them have a direction."""
+    mean = profiles.mean_attention(attention, T)
+    result = {"attention_of_heads": profiles.offsets()[mean.argmax(axis=-1)]}
+    result["directed"] = profiles.directed(mean, T, causal=model.config.causal)
+    result["clearness"] = np.where(profiles.offsets() == 0, 0, mean).max(axis=-1)
+    return result | {"n_directed": result["directed"].sum()}
+
+
+def _choose_heads(clearness, pairs, layers, n):
+    """Heads to compare, (layer, number), in order: those drawn, and n by their clearness [L H].
+
+    Half of these have the clearest directions, the others are spread evenly over what is left. All
+    heads are compared if n is 0 or there are no more.
+    """
+    if not 0 < n < clearness.size:
+        n = clearness.size
+    clearest_first = np.argsort(-clearness.ravel(), kind="stable")
+    clear, others = np.split(clearest_first, [n // 2])
+    evenly = np.linspace(0, len(others) - 1, n - n // 2).astype(int)
+    places = [*clear, *np.sort(others)[evenly]]
+    rows, numbers = np.unravel_index(places, clearness.shape)
+    return sorted({*pairs, *((layers[i], int(j)) for i, j in zip(rows, numbers))})
+
+
+def _measure_heads(model, X, positions, compared, pairs, conditions):
+    """What `_compare_bases` gives of each head compared, and `_measure_head` of each head drawn."""
+    each, drawn = [], {}
+    for layer, number in compared:
         W_Q, W_K = inputs.query_key(model, layer, number)
-        result = _measure_head(X[layer], W_Q, W_K, model.config.causal, completion, gauge, seed)
-        results.append(result)
-    return {name: np.array([result[name] for result in results]) for name in results[0]}
+        rotations = _rotations(W_Q, W_K, conditions)
+        measures, maps = _compare_bases(X[layer], rotations, conditions)
+        if layer in positions:
+            alone, _ = _compare_bases(positions[layer], rotations, conditions)
+            measures |= {f"{name}_positions": alone[name] for name in ("gauge", "gauge_peaks")}
+        each.append(measures)
+        if (layer, number) in pairs:
+            drawn[layer, number] = _measure_head(X[layer], W_Q, W_K, rotations, maps, conditions)
+    result = {f"compared_{name}": np.array([x[name] for x in each]) for name in each[0]}
+    result["compared"] = np.array([heads.name(*pair) for pair in compared])
+    in_order = [drawn[pair] for pair in pairs]
+    return result | {name: np.array([x[name] for x in in_order]) for name in in_order[0]}
 
 
-def _measure_head(x, W_Q, W_K, causal, completion, gauge, seed):
-    """Maps [F A], shares by key offset [R], trials and the fit of one head."""
-    bases = {completion, "procrustes", "lapack"}
-    rotations = {basis: _rotate(W_Q, W_K, basis, seed) for basis in bases}
-    U_Q, U_K, theta, P, modulus = rotations[completion]
-    query_part = factors.seen(x, W_Q, W_K)  # what queries read of x
-    key_part = factors.seen(x, W_K, W_Q)
-    g = maths.phase_map(query_part, U_Q, P)
-    g_of_keys = maths.phase_map(key_part, U_K, P)
-    amplitudes = {"whole": maths.phase_map(x, U_Q, P), "queries": g, "keys": g_of_keys}
-    result = {}
-    for name, amplitude in amplitudes.items():
-        result[name] = maths.binned(amplitude, theta).astype(np.float32)
-    result |= _offset_shares(g, theta, len(x), causal, seed)
-    result |= _trials(x, W_Q, W_K, rotations, gauge, seed)
-    result["modulus"] = modulus.mean()
-    result["modulus_by_angle"] = _mean_by_angle(theta, modulus)
-    result["zero"] = (abs(rotations["procrustes"].theta) < ZERO).mean()
-    result["offset_lapack"] = _highest_offset(query_part, causal, rotations["lapack"])
-    result["median_offset"] = _median_offset(g, theta, len(x))
-    return result | _fit(x, W_Q, W_K, completion, seed)
+def _rotations(W_Q, W_K, conditions):
+    """{completion: Rotations of a head}; mean: those from random bases."""
+    one_each = {name: [maths.of_head(W_Q, W_K, name)] for name in COMPLETIONS[1:]}
+    return {MEAN: _from_random_bases(W_Q, W_K, conditions)} | one_each
 
 
-class Rotation(NamedTuple):
-    """How a head's queries turn into its keys, given a basis of each."""
-
-    U_Q: np.ndarray  # [D n]
-    U_K: np.ndarray  # [D n]
-    theta: np.ndarray  # [n] angles, rising
-    P: np.ndarray  # [n n] eigenvectors
-    modulus: np.ndarray  # [n] of the eigenvalues
+def _from_random_bases(W_Q, W_K, conditions):
+    """G Rotations of a head."""
+    seeds = range(conditions.seed, conditions.seed + conditions.gauge)
+    return [maths.of_head(W_Q, W_K, "random", seed) for seed in seeds]
 
 
-def _rotate(W_Q, W_K, basis, seed=0):
-    """The Rotation of a head; basis: one of COMPLETIONS, or random."""
-    U_Q, U_K = maths.complete(W_Q, W_K, basis, seed)
-    return Rotation(U_Q, U_K, *maths.angles(U_Q, U_K))
+def _compare_bases(x, rotations, conditions):
+    """How settled the map of x [T D] is, and which offset each basis shows; and the maps of x.
+
+    offsets, filters [4]: in the order of COMPLETIONS.
+    """
+    maps = {name: maths.maps(x, basis) for name, basis in rotations.items()}
+    shapes = settled.shape(settled.energies(maps[MEAN]))
+    published = settled.shape(settled.energies(maps["lapack"]))[0]
+    peaks = conditions.peaks
+    inside = settled.share_read(x, rotations["thin"][0].U_Q)
+    result = {"gauge": settled.gauge(shapes), "gauge_peaks": settled.gauge(shapes, None, peaks)}
+    result["gauge_lapack"] = settled.gauge(shapes, published)
+    result["gauge_lapack_peaks"] = settled.gauge(shapes, published, peaks)
+    result |= {"gauge_by_frequency": settled.by_frequency(shapes), "read": inside}
+    result |= {"read_peaks": inside[peaks - 1].mean()}
+    excess = {name: _excess(of_basis, len(x)) for name, of_basis in maps.items()}
+    fits = {name: _fits(of_basis, len(x)) for name, of_basis in maps.items()}
+    for name, values in (("offsets", excess), ("filters", fits)):
+        result[name] = [_highest(values[basis].mean(axis=0), conditions.causal) for basis in maps]
+    by_basis = [_highest(values, conditions.causal) for values in excess[MEAN]]
+    _, counts = np.unique(by_basis, return_counts=True)
+    return result | {"one_offset": counts.max() / len(by_basis)}, maps
 
 
-def _offset_shares(g, theta, T, causal, seed):
-    """Shares of the energy by key offset, those that chance gives, the offset most above it."""
-    share, expected = _by_offset(g, theta, T)
-    excess = share - expected
-    best = _argmax_visible(excess, causal)
-    permuted = _permuted_excess(g, theta, expected, T, causal, seed)
-    result = {}
-    result["share_by_offset"] = share
-    result["dealt_by_offset"] = expected
-    result["offset"] = profiles.offsets()[best]
-    result["share"] = share[best]
-    result["share_null"] = expected[best]
-    result["excess"] = excess[best]
-    result["excess_null"] = np.quantile(permuted, 0.95)
-    result["near"] = share.sum()
-    result["near_null"] = expected.sum()
-    return result
+def _excess(maps, T):
+    """Shares by key offset, minus Delta, above those with other frequencies' angles: [G R]."""
+    return np.array([_by_offset(*of_basis, T) - _expected(*of_basis, T) for of_basis in maps])
 
 
 def _by_offset(g, theta, T):
-    """Shares of the energy [R] at the key offsets, minus Delta, and the mean over permuted angles.
+    """Shares of the energy [R] at the key offsets, minus Delta."""
+    return maths.by_lag(g, theta, T)[::-1]
 
-    Angles of 0 stay where they are.
+
+def _expected(g, theta, T):
+    """Shares [R] at the key offsets with the angles of other frequencies, on average."""
+    return maths.expected_by_lag(g, theta, T)[::-1]
+
+
+def _fits(maps, T):
+    """The matched filter [G R] by key offset."""
+    return np.array([maths.matched_filter(*of_basis, T) for of_basis in maps])
+
+
+def _highest(values, causal):
+    """The key offset with the highest value [R] among those that the mask leaves."""
+    return profiles.offsets()[_argmax_visible(values, causal)]
+
+
+def _argmax_visible(values, causal):
+    """Index of the highest value [... R] among the offsets that the mask leaves."""
+    return np.where(causal & (profiles.offsets() > 0), -np.inf, values).argmax(axis=-1)
+
+
+def _measure_head(x, W_Q, W_K, rotations, maps, conditions):
+    """Maps [F A], shares by key offset [R], and the fit of one head."""
+    drawn = rotations[conditions.completion]
+    query_part = factors.seen(x, W_Q, W_K)  # what queries read of x
+    key_part = factors.seen(x, W_K, W_Q)
+    of_keys = [r._replace(U_Q=r.U_K) for r in drawn]
+    of_parts = {
+        "whole": maps[conditions.completion],
+        "queries": maths.maps(query_part, drawn),
+        "keys": maths.maps(key_part, of_keys),
+    }
+    result = {}
+    for name, several in of_parts.items():
+        result[name] = settled.energies(several).mean(axis=0).astype(np.float32)
+    result["spread"] = settled.spread(settled.energies(maps[MEAN])).astype(np.float32)
+    result |= _offset_shares(maps[conditions.completion], len(x), conditions)
+    thin, smallest = rotations["thin"][0], rotations["procrustes"][0]
+    result["modulus"] = thin.modulus.mean()
+    result["zero"] = (abs(smallest.theta) < maths.ZERO).mean()
+    return result | _fit(x, thin, conditions.seed)
+
+
+def _offset_shares(maps, T, conditions):
+    """Shares of the energy by key offset, those that chance gives, the offset most above it.
+
+    Of several maps the mean.
     """
-    free = abs(theta) > ZERO
-    mean = np.sqrt(np.square(g[:, free]).mean(axis=1, keepdims=True))
-    even = np.where(free, mean, g)
-    return maths.by_lag(g, theta, T)[::-1], maths.by_lag(even, theta, T)[::-1]
+    share = np.mean([_by_offset(*of_basis, T) for of_basis in maps], axis=0)
+    expected = np.mean([_expected(*of_basis, T) for of_basis in maps], axis=0)
+    excess = share - expected
+    best = _argmax_visible(excess, conditions.causal)
+    result = {"share_by_offset": share, "dealt_by_offset": expected}
+    result |= {"offset": profiles.offsets()[best], "share": share[best]}
+    result |= {"share_null": expected[best], "excess": excess[best]}
+    by_chance = _deal(maps, T, conditions) - expected
+    highest = by_chance[range(DEALS), _argmax_visible(by_chance, conditions.causal)]
+    result["excess_null"] = np.quantile(highest, QUANTILE)
+    result["filter_by_offset"] = _fits(maps, T).mean(axis=0)
+    result["filter_offset"] = _highest(result["filter_by_offset"], conditions.causal)
+    return result
 
 
-def _argmax_visible(excess, causal):
-    """Index of the offset with the largest excess [R], among those that the mask leaves."""
-    return np.where(causal & (profiles.offsets() > 0), -np.inf, excess).argmax()
+def _deal(maps, T, conditions):
+    """Mean shares by key offset of several maps, with the angles of other frequencies: [DEALS R].
 
-
-def _permuted_excess(g, theta, expected, T, causal, seed):
-    """Largest excess over the expected shares, a number for each permutation of the angles."""
-    rng = np.random.default_rng(seed)
-    free = abs(theta) > ZERO
-    permuted = theta.copy()
-    largest = []
-    for _ in range(PERMUTATIONS):
-        permuted[free] = rng.permutation(theta[free])
-        excess = maths.by_lag(g, permuted, T)[::-1] - expected
-        largest.append(excess[_argmax_visible(excess, causal)])
-    return largest
-
-
-def _highest_offset(x, causal, rotated):
-    """The key offset whose share of the energy stands most above chance in an input [T D]."""
-    g = maths.phase_map(x, rotated.U_Q, rotated.P)
-    share, expected = _by_offset(g, rotated.theta, len(x))
-    return profiles.offsets()[_argmax_visible(share - expected, causal)]
-
-
-def _median_offset(g, theta, T):
-    """Offset of the keys that fit, in tokens, with half of the energy on either side of it."""
-    offset = 0 - maths.shift(theta, T).ravel()  # 0 - x, as -x would give -0
-    energy = np.square(g[1:]).ravel()
-    order = np.argsort(offset, kind="stable")
-    below = energy[order].cumsum()
-    return offset[order][np.searchsorted(below, below[-1] / 2)]
-
-
-def _trials(x, W_Q, W_K, rotations, n, seed):
-    """Correlations of maps of the whole input that were made from different bases.
-
-    trials [3 n]: the smallest rotation, the published basis and a random one, each with n others.
+    All maps get the same deals, as what the weights settle is the same in all.
     """
-
-    def shape(rotated):
-        return maths.shape(x, rotated.U_Q, rotated.theta, rotated.P)
-
-    def shapes(basis):
-        return [shape(_rotate(W_Q, W_K, basis, seed + 1 + i)) for i in range(n)]
-
-    smallest = shape(rotations["procrustes"])
-    published = shape(rotations["lapack"])
-    first_random = shape(_rotate(W_Q, W_K, "random", seed))
-    random = shapes("random")
-    own = _correlations(smallest, shapes("procrustes"))
-    trials = np.array([own, _correlations(published, random), _correlations(first_random, random)])
-    result = {"trials": trials, "apart": maths.map_correlation(published, smallest)}
-    names = "gauge", "gauge_lapack", "gauge_lapack_null"
-    return result | dict(zip(names, trials.mean(axis=1)))
+    total = 0
+    for of_basis in maps:
+        total += maths.dealt_by_lag(*of_basis, T, DEALS, conditions.seed)[:, ::-1]
+    return total / len(maps)
 
 
-def _correlations(shape, others):
-    """Correlations of the shape of a map with those of others."""
-    return [maths.map_correlation(shape, other) for other in others]
-
-
-def _mean_by_angle(theta, modulus):
-    """Mean modulus of the eigenvalues in each bin of angles [A], 0 where there are none."""
-    # `binned` adds up squares
-    total = maths.binned(np.sqrt(modulus)[None], theta)[0]
-    count = maths.binned(np.ones_like(modulus)[None], theta)[0]
-    return total / np.maximum(count, 1)
-
-
-def _fit(x, W_Q, W_K, completion, seed):
+def _fit(x, thin, seed):
     """How much of the keys a rotation explains, and of noise; the modulus that noise gives."""
-    U_Q, U_K = maths.complete(W_Q, W_K, "thin")
     rng = np.random.default_rng(seed)
-    noise = rng.standard_normal((2, len(x), U_Q.shape[1]))
-    spaces = rng.standard_normal((2, *U_Q.shape))
-    modulus = _rotate(*spaces, completion, seed).modulus.mean()
-    fit = maths.fit(x @ U_Q, x @ U_K)
+    noise = rng.standard_normal((2, len(x), thin.U_Q.shape[1]))
+    spaces = rng.standard_normal((2, *thin.U_Q.shape))
+    modulus = maths.of_head(*spaces, "thin").modulus.mean()
+    fit = maths.fit(x @ thin.U_Q, x @ thin.U_K)
     return {"modulus_null": modulus, "fit": fit, "fit_null": maths.fit(*noise)}
 
 
-def _compare_all_heads(model, X, attention_offset, seed):
-    """Offsets of all heads [L H] from what the weights determine, and of most attention."""
+def _measure_noise(model, X, conditions):
+    """The gauge and the spread of a head with random weights, and the fit of noise."""
+    D, d = model.config.d_model, model.config.d_head
+    rng = np.random.default_rng(conditions.seed)
+    rotations = _from_random_bases(*rng.standard_normal((2, D, d)), conditions)
+    everywhere, at_peaks, spread = [], [], []
+    for x in X.values():
+        energy = settled.energies(maths.maps(x, rotations))
+        shapes = settled.shape(energy)
+        everywhere.append(settled.gauge(shapes))
+        at_peaks.append(settled.gauge(shapes, None, conditions.peaks))
+        spread.append(np.median(settled.spread(energy)[1:]))
+    T = len(X[min(X)])
+    noise = np.random.default_rng(conditions.seed).standard_normal((2, T, D))
+    result = {"gauge_random": np.mean(everywhere), "gauge_peaks_random": np.mean(at_peaks)}
+    return result | {"spread_random": np.mean(spread), "fit_of_noise": maths.fit(*noise)}
+
+
+def _compare_all_heads(model, X, r, seed):
+    """Offsets of all heads [L H] from what the weights determine, beside that of most attention."""
     best = []
     for layer in X:
         for number in range(model.config.n_heads):
             W_Q, W_K = inputs.query_key(model, layer, number)
             query_part = factors.seen(X[layer], W_Q, W_K)
-            thin = _rotate(W_Q, W_K, "thin")
-            best.append(_highest_offset(query_part, model.config.causal, thin))
-    offset = np.array(best).reshape(attention_offset.shape)
-    agree, null = nulls.matches(offset.ravel(), attention_offset.ravel(), seed)
-    result = {"offset_of_heads": offset, "attention_of_heads": attention_offset}
-    return result | {"agree": agree, "agree_null": null}
+            maps = maths.maps(query_part, [maths.of_head(W_Q, W_K, "thin")])
+            best.append(_highest(_excess(maps, len(query_part))[0], model.config.causal))
+    offset = np.array(best).reshape(r["directed"].shape)
+    attention, directed = r["attention_of_heads"], r["directed"]
+    result = {"offset_of_heads": offset}
+    result |= _agreement("agree", offset.ravel(), attention.ravel(), seed)
+    if not directed.any():
+        return result
+    return result | _agreement("agree_directed", offset[directed], attention[directed], seed)
+
+
+def _agreement(name, a, b, seed):
+    """Share of equal pairs of [N] and [N], and its 99 % quantile with the pairs shuffled."""
+    shuffles = nulls.row_shuffles(b, DEALS, seed)
+    by_chance = nulls.distribution(lambda shuffled: np.mean(a == shuffled), shuffles)
+    return {name: np.mean(a == b), f"{name}_null": np.quantile(by_chance, QUANTILE)}
+
+
+def _summarize(r, compared, pairs, layers, seed):
+    """Measures of the heads drawn; of the heads compared, with a direction and without.
+
+    What needs heads with a direction is left out where there are none.
+    """
+    places = tuple(np.transpose([(layers.index(layer), number) for layer, number in compared]))
+    directed, attention = r["directed"][places], r["attention_of_heads"][places]
+    result = {"compared_directed": directed, "compared_attention": attention}
+    drawn = [compared.index(pair) for pair in pairs]
+    result["heads"] = np.array([heads.name(*pair) for pair in pairs])
+    result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
+    result["attention_offset"] = attention[drawn]
+    result["offset_lapack"] = r["compared_offsets"][drawn, COMPLETIONS.index("lapack")]
+    for name in GAUGES:
+        if f"compared_{name}" in r:
+            values = r[f"compared_{name}"]
+            result[f"{name}_of_drawn"] = values[drawn]
+            result |= _mean_by_kind(name, values, directed)
+    gauge, share = r["compared_gauge_peaks"], r["compared_read_peaks"]
+    if min(gauge.std(), share.std()) > LEAST_SPREAD:
+        result["follows"] = np.corrcoef(gauge, share)[0, 1]
+    if directed.any():
+        result |= _count_right(r, directed, attention, seed)
+    return result
+
+
+def _mean_by_kind(name, values, directed):
+    """Means of a measure of the heads compared [C]: with a direction, without."""
+    result = {}
+    for kind, members in zip(KINDS, (directed, ~directed)):
+        if members.any():
+            result[f"{name}_{kind}"] = values[members].mean()
+    return result
+
+
+def _count_right(r, directed, attention, seed):
+    """How many heads with a direction show the offset of their attention [C], in each basis [4]."""
+    expected = attention[directed, None]
+    result = {"n_compared": directed.sum()}
+    result["right_by_basis"] = (r["compared_offsets"][directed] == expected).mean(axis=0)
+    result["filter_by_basis"] = (r["compared_filters"][directed] == expected).mean(axis=0)
+    result["right"] = result["right_by_basis"][0]
+
+    def count(offsets):
+        return np.mean(offsets[directed] == attention[directed])
+
+    shuffles = nulls.row_shuffles(r["compared_offsets"][:, 0], DEALS, seed)
+    result["right_null"] = np.quantile(nulls.distribution(count, shuffles), QUANTILE)
+    result["gauge_peaks_directed_null"] = r["gauge_peaks_random"]
+    result["gauge_directed_null"] = r["gauge_random"]
+    return result
 
 
 def says(r):
     """What the numbers show, in plain words."""
-    columns = ("heads", "offset", "share", "share_null", "excess", "excess_null")
-    rows = zip(*(r[name] for name in (*columns, "attention_offset")))
-    each_head = "; ".join(_describe_head(*row) for row in rows)
-    middle = ", ".join(f"{offset:+.1f}" for offset in r["median_offset"])
-    settled = (
-        f"By what the weights determine, the offset is that of attention in {r['agree']:.0%} of "
-        f"all {r['offset_of_heads'].size} heads (heads shuffled: {r['agree_null'][0]:.0%}, up to "
-        f"{r['agree_null'][1]:.0%})."
-    )
-    alone = " Positions alone, without words." if r["input"] == "positions" else ""
+    alone = " All from positions alone, without words." if r["input"] == "positions" else ""
+    return f"{_describe_offsets(r)} {_describe_gauge(r)} {_describe_drawn(r)}{alone}"
+
+
+def _describe_offsets(r):
+    """In how many heads with a direction the mean map shows the offset of attention."""
+    if not r["n_directed"]:
+        return "No head has a direction, so no offset can be compared with that of attention."
+    n = r["n_compared"]
     return (
-        f"The offset that stands out most is in {each_head}; half of the energy fits keys to the "
-        f"right of {middle} tokens. {settled} {_describe_choice(r)}{alone}"
+        f"In {r['right'] * n:.0f} of {n} heads with a direction the offset that stands out in the "
+        f"mean map of {r['bases']} random bases is that of attention (maps of the heads compared "
+        f"shuffled: up to {r['right_null'] * n:.0f}), and on average "
+        f"{r['one_offset_directed']:.0%} of a head's bases show one and the same offset. By the "
+        "columns that the weights settle, alone, it is that of attention in "
+        f"{r['agree_directed']:.0%} of all heads with a direction (pairs shuffled: up to "
+        f"{r['agree_directed_null']:.0%})."
     )
+
+
+def _describe_gauge(r):
+    """Where the weights settle the map, and where it is a choice."""
+    text = (
+        f"Within a frequency two maps from random bases correlate by {_by_kind(r, 'gauge_peaks')} "
+        f"at the peaks of the position table ({len(r['peaks'])} frequencies; random weights: "
+        f"{_two(r['gauge_peaks_random'])}), by {_by_kind(r, 'gauge')} over all frequencies "
+        f"({_two(r['gauge_random'])})"
+    )
+    if r["input"] == "text":
+        text += f", at the peaks from positions alone by {_by_kind(r, 'gauge_peaks_positions')}"
+    return f"{text}. {_describe_settled(r)}{_describe_reading(r)}"
+
+
+def _by_kind(r, name):
+    """'0.51 in heads with a direction and 0.06 in heads without a direction'."""
+    phrases = []
+    for kind, words in KINDS.items():
+        if f"{name}_{kind}" in r:
+            phrases.append(f"{_two(r[f'{name}_{kind}'])} in heads {words}")
+    return " and ".join(phrases)
+
+
+def _two(x):
+    """A number with two digits, never -0.00."""
+    return f"{round(float(x), 2) + 0:.2f}"
+
+
+def _describe_settled(r):
+    """How many maps are settled, by the rule that two have more in common than not."""
+    at_peaks = r["compared_gauge_peaks"] >= SETTLED
+    everywhere = r["compared_gauge"] >= SETTLED
+    directed = r["compared_directed"]
+    phrases = []
+    for members, words in zip((directed, ~directed), KINDS.values()):
+        if members.any():
+            phrases.append(f"{at_peaks[members].sum()} of {members.sum()} heads {words}")
+    return (
+        f"So the weights settle the map (by {SETTLED} or more) at the peaks in "
+        f"{' and in '.join(phrases)}, over all frequencies in {everywhere.sum()} of "
+        f"{len(directed)}; where they do not, most of what a map shows, the published one too, is "
+        "an arbitrary choice of basis."
+    )
+
+
+def _describe_reading(r):
+    """Whether a map is settled as far as the head reads what is drawn."""
+    if "follows" not in r:
+        return ""
+    return (
+        " Over the heads the correlation at the peaks goes with the share of the drawn signal "
+        f"that the queries read there (correlation {r['follows']:.2f})."
+    )
+
+
+def _describe_drawn(r):
+    """The offset of each head drawn, beside chance and its attention."""
+    names = ("heads", "offset", "share", "share_null", "excess", "excess_null", "attention_offset")
+    each = "; ".join(_describe_head(*row) for row in zip(*(r[name] for name in names)))
+    return f"Drawn: {each}."
 
 
 def _describe_head(name, offset, share, null, excess, line, attention_offset):
     """The offset of one head, beside chance and its attention."""
     verdict = "more" if excess > line else "no more"
     return (
-        f"{name} {draw.offset(offset)} with {share:.1%} of the energy (angles dealt at random: "
-        f"{null:.1%}; {verdict} than chance gives), and attention looks at "
+        f"{name} {draw.offset(offset)} with {share:.1%} of the energy (with the angles of other "
+        f"frequencies {null:.1%}; {verdict} than chance gives), where attention looks at "
         f"{draw.offset(attention_offset)}"
     )
 
 
-def _describe_choice(r):
-    """Whether the map is an arbitrary choice, and what thin bases leave out."""
-    own, lapack, random = r["trials"].mean(axis=(0, 2))
-    arbitrary = abs(lapack - random) < 0.1 and max(lapack, random) < own / 2
-    verdict = ", so it is one arbitrary choice of many" if arbitrary else ""
-    choice = (
-        "Within each frequency the map of the whole input from the published basis correlates "
-        f"with maps from random bases by {lapack:.2f}, these with each other by "
-        f"{random:.2f}{verdict}; the smallest rotation from other bases correlates with itself by "
-        f"{own:.2f} and with the published one by {r['apart'].mean():.2f}, and has "
-        f"{r['zero'].mean():.0%} of its angles at zero."
-    )
-    if r["completion"] != "thin":
-        return choice
-    return choice + (
-        f" Thin bases contract: eigenvalues of {r['modulus'].mean():.2f} on average (two random "
-        f"spaces: {r['modulus_null'].mean():.2f}, a rotation: 1)."
-    )
+def answers(r):
+    """Yes if nearly all heads with a direction show it in the mean map, partly if above chance."""
+    measure = "heads with a direction whose mean map shows the offset that they attend to"
+    if not r["n_directed"]:
+        return Answer("no", measure, "0 heads with a direction", "0")
+    n = r["n_compared"]
+    verdict = "no"
+    if r["right"] > r["right_null"]:
+        verdict = "yes" if r["right"] >= MOST else "partly"
+    chance = f"up to {r['right_null'] * n:.0f} of {n}, maps shuffled"
+    return Answer(verdict, measure, f"{r['right'] * n:.0f} of {n}", chance)
 
 
 def plot(r):
-    """Maps and energy by offset of every head; below, how arbitrary the basis is, and the fit."""
+    """A row for each head: map, spread, gauge, offsets; below, all heads compared, and the fit."""
     n = len(r["heads"])
-    figure = draw.figure(12.5, 2.4 * n + 2.7)
-    above, below = figure.subfigures(2, 1, height_ratios=(2.4 * n + 0.5, 2.2), hspace=0.02)
+    figure = draw.figure(12.5, 3 * n + 3.6)
+    above, below = figure.subfigures(2, 1, height_ratios=(3 * n + 0.5, 3.1), hspace=0.02)
     _draw_heads(above, r)
-    left, right = below.subplots(1, 2, width_ratios=(1.3, 1))
-    _draw_trials(left, r)
+    left, middle, right = below.subplots(1, 3, width_ratios=(1, 1, 0.9))
+    _draw_settled(left, r)
+    _draw_right(middle, r)
     _draw_fit(right, r)
     return figure
 
 
 def _draw_heads(figure, r):
-    """A row for each head: three maps and the energy by offset."""
+    """A row for each head: its map, its spread and gauge, the energy by offset."""
     n = len(r["heads"])
-    grid = figure.subplots(n, 4, squeeze=False, width_ratios=(1, 1, 1, 1.05))
+    grid = figure.subplots(n, 4, squeeze=False, width_ratios=(1, 1, 0.95, 1.1))
     for i in range(n):
-        for axes, name in zip(grid[i], ("whole", "queries", "keys")):
-            image = _draw_map(axes, r, r[name][i])
+        amplitude = np.sqrt(r["whole"][i])
+        largest = max(amplitude[1:].max(), 1e-300)
+        image = _draw_map(grid[i, 0], r, amplitude / largest, "Blues")
+        doubt = _draw_map(grid[i, 1], r, r["spread"][i] / r["spread_random"], "Oranges", 1.5)
+        _draw_gauge(grid[i, 2], r, i)
         _draw_offsets(grid[i, 3], r, i)
-        grid[i, 0].set_ylabel(_row_label(r, i))
-    whole = "the whole input (keys: the same)"
-    if r["completion"] == "thin":
-        whole = "what weights determine, all alike"
-    for axes, title in zip(grid[0], (whole, "what queries read", "what keys read")):
+        grid[i, 0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}\nangle (radians)")
+    drawn = TITLES[str(r["completion"])].format(n=r["bases"])
+    for axes, title in zip(grid[0], (drawn, "how random bases differ")):
         axes.set_title(title)
         _draw_periods(axes, r)
     for axes in grid[-1, :3]:
         axes.set_xlabel(f"frequency (cycles in {r['T']} tokens)")
-    grid[-1, 3].set_xlabel("offset of the key that fits, $-\\Delta$ (tokens)")
-    figure.colorbar(image, ax=grid[:, 2], shrink=0.6, aspect=30, label="amplitude / largest")
+    grid[-1, 3].set_xlabel("offset of the key that fits (tokens)")
+    bars = {"location": "bottom", "shrink": 0.9, "aspect": 30}
+    figure.colorbar(image, ax=grid[:, 0], label="amplitude / largest", **bars)
+    label = "deviation / mean (1: random weights)"
+    figure.colorbar(doubt, ax=grid[:, 1], label=label, extend="max", **bars)
+    for axes in grid[-1, 2:]:
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.5)
 
 
-def _row_label(r, i):
-    """Names of a head, and in thin bases the modulus of its eigenvalues."""
-    size = ""
-    if r["completion"] == "thin":
-        size = f"|eigenvalue| {r['modulus'][i]:.2f} (chance: {r['modulus_null'][i]:.2f})\n"
-    return f"{r['heads'][i]}, {r['papers_heads'][i]}\n{size}angle (radians)"
-
-
-def _draw_map(axes, r, energy):
-    """Heat map over frequency and angle [F A] with the curves of whole shifts."""
+def _draw_map(axes, r, values, colors, most=1):
+    """Heat map over frequency and angle [F A], from 0 to `most`, with curves of whole shifts."""
     last = _last_frequency(r)
     half = np.pi / len(r["angle"])  # of a bin
-    amplitude = np.sqrt(energy[1 : last + 1].T)
-    amplitude /= max(amplitude.max(), 1e-300)
     extent = (0.5, last + 0.5, r["angle"][0] - half, r["angle"][-1] + half)
-    image = axes.imshow(
-        amplitude, cmap="Blues", vmin=0, vmax=1, origin="lower", aspect="auto", extent=extent
-    )
+    scale = {"vmin": 0, "vmax": most, "cmap": colors, "origin": "lower"}
+    image = axes.imshow(values[1 : last + 1].T, aspect="auto", extent=extent, **scale)
     _draw_shifts(axes, int(r["T"]), last)
     axes.set(xlim=(0.5, last + 0.5), ylim=(-np.pi, np.pi), yticks=range(-3, 4))
     return image
@@ -407,9 +613,9 @@ def _draw_shifts(axes, T, last):
         f = maths.lag_curve(theta, T, delta)
         inside = f <= last
         axes.plot(f[inside], theta[inside], color=draw.VERMILION, linewidth=0.6)
-        end = np.flatnonzero(inside & (abs(theta) < 2.7))[-1]  # clear of the frame
+        end = np.flatnonzero(inside & (abs(theta) < 2.6))[-1]  # clear of the frame
         label = draw.offset(-delta)
-        axes.annotate(label, (f[end], theta[end]), fontsize=7, color=draw.VERMILION)
+        axes.annotate(label, (f[end], theta[end]), fontsize=10, color=draw.VERMILION)
 
 
 def _draw_periods(axes, r):
@@ -421,35 +627,80 @@ def _draw_periods(axes, r):
     above.set_xlabel("period (tokens)")
 
 
+def _draw_gauge(axes, r, i):
+    """Gauge and share read at each frequency; the peaks of the table, the means in the title."""
+    last = _last_frequency(r)
+    f = np.arange(1, last + 1)
+    place = r["compared"].tolist().index(r["heads"][i])
+    gauge = r["compared_gauge_by_frequency"][place]
+    peaks = r["peaks"][r["peaks"] <= last]
+    inside = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
+    axes.plot(f, r["compared_read"][place][:last], label="share that queries read", **inside)
+    axes.plot(f, gauge[:last], color=draw.BLUE, linewidth=1, label="gauge")
+    axes.plot(peaks, gauge[peaks - 1], "o", color=draw.BLUE, markersize=4, label="at the peaks")
+    axes.set_title(
+        f"gauge {r['gauge_of_drawn'][i]:.2f}, at the peaks\n"
+        f"of the position table {r['gauge_peaks_of_drawn'][i]:.2f}"
+    )
+    axes.set(xlim=(0.5, last + 0.5), ylim=(-0.2, 1.05))
+
+
 def _draw_offsets(axes, r, i):
-    """Share of the energy at each key offset, beside the share expected of permuted angles."""
+    """Share of the energy at each key offset, beside its null and the matched filter."""
     offsets = profiles.offsets()
     share, expected = r["share_by_offset"][i], r["dealt_by_offset"][i]
-    axes.bar(offsets, share, width=0.8, color=draw.SKY)
-    axes.plot(offsets, expected, color=draw.GREY, linestyle="--", marker="o", markersize=2.5)
-    axes.plot(r["attention_offset"][i], 0, "^", color=draw.VERMILION, markersize=7, clip_on=False)
+    fit = r["filter_by_offset"][i]
+    axes.bar(offsets, share, width=0.8, color=draw.SKY, label="share of the energy")
+    dashed = {"color": draw.GREY, "linestyle": "--", "marker": "o", "markersize": 2.5}
+    axes.plot(offsets, expected, label="angles of other frequencies", **dashed)
+    axes.plot(offsets, fit, color=draw.PURPLE, label="matched filter")
+    low, high = min(0, fit.min()), max(share.max(), expected.max(), fit.max(), 1e-6)
+    axes.set(ylim=(1.15 * low, 1.1 * high))
+    triangle = {"color": draw.VERMILION, "markersize": 8, "clip_on": False}
+    axes.plot(r["attention_offset"][i], 1.15 * low, "^", label="attention", **triangle)
     axes.set_title(
-        f"above chance: {draw.offset(r['offset'][i])}; median: {r['median_offset'][i]:+.3g};\n"
-        f"attention (triangle): {draw.offset(r['attention_offset'][i])}"
+        f"above chance: {draw.offset(r['offset'][i])}; filter: "
+        f"{draw.offset(r['filter_offset'][i])};\n"
+        f"attention: {draw.offset(r['attention_offset'][i])}"
     )
-    most = max(share.max(), expected.max())
-    axes.set(ylim=(0, max(1e-6, 1.1 * most)), ylabel="share of energy")
 
 
-def _draw_trials(axes, r):
-    """Correlations of maps from different bases, a row for each trial, a colour for each head."""
-    rows = (*r["trials"].swapaxes(0, 1), r["apart"][:, None])  # [heads G] or [heads 1]
-    for row, correlations in enumerate(rows):
-        n = len(correlations)
-        for i, values in enumerate(correlations):
-            place = row + min(0.15, 0.5 / n) * (i - (n - 1) / 2)
-            height = np.full(len(values), place)
-            axes.plot(values, height, "o", markersize=4, alpha=0.7, color=_color(i))
-    least = min(-0.05, *(row.min() - 0.05 for row in rows))
-    axes.set(xlim=(least, 1.05), ylim=(len(TRIALS) - 0.4, -0.6))
-    axes.set_xlabel("correlation of two maps of the whole input within each frequency")
-    axes.set_yticks(range(len(TRIALS)), TRIALS)
-    axes.set_title("is the map settled (1), or an arbitrary choice of basis?")
+def _draw_settled(axes, r):
+    """Gauge of every head compared against the share that it reads, both at the peaks."""
+    gauge, share = r["compared_gauge_peaks"], r["compared_read_peaks"]
+    kinds = (
+        (r["compared_directed"], draw.BLUE, "with"),
+        (~r["compared_directed"], draw.GREY, "no"),
+    )
+    for members, color, word in kinds:
+        label = f"{word} direction"
+        axes.plot(share[members], gauge[members], "o", color=color, alpha=0.7, label=label)
+    line = r["gauge_peaks_random"]
+    axes.axhline(line, color="black", linestyle="--", linewidth=1, label="random weights")
+    axes.legend(loc="upper left")
+    axes.set(xlim=(0, 1.02), ylim=(min(-0.05, gauge.min() - 0.05), 1.05))
+    axes.set_xlabel("share of the input that queries read")
+    axes.set_ylabel("gauge")
+    title = "at the peaks of the position table"
+    if "follows" in r:
+        title += f":\na head's map is settled as far as it reads ({r['follows']:.2f})"
+    axes.set_title(title)
+
+
+def _draw_right(axes, r):
+    """Share of the heads with a direction in which each basis shows the offset of attention."""
+    axes.set_title("heads with a direction whose map\nshows the offset that they attend to")
+    axes.set(xlim=(0, 1.05), yticks=range(len(BASES)), yticklabels=BASES, ylim=(3.6, -0.9))
+    axes.set_xlabel("share of these heads")
+    if "right" not in r:
+        return
+    places = np.arange(len(BASES))
+    readings = (("right_by_basis", draw.SKY, "energy"), ("filter_by_basis", draw.PURPLE, "filter"))
+    for i, (name, color, label) in enumerate(readings):
+        axes.barh(places + 0.36 * i - 0.18, r[name], height=0.32, color=color, label=label)
+    line = {"color": "black", "linestyle": "--", "linewidth": 1, "label": "shuffled"}
+    axes.plot(2 * [r["right_null"]], (-0.4, len(BASES) - 0.5), **line)
+    axes.legend(loc="upper left", ncols=3, columnspacing=1, handlelength=1.2)
 
 
 def _draw_fit(axes, r):
@@ -460,8 +711,8 @@ def _draw_fit(axes, r):
     axes.set_xticks(range(len(r["heads"])), r["heads"])
     axes.set(ylim=(0, 1), ylabel="variance explained")
     axes.set_title(
-        f"keys explained by one rotation of queries; line: noise\n"
-        f"(noise {r['T']} × {r['D']}: {r['fit_of_noise']:.2f})"
+        f"keys explained by one rotation\nof queries; line: noise "
+        f"({r['T']} × {r['D']}: {r['fit_of_noise']:.2f})"
     )
 
 
@@ -478,14 +729,19 @@ register(
         "A wave that is turned by an angle is moved by a number of tokens; the red lines are "
         "moves by 1, 2 and 3 tokens (or tens, hundreds of tokens, where waves are so slow that "
         "nearer lines would be one), named by the offset of the key that then fits the query (-1: "
-        "one to the left). Dark places along one line mean a head that looks there; waves moved "
-        "by more than half a turn show on the other side. The first map is of the whole input, as "
-        "published; queries and keys have the same one, since K p is Q p times a number of "
-        "modulus 1. Most of the input the head does not read: the next two maps are of what its "
-        "queries and its keys read, weighted as in the scores. The bars add up the second map by "
-        "offset; dashed: the same waves with the angles dealt at random. Below, at the left: the "
-        "weights leave most of the basis free, and a map that changes with it shows a choice, not "
-        "the head. At the right: one rotation explains something of pure noise too."
+        "one to the left). Dark blue along one line means a head that looks there; waves moved "
+        "by more than half a turn show on the other side. A head's weights settle only some "
+        "columns of its basis, and a map needs all of them; so the first map is the mean over "
+        "several random choices of the others, and the second shows in orange where these "
+        "disagree. The gauge says the same frequency by frequency: the correlation of two such "
+        "maps, 1 where the weights settle the map. It goes with the share of the input that the "
+        "head's queries read (dashed), below for all heads compared. The bars add up the first "
+        "map by offset; dashed: with the angles of other frequencies. Each angle counts for the "
+        "nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as moved by 1 "
+        "the other way; the matched filter (purple) asks instead how well a shift by each offset "
+        "fits all waves together. It is the circular cross-correlation of queries and keys, so "
+        "that it is no evidence beyond that of `lags`. Below, at the right: one rotation explains "
+        "something of pure noise too."
     ),
     published=(
         "In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks between "
@@ -494,45 +750,107 @@ register(
     ),
     figure="figure 6",
     numbers={
+        "right": (
+            "share of the heads with a direction in which the offset that stands out in the mean "
+            "map of random bases is that of most attention"
+        ),
+        "right_null": "its 99 % quantile with the maps of the heads compared shuffled",
+        "gauge_peaks_directed": (
+            "correlation within a frequency of two maps from random bases, at the peaks of the "
+            "position table, heads with a direction"
+        ),
+        "gauge_peaks_directed_null": "that correlation for a head with random weights",
+        "gauge_peaks_others": (
+            "correlation within a frequency of two maps from random bases, at the peaks of the "
+            "position table, heads without a direction"
+        ),
+        "gauge_directed": (
+            "correlation within a frequency of two maps from random bases, all frequencies, heads "
+            "with a direction"
+        ),
+        "gauge_directed_null": "that correlation for a head with random weights",
+        "follows": (
+            "correlation over heads between that of their maps and the share of the drawn signal "
+            "that their queries read, at the peaks of the position table"
+        ),
+        "one_offset_directed": (
+            "share of a head's random bases that show its most frequent offset, mean over heads "
+            "with a direction"
+        ),
+        "gauge_others": (
+            "correlation within a frequency of two maps from random bases, all frequencies, heads "
+            "without a direction"
+        ),
+        "gauge_lapack_peaks_directed": (
+            "correlation within a frequency of the published map with those from random bases, at "
+            "the peaks of the position table, heads with a direction"
+        ),
+        "gauge_lapack_directed": (
+            "correlation within a frequency of the published map with those from random bases, "
+            "all frequencies, heads with a direction"
+        ),
+        "gauge_peaks_positions_directed": (
+            "correlation within a frequency of two maps of positions alone from random bases, at "
+            "the peaks of the position table, heads with a direction"
+        ),
+        "gauge_positions_directed": (
+            "correlation within a frequency of two maps of positions alone from random bases, all "
+            "frequencies, heads with a direction"
+        ),
+        "n_peaks": "peaks of the position table above chance (0: its highest frequency is taken)",
+        "n_directed": (
+            f"heads that give an offset other than 0 at least {profiles.TIMES} times what uniform "
+            "attention gives"
+        ),
+        "agree_directed": (
+            "share of all heads with a direction, by the columns alone that the weights settle, "
+            "whose offset is that of most attention"
+        ),
+        "agree_directed_null": "its 99 % quantile with the pairs of heads shuffled",
+        "agree": (
+            "share of all heads, by the columns alone that the weights settle, whose offset is "
+            "that of most attention"
+        ),
+        "agree_null": "its 99 % quantile with the pairs of heads shuffled",
+        "right_by_basis": (
+            "share of the heads with a direction whose map in each basis shows the offset of most "
+            "attention, by the share of the energy above chance"
+        ),
+        "filter_by_basis": (
+            "share of the heads with a direction whose map in each basis shows the offset of most "
+            "attention, by the matched filter"
+        ),
         "heads": "heads drawn",
         "offset": (
-            "key offset, in tokens, whose share of the energy stands most above chance: minus the "
-            "shift; in a causal model to the left"
+            "key offset, in tokens, whose share of the map's energy stands most above chance: "
+            "minus the shift; in a causal model to the left"
         ),
-        "share": "its share of the energy of what queries read",
-        "share_null": "its share if the angles are dealt at random",
-        "excess": "the difference",
-        "excess_null": f"95 % quantile of the largest such difference in {PERMUTATIONS} deals",
-        "offset_lapack": "that offset from the published basis",
         "attention_offset": "offset, in tokens, of most attention",
-        "near": "share of the energy at all offsets within 10 tokens",
-        "near_null": "the same if the angles are dealt at random",
-        "median_offset": (
-            "offset, in tokens, of the keys that fit, in the middle of all the energy (chance: "
-            "near 0)"
+        "filter_offset": "key offset, in tokens, at which the matched filter of the map is highest",
+        "offset_lapack": (
+            "key offset, in tokens, that stands most above chance in the map of the published basis"
         ),
-        "agree": (
-            "share of all heads, their determined part alone, whose offset is that of most "
-            "attention"
+        "share": "share of the map's energy at the offset that stands out",
+        "share_null": "that share if each frequency has the angles of another one, on average",
+        "excess": "how far that share stands above the one with the angles of other frequencies",
+        "excess_null": f"99 % quantile of the largest such difference in {DEALS} deals of angles",
+        "gauge_peaks_of_drawn": (
+            "correlation within a frequency of two maps from random bases, at the peaks of the "
+            "position table"
         ),
-        "agree_null": "the same for shuffled pairs of heads: mean, 95 % quantile",
+        "gauge_of_drawn": (
+            "correlation within a frequency of two maps from random bases, all frequencies"
+        ),
         "zero": "share of angles at zero in the smallest rotation",
-        "modulus": (
-            "mean modulus of the eigenvalues: 1 for a rotation, less where the basis is thin"
-        ),
-        "modulus_null": "the same for two random spaces as wide",
-        "gauge": (
-            "correlation, within each frequency, of the map of the smallest rotation with itself "
-            "from random bases, mean"
-        ),
-        "gauge_lapack": (
-            "correlation of the map of the published basis with those of random bases, mean"
-        ),
-        "gauge_lapack_null": "the same for random bases among each other",
-        "apart": "correlation of the map of the published basis with that of the smallest rotation",
+        "modulus": "mean modulus of the eigenvalues of the thin rotation (1: nothing is lost)",
+        "modulus_null": "that modulus for two random spaces as wide",
         "fit": "share of the keys' variance that one rotation of the queries explains",
-        "fit_null": "the same for two arrays of noise of the same shape",
-        "fit_of_noise": "the same for two arrays of noise as wide as the model",
+        "fit_null": "that share for two arrays of noise of one shape with queries and keys",
+        "fit_of_noise": "that share for two arrays of noise as wide as the model",
     },
+    labels=dict.fromkeys(LISTS, "heads")
+    | dict.fromkeys(("right_by_basis", "filter_by_basis"), BASES),
+    answer=answers,
     weights_only=True,
+    per_head=("offset_of_heads", "attention_of_heads"),
 )

@@ -7,17 +7,23 @@ tokens, k[t] = q[t + Delta], so that the query at t meets its like at the key t 
 is attention to the left, at the key offset -Delta.
 
 W_A fixes only r <= d of the D columns of each basis (those with a singular value); the rest is any
-basis of its null space. T tokens, D model width, d head width, n angles, F = T//2 + 1.
+basis of its null space (gauge.py: how much a map moves with it). T tokens, D model width, d head
+width, n angles, F = T//2 + 1, R key offsets or lags.
 
-Order: bases, angles, maps over frequency and angle, sums of a map; then how far a map moves with
-the free choice.
+Order: bases, angles, the rotation of a head, maps over frequency and angle; then what is read off a
+map: shares by lag, those that chance gives, the matched filter, the fit.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import rfft
 from scipy.linalg import schur
 
 from . import factors
+
+ZERO = 1e-6  # radians below which an angle counts as zero
+ROUNDING = 1e-9  # in entries of an orthogonal matrix; measured 7e-14
 
 
 def complete(W_Q, W_K, completion="procrustes", seed=0):
@@ -82,36 +88,36 @@ def _lapack(W_Q, W_K, rng):
 COMPLETIONS = {"procrustes": _procrustes, "lapack": _lapack, "random": _random, "thin": _thin}
 
 
-def angles(U_Q, U_K):
+def angles(U_Q, U_K, distinct=False):
     """Angles theta [n], eigenvectors P [n n] and moduli [n] of R = U_Q^T U_K (eqs 9, 10).
 
     theta rises in (-pi, pi]. Complete bases: P is unitary, every modulus 1; where R is a reflection
     (determinant -1) one angle is pi and one more than otherwise 0. Thin bases: R only contracts,
-    its modulus <= 1 falls with the part of K that Q has not, and P is not orthogonal.
+    its modulus <= 1 falls with the part of K that Q has not, and P is not orthogonal. distinct: no
+    two angles are expected to be equal, as in random bases, which takes a fifth of the time.
     """
     R = U_Q.T @ U_K
     D, n = U_Q.shape
-    if n == D:
-        values, P = _eig_orthogonal(R)
-    else:
+    if n < D:
         values, P = np.linalg.eig(R)
+    else:
+        values, P = _eig_orthogonal(R, distinct)
     theta = np.angle(values)
     order = np.argsort(theta, kind="stable")
     moduli = abs(values)
     return theta[order], P[:, order], moduli[order]
 
 
-def _eig_orthogonal(R):
+def _eig_orthogonal(R, distinct):
     """Eigenvalues and orthonormal eigenvectors of an orthogonal R.
 
-    Its real Schur form has blocks of 1 and 2 alone. Most angles of a completed R are zero, and the
-    vectors that eig finds for one eigenvalue are not orthogonal, not even independent (measured at
-    D = 768: condition 3e19).
+    Most angles of a completed R can be zero, and the vectors that eig finds for one eigenvalue are
+    not orthogonal, not even independent (measured at D = 768: condition 3e19).
     """
-    blocks, Z = schur(R)
-    values = np.diag(blocks).astype(complex)
+    planes = _planes_of_distinct(R) if distinct else None
+    cosine, sine, Z = planes or _planes(R)
+    values = cosine.astype(complex)
     P = Z.astype(complex)
-    sine = np.diag(blocks, -1)
     i = np.flatnonzero(sine)  # the first row of each 2 x 2 block [[cos, -sin], [sin, cos]]
     values[i] += 1j * sine[i]
     values[i + 1] = values[i].conj()
@@ -122,11 +128,57 @@ def _eig_orthogonal(R):
     return values, P
 
 
+def _planes(R):
+    """Diagonal [n] and line below it [n - 1] of Z^T R Z, whose blocks are of 1 and 2, and Z [n n].
+
+    This is the real Schur form.
+    """
+    blocks, Z = schur(R)
+    return np.diag(blocks), np.diag(blocks, -1), Z
+
+
+def _planes_of_distinct(R):
+    """`_planes` by the eigenvectors of R + R^T, in a fifth of the time; None where that fails.
+
+    They stand in pairs, one for each 2 cos theta, unless two angles are equal or opposite.
+    """
+    _, Z = np.linalg.eigh(R + R.T)
+    turned = R @ Z
+    cosine = np.sum(Z * turned, axis=0)
+    sine = np.sum(Z[:, 1:] * turned[:, :-1], axis=0)
+    sine[abs(sine) < ZERO] = 0
+    rest = turned - Z * cosine
+    rest[:, :-1] -= Z[:, 1:] * sine
+    rest[:, 1:] += Z[:, :-1] * sine
+    return (cosine, sine, Z) if abs(rest).max() < ROUNDING else None
+
+
+class Rotation(NamedTuple):
+    """How a head's queries turn into its keys, given a basis of each."""
+
+    U_Q: np.ndarray  # [D n]
+    U_K: np.ndarray  # [D n]
+    theta: np.ndarray  # [n] angles, rising
+    P: np.ndarray  # [n n] eigenvectors
+    modulus: np.ndarray  # [n] of the eigenvalues
+
+
+def of_head(W_Q, W_K, completion, seed=0):
+    """The Rotation of a head with weights [D d]; completion: one of COMPLETIONS."""
+    U_Q, U_K = complete(W_Q, W_K, completion, seed)
+    return Rotation(U_Q, U_K, *angles(U_Q, U_K, distinct=completion == "random"))
+
+
 def phase_map(x, U, P):
     """g(f, theta_i) = |FT(x U p_i)| at f = 0 ... T//2: [T D], [D n], [n n] -> [F n]."""
     projected = np.asarray(x) @ U
     lines = rfft(projected, axis=0)
     return abs(lines @ P)
+
+
+def maps(x, rotations):
+    """(g [F n], theta [n]) of x [T D] for each Rotation."""
+    return [(phase_map(x, U_Q, P), theta) for U_Q, _, theta, P, _ in rotations]
 
 
 def shift(theta, T):
@@ -156,6 +208,65 @@ def by_lag(g, theta, T, reach=10):
     places = (delta[near] + reach).astype(int)
     total = np.bincount(places, energy[near], 2 * reach + 1)
     return total / max(energy.sum(), 1e-300)
+
+
+def expected_by_lag(g, theta, T, reach=10):
+    """by_lag if the angles that hold the energy had nothing to do with the frequency.
+
+    Each frequency keeps its energy and has it at the angles of the mean over all frequencies. So an
+    offset does not stand out because a few angles, at all frequencies, hold the energy.
+    """
+    total, rows = _energy_and_rows(g)
+    even = np.zeros_like(g)
+    even[1:] = np.sqrt(total * rows.sum(axis=0) / max((total > 0).sum(), 1))
+    return by_lag(even, theta, T, reach)
+
+
+def dealt_by_lag(g, theta, T, n, seed=0, reach=10):
+    """by_lag of n maps whose frequencies have the angles of another one, dealt at random.
+
+    [F m], [m] -> [n 2 reach + 1]. Each keeps its energy; the mean over all deals is
+    `expected_by_lag`.
+    """
+    total, rows = _energy_and_rows(g)
+    present = np.flatnonzero(total > 0)
+    delta = np.rint(shift(theta, T))
+    deals = np.tile(present, (n, 1))
+    deals = np.random.default_rng(seed).permuted(deals, axis=1)
+    by_lag_of_deals = []
+    for lag in range(-reach, reach + 1):
+        # what each frequency adds to this lag with the angles of each other one
+        added = (total * (delta == lag)) @ rows.T
+        by_lag_of_deals.append(added[present, deals].sum(axis=1))
+    return np.stack(by_lag_of_deals, -1) / max(total.sum(), 1e-300)
+
+
+def _energy_and_rows(g):
+    """Energy at each f > 0, [F - 1 1], and how it is spread over the angles, rows with sum 1.
+
+    Frequencies with no more energy than rounding have none.
+    """
+    energy = np.square(g[1:])
+    total = energy.sum(axis=1, keepdims=True)
+    total = np.where(total > ROUNDING**2 * total.max(), total, 0)
+    return total, np.where(total > 0, energy / np.maximum(total, 1e-300), 0)
+
+
+def matched_filter(g, theta, T, reach=10):
+    """How well a shift by each key offset fits a map: [F n], [n] -> [2 reach + 1], from -1 to 1.
+
+    The sum of g^2 cos(theta + 2 pi f o / T) over all angles and all frequencies but 0, for each
+    offset o, over the sum of g^2; a frequency below T/2 counts twice, as in a spectrum of both
+    signs. An angle may be any number of turns, so that waves moved by more than half of one are not
+    miscounted, as they are by `by_lag`. In complete bases this is the circular cross-correlation of
+    Q and K, all columns together, each without its mean.
+    """
+    energy = np.square(g[1:])
+    f = np.arange(1, T // 2 + 1)
+    both_signs = np.where(2 * f == T, 1, 2)
+    phase = 2 * np.pi * f * np.arange(-reach, reach + 1)[:, None] / T
+    turned = np.exp(1j * phase) @ (both_signs * (energy @ np.exp(1j * theta)))
+    return turned.real / max(both_signs @ energy.sum(axis=1), 1e-300)
 
 
 def bin_centres(bins=64):
@@ -194,49 +305,3 @@ def fit(q, k):
     norms = np.linalg.norm(q) * np.linalg.norm(k)
     S = np.linalg.svd(q.T @ k, compute_uv=False)
     return (S.sum() / max(norms, 1e-300)) ** 2
-
-
-# completion -> what it makes of null-space bases that were first turned at random; only Procrustes
-# turns them back
-TURNED = {"procrustes": "procrustes", "lapack": "random", "random": "random", "thin": "thin"}
-
-
-def gauge(W_Q, W_K, x, completion="procrustes", n=5, seed=0):
-    """Correlations [n] of the map of x [T D] with n maps from other null-space bases.
-
-    These are turned at random first. The correlations are 1 where the free choice does not matter.
-    "random": what two arbitrary choices have in common, which is the determined columns. "lapack"
-    is no higher than that: the published map is one such choice.
-    """
-
-    def map_shape(name, seed):
-        U_Q, U_K = complete(W_Q, W_K, name, seed)
-        theta, P, _ = angles(U_Q, U_K)
-        return shape(x, U_Q, theta, P)
-
-    first = map_shape(completion, seed)
-    correlations = []
-    for i in range(n):
-        turned = map_shape(TURNED[completion], seed + 1 + i)
-        correlations.append(map_correlation(first, turned))
-    return np.array(correlations)
-
-
-def shape(x, U, theta, P, bins=64):
-    """How the amplitude of a map is spread over the angles at each f > 0: [F - 1 bins].
-
-    Rows have mean 0 and norm 1. The spectrum, which all maps of x share, is taken out. Rows below
-    1e-6 of the largest are rounding: they stay small.
-    """
-    energy = binned(phase_map(x, U, P), theta, bins)
-    rows = np.sqrt(energy)[1:]
-    rows = rows - rows.mean(axis=1, keepdims=True)
-    norm = np.linalg.norm(rows, axis=1, keepdims=True)
-    least = max(1e-6 * norm.max(), 1e-300)
-    return rows / np.maximum(norm, least)
-
-
-def map_correlation(a, b):
-    """Correlation of two `shape`s: the mean over the frequencies of that between their angles."""
-    norms = np.linalg.norm(a) * np.linalg.norm(b)
-    return np.sum(a * b) / max(norms, 1e-300)

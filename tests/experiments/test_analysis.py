@@ -21,7 +21,7 @@ SMALL = {
     "profiles": {"documents": 3},
     "attention": {"show": 8},
     "predict": {"sentence": "He went out of the room.", "guesses": 3},
-    "rotation": {"gauge": 1},
+    "rotation": {"gauge": 2, "compare": 2},
     "lags": {"documents": 3},
     "models": {"others": "tiny-bert", "shuffles": 20},
     "residual": {"documents": 2, "tokens": 30, "tables": 2},
@@ -40,7 +40,22 @@ SMALL = {
 }
 
 # random weights leave too few heads with a direction
-UNTOLD = {("lags", "causal"): {"agree_directed", "same_direction_directed"}}
+UNTOLD = {
+    ("lags", "causal"): {"agree_directed", "same_direction_directed"},
+    ("rotation", "causal"): {
+        "right",
+        "gauge_peaks_directed",
+        "gauge_directed",
+        "one_offset_directed",
+        "gauge_lapack_peaks_directed",
+        "gauge_lapack_directed",
+        "gauge_peaks_positions_directed",
+        "gauge_positions_directed",
+        "agree_directed",
+        "right_by_basis",
+        "filter_by_basis",
+    },
+}
 
 
 @pytest.fixture(scope="module")

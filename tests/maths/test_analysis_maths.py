@@ -174,6 +174,25 @@ def test_profile_sums_float32_in_float64_and_takes_any_layout():
     assert np.array_equal(transposed, profile[:, ::-1])
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_head_with_a_direction_gives_one_other_token_five_times_uniform_attention(causal):
+    T = 64
+    uniform_attention = profiles.mean_attention(profiles.uniform(T, causal), T)
+    left = np.arange(21) == 9
+    itself = np.arange(21) == 10
+    enough = np.where(left, 5.01 * uniform_attention, 0)
+    too_little = np.where(left, 4.99 * uniform_attention, 0)
+    own = np.where(itself, 0.9, 0.05)
+    rows = np.array([enough, too_little, own, np.where(left, 0.9, 0)])
+    directed = profiles.directed(rows, T, causal=causal)
+    assert directed.tolist() == [True, False, False, True]
+    far = np.zeros(41)
+    far[0] = 1  # beyond what is looked at
+    far[19] = 0.5
+    assert profiles.directed(far, T, 10, causal)
+    assert not profiles.directed(np.roll(far, 1), T, 10, causal)
+
+
 def test_uniform_attention_gives_the_triangle_exactly():
     t = profiles.offsets()
     triangle = (64 - abs(t)) / 64

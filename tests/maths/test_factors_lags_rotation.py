@@ -1,6 +1,6 @@
 """Queries and keys as waves, on constructed cases whose answers are known.
 
-Order: filter, factors, rotation, lags.
+Order: filter, factors, rotation, its gauge, lags.
 
 Bounds in float64 are those of sums and orthogonal steps in another order: 1e-11 to 1e-13 where
 1e-13 to 1e-15 was measured, relative where the numbers are large. Others say what was measured.
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from distance import max_error
 
-from minitx.analysis.maths import factors, lags, profiles, rotation, spectra
+from minitx.analysis.maths import factors, gauge, lags, profiles, rotation, spectra
 
 T, D, d = 64, 24, 6
 F = (3, 5, 9)  # frequencies of the planted waves
@@ -490,25 +490,199 @@ def test_by_lag_leaves_out_the_mean_and_counts_lags_beyond_reach_in_the_whole():
     assert not nothing.any()
 
 
-def test_gauge_only_procrustes_gives_one_map():
+@pytest.mark.parametrize("D", [23, 24, 60])
+@pytest.mark.parametrize("seed", range(3))
+def test_angles_of_random_bases_are_those_of_the_schur_form(D, seed):
+    """An odd D leaves one real eigenvalue, an even one two where R is a reflection."""
+    W_Q, W_K = draw(2, D, d, seed=seed)
+    U_Q, U_K = rotation.complete(W_Q, W_K, "random", seed)
+    theta, P, modulus = rotation.angles(U_Q, U_K, distinct=True)
+    slow, _, _ = rotation.angles(U_Q, U_K)
+    from_pi = np.sort(np.where(slow > np.pi - 1e-9, slow - 2 * np.pi, slow))
+    ours = np.sort(np.where(theta > np.pi - 1e-9, theta - 2 * np.pi, theta))
+    assert max_error(ours, from_pi) < 1e-9  # near 0 and pi half of the digits: measured 2e-14
+    assert max_error(modulus, 1) < 1e-12
+    assert max_error(P.conj().T @ P, np.eye(D)) < 1e-12
+    assert max_error(U_Q.T @ U_K @ P, P * np.exp(1j * theta)) < 1e-10  # measured 6e-14
+
+
+def test_equal_angles_are_not_taken_for_distinct_ones():
+    two_planes = turn([0.3, 0.3, 0.9])
+    U = orthonormal(6, 6)
+    mixed = orthonormal(6, 6, seed=1)
+    R = mixed @ two_planes @ mixed.T
+    theta, P, _ = rotation.angles(U, U @ R, distinct=True)
+    assert max_error(theta, [-0.9, -0.3, -0.3, 0.3, 0.3, 0.9]) < 1e-12
+    assert max_error(R @ P, P * np.exp(1j * theta)) < 1e-12
+
+
+def test_shares_of_dealt_angles_are_by_lag_of_maps_with_other_frequencies_angles():
+    x = draw(T, D)
+    r = rotation.of_head(*draw(2, D, d), "random")
+    g = rotation.phase_map(x, r.U_Q, r.P)
+    g[7] = 0  # a frequency without energy takes no part
+    by_deal = rotation.dealt_by_lag(g, r.theta, T, 400, seed=2)
+    present = np.flatnonzero(np.arange(1, T // 2 + 1) != 7)
+    orders = np.random.default_rng(2).permuted(np.tile(present, (400, 1)), axis=1)
+    norm = np.linalg.norm(g[1:], axis=1, keepdims=True)
+    rows = g[1:] / np.maximum(norm, 1e-300)
+    for order, by_lag in zip(orders[:5], by_deal):
+        mixed = np.zeros_like(g)
+        mixed[1 + present] = norm[present] * rows[order]
+        assert max_error(rotation.by_lag(mixed, r.theta, T), by_lag) < 1e-13
+    expected = rotation.expected_by_lag(g, r.theta, T)
+    assert max_error(by_deal.mean(axis=0), expected) < 5e-3  # measured 4e-4
+    assert expected.sum() < 1
+
+
+def test_energy_at_one_angle_whatever_the_frequency_is_no_offset():
+    """It is one phase, not one shift: by the shares alone an offset stands out."""
+    theta = np.linspace(-3, 3, 61)
+    g = np.zeros((T // 2 + 1, 61))
+    g[1:, 35] = 1
+    share = rotation.by_lag(g, theta, T)
+    assert share.max() > 0.5
+    assert max_error(share, rotation.expected_by_lag(g, theta, T)) < 1e-13
+    by_deal = rotation.dealt_by_lag(g, theta, T, 3)
+    assert max_error(by_deal, np.tile(share, (3, 1))) < 1e-13
+
+
+def circular(q, k, o):
+    """Sum of q[t] k[t + o] over all columns and tokens, round the end, columns without mean."""
+    centred_q = q - q.mean(axis=0)
+    centred_k = k - k.mean(axis=0)
+    return np.sum(centred_q * np.roll(centred_k, -o, axis=0))
+
+
+@pytest.mark.parametrize("completion", ["random", "lapack", "procrustes"])
+@pytest.mark.parametrize("T", [31, 32])
+def test_the_matched_filter_is_the_circular_correlation_of_queries_and_keys(completion, T):
+    x = draw(T, D)
+    r = rotation.of_head(*draw(2, D, d, seed=1), completion)
+    g = rotation.phase_map(x, r.U_Q, r.P)
+    ours = rotation.matched_filter(g, r.theta, T, reach=9)
+    q = x @ r.U_Q
+    k = x @ r.U_K
+    norm = circular(q, q, 0)
+    plain = [circular(q, k, o) / norm for o in range(-9, 10)]
+    assert max_error(ours, plain) < 1e-13
+
+
+def test_over_random_bases_the_matched_filter_is_that_of_the_settled_columns():
+    """The others cancel: for each choice of them there is one with the other sign."""
+    x = draw(T, D)
+    W_Q, W_K = draw(2, D, d, seed=1)
+    U_Q, U_K = rotation.complete(W_Q, W_K, "random")
+    q = x @ U_Q[:, :d]
+    k = x @ U_K[:, :d]
+    plain = np.array([circular(q, k, o) for o in range(-10, 11)]) / circular(x, x, 0)
+    by_sign = []
+    for sign in (1, -1):
+        other = np.hstack([U_K[:, :d], sign * U_K[:, d:]])
+        theta, P, _ = rotation.angles(U_Q, other)
+        g = rotation.phase_map(x, U_Q, P)
+        by_sign.append(rotation.matched_filter(g, theta, T))
+    assert max_error(np.mean(by_sign, axis=0), plain) < 1e-13
+    assert max_error(by_sign[0], plain) > 0.01
+
+
+@pytest.mark.parametrize("offset", [-2, 2])
+def test_fast_waves_are_miscounted_by_the_nearest_offset_and_not_by_the_filter(offset):
+    """A wave of 2.9 tokens moved by 2 is one moved by 0.9 the other way."""
+    T, f = 58, 20
+    angle = 2 * np.pi * f * -offset / T
+    within_a_turn = np.angle(np.exp(1j * angle))
+    theta = np.array([-within_a_turn, within_a_turn])
+    g = np.zeros((T // 2 + 1, 2))
+    g[f, 1] = 1
+    share = rotation.by_lag(g, theta, T)[::-1]
+    assert profiles.offsets()[share.argmax()] == -np.sign(offset)
+    fit = rotation.matched_filter(g, theta, T)
+    assert profiles.offsets()[fit.argmax()] == offset
+    assert fit.max() == pytest.approx(1)
+
+
+# its gauge
+
+
+def random_maps(x, W_Q, W_K, n=8):
+    return rotation.maps(x, [rotation.of_head(W_Q, W_K, "random", seed) for seed in range(n)])
+
+
+def shapes_of(x, W_Q, W_K, completion="random", n=8):
+    rotations = [rotation.of_head(W_Q, W_K, completion, seed) for seed in range(n)]
+    return gauge.shape(gauge.energies(rotation.maps(x, rotations)))
+
+
+def test_the_gauge_is_the_mean_correlation_of_all_pairs_of_maps():
+    W_Q, W_K = draw(2, D, d)
+    x = draw(T, D, seed=1)
+    shapes = shapes_of(x, W_Q, W_K, n=4)
+    energy = gauge.energies(random_maps(x, W_Q, W_K, 4))
+    amplitudes = np.sqrt(energy)[:, 1:]
+    pairs = [(i, j) for i in range(4) for j in range(i)]
+    plain = []
+    for rows in amplitudes.swapaxes(0, 1):
+        correlations = np.corrcoef(rows)
+        plain.append(np.mean([correlations[pair] for pair in pairs]))
+    assert max_error(gauge.by_frequency(shapes), plain) < 1e-13
+    assert gauge.gauge(shapes) == pytest.approx(np.mean(plain))
+    some = np.array([3, 7])
+    assert gauge.gauge(shapes, None, some) == pytest.approx((plain[2] + plain[6]) / 2)
+    first, others = shapes[0], shapes[1:]
+    with_first = [np.corrcoef(first[2], other[2])[0, 1] for other in others]
+    assert gauge.by_frequency(others, first)[2] == pytest.approx(np.mean(with_first))
+
+
+def test_only_procrustes_and_thin_bases_give_one_map_whatever_the_null_space():
     W_Q, W_K = draw(2, 48, 6)
     x = np.cumsum(draw(T, 48, seed=1), axis=0)
     agreement = {}
-    for name in rotation.COMPLETIONS:
-        agreement[name] = rotation.gauge(W_Q, W_K, x, name, n=4)
-        assert agreement[name].shape == (4,)
-    # measured 1 - 2e-16
-    assert agreement["procrustes"].min() > 1 - 1e-9
-    assert agreement["thin"].min() > 1 - 1e-9
-    # measured 0.02 to 0.15, -0.18 to 0.26
-    assert agreement["random"].max() < 0.5
-    assert agreement["lapack"].max() < 0.5
-    # measured 0.03: one more arbitrary choice
-    means = {name: values.mean() for name, values in agreement.items()}
-    assert abs(means["random"] - means["lapack"]) < 0.1
-    # no mean in it
-    shifted = rotation.gauge(W_Q, W_K, x + 100, "random", n=4)
-    assert shifted == pytest.approx(agreement["random"])
+    for name in ("procrustes", "thin", "random"):
+        agreement[name] = gauge.gauge(shapes_of(x, W_Q, W_K, name))
+    assert agreement["procrustes"] > 1 - 1e-9
+    assert agreement["thin"] > 1 - 1e-9
+    assert agreement["random"] < 0.3  # measured 0.05
+    shifted = gauge.gauge(shapes_of(x + 100, W_Q, W_K))
+    assert shifted == pytest.approx(agreement["random"])  # no mean in it
+
+
+def test_the_published_map_is_as_near_to_random_ones_as_these_to_each_other_settled_or_not():
+    """So that nearness decides nothing; how high both are does."""
+    for heard, expected in ((0.0, 0.0), (1.0, 0.9)):
+        W_Q, W_K = draw(2, D, d)
+        outside = draw(T, D, seed=1)
+        U_Q = rotation.of_head(W_Q, W_K, "thin").U_Q
+        inside = outside @ U_Q @ U_Q.T
+        x = heard * inside + (1 - heard) * (outside - inside)
+        shapes = shapes_of(x, W_Q, W_Q)  # keys read what queries read
+        published = shapes_of(x, W_Q, W_Q, "lapack", 1)[0]
+        among_random = gauge.gauge(shapes)
+        assert abs(gauge.gauge(shapes, published) - among_random) < 0.1
+        assert (among_random > 0.9) == (expected > 0.5)
+        assert gauge.share_read(x, U_Q) == pytest.approx(heard)
+
+
+def test_the_gauge_rises_with_the_share_that_the_head_reads():
+    W_Q, W_K = draw(2, 60, 12)
+    x = draw(T, 60, seed=1)
+    U_Q = rotation.of_head(W_Q, W_K, "thin").U_Q
+    inside = x @ U_Q @ U_Q.T
+    share_read, gauges = [], []
+    for weight in (0.0, 0.5, 1, 2, 4):
+        mixed = x - inside + weight * inside
+        share_read.append(gauge.share_read(mixed, U_Q).mean())
+        gauges.append(gauge.gauge(shapes_of(mixed, W_Q, W_K)))
+    assert np.corrcoef(share_read, gauges)[0, 1] > 0.9  # measured 0.95
+    assert (np.diff(gauges) > 0).all()
+
+
+def test_spread_is_zero_where_all_is_settled_and_the_deviation_elsewhere():
+    energy = np.array([[[1.0, 2, 0]], [[1.0, 4, 1e-9]]])
+    assert gauge.spread(energy).tolist() == [[0, 1 / 3, pytest.approx(1.7e-4, rel=0.1)]]
+    x, W_Q, W_K = planted(D=6)
+    settled = gauge.energies(random_maps(x, W_Q, W_K, 3))
+    assert gauge.spread(settled).max() < 1e-6
 
 
 def test_maps_are_compared_without_the_spectrum_that_all_of_them_share():
@@ -517,20 +691,22 @@ def test_maps_are_compared_without_the_spectrum_that_all_of_them_share():
     steep = np.exp(-f / 4)
     spectrum = np.fft.rfft(draw(T, 48, seed=1), axis=0)
     x = np.fft.irfft(spectrum * steep[:, None], T, axis=0)
-    whole = []
-    for seed in (0, 1):
-        U, theta, P = basis(W_Q, W_K, "random", seed)
-        g = rotation.phase_map(x, U, P)
-        energy = rotation.binned(g, theta)
-        whole.append(np.sqrt(energy[1:]).ravel())
+    energy = gauge.energies(random_maps(x, W_Q, W_K))
+    whole = np.sqrt(energy[:2, 1:]).reshape(2, -1)
     assert np.corrcoef(whole)[0, 1] > 0.4  # measured 0.60
-    agreement = rotation.gauge(W_Q, W_K, x, "random", n=5)
-    assert abs(agreement.mean()) < 0.2  # measured 0.06
-    rows = rotation.shape(x, *basis(W_Q, W_K))
-    assert max_error(rows.sum(axis=1), 0) < 1e-12
-    assert np.linalg.norm(rows, axis=1) == pytest.approx(1)
-    assert rotation.map_correlation(rows, rows) == pytest.approx(1)
-    assert rotation.map_correlation(rows, 0 * rows) == 0
+    shapes = gauge.shape(energy)
+    assert abs(gauge.gauge(shapes)) < 0.2  # measured 0.06
+    assert max_error(shapes.sum(axis=-1), 0) < 1e-12
+    assert np.linalg.norm(shapes, axis=-1) == pytest.approx(1)
+    same = np.stack([shapes[0], shapes[0]])
+    assert gauge.gauge(same) == pytest.approx(1)
+    assert gauge.gauge(0 * same) == 0
+
+
+def test_the_gauge_is_1_where_all_is_determined_and_frequencies_without_energy_do_not_count():
+    x, W_Q, W_K = planted(D=6)
+    for completion in rotation.COMPLETIONS:
+        assert gauge.gauge(shapes_of(x, W_Q, W_K, completion, 2)) > 1 - 1e-9
 
 
 def basis(*arguments):
@@ -538,13 +714,6 @@ def basis(*arguments):
     U_Q, U_K = rotation.complete(*arguments)
     theta, P, _ = rotation.angles(U_Q, U_K)
     return U_Q, theta, P
-
-
-def test_gauge_is_free_of_the_choice_where_all_is_determined():
-    x, W_Q, W_K = planted(D=6)
-    for completion in rotation.COMPLETIONS:
-        agreement = rotation.gauge(W_Q, W_K, x, completion, n=2)
-        assert agreement.min() > 1 - 1e-9
 
 
 def test_fit_is_one_for_a_rotation_and_high_for_noise_with_as_many_columns_as_tokens():

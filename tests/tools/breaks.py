@@ -31,6 +31,7 @@ COMMANDS = "analysis/__main__.py"
 ADVICE = "analysis/machine/advice.py"
 DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
+GAUGE = "analysis/maths/gauge.py"
 INPUTS = "analysis/measures/inputs.py"
 JOINT = "analysis/maths/joint.py"
 LAGS = "analysis/maths/lags.py"
@@ -42,6 +43,7 @@ PROFILES = "analysis/maths/profiles.py"
 PUBLISHED = "analysis/pages/published.py"
 RESIDUAL = "analysis/maths/residual.py"
 ROTATION = "analysis/maths/rotation.py"
+ROTATIONS = "analysis/experiments/rotation.py"
 STATS = "analysis/maths/stats.py"
 REGISTRY = "analysis/runner/registry.py"
 RESULTS = "analysis/runner/results.py"
@@ -467,6 +469,45 @@ BREAKS = [
     Break("singular directions keep the signs they came with", FACTORS, "U_K * sign", "U_K"),
     Break("null spaces are left as they fell", ROTATION, "N_K @ left @ right", "N_K"),
     Break("a rotation is drawn turned the other way", ROTATION, "U_Q.T @ U_K", "U_K.T @ U_Q"),
+    Break(
+        "equal angles are taken for distinct ones",
+        ROTATION,
+        "abs(rest).max() < ROUNDING",
+        "True",
+    ),
+    Break("a filter goes the wrong way", ROTATION, "np.exp(1j * phase)", "np.exp(-1j * phase)"),
+    Break(
+        "the fastest wave counts twice in a filter",
+        ROTATION,
+        "np.where(2 * f == T, 1, 2)",
+        "np.where(2 * f == T, 2, 2)",
+    ),
+    Break(
+        "a phase at all frequencies counts as a shift",
+        ROTATION,
+        "rows.sum(axis=0)",
+        "rows.sum() / rows.shape[1]",
+    ),
+    Break("a map is compared with itself", GAUGE, "(of_sum - with_itself)", "of_sum"),
+    Break(
+        "the gauge at the peaks is of the frequencies beside them",
+        GAUGE,
+        "correlations[frequencies - 1]",
+        "correlations[frequencies - 2]",
+    ),
+    Break("a head at offset 0 has a direction", PROFILES, "best != reach", "best >= 0"),
+    Break(
+        "an answer is yes although shuffled maps do as well",
+        ROTATIONS,
+        'r["right"] > r["right_null"]',
+        'r["right"] >= r["right_null"]',
+    ),
+    Break(
+        "the deals of the maps have nothing in common",
+        ROTATIONS,
+        "maths.dealt_by_lag(*of_basis, T, DEALS, conditions.seed)",
+        "maths.dealt_by_lag(*of_basis, T, DEALS, conditions.seed + int(1e6 * of_basis[0].max()))",
+    ),
     Break("a frozen norm forgets the mean", RESIDUAL, "c - c.mean(-1, keepdims=True)", "c"),
     Break(
         "a norm's bias is lost from the stream", RESIDUAL, 'passed["bias"] + b', 'passed["bias"]'
