@@ -577,8 +577,7 @@ register(
         "agree": "share of all heads whose scores are highest at the offset with most attention",
         "agree_null": "99 % quantile for shuffled pairs of heads",
         "same_direction_directed": (
-            "share of the heads with a direction whose scores are highest on the same side as "
-            "their attention"
+            "share of the heads with a direction whose scores and attention are highest on one side"
         ),
         "same_direction_directed_null": "99 % quantile for shuffled pairs of heads",
         "same_direction": (

@@ -368,6 +368,7 @@ register(
     "and Matsuzaki, figure 1); the sharpest lose it on positions alone and keep it when words are "
     "shuffled (figure 9 and section 5 of their longer paper).",
     figure="figure 1",
+    per_head=("best_offset", "best_attention"),
     numbers={
         "n_directed": f"heads with a direction: at least {maths.TIMES} times what uniform "
         "attention gives goes to one offset, not 0",

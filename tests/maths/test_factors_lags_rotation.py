@@ -663,7 +663,7 @@ def test_the_share_of_a_peak_is_that_of_heights_above_the_medians():
     aside[:, middle - 4] = 90
     assert not lags.peak_share(aside, whole).any()
     assert not lags.peak_share(part, 0 * whole).any()
-    lag, height = lags.peak(whole)[0], lags.height(whole, 2)
+    lag, height = lags.peak(whole)[0], lags.height(whole, np.full(3, 2))
     assert (lag == 2).all()
     inside = whole[:, middle - 10 : middle + 11]
     assert height == pytest.approx(50 - np.median(inside, axis=1))
