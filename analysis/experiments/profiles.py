@@ -84,8 +84,8 @@ def _attention(profile, T, causal):
     for suffix, x in profile.items():
         attention = maths.mean_attention(x, T)
         result["attention" + suffix] = attention
-        result["best_offset" + suffix] = maths.offsets()[attention.argmax(axis=2)]
         result["directed" + suffix] = maths.directed(attention, T, causal=causal)
+    result["best_offset"] = maths.offsets()[result["attention"].argmax(axis=2)]
     result["best_attention"] = result["attention"].max(axis=2)
     result["n_directed"] = result["directed"].sum()
     uniform = maths.mean_attention(maths.uniform(T, causal), T)
@@ -179,7 +179,8 @@ def _kept_offsets(r, seed):
     nowhere = maths.REACH + 1  # the offset of a head that lost its direction
     result = {}
     for name in CONDITIONS:
-        changed = np.where(r[f"directed_{name}"], r[f"best_offset_{name}"], nowhere)
+        best = maths.offsets()[r[f"attention_{name}"].argmax(axis=2)]
+        changed = np.where(r[f"directed_{name}"], best, nowhere)
         kept, (_, high) = nulls.matches(offset[directed], changed[directed], seed)
         result |= {f"offset_{name}": kept, f"offset_{name}_null": high}
     return result
@@ -368,7 +369,6 @@ register(
     "and Matsuzaki, figure 1); the sharpest lose it on positions alone and keep it when words are "
     "shuffled (figure 9 and section 5 of their longer paper).",
     figure="figure 1",
-    per_head=("best_offset", "best_attention"),
     numbers={
         "n_directed": f"heads with a direction: at least {maths.TIMES} times what uniform "
         "attention gives goes to one offset, not 0",

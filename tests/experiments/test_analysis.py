@@ -219,6 +219,19 @@ def test_the_bundle_guesses_better_than_frequencies(outcomes):
 # experiments
 
 
+def test_an_offset_that_has_lost_its_attention_is_not_kept():
+    """Most attention may still be there by chance: a direction is more than that."""
+    on_text, uniform = np.full((2, 1, 4, 21), 0.01)
+    for head, place in enumerate((9, 11, 8, 12)):
+        on_text[0, head, place] = 0.9
+        uniform[0, head, place] = 0.0101
+    result = {"best_offset": profiles.offsets()[on_text.argmax(axis=2)]}
+    for name, attention in {"": on_text, "_shuffled": on_text, "_positions": uniform}.items():
+        result |= {f"attention{name}": attention, f"directed{name}": attention.max(axis=2) > 0.5}
+    kept = experiments.profiles._kept_offsets(result, 0)
+    assert (kept["offset_shuffled"], kept["offset_positions"]) == (1, 0)
+
+
 def test_positions_reads_only_rows_that_a_token_can_reach(bundled, outcomes):
     cfg = bundled.config
     result = outcomes["positions", "bundled"]

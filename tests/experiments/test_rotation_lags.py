@@ -187,6 +187,8 @@ def test_positions_make_the_peaks_of_the_first_layer_alone(name):
     assert r["n_positions_null"] == 0
     assert r["agree_positions"] < r["agree_directed"] == 1
     assert registry.get("lags").answer(r).verdict == "partly"
+    by_chance = r | {"agree_directed": r["agree_directed_null"]}
+    assert registry.get("lags").answer(by_chance).verdict == "no"
 
 
 def test_positions_make_every_peak_where_there_are_only_positions(shifted):

@@ -466,8 +466,8 @@ BREAKS = [
     Break(
         "a head that lost its direction still counts as keeping it",
         PROFILES_EXPERIMENT,
-        'np.where(r[f"directed_{name}"], r[f"best_offset_{name}"], nowhere)',
-        'r["best_offset"]',
+        'np.where(r[f"directed_{name}"], best, nowhere)',
+        "best",
     ),
     Break("any head has a direction", PROFILES, "best != reach", "best == best"),
     Break(
