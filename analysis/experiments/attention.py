@@ -1,6 +1,6 @@
-"""What does a position head look like, token by token?
+"""Do single heads look at one fixed offset, token by token?
 
-Attention of single heads on the first tokens of a document, and on the same tokens in random order.
+Attention of a few heads on the first tokens of a document, and on its tokens in random order.
 L layers, H heads, T tokens of the document, F of them drawn, R offsets, n heads drawn.
 """
 
@@ -11,11 +11,13 @@ from minitx import run as run_model
 from ..maths import profiles
 from ..measures import heads
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 MOST = 6  # heads that a figure holds
+COLUMNS = 3  # of them side by side
+LABELLED = 20  # tokens, at most, that all get their label
 
 
 def attention(
@@ -50,6 +52,8 @@ def attention(
     result["heads"] = np.array([heads.name(*pair) for pair in pairs])
     result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
     result["at_offset_null"] = profiles.mean_attention(uniform, documents.T)[best]
+    alone = profiles.mean_attention(heads.without_words(model, document), documents.T)
+    result["at_offset_positions"] = np.array([alone[pair][i] for pair, i in zip(pairs, best)])
     result |= _measure(model, document, pairs, best, show, "")
     result |= _measure(model, shuffled, pairs, best, show, "_shuffled")
     return result
@@ -89,27 +93,54 @@ def _says_of(r, i):
     """One head."""
     return (
         f"{r['heads'][i]} gives {r['at_offset'][i]:.2f} of its attention to the token at "
-        f"{draw.offset(r['offset'][i])} (uniform attention: {r['at_offset_null'][i]:.3f}), and "
-        f"{r['at_offset_shuffled'][i]:.2f} when the words are shuffled."
+        f"{draw.offset(r['offset'][i])} (uniform attention: {r['at_offset_null'][i]:.3f}), "
+        f"{r['at_offset_shuffled'][i]:.2f} when the words are shuffled, and "
+        f"{r['at_offset_positions'][i]:.2f} on positions alone, with all words at zero."
     )
 
 
+def answer(r):
+    """Yes: a head gives half of its attention to one offset, also when the words are shuffled.
+
+    Partly: a head gives to an offset, not 0, several times what uniform attention gives.
+    """
+    away = r["offset"] != 0
+    sharp = away & (np.minimum(r["at_offset"], r["at_offset_shuffled"]) >= heads.SHARP)
+    verdict = "no"
+    if sharp.any():
+        verdict = "yes"
+    elif (away & (r["at_offset"] >= profiles.TIMES * r["at_offset_null"])).any():
+        verdict = "partly"
+    text = "heads drawn with half of their attention or more at one offset, words shuffled or not"
+    most = f"uniform: {r['at_offset_null'].max():.3f} of it"
+    return Answer(verdict, text, f"{sharp.sum()} of {len(sharp)}", most)
+
+
 def plot(r):
-    """One column for each head: on the text above, on the same tokens in random order below."""
+    """One column for each head: on the text above, on its tokens in random order below."""
     n = len(r["heads"])
-    figure = draw.figure(max(2.75 * n + 0.6, 6), 6.4)
-    grid = figure.subplots(2, n, squeeze=False)
+    blocks = -(-n // COLUMNS)
+    figure = draw.figure(12.5, 9.6 * blocks)
+    parts = figure.subfigures(blocks, 1, squeeze=False)[:, 0]
+    for block, part in enumerate(parts):
+        _draw_block(part, r, range(n)[block * COLUMNS : (block + 1) * COLUMNS])
+    return figure
+
+
+def _draw_block(figure, r, members):
+    """Up to COLUMNS heads side by side."""
+    grid = figure.subplots(2, COLUMNS, squeeze=False)
     darkest = np.max([r["pattern"], r["pattern_shuffled"]], axis=(0, 2, 3))  # [n]
-    for i in range(n):
-        _draw_head(grid[0, i], r, i, "", darkest[i])
     style = {"location": "bottom", "shrink": 0.8, "aspect": 30, "label": "attention"}
-    for i in range(n):
-        image = _draw_head(grid[1, i], r, i, "_shuffled", darkest[i])
-        figure.colorbar(image, ax=grid[:, i], **style)
-        grid[1, i].set_xlabel("key")
+    for column, i in enumerate(members):
+        _draw_head(grid[0, column], r, i, "", darkest[i])
+        image = _draw_head(grid[1, column], r, i, "_shuffled", darkest[i])
+        figure.colorbar(image, ax=grid[:, column], **style)
+        grid[1, column].set_xlabel("key")
+    for axes in grid[:, len(members) :].ravel():
+        axes.set_visible(False)
     grid[0, 0].set_ylabel("query")
     grid[1, 0].set_ylabel("query (null: tokens shuffled)")
-    return figure
 
 
 def _draw_head(axes, r, i, suffix, darkest):
@@ -129,8 +160,9 @@ def _draw_pattern(axes, pattern, pieces, darkest):
     labels = [draw.label(piece) for piece in pieces]
     image = axes.imshow(pattern, cmap="Blues", vmin=0, vmax=darkest)
     axes.plot([-0.5, F - 0.5], [-0.5, F - 0.5], color=draw.VERMILION, linewidth=0.7)
-    axes.set_xticks(range(F), labels, rotation=90, fontsize=6.5)
-    axes.set_yticks(range(F), labels, fontsize=6.5)
+    step = -(-F // LABELLED)
+    axes.set_xticks(range(0, F, step), labels[::step], rotation=90)
+    axes.set_yticks(range(0, F, step), labels[::step])
     axes.tick_params(length=0)
     return image
 
@@ -140,17 +172,27 @@ register(
     draw=plot,
     look="A dark line beside the diagonal is attention to one fixed offset: below the diagonal to "
     "the left, above it to the right. Each head has a scale of its own, below it. In the lower row "
-    "the same tokens stand in random order; a line that stays does not need the text.",
+    "the tokens stand in random order; a line that stays does not need their order.",
     published="In roberta-base the paper's head(8,9) and head(2,3), here L7H8 and L1H2, attend "
     "sharply to the next token on one side; head(1,1) and head(7,5), here L0H0 and L6H4, lean "
     "gently to the tokens around (Yamamoto and Matsuzaki, figure 2).",
     figure="figure 2",
     says=says,
+    answer=answer,
+    labels={
+        "at_offset": "heads",
+        "at_offset_shuffled": "heads",
+        "at_offset_positions": "heads",
+        "offset": "heads",
+    },
     numbers={
+        "at_offset": "mean attention to the offset that a head attends to most, over the document",
+        "at_offset_null": "what uniform attention gives to that offset",
+        "at_offset_shuffled": "mean attention to that offset of the text with its tokens in random "
+        "order",
+        "at_offset_positions": "mean attention to that offset of the text on positions alone "
+        "(word embeddings at zero)",
+        "offset": "the offset, in tokens, to which a head attends most",
         "heads": "heads shown",
-        "offset": "the offset, in tokens, to which each attends most",
-        "at_offset": "mean attention to it over the whole document",
-        "at_offset_null": "the same under uniform attention",
-        "at_offset_shuffled": "mean attention to it on the same tokens in random order",
     },
 )

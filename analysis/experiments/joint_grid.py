@@ -1,7 +1,7 @@
-"""Can queries and keys share one space in which the near ones attend?
+"""Does one space for queries and keys bring the strongest keys nearer?
 
-Queries and keys of every head in one space, over many texts: does nearness tell attention, and do
-the changes help?
+Queries and keys of every head in one space, over many texts: how near the key with most attention
+is, and whether moving and scaling help.
 
 L layers, H heads; "before" is as the model has them, "after" is moved and scaled (maths/joint.py).
 """
@@ -16,7 +16,7 @@ from ..runner.stream import UNSAVED
 PANELS = (
     ("correlation", "", "correlation of product and distance"),
     ("mrr", "", "mean 1/rank of the strongest key"),
-    ("mrr", "_plane", "the same in the plane"),
+    ("mrr", "_plane", "mean 1/rank in the plane"),
 )
 QUERY, KEY = (0, 0.447, 0.698), (0.902, 0.4, 0)  # a blue and an orange that mix to a dark grey
 NOT_SAVED = "a", "plane", "centre"  # of what joint_fit.fit gives
@@ -73,8 +73,8 @@ def says(r):
 def plot(r):
     """All heads as small pictures, before and after; below, the measures of each head."""
     L, H = r["c"].shape
-    side = np.clip(5.6 / max(L, H), 0.3, 1.0)
-    figure = draw.figure(max(2 * side * H + 1.6, 10), side * L + 4.8)
+    side = np.clip(5.4 / max(L, H), 0.3, 1.2)
+    figure = draw.figure(max(2 * side * H + 1.6, 12.5), side * L + 4.9)
     above, below = figure.subfigures(2, 1, height_ratios=(side * L + 0.9, 3.7), hspace=0.02)
     for stage, axes in enumerate(above.subplots(1, 2)):
         _mosaic(axes, r["density"][:, stage], joint_fit.STAGES[stage])
@@ -83,7 +83,7 @@ def plot(r):
         "head: the plane of the first two principal components of queries and keys"
         f"{unit}, queries blue, keys orange"
     )
-    above.supxlabel(label, fontsize=9)
+    above.supxlabel(label, fontsize=10.5)
     for axes, (name, space, title) in zip(below.subplots(1, 3), PANELS):
         _panel(axes, r, name, space)
         axes.set_title(title)
@@ -141,8 +141,8 @@ def _legend():
             [], [], color=color, marker=marker, linestyle="", markersize=size, label=label
         )
 
-    null = "its null: queries turned at random (left), keys shuffled (others)"
-    turned = "what arithmetic gives: queries turned at random"
+    null = "null: queries turned (left), keys shuffled"
+    turned = "arithmetic alone: queries turned at random"
     yield mark("o", draw.BLUE, 4, "a head")
     yield mark("x", draw.GREY, 4, null)
     yield mark("+", draw.VERMILION, 5, turned)
@@ -153,6 +153,7 @@ register(
     joint_grid,
     draw=plot,
     says=says,
+    answer=joint_summary.answer,
     look="Each square is one head, the darker the more points: where blue and orange lie apart "
     "before, nearness cannot tell attention. Dots above the line went up: for the correlation down "
     "is better (-1: distance tells the product), for 1/rank up is better (1: the strongest key is "

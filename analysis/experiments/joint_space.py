@@ -1,4 +1,4 @@
-"""Who attends to whom, drawn as nearness of queries and keys?
+"""Do the strongest keys of a sentence come nearer in one space with the queries?
 
 Queries and keys of one sentence in one space, head by head: distances beside products, and who
 attends to whom.
@@ -23,7 +23,7 @@ from ..texts import corpus, formats
 from ..texts import words as of_words
 
 SENTENCE = "The brown capybara is sleeping now."
-LABELLED = 40  # tokens, at most, that all get their label
+LABELLED = 24  # tokens, at most, that all get their label
 AS_POINTS = 2000  # more are drawn as one image
 RED = "#D00000"
 DARK = {"o": "#00466E", "s": "#8A5A00"}  # of the labels of queries and of keys
@@ -330,24 +330,32 @@ def says(r):
 
 
 def plot(r):
-    """A row for each head: product against distance, then the plane, each before and after."""
+    """For each head product against distance and the plane, each before and after."""
     n = len(r["heads"])
-    figure = draw.figure(15, 3.9 * n + 0.5)
-    grid = figure.subplots(n, 4, squeeze=False, width_ratios=(0.8, 0.8, 1, 1))
+    figure = draw.figure(12.5, 5.6 * n + 0.5)
+    parts = figure.subfigures(n, 1, squeeze=False)[:, 0]
+    for i, part in enumerate(parts):
+        _draw_head(part, r, i)
+    figure.legend(handles=[*_legend(r)], loc="outside upper left", ncols=5, borderpad=0)
+    return figure
+
+
+def _draw_head(figure, r, i):
+    """Two clouds above each other, and beside them the plane before and after."""
     x_axis, y_axis = "first component", "second component"
     if r["method"] != "pca":
         x_axis, y_axis = f"{r['method']}, first axis", f"{r['method']}, second axis"
-    for i, row in enumerate(grid):
-        for stage in range(2):
-            _draw_cloud(row[stage], r, i, stage)
-            _draw_plane(row[2 + stage], r, i, stage)
-        row[0].set_ylabel(_row_label(r, i))
-        row[2].set_ylabel(y_axis)
+    left, *planes = figure.subfigures(1, 3, width_ratios=(0.78, 1, 1))
+    clouds = left.subplots(2, 1)
+    for stage in range(2):
+        _draw_cloud(clouds[stage], r, i, stage)
+        axes = planes[stage].subplots()
+        _draw_plane(axes, r, i, stage)
+        axes.set_xlabel(x_axis)
+        axes.set_ylabel("" if stage else y_axis)
+    left.supylabel(_row_label(r, i), fontsize=10.5)
     product = "product, less the query's mean" if r["products"] == "centred" else "product"
-    for axes, label in zip(grid[-1], (product, product, x_axis, x_axis)):
-        axes.set_xlabel(label)
-    figure.legend(handles=[*_legend(r)], loc="outside upper left", ncols=6, borderpad=0)
-    return figure
+    clouds[1].set_xlabel(product)
 
 
 def _row_label(r, i):
@@ -377,11 +385,8 @@ def _cloud_title(r, i, stage):
     place = tuple(r["places"][i])
     end = "_before" if stage == 0 else ""
     own, null = r[f"correlation{end}"][place], r[f"correlation{end}_null"][place]
-    over = " over all documents" if r["others_q"].shape[2] else ""
-    return (
-        f"{joint_fit.STAGES[stage]}: correlation {own:.2f}{over}\n"
-        f"(queries turned at random: {null:.2f})"
-    )
+    over = ", all documents" if r["others_q"].shape[2] else ""
+    return f"{joint_fit.STAGES[stage]}: correlation {own:.2f}\n(queries turned: {null:.2f}){over}"
 
 
 def _draw_plane(axes, r, i, stage):
@@ -414,7 +419,7 @@ def _label_points(axes, r, points, color):
     labelled = range(len(points))
     if len(points) > LABELLED:
         labelled = sorted({*r["pairs"].ravel().tolist()})
-    style = {"textcoords": "offset points", "fontsize": 6.5, "color": color, "zorder": 4}
+    style = {"textcoords": "offset points", "fontsize": 10, "color": color, "zorder": 4}
     for j in labelled:
         axes.annotate(draw.label(r["pieces"][j]), points[j], (2, 2), **style)
 
@@ -450,33 +455,40 @@ register(
     draw=plot,
     says=says,
     look="Left, one dot for each pair of tokens: the straighter they fall, the better distance "
-    "tells the product. Right, each token twice, as query and as key: if nearness told attention, "
-    "the lines would be short, and the wide ones shortest. Where they are not, the plane has lost "
-    "what attention sees, or the space never had it.",
+    "tells the product (queries turned at random show what arithmetic alone gives). Right, each "
+    "token twice, as query and as key: if nearness told attention, the lines would be short, and "
+    "the wide ones shortest. Where they are not, the plane has lost what attention sees, or the "
+    "space never had it.",
     published="The note on AttentionViz drew 'The brown capybara is sleeping now.' with layer 0 of "
     "BERT, looked for brown coming closer to the pieces of capybara, and saw hardly any pair with "
     "high attention come closer.",
     figure="AttentionViz, figure 4; note",
     per_head=joint_fit.PER_HEAD,
+    answer=joint_summary.answer,
+    labels={"scale": "heads"},
     numbers={
-        "heads": "heads shown",
-        "scale": "the scale c of each",
-        **{name: joint_summary.NUMBERS[name] for name in ("n_bound", "n_kept")},
         **joint_summary.GAINED,
         "mrr_mean": "mean 1/rank of the strongest key by distance, all heads, in the full space, "
         "after",
-        "mrr_mean_null": "the same with shuffled keys",
-        "mrr_plane_mean": "the same in the plane",
-        "mrr_plane_mean_null": "the same with shuffled keys",
-        "correlation_mean": "correlation of products and distances, all heads, after",
-        "correlation_mean_null": "the same with the queries turned at random",
+        "mrr_mean_null": "mean 1/rank of shuffled keys",
+        "mrr_before_mean": joint_summary.NUMBERS["mrr_before_mean"],
+        "mrr_before_mean_null": joint_summary.NUMBERS["mrr_before_mean_null"],
         "pair_closer": "share of all heads in which the pairs chosen come closer, by "
         "rank in the full space",
-        "pair_closer_null": "the same for all pairs of the sentence",
+        "pair_closer_null": "share over all pairs of the sentence",
         "pair_rank": "mean rank by distance of the keys of the pairs chosen, all heads, after",
         "pair_rank_null": "the mean rank of any key",
         "pair_attention": "mean attention of the pairs chosen, all heads",
-        "pair_attention_null": "the same if the queries looked at all that they see alike",
-        "changed": "largest change of an attention weight by moving and scaling, in float64",
+        "pair_attention_null": "attention of the pairs if the queries looked at all that they see "
+        "alike",
+        "mrr_plane_mean": "mean 1/rank of the strongest key by distance, all heads, in the plane, "
+        "after",
+        "mrr_plane_mean_null": "mean 1/rank of shuffled keys",
+        "correlation_mean": "correlation of products and distances, all heads, after",
+        "correlation_mean_null": "correlation with the queries turned at random",
+        **joint_summary.MORE_GAINED,
+        "heads": "heads shown",
+        "scale": "scale c of a head shown",
+        **{name: joint_summary.NUMBERS[name] for name in ("n_bound", "n_kept", "changed")},
     },
 )

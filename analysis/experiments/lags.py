@@ -1,9 +1,12 @@
 """Does attention go where queries and keys are in step?
 
-At which lag queries and keys fit each other best, and whether attention goes there. N documents, T
-tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right), n heads drawn,
-J columns drawn of each. Order: the experiment, what is measured on one document, the comparison;
-the words; the picture.
+At which lag queries and keys fit each other best, whether attention goes there, and how much of the
+fit is between positions. Attention is the softmax of the very scores whose lag is measured, so that
+the two agree is nearly a tautology; that positions make the peak is none.
+
+N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
+n heads drawn, J columns drawn of each. Order: the experiment, what is measured on one document, the
+comparison, the part of positions; the words; the picture.
 """
 
 import numpy as np
@@ -12,15 +15,17 @@ from ..maths import factors, nulls, profiles
 from ..maths import lags as maths
 from ..measures import heads, inputs
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 NEAR = profiles.REACH  # lags within which peaks are compared
 COLUMNS = 20  # of query and key, those with the largest singular values, as in the paper
 REACH = 30  # lags drawn on each side, where the document is long enough
-# a head has a direction if it gives an offset other than 0 this many times uniform attention
-TIMES = 5
+HALF = 0.5  # of a peak, from which it is position x position
+MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
+SHUFFLES = 20  # of the places of the queries
+NOWHERE = NEAR + 1  # the lag of a part that has no peak: no attention is there
 SAME = {
     "agree": "at the offset with most attention",
     "same_direction": "on the side with most attention",
@@ -40,7 +45,8 @@ def lags(
     tokens: int = 0,
     seed: int = 0,
 ):
-    """Cross-correlation of queries and keys, and the lag at which their scores peak.
+    """Cross-correlation of queries and keys, the lag at which their scores peak, and how much of
+    the peak is position x position.
 
     head: heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
     broadest
@@ -65,29 +71,40 @@ def lags(
 
     def measure(i, document):
         order = np.random.default_rng((seed, i)).permutation(T)
-        return _measure(model, document, split, order, reach, bias)
+        return _measure(model, document, split, order, reach, bias, i % 2)
 
     measured_on = document_set or [None]  # None: positions alone
-    sums = run.gather(measure, measured_on, "documents")
-    mean = {name: total / len(measured_on) for name, total in sums.items()}
-    for name in ("attention", "scores", "score", "score_shuffled"):
-        mean[name] = profiles.mean_attention(mean[name], T)  # for each pair of tokens
+    mean = run.gather(measure, measured_on, "documents")
+    places = [mean.pop(half) for half in HALVES if half in mean]
+    mean = {name: total / len(measured_on) for name, total in mean.items()}
     result = {"documents": len(document_set or []), "T": T, "causal": model.config.causal}
     result["lags"] = profiles.offsets(reach)
+    result["layers"] = np.array(inputs.layers(model))
     result["singular"] = np.array([S[:COLUMNS] for _, S, _ in split.values()])
-    compared = _compare_peaks(mean, T, model.config.causal, seed)
-    return result | compared | _select_heads(mean, compared, pairs, inputs.layers(model))
+    result |= {"score_sum": mean["score"], "score_sum_shuffled": mean["score_shuffled"]}
+    for name in ("attention", "scores", "score", "score_shuffled"):
+        mean[name] = profiles.mean_attention(mean[name], T)  # for each pair of tokens
+    result |= _compare_peaks(mean, T, model.config.causal, seed)
+    if len(places) == len(HALVES):
+        result |= _position_part(model, places, mean["scores"], result, bias, seed)
+    return result | _select_heads(mean, result, pairs)
 
 
-def _measure(model, document, split, order, reach, bias):
+HALVES = "places_even", "places_odd"  # inputs of the documents with even and with odd numbers
+
+
+def _measure(model, document, split, order, reach, bias, half):
     """Attention, scores and curves of one document, and curves with its inputs in another order.
 
-    split: {(layer, head): (U_Q, S, U_K)} of the heads drawn.
+    split: {(layer, head): (U_Q, S, U_K)} of the heads drawn. half: 0 or 1, in which the inputs of
+    a text are summed by place.
     """
     X, attention = _read_input(model, document, len(order), reach)
     shuffled = {layer: x[order] for layer, x in X.items()}
     sums = {"attention": attention}
-    sums["scores"] = np.array([_scores(model, layer, x, bias) for layer, x in X.items()])
+    sums["scores"] = np.array([_scores(model, layer, x, x, bias, NEAR) for layer, x in X.items()])
+    if document is not None:
+        sums[HALVES[half]] = np.array([*X.values()])
     sums |= _curves("", split, X, reach, bias)
     return sums | _curves("_shuffled", split, shuffled, reach, bias)
 
@@ -109,12 +126,12 @@ def _read_input(model, document, T, reach):
     return dict(enumerate(X)), np.array(attention)
 
 
-def _scores(model, layer, x, bias):
-    """Sum of the scores at each lag near 0, for every head of a layer: [T D] -> [H R]."""
+def _scores(model, layer, x_q, x_k, bias, reach):
+    """Sum of the scores at each lag near 0, for every head of a layer: [T D] twice -> [H R]."""
     w, H = model.layers[layer], model.config.n_heads
-    q, k = (x @ W + b * bias for W, b in ((w.W_Q, w.b_Q), (w.W_K, w.b_K)))
-    q, k = (a.reshape(len(x), H, -1).swapaxes(0, 1) for a in (q, k))
-    return _middle(maths.weighted(maths.xcov(q, k), np.ones((H, q.shape[-1]))), NEAR)
+    q, k = (x_q @ w.W_Q + w.b_Q * bias, x_k @ w.W_K + w.b_K * bias)
+    q, k = (a.reshape(len(a), H, -1).swapaxes(0, 1) for a in (q, k))
+    return _middle(maths.weighted(maths.xcov(q, k), np.ones((H, q.shape[-1]))), reach)
 
 
 def _middle(curve, reach):
@@ -140,8 +157,7 @@ def _compare_peaks(mean, T, causal, seed):
     attention = _middle(mean["attention"], NEAR)
     best, most = attention.argmax(axis=-1), attention.max(axis=-1)
     offset = profiles.offsets()[best]
-    uniform = profiles.mean_attention(profiles.uniform(T, causal), T)[best]
-    directed = (offset != 0) & (most >= TIMES * uniform)
+    directed = profiles.directed(attention, T, causal=causal)
     beyond = maths.peak(mean["scores"], NEAR)[0] > 0  # to the right, were there no mask
     result = {"lag_of_heads": lag, "sharpness_of_heads": sharpness}
     result |= {"offset_of_heads": offset, "attention_of_heads": most, "directed": directed}
@@ -151,31 +167,88 @@ def _compare_peaks(mean, T, causal, seed):
 
 
 def _agreement(suffix, lag, offset, seed):
-    """How often lags and offsets [N] are equal or on one side, with shuffled pairs as the null.
+    """How often lags and offsets [N] are equal or on one side; null: 99 % of shuffled pairs.
 
     Of the heads with a direction this is left out where it could tell nothing.
     """
     result = {}
     signs = np.sign(lag), np.sign(offset)
     for name, (a, b) in {"agree": (lag, offset), "same_direction": signs}.items():
-        share, null = nulls.matches(a, b, seed)
-        # otherwise every shuffle gives the same, or 5 % of them reach the most there can be
-        varied = min(len(np.unique(a)), len(np.unique(b))) > 1 and null[1] < 1
+        share, (_, high) = nulls.matches(a, b, seed)
+        # otherwise every shuffle gives the same, or 1 % of them reach the most there can be
+        varied = min(len(np.unique(a)), len(np.unique(b))) > 1 and high < 1
         if varied or not suffix:
-            result[name + suffix] = share
-            result[name + suffix + "_null"] = null
+            result |= {name + suffix: share, f"{name}{suffix}_null": high}
     return result
 
 
-def _select_heads(mean, compared, pairs, layers):
-    """Curves and peaks of the heads drawn; layers: numbers of those that were measured."""
+def _position_part(model, places, scores, compared, bias, seed):
+    """The part of the scores that position x position makes, and its share of each peak [L H].
+
+    places: sums of the inputs [L T D] over two halves of the documents. Position is the mean of
+    what stands at a place. Queries have it from one half, keys from the other, so that no text is
+    on both sides. The null has the places of the queries in random order.
+    """
+    layers, T, causal = compared["layers"], int(compared["T"]), bool(compared["causal"])
+    n = int(compared["documents"])
+    even, odd = places[0] / ((n + 1) // 2), places[1] / (n // 2)
+    reach = compared["lags"][-1]
+
+    def part(order, reach):
+        total = []
+        for layer, a, b in zip(layers, even, odd):
+            even_to_odd = _scores(model, layer, a[order], b, bias, reach)
+            odd_to_even = _scores(model, layer, b[order], a, bias, reach)
+            total.append((even_to_odd + odd_to_even) / 2)
+        return profiles.mean_attention(np.array(total), T)
+
+    position = part(slice(None), reach)
+    near = _middle(position, NEAR)
+    share = maths.peak_share(near, scores, NEAR, causal)
+    by_chance = []
+    rng = np.random.default_rng(seed)
+    for _ in range(SHUFFLES):
+        shuffled = part(rng.permutation(T), NEAR)
+        by_chance.append(maths.peak_share(shuffled, scores, NEAR, causal))
+    result = {"position_scores": position, "position_share_of_heads": share}
+    result["position_lag"] = maths.peak(near, NEAR, causal)[0]
+    result["position_shares_null"] = np.array(by_chance)
+    return result | _count_positions(result, compared, seed)
+
+
+def _count_positions(part, compared, seed):
+    """Heads with a direction whose peak is position x position, and what chance gives."""
+    share, by_chance = part["position_share_of_heads"], part["position_shares_null"]
+    directed, offset = compared["directed"], compared["offset_of_heads"]
+    n_directed = max(directed.sum(), 1)
+    by_layer = (directed & (share >= HALF)).sum(axis=1)
+    result = {"n_positions": by_layer.sum(), "n_positions_by_layer": by_layer}
+    result["n_positions_null"] = (directed & (by_chance >= HALF)).sum(axis=(1, 2)).max()
+    result["n_directed_by_layer"] = directed.sum(axis=1)
+    result["layer_names"] = np.array([f"layer {layer}" for layer in compared["layers"]])
+    result["share_positions"] = result["n_positions"] / n_directed
+    result["share_positions_null"] = result["n_positions_null"] / n_directed
+    result["position_share_null"] = np.quantile(by_chance, 0.99)
+    # a part that holds nothing of the peak has a highest lag too
+    is_part = share > result["position_share_null"]
+    lag = np.where(is_part, part["position_lag"], NOWHERE)
+    agreement = _agreement("_positions", lag[directed], offset[directed], seed)
+    return result | {name: x for name, x in agreement.items() if name.startswith("agree")}
+
+
+def _select_heads(mean, compared, pairs):
+    """Curves and peaks of the heads drawn."""
+    layers = compared["layers"].tolist()
     rows = [layers.index(layer) for layer, _ in pairs]
     columns = [number for _, number in pairs]
     result = {}
     for name in ("xcorr", "xcorr_shuffled", "score", "score_shuffled"):
         result[name] = mean[name]
-    for name in ("lag", "sharpness", "offset"):
-        result[name] = compared[f"{name}_of_heads"][rows, columns]
+    for name in ("lag", "sharpness", "offset", "position_share"):
+        if f"{name}_of_heads" in compared:
+            result[name] = compared[f"{name}_of_heads"][rows, columns]
+    if "position_scores" in compared:
+        result["score_positions"] = compared["position_scores"][rows, columns]
     result["at_offset"] = compared["attention_of_heads"][rows, columns]
     result["attention"] = mean["attention"][rows, columns]
     result["heads"] = np.array([heads.name(*pair) for pair in pairs])
@@ -187,18 +260,16 @@ def says(r):
     """What the numbers show, in plain words."""
     verdicts = _describe_directed(r)
     masked = ""
-    source = ""
     if r["causal"]:
         masked = (
             f" In {r['n_beyond']} heads the scores are highest to the right, where nothing may be "
             "looked at: there the mask makes the peak, not a shift."
         )
-    if not r["documents"]:
-        source = " All from positions alone, without words, in the layers that are there."
     return (
         f"{r['n_directed']} of {r['lag_of_heads'].size} heads have a direction. {verdicts}"
-        f"Of all heads {r['agree']:.0%} have their highest scores {SAME['agree']} (shuffled: "
-        f"{r['agree_null'][0]:.0%}, up to {r['agree_null'][1]:.0%}).{masked}{source}"
+        f"Of all heads {r['agree']:.0%} have their highest scores {SAME['agree']} (99 % of the "
+        f"shuffles: up to {r['agree_null']:.0%}). Attention is the softmax of these scores, so "
+        f"that the two agree is nearly a tautology. {_describe_positions(r)}{masked}"
     )
 
 
@@ -222,44 +293,107 @@ def _describe_directed(r):
 
 def _describe_agreement(r, name, where):
     """A sentence on one comparison of the heads with a direction."""
-    mean, high = r[name + "_null"]
-    verdict = "" if r[name] > high else "no "
+    verdict = "" if r[name] > r[name + "_null"] else "no "
     return (
-        f"In {r[name]:.0%} of these the scores are highest {where} (heads shuffled: {mean:.0%} on "
-        f"average, 95 % of the shuffles up to {high:.0%}), {verdict}more than chance gives."
+        f"In {r[name]:.0%} of these the scores are highest {where} (99 % of the shuffles of heads: "
+        f"up to {r[name + '_null']:.0%}), {verdict}more than chance gives."
     )
 
 
+def _describe_positions(r):
+    """How much of the peaks is position x position."""
+    if not r["documents"]:
+        return (
+            "All from positions alone, without words, in the layers that are there: here every "
+            "peak is position × position."
+        )
+    if "n_positions" not in r:
+        return "Which part of a peak is position × position takes two documents or more."
+    by_layer = zip(r["layer_names"], r["n_positions_by_layer"], r["n_directed_by_layer"])
+    counts = ", ".join(f"{name}: {count} of {n}" for name, count, n in by_layer if n)
+    where = f" ({counts})" if counts else ""
+    return (
+        f"Position × position, the part of the scores that what stands at a place in other "
+        f"documents makes, holds at least half of the peak in {r['n_positions']} of the "
+        f"{r['n_directed']} heads with a direction{where}; with the places of the queries "
+        f"shuffled, in {r['n_positions_null']} at most."
+    )
+
+
+def answer(r):
+    """Yes: heads agree beyond chance, and position x position makes the peak of nearly all.
+
+    Partly: they agree, but positions make fewer peaks, or that was not measured. Where the heads
+    with a direction are too much alike to be told from shuffled ones, all heads are counted.
+    """
+    n_directed, measured = int(r["n_directed"]), "n_positions" in r
+    text = "heads with a direction whose scores peak where they attend"
+    if not n_directed:
+        return Answer("no", text, "0 heads with a direction", "0 heads")
+    n, name = n_directed, "agree_directed"
+    positions = ", and whose peak positions make"
+    if name not in r:
+        n, name, text = r["directed"].size, "agree", "heads whose scores peak where they attend"
+        positions = ", and heads with a direction whose peak positions make"
+    share, high = float(r[name]), float(r[f"{name}_null"])
+    value, chance = f"{round(n * share)} of {n}", f"up to {round(n * high)}"
+    if measured:
+        text += positions
+        value += f", and {r['n_positions']} of {n_directed}"
+        chance += f", and {r['n_positions_null']}"
+    verdict = "no"
+    if share > high:
+        enough = measured and r["n_positions"] >= MOST * n_directed
+        # without documents all is position x position
+        verdict = "yes" if enough or not r["documents"] else "partly"
+    return Answer(verdict, text, value, chance)
+
+
 def plot(r):
-    """Columns, their weighted sum and the attention; beside them the peaks of all heads."""
+    """Columns, the published sum, the mean and attention; beside them the peaks of all heads."""
     n = len(r["heads"])
-    figure = draw.figure(3.1 * n + 4.2, 5.6)
-    left, right = figure.subfigures(1, 2, width_ratios=(3.1 * n, 4.2), wspace=0.03)
+    wide = 2.85 * max(n, 3)
+    figure = draw.figure(wide + 3.95, 8.4)
+    left, right = figure.subfigures(1, 2, width_ratios=(wide, 3.95), wspace=0.03)
     _draw_heads(left, r)
     _draw_all_heads(right, r)
     return figure
 
 
 def _draw_heads(figure, r):
-    """For each head drawn its columns above, their weighted sum and the attention below."""
-    grid = figure.subplots(2, len(r["heads"]), squeeze=False, sharex=True)
+    """For each head drawn its columns, their weighted sum, and the mean beside the attention."""
+    grid = figure.subplots(3, len(r["heads"]), squeeze=False, sharex=True)
     first_hidden = 0.5
     last_hidden = r["lags"][-1] if r["causal"] else first_hidden
     for i in range(len(r["heads"])):
         _draw_columns(grid[0, i], r, i)
-        twin = _draw_sums(grid[1, i], r, i)
+        _draw_sum(grid[1, i], r, i)
+        twin = _draw_mean(grid[2, i], r, i)
         for axes in grid[:, i]:
             axes.axvspan(first_hidden, last_hidden, color=draw.GREY, alpha=0.15, linewidth=0)
-    grid[0, 0].set_ylabel("correlation of query and key,\ncolumn by column (xcorr)")
-    grid[1, 0].set_ylabel("mean score of a pair of tokens", color=draw.BLUE)
+    grid[0, 0].set_ylabel("query and key, column\nby column (xcorr)")
+    grid[1, 0].set_ylabel("sum of the scores\nat a lag, as published")
+    grid[2, 0].set_ylabel("mean score\nof a pair", color=draw.BLUE)
     twin.set_ylabel("mean attention", color=draw.VERMILION)
-    label = (
-        "lag (tokens, positive = key to the right)\n"
-        "grey lines: null, the same inputs in random order"
-    )
+    for axes in grid[-1]:
+        axes.set_xlabel("lag (tokens, + right)")
+    figure.legend(handles=[*_describe_lines(r)], loc="outside lower center", ncols=2)
+
+
+def _describe_lines(r):
+    """What the lines of the heads drawn are."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    yield Line2D([], [], color=draw.BLUE, label="scores")
+    if "score_positions" in r:
+        label = "their part position × position, moved to one median"
+        yield Line2D([], [], color=draw.ORANGE, linestyle="--", label=label)
+    label = "null: inputs in random order"
+    yield Line2D([], [], color=draw.GREY, linestyle="--", linewidth=1, label=label)
+    yield Patch(color=draw.VERMILION, alpha=0.55, linewidth=0, label="mean attention")
     if r["causal"]:
-        label += "; shaded: hidden by the mask"
-    figure.supxlabel(label, fontsize=9)
+        yield Patch(color=draw.GREY, alpha=0.15, linewidth=0, label="hidden by the mask")
 
 
 def _draw_columns(axes, r, i):
@@ -272,15 +406,22 @@ def _draw_columns(axes, r, i):
         axes.plot(r["lags"], curve, color=colormaps["Blues"](0.35 + 0.65 * shade), linewidth=0.8)
     axes.axvline(0, color="black", linewidth=0.5)
     axes.set_title(
-        f"{r['heads'][i]}, {r['papers_heads'][i]}: scores peak at {draw.offset(r['lag'][i])},\n"
+        f"{r['heads'][i]}, {r['papers_heads'][i]}:\nscores peak at {draw.offset(r['lag'][i])},\n"
         f"attention at {draw.offset(r['offset'][i])} ({r['at_offset'][i]:.2f})"
     )
     top = max(abs(r["xcorr"][i]).max(), 0.05)
     axes.set(xlim=(r["lags"][0], r["lags"][-1]), ylim=(-1.1 * top, 1.1 * top))
 
 
-def _draw_sums(axes, r, i):
-    """The weighted sum per pair of tokens; mean attention on a second axis, which is returned."""
+def _draw_sum(axes, r, i):
+    """The weighted sum of xcov over all pairs of tokens, and with the inputs in random order."""
+    axes.plot(r["lags"], r["score_sum_shuffled"][i], color=draw.GREY, linestyle="--", linewidth=1)
+    axes.plot(r["lags"], r["score_sum"][i], color=draw.BLUE)
+    axes.ticklabel_format(axis="y", scilimits=(-3, 3))
+
+
+def _draw_mean(axes, r, i):
+    """The mean for a pair of tokens and its part; mean attention on a second axis: returned."""
     lags, score, attention = r["lags"], r["score"][i], r["attention"][i]
     twin = axes.twinx()
     twin.bar(lags, attention, width=0.8, color=draw.VERMILION, alpha=0.55, linewidth=0)
@@ -289,7 +430,12 @@ def _draw_sums(axes, r, i):
     axes.set_zorder(twin.get_zorder() + 1)
     axes.patch.set_visible(False)
     axes.plot(lags, r["score_shuffled"][i], color=draw.GREY, linestyle="--", linewidth=1)
-    axes.plot(lags, score, color=draw.BLUE)
+    axes.plot(lags, score, color=draw.BLUE, linewidth=2.4)
+    if "score_positions" in r:
+        part = r["score_positions"][i]
+        moved = part - np.median(_middle(part, NEAR)) + np.median(_middle(score, NEAR))
+        axes.plot(lags, moved, color=draw.ORANGE, linestyle="--", linewidth=1.2)
+        axes.set_title(f"positions: {r['position_share'][i]:.2f} of the peak")
     peak = r["lag"][i]
     axes.plot(peak, score[lags == peak], "o", color=draw.BLUE, markersize=4)
     axes.tick_params(axis="y", colors=draw.BLUE)
@@ -297,8 +443,17 @@ def _draw_sums(axes, r, i):
 
 
 def _draw_all_heads(figure, r):
+    """The two peaks of every head; below, the share of the peak that positions hold."""
+    rows = 2 if "position_share_of_heads" in r else 1
+    panels = figure.subplots(rows, 1, squeeze=False)[:, 0]
+    _draw_peaks(panels[0], r)
+    if rows == 2:
+        _draw_shares(panels[1], r)
+    _draw_legend(figure, r)
+
+
+def _draw_peaks(axes, r):
     """Lag of the scores against offset of the attention; the larger a disc, the more heads."""
-    axes = figure.subplots()
     most = max(abs(r["lag_of_heads"]).max(), abs(r["offset_of_heads"]).max())
     axes.plot([-most, most], [-most, most], color=draw.GREY, linewidth=0.8, zorder=0)
     peaks = np.stack([r["offset_of_heads"], r["lag_of_heads"]], axis=-1).reshape(-1, 2)
@@ -308,20 +463,34 @@ def _draw_all_heads(figure, r):
     limits = (-most - 1.5, most + 1.5)
     axes.set(xlim=limits, ylim=limits, aspect="equal", xticks=ticks, yticks=ticks)
     axes.set_xlabel("offset with most attention (tokens)")
-    axes.set_ylabel("lag with the highest mean score (tokens)")
+    axes.set_ylabel("lag with the highest\nmean score (tokens)")
     axes.set_title("how many heads have these two peaks")
-    _draw_legend(figure, r)
 
 
 def _draw_disc(axes, place, directed):
     """Heads with the same two peaks: blue and in front those with a direction [N]."""
     blue, grey = directed.sum(), (~directed).sum()
     for color, count in ((LIGHT_GREY, len(directed) * (grey > 0)), (draw.SKY, blue)):
-        size = (8 + 2 * np.sqrt(count)) * (count > 0)
+        size = (9 + 2 * np.sqrt(count)) * (count > 0)
         axes.plot(*place, "o", color=color, markersize=size)
-    axes.annotate(str(blue or grey), place, ha="center", va="center", fontsize=8)
+    axes.annotate(str(blue or grey), place, ha="center", va="center", fontsize=10)
     more = f"+{grey}" if blue and grey else ""
-    axes.annotate(more, place, (6, -11), textcoords="offset points", fontsize=7, color="#666666")
+    axes.annotate(more, place, (7, -12), textcoords="offset points", fontsize=10, color="#555555")
+
+
+def _draw_shares(axes, r):
+    """Share of the peak that position x position holds, for the heads with a direction."""
+    L, H = r["directed"].shape
+    for row, head in np.argwhere(r["directed"]):
+        place = row + 0.6 * ((head + 0.5) / H - 0.5)  # side by side, in the order of the heads
+        share = r["position_share_of_heads"][row, head]
+        axes.plot(place, share, "o", color=draw.ORANGE, markersize=6, markeredgecolor="black")
+    axes.axhline(r["position_share_null"], color=draw.GREY, linestyle="--", linewidth=1)
+    axes.set_xticks(range(L), r["layers"])
+    axes.set(xlim=(-0.5, L - 0.5), xlabel="layer", ylabel="position × position,\nshare of the peak")
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, -0.1), max(high, 1.1))
+    axes.set_title("each head with a direction\n(dashed: 99 % of shuffled places)")
 
 
 def _draw_legend(figure, r):
@@ -329,7 +498,7 @@ def _draw_legend(figure, r):
     from matplotlib.lines import Line2D
 
     directed = f"{r['n_directed']} with a direction{_rates(r, 'agree_directed')}"
-    others = f"+ those without; all {r['directed'].size} heads{_rates(r, 'agree')}"
+    others = f"without; all {r['directed'].size}{_rates(r, 'agree')}"
     handles = []
     for color, text in ((draw.SKY, directed), (LIGHT_GREY, others)):
         handles.append(Line2D([], [], color=color, marker="o", linestyle="", label=text))
@@ -340,23 +509,28 @@ def _rates(r, name):
     """Share of the heads on the line, and by chance; nothing where it was not measured."""
     if name not in r:
         return ""
-    return f": {r[name]:.0%} on the line (chance: {r[name + '_null'][0]:.0%})"
+    return f": {r[name]:.0%} on the line (chance: {r[name + '_null']:.0%})"
 
 
 register(
     lags,
     draw=plot,
     says=says,
+    answer=answer,
     look=(
-        "Above, every line is one column of query and key: how well they fit when the key is "
-        "moved by a lag; the darker, the more the column weighs. Below, their weighted sum for "
-        "each pair of tokens, which is the mean score at that lag (blue), and the mean attention "
-        "(red). Where many columns peak together the sum peaks, and attention should have its bar "
-        "there. Grey lines: the same inputs in random order, where only the match of each token "
-        "with itself is left, at lag 0. On the right heads are counted at their two peaks: on the "
-        "line these are equal. A head that looks nowhere in particular has a highest score too, "
-        "so those with a direction (blue) are counted apart. In a causal model only lags up to 0 "
-        "can be compared."
+        "In the first row every line is one column of query and key: how well they fit when the "
+        "key is moved by a lag; the darker, the more the column weighs. Below, their weighted sum, "
+        "which is the sum of all scores at that lag. The third row has the mean of these scores "
+        "for a pair of tokens (blue), as long lags have fewer pairs, and the mean attention (red). "
+        "Where many columns peak together the sum peaks, and attention should have its bar there: "
+        "it is the softmax of these scores. Orange is the part of the scores between positions, "
+        "which are the mean of what stands at a place in half of the documents for queries and in "
+        "the other half for keys: where it follows the blue line, positions make the peak; where "
+        "it is flat, the words do, or what earlier layers made of words and positions. Grey lines: "
+        "the inputs in random order, where only the match of each token with itself is left, at "
+        "lag 0. At the right heads are counted at their two peaks: on the line they are equal. A "
+        "head that looks nowhere in particular has a highest score too, so those with a direction "
+        "(blue) are counted apart. In a causal model only lags up to 0 can be compared."
     ),
     published=(
         "In roberta-base the weighted sum of head(1,1), here L0H0, has a gentle peak near lag -2 "
@@ -364,34 +538,63 @@ register(
         "and Matsuzaki, figure 7)."
     ),
     figure="figure 7",
+    labels={
+        "position_share": "heads",
+        "n_positions_by_layer": "layer_names",
+        "n_directed_by_layer": "layer_names",
+        "lag": "heads",
+        "offset": "heads",
+        "sharpness": "heads",
+    },
     numbers={
-        "documents": "documents read (0: positions alone)",
-        "heads": "heads drawn",
-        "lag": "the lag, in tokens, at which their mean score is highest",
-        "sharpness": (
-            "how far that peak stands above the median within 10 tokens, in standard deviations: "
-            "a wave has 1.4, one spike 4.7"
-        ),
-        "offset": "the offset, in tokens, at which their mean attention is highest",
         "n_directed": (
-            f"heads that give an offset other than 0 at least {TIMES} times what uniform "
-            "attention gives"
+            "heads with a direction: at least "
+            f"{profiles.TIMES} times what uniform attention gives goes to one offset, not 0"
         ),
         "agree_directed": (
-            "share of these whose scores are highest at the offset with most attention"
+            "share of the heads with a direction whose scores are highest at the offset with most "
+            "attention"
         ),
-        "agree_directed_null": "the same for shuffled pairs of heads: mean, 95 % quantile",
-        "same_direction_directed": (
-            "share of these whose scores are highest on the same side as their attention"
+        "agree_directed_null": "99 % quantile for shuffled pairs of heads",
+        "n_positions": (
+            "heads with a direction in which position × position (queries from one half of the "
+            "documents, keys from the other) holds at least half of the peak of the scores"
         ),
-        "same_direction_directed_null": "the same for shuffled pairs of heads: mean, 95 % quantile",
+        "n_positions_null": f"the most in {SHUFFLES} shuffles of the places of the queries",
+        "position_share": "share of the peak of the scores that position × position holds",
+        "position_share_null": (
+            f"99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries"
+        ),
+        "n_positions_by_layer": (
+            "heads with a direction whose peak is at least half position × position, by layer"
+        ),
+        "n_directed_by_layer": "heads with a direction, by layer",
+        "agree_positions": (
+            "share of the heads with a direction in which position × position holds more of the "
+            "peak than chance gives, and is highest at the offset with most attention"
+        ),
+        "agree_positions_null": "99 % quantile for shuffled pairs of heads",
         "agree": "share of all heads whose scores are highest at the offset with most attention",
-        "agree_null": "the same for shuffled pairs of heads: mean, 95 % quantile",
-        "same_direction": "share of all heads with both on the same side, or both at 0",
-        "same_direction_null": "the same for shuffled pairs of heads: mean, 95 % quantile",
+        "agree_null": "99 % quantile for shuffled pairs of heads",
+        "same_direction_directed": (
+            "share of the heads with a direction whose scores and attention are highest on one side"
+        ),
+        "same_direction_directed_null": "99 % quantile for shuffled pairs of heads",
+        "same_direction": (
+            "share of all heads whose scores and attention are highest on one side, or both at 0"
+        ),
+        "same_direction_null": "99 % quantile for shuffled pairs of heads",
+        "heads": "heads drawn",
+        "lag": "lag, in tokens, at which the mean score is highest",
+        "offset": "offset, in tokens, at which the mean attention is highest",
+        "sharpness": (
+            "how far the peak of the scores stands above the median within 10 tokens, in standard "
+            "deviations: a wave has 1.4, one spike 4.7"
+        ),
         "n_beyond": (
             "heads of a causal model whose scores are highest to the right, which the mask hides"
         ),
+        "documents": "documents read (0: positions alone)",
     },
     weights_only=True,
 )

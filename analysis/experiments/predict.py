@@ -1,7 +1,8 @@
-"""What does the model expect at each place of a sentence?
+"""Does a sentence help the model to guess its tokens?
 
-And how much did the sentence help? A masked LM has one token hidden at a time (or all those written
-as <mask>); a causal LM reads from the left and guesses the next token.
+What the model expects at each place, beside how often that token occurs. A masked LM has one token
+hidden at a time (or all those written as <mask>); a causal LM reads from the left and guesses the
+next token.
 
 T tokens, n places, k guesses for each, V vocabulary.
 """
@@ -16,7 +17,7 @@ from minitx import forward, logits
 
 from ..measures import losses
 from ..runner import draw, options
-from ..runner.registry import NotApplicable, register
+from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -135,16 +136,30 @@ def says(r):
     )
 
 
+def answer(r):
+    """Yes: the loss is below that of frequencies, and the first guess is right more often.
+
+    Partly: one of the two. A sentence with masks of its own has no tokens to compare with.
+    """
+    text = "mean loss per guessed token of the sentence, and first guesses that are right"
+    if "loss" not in r:
+        return Answer("no", text, "0 tokens are known: all are masks", "0 tokens")
+    better = int(r["loss"] < r["loss_null"]) + int(r["first"] > r["first_null"])
+    value = f"{r['loss']:.2f} nats, {r['first']:.0%}"
+    chance = f"by frequency {r['loss_null']:.2f} nats, {r['first_null']:.0%}"
+    return Answer(("no", "partly", "yes")[better], text, value, chance)
+
+
 def plot(r):
     """A table shaded by probability, a row a place: its own token, the null, then the guesses."""
     shade, cells, headings = _table(r)
     n, columns = shade.shape
-    figure = draw.figure(1.8 + 1.2 * columns, 1.2 + 0.24 * n)
+    figure = draw.figure(max(12.5, 1.8 + 1.4 * columns), 1.2 + 0.27 * n)
     axes = figure.subplots()
     image = axes.imshow(shade, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (i, j), p in np.ndenumerate(shade):
         color = "white" if p > 0.55 else "black"
-        axes.text(j, i, cells[i][j], ha="center", va="center", fontsize=8, color=color)
+        axes.text(j, i, cells[i][j], ha="center", va="center", fontsize=10, color=color)
     axes.set_yticks(range(n), [draw.label(piece) for piece in r["here"]])
     axes.set_xticks(range(columns), headings)
     axes.xaxis.tick_top()
@@ -164,7 +179,7 @@ def _table(r):
         truth, frequency = r["truth_probability"], r["truth_frequency"]
         shade = np.column_stack([truth, frequency, shade])
         cells = [[_share(p), _share(q), *row] for p, q, row in zip(truth, frequency, cells)]
-        headings = ["this token", "null: its frequency", *headings]
+        headings = ["this token", "null: frequency", *headings]
     return shade, cells, headings
 
 
@@ -186,16 +201,18 @@ register(
     predict,
     draw=plot,
     says=says,
+    answer=answer,
     look="Each row is a token of the sentence, which the model did not see when it guessed. A tick "
     "marks a right guess. The null is how often the token occurs in the text: all that can be "
     "known without the sentence.",
     published="Masked LMs are trained to fill gaps from both sides (BERT, Devlin et al. 2019), "
     "causal LMs to continue what stands before (GPT-2, Radford et al. 2019).",
     numbers={
-        "loss": "mean -ln(probability of the token that stands there), in nats",
-        "loss_null": "the same from the frequencies of tokens in the text",
+        "loss": "mean loss per guessed token, in nats: -ln(probability of the token that stands "
+        "there)",
+        "loss_null": "mean loss per token from the frequencies of tokens in the text",
         "first": "share of places at which the first guess is right",
-        "first_null": "the same for always guessing the text's most frequent token",
+        "first_null": "share of places at which the text's most frequent token stands",
         "certainty": "mean probability of the first guess",
         "certainty_null": "frequency of the text's most frequent token",
     },

@@ -1,21 +1,26 @@
-"""Does each head look in its own direction, whatever the text?
+"""Do heads look in fixed directions, whatever the text?
 
-Where each head looks, relative to the token it stands on, clustered over all heads and documents.
+Where each head looks, relative to the token it stands on, clustered over all heads and documents;
+and where it looks when the words are shuffled, and on positions alone, without words: adjacency may
+be built on words and positions, so that what shuffled words leave is not yet the work of positions.
 N documents, T tokens, L layers, H heads, R offsets (offset > 0: to the right), k clusters.
 """
 
 import numpy as np
 
+from ..maths import nulls
 from ..maths import profiles as maths
 from ..measures import heads
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 STEADY = 0.9  # share of a head's documents in one cluster from which the head keeps to it
+MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
 SHARP = heads.SHARP
-PERMUTATIONS = 100  # of the profiles over the heads
+PERMUTATIONS = 1000  # of the profiles over the heads
+CONDITIONS = {"shuffled": "words shuffled", "positions": "positions alone"}
 
 
 def profiles(
@@ -28,7 +33,8 @@ def profiles(
     clusters: int = 6,
     seed: int = 0,
 ):
-    """Attention by relative position, clustered, for every head.
+    """Attention by relative position, clustered, for every head: on a text, with its words
+    shuffled, and on positions alone.
 
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
@@ -44,14 +50,18 @@ def profiles(
             f"{len(texts)} documents x {n_heads} heads are too few for --clusters {clusters}"
         )
     plain, shuffled = _measure(model, texts, seed, run)
+    positions = heads.without_words(model, texts.first()[0])
     uniform = maths.uniform(T, model.config.causal)
     result = {"T": T, "documents": len(texts), "offsets": maths.offsets(), "uniform": uniform}
     result["profiles"] = plain.astype(np.float32)
     result["profiles_shuffled"] = shuffled.mean(axis=0)
-    result |= _clusters(plain, shuffled, clusters, seed, T)
-    result |= _sharpest(plain, shuffled, T)
-    result["sharp_null"] = maths.mean_attention(uniform, T)[maths.offsets() != 0].max()
-    return result
+    result["profiles_positions"] = positions
+    profile = {"": plain.mean(axis=0), "_shuffled": shuffled.mean(axis=0), "_positions": positions}
+    result |= _attention(profile, T, model.config.causal)
+    result |= _sharpest(result)
+    result |= _clusters(plain, shuffled, positions, clusters, seed, T)
+    result |= _steadiness(result, clusters, seed)
+    return result | _kept_offsets(result, seed)
 
 
 def _measure(model, documents, seed, run):
@@ -68,27 +78,76 @@ def _measure(model, documents, seed, run):
     return gathered["plain"], gathered["shuffled"]
 
 
-def _clusters(plain, shuffled, k, seed, T):
-    """Clusters of all profiles, and how steadily each head keeps to one."""
+def _attention(profile, T, causal):
+    """Mean attention by offset [L H R], and which heads have a direction, under each condition."""
+    result = {}
+    for suffix, x in profile.items():
+        attention = maths.mean_attention(x, T)
+        result["attention" + suffix] = attention
+        result["directed" + suffix] = maths.directed(attention, T, causal=causal)
+    result["best_offset"] = maths.offsets()[result["attention"].argmax(axis=2)]
+    result["best_attention"] = result["attention"].max(axis=2)
+    result["n_directed"] = result["directed"].sum()
+    uniform = maths.mean_attention(maths.uniform(T, causal), T)
+    result["sharp_null"] = uniform[maths.offsets() != 0].max()
+    return result
+
+
+def _sharpest(r):
+    """Heads that attend to little but one offset, under each condition."""
+    away = maths.offsets() != 0
+    result = {}
+    for suffix in ("", "_shuffled", "_positions"):
+        highest = r["attention" + suffix][..., away].max(axis=2)  # [L H]
+        result["n_sharp" + suffix] = (highest > SHARP).sum()
+    highest = r["attention"][..., away].max(axis=2)
+    result["sharp"] = highest.max()
+    described = [_describe_head(r, *place) for place in np.argwhere(highest > SHARP).tolist()]
+    result["sharp_heads"] = np.array(described or ["none"], dtype=str)
+    return result
+
+
+def _describe_head(r, layer, head):
+    """'L1H3 at +1: 0.53 (words shuffled 0.54, positions alone 0.01)'."""
+    best = r["attention"][layer, head].argmax()
+    offset = draw.offset(maths.offsets()[best])
+    most = r["attention"][layer, head, best]
+    others = [
+        f"{words} {r[f'attention_{name}'][layer, head, best]:.2f}"
+        for name, words in CONDITIONS.items()
+    ]
+    return f"{heads.name(layer, head)} at {offset}: {most:.2f} ({', '.join(others)})"
+
+
+def _clusters(plain, shuffled, positions, k, seed, T):
+    """Clusters of all profiles, and the mean of their members under the other conditions."""
     N, L, H, R = plain.shape
     centres, labels = maths.clusters(plain.reshape(-1, R), k, seed)
     members = [labels == c for c in range(k)]
-    without_text = shuffled.reshape(-1, R)
     result = {
         "centres": centres,
         "centre_of_mass": maths.centre_of_mass(centres),
         "cluster_names": np.array(maths.names(centres, T)),
     }
+    result["cluster_attention"] = maths.best_on_side(centres, T)[1]
     result["cluster_sizes"] = np.array([member.mean() for member in members])
-    result["centres_shuffled"] = np.array([without_text[m].mean(axis=0) for m in members])
+    conditions = {"shuffled": shuffled, "positions": np.broadcast_to(positions, plain.shape)}
+    for name, x in conditions.items():
+        rows = x.reshape(-1, R)
+        result[f"centres_{name}"] = np.array([rows[m].mean(axis=0) for m in members])
     result["labels"] = labels.reshape(N, L, H)
+    result["labels_shuffled"] = maths.nearest(shuffled.reshape(-1, R), centres).reshape(N, L, H)
     result["shares"] = maths.label_frequencies(labels.reshape(N, L * H), k).reshape(L, H, k)
-    nearest = maths.nearest(without_text, centres)
-    return result | _steadiness(labels.reshape(N, L * H), nearest.reshape(N, L * H), k, seed)
+    return result
 
 
-def _steadiness(labels, labels_shuffled, k, seed):
-    """How many heads keep to one cluster, and stay in it without the text: labels [N L*H] twice."""
+def _steadiness(r, k, seed):
+    """How many heads keep to one cluster, and stay in it without the text.
+
+    The null deals all labels to documents and heads anew.
+    """
+    labels, labels_shuffled = (r[name].reshape(len(r[name]), -1) for name in LABELS)
+    directed = r["directed"].ravel()
     frequencies = maths.label_frequencies(labels, k)
     main = frequencies.argmax(axis=1)
     main_shuffled = maths.label_frequencies(labels_shuffled, k).argmax(axis=1)
@@ -96,61 +155,87 @@ def _steadiness(labels, labels_shuffled, k, seed):
     by_chance = []
     for _ in range(PERMUTATIONS):
         permuted = rng.permutation(labels.ravel()).reshape(labels.shape)
-        by_chance.append(_steady(maths.label_frequencies(permuted, k)))
-    result = {"steady": _steady(frequencies), "steady_null": max(by_chance)}
-    result["kept"] = (main == main_shuffled).mean()
-    result["kept_null"] = (main[:, None] == main_shuffled).mean()
+        by_chance.append(_steady(maths.label_frequencies(permuted, k), directed))
+    names = "steady", "steady_directed"
+    result = dict(zip(names, _steady(frequencies, directed)))
+    high = np.quantile(by_chance, 0.99, axis=0)
+    result |= {f"{name}_null": x for name, x in zip(names, high)}
+    result["kept"], (_, result["kept_null"]) = nulls.matches(main, main_shuffled, seed)
     return result
 
 
-def _steady(frequencies):
-    """Share of the heads that keep to one cluster: [L*H k] -> a number."""
-    return (frequencies.max(axis=1) >= STEADY).mean()
+LABELS = "labels", "labels_shuffled"
 
 
-def _sharpest(plain, shuffled, T):
-    """The offset to which each head attends most, and the heads that attend to little else."""
-    attention = maths.mean_attention(plain.mean(axis=0), T)  # [L H R]
-    attention_shuffled = maths.mean_attention(shuffled.mean(axis=0), T)
-    away = maths.offsets() != 0
-    highest = attention[..., away].max(axis=2)  # [L H]
-    highest_shuffled = attention_shuffled[..., away].max(axis=2)
-    result = {"attention": attention, "attention_shuffled": attention_shuffled}
-    result["best_offset"] = maths.offsets()[attention.argmax(axis=2)]
-    result["best_attention"] = attention.max(axis=2)
-    result["sharp"] = highest.max()
-    result["n_sharp"] = (highest > SHARP).sum()
-    result["n_sharp_null"] = (highest_shuffled > SHARP).sum()
-    described = []
-    for layer, head in np.argwhere(highest > SHARP).tolist():
-        offset = draw.offset(result["best_offset"][layer, head])
-        most = result["best_attention"][layer, head]
-        described.append(f"{heads.name(layer, head)} at {offset}: {most:.2f}")
-    result["sharp_heads"] = np.array(described, dtype=str)
+def _steady(frequencies, directed):
+    """Shares of all heads, and of those with a direction, that keep to one cluster: [L*H k]."""
+    is_steady = frequencies.max(axis=1) >= STEADY
+    return is_steady.mean(), is_steady[directed].sum() / max(directed.sum(), 1)
+
+
+def _kept_offsets(r, seed):
+    """Share of the heads with a direction that have it under the other conditions too."""
+    directed, offset = r["directed"], r["best_offset"]
+    nowhere = maths.REACH + 1  # the offset of a head that lost its direction
+    result = {}
+    for name in CONDITIONS:
+        best = maths.offsets()[r[f"attention_{name}"].argmax(axis=2)]
+        changed = np.where(r[f"directed_{name}"], best, nowhere)
+        kept, (_, high) = nulls.matches(offset[directed], changed[directed], seed)
+        result |= {f"offset_{name}": kept, f"offset_{name}_null": high}
     return result
 
 
 def says(r):
     """What the numbers show, in plain words."""
-    sharp_heads = ", ".join(r["sharp_heads"]) if r["n_sharp"] else "none"
     return (
-        f"{r['steady']:.0%} of the heads keep to one cluster in at least {STEADY:.0%} of the "
-        f"documents ({r['documents']}; dealt to heads at random: {r['steady_null']:.0%} at most), "
-        f"and {r['kept']:.0%} stay in theirs when the words are shuffled (any two heads: "
-        f"{r['kept_null']:.0%}). Heads with more than half of their attention at one offset: "
-        f"{sharp_heads}."
+        f"{r['n_directed']} of {r['directed'].size} heads have a direction: one offset other than "
+        f"0 has at least {maths.TIMES} times the attention that uniform attention gives it. Of "
+        f"them {r['steady_directed']:.0%} keep to one cluster in at least {STEADY:.0%} of the "
+        f"{r['documents']} documents (dealt anew: up to {r['steady_directed_null']:.0%}), "
+        f"{r['offset_shuffled']:.0%} keep their offset when the words are shuffled (shuffled "
+        f"heads: up to {r['offset_shuffled_null']:.0%}), and {r['offset_positions']:.0%} on "
+        f"positions alone, with all words at zero (up to {r['offset_positions_null']:.0%}): a "
+        "direction that stays on shuffled words and goes without them needs words, in whatever "
+        "order. Heads with more than half of their attention at one offset: "
+        f"{', '.join(r['sharp_heads'])}."
+    )
+
+
+def answer(r):
+    """Yes: nearly all heads with a direction keep it in every text and on shuffled words.
+
+    Partly: more keep to one cluster than chance gives. Positions alone are told beside it.
+    """
+    n = int(r["n_directed"])
+    text = "heads with a direction that keep it whatever the text, and on positions alone"
+    if not n:
+        return Answer("no", text, f"0 of {r['directed'].size} heads with one", "0 heads")
+    kept = min(r["steady_directed"], r["offset_shuffled"])
+    verdict = "no"
+    if r["steady_directed"] > r["steady_directed_null"]:
+        verdict = "yes" if kept >= MOST else "partly"
+    own, alone = round(n * float(kept)), round(n * float(r["offset_positions"]))
+    by_chance = (r["steady_directed_null"], r["offset_positions_null"])
+    high, high_alone = (round(n * float(x)) for x in by_chance)
+    return Answer(
+        verdict, text, f"{own} of {n}, and {alone} of {n}", f"up to {high}, and {high_alone}"
     )
 
 
 def plot(r):
-    """Mean profile of every cluster on the left, a pie for every head on the right."""
-    L, H, _ = r["shares"].shape
-    pies = max(4.5, 0.62 * H)
-    figure = draw.figure(5 + pies, max(5.0, 0.7 * L + 1))
-    left, right = figure.subfigures(1, 2, width_ratios=(5, pies), wspace=0.03)
+    """Mean profile of every cluster above; below, a pie for every head, and what shuffling does."""
+    L, H, k = r["shares"].shape
+    rows = -(-k // 6)
+    heights = 2.6 * rows + 0.3, max(4.2, 0.85 * L + 0.9)
+    pies = np.clip(0.95 * H, 4.5, 8.5)
+    figure = draw.figure(12.5, sum(heights))
+    above, below = figure.subfigures(2, 1, height_ratios=heights, hspace=0.03)
+    left, right = below.subfigures(1, 2, width_ratios=(pies, 12.5 - pies), wspace=0.03)
     colors = _colors(r["centres"], int(r["T"]))
-    _draw_clusters(left, r, colors)
-    _draw_pies(right.subplots(), r, colors)
+    _draw_clusters(above, r, colors)
+    _draw_pies(left.subplots(), r, colors)
+    _draw_conditions(right.subplots(), r)
     return figure
 
 
@@ -172,37 +257,49 @@ def _colors(centres, T):
 
 
 def _draw_clusters(figure, r, colors):
-    """One small chart for each cluster: attention by offset, with both nulls."""
+    """One small chart for each cluster: attention by offset, and under the other conditions."""
     k = len(colors)
-    grid = figure.subplots(-(-k // 2), 2, sharex=True, squeeze=False).ravel()
+    columns = min(k, 6)
+    grid = figure.subplots(-(-k // columns), columns, sharex=True, squeeze=False).ravel()
     for axes in grid[k:]:
         axes.set_visible(False)
     for c, axes in enumerate(grid[:k]):
         _draw_cluster(axes, r, c, colors[c])
-    figure.supxlabel("offset of the key (tokens, positive = to the right)", fontsize=9)
-    figure.supylabel("attention per query", fontsize=9)
-    figure.legend(handles=_legend(), loc="outside upper left", ncols=2, borderpad=0)
+    figure.supxlabel("offset of the key (tokens, positive = to the right)", fontsize=10.5)
+    figure.supylabel("attention per query", fontsize=10.5)
+    figure.legend(handles=[*_legend()], loc="outside upper left", ncols=3, borderpad=0)
 
 
 def _draw_cluster(axes, r, c, color):
+    """Mean attention of a cluster's profiles: on the text, shuffled, of positions, uniform."""
     offsets, T = r["offsets"], int(r["T"])
     axes.bar(offsets, r["centres"][c] / T, color=color, width=0.85)
-    axes.plot(offsets, r["centres_shuffled"][c] / T, "o", color="black", markersize=2.2)
-    axes.plot(offsets, r["uniform"] / T, color=draw.GREEN, linewidth=1.2)
-    name, mass, size = r["cluster_names"][c], r["centre_of_mass"][c], r["cluster_sizes"][c]
-    axes.set_title(f"{name} ({mass:+.1f}): {size:.0%}")
+    axes.plot(offsets, r["centres_positions"][c] / T, **RING)
+    axes.plot(offsets, r["centres_shuffled"][c] / T, **DOT)
+    axes.plot(offsets, r["uniform"] / T, **LINE)
+    axes.set_title(f"{r['cluster_names'][c]}\n{r['cluster_sizes'][c]:.0%} of profiles")
     axes.set_ylim(0)
 
 
+DOT = {"color": "black", "marker": "o", "markersize": 2.4, "linestyle": ""}
+RING = {
+    "color": draw.VERMILION,
+    "marker": "o",
+    "markersize": 5,
+    "linestyle": "",
+    "markerfacecolor": "none",
+    "markeredgewidth": 0.9,
+}
+LINE = {"color": draw.GREEN, "linewidth": 1.2}
+
+
 def _legend():
+    """What stands beside the bars."""
     from matplotlib.lines import Line2D
 
-    dots = {"color": "black", "marker": "o", "markersize": 3, "linestyle": ""}
-    line = {"color": draw.GREEN, "linewidth": 1.2}
-    return [
-        Line2D([], [], label="null: tokens shuffled", **dots),
-        Line2D([], [], label="null: uniform attention", **line),
-    ]
+    yield Line2D([], [], label="words shuffled", **DOT)
+    yield Line2D([], [], label="positions alone (words at zero)", **RING)
+    yield Line2D([], [], label="null: uniform attention", **LINE)
 
 
 def _draw_pies(axes, r, colors):
@@ -213,12 +310,12 @@ def _draw_pies(axes, r, colors):
         most = r["best_attention"][layer, head]
         if most >= 0.05:  # below it no offset stands out
             text = f"{draw.offset(r['best_offset'][layer, head])}: {most:.2f}"
-            axes.text(head, layer + 0.4, text, ha="center", va="top", fontsize=6.5)
+            axes.text(head, layer + 0.33, text, ha="center", va="top", fontsize=10)
     axes.set(xlim=(-0.6, H - 0.4), ylim=(L - 0.3, -0.6), aspect="equal")
     axes.set(xticks=range(H), yticks=range(L))
     axes.set(xlabel="head (the paper counts from 1)", ylabel="layer")
     axes.set_title(
-        "share of the documents in each cluster;\nbelow: offset with most attention, and how much"
+        "share of the documents in each cluster; below:\noffset with most attention, and how much"
     )
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -231,38 +328,73 @@ def _draw_pie(axes, centre, portions, colors):
     turns = 90 - 360 * np.r_[0, portions.cumsum()]
     for begin, end, color in zip(turns, turns[1:], colors):
         if begin - end > 359.9:
-            axes.add_patch(Circle(centre, 0.36, color=color, linewidth=0))
+            axes.add_patch(Circle(centre, 0.3, color=color, linewidth=0))
         elif begin > end:
-            axes.add_patch(Wedge(centre, 0.36, end, begin, color=color, linewidth=0))
+            axes.add_patch(Wedge(centre, 0.3, end, begin, color=color, linewidth=0))
+
+
+def _draw_conditions(axes, r):
+    """Attention of each head with a direction to its offset: on the text, and without."""
+    directed = r["directed"]
+    best = r["attention"].argmax(axis=2)[..., None]
+    on_text = r["best_attention"][directed]
+    for name, style in (("positions", RING), ("shuffled", DOT)):
+        without = np.take_along_axis(r[f"attention_{name}"], best, axis=2)[..., 0]
+        axes.plot(on_text, without[directed], **style)
+    axes.axline((0, 0), slope=1, color=draw.GREY, linewidth=0.8, zorder=0)
+    axes.set(xlim=(0, 1.04), ylim=(-0.04, 1.04), aspect="equal")
+    axes.set(xlabel="attention to its offset, on the text", ylabel="without the text")
+    kept = "; ".join(f"{words} {r[f'offset_{name}']:.0%}" for name, words in CONDITIONS.items())
+    axes.set_title(f"{r['n_directed']} heads with a direction. It stays:\n{kept}")
 
 
 register(
     profiles,
     draw=plot,
+    says=says,
+    answer=answer,
     look="A pie of one colour is a head that looks the same way in every document. The charts show "
-    "the clusters with their centre of mass (in parentheses, tokens) and their share of all "
-    "profiles. They are named by side, strong where one offset there gets half of the attention or "
-    "more, weak below a quarter. Even (grey) are clusters that as a whole prefer no side, or give "
-    "no other offset a tenth of their attention; a head among them may still, as the number below "
-    "its pie shows. A causal model can only look left. The line is what looking everywhere alike "
-    "would give; the dots are the same heads on the same words in random order: where they stay on "
-    "the bars, position alone decides.",
+    "the clusters, named by side and by the offset there that gets most attention (in parentheses "
+    "how much, where two would have one name), and their share of all profiles. Even (grey) are "
+    "clusters that as a whole prefer no side, or give no other offset a tenth of their attention; "
+    "a head among them may still, as the number below its pie shows. A causal model can only look "
+    "left. The line is what looking everywhere alike would give. The dots are the heads of the "
+    "cluster on the same words in random order: where they stay on the bars, the order of the "
+    "words decides nothing. The rings are the same heads with all words at zero, so that positions "
+    "are all there is: where they fall to the line, the direction needs words too, though any will "
+    "do. At the right each head with a direction stands by the attention to its offset on the text "
+    "and without it: on the line nothing is lost.",
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by "
     "direction and strength, and in most heads the direction does not depend on the text (Yamamoto "
-    "and Matsuzaki, figure 1).",
+    "and Matsuzaki, figure 1); the sharpest lose it on positions alone and keep it when words are "
+    "shuffled (figure 9 and section 5 of their longer paper).",
     figure="figure 1",
-    says=says,
     numbers={
-        "documents": "documents read, each as long as the model allows",
-        "steady": f"share of heads with at least {STEADY:.0%} of their documents in one cluster",
-        "steady_null": "the most in 100 random deals of the profiles to the heads",
-        "kept": "share of heads that stay in their main cluster when each document's tokens are "
-        "shuffled",
-        "kept_null": "the same for pairs of heads drawn at random",
+        "n_directed": f"heads with a direction: at least {maths.TIMES} times what uniform "
+        "attention gives goes to one offset, not 0",
+        "steady_directed": f"share of the heads with a direction with at least {STEADY:.0%} of "
+        "their documents in one cluster",
+        "steady_directed_null": f"99 % quantile of {PERMUTATIONS} random deals of the profiles to "
+        "the heads",
+        "offset_shuffled": "share of the heads with a direction that have it, at their offset, "
+        "when the words of each document are shuffled",
+        "offset_shuffled_null": "99 % quantile for shuffled pairs of heads",
+        "offset_positions": "share of the heads with a direction that have it, at their offset, "
+        "on positions alone (word embeddings at zero)",
+        "offset_positions_null": "99 % quantile for shuffled pairs of heads",
         "sharp": "largest mean attention of a head to one fixed offset other than 0",
-        "sharp_null": "the same under uniform attention",
+        "sharp_null": "most that uniform attention gives to an offset other than 0",
+        "sharp_heads": f"heads with more than {SHARP} of their attention at one offset other than "
+        "0, that offset and the attention",
         "n_sharp": f"heads with more than {SHARP} of their attention at one offset other than 0",
-        "n_sharp_null": "the same with the tokens of each document shuffled",
-        "sharp_heads": "these heads, their offset and attention",
+        "n_sharp_shuffled": f"heads with more than {SHARP} at one offset, words shuffled",
+        "n_sharp_positions": f"heads with more than {SHARP} at one offset, positions alone",
+        "steady": f"share of all heads with at least {STEADY:.0%} of their documents in one "
+        "cluster",
+        "steady_null": f"99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads",
+        "kept": "share of all heads that stay in their main cluster when each document's words are "
+        "shuffled",
+        "kept_null": "99 % quantile for shuffled pairs of heads",
+        "documents": "documents read, each as long as the model allows",
     },
 )

@@ -1,4 +1,4 @@
-"""How many directions does a head compare, and are they those of positions?
+"""Do heads compare few directions, those of positions?
 
 The weights of each head alone: the singular values of W_A = W_Q W_K^T, and its share between the
 principal components of positions. L layers that have query and key weights, H heads, D width,
@@ -10,7 +10,7 @@ import numpy as np
 from ..maths import factors, waves
 from ..measures import heads, inputs
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
 SUBSPACES = 50  # random ones
@@ -37,6 +37,7 @@ def singular_values(model, run=UNSAVED, *, components: int = 12, seed: int = 0):
     result |= _position_shares(result["shares"], by_chance)
     i, head = np.unravel_index(result["shares"].argmax(), result["shares"].shape)
     result["share_head"] = heads.name(layers[i], head)
+    result["layer_names"] = np.array([f"layer {layer}" for layer in layers])
     return result
 
 
@@ -81,6 +82,9 @@ def _position_shares(shares_by_head, by_chance):
     most_by_chance = by_chance.max()
     result = {"share": shares_by_head.max(), "share_null": most_by_chance}
     result["n_above"] = (shares_by_head > most_by_chance).sum()
+    result["n_above_by_layer"] = (shares_by_head > most_by_chance).sum(axis=1)
+    result["share_by_layer"] = shares_by_head.mean(axis=1)
+    result["share_by_layer_null"] = by_chance.mean()
     result["share_first"] = shares_by_head[0].mean()
     result["share_first_null"] = by_chance[0].mean()
     result["share_last"] = shares_by_head[-1].mean()
@@ -103,19 +107,34 @@ def says(r):
     )
 
 
+def answer(r):
+    """Yes: most heads are above chance, and the median rank is below that of any random head.
+
+    Partly: a head is above chance.
+    """
+    n, total = int(r["n_above"]), r["shares"].size
+    few = r["rank"] < r["rank_least_null"]
+    verdict = "no"
+    if n:
+        verdict = "yes" if few and n > total / 2 else "partly"
+    text = f"heads with W_A between {r['n']} components of positions beyond chance; median rank"
+    value = f"{n} of {total}; {r['rank']:.1f} of {r['r']}"
+    return Answer(verdict, text, value, f"0 of {total}; {r['rank_null']:.1f}")
+
+
 def plot(r):
     """Singular values, a panel for each layer; below, rank and share of every head."""
     L = len(r["S"])
-    height = max(2.2, 0.33 * L + 1.2)
-    figure = draw.figure(12, 3 + height)
-    above, below = figure.subfigures(2, 1, height_ratios=(3, height))
+    height = max(2.4, 0.36 * L + 1.2)
+    figure = draw.figure(12.5, 3.3 + height)
+    above, below = figure.subfigures(2, 1, height_ratios=(3.3, height))
     _draw_singular_values(above, r)
     ranks, percents = below.subplots(1, 2)
-    _draw_map(ranks, r, r["ranks"], "{:.0f}", r["r"], "Blues")
-    ranks.set_title(f"effective rank, of {r['r']} (null, random weights: {r['rank_null']:.1f})")
-    _draw_map(percents, r, 100 * r["shares"], "{:.2g}", 100, "Oranges")
+    _draw_map(ranks, r, r["ranks"], r["r"], "Blues")
+    ranks.set_title(f"effective rank, of {r['r']}\n(null, random weights: {r['rank_null']:.1f})")
+    _draw_map(percents, r, 100 * r["shares"], 100, "Oranges")
     percents.set_title(
-        f"% of W_A between {r['n']} components of positions (null, any {r['n']}: "
+        f"% of W_A between {r['n']} components of positions\n(null, any {r['n']} directions: "
         f"{100 * r['share_first_null']:.2g})"
     )
     return figure
@@ -132,7 +151,7 @@ def _draw_singular_values(figure, r):
     highest = (r["S"] / np.maximum(norms, 1e-300)).max()
     panels[0].set_ylabel("singular value of W_A\n(their squares sum to 1)")
     panels[0].set_ylim(0, 1.03 * highest)
-    panels[-1].legend(loc="upper right")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
 
 
 def _draw_layer(axes, r, layer):
@@ -148,11 +167,12 @@ def _draw_layer(axes, r, layer):
     axes.set_title(f"layer {r['layers'][layer]}")
 
 
-def _draw_map(axes, r, values, form, most, colors):
+def _draw_map(axes, r, values, most, colors):
     """A number for every head; darker is more."""
     axes.imshow(values, cmap=colors, vmin=0, vmax=1.4 * most, aspect="auto")
     for (layer, head), value in np.ndenumerate(values):
-        axes.text(head, layer, form.format(value), ha="center", va="center", fontsize=7)
+        text = f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+        axes.text(head, layer, text, ha="center", va="center", fontsize=10)
     axes.set_xticks(range(values.shape[1]))
     axes.set_yticks(range(len(values)), r["layers"])
     axes.set(xlabel="head (the paper counts from 1)", ylabel="layer")
@@ -172,23 +192,31 @@ register(
     "and Matsuzaki, section 3.3 and appendix B); the singular values themselves are not shown.",
     figure="section 3.3",
     says=says,
+    answer=answer,
     weights_only=True,
+    labels={"n_above_by_layer": "layer_names", "share_by_layer": "layer_names"},
     numbers={
-        "layers": "layers looked at: those whose weights are there",
+        "n_above": "heads whose squared W_A lies between the principal components of positions, on "
+        "both sides, by a larger share than random subspaces reach in any head",
+        "share_by_layer": "share of a head's squared W_A that lies between the principal "
+        "components of positions, mean of each layer",
+        "share_by_layer_null": f"mean share between {SUBSPACES} random subspaces of as many "
+        "dimensions, all heads",
+        "n_above_by_layer": "heads whose share is above what random subspaces reach, by layer",
         "rank": "median over the heads of the effective rank of W_A: (sum of s^2)^2 / sum of s^4",
-        "rank_null": "the same for Gaussian W_Q and W_K with the same Frobenius norms",
+        "rank_null": "median for Gaussian W_Q and W_K with the Frobenius norms of each head",
         "rank_least": "the least effective rank of a head",
-        "rank_least_null": "the same for these random weights",
-        "share": "largest share of a head's squared W_A that lies between the principal components "
-        "of positions, on both sides",
+        "rank_least_null": "the least effective rank with Gaussian weights",
+        "share": "largest share of a head's squared W_A between the principal components of "
+        "positions",
         "share_null": f"the most in any head for {SUBSPACES} random subspaces of as many "
         "dimensions",
-        "share_head": "that head",
-        "n_above": "heads whose share is above the most that random subspaces reach in any head",
-        "share_first": "mean share of the first layer",
-        "share_first_null": "the same for random subspaces, on average",
-        "share_last": "mean share of the last layer",
-        "share_last_null": "the same for random subspaces, on average",
-        "held": "share of the variance of positions that these components hold, in the first layer",
+        "share_head": "head with the largest share between the principal components of positions",
+        "share_first": "mean share between the principal components of positions, first layer",
+        "share_first_null": "mean share between random subspaces, first layer",
+        "share_last": "mean share between the principal components of positions, last layer",
+        "share_last_null": "mean share between random subspaces, last layer",
+        "held": "share of the variance of positions that the principal components hold, first "
+        "layer",
     },
 )

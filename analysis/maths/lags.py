@@ -4,7 +4,7 @@ Lag t = key position - query position, in tokens: t > 0 looks right. T tokens, n
 lags, ... heads.
 
 Order: covariance and correlation at all lags, their weighted sum, which is that of the scores; then
-its peak.
+its peak, and the share of it that a part of the scores holds.
 """
 
 import numpy as np
@@ -61,11 +61,7 @@ def peak(curve, reach=10, causal=False):
     sqrt(m - 1) (4.7 for the 21 within 10 tokens), and no curve more; a constant has 0. Of equal
     heights the one nearest to lag 0 is taken.
     """
-    t = all_lags(curve.shape[-1] // 2 + 1)
-    within_reach = abs(t) <= reach
-    if causal:
-        within_reach &= t <= 0
-    inside = np.flatnonzero(within_reach)
+    t, inside = _compared(curve, reach, causal)
     nearest_first = np.argsort(abs(t[inside]), kind="stable")
     inside = inside[nearest_first]  # argmax takes the first: nearest 0
     heights = curve[..., inside]
@@ -74,3 +70,34 @@ def peak(curve, reach=10, causal=False):
     lag = t[inside][heights.argmax(axis=-1)]
     sharpness = above / np.where(spread > 0, spread, 1)
     return lag, sharpness
+
+
+def _compared(curve, reach, causal):
+    """All lags [2T - 1] of a curve, and the places of those that are compared."""
+    t = all_lags(curve.shape[-1] // 2 + 1)
+    within_reach = abs(t) <= reach
+    if causal:
+        within_reach &= t <= 0
+    return t, np.flatnonzero(within_reach)
+
+
+def height(curve, lag, reach=10, causal=False):
+    """How far a curve stands at one lag above its median with |t| <= reach.
+
+    [... 2T - 1], [...] -> [...].
+    """
+    t, inside = _compared(curve, reach, causal)
+    place = np.asarray(lag)[..., None] - t[0]
+    return np.take_along_axis(curve, place, axis=-1)[..., 0] - np.median(curve[..., inside], -1)
+
+
+def peak_share(part, whole, reach=10, causal=False):
+    """Share of the peak of `whole` that `part` holds: [... 2T - 1] twice -> [...].
+
+    Both are measured at the lag where `whole` is highest, each above its own median within reach.
+    It is 0 where `whole` is flat.
+    """
+    lag, _ = peak(whole, reach, causal)
+    of_whole = height(whole, lag, reach, causal)
+    share = height(part, lag, reach, causal) / np.where(of_whole > 0, of_whole, 1)
+    return np.where(of_whole > 0, share, 0)

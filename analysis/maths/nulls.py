@@ -31,7 +31,7 @@ def distribution(statistic, surrogates):
 
 
 def matches(a, b, seed, n=1000):
-    """Share of equal pairs of [N] and [N]; its mean and 95 % quantile when b is permuted n times.
+    """Share of equal pairs of [N] and [N]; its mean and 99 % quantile when b is permuted n times.
 
     Without pairs all are 0.
     """
@@ -42,4 +42,4 @@ def matches(a, b, seed, n=1000):
         is_equal = a == rng.permutation(b)
         by_chance.append(is_equal.sum() / pairs)
     share = (a == b).sum() / pairs
-    return share, np.array([np.mean(by_chance), np.quantile(by_chance, 0.95)])
+    return share, np.array([np.mean(by_chance), np.quantile(by_chance, 0.99)])

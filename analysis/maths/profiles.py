@@ -11,9 +11,6 @@ import numpy as np
 from scipy.cluster.vq import ClusterError, kmeans2, vq
 
 REACH = 10
-# of the attention to one offset, from which a direction is not weak, and strong
-STRONG = (0.25, 0.5)
-GRADES = ("weak ", "", "strong ")
 # a head has a direction if it gives an offset other than 0 this many times uniform attention
 TIMES = 5
 
@@ -103,15 +100,15 @@ def nearest(profiles, centres):
     return vq(profiles, centres)[0]
 
 
-def strength(centres, T):
-    """The most attention to one offset, on the side of the centre of mass: [k R] -> [k].
+def best_on_side(centres, T):
+    """The offset with most attention on the side of the centre of mass, and how much: [k R] -> [k].
 
     T: tokens of the documents.
     """
-    same_side = (
-        np.sign(offsets(centres.shape[-1] // 2)) == np.sign(centre_of_mass(centres))[:, None]
-    )
-    return np.where(same_side, mean_attention(centres, T), 0).max(axis=1)
+    places = offsets(centres.shape[-1] // 2)
+    same_side = np.sign(places) == np.sign(centre_of_mass(centres))[:, None]
+    attention = np.where(same_side, mean_attention(centres, T), 0)
+    return places[attention.argmax(axis=1)], attention.max(axis=1)
 
 
 def sides(centres, T, even=0.25, flat=0.1):
@@ -122,7 +119,7 @@ def sides(centres, T, even=0.25, flat=0.1):
     tokens of the documents.
     """
     mass = centre_of_mass(centres)
-    strong = strength(centres, T)
+    _, strong = best_on_side(centres, T)
     away = offsets(centres.shape[-1] // 2) != 0
     is_flat = mean_attention(centres, T)[:, away].max(axis=1) < flat
     is_even = (abs(mass) <= even) | is_flat
@@ -134,32 +131,28 @@ def sides(centres, T, even=0.25, flat=0.1):
 
 
 def names(centres, T):
-    """A name for each centre: its side, with 'strong' or 'weak' before 'left' or 'right'.
+    """A name for each centre: 'even', or its side with the offset there that has most attention.
 
-    'strong left' from half of the attention to one offset, 'left' from a quarter, else 'weak left',
-    or 'even'. Those of one name are numbered, the strongest first.
+    'left, -1'. Where two would have one name, those of a side are told apart by how much attention
+    that is, 'left, -1 (0.38)', and what is equal even so by numbers, the strongest first.
     """
-    strong = strength(centres, T)
+    best, strong = best_on_side(centres, T)
     named = {}
     for side, members in sides(centres, T).items():
-        grades = [_grade(side, strong[i]) for i in members]
-        named |= zip(members, _numbered(grades))
+        plain = [side if side == "even" else f"{side}, {best[i]:+d}" for i in members]
+        exact = [f"{name} ({strong[i]:.2f})" for name, i in zip(plain, members)]
+        if side != "even":
+            plain = [e if plain.count(p) > 1 else p for p, e in zip(plain, exact)]
+        named |= zip(members, _numbered(plain))
     return [named[i] for i in range(len(centres))]
 
 
-def _grade(side, strong):
-    """A side, with how strong it is unless it is even."""
-    if side == "even":
-        return side
-    return GRADES[np.digitize(strong, STRONG)] + side
-
-
-def _numbered(grades):
+def _numbered(names):
     """Names in which those that occur more than once carry a number."""
     numbered = []
-    for i, grade in enumerate(grades):
-        number = f" {1 + grades[:i].count(grade)}" if grades.count(grade) > 1 else ""
-        numbered.append(grade + number)
+    for i, name in enumerate(names):
+        number = f" {1 + names[:i].count(name)}" if names.count(name) > 1 else ""
+        numbered.append(name + number)
     return numbered
 
 

@@ -128,14 +128,29 @@ def auto(attention):
     return pairs
 
 
-def head_profiles(model, document):
-    """Attention profile of every head on one document: [T] -> [L H R]."""
+def head_profiles(model, document, edits=()):
+    """Attention profile of every head on one document: [T] -> [L H R].
+
+    edits: {point: f(x)}, what stands in the place of x.
+    """
+    edits = dict(edits)
     by_layer = {}
 
     def hook(name, x, layer=None):
+        if name in edits:
+            x = edits[name](x)
         if name == "pattern":
             by_layer[layer] = profiles.profile(x)[0]
         return x
 
     forward(model, document, hook=hook)
     return np.array([by_layer[layer] for layer in sorted(by_layer)])
+
+
+def without_words(model, document):
+    """Attention profile of every head with all words at zero, special tokens too: [T] -> [L H R].
+
+    Positions and token types are all that is read, through all layers: any document of T tokens
+    gives these profiles.
+    """
+    return head_profiles(model, document, {"embed": np.zeros_like})

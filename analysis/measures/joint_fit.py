@@ -20,7 +20,7 @@ from ..runner import options, stream
 from ..texts import corpus, words
 
 LONGEST = 64  # tokens of a document unless asked otherwise
-SHUFFLES = 19  # the share of a model above all of them is there by chance once in 20
+SHUFFLES = 99  # the share of a model above all of them is there by chance once in 100
 STAGES = "before", "after"
 BINS = 40  # of a side of the small picture of a head
 REACH = 2.5  # of that picture, in standard deviations along the first axis

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..maths import joint
+from ..runner.registry import Answer
 from . import joint_fit
 
 MOST = f"the most in {joint_fit.SHUFFLES} shuffles of the keys"
@@ -11,54 +12,61 @@ PLANE = "the plane of the first two principal components"
 CLOSER = "share of all heads whose strongest keys come closer, by mean 1/rank, in"
 FARTHER = "share of all heads whose strongest keys go farther away, in"
 SAME = "share of all heads whose strongest keys stay as near as before, in"
+RANK = "mean 1/rank of the strongest key by distance, all heads, in"
+FIRST = "share of the queries whose strongest key is the nearest, after, in"
+SHUFFLED = "mean 1/rank of shuffled keys"
+TURNED = "queries of each head turned at random: arithmetic alone"
 GAINED = {
     "closer": f"{CLOSER} {FULL}",
     "closer_null": MOST,
     "farther": f"{FARTHER} {FULL}",
     "farther_null": MOST,
-    "same": f"{SAME} {FULL}",
-    "same_null": MOST,
+}
+MORE_GAINED = {
     "closer_plane": f"{CLOSER} {PLANE}",
     "closer_plane_null": MOST,
     "farther_plane": f"{FARTHER} {PLANE}",
     "farther_plane_null": MOST,
+    "same": f"{SAME} {FULL}",
+    "same_null": MOST,
     "same_plane": f"{SAME} {PLANE}",
     "same_plane_null": MOST,
 }
+# those that tell most first
 NUMBERS = {
-    "documents": "documents read",
+    **GAINED,
+    "mrr_before_mean": f"{RANK} {FULL}, before",
+    "mrr_before_mean_null": SHUFFLED,
+    "mrr_mean": f"{RANK} {FULL}, after",
+    "mrr_mean_null": SHUFFLED,
+    "correlation_before_mean": "correlation of products and distances before, mean of all heads",
+    "correlation_before_mean_null": TURNED,
+    "correlation_mean": "correlation of products and distances after, moved and scaled, mean of "
+    "all heads",
+    "correlation_mean_null": f"{TURNED}, with their own scale",
+    "mrr_turned_mean": f"{RANK} {FULL}, after, for queries turned at random with a move and a "
+    "scale of their own",
+    "first_mean": f"{FIRST} {FULL}",
+    "first_mean_null": "share for shuffled keys",
+    "first_plane_mean": f"{FIRST} {PLANE}",
+    "first_plane_mean_null": "share for shuffled keys",
+    "mrr_plane_before_mean": f"{RANK} {PLANE}, before",
+    "mrr_plane_before_mean_null": SHUFFLED,
+    "mrr_plane_mean": f"{RANK} {PLANE}, after",
+    "mrr_plane_mean_null": SHUFFLED,
+    **MORE_GAINED,
+    "better": "share of the heads whose correlation of products and distances goes down",
+    "better_null": TURNED,
+    "correlation_moved_mean": "correlation of products and distances with the means of queries and "
+    "keys moved together, not scaled, mean of all heads",
+    "correlation_moved_mean_null": TURNED,
     "c_mean": "geometric mean of the scale c over all heads",
     "n_bound": "heads whose c is the smallest or the largest that was tried",
     "n_kept": "heads left as they are, as no scale gave a lower correlation",
-    "correlation_before_mean": "correlation of products and distances as they are, mean of all "
-    "heads",
-    "correlation_before_mean_null": "the same with the queries of each head turned at random: "
-    "arithmetic alone",
-    "correlation_moved_mean": "the same with the means of queries and keys moved together",
-    "correlation_moved_mean_null": "the same with turned queries",
-    "correlation_mean": "the same with the scale c too",
-    "correlation_mean_null": "the same with turned queries and their own c",
-    "better": "share of the heads whose correlation goes down from before to after",
-    "better_null": "the same with turned queries",
-    **GAINED,
-    "mrr_before_mean": "mean 1/rank of the strongest key by distance, in the full space, before",
-    "mrr_before_mean_null": "the same with shuffled keys",
-    "mrr_mean": "the same after",
-    "mrr_mean_null": "the same with shuffled keys",
-    "mrr_turned_mean": "the same after for queries turned at random, with attention, c and a of "
-    "their own",
-    "mrr_plane_before_mean": "the same in the plane, before",
-    "mrr_plane_before_mean_null": "the same with shuffled keys",
-    "mrr_plane_mean": "the same in the plane, after",
-    "mrr_plane_mean_null": "the same with shuffled keys",
-    "first_mean": "share of the queries whose strongest key is the nearest, in the full space, "
-    "after",
-    "first_mean_null": "the same with shuffled keys",
-    "first_plane_mean": "the same in the plane, after",
-    "first_plane_mean_null": "the same with shuffled keys",
     "changed": "largest change of an attention weight by moving and scaling, in float64",
     "changed_products": "largest change of a product by scaling alone, as a share of the largest "
     "product",
+    "documents": "documents read",
 }
 # results [L H] of joint_fit.fit that are averaged over all heads, each with its null
 AVERAGED = (
@@ -91,6 +99,23 @@ def summary(fitted):
     result["changed"] = fitted["attention_change"].max()
     result["changed_products"] = fitted["products_change"].max()
     return result
+
+
+def answer(r):
+    """Yes: the strongest keys come closer in more heads than in any shuffle of the keys.
+
+    Partly: not in the full space, but in the plane.
+    """
+    verdict = "no"
+    if r["closer"] > r["closer_null"]:
+        verdict = "yes"
+    elif r["closer_plane"] > r["closer_plane_null"]:
+        verdict = "partly"
+    text = "heads whose strongest keys come closer when queries and keys are moved and scaled"
+    n = r["c"].size
+    by_chance = round(n * float(r["closer_null"]))
+    value = f"{round(n * float(r['closer']))} of {n}"
+    return Answer(verdict, text, value, f"up to {by_chance} with shuffled keys")
 
 
 def closer(r):

@@ -97,11 +97,11 @@ CHECKPOINTS = {
 CLAIMS = [
     Claim(
         "figure 1",
-        "heads that keep to one cluster whatever the text",
+        "heads with a direction that keep to one cluster whatever the text",
         "profiles",
-        number("steady"),
+        number("steady_directed"),
         "most of them",
-        null=number("steady_null"),
+        null=number("steady_directed_null"),
         holds=lambda ours, null: ours > max(0.5, null),
         rule="above its null and a half",
     ),
@@ -289,12 +289,13 @@ CLAIMS = [
     ),
     Claim(
         "figure 7",
-        "heads with a direction that attend to the side where their scores are highest",
+        "heads with a direction in which position × position makes the peak of the scores",
         "lags",
-        number("same_direction_directed"),
-        "all of them",
-        null=number("same_direction_directed_null", 1),
-        **ABOVE,
+        number("share_positions"),
+        "most of them",
+        null=number("share_positions_null"),
+        holds=lambda ours, null: ours > max(0.5, null),
+        rule="above its null and a half",
     ),
     Claim(
         "removal",

@@ -268,11 +268,11 @@ def test_the_best_of_the_restarts_is_kept():
 @pytest.mark.parametrize(
     "offsets, attention, names",
     [
-        # strength, not distance
-        ([-6, -1, -2], [0.3, 0.9, 0.2], "left, strong left, weak left"),
-        ([-2, -1, 1], [0.7, 0.9, 0.5], "strong left 2, strong left 1, strong right"),
-        ([0, 1, 1], [0.9, 0.249, 0.25], "even, weak right, right"),
-        ([-1, 1], [0.099, 0.11], "even, weak right"),
+        ([-6, -1, -2], [0.3, 0.9, 0.2], "left, -6; left, -1; left, -2"),
+        ([-1, -1, 1], [0.7, 0.9, 0.5], "left, -1 (0.70); left, -1 (0.90); right, +1"),
+        ([2, 2, 0], [0.251, 0.254, 0.9], "right, +2 (0.25) 2; right, +2 (0.25) 1; even"),
+        ([0, 0, 1], [0.8, 0.9, 0.249], "even 2; even 1; right, +1"),
+        ([-1, 1], [0.099, 0.11], "even; right, +1"),
     ],
 )
 def test_names_follow_the_attention_to_one_offset(offsets, attention, names):
@@ -281,8 +281,11 @@ def test_names_follow_the_attention_to_one_offset(offsets, attention, names):
     rows = np.zeros((len(offsets), 21))
     for row, t, share in zip(rows, offsets, attention):
         row[t + profiles.REACH] = share * (T - abs(t))
-    assert profiles.strength(rows, T) == pytest.approx(attention)
-    assert profiles.names(rows, T) == names.split(", ")
+    best, strong = profiles.best_on_side(rows, T)
+    looks_away = np.array(offsets) != 0
+    assert (best == offsets)[looks_away].all()
+    assert strong[looks_away] == pytest.approx(np.array(attention)[looks_away])
+    assert profiles.names(rows, T) == names.split("; ")
 
 
 def test_a_centre_that_looks_to_both_sides_alike_is_even():
@@ -290,7 +293,7 @@ def test_a_centre_that_looks_to_both_sides_alike_is_even():
     centre[0, [9, 11]] = 40, 45  # mean offset 5/85: within a quarter
     assert profiles.names(centre, 100) == ["even"]
     centre[0, 9] = 20  # 25/65: beyond it
-    assert profiles.names(centre, 100) == ["right"]
+    assert profiles.names(centre, 100) == ["right, +1"]
 
 
 def test_too_few_different_profiles_for_the_clusters():
@@ -314,7 +317,23 @@ def test_a_centre_without_an_offset_of_its_own_is_even_however_a_causal_model_be
     sharp[9] = 0.9 * (T - 1)  # 0.9 of the attention at -1
     centres = np.array([profiles.uniform(T, causal=True), sharp])
     assert abs(profiles.centre_of_mass(centres)).min() > 0.25  # by that alone both would look left
-    assert profiles.names(centres, T) == ["even", "strong left"]
+    assert profiles.names(centres, T) == ["even", "left, -1"]
+
+
+def test_a_head_has_a_direction_if_an_offset_has_several_times_uniform_attention():
+    T = 64
+    uniform = profiles.mean_attention(profiles.uniform(T), T)
+    heads = np.tile(uniform, (4, 1))
+    heads[0, 9] *= profiles.TIMES * 0.999
+    heads[1, 9] *= profiles.TIMES
+    heads[2, 10] = 0.9  # itself
+    heads[3, [0, 10]] = 0.5, 0.6  # more to itself than anywhere else
+    assert profiles.directed(heads, T).tolist() == [False, True, False, False]
+    wide = np.zeros((1, 61))
+    wide[0, 5] = 0.9  # 25 to the left: out of reach
+    wide[0, 29] = 0.2
+    assert profiles.directed(wide, T).all()
+    assert not profiles.directed(wide, T, causal=True).any()  # uniform: 0.06 one to the left
 
 
 def test_maxima_lie_above_a_line_and_leave_out_frequency_0():

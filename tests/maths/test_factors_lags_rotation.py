@@ -817,3 +817,24 @@ def test_where_a_peak_is_looked_for():
     assert lags.peak(to_the_right, causal=True) == (0, 0)  # it is not asked for
     lag, _ = lags.peak(spike[T - 4 : T + 3])
     assert lag == -1  # fewer lags than reach: all of them
+
+
+def test_the_share_of_a_peak_is_that_of_heights_above_the_medians():
+    rng = np.random.default_rng(0)
+    whole = rng.standard_normal((3, 2 * T - 1))
+    middle = T - 1
+    whole[:, middle + 2] = 50
+    part = 0.25 * whole + 7  # a constant is no peak
+    assert lags.peak_share(part, whole) == pytest.approx(0.25, abs=1e-12)
+    assert lags.peak_share(whole, whole) == pytest.approx(1)
+    # a part that is highest elsewhere holds nothing of the peak
+    aside = np.zeros(whole.shape)
+    aside[:, middle - 4] = 90
+    assert not lags.peak_share(aside, whole).any()
+    assert not lags.peak_share(part, 0 * whole).any()
+    lag, height = lags.peak(whole)[0], lags.height(whole, np.full(3, 2))
+    assert (lag == 2).all()
+    inside = whole[:, middle - 10 : middle + 11]
+    assert height == pytest.approx(50 - np.median(inside, axis=1))
+    # behind a mask the peak to the right is not asked for
+    assert lags.peak_share(part, whole, causal=True) == pytest.approx(0.25, abs=1e-12)

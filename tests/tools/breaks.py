@@ -32,14 +32,17 @@ ADVICE = "analysis/machine/advice.py"
 DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
 GAUGE = "analysis/maths/gauge.py"
+HEADS = "analysis/measures/heads.py"
 INPUTS = "analysis/measures/inputs.py"
 JOINT = "analysis/maths/joint.py"
 LAGS = "analysis/maths/lags.py"
+LAGS_EXPERIMENT = "analysis/experiments/lags.py"
 LOGISTIC = "analysis/maths/logistic.py"
 LOSSES = "analysis/measures/losses.py"
 MASKS = "analysis/maths/masks.py"
 MASK_TAP = "analysis/measures/mask_tap.py"
 PROFILES = "analysis/maths/profiles.py"
+PROFILES_EXPERIMENT = "analysis/experiments/profiles.py"
 PUBLISHED = "analysis/pages/published.py"
 RESIDUAL = "analysis/maths/residual.py"
 ROTATION = "analysis/maths/rotation.py"
@@ -448,6 +451,40 @@ BREAKS = [
         "model.weights.W_pos[: cfg.n_ctx]",
     ),
     Break("queries and keys change places in the lag", LAGS, "Q.conj() * K", "Q * K.conj()"),
+    Break(
+        "a part of the scores is measured at its own peak",
+        LAGS,
+        "height(part, lag, reach, causal)",
+        "height(part, peak(part, reach, causal)[0], reach, causal)",
+    ),
+    Break(
+        "one mean of the inputs stands on both sides of a score",
+        LAGS_EXPERIMENT,
+        "_scores(model, layer, a[order], b, bias, reach)",
+        "_scores(model, layer, a[order], a, bias, reach)",
+    ),
+    Break(
+        "positions alone keep the words",
+        HEADS,
+        '{"embed": np.zeros_like}',
+        '{"embed": np.array}',
+    ),
+    Break(
+        "a head that lost its direction still counts as keeping it",
+        PROFILES_EXPERIMENT,
+        'np.where(r[f"directed_{name}"], best, nowhere)',
+        "best",
+    ),
+    Break("any head has a direction", PROFILES, "best != reach", "best == best"),
+    Break(
+        "a cluster is named by the nearest offset",
+        PROFILES,
+        "places[attention.argmax(axis=1)]",
+        "np.sign(places[attention.argmax(axis=1)])",
+    ),
+    Break(
+        "agreement is yes without a look at chance", LAGS_EXPERIMENT, "share > high", "share > 0"
+    ),
     Break(
         "correlations keep their mean",
         LAGS,
