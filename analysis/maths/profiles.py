@@ -3,8 +3,8 @@
 Offset t = key position - query position, in tokens, so t > 0 looks right. T queries, S keys, R = 2
 reach + 1.
 
-Order: profiles of patterns, the profile of uniform attention; then clusters of profiles and their
-names.
+Order: profiles of patterns, the profile of uniform attention, heads with a direction; then clusters
+of profiles and their names.
 """
 
 import numpy as np
@@ -14,6 +14,8 @@ REACH = 10
 # of the attention to one offset, from which a direction is not weak, and strong
 STRONG = (0.25, 0.5)
 GRADES = ("weak ", "", "strong ")
+# a head has a direction if it gives an offset other than 0 this many times uniform attention
+TIMES = 5
 
 
 def offsets(reach=REACH):
@@ -43,6 +45,20 @@ def uniform(T, causal=False, reach=REACH):
     """
     visible = np.tri(T) if causal else np.ones((T, T))
     return profile(visible / visible.sum(axis=1, keepdims=True), reach)
+
+
+def directed(attention, T, reach=REACH, causal=False):
+    """Heads with a direction: mean attention by offset [... R] -> bool [...].
+
+    A head has one if, of the offsets within reach, most attention goes to one other than 0, and
+    that is at least TIMES what uniform attention gives to it. T: tokens of the documents.
+    """
+    middle = attention.shape[-1] // 2
+    within_reach = attention[..., middle - reach : middle + reach + 1]
+    best = within_reach.argmax(axis=-1)
+    most = within_reach.max(axis=-1)
+    by_uniform = mean_attention(uniform(T, causal, reach), T)
+    return (best != reach) & (most >= TIMES * by_uniform[best])
 
 
 def centre_of_mass(profiles):
