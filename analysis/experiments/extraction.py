@@ -64,7 +64,7 @@ def extraction(
     """
     texts = corpus.documents(model, text, documents, tokens)
     T = texts.T
-    options.within("frequency", frequency, 0, T // 2)
+    options.within("frequency", frequency or 1, 1, T // 2)
     table = inputs.reachable(model)[:T]
     followed, is_peak = ([frequency], None) if frequency else waves.followed(table, seed)
     result = _measure(model, texts, followed, seed, run)
@@ -136,8 +136,8 @@ def _random_directions(shape, seed):
 def _by_peak(r):
     """Contrast of every followed peak in X, Q and K of every layer [n 3 L], with its null [3 L].
 
-    The null is what the text alone reaches in that layer: the 99 % quantile of the contrast, without
-    positions, over all frequencies of more than DRIFT cycles.
+    The null is what the text alone reaches in that layer: the 99 % quantile of the contrast without
+    positions over all frequencies of more than DRIFT cycles.
     """
     by_peak = np.array([_followed(r[name], r["followed"]) for name in "xqk"])  # [3 L n]
     words = [_reached(r[name + "_text"]) for name in "xqk"]
@@ -315,7 +315,9 @@ def _draw_contrasts(axes, r, fast):
     kind = ("slow", "fast")[fast] + " peaks"
     names = " and ".join(str(name) for name in r["peak_names"][peaks])
     axes.set_title(f"{kind}:\n{names}" if names else f"no {kind} followed")
-    for i, name in enumerate("xqk" if names else ""):
+    if not names:
+        return
+    for i, name in enumerate("xqk"):
         color = CURVES[name][1]
         beside = layers + 0.05 * (i - 1)  # where there is no peak, all lie at 1
         for line, peak in zip(("o-", "^--"), peaks):
@@ -367,8 +369,8 @@ register(
     "The words of a text are noise in which these drown in X; where they stand out in Q and K, the "
     "heads' directions pick the positions out. Directions drawn at random show whether any change "
     "of basis would do so, the text without positions whether the words alone would. Below, fast "
-    "and slow peaks apart, as they may fade at different depths; where there is no peak, all curves "
-    "lie at 1, side by side.",
+    "and slow peaks apart, as they may fade at different depths; where there is no peak, all "
+    "curves lie at 1, side by side.",
     published="In roberta-base the peak of the position embeddings near frequency 50 (of 512 "
     "tokens) is absent in X, present in Q and K, and fades from layer to layer (Yamamoto and "
     "Matsuzaki, figure 5).",

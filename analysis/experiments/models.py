@@ -23,7 +23,9 @@ LISTS = (  # results with an entry for each model
 )
 
 
-def models(model, run=UNSAVED, *, others: str = "bundled", shuffles: int = nulls.SHUFFLES, seed: int = 0):
+def models(
+    model, run=UNSAVED, *, others: str = "bundled", shuffles: int = nulls.SHUFFLES, seed: int = 0
+):
     """Amplitude spectra of the position tables of several models.
 
     others: models to compare with, joined by commas: names, folders; bundled: all that come with
@@ -200,7 +202,8 @@ def _label_spectrum(axes, r, i):
     axes.set(xlim=(0, T / 2), xlabel=f"frequency (cycles in {T} tokens)")
     axes.set_title(
         f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]}): {r['slow'][i]:.0%} of the "
-        f"power\nin periods above {spectra.SLOW} (99 % of shuffles below {r['slow_null'][i]:.0%})"
+        f"power\nin periods above {spectra.SLOW} tokens (99 % of shuffles: less than "
+        f"{r['slow_null'][i]:.0%})"
     )
     axes.yaxis.set_major_formatter("{x:g}")
     draw.period_axis(axes, T)

@@ -18,7 +18,9 @@ COMPONENTS = (4, 12)  # those of which the paper gives the share
 SHARES = (0.5, 0.9, 0.99)  # of the variance, and the components that reach them
 
 
-def positions(model, run=UNSAVED, *, text: str = "sample", shuffles: int = nulls.SHUFFLES, seed: int = 0):
+def positions(
+    model, run=UNSAVED, *, text: str = "sample", shuffles: int = nulls.SHUFFLES, seed: int = 0
+):
     """Amplitude spectra and principal components of the position table.
 
     text: text of the word embeddings: file, folder, - for standard input, or sample
@@ -118,20 +120,22 @@ def _explained(table, seed):
 def says(r):
     """What the numbers show, in plain words."""
     return (
-        f"{_says_peak(r)} The largest amplitude of all is {r['amplitude']:.3g}, at "
-        f"frequency {r['frequency_of_largest']} (shuffled rows: {r['amplitude_null']:.3g}).{_says_words(r)} 4 components hold {r['explained_4']:.2%} of "
-        f"the variance (noise: {r['explained_4_null']:.2%}) and 12 hold {r['explained_12']:.2%} "
-        f"(noise: {r['explained_12_null']:.2%})."
+        f"{_says_peak(r)} The largest amplitude of all is {r['amplitude']:.3g}, at frequency "
+        f"{r['frequency_of_largest']} (shuffled rows: {r['amplitude_null']:.3g}).{_says_words(r)} "
+        f"4 components hold {r['explained_4']:.2%} of the variance (noise: "
+        f"{r['explained_4_null']:.2%}) and 12 hold {r['explained_12']:.2%} (noise: "
+        f"{r['explained_12_null']:.2%})."
     )
 
 
 def _says_peak(r):
     """Whether the table has a peak away from 0."""
-    at = "" if not r["peak_at"] else f", at {r['peak_at']} cycles, {r['peak_period']:.3g} tokens each"
+    at = f", at {r['peak_at']} cycles (a period of {r['peak_period']:.3g} tokens)"
     side = "above" if r["peak"] > r["peak_null"] else "not above"
     return (
-        f"The highest peak of {r['lowest']} cycles or more is {r['peak']:.3g}{at}: {side} the "
-        f"{r['peak_null']:.3g} that peaks of shuffled rows stay below in 99 % of cases."
+        f"The highest peak of {r['lowest']} cycles or more is {r['peak']:.3g}"
+        f"{at if r['peak_at'] else ''}: {side} the {r['peak_null']:.3g} that peaks of shuffled "
+        "rows stay below in 99 % of cases."
     )
 
 

@@ -383,7 +383,9 @@ def answer(r):
     Partly if some have; no if none has, or no head a direction.
     """
     n, shifted = int(r["n_directed"]), int(r["n_shifted_heads"])
-    measure = "heads with a direction whose periodic queries and keys are shifted against each other"
+    measure = (
+        "heads with a direction whose periodic queries and keys are shifted against each other"
+    )
     if not n:
         return Answer("no", measure, "0 heads with a direction", "0 heads")
     verdict = "yes" if shifted > MAJORITY * n else "partly" if shifted else "no"

@@ -87,7 +87,7 @@ def periodic(q, k, shuffles, seed=0):
     A column is periodic if its largest amplitude of more than DRIFT cycles is above the 99 %
     quantile of that of its shuffled rows. Second: [shuffles].
     """
-    T, r = q.shape
+    r = q.shape[1]
 
     def highest(qk):
         heights = spectra.amplitude(qk)[spectra.DRIFT + 1 :].max(axis=0)

@@ -83,8 +83,8 @@ def test_a_number_is_compared_only_on_its_own_text(text, verdict):
 
 @pytest.mark.parametrize("null, verdict", [(1.0, "pass"), (3.0, "fail")])
 def test_a_claim_is_put_to_any_model(null, verdict):
-    claim = "largest amplitude of the position embeddings"
-    judgement = judged(claim, "my-model", amplitude=2.0, amplitude_null=null)
+    claim = "highest peak of the position embeddings, slow drift left out"
+    judgement = judged(claim, "my-model", peak=2.0, peak_null=null)
     assert judgement == (verdict, 2.0, "wanted: above its null")
 
 
