@@ -16,6 +16,7 @@ from ..runner import draw, options, results
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
+VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"}  # all, any
 ABREAST = 2  # charts in a row
 LISTS = (  # results with an entry for each model
     *("peak", "peak_at", "peak_period", "amplitude", "frequency_of_largest", "period_of_largest"),
@@ -100,9 +101,10 @@ def _measure(table, n, seed):
 def _peak(mean, shuffled, T):
     """The highest peak of a spectrum [F] away from 0, and what those of shuffles [n F] reach."""
     least = spectra.lowest(T)
-    height, at = spectra.highest_peak(mean, least)
-    result = {"peak": height, "peak_null": spectra.peak_null(shuffled, least), "peak_at": at}
-    result["peak_period"] = T / at if at else 0.0
+    height, frequency = spectra.highest_peak(mean, least)
+    result = {"peak": height, "peak_at": frequency}
+    result["peak_null"] = spectra.peak_null(shuffled, least)
+    result["peak_period"] = T / frequency if frequency else 0.0
     return result
 
 
@@ -110,11 +112,12 @@ def _waves(mean, shuffled, T):
     """The largest amplitude of a spectrum [F], and its fastest wave above those of shuffles."""
     largest = shuffled[:, 1:].max(axis=1)
     line = np.quantile(largest, nulls.CHANCE)
-    at = 1 + mean[1:].argmax()
+    frequency = 1 + mean[1:].argmax()
     fastest = max(spectra.above(mean, line), default=0)
     by_chance = [max(spectra.above(spectrum, line), default=0) for spectrum in shuffled]
-    result = {"amplitude": mean[at], "amplitude_null": line, "frequency_of_largest": at}
-    result["period_of_largest"] = spectra.period(at, T)
+    result = {"amplitude": mean[frequency], "amplitude_null": line}
+    result["frequency_of_largest"] = frequency
+    result["period_of_largest"] = spectra.period(frequency, T)
     result["fastest"] = fastest / T
     result["fastest_null"] = np.quantile(by_chance, nulls.CHANCE, method="lower") / T
     result["fastest_period"] = T / fastest if fastest else 0.0
@@ -141,9 +144,9 @@ def _says_of(r, i):
     """One model."""
     side = "above" if r["peak"][i] > r["peak_null"][i] else "not above"
     period = r["peak_period"][i]
-    at = f" (a period of {period:.3g} tokens)" if period else ""
+    place = f" (a period of {period:.3g} tokens)" if period else ""
     return (
-        f"{r['models'][i]}: the highest peak away from 0 is {r['peak'][i]:.3g}{at}, {side} the "
+        f"{r['models'][i]}: the highest peak away from 0 is {r['peak'][i]:.3g}{place}, {side} the "
         f"{r['peak_null'][i]:.3g} of shuffled rows; the largest amplitude of all is "
         f"{r['amplitude'][i]:.3g}, of {r['period_of_largest'][i]:.3g} tokens; periods above "
         f"{spectra.SLOW} tokens hold {r['slow'][i]:.1%} of the power (shuffled: "
@@ -155,7 +158,7 @@ def answer(r):
     """Yes if every model has a peak away from 0 above chance, partly if one does."""
     n = len(r["models"])
     waves = (r["peak"] > r["peak_null"]).sum()
-    verdict = "yes" if waves == n else "partly" if waves else "no"
+    verdict = VERDICTS[waves == n, waves > 0]
     measure = "models whose position table has a peak away from 0 above that of shuffled rows"
     return Answer(verdict, measure, f"{waves} of {n}", f"{(1 - nulls.CHANCE) * n:.2g} of {n}")
 

@@ -90,11 +90,11 @@ def _peaks(spectrum, chance, T):
     above = spectra.above(spectrum, line)
     peaks = spectra.peaks(spectrum)
     largest = 1 + spectrum[1:].argmax()  # frequency of the largest amplitude
-    height, at = spectra.highest_peak(spectrum, spectra.lowest(T))
+    height, frequency = spectra.highest_peak(spectrum, spectra.lowest(T))
     summits = spectra.maxima(spectrum, chance["peak_null"], spectra.lowest(T))
-    result = {"peak": height, "peak_at": at, "peaks_away": summits}
+    result = {"peak": height, "peak_at": frequency, "peaks_away": summits}
     result["peaks_listed"] = np.array(", ".join(map(str, summits)) or "none")
-    result["peak_period"] = spectra.period(at, T) if at else 0.0
+    result["peak_period"] = spectra.period(frequency, T) if frequency else 0.0
     result |= {"above_all": above, "n_above": len(above), "peaks": peaks, "n_peaks": len(peaks)}
     result["above"] = spectra.maxima(spectrum, line)
     result["amplitude"] = spectra.largest(spectrum)
@@ -130,11 +130,11 @@ def says(r):
 
 def _says_peak(r):
     """Whether the table has a peak away from 0."""
-    at = f", at {r['peak_at']} cycles (a period of {r['peak_period']:.3g} tokens)"
+    place = f", at {r['peak_at']} cycles (a period of {r['peak_period']:.3g} tokens)"
     side = "above" if r["peak"] > r["peak_null"] else "not above"
     return (
         f"The highest peak of {r['lowest']} cycles or more is {r['peak']:.3g}"
-        f"{at if r['peak_at'] else ''}: {side} the {r['peak_null']:.3g} that peaks of shuffled "
+        f"{place if r['peak_at'] else ''}: {side} the {r['peak_null']:.3g} that peaks of shuffled "
         "rows stay below in 99 % of cases."
     )
 

@@ -26,6 +26,7 @@ LISTS = (  # results with an entry for each head drawn
     *("columns", "lag", "correlation", "correlation_text", "n_periodic", "n_periodic_text"),
     "replaced",
 )
+VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"}  # most, any
 MAJORITY = 0.5  # share of heads with a direction above which "most of them" is said
 MOST = 6  # heads, and columns of each, that a figure holds
 
@@ -161,8 +162,9 @@ def _heads(model, names, attention):
 
 def _attention(model, names, documents, run):
     """Mean attention by offset of every head [L H R]; the names of heads are checked before."""
-    if names != "auto" and len(pairs := heads.select(names, model)) > MOST:
-        raise ValueError(f"--head names {len(pairs)} heads; a figure holds {MOST}")
+    n = 0 if names == "auto" else len(heads.select(names, model))
+    if n > MOST:
+        raise ValueError(f"--head names {n} heads; a figure holds {MOST}")
     return heads.mean_attention(model, documents, run)
 
 
@@ -388,7 +390,7 @@ def answer(r):
     )
     if not n:
         return Answer("no", measure, "0 heads with a direction", "0 heads")
-    verdict = "yes" if shifted > MAJORITY * n else "partly" if shifted else "no"
+    verdict = VERDICTS[shifted > MAJORITY * n, shifted > 0]
     return Answer(verdict, measure, f"{shifted} of {n}", f"{(1 - nulls.CHANCE) * n:.2g} of {n}")
 
 

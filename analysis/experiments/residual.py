@@ -29,6 +29,12 @@ PARTS = {
     "mlp": draw.PURPLE,
     "bias": draw.GREY,
 }
+VERDICTS = {  # all layers, more than the first
+    (True, True): "yes",
+    (True, False): "yes",
+    (False, True): "partly",
+    (False, False): "no",
+}
 SHOWN = 7  # points of the stream in a panel with a line for each
 
 
@@ -216,7 +222,7 @@ def answer(r):
     Partly if some layers after the first do; no if none does.
     """
     n, by_chance = r["layers_half"], r["layers_half_null"]
-    verdict = "yes" if n == r["layers"] else "partly" if n > 1 else "no"
+    verdict = VERDICTS[bool(n == r["layers"]), bool(n > 1)]
     measure = (
         "layers in a row that read half or more of the share of positions that layer 0 reads "
         f"({r['share_first']:.1%})"

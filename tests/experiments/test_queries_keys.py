@@ -364,7 +364,7 @@ def test_the_bundle_extracts_positions_and_forgets_them(bundled):
     assert r["is_fast"].tolist() == [True, True, False, False]
     # measured 2.08 against 1.75 and 1.30
     assert min(r["contrast_q"], r["contrast_k"]) > r["contrast_q_null"] > r["contrast_x"]
-    assert len(r["draws"]) == extraction.DRAWS
+    assert len(r["draws"]) >= extraction.DRAWS
     for name, with_positions in zip("xqk", r["by_layer"]):
         assert r[f"last_{name}"] == with_positions[-1]
         assert r[f"last_{name}_null"] == with_positions[0]
