@@ -1,4 +1,4 @@
-"""Do plain components of the stream look like positions, as queries and keys do?
+"""Do plain components of the stream look like positions?
 
 The blog post on how the paper came about: principal and independent components of X were tried
 first, and those that look like positions came out near the input. Here they are compared with the
@@ -13,13 +13,15 @@ from ..maths import factors
 from ..maths import waves as maths
 from ..measures import inputs
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 FEW = 4  # documents, at most, in which independent components are looked for
 FIRST = 64  # positions drawn
 SHOWN = 6  # layers with a series of their own
+HALF = 0.5  # share of a component's variance from which it is mostly position
+WRITTEN = 16  # components, at most, whose shares are written as numbers
 EXCESS = 0.1  # share above its null from which a component counts as position-like
 VERDICTS = {
     (True, False): "near the input alone",
@@ -68,6 +70,7 @@ def components(
 
     sums = run.gather(measure, document_set, "documents")
     result = {"T": document_set.T, "documents": len(document_set), "n": components}
+    result["layer_names"] = np.array([f"layer {i}" for i in range(model.config.n_layers)])
     result |= {"method": method, "first_position": inner.start}
     result |= _position_shares(sums, len(document_set))
     return result | _best_series(sums, result["best_component"], len(document_set))
@@ -190,10 +193,27 @@ def says(r):
     )
 
 
+def answer(r):
+    """Yes if position explains most of a component of the first layer's input.
+
+    Partly if it explains EXCESS more than of documents moved at random; else no.
+    """
+    kind = {"pca": "principal", "ica": "independent"}[str(r["method"])]
+    measure = (
+        f"largest share of the variance of one of {r['n']} {kind} components of layer 0's input "
+        "due to position"
+    )
+    verdict = "no"
+    if r["share"] > r["share_null"] + EXCESS:
+        verdict = "yes" if r["share"] > HALF else "partly"
+    chance = f"{r['share_null']:.0%}, documents moved"
+    return Answer(verdict, measure, f"{r['share']:.0%}", chance)
+
+
 def plot(r):
     """Shares of all components, the best beside those of queries and keys; the best's series."""
     L = len(r["shares"])
-    figure = draw.figure(12, max(5.2, 0.34 * L + 3))
+    figure = draw.figure(12.5, max(6.4, 0.36 * L + 4))
     left, right = figure.subfigures(1, 2, width_ratios=(1.15, 1))
     layers = np.unique(np.linspace(0, L - 1, min(L, SHOWN)).round().astype(int))
     above, below = left.subplots(2, 1, height_ratios=(max(1.6, 0.34 * L), 2.2))
@@ -205,18 +225,20 @@ def plot(r):
         _draw_series(axes, r, layer)
     panels[-1].set_xlabel("position (tokens)")
     right.legend(*panels[-1].get_legend_handles_labels(), loc="outside upper left", ncols=2)
-    right.supylabel("value (sd of the component)", fontsize=9)
+    right.supylabel("value (sd of the component)", fontsize=10)
     return figure
 
 
 def _draw_shares(axes, r):
     """The share of each component in each layer, as colour and number."""
     axes.imshow(r["shares"], cmap="Blues", vmin=0, vmax=1.3, aspect="auto")
-    for (layer, c), share in np.ndenumerate(r["shares"]):
-        axes.text(c, layer, round(100 * share), ha="center", va="center", fontsize=7)
     L, n = r["shares"].shape
+    if n <= WRITTEN:
+        for (layer, c), share in np.ndenumerate(r["shares"]):
+            axes.text(c, layer, round(100 * share), ha="center", va="center", fontsize=10)
     axes.set(xlabel=f"component of X ({r['method']})", ylabel="layer", yticks=range(L))
-    axes.set_xticks(range(n), range(1, n + 1))
+    shown = range(0, n, -(-n // WRITTEN))
+    axes.set_xticks(shown, [c + 1 for c in shown])
     axes.set_title("% of a component's variance that position explains")
     axes.tick_params(length=0)
 
@@ -225,13 +247,16 @@ def _draw_best(axes, r):
     """The largest share in each layer of X, Q and K, with its null."""
     layers = np.arange(len(r["best"]))
     dotted = {"markersize": 3, "linewidth": 1}
-    for name, color, label in (
-        ("best", "black", f"X: best of {r['shares'].shape[1]} components"),
-        ("best_q", draw.BLUE, "Q: best column of any head"),
-        ("best_k", draw.ORANGE, "K: best column of any head"),
+    for i, (name, color, label) in enumerate(
+        (
+            ("best", "black", f"X: best of {r['shares'].shape[1]} components"),
+            ("best_q", draw.BLUE, "Q: best column of any head"),
+            ("best_k", draw.ORANGE, "K: best column of any head"),
+        )
     ):
-        axes.plot(layers, r[name], "o-", color=color, label=label)
-        axes.plot(layers, r[name + "_null"], "s:", color=color, **dotted)
+        beside = layers + 0.06 * (i - 1)  # else the curves hide each other
+        axes.plot(beside, r[name], "o-", color=color, label=label)
+        axes.plot(beside, r[name + "_null"], "s:", color=color, **dotted)
     label = "null: documents moved at random"
     axes.plot([], [], "s:", color=draw.GREY, label=label, **dotted)
     axes.set(xlabel="layer", ylim=(-0.05, 1.05), xticks=layers)
@@ -248,7 +273,7 @@ def _draw_series(axes, r, layer):
     axes.set_xlim(position[0], position[-1])
     number = r["best_component"][layer] + 1
     title = f"layer {layer}, component {number}: {r['best'][layer]:.0%} position"
-    axes.set_title(title, fontsize=8.5)
+    axes.set_title(title, fontsize=10)
 
 
 register(
@@ -270,26 +295,43 @@ register(
         "does; so the paper turned to the columns of queries and keys."
     ),
     figure="blog post, PCA and ICA",
+    answer=answer,
     numbers={
-        "documents": "documents read",
         "share": (
-            "largest share of a component's variance that position explains, in layer 0, "
-            "corrected for the number of documents"
+            "largest share of the variance of a component of X that position explains, in layer "
+            "0, corrected for the number of documents"
         ),
-        "share_null": "the same with every document moved by a random number of tokens",
-        "share_last": "the same in the last layer",
-        "share_last_null": "the same with every document moved",
-        "share_q": "the same for the columns of Q in layer 0, the first of each head",
-        "share_q_null": "the same with every document moved",
-        "share_k": "the same for the columns of K",
-        "share_k_null": "the same with every document moved",
+        "share_null": "largest share in layer 0 with every document moved by random tokens",
+        "share_last": (
+            "largest share of the variance of a component of X that position explains, in the "
+            "last layer"
+        ),
+        "share_last_null": "largest share in the last layer with every document moved",
+        "share_q": (
+            "largest share of the variance of a column of Q that position explains, in layer 0, "
+            "of the first columns of each head"
+        ),
+        "share_q_null": "largest share of a column of Q with every document moved",
+        "share_k": (
+            "largest share of the variance of a column of K that position explains, in layer 0, "
+            "of the first columns of each head"
+        ),
+        "share_k_null": "largest share of a column of K with every document moved",
         "n_half": "components of X in layer 0 of whose variance position explains more than half",
-        "n_half_null": "the same with every document moved",
-        "n_half_q": "columns of Q in layer 0, of all heads, likewise",
-        "n_half_q_null": "the same with every document moved",
-        "n_half_k": "columns of K likewise",
-        "n_half_k_null": "the same with every document moved",
-        "best": "largest share of a component of X at every layer",
-        "best_null": "the same with every document moved",
+        "n_half_null": "components of X mostly explained by position, every document moved",
+        "n_half_q": (
+            "columns of Q in layer 0, of the first of each head, of whose variance position "
+            "explains more than half"
+        ),
+        "n_half_q_null": "columns of Q mostly explained by position, every document moved",
+        "n_half_k": (
+            "columns of K in layer 0, of the first of each head, of whose variance position "
+            "explains more than half"
+        ),
+        "n_half_k_null": "columns of K mostly explained by position, every document moved",
+        "best": "largest share of the variance of a component of X that position explains",
+        "best_null": "largest share of a component of X with every document moved",
+        "documents": "documents read",
     },
+    labels={"best": "layer_names"},
 )

@@ -1,16 +1,16 @@
 """Do queries and keys extract the positions from what they read?
 
-The wave of the positions, which the words hide in the input X, in the spectra of X, of queries Q
-and of keys K. N documents, T tokens, D width, L layers, H heads, r columns of a query,
-F = T//2 + 1 frequencies.
+The waves of the positions, which the words hide in the input X, in the spectra of X, of queries Q
+and of keys K: the highest peaks of the position table, fast and slow ones apart. N documents,
+T tokens, D width, L layers, H heads, r columns of a query, F = T//2 + 1 frequencies, n peaks.
 """
 
 import numpy as np
 
-from ..maths import spectra, waves
+from ..maths import nulls, spectra, waves
 from ..measures import inputs
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -18,24 +18,28 @@ CURVES = {  # name -> what it is, colour
     "x": ("X, what the layer reads", "black"),
     "q": ("Q", draw.BLUE),
     "k": ("K", draw.ORANGE),
-    "random": ("null: X in random directions", draw.GREY),
-    "x_text": ("null: X without positions", draw.GREEN),
-    "q_text": ("null: Q without positions", draw.SKY),
-    "k_text": ("null: K without positions", draw.PURPLE),
+    "random": ("X in random directions", draw.GREY),
+    "x_text": ("X without positions", draw.GREEN),
+    "q_text": ("Q without positions", draw.SKY),
+    "k_text": ("K without positions", draw.PURPLE),
 }
 SHOWN = 6  # layers with a line of their own
-STANDS_OUT = 1.25  # times its null, from which a peak is called one
-VERDICTS = {  # stands out in X, in Q and K both
+DRAWS = 100  # sets of random directions, over all documents
+STANDS_OUT = {  # in X, in Q and K both
     (False, True): "not in X, but in Q and K",
     (False, False): "neither in X nor in both Q and K",
-    (True, True): "in X, and further in Q and K",
-    (True, False): "in X, but no further in both Q and K",
+    (True, True): "in X, and in Q and K",
+    (True, False): "in X, but not in both Q and K",
 }
 MOVES = {True: "falls", False: "rises"}
-KINDS = {
-    True: f"The position table's highest peak above {waves.SLOW} cycles",
-    None: "The frequency asked for",
-    False: f"The position table has no peak above {waves.SLOW} cycles; its largest amplitude",
+PEAK = "The position table's highest peak"
+KINDS = {  # whether it is a peak, and a fast one
+    (True, True): f"{PEAK} with a period of {spectra.SLOW} tokens or less",
+    (True, False): f"{PEAK} of more than {spectra.DRIFT} cycles, which is slow,",
+    (None, True): "The frequency asked for",
+    (None, False): "The frequency asked for",
+    (False, True): "The position table has no peak; its largest amplitude",
+    (False, False): "The position table has no peak; its largest amplitude",
 }
 
 
@@ -54,30 +58,41 @@ def extraction(
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
-    frequency: the peak to follow, in cycles over the document (0: the position table's highest
-    above 4 cycles)
+    frequency: the peak to follow, in cycles over the document (0: the position table's highest,
+    two fast ones and two slow ones)
     seed: seed of the random directions and of the shuffles that tell a peak
     """
     texts = corpus.documents(model, text, documents, tokens)
     T = texts.T
+    options.within("frequency", frequency or 1, 1, T // 2)
     table = inputs.reachable(model)[:T]
-    if frequency:
-        peak, is_peak = frequency, None
-    else:
-        peak, is_peak = waves.position_peak(table, seed)
-    options.within("frequency", peak, 1, T // 2)
-    result = _measure(model, texts, peak, seed, run)
+    followed, is_peak = ([frequency], None) if frequency else waves.followed(table, seed)
+    result = _measure(model, texts, followed, seed, run)
     result["position"] = spectra.amplitude(table).mean(axis=1)
     result["frequency"] = np.arange(T // 2 + 1)
-    result |= {"T": T, "documents": len(texts), "peak": peak, "kind": KINDS[is_peak]}
-    result |= _contrasts({name: waves.contrast(result[name], peak) for name in CURVES})
+    result |= {"T": T, "documents": len(texts), "followed": np.array(followed)}
+    result |= {"peak": followed[0], "is_peak": is_peak is not False}
+    result["is_fast"] = result["followed"] >= spectra.lowest(T)
+    result["kind"] = KINDS[is_peak, bool(result["is_fast"][0])]
+    result["peak_names"] = np.array([_name(f, T) for f in followed])
+    result |= _by_peak(result)
+    result |= _contrasts(result)
     result |= _similarity(result)
     return result
 
 
-def _measure(model, documents, peak, seed, run):
-    """Mean over documents of every curve [L F], and its contrast in each of them [N curves L]."""
+def _name(f, T):
+    """A frequency as the labels name it."""
+    return f"{f} cycles ({T / f:.3g} tokens)"
+
+
+def _measure(model, documents, followed, seed, run):
+    """Mean over documents of every curve [L F], and the contrast of the followed peaks.
+
+    contrasts [N curves L n] in each document; draws [DRAWS or more, n] in random directions.
+    """
     U_Q, U_K = inputs.qk_directions(model)
+    draws = -(-DRAWS // len(documents))  # in each document
 
     def measure(i, document):
         X = inputs.of_text(model, document)
@@ -85,13 +100,32 @@ def _measure(model, documents, peak, seed, run):
         random = _random_directions(U_Q.shape, (seed, i)).astype(X.dtype)
         curves = [waves.largest(X, U) for U in (None, U_Q, U_K, random)]
         curves += [waves.largest(bare, U) for U in (None, U_Q, U_K)]
-        contrasts = waves.contrast(np.array(curves), peak)
-        return dict(zip(CURVES, curves)) | {"contrasts": contrasts}
+        by_chance = _by_chance(X[:1], U_Q.shape, draws, (seed, i))
+        contrasts = {
+            "contrasts": _followed(np.array(curves), followed),
+            "draws": _followed(by_chance, followed),
+        }
+        return dict(zip(CURVES, curves)) | contrasts
 
-    sums = run.gather(measure, documents, "documents", keep=("contrasts",))
+    sums = run.gather(measure, documents, "documents", keep=("contrasts", "draws"))
     result = {name: sums[name] / len(documents) for name in CURVES}
     result["contrasts"] = sums["contrasts"]
+    result["draws"] = sums["draws"].reshape(-1, len(followed))
     return result
+
+
+def _followed(curves, frequencies):
+    """Contrast at each of n frequencies: [... F] -> [... n]."""
+    return np.stack([waves.contrast(curves, f) for f in frequencies], axis=-1)
+
+
+def _by_chance(x, shape, draws, seed):
+    """Curves of the first layer's input x [1 T D] in random directions, drawn anew: [draws F]."""
+    curves = []
+    for draw_index in range(draws):
+        U = _random_directions((1, *shape[1:]), (*seed, draw_index + 1)).astype(x.dtype)
+        curves.append(waves.largest(x, U)[0])
+    return np.array(curves)
 
 
 def _random_directions(shape, seed):
@@ -99,19 +133,45 @@ def _random_directions(shape, seed):
     return np.linalg.qr(np.random.default_rng(seed).standard_normal(shape))[0]
 
 
-def _contrasts(by_layer):
-    """The contrast of each curve in the first and the last layer: {name: [L]} -> {name: ...}."""
+def _by_peak(r):
+    """Contrast of every followed peak in X, Q and K of every layer [n 3 L], with its null [3 L].
+
+    The null is what the text alone reaches in that layer: the 99 % quantile of the contrast without
+    positions over all frequencies of more than DRIFT cycles.
+    """
+    by_peak = np.array([_followed(r[name], r["followed"]) for name in "xqk"])  # [3 L n]
+    words = [_reached(r[name + "_text"]) for name in "xqk"]
+    result = {"by_peak": np.moveaxis(by_peak, -1, 0), "by_peak_null": np.array(words)}
+    stands_out = result["by_peak"] > result["by_peak_null"]
+    result["layers"] = np.cumprod(stands_out, axis=-1).sum(axis=-1)  # [n 3]
+    return result
+
+
+def _reached(curves):
+    """Contrast that curves [L F] reach at one frequency of a hundred, drifts left out: [L]."""
+    F = curves.shape[-1]
+    frequencies = range(min(spectra.DRIFT + 1, F - 1), F)
+    return np.quantile(_followed(curves, frequencies), nulls.CHANCE, axis=-1)
+
+
+def _contrasts(r):
+    """The contrast of the highest peak in the first and the last layer, and of all in layer 0."""
     result = {}
-    for name, null in (("x", "x_text"), ("q", "random"), ("k", "random")):
-        curve, text = by_layer[name], by_layer[name + "_text"]
+    by_chance = np.quantile(r["draws"], nulls.CHANCE, axis=0)  # [n]
+    for i, name in enumerate("xqk"):
+        curve, words = r["by_peak"][0, i], r["by_peak_null"][i]
+        text = waves.contrast(r[name + "_text"], r["peak"])
         result[f"contrast_{name}"] = curve[0]
-        result[f"contrast_{name}_null"] = by_layer[null][0]
+        result[f"contrast_{name}_null"] = words[0] if name == "x" else by_chance[0]
         result[f"contrast_{name}_text"] = text[0]
         result[f"last_{name}"] = curve[-1]
         result[f"last_{name}_null"] = curve[0]
         result[f"last_{name}_text"] = text[-1]
-    result["by_layer"] = np.array([by_layer[name] for name in "xqk"])
-    result["by_layer_null"] = np.array([by_layer[name + "_text"] for name in "xqk"])
+        result[f"followed_{name}"] = r["by_peak"][:, i, 0]
+        result[f"followed_{name}_null"] = words[:1].repeat(len(by_chance))
+        result[f"layers_{name}"] = r["layers"][:, i]
+    result["followed_q_null"] = result["followed_k_null"] = by_chance
+    result["by_layer"], result["by_layer_null"] = r["by_peak"][0], r["by_peak_null"]
     return result
 
 
@@ -129,26 +189,62 @@ def _similarity(r):
 def says(r):
     """What the numbers show, in plain words."""
     cycles = "1 cycle" if r["peak"] == 1 else f"{r['peak']} cycles"
-    nulls = ("without positions", "random directions", "random directions")
     contrasts = "; ".join(
         f"in {name.upper()} {r[f'contrast_{name}']:.2f} ({null}: {r[f'contrast_{name}_null']:.2f})"
-        for name, null in zip("xqk", nulls)
+        for name, null in zip("xqk", ("the text alone", "random directions", "random directions"))
     )
     by_layer = " and ".join(_says_by_layer(r, name) for name in "qk")
     return (
         f"{r['kind']} is at {cycles}, a period of {r['T'] / r['peak']:.3g} tokens. In layer 0 the "
-        f"amplitude there, over the median one, is {contrasts}. Where {STANDS_OUT} times the null "
-        f"counts, the peak stands out {_verdict(r)}. Over all frequencies, the slow ones too, the "
-        f"amplitudes go with those of the table with a correlation of {_list(r['alike'])} "
-        f"({_list(r['alike_null'])} without positions). From the first layer to the last, "
-        f"{by_layer}; 1 is no peak."
+        f"amplitude there, over the median one, is {contrasts}; each in parentheses is what 99 % "
+        f"of its null stays below. By that the peak stands out {_verdict(r)}. Over all "
+        "frequencies, the slow ones too, the amplitudes go with those of the table with a "
+        f"correlation of {_list(r['alike'])} ({_list(r['alike_null'])} without positions). From "
+        f"the first layer to the last, {by_layer}; 1 is no peak.{_says_followed(r)}"
     )
 
 
+def _says_followed(r):
+    """How far each of several peaks is followed."""
+    if len(r["followed"]) == 1:
+        return ""
+    layers = "; ".join(
+        f"{name} in {in_q} of Q and {in_k} of K"
+        for name, in_q, in_k in zip(r["peak_names"], r["layers_q"], r["layers_k"])
+    )
+    return (
+        f" Counted from the first of {len(r['x'])} layers on, the peaks stand out of what the text "
+        f"alone reaches at one frequency of a hundred: {layers}."
+    )
+
+
+def _stands_out(r):
+    """Whether the highest peak stands out of its null in X, in Q and in K of layer 0."""
+    return [bool(r[f"contrast_{name}"] > r[f"contrast_{name}_null"]) for name in "xqk"]
+
+
 def _verdict(r):
-    """Where the peak stands out from its null."""
-    x, q, k = (r[f"contrast_{name}"] > STANDS_OUT * r[f"contrast_{name}_null"] for name in "xqk")
-    return VERDICTS[bool(x), bool(q and k)]
+    x, q, k = _stands_out(r)
+    return STANDS_OUT[x, q and k]
+
+
+def answer(r):
+    """Yes if the highest peak is higher in Q and K than in random directions and than in X.
+
+    Partly if in one of the two only; no without a peak to extract.
+    """
+    if not r["is_peak"]:
+        measure = "peaks of the position table above chance, which queries and keys could extract"
+        return Answer("no", measure, "0 peaks", "0 in 99 % of shuffled tables")
+    q, k = r["contrast_q"], r["contrast_k"]
+    is_extracted = [contrast > max(r["contrast_q_null"], r["contrast_x"]) for contrast in (q, k)]
+    verdict = ("no", "partly", "yes")[sum(is_extracted)]
+    measure = (
+        f"amplitude at the positions' peak ({r['peak']} cycles) over the median one, layer 0 "
+        f"(input: {r['contrast_x']:.2f})"
+    )
+    value = f"{q:.2f} in queries, {k:.2f} in keys"
+    return Answer(verdict, measure, value, f"{r['contrast_q_null']:.2f} in random directions")
 
 
 def _list(correlations):
@@ -165,20 +261,21 @@ def _says_by_layer(r, name):
 
 
 def plot(r):
-    """Largest amplitudes by frequency, a line for each layer; below, the height of the peak."""
-    figure = draw.figure(12.5, 6.6)
-    above, below = figure.subfigures(2, 1, height_ratios=(1.25, 1))
+    """Largest amplitudes by frequency, a line for each layer; below, the heights of the peaks."""
+    figure = draw.figure(12.5, 7.6)
+    above, below = figure.subfigures(2, 1, height_ratios=(1.2, 1))
     panels = above.subplots(1, 3, sharey=True)
-    fast = slice(min(waves.SLOW + 1, r["peak"]), None)  # slower ones may leave the panel
+    fast = slice(min(spectra.DRIFT + 1, r["peak"]), None)  # slower ones may leave the panel
     top = 1.1 * max(r[name][:, fast].max() for name in "xqk")
     for axes, name in zip(panels, "xqk"):
         _draw_spectra(axes, r, name, top)
     panels[0].set_ylabel("amplitude, largest of all columns")
     panels[2].legend(loc="upper left", bbox_to_anchor=(1, 1))
-    heights, legend = below.subplots(1, 2, width_ratios=(1.6, 1))
-    _draw_contrasts(heights, r)
-    legend.set_axis_off()
-    legend.legend(*heights.get_legend_handles_labels(), loc="center left")
+    left, right = below.subplots(1, 2, sharey=True)
+    _draw_contrasts(left, r, True)
+    _draw_contrasts(right, r, False)
+    left.set_ylabel("contrast: amplitude at the peak\nover the median one")
+    right.legend(handles=_legend(), loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 
@@ -193,9 +290,10 @@ def _draw_spectra(axes, r, name, top):
     scaled = table * top / 3 / max(table.max(), 1e-300)
     text = "position table\n(scaled)"
     axes.fill_between(f, scaled, color=draw.GREY, alpha=0.3, linewidth=0, label=text)
-    axes.axvline(r["peak"], color="black", linestyle="--", linewidth=0.7)
+    for peak in r["followed"]:
+        axes.axvline(peak, color="black", linestyle="--", linewidth=0.6)
     axes.set(xlim=(0, T / 2), ylim=(0, top), xlabel=f"frequency (cycles in {T} tokens)")
-    axes.set_title(f"{CURVES[name][0]}: contrast {r['contrast_' + name]:.2f} in layer 0")
+    axes.set_title(f"{CURVES[name][0]}: {r['contrast_' + name]:.2f} at {r['peak']}, layer 0")
     draw.period_axis(axes, T)
 
 
@@ -209,60 +307,124 @@ def _draw_layers(axes, f, curves):
         axes.plot(f, curves[layer], color=color, linewidth=1, label=f"layer {layer}")
 
 
-def _draw_contrasts(axes, r):
-    """The contrast of every curve at every layer, with the range of the documents."""
+def _draw_contrasts(axes, r, fast):
+    """The contrast of the fast or of the slow peaks at every layer, with their nulls."""
     layers = np.arange(len(r["x"]))
-    for i, (label, color) in enumerate(CURVES.values()):
-        low, middle, high = np.quantile(r["contrasts"][:, i], spectra.QUARTILES, axis=0)
-        axes.fill_between(layers, low, high, color=color, alpha=0.12, linewidth=0)
-        line, size = ("s:", 3) if "null" in label else ("o-", 5)
-        axes.plot(layers, middle, line, color=color, markersize=size, label=label)
-    axes.set(xlabel="layer", xticks=layers[:: -(-len(layers) // 16)])
-    axes.set_ylabel(f"contrast: amplitude at {r['peak']}\nover the median one")
-    axes.set_title("the peak by layer: median and quartiles of the documents")
-    axes.set_ylim(0)
+    axes.set(xlabel="layer", xticks=layers[:: -(-len(layers) // 16)], ylim=(0, 1.15 * _top(r)))
+    peaks = np.flatnonzero(r["is_fast"] == fast)
+    kind = ("slow", "fast")[fast] + " peaks"
+    names = " and ".join(str(name) for name in r["peak_names"][peaks])
+    axes.set_title(f"{kind}:\n{names}" if names else f"no {kind} followed")
+    if not names:
+        return
+    for i, name in enumerate("xqk"):
+        color = CURVES[name][1]
+        beside = layers + 0.05 * (i - 1)  # where there is no peak, all lie at 1
+        for line, peak in zip(("o-", "^--"), peaks):
+            _draw_contrast(axes, beside, r["contrasts"][:, i, :, peak], line, color)
+        axes.plot(beside, r["by_peak_null"][i], ":", color=color, linewidth=1)
+    for peak in peaks:
+        axes.plot(0, r["followed_q_null"][peak], "_", color=draw.VERMILION, markersize=16)
+
+
+def _top(r):
+    """The highest contrast that is drawn."""
+    return np.quantile(r["contrasts"][:, :3], 0.75, axis=0).max()
+
+
+def _draw_contrast(axes, x, contrasts, line, color):
+    """Median and quartiles over documents of [N L]."""
+    low, middle, high = np.quantile(contrasts, spectra.QUARTILES, axis=0)
+    axes.fill_between(x, low, high, color=color, alpha=0.12, linewidth=0)
+    axes.plot(x, middle, line, color=color, markersize=5)
+
+
+def _legend():
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for name in "xqk":
+        label, color = CURVES[name]
+        handles.append(Line2D([], [], marker="o", color=color, label=label))
+    grey = {"color": draw.GREY}
+    for line, marker, label in (
+        ("-", "o", "the highest peak,\nmedian and quartiles\nof the documents"),
+        ("--", "^", "the second"),
+        (":", "", "null: text alone, 99 %\nof frequencies are lower"),
+    ):
+        handles.append(Line2D([], [], linestyle=line, marker=marker, label=label, **grey))
+    label = "null: random directions\nin layer 0, 99 % lower"
+    style = {"color": draw.VERMILION, "linestyle": "", "markersize": 12}
+    handles.append(Line2D([], [], marker="_", label=label, **style))
+    return handles
 
 
 register(
     extraction,
     draw=plot,
     look="Each line is the largest amplitude that any column of X, Q or K has at a frequency. The "
-    "grey area is the shape of the position table's own spectrum, the dashed line its highest peak "
-    "of more than 4 cycles. The words of a text are noise in which this peak drowns in X; where it "
-    "stands out in Q and K, the head's directions pick the positions out. Directions drawn at "
-    "random show whether any change of basis would do so, the text without positions whether the "
-    "words alone would.",
+    "grey area is the shape of the position table's own spectrum, the dashed lines its highest "
+    "peaks, up to two with a period of "
+    f"{spectra.SLOW} tokens or less and up to two slower ones of more than {spectra.DRIFT} cycles. "
+    "The words of a text are noise in which these drown in X; where they stand out in Q and K, the "
+    "heads' directions pick the positions out. Directions drawn at random show whether any change "
+    "of basis would do so, the text without positions whether the words alone would. Below, fast "
+    "and slow peaks apart, as they may fade at different depths; where there is no peak, all "
+    "curves lie at 1, side by side.",
     published="In roberta-base the peak of the position embeddings near frequency 50 (of 512 "
     "tokens) is absent in X, present in Q and K, and fades from layer to layer (Yamamoto and "
     "Matsuzaki, figure 5).",
     figure="figure 5",
     says=says,
+    answer=answer,
     numbers={
-        "documents": "documents read",
-        "peak": "frequency of the highest peak of the position table above 4 cycles, in cycles "
-        "over the document",
-        "contrast_x": "amplitude of X at it, over the median amplitude at all frequencies, in "
-        "layer 0; each the largest of all columns",
-        "contrast_x_null": "the same without positions: the text alone",
-        "contrast_q": "the same for Q, the largest of all heads and columns",
-        "contrast_q_null": "the same for random orthonormal directions in place of U_Q",
-        "contrast_k": "the same for K",
-        "contrast_k_null": "the same for random orthonormal directions in place of U_K",
-        "contrast_q_text": "that of Q without positions",
-        "contrast_k_text": "that of K without positions",
-        "last_x": "contrast of X in the last layer; 1 is no peak",
-        "last_x_null": "the same in the first layer: without fading it would stay",
-        "last_x_text": "the same in the last layer, without positions",
-        "last_q": "contrast of Q in the last layer; 1 is no peak",
-        "last_q_null": "the same in the first layer",
-        "last_q_text": "the same in the last layer, without positions",
-        "last_k": "contrast of K in the last layer; 1 is no peak",
-        "last_k_null": "the same in the first layer",
-        "last_k_text": "the same in the last layer, without positions",
+        "contrast_q": "amplitude of Q at the position table's highest peak, over the median "
+        "amplitude at all frequencies, in layer 0; each the largest of all heads and columns",
+        "contrast_q_null": "99 % quantile of that contrast in random orthonormal directions in "
+        "place of U_Q",
+        "contrast_k": "contrast of K at the position table's highest peak in layer 0, the largest "
+        "of all heads and columns",
+        "contrast_k_null": "99 % quantile of that contrast in random orthonormal directions in "
+        "place of U_K",
+        "contrast_x": "contrast of the input X at the position table's highest peak in layer 0, "
+        "the largest of all columns",
+        "contrast_x_null": "contrast that X without positions has at one frequency of a hundred",
+        "peak": "frequency of the position table's highest peak, in cycles over the document",
+        "last_q": "contrast of Q at that peak in the last layer; 1 is no peak",
+        "last_q_null": "contrast of Q at that peak in the first layer: without fading it would "
+        "stay",
+        "last_k": "contrast of K at that peak in the last layer; 1 is no peak",
+        "last_k_null": "contrast of K at that peak in the first layer: without fading it would "
+        "stay",
+        "last_x": "contrast of X at that peak in the last layer; 1 is no peak",
+        "last_x_null": "contrast of X at that peak in the first layer: without fading it would "
+        "stay",
+        "followed_q": "contrast of Q in layer 0 at each peak followed",
+        "followed_q_null": "99 % quantile of that contrast in random directions",
+        "followed_k": "contrast of K in layer 0 at each peak followed",
+        "followed_k_null": "99 % quantile of that contrast in random directions",
+        "followed_x": "contrast of X in layer 0 at each peak followed",
+        "followed_x_null": "contrast that X without positions has at one frequency of a hundred",
+        "layers_q": "layers in a row, from the first, in which each peak followed stands out of Q: "
+        "higher than Q without positions at 99 % of the frequencies",
+        "layers_k": "layers in a row, from the first, in which each peak followed stands out of K",
+        "contrast_q_text": "contrast of Q at the highest peak in layer 0, without positions",
+        "contrast_k_text": "contrast of K at the highest peak in layer 0, without positions",
+        "last_q_text": "contrast of Q at the highest peak in the last layer, without positions",
+        "last_k_text": "contrast of K at the highest peak in the last layer, without positions",
+        "last_x_text": "contrast of X at the highest peak in the last layer, without positions",
         "alike": "correlation, over all frequencies but 0, of the amplitudes of X, of Q and of K "
         "in layer 0 with the mean amplitudes of the position table",
-        "alike_null": "the same without positions",
-        "by_layer": "contrast of X, of Q and of K at every layer",
-        "by_layer_null": "the same without positions",
+        "alike_null": "correlation of the amplitudes of X, Q and K without positions with those of "
+        "the position table",
+        "documents": "documents read",
+    },
+    labels={
+        "alike": ("X", "Q", "K"),
+        "followed_q": "peak_names",
+        "followed_k": "peak_names",
+        "followed_x": "peak_names",
+        "layers_q": "peak_names",
+        "layers_k": "peak_names",
     },
 )

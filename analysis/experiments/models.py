@@ -1,7 +1,8 @@
 """Do all models make waves of their positions?
 
-The position tables of several models side by side, each against the same table in random order.
-n models, T positions and D columns of each, F = T//2 + 1 frequencies.
+The position tables of several models side by side, as they are, each with the line that its own
+rows in random order stay below. n models, T positions and D columns of each, F = T//2 + 1
+frequencies.
 """
 
 import numpy as np
@@ -12,19 +13,20 @@ from minitx import weights
 from ..maths import nulls, spectra
 from ..measures import inputs
 from ..runner import draw, options, results
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
-SLOW = 16  # tokens: waves with a longer period count as slow
-KINDS = {  # whether any wave is above chance, whether all of these are slow
-    (True, True): "low frequencies only",
-    (True, False): "not low frequencies only",
-    (False, True): "no wave above chance",
-}
+VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"}  # all, any
 ABREAST = 2  # charts in a row
+LISTS = (  # results with an entry for each model
+    *("peak", "peak_at", "peak_period", "amplitude", "frequency_of_largest", "period_of_largest"),
+    *("slow", "fastest", "fastest_period", "weights"),
+)
 
 
-def models(model, run=UNSAVED, *, others: str = "bundled", shuffles: int = 500, seed: int = 0):
+def models(
+    model, run=UNSAVED, *, others: str = "bundled", shuffles: int = nulls.SHUFFLES, seed: int = 0
+):
     """Amplitude spectra of the position tables of several models.
 
     others: models to compare with, joined by commas: names, folders; bundled: all that come with
@@ -64,7 +66,11 @@ def _others(names, model):
 
 
 def _name(model):
-    return model.tokenizer.folder.resolve().name
+    """Name of a model's folder, or of the hub's repository that it was fetched from."""
+    folder = model.tokenizer.folder.resolve()
+    if folder.parent.name == "snapshots":  # models--OWNER--NAME/snapshots/COMMIT
+        return folder.parent.parent.name.split("--")[-1]
+    return folder.name
 
 
 def _hashes(model):
@@ -73,44 +79,55 @@ def _hashes(model):
 
 
 def _measure(table, n, seed):
-    """Curves of one table in units of what its shuffled rows reach, and its summary."""
+    """Curves of one table, and its summary with what its shuffled rows give."""
     T, D = table.shape
     amplitudes = spectra.amplitude(table)
     mean, quartiles = spectra.summary(amplitudes)
-    shuffled = nulls.distribution(spectra.mean_amplitude, nulls.row_shuffles(table, n, seed))[:, 1:]
-    line = np.quantile(shuffled.max(axis=1), nulls.CHANCE)
-    curves = {"frequency": np.arange(len(mean)), "spectrum": mean / line}
-    curves["quartiles"] = quartiles[[0, 2]] / line
-    peak = 1 + mean[1:].argmax()
-    fastest = _fastest(mean, line)
-    summary = {"T": T, "D": D, "level": shuffled.mean() / line}
-    summary["frequency_of_largest"] = peak
-    summary["period_of_largest"] = spectra.period(peak, T)
-    summary["fastest_period"] = T / fastest if fastest else 0.0
-    another = spectra.amplitude(next(nulls.row_shuffles(table, 1, seed + 1)))
-    summary |= _waves(amplitudes, line, T)
-    summary |= {f"{name}_null": value for name, value in _waves(another, line, T).items()}
+    shuffled, slow_shuffled = [], []
+    for surrogate in nulls.row_shuffles(table, n, seed):
+        of_surrogate = spectra.amplitude(surrogate)
+        shuffled.append(of_surrogate.mean(axis=1))
+        slow_shuffled.append(_slow(of_surrogate, T))
+    shuffled = np.array(shuffled)
+    curves = {"frequency": np.arange(len(mean)), "spectrum": mean}
+    curves["quartiles"] = quartiles[[0, 2]]
+    summary = {"T": T, "D": D, "level": shuffled[:, 1:].mean()} | _peak(mean, shuffled, T)
+    summary |= _waves(mean, shuffled, T)
+    summary["slow"] = _slow(amplitudes, T)
+    summary["slow_null"] = np.quantile(slow_shuffled, nulls.CHANCE)
     return curves, summary
 
 
-def _fastest(spectrum, line):
-    """Highest frequency at which [F] is above a line, in cycles over the table; 0: none."""
-    return max(spectra.above(spectrum, line), default=0)
+def _peak(mean, shuffled, T):
+    """The highest peak of a spectrum [F] away from 0, and what those of shuffles [n F] reach."""
+    least = spectra.lowest(T)
+    height, frequency = spectra.highest_peak(mean, least)
+    result = {"peak": height, "peak_at": frequency}
+    result["peak_null"] = spectra.peak_null(shuffled, least)
+    result["peak_period"] = T / frequency if frequency else 0.0
+    return result
 
 
-def _waves(amplitudes, line, T):
-    """How high, how fast and how slow the waves of [F D] are."""
-    mean = amplitudes.mean(axis=1)
-    result = {"times": spectra.largest(mean) / line}
-    result["fastest"] = _fastest(mean, line) / T
-    result["slow"] = _slow(amplitudes, T)
+def _waves(mean, shuffled, T):
+    """The largest amplitude of a spectrum [F], and its fastest wave above those of shuffles."""
+    largest = shuffled[:, 1:].max(axis=1)
+    line = np.quantile(largest, nulls.CHANCE)
+    frequency = 1 + mean[1:].argmax()
+    fastest = max(spectra.above(mean, line), default=0)
+    by_chance = [max(spectra.above(spectrum, line), default=0) for spectrum in shuffled]
+    result = {"amplitude": mean[frequency], "amplitude_null": line}
+    result["frequency_of_largest"] = frequency
+    result["period_of_largest"] = spectra.period(frequency, T)
+    result["fastest"] = fastest / T
+    result["fastest_null"] = np.quantile(by_chance, nulls.CHANCE, method="lower") / T
+    result["fastest_period"] = T / fastest if fastest else 0.0
     return result
 
 
 def _slow(amplitudes, T):
     """Share of the power of [F D] in slow waves; frequency 0 is left out."""
     power = np.square(amplitudes[1:], dtype=np.float64).sum(axis=1)
-    slow = spectra.period(1 + np.arange(len(power)), T) > SLOW
+    slow = spectra.period(1 + np.arange(len(power)), T) > spectra.SLOW
     return power[slow].sum() / power.sum()
 
 
@@ -118,41 +135,46 @@ def says(r):
     """What the numbers show, in plain words."""
     described = " ".join(_says_of(r, i) for i in range(len(r["models"])))
     return (
-        f"{described} Low frequencies only: no wave above chance has a period of {SLOW} tokens or "
-        "less."
+        f"{described} Amplitudes grow with the number of positions: they compare only where that "
+        "is one number."
     )
 
 
 def _says_of(r, i):
     """One model."""
+    side = "above" if r["peak"][i] > r["peak_null"][i] else "not above"
+    period = r["peak_period"][i]
+    place = f" (a period of {period:.3g} tokens)" if period else ""
     return (
-        f"{r['models'][i]}: {_kind(r['fastest'][i])}; the largest, of "
-        f"{r['period_of_largest'][i]:.3g} tokens, is {r['times'][i]:.1f} times what shuffled rows "
-        f"reach, and periods above {SLOW} tokens hold {r['slow'][i]:.1%} of the power (shuffled: "
+        f"{r['models'][i]}: the highest peak away from 0 is {r['peak'][i]:.3g}{place}, {side} the "
+        f"{r['peak_null'][i]:.3g} of shuffled rows; the largest amplitude of all is "
+        f"{r['amplitude'][i]:.3g}, of {r['period_of_largest'][i]:.3g} tokens; periods above "
+        f"{spectra.SLOW} tokens hold {r['slow'][i]:.1%} of the power (shuffled: "
         f"{r['slow_null'][i]:.1%})."
     )
 
 
-def _kind(fastest):
-    """The kind of a spectrum by its fastest wave above chance, in cycles per token; 0: none."""
-    kind = KINDS[bool(fastest), bool(fastest * SLOW < 1)]
-    if not fastest:
-        return kind
-    return f"waves above chance have periods of {1 / fastest:.3g} tokens and more: {kind}"
+def answer(r):
+    """Yes if every model has a peak away from 0 above chance, partly if one does."""
+    n = len(r["models"])
+    waves = (r["peak"] > r["peak_null"]).sum()
+    verdict = VERDICTS[waves == n, waves > 0]
+    measure = "models whose position table has a peak away from 0 above that of shuffled rows"
+    return Answer(verdict, measure, f"{waves} of {n}", f"{(1 - nulls.CHANCE) * n:.2g} of {n}")
 
 
 def plot(r):
-    """A chart for each model, all with the same height: amplitude over that of shuffled rows."""
+    """A chart for each model, all on one scale."""
     n = len(r["models"])
     rows = -(-n // ABREAST)
-    figure = draw.figure(10, 2.6 * rows + 0.5)
+    figure = draw.figure(12.5, 3.3 * rows + 0.6)
     grid = figure.subplots(rows, ABREAST, squeeze=False).ravel()
-    top = 1.4 * max(r["times"].max(), 1)
+    top = 1.5 * max(r["amplitude"].max(), r["peak_null"].max())
     low = 0.7 * min(r[f"spectrum_{i}"].min() for i in range(n))
     for axes in grid[n:]:
         axes.set_visible(False)
     for i, axes in enumerate(grid[:n]):
-        axes.set(yscale="log", ylim=(low, top), ylabel="amplitude / null")
+        axes.set(yscale="log", ylim=(low, top), ylabel="amplitude, mean over columns")
         _draw_spectrum(axes, r, i)
         _label_spectrum(axes, r, i)
     figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
@@ -161,26 +183,30 @@ def plot(r):
 
 def _draw_spectrum(axes, r, i):
     """One model: mean and quartiles over columns, and the shuffles."""
-    f = r[f"frequency_{i}"]
+    f, lowest = r[f"frequency_{i}"], spectra.lowest(int(r["T"][i]))
     low, high = r[f"quartiles_{i}"]
     text = "quartiles of the columns"
     axes.fill_between(f, low, high, color=draw.BLUE, alpha=0.2, linewidth=0, label=text)
     axes.plot(f, r[f"spectrum_{i}"], color=draw.BLUE, label="mean over columns")
     text = "null: rows shuffled, mean"
     axes.axhline(r["level"][i], color=draw.GREY, linestyle="--", linewidth=1, label=text)
-    axes.axhline(1, color="black", linewidth=0.8, label="99.9 % of the shuffles stay below")
+    text = "99 % of the peaks of shuffled rows are lower"
+    axes.hlines(r["peak_null"][i], lowest, f[-1], color="black", linewidth=0.9, label=text)
+    axes.axvspan(0, lowest - 0.5, color=draw.GREY, alpha=0.12, linewidth=0)
 
 
 def _label_spectrum(axes, r, i):
-    """The frequency of the largest amplitude, the title and both scales."""
-    T, peak = int(r["T"][i]), int(r["frequency_of_largest"][i])
-    point = peak, r["times"][i]
-    style = {"textcoords": "offset points", "fontsize": 8, "color": draw.BLUE}
-    axes.annotate(f"{peak}", point, xytext=(3, 2), **style)
+    """The highest peak above chance, the title and both scales."""
+    T = int(r["T"][i])
+    if r["peak"][i] > r["peak_null"][i]:
+        style = {"textcoords": "offset points", "fontsize": 10, "color": draw.BLUE, "ha": "center"}
+        point = r["peak_at"][i], r["peak"][i]
+        axes.annotate(f"{r['peak_at'][i]}: {r['peak'][i]:.2f}", point, xytext=(0, 5), **style)
     axes.set(xlim=(0, T / 2), xlabel=f"frequency (cycles in {T} tokens)")
     axes.set_title(
-        f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]})\n"
-        f"{r['slow'][i]:.0%} of power in periods above {SLOW} (null {r['slow_null'][i]:.0%})"
+        f"{draw.literal(str(r['models'][i]))} (T {T}, D {r['D'][i]}): {r['slow'][i]:.0%} of the "
+        f"power\nin periods above {spectra.SLOW} tokens (99 % of shuffles: less than "
+        f"{r['slow_null'][i]:.0%})"
     )
     axes.yaxis.set_major_formatter("{x:g}")
     draw.period_axis(axes, T)
@@ -189,28 +215,37 @@ def _label_spectrum(axes, r, i):
 register(
     models,
     draw=plot,
-    look="Each chart is the spectrum of one model's position table, divided by the largest "
-    "amplitude that its rows reach in random order, so that all have one scale: above the black "
-    "line there is a wave. Compare where the hills stand: at the left edge (slow drifts over the "
-    "whole context) or away from it (waves of a few tokens). The scale is logarithmic.",
+    look="Each chart is the spectrum of one model's position table, as it is, and all have one "
+    "scale, a logarithmic one; amplitudes compare where the models have as many positions. Above "
+    "the black line there is a wave that the model's own rows in random order do not give. Compare "
+    "where the hills stand: in the grey at the left (slow waves and drifts over the whole context) "
+    "or away from it (waves of a few tokens), and how high they are.",
     published="BERT and RoBERTa peak away from frequency 0, RoBERTa higher; GPT-2 has low "
     "frequencies only; a Japanese BERT is among those shown (Yamamoto and Matsuzaki, figure 8).",
     figure="figure 8",
     says=says,
+    answer=answer,
     weights_only=True,
     numbers={
-        "models": "models compared",
-        "times": "largest amplitude away from frequency 0, over the 99.9 % quantile of the same in "
-        "shuffled rows",
-        "times_null": "the same for one more shuffle of the rows",
-        "frequency_of_largest": "its frequency, in cycles over the whole table",
-        "period_of_largest": "its period, in tokens",
-        "fastest": "highest frequency at which the amplitude is above that quantile, in cycles per "
-        "token; 0: none",
-        "fastest_null": "the same for that shuffle",
-        "fastest_period": "its period, in tokens; 0: none",
-        "slow": f"share of the power (squared amplitude) in waves with periods above {SLOW} tokens",
-        "slow_null": "the same for that shuffle",
-        "weights": "sha256 of their weight files",
+        "peak": "amplitude (mean over columns) of each model's highest peak away from 0: a local "
+        f"maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens or "
+        "less; 0: none",
+        "peak_null": "99 % quantile of the highest such peak over shuffles of the model's rows",
+        "peak_at": "frequency of each model's highest peak, in cycles over its whole table",
+        "amplitude": "largest amplitude of each model at any frequency but 0, slow drift included",
+        "amplitude_null": "99 % quantile of the largest amplitude over shuffles of the rows",
+        "slow": "share of each model's power (squared amplitude) in waves with periods above "
+        f"{spectra.SLOW} tokens",
+        "slow_null": "99 % quantile of that share over shuffles of the rows",
+        "fastest": "highest frequency at which each model's amplitude is above the largest of 99 % "
+        "of its shuffles, in cycles per token; 0: none",
+        "fastest_null": "99 % quantile of that frequency over shuffles of the rows",
+        "frequency_of_largest": "frequency of each model's largest amplitude, in cycles over its "
+        "whole table",
+        "period_of_largest": "period of each model's largest amplitude, in tokens",
+        "peak_period": "period of each model's highest peak, in tokens; 0: none",
+        "fastest_period": "period of each model's fastest wave above chance, in tokens; 0: none",
+        "weights": "sha256 of the weight files of each model",
     },
+    labels=dict.fromkeys(LISTS, "models"),
 )

@@ -13,7 +13,7 @@ from minitx.kernels import layer_norm
 from ..maths import stats
 from ..measures import inputs, position_probe, residual_stream
 from ..runner import draw
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -25,6 +25,7 @@ SOURCES = WORDS, SUMS, AFTER
 SHORT = {ROWS: "_rows", SUMS: "", AFTER: "_after", WORDS: "_words"}  # in names of results
 COLORS = {ROWS: draw.BLUE, WORDS: draw.GREY, SUMS: draw.VERMILION, AFTER: draw.GREEN}
 BINS = 16  # of norms, equally full: a readout of the norm knows which of them it is in
+TELLS = {0.5: "yes", 0.1: "partly"}  # R² of the norm alone, from which positions sit in it
 SPLITS = 10  # of the rows into those learned from and those held out
 
 
@@ -207,9 +208,23 @@ def says(r):
     )
 
 
+def answer(r):
+    """Yes if the norm alone explains half of the variance of the place, partly from a tenth on.
+
+    Asked of words and positions together; of the rows of the table where there are no words.
+    """
+    suffix, what = ("", "word and position together, documents held out")
+    if "r2_norm" not in r:
+        suffix, what = ("_rows", "a position row, rows held out")
+    r2, null = r["r2_norm" + suffix], r["r2_norm" + suffix + "_null"]
+    verdict = next((v for least, v in TELLS.items() if r2 >= max(least, null)), "no")
+    value = f"{r2:z.3f} (from the direction {r['r2_direction' + suffix]:z.3f})"
+    return Answer(verdict, f"R² of the place from the norm of {what}", value, f"{null:z.3f}")
+
+
 def plot(r):
     """Norms by place on the left, what can be read off norm and direction on the right."""
-    figure = draw.figure(11, 4.4)
+    figure = draw.figure(12.5, 5)
     left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
     _draw_norms(left, r)
     _draw_r2(right, r)
@@ -264,26 +279,47 @@ register(
         "so that a mask that changes norms could carry them (Hirata's slides)."
     ),
     figure="slides, masks",
+    answer=answer,
     numbers={
-        "r2_norm_rows": "R² of the place from the norm of a position row, rows held out",
-        "r2_norm_rows_null": "the same when the places are shuffled",
-        "r2_direction_rows": "R² of the place from the direction of a position row, rows held out",
-        "r2_direction_rows_null": "the same when the places are shuffled",
         "r2_norm": (
             "R² of the place from the norm of word and position together, documents held out"
         ),
-        "r2_norm_null": "the same when the places are shuffled",
-        "r2_norm_interval": "95 % interval of it, documents drawn anew",
+        "r2_norm_null": "R² from the norm of word and position together, places shuffled",
         "r2_direction": (
             "R² of the place from the direction of word and position together, documents held out"
         ),
-        "r2_direction_null": "the same when the places are shuffled",
-        "r2_direction_interval": "95 % interval of it, documents drawn anew",
-        "r2_norm_after": "R² from the norm of what the first attention reads, after a LayerNorm",
-        "r2_direction_after": "R² from its direction",
-        "r2_norm_words": "R² from the norm of words alone",
+        "r2_direction_null": (
+            "R² from the direction of word and position together, places shuffled"
+        ),
+        "r2_norm_rows": "R² of the place from the norm of a position row, rows held out",
+        "r2_norm_rows_null": (
+            "R² from the norm of a position row, places shuffled, mean over ten splits"
+        ),
+        "r2_direction_rows": "R² of the place from the direction of a position row, rows held out",
+        "r2_direction_rows_null": (
+            "R² from the direction of a position row, places shuffled, mean over ten splits"
+        ),
+        "r2_norm_after": (
+            "R² of the place from the norm of what the first attention reads, after a LayerNorm"
+        ),
+        "r2_direction_after": (
+            "R² of the place from the direction of what the first attention reads"
+        ),
+        "r2_norm_interval": (
+            "95 % interval of the R² from the norm of word and position, documents drawn anew"
+        ),
+        "r2_direction_interval": (
+            "95 % interval of the R² from the direction of word and position, documents drawn anew"
+        ),
+        "r2_norm_words": "R² of the place from the norm of words alone",
         "row_norms": "smallest and largest norm of a position row",
         "documents": "documents to learn from, to choose the penalty, to test on",
+    },
+    labels={
+        "r2_norm_interval": ("from", "to"),
+        "r2_direction_interval": ("from", "to"),
+        "row_norms": ("smallest", "largest"),
+        "documents": ("to learn from", "to choose", "to test on"),
     },
     weights_only=True,
 )

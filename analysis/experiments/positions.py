@@ -1,8 +1,8 @@
 """Are position embeddings waves?
 
 Amplitude spectra and principal components of the position embeddings, each beside what chance
-gives; the words of a text are the control. T rows that a token can reach, D columns,
-F = T//2 + 1 frequencies.
+gives; the words of a text are the control. A wave is a peak away from frequency 0: a slow drift
+over the whole table is none. T rows that a token can reach, D columns, F = T//2 + 1 frequencies.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ..maths import nulls, spectra
 from ..measures import inputs
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -18,7 +18,9 @@ COMPONENTS = (4, 12)  # those of which the paper gives the share
 SHARES = (0.5, 0.9, 0.99)  # of the variance, and the components that reach them
 
 
-def positions(model, run=UNSAVED, *, text: str = "sample", shuffles: int = 500, seed: int = 0):
+def positions(
+    model, run=UNSAVED, *, text: str = "sample", shuffles: int = nulls.SHUFFLES, seed: int = 0
+):
     """Amplitude spectra and principal components of the position table.
 
     text: text of the word embeddings: file, folder, - for standard input, or sample
@@ -28,13 +30,13 @@ def positions(model, run=UNSAVED, *, text: str = "sample", shuffles: int = 500, 
     options.at_least("shuffles", shuffles, 1)
     table = inputs.reachable(model)
     T = len(table)
-    result = {"T": T, "frequency": np.arange(T // 2 + 1)}
+    result = {"T": T, "frequency": np.arange(T // 2 + 1), "lowest": spectra.lowest(T)}
     result |= _spectrum("position", table)
     if not model.missing:
         document = corpus.documents(model, text, 1).first()[0]
         result |= _words(model.weights.W_E[document], shuffles, seed)
     result |= _chance(table, shuffles, seed)
-    result |= _peaks(result["position_mean"], result["amplitude_null"], T)
+    result |= _peaks(result["position_mean"], result, T)
     result |= _explained(table, seed)
     return result
 
@@ -49,8 +51,13 @@ def _words(embeddings, n, seed):
     """Spectrum of the word embeddings [T D] of a document, and what its shuffles reach."""
     result = _spectrum("words", embeddings)
     shuffled = nulls.distribution(spectra.mean_amplitude, nulls.row_shuffles(embeddings, n, seed))
+    lowest = spectra.lowest(len(embeddings))
     result["words"] = spectra.largest(result["words_mean"])
     result["words_null"] = np.quantile(_largest(shuffled), nulls.CHANCE)
+    result["words_peak"], result["words_peak_at"] = spectra.highest_peak(
+        result["words_mean"], lowest
+    )
+    result["words_peak_null"] = spectra.peak_null(shuffled, lowest)
     return result
 
 
@@ -71,17 +78,24 @@ def _chance(table, n, seed):
         "gaussian_largest": _largest(noise),
     }
     result["amplitude_null"] = line
+    result["peak_null"] = spectra.peak_null(shuffled, spectra.lowest(len(table)))
     result["n_above_null"] = (shuffled[:, 1:] > line).sum(axis=1).max()
     result["n_peaks_null"] = max(len(spectra.peaks(spectrum)) for spectrum in shuffled)
     return result
 
 
-def _peaks(spectrum, line, T):
-    """Frequencies that stand out of a spectrum [F], by two rules, and its largest amplitude."""
+def _peaks(spectrum, chance, T):
+    """The highest peak of a spectrum [F], its largest amplitude, and all that stands out of it."""
+    line = chance["amplitude_null"]
     above = spectra.above(spectrum, line)
     peaks = spectra.peaks(spectrum)
     largest = 1 + spectrum[1:].argmax()  # frequency of the largest amplitude
-    result = {"above_all": above, "n_above": len(above), "peaks": peaks, "n_peaks": len(peaks)}
+    height, frequency = spectra.highest_peak(spectrum, spectra.lowest(T))
+    summits = spectra.maxima(spectrum, chance["peak_null"], spectra.lowest(T))
+    result = {"peak": height, "peak_at": frequency, "peaks_away": summits}
+    result["peaks_listed"] = np.array(", ".join(map(str, summits)) or "none")
+    result["peak_period"] = spectra.period(frequency, T) if frequency else 0.0
+    result |= {"above_all": above, "n_above": len(above), "peaks": peaks, "n_peaks": len(peaks)}
     result["above"] = spectra.maxima(spectrum, line)
     result["amplitude"] = spectra.largest(spectrum)
     result["frequency_of_largest"] = largest
@@ -105,25 +119,50 @@ def _explained(table, seed):
 
 def says(r):
     """What the numbers show, in plain words."""
-    wave = (
-        f"The largest amplitude is {r['amplitude'] / r['amplitude_null']:.2f} times what shuffled "
-        f"rows reach, at frequency {r['frequency_of_largest']} (a period of "
-        f"{r['period_of_largest']:.3g} tokens)."
-    )
-    words = ""
-    if "words" in r:
-        times = r["words"] / r["words_null"]
-        words = f" In the words of a text the largest is {times:.2f} times."
     return (
-        f"{wave}{words} 4 components hold {r['explained_4']:.2%} of the variance (noise: "
+        f"{_says_peak(r)} The largest amplitude of all is {r['amplitude']:.3g}, at frequency "
+        f"{r['frequency_of_largest']} (shuffled rows: {r['amplitude_null']:.3g}).{_says_words(r)} "
+        f"4 components hold {r['explained_4']:.2%} of the variance (noise: "
         f"{r['explained_4_null']:.2%}) and 12 hold {r['explained_12']:.2%} (noise: "
         f"{r['explained_12_null']:.2%})."
     )
 
 
+def _says_peak(r):
+    """Whether the table has a peak away from 0."""
+    place = f", at {r['peak_at']} cycles (a period of {r['peak_period']:.3g} tokens)"
+    side = "above" if r["peak"] > r["peak_null"] else "not above"
+    return (
+        f"The highest peak of {r['lowest']} cycles or more is {r['peak']:.3g}"
+        f"{place if r['peak_at'] else ''}: {side} the {r['peak_null']:.3g} that peaks of shuffled "
+        "rows stay below in 99 % of cases."
+    )
+
+
+def _says_words(r):
+    """The same for words, where there are any."""
+    if "words" not in r:
+        return ""
+    return (
+        f" In the words of a text the highest such peak is {r['words_peak']:.3g} (shuffled: "
+        f"{r['words_peak_null']:.3g})."
+    )
+
+
+def answer(r):
+    """Yes if the highest peak away from 0 is above what shuffled rows reach in 99 % of cases."""
+    verdict = "yes" if r["peak"] > r["peak_null"] else "no"
+    value = f"{r['peak']:.2f} at {r['peak_at']} cycles" if r["peak_at"] else "0 peaks"
+    measure = (
+        f"amplitude of the position table's highest peak of {r['lowest']} or more cycles in "
+        f"{r['T']} tokens"
+    )
+    return Answer(verdict, measure, value, f"{r['peak_null']:.2f}, rows shuffled")
+
+
 def plot(r):
     """Spectra on the left, cumulative variance on the right."""
-    figure = draw.figure(10, 4.2)
+    figure = draw.figure(12.5, 5)
     left, right = figure.subplots(1, 2, width_ratios=(1.7, 1))
     _draw_spectra(left, r)
     _draw_variance(right, r)
@@ -139,7 +178,8 @@ def _draw_spectra(axes, r):
     _label_peaks(axes, r)
     means = [r[name] for name in ("position_mean", "words_mean", "shuffled_mean") if name in r]
     top = max(mean[1:].max() for mean in means)
-    axes.set(xlim=(0, T / 2), ylim=(0, 1.5 * top))
+    axes.set(xlim=(0, T / 2), ylim=(0, 1.55 * top))
+    axes.axvspan(0, r["lowest"] - 0.5, color=draw.GREY, alpha=0.12, linewidth=0)
     axes.set(xlabel=f"frequency (cycles in {T} tokens)", ylabel="amplitude, mean over columns")
     axes.legend(loc="upper right")
     draw.period_axis(axes, T)
@@ -158,19 +198,21 @@ def _draw_nulls(axes, r):
     f = r["frequency"]
     text = "null: position rows shuffled"
     axes.plot(f, r["shuffled_mean"], color=draw.GREY, linestyle="--", label=text)
-    text = "null: Gaussian noise"
+    text = "null: Gaussian noise (nearly the line before)"
     axes.plot(f, r["gaussian_mean"], color=draw.GREEN, linestyle=":", label=text)
-    text = "99.9 % of these shuffles stay below"
-    axes.axhline(r["amplitude_null"], color="black", linewidth=0.8, label=text)
+    lowest, last = r["lowest"], f[-1]
+    text = "99 % of the peaks of shuffled position rows are lower"
+    axes.hlines(r["peak_null"], lowest, last, color="black", linewidth=0.8, label=text)
     if "words" in r:
-        text = "the same for the words shuffled"
-        axes.axhline(r["words_null"], color=draw.ORANGE, linewidth=0.8, label=text)
+        text = "99 % of the peaks of shuffled words are lower"
+        line = r["words_peak_null"]
+        axes.hlines(line, lowest, last, color=draw.VERMILION, linewidth=0.8, label=text)
 
 
 def _label_peaks(axes, r):
-    """Frequencies of up to six peaks above chance."""
-    style = {"ha": "center", "fontsize": 8, "color": draw.BLUE}
-    for peak in _spaced(r["above"], int(r["T"]) / 24)[:6]:
+    """Frequencies of up to six peaks above chance, away from 0."""
+    style = {"ha": "center", "fontsize": 10, "color": draw.BLUE}
+    for peak in _spaced(r["peaks_away"], int(r["T"]) / 24)[:6]:
         point = peak, r["position_mean"][peak]
         axes.annotate(f"{peak}", point, xytext=(0, 3), textcoords="offset points", **style)
 
@@ -198,47 +240,64 @@ def _draw_variance(axes, r):
 def _draw_cumulative(axes, percent, color, line):
     """One curve, with the share of the paper's numbers of components."""
     axes.plot(np.arange(1, len(percent) + 1), percent, line, color=color)
-    style = {"fontsize": 8, "color": color}
+    style = {"fontsize": 10, "color": color}
     for c in COMPONENTS:
         if c <= len(percent):
             point = c, percent[c - 1]
             axes.plot(*point, "o", color=color, markersize=4)
             text = f"{c}: {percent[c - 1]:.0f} %"
-            axes.annotate(text, point, xytext=(4, -11), textcoords="offset points", **style)
+            axes.annotate(text, point, xytext=(4, -12), textcoords="offset points", **style)
 
 
 register(
     positions,
     draw=plot,
-    look="Where the blue curve rises above the black line, the table holds a wave that the same "
-    "rows in random order do not give. The words of a text (orange) are the control, with a line "
-    "of their own: they come in no order that repeats. Frequency 0, the mean of each column, is "
-    "drawn but does not set the scale.",
+    look="Where the blue curve rises above the black line, outside the grey, the table holds a "
+    "wave that its rows in random order do not give. In the grey lie slow waves and drifts over "
+    "the whole table: they tell near from far, and count as no peak. The words of a text (orange) "
+    "are the control, with a line of their own (red): they come in no order that repeats. "
+    "Frequency 0, the mean of each column, is drawn but does not set the scale.",
     published="RoBERTa and BERT peak at several frequencies away from 0, RoBERTa higher; GPT-2 has "
     "low frequencies only; word embeddings have no peak. In roberta-base 4 components explain "
     "50.51 % of the variance and 12 explain 92.23 % (Yamamoto and Matsuzaki, figures 3, 8, 9).",
     figure="figures 3 and 9",
     says=says,
+    answer=answer,
     weights_only=True,
     numbers={
-        "amplitude": "largest amplitude away from frequency 0, mean over columns",
-        "amplitude_null": "99.9 % quantile of the same over shuffles of the rows",
-        "frequency_of_largest": "its frequency, in cycles over the whole table",
-        "period_of_largest": "its period, in tokens",
-        "n_above": "frequencies whose amplitude is above that quantile",
-        "n_above_null": "the most in any shuffle of the rows",
-        "above_all": "these frequencies, ascending",
-        "above": "the local maxima among these, the highest first",
-        "peaks": "another rule: local maxima above 5 times the median amplitude",
-        "n_peaks": "how many pass it",
-        "n_peaks_null": "the most in any shuffle of the rows",
-        "words": "largest amplitude of the word embeddings of a text, which should have no peak",
-        "words_null": "99.9 % quantile of the same over shuffles of these rows",
-        "explained_4": "variance explained by 4 principal components",
-        "explained_4_null": "the same in Gaussian noise with the same variance in each column",
-        "explained_12": "variance explained by 12 principal components",
-        "explained_12_null": "the same in Gaussian noise with the same variance in each column",
-        "n_components": "principal components that hold 50, 90 and 99 % of the variance",
-        "n_components_null": "the same in Gaussian noise",
+        "peak": "amplitude (mean over columns) of the position table's highest peak away from 0: a "
+        f"local maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens "
+        "or less; 0: none",
+        "peak_null": "99 % quantile of the highest such peak over shuffles of the rows",
+        "peak_at": "frequency of that peak of the position table, in cycles over the whole table",
+        "words_peak": "amplitude of the highest peak away from 0 of the word embeddings of a text",
+        "words_peak_null": "99 % quantile of the highest such peak over shuffles of the words",
+        "explained_4": "variance of the position table explained by 4 principal components",
+        "explained_4_null": "variance that 4 components explain of Gaussian noise with as much "
+        "variance in each column",
+        "explained_12": "variance of the position table explained by 12 principal components",
+        "explained_12_null": "variance that 12 components explain of Gaussian noise with as much "
+        "variance in each column",
+        "amplitude": "largest amplitude of the position table at any frequency but 0, slow drift "
+        "included, mean over columns",
+        "amplitude_null": "99 % quantile of the largest amplitude over shuffles of the rows",
+        "frequency_of_largest": "frequency of the largest amplitude, in cycles over the whole "
+        "table",
+        "period_of_largest": "period of the largest amplitude, in tokens",
+        "n_above": "frequencies of the position table, slow drift included, above the largest "
+        "amplitude that 99 % of the shuffles of its rows reach anywhere",
+        "n_above_null": "most frequencies above that line in any shuffle of the rows",
+        "n_peaks": "local maxima of the position table above 5 times its median amplitude, slow "
+        "drift included",
+        "n_peaks_null": "most local maxima above 5 times the median amplitude in any shuffle",
+        "n_components": "principal components that hold 50, 90 and 99 % of the variance of the "
+        "position table",
+        "n_components_null": "principal components that hold 50, 90 and 99 % of the variance of "
+        "Gaussian noise",
+        "words": "largest amplitude of the word embeddings of a text at any frequency but 0",
+        "words_null": "99 % quantile of the largest amplitude over shuffles of the words",
+        "peaks_listed": "frequencies of all peaks of the position table away from 0 above chance, "
+        "the highest first, in cycles over the whole table",
     },
+    labels={"n_components": ("50 %", "90 %", "99 %")},
 )

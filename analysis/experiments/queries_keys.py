@@ -1,8 +1,11 @@
 """Are queries and keys waves, one shifted against the other?
 
 Columns of Q = X U_Q and K = X U_K over positions in a few heads, where
-W_A = W_Q W_K^T = U_Q S U_K^T; the paper shows two columns of one head. T tokens, D width, d width
-of a head, r columns of Q, n heads drawn, c columns drawn of each, R lags, positive to the right.
+W_A = W_Q W_K^T = U_Q S U_K^T; the paper shows two columns of one head. Periodic columns are counted
+in all heads, as a share of a head's width. T tokens, D width, d width of a head, r columns of Q,
+L layers (of a partial checkpoint those with weights), H heads, n heads drawn, c columns drawn of
+each, R lags, positive to the right. Order: the experiment, its options and input, all heads, the
+heads drawn; the words; the picture.
 """
 
 import re
@@ -10,15 +13,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths import factors, profiles, spectra, waves
+from ..maths import factors, nulls, profiles, spectra, waves
 from ..measures import heads, inputs
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
-SHUFFLES = 200  # of the rows: a wave is what none of them reaches
+SHUFFLES = 200  # of the rows: a periodic column is above what 99 % of them reach
 FIRST = 64  # positions that the paper draws
+LISTS = (  # results with an entry for each head drawn
+    *("columns", "lag", "correlation", "correlation_text", "n_periodic", "n_periodic_text"),
+    "replaced",
+)
+VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"}  # most, any
+MAJORITY = 0.5  # share of heads with a direction above which "most of them" is said
 MOST = 6  # heads, and columns of each, that a figure holds
 
 
@@ -69,7 +78,7 @@ def queries_keys(
     """
     options.within("bias", bias, 0, 1)
     documents, T = _documents(model, input, text, tokens)
-    peak, _ = waves.position_peak(inputs.reachable(model)[:T], seed)
+    (peak, *_), _ = waves.followed(inputs.reachable(model)[:T], seed)
     low, high = band(peak, T, low, high)
     reach = reach or min(max(10, T // peak // 2), T // 2)
     show = show or min(max(FIRST, 2 * T // peak), T)
@@ -77,8 +86,11 @@ def queries_keys(
     options.within("show", show, 8, T)
     r = min(model.config.d_head, model.config.d_model + bias)
     settings = Settings(_columns(columns, r), low, high, reach, seed)
-    pairs = _heads(model, head, documents, run)
+    attention = _attention(model, head, documents, run)
+    pairs = _heads(model, head, attention)
     result = _measure(model, pairs, documents, T, bias, settings)
+    result |= _count_all(model, documents, T, bias, settings)
+    result |= _directed(result, attention, T, model.config.causal)
     result["heads"] = np.array([heads.name(*pair) for pair in pairs])
     result["papers_columns"] = result["columns"] + 1
     result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
@@ -140,12 +152,20 @@ def _columns(columns, r):
     return np.array([int(number) for number in numbers])
 
 
-def _heads(model, names, documents, run):
-    """Pairs (layer, head)."""
-    pairs = heads.select(names, model, documents, run)
-    if len(pairs) > MOST:
-        raise ValueError(f"--head names {len(pairs)} heads; a figure holds {MOST}")
-    return pairs
+def _heads(model, names, attention):
+    """Pairs (layer, head); auto: by mean attention [L H R]."""
+    if names == "auto":
+        layers = inputs.layers(model)
+        return [(layers[i], head) for i, head in heads.auto(attention)]
+    return heads.select(names, model)
+
+
+def _attention(model, names, documents, run):
+    """Mean attention by offset of every head [L H R]; the names of heads are checked before."""
+    n = 0 if names == "auto" else len(heads.select(names, model))
+    if n > MOST:
+        raise ValueError(f"--head names {n} heads; a figure holds {MOST}")
+    return heads.mean_attention(model, documents, run)
 
 
 def _measure(model, pairs, documents, T, bias, settings):
@@ -189,6 +209,78 @@ def _weights(model, layer, head, bias):
     return [np.vstack([W_Q, b_Q]), np.vstack([W_K, b_K])]
 
 
+# all heads
+
+
+def _count_all(model, documents, T, bias, settings):
+    """Share of each head's width that is periodic columns, and their shift, [L H] each.
+
+    by_chance [L H shuffles]: the share in shuffles of the rows; share_periodic_text, where there is
+    a text: without positions; lag_of_heads: 0 for a head without periodic columns.
+    """
+    numbers = inputs.layers(model)
+    by_layer = _inputs(model, [(layer, 0) for layer in numbers], documents, T, bias)
+    measured = []
+    for layer, (x, bare) in zip(numbers, by_layer):
+        for head in range(model.config.n_heads):
+            svd = factors.svd(*_weights(model, layer, head, bias))
+            measured.append(_measure_head(x, bare, svd, model.config.d_head, settings))
+    result = {"layers": np.array(numbers)}
+    for name in measured[0]:
+        of_heads = np.array([of_head[name] for of_head in measured])
+        result[name] = of_heads.reshape(len(numbers), -1, *of_heads.shape[1:])
+    result["share_periodic_null"] = _reached(result["by_chance"], axis=-1)
+    return result
+
+
+def _measure_head(x, bare, svd, width, settings):
+    """The periodic columns of one head as a share of its width, and the lag of their shift."""
+    is_periodic, by_chance = _find_periodic(x, svd, settings.seed)
+    U_Q, S, U_K = (factor[..., : len(is_periodic)][..., is_periodic] for factor in svd)
+    result = {"share_periodic": is_periodic.sum() / width, "by_chance": by_chance / width}
+    result["lag_of_heads"] = 0
+    if is_periodic.any():
+        curves = waves.correlation(x @ U_Q, x @ U_K, settings.reach)  # [R periodic]
+        result["lag_of_heads"] = (curves @ S).argmax() - settings.reach
+    if bare is not None:
+        is_periodic, _ = _find_periodic(bare, svd, settings.seed)
+        result["share_periodic_text"] = is_periodic.sum() / width
+    return result
+
+
+def _directed(r, attention, T, causal):
+    """The periodic columns of all heads in a few numbers; attention [L H R] tells a direction.
+
+    largest: over all heads; typical: the median of the heads with a direction, 0 without any.
+    """
+    directed = profiles.directed(attention, T, causal=causal)
+    share, by_chance = r["share_periodic"], r["by_chance"]
+    result = {"directed": directed, "n_directed": directed.sum()}
+    result["largest"] = share.max()
+    result["largest_null"] = _reached(by_chance.max(axis=(0, 1)))
+    result["typical"] = np.median(share[directed]) if directed.any() else 0.0
+    result["typical_null"] = _median_by_chance(by_chance[directed])
+    by_words = r.get("share_periodic_text", r["share_periodic_null"])
+    is_periodic = directed & (share > np.maximum(r["share_periodic_null"], by_words))
+    result["n_periodic_heads"] = is_periodic.sum()
+    result["n_shifted_heads"] = (is_periodic & (r["lag_of_heads"] != 0)).sum()
+    layer, head = np.unravel_index(share.argmax(), share.shape)
+    result["most_periodic"] = heads.name(r["layers"][layer], head)
+    return result
+
+
+def _median_by_chance(by_chance):
+    """What the median over heads [n shuffles] reaches; 0 without heads."""
+    if not len(by_chance):
+        return 0.0
+    return _reached(np.median(by_chance, axis=0))
+
+
+def _reached(counts, axis=None):
+    """A count, or a share, that 99 % of the shuffles do not surpass."""
+    return np.quantile(counts, nulls.CHANCE, axis=axis, method="higher")
+
+
 # one head
 
 
@@ -202,7 +294,9 @@ def _measure_columns(x, svd, settings):
     if columns is None:
         columns = _carriers(q, k, S, low, high)
     result = {"columns": columns, "S": S}
-    result["n_periodic"], result["n_periodic_null"] = _count_periodic(x, svd, seed)
+    is_periodic, by_chance = _find_periodic(x, svd, seed)
+    result["n_periodic"] = is_periodic.sum()
+    result["n_periodic_null"] = _reached(by_chance)
     q, k = q[:, columns], k[:, columns]
     result |= {"q": q.T, "q_band": spectra.bandpass(q, low, high).T}
     result |= {"k": k.T, "k_band": spectra.bandpass(k, low, high).T}
@@ -220,8 +314,8 @@ def _carriers(q, k, S, low, high):
     return np.sort(np.argsort(-carried, kind="stable")[:2])
 
 
-def _count_periodic(x, svd, seed):
-    """How many columns are periodic in query and key both, and the most in any shuffle."""
+def _find_periodic(x, svd, seed):
+    """Which columns are periodic in query and key both, and how many are in each shuffle."""
     U_Q, S, U_K = svd
     kept = S > len(U_Q) * np.finfo(S.dtype).eps * S[0]  # the others are any directions at all
     q, k = x @ U_Q, x @ U_K
@@ -237,13 +331,13 @@ def _measure_words(bare, svd, measured, settings):
     best = measured["lag"] + settings.reach
     result = {"xcorr_text": correlation.T}
     result["correlation_text"] = correlation[best, np.arange(len(columns))]
-    result["n_periodic_text"], _ = _count_periodic(bare, svd, settings.seed)
+    result["n_periodic_text"] = _find_periodic(bare, svd, settings.seed)[0].sum()
     return result
 
 
 def says(r):
     """What the numbers show, in plain words."""
-    sentences = [_says_of(r, i) for i in range(len(r["heads"]))]
+    sentences = [_says_all(r), *(_says_of(r, i) for i in range(len(r["heads"])))]
     if r["causal"] and (r["lag"] > 0).any():
         sentences.append("A causal head cannot look to the right.")
     sentences.append(
@@ -258,13 +352,23 @@ def says(r):
     return " ".join(sentences)
 
 
+def _says_all(r):
+    """The periodic columns of all heads."""
+    return (
+        f"The head with most columns that are periodic in query and key, {r['most_periodic']}, has "
+        f"{r['largest']:.0%} of its width (rows shuffled: at most {r['largest_null']:.0%} in 99 % "
+        f"of cases); the median of the {r['n_directed']} heads with a direction has "
+        f"{r['typical']:.0%} (shuffled: {r['typical_null']:.0%})."
+    )
+
+
 def _says_of(r, i):
     """One head."""
     columns, lag = r["columns"][i], r["lag"][i]
     value, null = r["correlation"][i], r["correlation_null"][i]
     return (
         f"{r['heads'][i]}: {r['n_periodic'][i]} of {r['r']} columns are periodic in query and key "
-        f"(rows shuffled: {r['n_periodic_null'][i]} at most); in column{'s' * (len(columns) > 1)} "
+        f"(rows shuffled: {r['n_periodic_null'][i]:.0f}); in column{'s' * (len(columns) > 1)} "
         f"{_list(columns, '{}')} the two are most alike at {_list(map(draw.offset, lag), '{}')} "
         f"tokens, with a correlation of {_list(value, '{:.2f}')}, in {(value > null).sum()} of "
         f"{len(value)} more than random directions reach ({_list(null, '{:.2f}')})."
@@ -275,10 +379,25 @@ def _list(values, form):
     return " and ".join(map(form.format, values))
 
 
+def answer(r):
+    """Yes if most heads with a direction have periodic columns above chance, and they are shifted.
+
+    Partly if some have; no if none has, or no head a direction.
+    """
+    n, shifted = int(r["n_directed"]), int(r["n_shifted_heads"])
+    measure = (
+        "heads with a direction whose periodic queries and keys are shifted against each other"
+    )
+    if not n:
+        return Answer("no", measure, "0 heads with a direction", "0 heads")
+    verdict = VERDICTS[shifted > MAJORITY * n, shifted > 0]
+    return Answer(verdict, measure, f"{shifted} of {n}", f"{(1 - nulls.CHANCE) * n:.2g} of {n}")
+
+
 def plot(r):
     """One row for each column: as it is, filtered, and how alike query and key are at each lag."""
     n, c, _ = r["q"].shape
-    figure = draw.figure(11, 1.15 * n * c + 1.3)
+    figure = draw.figure(12.5, 1.25 * n * c + 1.6)
     grid = figure.subplots(n * c, 3, sharex="col", squeeze=False, width_ratios=(2, 2, 1))
     for (plain, filtered, lags), (head, j) in zip(grid, np.ndindex(n, c)):
         _draw_wave(plain, r, "", head, j)
@@ -287,12 +406,12 @@ def plot(r):
         plain.set_ylabel(
             f"{r['heads'][head]}, column {r['columns'][head, j]}\n"
             f"({r['papers_heads'][head]}, {r['papers_columns'][head, j]})",
-            fontsize=8,
+            fontsize=10,
         )
     _label_columns(grid, r)
-    figure.legend(handles=_legend(r), loc="outside upper left", ncols=6, borderpad=0)
+    figure.legend(handles=_legend(r), loc="outside upper left", ncols=3, borderpad=0)
     text = "head and column from 0; in parentheses as the paper counts, from 1"
-    figure.supylabel(text, fontsize=8)
+    figure.supylabel(text, fontsize=10)
     return figure
 
 
@@ -318,7 +437,7 @@ def _draw_correlation(axes, r, head, j):
     axes.axvline(0, color="black", linewidth=0.5)
     if r["causal"]:
         axes.axvspan(0, lags[-1], color=draw.GREY, alpha=0.15, linewidth=0)
-    style = {"ha": "right", "va": "bottom", "color": draw.VERMILION, "fontsize": 8}
+    style = {"ha": "right", "va": "bottom", "color": draw.VERMILION, "fontsize": 10}
     text = f"{draw.offset(lag)}: {highest:.2f}"
     axes.text(0.98, 0.03, text, transform=axes.transAxes, **style)
     axes.set(ylim=(-1.05, 1.05), xlim=(lags[0], lags[-1]))
@@ -351,7 +470,7 @@ def _legend(r):
     text = "correlation of query and key"
     dots = Line2D([], [], color="black", marker="o", markersize=3, label=text)
     handles = [query, key, dots]
-    text = "null: 95 % of random directions stay below"
+    text = "null: 99 % of random directions stay below"
     handles.append(Line2D([], [], color=draw.GREY, linestyle="--", label=text))
     if "xcorr_text" in r:
         text = "null: the text without positions"
@@ -368,10 +487,10 @@ register(
     look="Blue and orange are one column of the query and of the key, token after token. Where "
     "both are the same wave and one runs ahead, the correlation peaks at that lag (red): each "
     "query meets its like so many tokens away, and there attention goes. The middle panels keep "
-    "one octave around the position table's largest peak of more than 4 cycles, without the mean "
-    "and most of the words; the correlation is of the columns as they are. A peak counts only "
-    "above the dashed line, which random directions in place of U_K reach in 1 of 20 cases, taking "
-    "the most fitting of as many columns; what stays without positions (dotted) is the words'. "
+    "one octave around the position table's highest peak, without the mean and most of the words; "
+    "the correlation is of the columns as they are. A peak counts only above the dashed line, "
+    "which random directions in place of U_K reach in 1 of 100 cases, taking the most fitting of "
+    "as many columns; what stays without positions (dotted) is the words'. "
     "Where a wave meets its like in the grey, to the right, a causal head sees only the slope that "
     "leads there.",
     published="With W_A = U_Q S U_K^T, about 4 to 12 columns of X U_Q and X U_K are periodic in "
@@ -380,24 +499,41 @@ register(
     figure="figure 4",
     says=says,
     weights_only=True,
+    answer=answer,
+    per_head=("share_periodic", "lag_of_heads"),
     numbers={
+        "n_shifted_heads": "heads with a direction that have more periodic columns than 99 % of "
+        "the shuffles and than the text without positions, in which query and key are most alike "
+        "at a lag other than 0",
+        "n_directed": "heads with a direction: most attention within 10 tokens goes to an offset "
+        f"other than 0, and at least {profiles.TIMES} times what uniform attention gives there",
+        "typical": "share of a head's width that is periodic in query and key both, median of the "
+        "heads with a direction",
+        "typical_null": "99 % quantile of that median over shuffles of the rows",
+        "largest": "share of a head's width that is periodic in query and key both, in the head "
+        "with the largest",
+        "largest_null": "99 % quantile of the largest share of any head over shuffles of the rows",
+        "most_periodic": "head with the largest share of periodic columns",
+        "lag": "tokens by which the key's column is shifted against the query's, in the columns "
+        "shown: the lag of their highest correlation within reach",
+        "correlation": "highest correlation of query and key within reach, of the columns shown as "
+        "they are, not filtered",
+        "correlation_null": "99 % quantile of that correlation for random orthonormal directions "
+        "in place of U_K",
+        "correlation_text": "correlation of query and key at that lag without positions: what the "
+        "words alone give",
+        "n_periodic": "columns of the heads shown whose largest amplitude of more than "
+        f"{spectra.DRIFT} cycles is above 99 % of the shuffles of the rows, in query and key both",
+        "n_periodic_null": "99 % quantile of the number of such columns over shuffles of the rows",
+        "n_periodic_text": "periodic columns of the heads shown without positions: what the words "
+        "alone give",
+        "frequency": "the highest peak of the position table, around which the band lies, in "
+        "cycles over the document",
+        "band": "the band of the filter, in cycles over the document",
         "heads": "heads shown",
-        "columns": "columns shown of each, in the order of the singular values, from 0",
-        "lag": "tokens by which the key's column is shifted against the query's: the lag of their "
-        "highest correlation within reach",
-        "correlation": "that correlation, of the columns as they are, not filtered",
-        "correlation_null": "95 % quantile of the same for random orthonormal directions in place "
-        "of U_K",
-        "correlation_text": "the correlation at that lag without positions: what the words alone "
-        "give",
-        "n_periodic": "columns with a frequency of 2 cycles or more that no shuffle of the rows "
-        "reaches, in query and key both",
-        "n_periodic_null": "the most in any shuffle of the rows",
-        "n_periodic_text": "the same number without positions: what the words alone give",
-        "frequency": "the peak of the position table around which the band lies, in cycles over "
-        "the document",
-        "band": "the band of the filter, in the same unit",
+        "columns": "columns shown of each head, in the order of the singular values, from 0",
         "replaced": "largest change of a score, over the largest score, when (W_A, I) takes the "
         "place of (W_Q, W_K)",
     },
+    labels=dict.fromkeys(LISTS, "heads") | {"band": ("lowest", "highest")},
 )

@@ -1,4 +1,4 @@
-"""How far does the position signal travel?
+"""Does the position signal keep its share of the stream from layer to layer?
 
 How much of the residual stream is the position embedding, layer after layer, and what the norms do
 to its wave. The blog post writes a norm of "all else + P" as "all else + S P L", S and L diagonal:
@@ -16,7 +16,7 @@ from ..maths import nulls, spectra
 from ..maths import residual as maths
 from ..measures import inputs
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -28,6 +28,12 @@ PARTS = {
     "attention": draw.GREEN,
     "mlp": draw.PURPLE,
     "bias": draw.GREY,
+}
+VERDICTS = {  # all layers, more than the first
+    (True, True): "yes",
+    (True, False): "yes",
+    (False, True): "partly",
+    (False, False): "no",
 }
 SHOWN = 7  # points of the stream in a panel with a line for each
 
@@ -170,7 +176,8 @@ def _headline(r):
     first, out = r["read"][[0, -1]]
     parts = r["parts"].tolist()
     result = {"formula": r["formula_at"][out], "error": r["error_at"].max()}
-    result["peak_first"] = _peak(r["spectra"][first])
+    result["layers"] = len(r["read"]) - 1
+    result["peak_first"] = _peak(r["spectra"][first], r["T"])
     for null, by_part in (("", r["shares"]), ("_null", r["shares_null"].mean(axis=1))):
         positions = by_part[r["read"], parts.index("position")]
         result["share_first" + null] = positions[0]
@@ -178,15 +185,16 @@ def _headline(r):
         at_least_half = positions[:-1] >= positions[0] / 2
         result["layers_half" + null] = np.cumprod(at_least_half).sum()
         result["kept" + null] = r["kept_at" + null][out]
-        result["peak" + null] = _peak(r["spectra" + null][out])
+        result["peak" + null] = _peak(r["spectra" + null][out], r["T"])
         if "carried" in parts:
             result["carried" + null] = by_part[out, parts.index("carried")]
     return result
 
 
-def _peak(spectrum):
-    """Largest amplitude over the median one, frequency 0 left out."""
-    return spectra.largest(spectrum) / np.median(spectrum[1:])
+def _peak(spectrum, T):
+    """Highest peak away from 0 over the median amplitude; 0 if there is none."""
+    height, _ = spectra.highest_peak(spectrum, spectra.lowest(T))
+    return height / np.median(spectrum[1:])
 
 
 def says(r):
@@ -203,14 +211,29 @@ def says(r):
         f"({r['share_null']:.2%} on average). {r['kept']:.1%} of the power of its wave is still "
         "that wave after the factors by which the norms multiply each token "
         f"({r['kept_null']:.1%} with these in random order); the rest is noise that they add. Its "
-        f"highest peak at the output is {r['peak']:.1f} times the median amplitude (of a random "
-        f"table: {r['peak_null']:.1f})."
+        f"highest peak away from 0 is {r['peak']:.1f} median amplitudes high at the output (that "
+        f"of a random table: {r['peak_null']:.1f})."
     )
+
+
+def answer(r):
+    """Yes if every layer reads at least half of the share that layer 0 reads.
+
+    Partly if some layers after the first do; no if none does.
+    """
+    n, by_chance = r["layers_half"], r["layers_half_null"]
+    verdict = VERDICTS[bool(n == r["layers"]), bool(n > 1)]
+    measure = (
+        "layers in a row that read half or more of the share of positions that layer 0 reads "
+        f"({r['share_first']:.1%})"
+    )
+    chance = f"{by_chance} of {r['layers']}, random tables"
+    return Answer(verdict, measure, f"{n} of {r['layers']} layers", chance)
 
 
 def plot(r):
     """Shares of the parts; below, spectra of the position part and the scales of the norms."""
-    figure = draw.figure(12.5, 8)
+    figure = draw.figure(12.5, 9)
     above, below = figure.subfigures(2, 1, height_ratios=(1, 1.1))
     stack, travel = above.subplots(1, 2, width_ratios=(1.2, 1))
     _draw_stack(stack, r)
@@ -296,7 +319,7 @@ def _draw_waves(axes, r):
         axes.plot(f, r["spectra_null"][point, 1:], color=color, linewidth=0.9, linestyle=":")
     _label_frequencies(axes, int(r["T"]))
     axes.set_title("the position part (dotted: a random table)")
-    axes.legend(fontsize=7, loc="upper right", ncols=2)
+    axes.legend(loc="upper right", ncols=2)
 
 
 def _label_frequencies(axes, T):
@@ -329,7 +352,7 @@ def _draw_jagged(axes, r):
         axes.plot(f, r[name][out, 1:], line, color=color, linewidth=1.2, label=label)
     _label_frequencies(axes, int(r["T"]))
     axes.set_title(
-        f"does S make the wave jagged? {r['kept']:.1%} of it stays\n(null: {r['kept_null']:.1%})"
+        f"does S make the wave jagged?\n{r['kept']:.1%} of it stays\n(null: {r['kept_null']:.1%})"
     )
     axes.legend()
 
@@ -346,9 +369,9 @@ register(
         "positions are below them, the layers write against the positions, where above, along "
         "them. Below: the wave of the position part, the factors S by which the norms multiply "
         "each token, and the wave with S, with S replaced by its mean, and with S in random "
-        "order. A model that norms before each part (GPT-2) is shown as its layers read it: there "
-        "S is one norm's. What layers compute from positions, other than moving them, counts as "
-        "attention or mlp."
+        "order; where one line shows, all three lie on each other. A model that norms before each "
+        "part (GPT-2) is shown as its layers read it: there S is one norm's. What layers compute "
+        "from positions, other than moving them, counts as attention or mlp."
     ),
     published=(
         "The blog post on how the paper came about: a norm leaves S P L of the positions P, and "
@@ -356,35 +379,41 @@ register(
         "positions may not reach the upper layers; or they do, and the model throws them away."
     ),
     figure="blog post, S P L",
+    answer=answer,
     numbers={
+        "layers_half": (
+            "layers in a row, from the first, that read at least half of the share of positions "
+            "that layer 0 reads"
+        ),
+        "layers_half_null": "layers in a row that read half of layer 0's share of a random table",
         "share_first": "share of what layer 0 reads that is the position table",
         "share_first_null": (
-            "the same for random tables with its mean and variance in each column, on average"
+            "share of what layer 0 reads that is a random table with the mean and variance of "
+            "each column of the true one, on average"
         ),
         "share": (
             "share of the output that is the position table, on the direct way through the norms"
         ),
-        "share_null": "the same for the random tables in its place",
-        "layers_half": (
-            "layers in a row, from the first, that read at least half of the share that layer 0 "
-            "reads"
-        ),
-        "layers_half_null": "the same for the random tables",
+        "share_null": "share of the output that is a random table in its place, on average",
         "carried": "share of the output that is position moved there by attention",
         "carried_null": (
-            "the same for the random tables, which, unlike the true one, no layer has answered to"
+            "share of a random table that attention moved there, which, unlike the true table, no "
+            "layer has answered to"
         ),
         "kept": (
-            "share of the wave's power at the output that would also be there if S were the same "
-            "for all tokens"
+            "share of the wave's power at the output that would also be there if S were one "
+            "number for all tokens"
         ),
-        "kept_null": "the same with S in random order over the tokens",
+        "kept_null": "share of the wave's power that is kept with S in random order over tokens",
         "peak": (
-            "largest amplitude of the position part at the output, away from frequency 0, over "
-            "the median one"
+            "highest peak away from 0 of the position part at the output, over its median "
+            "amplitude; 0: none"
         ),
-        "peak_null": "the same for a random table",
-        "peak_first": "the same for the position part of what layer 0 reads",
+        "peak_null": "highest peak away from 0 of a random table at the output, over its median",
+        "peak_first": (
+            "highest peak away from 0 of the position part of what layer 0 reads, over its median "
+            "amplitude"
+        ),
         "formula": (
             "share of the power of the blog post's S P L, which leaves out that a norm takes the "
             "mean off, that is the exact position part of the output"

@@ -1,14 +1,20 @@
 """Frequencies and principal components of a table whose rows are positions.
 
-T rows, D columns, F = T//2 + 1.
+T rows, D columns, F = T//2 + 1. A peak is a local maximum of a spectrum; what is slower than
+`lowest(T)` is drift or a slow wave, and no peak "away from 0".
 
-Order: amplitude spectrum, a filter, its summary over columns, its peaks; then principal components.
+Order: amplitude spectrum, a filter, its summary over columns, its peaks, peaks above chance; then
+principal components.
 """
 
 import numpy as np
 from scipy.fft import irfft, rfft
 
+from . import nulls
+
 QUARTILES = (0.25, 0.5, 0.75)
+DRIFT = 4  # cycles over a table: with no more of them a wave and a drift look the same
+SLOW = 16  # tokens: waves of a longer period tell near from far, not one token from the next
 
 
 def amplitude(x):
@@ -53,20 +59,52 @@ def peaks(spectrum, times=5.0):
     return maxima(spectrum, times * np.median(np.asarray(spectrum)[1:]))
 
 
+def lowest(T):
+    """Lowest frequency of a peak away from 0: more than DRIFT cycles, a period of SLOW or less."""
+    return max(DRIFT + 1, -(-T // SLOW))
+
+
 def above(spectrum, line):
     """Frequencies of [F] at which it is above a line, ascending; 0 is left out."""
     return 1 + np.flatnonzero(np.asarray(spectrum)[1:] > line)
 
 
-def maxima(spectrum, line):
-    """Frequencies of the local maxima of [F] above a line, the highest first; 0 is left out."""
+def maxima(spectrum, line, least=1):
+    """Frequencies of the local maxima of [F] above a line, the highest first.
+
+    Those below `least` are left out, 0 always.
+    """
     heights = np.asarray(spectrum)[1:]
     left = np.r_[-np.inf, heights[:-1]]
     right = np.r_[heights[1:], -np.inf]
     is_summit = (heights > left) & (heights >= right) & (heights > line)
     summits = np.flatnonzero(is_summit)
     highest_first = np.argsort(-heights[summits], kind="stable")
-    return summits[highest_first] + 1
+    frequencies = summits[highest_first] + 1
+    return frequencies[frequencies >= least]
+
+
+def highest_peak(spectrum, least):
+    """(height, frequency) of the highest local maximum of [F] from `least` on; 0, 0 if none."""
+    frequencies = maxima(spectrum, -np.inf, least)
+    if not len(frequencies):
+        return 0.0, 0
+    return spectrum[frequencies[0]], frequencies[0]
+
+
+def peak_null(shuffled, least):
+    """Height that the highest peak of 99 % of the spectra [n F] does not surpass."""
+    return np.quantile([highest_peak(spectrum, least)[0] for spectrum in shuffled], nulls.CHANCE)
+
+
+def peaks_above_chance(spectrum, shuffled, T):
+    """(fast, slow): frequencies of the peaks of [F] that those of shuffled rows [n F] do not reach.
+
+    The highest first. Fast ones are away from 0, slow ones between these and the drift.
+    """
+    fast = maxima(spectrum, peak_null(shuffled, lowest(T)), lowest(T))
+    no_drift = maxima(spectrum, peak_null(shuffled, DRIFT + 1), DRIFT + 1)
+    return fast, no_drift[no_drift < lowest(T)]
 
 
 def largest(spectrum):

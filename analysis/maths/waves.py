@@ -3,7 +3,7 @@
 T tokens, N documents, D width, L layers, H heads, r columns of Q = X U_Q and K = X U_K, F = T//2 +
 1 frequencies.
 
-Order: the peak of a position table; columns of one head; spectra of all heads; the weights alone;
+Order: the peaks of a position table; columns of one head; spectra of all heads; the weights alone;
 components.
 """
 
@@ -11,32 +11,34 @@ import numpy as np
 
 from . import lags, nulls, spectra
 
-SLOW = 4  # cycles over a document: slower waves tell near from far, not one token from the next
-DRAWS = 50  # sets of random directions
+DRAWS = 200  # sets of random directions: two reach beyond their 99 % quantile
+FOLLOWED = 2  # fast peaks, and slow ones, that are followed through the layers
 
 
-# the peak of a position table
+# the peaks of a position table
 
 
-def position_peak(table, seed=0, shuffles=100):
-    """(f, whether it is a peak) of a position table [T D], f in cycles over its T rows.
+def position_peaks(table, seed=0, shuffles=nulls.SHUFFLES):
+    """(fast, slow): frequencies of the peaks of a position table [T D] above chance.
 
-    The largest local maximum of the mean amplitude, of more than SLOW cycles, that stands above
-    what 99.9 % of the row shuffles reach anywhere. Without one the largest amplitude at any
-    frequency.
+    In cycles over its T rows, the highest first; see spectra.peaks_above_chance.
     """
+    surrogates = nulls.row_shuffles(table, shuffles, seed)
+    shuffled = nulls.distribution(spectra.mean_amplitude, surrogates)
+    return spectra.peaks_above_chance(spectra.mean_amplitude(table), shuffled, len(table))
 
-    def highest(x):
-        return spectra.mean_amplitude(x)[1:].max()
 
-    spectrum = spectra.mean_amplitude(table)
-    shuffled = nulls.row_shuffles(table, shuffles, seed)
-    line = np.quantile(nulls.distribution(highest, shuffled), nulls.CHANCE)
-    peaks = spectra.maxima(spectrum, line)
-    fast = [int(f) for f in peaks if f > SLOW]
-    if fast:
-        return fast[0], True
-    return 1 + int(spectrum[1:].argmax()), False
+def followed(table, seed=0):
+    """(frequencies, whether they are peaks) to follow: the highest peak first, up to 2 FOLLOWED.
+
+    The highest fast peaks of a position table [T D], then the highest slow ones; without any the
+    largest amplitude at any frequency.
+    """
+    fast, slow = position_peaks(table, seed)
+    frequencies = [*fast[:FOLLOWED].tolist(), *slow[:FOLLOWED].tolist()]
+    if frequencies:
+        return frequencies, True
+    return [1 + int(spectra.mean_amplitude(table)[1:].argmax())], False
 
 
 # columns of one head
@@ -61,7 +63,7 @@ def correlation(q, k, reach):
 def by_chance(x, q, r, low, high, reach, seed=0):
     """Highest correlation of each query column with random directions: [T D], [T c] -> [c].
 
-    The 95 % quantile over DRAWS. In each draw r orthonormal directions take the place of U_K, and
+    The 99 % quantile over DRAWS. In each draw r orthonormal directions take the place of U_K, and
     the one that carries most of the band together with the query's column is compared, so that the
     null is chosen as the columns are.
     """
@@ -76,28 +78,27 @@ def by_chance(x, q, r, low, high, reach, seed=0):
         most = (q_amplitude.T @ k_amplitude).argmax(axis=1)
         curves = correlation(q, k[:, most], reach)
         highest.append(curves.max(axis=0))
-    return np.quantile(highest, 0.95, axis=0)
+    return np.quantile(highest, nulls.CHANCE, axis=0)
 
 
 def periodic(q, k, shuffles, seed=0):
-    """How many columns have an amplitude at f >= 2 that no row shuffle reaches: [T r] twice.
+    """Which columns of [T r] twice are periodic in both [r], and how many in each shuffle.
 
-    In q and k both. Second: the same by chance, the most columns in which one shuffle surpasses all
-    the others, in q and k both.
+    A column is periodic if its largest amplitude of more than DRIFT cycles is above the 99 %
+    quantile of that of its shuffled rows. Second: [shuffles].
     """
+    r = q.shape[1]
 
     def highest(qk):
-        heights = spectra.amplitude(qk)[2:].max(axis=0)
-        return heights.reshape(2, q.shape[1])
+        heights = spectra.amplitude(qk)[spectra.DRIFT + 1 :].max(axis=0)
+        return heights.reshape(2, r)
 
     qk = np.hstack([q, k])
     shuffled = nulls.distribution(highest, nulls.row_shuffles(qk, shuffles, seed))  # [shuffles 2 r]
-    q_winners, k_winners = shuffled.argmax(axis=0)
-    wins_both = q_winners == k_winners
-    wins = np.bincount(q_winners[wins_both], minlength=1)  # of each shuffle
-    is_above = highest(qk) > shuffled.max(axis=0)
-    is_periodic = is_above.all(axis=0)
-    return is_periodic.sum(), wins.max()
+    line = np.quantile(shuffled, nulls.CHANCE, axis=0)
+    by_chance = (shuffled > line).all(axis=1).sum(axis=1)
+    is_periodic = (highest(qk) > line).all(axis=0)
+    return is_periodic, by_chance
 
 
 def replaced(x, W_Q, W_K):

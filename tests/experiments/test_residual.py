@@ -453,7 +453,7 @@ def test_layers_are_counted_while_they_read_half_of_the_first_share():
 def headline_of(curve):
     """The headline of a result whose shares of position are this curve, and all else ones."""
     K = len(curve)
-    result = {"read": np.arange(K), "parts": np.array(["position"])}
+    result = {"read": np.arange(K), "parts": np.array(["position"]), "T": 6}
     result["shares"] = np.array(curve)[:, None]
     result["shares_null"] = result["shares"][:, None]
     for name in ("error_at", "formula_at", "kept_at", "kept_at_null"):

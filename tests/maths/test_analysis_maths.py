@@ -341,6 +341,44 @@ def test_maxima_lie_above_a_line_and_leave_out_frequency_0():
     maxima = spectra.maxima(spectrum, 2.5)
     assert maxima.tolist() == [6, 2]
     assert len(spectra.maxima(spectrum, 5)) == 0
+    assert spectra.maxima(spectrum, 1, least=3).tolist() == [6, 4]
+
+
+def test_the_highest_peak_is_a_local_maximum_away_from_0():
+    slope = np.array([99.0, 50, 20, 10, 8, 5, 4, 2, 1, 0.5])
+    assert spectra.highest_peak(slope, 3) == (0, 0)  # the highest from 3 on is no summit
+    slope[[3, 6]] = 25, 6
+    assert spectra.highest_peak(slope, 3) == (25, 3)
+    assert spectra.highest_peak(slope, 4) == (6, 6)
+
+
+@pytest.mark.parametrize(
+    "T, lowest", [(1024, 64), (512, 32), (257, 17), (256, 16), (64, 5), (8, 5)]
+)
+def test_a_peak_has_more_than_four_cycles_and_sixteen_tokens_at_most(T, lowest):
+    assert spectra.lowest(T) == lowest
+
+
+def peaks(table):
+    """(fast, slow) peaks of a table above 200 shuffles."""
+    shuffles = nulls.row_shuffles(table, 200, seed=0)
+    shuffled = nulls.distribution(spectra.mean_amplitude, shuffles)
+    return spectra.peaks_above_chance(spectra.mean_amplitude(table), shuffled, len(table))
+
+
+def test_waves_have_peaks_and_drifts_and_noise_have_none():
+    """Drift of one, two and four cycles, random walks, noise: in none of 30 tables of each."""
+    T, D = 128, 24
+    table = noise(T, D) + 2 * (wave(T, 1, D) + wave(T, 7, D) + wave(T, 40, D))
+    fast, slow = peaks(table)
+    assert (fast.tolist(), slow.tolist()) == ([40], [7])
+    for seed in range(30):
+        walk = noise(T, D, seed=seed).cumsum(axis=0)
+        drift = noise(T, D, seed=seed) + 9 * sum(wave(T, f, D) for f in (1, 2, 4))
+        assert not len(peaks(walk)[0])
+        assert not len(peaks(drift)[0])
+    passed = sum(len(peaks(noise(T, D, seed=seed))[0]) > 0 for seed in range(60))
+    assert passed <= 4  # 0.6 expected; 5 and more in 4 of 10,000 draws
 
 
 # intervals

@@ -27,6 +27,7 @@ TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
 GENERATE = "minitx/generate.py"
 
+CLAIMS = "analysis/pages/claims.py"
 COMMANDS = "analysis/__main__.py"
 ADVICE = "analysis/machine/advice.py"
 DOCTOR = "analysis/machine/doctor.py"
@@ -50,6 +51,11 @@ ROTATIONS = "analysis/experiments/rotation.py"
 STATS = "analysis/maths/stats.py"
 REGISTRY = "analysis/runner/registry.py"
 RESULTS = "analysis/runner/results.py"
+MODELS = "analysis/experiments/models.py"
+NULLS = "analysis/maths/nulls.py"
+QUERIES_KEYS = "analysis/experiments/queries_keys.py"
+SPECTRA = "analysis/maths/spectra.py"
+WAVES = "analysis/maths/waves.py"
 STREAM = "analysis/runner/stream.py"
 
 FETCH = "weights/fetch.py"
@@ -927,4 +933,48 @@ BREAKS = [
     ),
     Break("sums of another type are gone on with", STREAM, "value.dtype != np.float64", "False"),
     Break("arrays of other shapes are added up", STREAM, "x.shape != before.shape", "False"),
+    # waves
+    Break(
+        "a slow drift counts as a peak",
+        SPECTRA,
+        "max(DRIFT + 1, -(-T // SLOW))",
+        "max(1, 0 * -(-T // SLOW))",
+    ),
+    Break(
+        "the slope of a drift counts as a peak",
+        SPECTRA,
+        "frequencies[frequencies >= least]",
+        "np.arange(least, len(spectrum))[np.argsort(-np.asarray(spectrum)[least:])]",
+    ),
+    Break("a null is the median of the shuffles", NULLS, "CHANCE = 0.99", "CHANCE = 0.5"),
+    Break(
+        "slow peaks are not followed",
+        WAVES,
+        "[*fast[:FOLLOWED].tolist(), *slow[:FOLLOWED].tolist()]",
+        "[*fast[:FOLLOWED].tolist(), *slow[:0].tolist()]",
+    ),
+    Break(
+        "a column that drifts is periodic",
+        WAVES,
+        "spectra.amplitude(qk)[spectra.DRIFT + 1 :]",
+        "spectra.amplitude(qk)[1:]",
+    ),
+    Break(
+        "periodic columns are counted for a width of 64",
+        QUERIES_KEYS,
+        '{"share_periodic": is_periodic.sum() / width, "by_chance": by_chance / width}',
+        '{"share_periodic": is_periodic.sum() / 64, "by_chance": by_chance / width}',
+    ),
+    Break(
+        "figure 8 is divided by its null",
+        MODELS,
+        '"spectrum": mean',
+        '"spectrum": mean / shuffled.max()',
+    ),
+    Break(
+        "a claim about a peak is put to a table without one",
+        CLAIMS,
+        'not r["is_peak"]',
+        "False",
+    ),
 ]

@@ -1,0 +1,154 @@
+"""Position tables made by hand, and the published claims about them: which pass, which fail."""
+
+import numpy as np
+import pytest
+import tiny
+
+import minitx
+from minitx import weights
+from minitx.analysis.experiments import models, positions
+from minitx.analysis.pages import claims
+
+T, D = 256, 128
+FEW = {"shuffles": 200}
+
+
+def draw(seed=0):
+    return np.random.default_rng(seed).standard_normal((T, D))
+
+
+def waves(f):
+    """Waves of f cycles in T tokens, each column with its own phase: [T D]."""
+    t = np.arange(T)[:, None]
+    return np.cos(2 * np.pi * f * t / T + np.arange(D))
+
+
+TABLES = {  # table, whether it has a peak
+    "a fast wave": (draw() + waves(30), True),
+    "a fast wave on a drift": (draw() + 2 * waves(30) + 3 * waves(1), True),
+    "drift alone": (draw() + 9 * waves(1) + 3 * waves(3), False),
+    "a slow wave": (draw() + waves(9), False),
+    "random walks": (draw().cumsum(axis=0), False),
+    "noise": (draw(), False),
+    "a ramp": (np.linspace(-1, 1, T)[:, None] * draw()[:1], False),
+}
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return minitx.load(weights.find("tiny-roberta"))
+
+
+def with_table(model, table):
+    """The model with another position table [T D]."""
+    whole = np.zeros_like(model.weights.W_pos)
+    whole[model.config.offset :][:T] = table
+    return tiny.with_weights(model, {}, W_pos=whole)
+
+
+def claim(what):
+    """The row that is put to any model, by a word of what it says."""
+    (row,) = [row for row in claims.CLAIMS if what in row.what and not row.of]
+    return row
+
+
+def holds(row, result):
+    """Whether a claim holds of a result."""
+    arrays = {name: np.asarray(x) for name, x in result.items()}
+    return row.holds(row.ours(arrays), row.null(arrays))
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_only_a_table_with_a_peak_away_from_0_passes(bundled, kind):
+    table, has_peak = TABLES[kind]
+    r = positions.positions(with_table(bundled, table), **FEW)
+    assert holds(claim("peak of the position embeddings"), r) == has_peak
+    assert positions.answer(r).verdict == ("yes" if has_peak else "no")
+    side = "above" if has_peak else "not above"
+    assert f": {side} the" in positions.says(r)
+    if has_peak:
+        assert r["peak_at"] == 30
+        assert "30" in str(r["peaks_listed"]).split(", ")
+    else:
+        assert r["peaks_listed"] == "none"
+
+
+def test_a_table_that_never_rises_has_no_peak_at_all(bundled):
+    r = positions.positions(with_table(bundled, TABLES["a ramp"][0]), **FEW)
+    value = positions.answer(r).value
+    assert (value == "0 peaks") == (r["peak_at"] == 0)
+    assert r["peak"] < r["peak_null"]
+
+
+def test_a_text_that_repeats_has_a_peak_in_its_words(bundled):
+    words = claim("peak of word embeddings")
+    table = bundled.weights.W_E
+    tokens = np.random.default_rng(0).integers(10, 900, T)
+    assert holds(words, positions._words(table[tokens], 200, 0))
+    periodic = np.tile(tokens[:8], T // 8)  # the same eight words again and again
+    assert not holds(words, positions._words(table[periodic], 200, 0))
+
+
+def test_models_are_compared_by_their_raw_peaks(bundled):
+    """A table twice as high has peaks twice as high, which a figure over its null cannot show."""
+    table, _ = TABLES["a fast wave"]
+    curves, low = models._measure(table, 50, 0)
+    taller_curves, high = models._measure(2 * table, 50, 0)
+    for name in ("peak", "peak_null", "amplitude", "amplitude_null"):
+        assert high[name] == pytest.approx(2 * low[name])
+    assert np.allclose(taller_curves["spectrum"], 2 * curves["spectrum"])
+    assert low["peak_at"] == high["peak_at"] == 30
+    assert low["slow"] == pytest.approx(high["slow"])
+
+
+def test_models_counts_those_with_a_peak(bundled):
+    r = models.models(bundled, others="tiny-gpt2", **FEW)
+    assert models.answer(r)[0::2] == ("yes", "2 of 2")
+    r = models.models(with_table(bundled, draw()), others="tiny-gpt2", **FEW)
+    assert models.answer(r)[0::2] == ("partly", "1 of 2")
+    r = {name: np.asarray(x) for name, x in r.items()}
+    assert models.answer(r | {"peak": 0 * r["peak"]})[0::2] == ("no", "0 of 2")
+
+
+def test_robertas_peaks_are_compared_with_berts():
+    (row,) = [row for row in claims.CLAIMS if row.experiment == "models"]
+    r = {"models": np.array(["roberta-base", "bert-base-uncased"]), "peak": np.array([3.0, 2.0])}
+    assert holds(row, r)
+    assert not holds(row, r | {"peak": np.array([2.0, 3.0])})
+    with pytest.raises(ValueError, match="bert-base-uncased"):
+        holds(row, r | {"models": np.array(["roberta-base", "tiny-gpt2"])})
+
+
+def test_a_download_is_named_by_its_repository(bundled, tmp_path):
+    folder = tmp_path / "models--FacebookAI--roberta-base" / "snapshots" / "abc123"
+    folder.mkdir(parents=True)
+
+    class Model:
+        class tokenizer:
+            pass
+
+    Model.tokenizer.folder = folder
+    assert models._name(Model) == "roberta-base"
+    assert models._name(bundled) == "tiny-roberta"
+
+
+@pytest.mark.parametrize(
+    "share, n, text, verdict",
+    [
+        (7 / 64, 7, "text", True),
+        (3 / 64, 7, "text", False),
+        (14 / 64, 7, "text", False),
+        (0.0, 7, "text", False),
+        (7 / 64, 0, "text", None),
+        (7 / 64, 7, "positions", None),
+    ],
+)
+def test_periodic_columns_are_a_share_of_the_heads_width(share, n, text, verdict):
+    row = claim("periodic share")
+    r = {"typical": np.float64(share), "typical_null": np.float64(0), "n_directed": np.array(n)}
+    r["input"] = np.array(text)
+    if verdict is None:
+        with pytest.raises(KeyError):
+            row.ours(r)
+    else:
+        assert holds(row, r) == verdict
