@@ -493,7 +493,7 @@ def test_a_share_is_said_of_a_gain_above_chance_alone(result):
     def says(low, high):
         return mask_positions.says(result | numbers | {"gain_interval": np.array((low, high))})
 
-    assert "25% of what positions are worth" in says(0.1, 0.9)
+    assert "25 % of what positions are worth" in says(0.1, 0.9)
     assert "an interval that holds 0" in says(-0.1, 0.9)
     assert "what positions are worth" not in says(-2, -1)
     assert "The mask with the least loss on the 2 search documents is" in mask_positions.says(

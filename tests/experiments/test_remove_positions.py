@@ -155,7 +155,7 @@ def test_a_masked_model_has_pseudo_losses():
     bert = minitx.load(weights.find("tiny-bert"))
     result = remove(bert, documents=2, tokens=40, every=9)
     assert result["predicts"] == "pseudo-loss"
-    assert "Pseudo-perplexity per token" in remove_positions.says(result)
+    assert "Pseudo-perplexity, e to the mean loss per token," in remove_positions.says(result)
     assert result["n_predicted"] == 5 + 5  # 38 ordinary tokens, from the first and from the second
     assert result["loss"] < result["loss_zero"]
 
