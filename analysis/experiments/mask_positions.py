@@ -418,8 +418,8 @@ def answers(r):
     if min(r["gain_interval"][0], r["order_interval"][0]) > 0:
         verdict = "yes" if r["gain"] >= STANDS_IN * worth else "partly"
     measure = "share of what positions are worth, in nats per token, that the best mask gives back"
-    shares = [f"{100 * r[name] / worth:.0f} %" for name in ("gain", "gain_null")]
-    return Answer(verdict, measure, shares[0], f"{shares[1]}, its distances dealt at random")
+    back, by_chance = (f"{100 * r[name] / worth:.0f} %" for name in ("gain", "gain_null"))
+    return Answer(verdict, measure, back, f"{by_chance}, its distances dealt at random")
 
 
 def plot(r):

@@ -62,8 +62,7 @@ def remove_positions(
     load = corpus.texts if whole else corpus.documents
     document_set = load(model, text, documents, tokens, column=column)
     options.several(document_set)
-    tables = position_tables.tables(model, seed)
-    conditions = [None, *(position_tables.stand_in(tables[name]) for name in names)]
+    conditions = _conditions(model, names, seed)
     stride = stride or model.config.n_ctx // 2
 
     def measure(i, document):
@@ -107,6 +106,12 @@ def _names(ways):
             f"{', '.join(position_tables.WAYS)}, or all"
         )
     return [name for name in position_tables.WAYS if name in ("zero", *wanted)]
+
+
+def _conditions(model, names, seed):
+    """The condition of each table, after None for the model as it is."""
+    tables = position_tables.tables(model, seed)
+    return [None, *(position_tables.stand_in(tables[name]) for name in names)]
 
 
 def _check_options(model, whole, stride, every):

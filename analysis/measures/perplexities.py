@@ -23,7 +23,8 @@ def sums(costs):
     """
     rows = []
     for x in costs:
-        rows.append([x.sum(), len(x), np.exp(x.mean()), np.exp(x).sum(), np.exp2(x).sum()])
+        mean, powers = np.exp(x.mean()), (np.exp(x).sum(), np.exp2(x).sum())
+        rows.append([x.sum(), len(x), mean, *powers])
     return np.transpose(rows)
 
 

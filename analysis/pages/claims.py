@@ -107,8 +107,8 @@ def perplexities(*conditions):
     """Perplexity in every convention, under one condition, or a list of those under several."""
 
     def ours(r):
-        names = r["tables" if "tables" in r else "conditions"].tolist()
-        columns = [names.index(condition) for condition in conditions]
+        names = r["tables"] if "tables" in r else r["conditions"]
+        columns = [names.tolist().index(condition) for condition in conditions]
         values = r["perplexities"][:, columns]
         return (values if len(columns) > 1 else values[:, 0]).tolist()
 

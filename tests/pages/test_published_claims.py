@@ -346,8 +346,8 @@ def blind(model, k=32):
     kept = np.eye(len(V)) - V @ V.T
     layers = {}
     for w in model.layers:
-        read = {name: getattr(w, name) for name in ("W_Q", "W_K")}
-        layers[w.index] = {name: (kept @ W).astype(np.float32) for name, W in read.items()}
+        before = {name: getattr(w, name) for name in ("W_Q", "W_K")}
+        layers[w.index] = {name: (kept @ W).astype(np.float32) for name, W in before.items()}
     return tiny.with_weights(model, layers=layers)
 
 
