@@ -102,7 +102,13 @@ def of_all_experiments(commands):
             help_ = f"{meaning}, for every experiment that reads texts"
             command.add_argument(f"--{option}", type=kind, help=help_)
         of_results(command, f"out/MODEL-{name}")
-    for text in published.TEXTS.values():  # `command` is that of `published`
+        if function is published_:
+            of_published_texts(command)
+
+
+def of_published_texts(command):
+    """A flag for each text that a number was published on."""
+    for text in published.TEXTS.values():
         help_ = f"{text.what}, for the numbers published on it"
         command.add_argument(f"--{text.flag}", metavar="TEXT", help=help_)
 
