@@ -102,6 +102,15 @@ def of_all_experiments(commands):
             help_ = f"{meaning}, for every experiment that reads texts"
             command.add_argument(f"--{option}", type=kind, help=help_)
         of_results(command, f"out/MODEL-{name}")
+        if function is published_:
+            of_published_texts(command)
+
+
+def of_published_texts(command):
+    """A flag for each text that a number was published on."""
+    for text in published.TEXTS.values():
+        help_ = f"{text.what}, for the numbers published on it"
+        command.add_argument(f"--{text.flag}", metavar="TEXT", help=help_)
 
 
 def of_one_text(commands):
@@ -276,13 +285,11 @@ def published_(arguments):
     """minitx published MODEL"""
     out = folder(arguments, "published")
     model, name = load(arguments.model), arguments.model
-    names = dict.fromkeys(claim.experiment for claim in published.CLAIMS)
-    needed = [registry.get(experiment) for experiment in names]
-    outcomes = {}
-    for experiment, outcome, _ in results.every(
-        needed, model, name, common(arguments, model), out, arguments.resume
-    ):
-        outcomes[experiment.name] = outcome
+    given = {text: getattr(arguments, spec.flag) for text, spec in published.TEXTS.items()}
+    texts = {text: location for text, location in given.items() if location is not None}
+    outcomes = published.outcomes(
+        name, model, common(arguments, model), texts, out, arguments.resume
+    )
     rows = published.rows(name, model, outcomes)
     table = published.markdown(rows)
     results.write(out / "published.json", results.as_json(rows) + "\n")

@@ -17,9 +17,9 @@ import numpy as np
 from minitx import forward
 
 from ..maths import masks, stats
-from ..measures import losses, mask_tap
+from ..measures import losses, mask_tap, perplexities
 from ..runner import draw, options
-from ..runner.registry import NotApplicable, register
+from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -32,6 +32,11 @@ ALONE = masks.family("window", 1)
 SEES = ", sees the token that it is to guess: no prediction"
 KEPT = "positions kept, no mask"
 SHUFFLED = "the best, its distances dealt at random"
+CONDITIONS = "as it is", "without a mask", "with the best mask"
+# A mask stands in for positions if it gives back 0.9 of what they are worth, in nats. Where they
+# are worth less than LEAST nats per token there is nothing to stand in for.
+STANDS_IN = 0.9
+LEAST = 0.01
 
 
 def mask_positions(
@@ -64,25 +69,27 @@ def mask_positions(
     meaning: scores, weights, weights_raw, library-2023, library-now or library-now-2d; all
     positions: the position table under the masks: zero or kept
     sentence: a sentence whose attention is drawn
-    evaluations: masks that the search tries in each family
+    evaluations: masks that the search tries in each family (0: no search; the mask shown is the
+    best, and all documents are for the report)
     every: masked models: every so manyth token is hidden, one at a time
     seed: seed of the bootstrap and of the dealt distances
     """
     plan = _plan(family, parameter, meaning, positions)
     options.at_least("every", every, 1)
-    options.within("evaluations", evaluations, 8, 1000)
+    if evaluations:
+        options.within("evaluations", evaluations, 8, 1000)
     _check_head(model)
     conditions = _conditions(plan)
     texts = corpus.texts(model, text, documents, tokens, column)
-    options.at_least("documents", len(texts), SEARCH)
+    options.at_least("documents", len(texts), SEARCH if evaluations else 2)
     result = _pictures(model, sentence, plan)
 
-    best, search = _sought(model, [*texts][::SEARCH], plan, evaluations, every, run)
+    searched, reported = _split(texts, evaluations)
+    best, search = _sought(model, searched, plan, evaluations, every, run)
     name = _name(best, plan.meaning)
     conditions[name] = mask_tap.condition(best, plan.meaning, positions)
     conditions[SHUFFLED] = mask_tap.condition(best, plan.meaning, positions, seed)
 
-    reported = [document for i, document in enumerate(texts) if i % SEARCH]
     measured = _measured(model, reported, conditions, every, run, "documents")
     result |= search
     result |= _results(measured, [*conditions], _off(positions), name, seed)
@@ -164,6 +171,14 @@ def _off(positions):
     return f"positions {positions}, no mask"
 
 
+def _split(texts, evaluations):
+    """The documents of the search and those of the report: all of them if nothing is sought."""
+    if not evaluations:
+        return [], texts
+    documents = [*texts]
+    return documents[::SEARCH], [x for i, x in enumerate(documents) if i % SEARCH]
+
+
 def _pictures(model, sentence, plan):
     """The mask [F F]; the first layer's attention without it [F F] and in each meaning [M F F]."""
     tokens = model.tokenizer.encode(sentence)[:SHOWN]
@@ -198,7 +213,12 @@ def _attention(model, tokens, condition):
 
 
 def _sought(model, documents, plan, evaluations, every, run):
-    """The mask with the least loss on these documents, and the best one of each family."""
+    """The mask with the least loss on these documents, and the best one of each family.
+
+    Without evaluations nothing is sought: the mask shown.
+    """
+    if not evaluations:
+        return plan.shown, {"found": [], "found_losses": np.zeros(0), "documents_searched": 0}
     trials = itertools.count(1)
 
     def loss(name, *values):
@@ -222,7 +242,8 @@ def _sought(model, documents, plan, evaluations, every, run):
 def _measured(model, documents, conditions, every, run, what):
     """The losses of each document under each condition, as a dict of arrays.
 
-    losses: sum over the tokens [N C]. n: tokens predicted [N]. apart: largest distance of a token's
+    losses: sum over the tokens [N C]. n: tokens predicted [N]. costs: what the conventions of
+    perplexity need [N 5 C]. apart: largest distance of a token's
     loss from that under window(1) [N C]. counts: how often each token of the vocabulary occurs in
     all documents [V].
     """
@@ -241,11 +262,12 @@ def _measured(model, documents, conditions, every, run, what):
             loss_of = partial(losses.masked, model, document, every=every, start=start)
         by_token = np.array([loss_of(condition=condition) for condition in conditions.values()])
         sums = {"losses": by_token.sum(axis=1), "n": by_token.shape[1]}
+        sums["costs"] = perplexities.sums(by_token)
         sums["apart"] = abs(by_token - by_token[reference]).max(axis=1)
         sums["counts"] = np.bincount(ordinary, minlength=model.config.n_vocab)
         return sums
 
-    return run.gather(measure, documents, what, keep=("losses", "n", "apart"))
+    return run.gather(measure, documents, what, keep=("losses", "n", "costs", "apart"))
 
 
 def _results(measured, names, off, best, seed):
@@ -263,6 +285,9 @@ def _results(measured, names, off, best, seed):
     result["loss_null"] = _entropy(measured["counts"])
     result["hypothesis"] = apart[column[_name(LINEAR, "library-2023")]]
     result["hypothesis_null"] = apart[column[off]]
+    by_convention = perplexities.by_convention(measured["costs"])
+    result["conventions"] = [*perplexities.CONVENTIONS.values()]
+    result["perplexities"] = np.array([*by_convention.values()])
     result |= _units(sums, n, [column[KEPT], column[off], column[best]])
     return result | _gains(sums, n, column[off], column[best], column[SHUFFLED], seed)
 
@@ -323,10 +348,10 @@ def _says_losses(r, unit):
         for name, loss, sees in zip(r["meanings"], r["loss_by_meaning"], r["sees"])
     )
     return (
-        f"{unit.capitalize()} per token on {r['documents']} documents ({r['n_tokens']} tokens "
-        f"predicted): {np.exp(r['loss']):.4g} as the model is, {np.exp(r['loss_off']):.4g} with "
-        f"positions {r['positions']} and no mask; then with {r['shown']}, by what its values mean: "
-        f"{masked}."
+        f"{unit.capitalize()}, e to the mean loss per token, on {r['documents']} documents "
+        f"({r['n_tokens']} tokens predicted): {np.exp(r['loss']):.4g} as the model is, "
+        f"{np.exp(r['loss_off']):.4g} with positions {r['positions']} and no mask; then with "
+        f"{r['shown']}, by what its values mean: {masked}."
     )
 
 
@@ -344,10 +369,14 @@ def _says_hypothesis(r):
 
 def _says_best(r, unit):
     """The mask that the search found and what it is worth, where its loss is a prediction."""
-    text = (
-        f"The mask with the least loss on the {r['documents_searched']} search documents is "
-        f"{r['best']}: on the others its {unit} is {np.exp(r['loss_best']):.4g}"
-    )
+    if r["documents_searched"]:
+        text = (
+            f"The mask with the least loss on the {r['documents_searched']} search documents is "
+            f"{r['best']}: on the others its {unit}"
+        )
+    else:
+        text = f"No mask was sought; of {r['best']} the {unit}"
+    text += f" (e to the mean loss per token) is {np.exp(r['loss_best']):.4g}"
     if r["best_sees"]:
         return f"{text}{SEES}."
     return (
@@ -363,8 +392,8 @@ def _share(r):
     worth = r["loss_off"] - r["loss"]
     if low <= 0 <= high:
         return ", an interval that holds 0"
-    if low > 0 and worth > 0.01:
-        return f", {r['gain'] / worth:.0%} of what positions are worth"
+    if low > 0 and worth > LEAST:
+        return f", {100 * r['gain'] / worth:.0f} % of what positions are worth"
     return ""
 
 
@@ -374,11 +403,31 @@ def _with_interval(r, name):
     return f"{r[name]:.3f} ({low:.3f} to {high:.3f})"
 
 
+def answers(r):
+    """Yes where the best mask gives back STANDS_IN of what positions are worth; partly where it
+    gives back anything, for the order of its distances; no where not, or where nothing is lost.
+    """
+    worth = r["loss_off"] - r["loss"]
+    if r["best_sees"]:
+        measure = "nats per token that a mask gains under which a token sees itself: no prediction"
+        return Answer("no", measure, f"{r['gain']:.2f}", "0")
+    if worth <= LEAST:
+        measure = "nats per token that a mask gains over none (nothing was lost without positions)"
+        return Answer("no", measure, f"{r['gain']:.3f}", f"{r['gain_null']:.3f}, dealt at random")
+    verdict = "no"
+    if min(r["gain_interval"][0], r["order_interval"][0]) > 0:
+        verdict = "yes" if r["gain"] >= STANDS_IN * worth else "partly"
+    measure = "share of what positions are worth, in nats per token, that the best mask gives back"
+    back, by_chance = (f"{100 * r[name] / worth:.0f} %" for name in ("gain", "gain_null"))
+    return Answer(verdict, measure, back, f"{by_chance}, its distances dealt at random")
+
+
 def plot(r):
     """Above, what each meaning of one mask does to attention; below, the losses."""
     C = len(r["conditions"])
-    figure = draw.figure(10, 5.6 + 0.25 * C)
-    above, below = figure.subfigures(2, 1, height_ratios=(4.8, 0.8 + 0.25 * C))
+    figure = draw.figure(12.5, 7.6 + 0.32 * C)
+    figure.get_layout_engine().set(h_pad=0.1)  # for the titles of the uppermost maps
+    above, below = figure.subfigures(2, 1, height_ratios=(6.4, 1.2 + 0.32 * C))
     _maps(above, r)
     _bars(below.subplots(), r)
     return figure
@@ -393,7 +442,7 @@ def _maps(figure, r):
     grid = figure.subplots(2, columns, squeeze=False, sharex=True, sharey=True)
     for axes, (name, formula, values) in zip(grid.flat, panels):
         image = axes.imshow(values, cmap="Blues", vmin=0, vmax=1)
-        axes.set_title(f"{name}\n{formula}", fontsize=8)
+        axes.set_title(f"{name}\n{formula}", fontsize=10)
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
     _label_tokens(grid, [draw.label(piece) for piece in r["pieces"]])
@@ -403,10 +452,10 @@ def _maps(figure, r):
 def _label_tokens(grid, labels):
     """The tokens along the outer axes."""
     for axes in grid[:, 0]:
-        axes.set_yticks(range(len(labels)), labels, fontsize=6.5)
+        axes.set_yticks(range(len(labels)), labels)
         axes.set_ylabel("query")
     for axes in grid[-1]:
-        axes.set_xticks(range(len(labels)), labels, rotation=90, fontsize=6.5)
+        axes.set_xticks(range(len(labels)), labels, rotation=90)
         axes.set_xlabel("key")
 
 
@@ -418,12 +467,15 @@ def _bars(axes, r):
     ends = abs(r["intervals"].T - loss)
     axes.errorbar(loss, y, xerr=ends, fmt="none", ecolor="black", elinewidth=1, capsize=2)
     for height, value in zip(y, loss):
-        text = f"{value:.3f}   perplexity {np.exp(value):.5g}"
-        axes.text(0.015 * loss.max(), height, text, va="center", fontsize=7)
+        text = f"{value:.3f}: {np.exp(value):.4g}"
+        axes.text(0.015 * loss.max(), height, text, va="center", fontsize=10)
     _draw_nulls(axes, r)
     labels = [f"best found: {name}" if name == r["best"] else name for name in names]
-    axes.set_yticks(y, labels, fontsize=8)
-    axes.set_xlabel("loss (nats per token), 95 % of bootstraps over documents")
+    axes.set_yticks(y, labels)
+    axes.set_xlabel(
+        "mean loss (nats per token; whiskers: 95 % of bootstraps over documents); "
+        "in the bars: that loss, and the perplexity, e to it"
+    )
     axes.set_xlim(0, 1.04 * max(r["intervals"].max(), r["loss_null"]))
     axes.invert_yaxis()
     below = (0, -0.12 - 0.6 / len(y))
@@ -459,28 +511,38 @@ register(
     "without but with a linear mask from 1 to 0.1. The slides name TruthfulQA as the text of the "
     "masks, and give the first two numbers for IMDB reviews too (Hirata's slides).",
     figure="slides, masks",
+    answer=answers,
     numbers={
-        "loss": "loss of the model as it is, in nats per token (masked models: pseudo-loss)",
-        "loss_null": "loss of the frequencies of these documents' tokens",
-        "loss_off": "loss with positions as asked for (zero) and no mask",
-        "meanings": "meanings of the mask shown",
-        "loss_by_meaning": "loss with that mask in each",
+        "gain": "loss without a mask less loss with the best mask, in nats per token",
+        "gain_null": "gain of the best mask with each query's distances dealt anew among the keys "
+        "that it sees",
+        "loss": "mean loss of the model as it is, in nats per token (masked models: pseudo-loss)",
+        "loss_null": "loss of the frequencies of the tokens in the documents measured",
+        "loss_off": "mean loss with positions as asked for (zero) and no mask, in nats per token",
+        "loss_by_meaning": "mean loss with the mask shown, in nats per token, by the meaning of "
+        "its values",
         "hypothesis": "largest distance of a token's loss, linear mask as library-2023, from "
         "window(1)'s, in nats",
-        "hypothesis_null": "the same without a mask",
-        "best": "the mask with the least loss on the search documents",
-        "loss_best": "its loss on documents that the search did not see",
-        "gain": "loss without a mask less loss with that one, in nats per token",
-        "gain_null": "the same for that mask with each query's distances dealt anew among the keys "
-        "that it sees",
+        "hypothesis_null": "largest distance of a token's loss without a mask from window(1)'s",
+        "best": "the mask with the least loss on the search documents (without a search: the mask "
+        "shown)",
+        "loss_best": "mean loss with the best mask on documents that the search did not see, in "
+        "nats per token",
         "gain_interval": "95 % interval of the gain over bootstraps of the documents",
         "order": "the gain less its null: what the order of the keys is worth, in nats per token",
-        "order_interval": "95 % interval of that",
-        "perplexity": "exp of the loss per token: as it is, without a mask, with that one",
-        "bits": "the same three losses in bits per token",
-        "mean_perplexity": "mean over the documents of each one's perplexity, of the same three",
+        "order_interval": "95 % interval of what the order of the keys is worth",
+        "perplexity": "perplexity (masked models: pseudo-), e to the mean loss per token",
+        "bits": "mean loss in bits per token",
+        "mean_perplexity": "perplexity (masked models: pseudo-), mean over documents of e to each "
+        "one's mean loss",
         "n_tokens": "tokens predicted under each condition",
-        "documents": "documents they stand in",
+        "documents": "documents measured",
         "documents_searched": "documents of the search",
     },
+    labels={
+        "loss_by_meaning": "meanings",
+        "gain_interval": ("from", "to"),
+        "order_interval": ("from", "to"),
+    }
+    | dict.fromkeys(("perplexity", "bits", "mean_perplexity"), CONDITIONS),
 )

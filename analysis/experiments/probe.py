@@ -1,4 +1,4 @@
-"""Where in the model can a token's position be read off?
+"""Can a token's position be read off what a model computes?
 
 Ridge regression from the residual stream of every layer to the token's place, tested on documents
 held out. The sums of ridge regression add up over documents, so memory does not grow with them.
@@ -15,7 +15,7 @@ from ..maths import masks
 from ..measures import mask_tap, position_probe, residual_stream
 from ..measures.document_features import untrained
 from ..runner import draw
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -31,6 +31,9 @@ COLORS = {
     RANDOM: draw.SKY,
     RANDOM_OFF: draw.GREY,
 }
+NONE = 0.01  # R² in all layers that a figure does not tell from 0
+READ_OFF = 0.9  # R² of a readout that errs by a third of the places' deviation: a convention
+ENDS = "from", "to"
 MASK_COLORS = draw.GREEN, draw.ORANGE, "#332288", "#999933", "#882255"
 
 
@@ -199,9 +202,24 @@ def _says_masks(r):
     return "Under no mask is more of positions there than without one."
 
 
+def answers(r):
+    """Yes from READ_OFF on; partly above shuffled places and a model of random weights; else no."""
+    floor = max(r["r2_on_null"], r["r2_random_interval"][1])
+    verdict = "no"
+    if r["r2_on_interval"][0] > floor:
+        verdict = "yes" if r["r2_on"] >= READ_OFF else "partly"
+    layer = r["r2"][0].argmax()
+    value = f"{r['r2_on']:.2f} (layer {layer} of {r['r2'].shape[1] - 1})"
+    chance = f"{r['r2_on_null']:.2f}; random weights: {r['r2_random']:.2f}"
+    measure = (
+        "R² of a token's place from the residual stream, on held-out documents, in the best layer"
+    )
+    return Answer(verdict, measure, value, chance)
+
+
 def plot(r):
     """R² and error by layer; the mean guess at every place, in each condition's best layer."""
-    figure = draw.figure(11, 4.9)
+    figure = draw.figure(12.5, 5.4)
     left, middle, right = figure.subplots(1, 3)
     styles = _styles(r)
     _draw_r2(left, r, styles)
@@ -211,7 +229,7 @@ def plot(r):
     for axes in (left, middle):
         axes.set_xlabel("layer (0: the embeddings)")
         axes.set_xticks(layers[:: -(-len(layers) // 13)])
-    figure.legend(loc="outside lower center", ncols=4)
+    figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 
@@ -229,7 +247,8 @@ def _draw_r2(axes, r, styles):
     layers = np.arange(r["r2"].shape[1])
     for name, r2, ends, style in zip(r["conditions"], r["r2"], r["r2_interval"], styles):
         axes.fill_between(layers, *ends.T, color=style["color"], alpha=0.15, linewidth=0)
-        axes.plot(layers, r2, label=name, marker="o", markersize=3, **style)
+        label = name if abs(r2).max() > NONE else f"{name}: on the line at 0"
+        axes.plot(layers, r2, label=label, marker="o", markersize=3, **style)
     null = r["r2_shuffled"][0]
     axes.plot(layers, null, "--", color="black", label="null: places shuffled, on")
     axes.set_ylabel("R² on held-out documents")
@@ -266,32 +285,36 @@ register(
     "hidden: then the number of tokens that a token sees tells where it stands. A mask carries "
     "positions where its line is above positions off; in a masked model it can do so by the "
     "special tokens at both ends, whose pull then depends on the distance. Random weights show "
-    "what no training is needed for.",
+    "what no training is needed for. Lines at 0 lie on one another, those of the error at the "
+    "middle's; the legend names them.",
     published="Models without position embeddings can learn positions from the causal mask alone "
     "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, for want of a "
     "way to test it (Hirata's slides).",
     figure="slides, open questions",
+    answer=answers,
     numbers={
-        "r2_on": "R² with positions on, on held-out documents, in its best layer",
-        "r2_on_null": "the same when each document's places are shuffled",
-        "r2_on_interval": "95 % interval of it, documents drawn anew",
-        "r2_on_last": "R² with positions on, in the last layer",
+        "r2_on": "R² of a token's place on held-out documents, positions on, in the best layer",
+        "r2_on_null": "R² when each document's places are shuffled",
         "error_on": "mean absolute error in tokens with positions on, in the layer with the "
         "highest R²",
-        "error_on_null": "the same of always naming the middle",
-        "r2_off": "R² with positions off, in its best layer",
-        "r2_off_null": "the same when each document's places are shuffled",
-        "r2_off_interval": "95 % interval of it",
-        "r2_causal": "R² with positions off under a causal mask, in its best layer",
-        "r2_causal_null": "the same when each document's places are shuffled",
-        "r2_causal_interval": "95 % interval of it",
+        "error_on_null": "mean absolute error of always naming the middle",
+        "r2_off": "R² with positions off, in the best layer",
+        "r2_off_null": "R² with positions off when each document's places are shuffled",
+        "r2_causal": "R² with positions off under a causal mask, in the best layer",
+        "r2_causal_null": "R² under a causal mask when each document's places are shuffled",
+        "r2_best_mask": "R² with positions off under the mask that carries most of them, in the "
+        "best layer",
         "r2_random": "R² in a model of random weights with positions on, in its best layer",
         "r2_random_off": "R² in a model of random weights with positions off, in its best layer",
-        "r2_best_mask": "R² with positions off under the mask that carries most of them, in its "
-        "best layer",
-        "r2_best_mask_interval": "95 % interval of it",
-        "best_mask": "that mask",
-        "documents": "documents to learn from, to choose the penalty, to test on",
+        "r2_on_last": "R² with positions on, in the last layer",
+        "best_mask": "the mask that carries most of positions",
+        "r2_on_interval": "95 % interval of R² with positions on, documents drawn anew",
+        "r2_off_interval": "95 % interval of R² with positions off",
+        "r2_causal_interval": "95 % interval of R² with positions off under a causal mask",
+        "r2_best_mask_interval": "95 % interval of R² under the mask with most of positions",
+        "documents": "documents by their use",
         "n_tokens": "tokens whose places are guessed",
     },
+    labels={"documents": ("to learn from", "to choose the penalty", "to test on")}
+    | dict.fromkeys((f"r2_{name}_interval" for name in ("on", "off", "causal", "best_mask")), ENDS),
 )

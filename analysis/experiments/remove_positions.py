@@ -1,4 +1,4 @@
-"""What is left without position embeddings?
+"""Does the model still work without its position embeddings?
 
 Features with and without positions, and how well the model still predicts. N documents, T tokens, L
 layers, D width, C ways to take positions away, 1 + C with "kept" before them. Order: the
@@ -8,20 +8,24 @@ experiment, one document, the sums of all; the words; the picture.
 import numpy as np
 
 from ..maths import stats
-from ..measures import losses, position_tables, residual_stream
+from ..measures import losses, perplexities, position_tables, residual_stream
 from ..runner import draw, options
-from ..runner.registry import register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 EDGES = np.linspace(-1, 1, 201)  # of the histograms of cosines
 PAIRS = 10_000  # of random vectors
-PERPLEXITIES = {  # convention -> name of the result
-    "e to the loss\nper token": "perplexity",
+LINES = {"mean": "o--"}  # it often lies on the line of zeros
+PERPLEXITIES = {  # convention, as the figure has it -> name of the result
+    "e to the mean\nloss per token": "perplexity",
     "mean over\ndocuments": "mean_perplexity",
     "mean over\ntokens (of 1/p)": "token_perplexity",
-    "mixed up:\n2 to the nats": "mixed_perplexity",
+    "mixed units:\n2 to the nats": "mixed_perplexity",
 }
+# Of what a model predicts better than the frequencies of the tokens do, in nats, it works with 0.9
+# left. It is a convention; the bundles keep 0.46 and less.
+WORKS = 0.9
 
 
 def remove_positions(
@@ -34,6 +38,7 @@ def remove_positions(
     whole: int = 0,
     column: str = "",
     stride: int = 0,
+    ways: str = "all",
     every: int = 64,
     seed: int = 0,
 ):
@@ -47,26 +52,30 @@ def remove_positions(
     whole: 1: the text's own documents, of any length; 0: the text cut into documents of one length
     column: columns of a .csv or keys of a .jsonl file that hold the text
     stride: tokens between the windows of longer documents (0: half of the model's longest input)
+    ways: tables in place of the model's own: mean, shuffled, shifted, joined by commas; zero (it is
+    always among them); or all
     every: of a masked model, hide one token in so many
     seed: seed of the shuffle and of the random vectors
     """
     _check_options(model, whole, stride, every)
+    names = _names(ways)
     load = corpus.texts if whole else corpus.documents
     document_set = load(model, text, documents, tokens, column=column)
     options.several(document_set)
-    ways = [None, *map(position_tables.stand_in, position_tables.tables(model, seed).values())]
+    conditions = _conditions(model, names, seed)
     stride = stride or model.config.n_ctx // 2
 
     def measure(i, document):
         ordinary = document[len(document_set.before) : len(document) - len(document_set.after)]
-        sums, costs = _measure_features(model, document, ways, stride)
+        sums, costs = _measure_features(model, document, conditions, stride)
         if model.config.task_head == "masked":
             start = i % min(every, len(ordinary))
             costs = [
-                losses.masked(model, document, way, every, start, stride=stride) for way in ways
+                losses.masked(model, document, condition, every, start, stride=stride)
+                for condition in conditions
             ]
         if model.config.task_head in position_tables.PREDICTS:
-            sums["costs"] = _sum_costs(costs)
+            sums["costs"] = perplexities.sums(costs)
             sums["counts"] = np.bincount(ordinary, minlength=model.config.n_vocab)
         return sums
 
@@ -75,10 +84,34 @@ def remove_positions(
     result = {"documents": len(document_set), "stride": stride, "width": model.config.d_model}
     result["left_out"] = sum(document_set.skipped.values()) if whole else 0
     result["n_tokens"] = int(sums["n"].sum())
-    result |= _cosines(sums) | _random(model.config.d_model, seed)
+    result |= {"ways": np.array(names), "tables": np.array(["kept", *names])}
+    result |= _cosines(sums, names) | _random(model.config.d_model, seed)
     if "costs" in sums:
         result |= _perplexities(sums, model.config)
     return result
+
+
+def _names(ways):
+    """Names of the tables that are put in the place of the model's own, zero first.
+
+    Raises ValueError for a name that there is not.
+    """
+    if ways == "all":
+        return [*position_tables.WAYS]
+    wanted = [name.strip() for name in ways.split(",")]
+    unknown = [name for name in wanted if name not in position_tables.WAYS]
+    if unknown:
+        raise ValueError(
+            f"--ways: {unknown[0]!r} is no table; there are: "
+            f"{', '.join(position_tables.WAYS)}, or all"
+        )
+    return [name for name in position_tables.WAYS if name in ("zero", *wanted)]
+
+
+def _conditions(model, names, seed):
+    """The condition of each table, after None for the model as it is."""
+    tables = position_tables.tables(model, seed)
+    return [None, *(position_tables.stand_in(tables[name]) for name in names)]
 
 
 def _check_options(model, whole, stride, every):
@@ -146,21 +179,12 @@ def _sum_window(kept, cosines, places):
     return sums
 
 
-def _sum_costs(costs):
-    """Sum, number, e to the mean and sum of e to each of the costs [n] of every way: [4 1+C]."""
-    rows = []
-    for x in costs:
-        rows.append([x.sum(), len(x), np.exp(x.mean()), np.exp(x).sum()])
-    return np.transpose(rows)
-
-
-def _cosines(sums):
+def _cosines(sums, names):
     """Mean cosines and their intervals from the sums over documents."""
     n = sums["n"]
     by_layer = sums["cosine"].sum(axis=0) / n.sum()
     other = sums["other"].sum(axis=0) / sums["pairs"].sum()
-    result = {"ways": np.array([*position_tables.WAYS])}
-    result["cosine_by_layer"] = by_layer
+    result = {"cosine_by_layer": by_layer}
     result["other_tokens_by_layer"] = other
     result["cosine"] = by_layer[0, -1]
     result["cosine_null"] = other[-1]
@@ -170,7 +194,7 @@ def _cosines(sums):
     result["cosines_same"] = sums["cosines_same"]
     result["cosines_different"] = sums["cosines_different"]
     result |= _cosines_across(sums)
-    for way, cosine in zip(position_tables.WAYS, by_layer[:, -1]):
+    for way, cosine in zip(names, by_layer[:, -1]):
         if way != "zero":
             result[f"cosine_{way}"] = cosine
     return result
@@ -199,7 +223,7 @@ def _random(D, seed):
 
 def _perplexities(sums, cfg):
     """Losses per token and perplexities made of them, with intervals: [1+C] or [1+C 2]."""
-    total, n, exp_mean, exp_sum = sums["costs"].swapaxes(0, 1)  # [N 1+C] each
+    total, n, exp_mean, *_ = sums["costs"].swapaxes(0, 1)  # [N 1+C] each
     loss = total.sum(axis=0) / n.sum(axis=0)
     interval = stats.bootstrap(total, n).T
     result = {"predicts": position_tables.PREDICTS[cfg.task_head]}
@@ -212,13 +236,12 @@ def _perplexities(sums, cfg):
     result["loss_by_document"] = total / n
     result["loss_bits"] = loss / np.log(2)
     result["loss_interval"] = interval
-    result["perplexity"] = np.exp(loss)
     result["perplexity_interval"] = np.exp(interval)
-    result["mean_perplexity"] = exp_mean.mean(axis=0)
     result["mean_perplexity_interval"] = stats.bootstrap(exp_mean).T
-    result["token_perplexity"] = exp_sum.sum(axis=0) / n.sum(axis=0)
-    result["mixed_perplexity"] = 2**loss
-    return result
+    by_convention = perplexities.by_convention(sums["costs"])
+    result["conventions"] = np.array([*perplexities.CONVENTIONS.values()])
+    result["perplexities"] = np.array([*by_convention.values()])
+    return result | by_convention
 
 
 def says(r):
@@ -229,7 +252,7 @@ def says(r):
         f"{high:.4f}) with those of the whole model. Nearly all random vectors stay below "
         f"{r['random_bound']:.3f}, but the features of two different tokens of one document have "
         f"{r['cosine_null']:.4f}; a token is nearer to itself without positions than to another "
-        f"token in {r['nearer']:.1%} of cases (chance: 50 %)."
+        f"token in {100 * r['nearer']:.1f} % of cases (chance: 50 %)."
     )
     if "loss" in r:
         text += _describe_perplexity(r)
@@ -250,8 +273,9 @@ def _describe_perplexity(r):
     than_frequencies = _describe_order(interval, frequencies) + " these frequencies"
     than_uniform = _describe_order(interval, uniform) + " that"
     return (
-        f" {_name_perplexity(r).capitalize()} per token goes from {kept:.4g} ({ends[0]}) to "
-        f"{zero:.4g} ({ends[1]}), as mean over documents from {mean_kept:.4g} to {mean_zero:.4g}. "
+        f" {_name_perplexity(r).capitalize()}, e to the mean loss per token, goes from {kept:.4g} "
+        f"({ends[0]}) to {zero:.4g} ({ends[1]}); as mean over documents of each one's, from "
+        f"{mean_kept:.4g} to {mean_zero:.4g}. "
         f"The frequencies of the tokens (counted on this very text) give {frequencies:.4g}, and "
         f"guessing the whole vocabulary alike {uniform:.0f}: without positions the model does "
         f"{than_frequencies} and {than_uniform}. Taking nats for bits, 2 to the loss, would show "
@@ -274,10 +298,34 @@ def _name_perplexity(r):
     return "pseudo-perplexity" if str(r["predicts"]).startswith("pseudo") else "perplexity"
 
 
+def answers(r):
+    """Yes where WORKS of what the model predicts beyond frequencies is left, no where nothing is.
+
+    Of a model that predicts nothing features alone can be compared: at best partly.
+    """
+    if "loss" not in r:
+        verdict = "partly" if r["cosine_interval"][0] > r["cosine_null"] else "no"
+        measure = "mean cosine of final features with and without positions (it predicts nothing)"
+        chance = f"{r['cosine_null']:.2f}, two tokens of a document"
+        return Answer(verdict, measure, f"{r['cosine']:.2f}", chance)
+    kept, zero = np.exp([r["loss"], r["loss_zero"]])
+    beyond = r["loss_null"] - r["loss"]
+    verdict = "partly"
+    if r["loss_interval"][1, 1] >= r["loss_null"]:
+        verdict = "no"
+    elif r["loss_null"] - r["loss_zero"] >= WORKS * beyond:
+        verdict = "yes"
+    measure = (
+        f"{_name_perplexity(r)} (e to the mean loss per token) with the position table at zero"
+    )
+    chance = f"{np.exp(r['loss_null']):.3g} by word frequencies"
+    return Answer(verdict, measure, f"{zero:.3g} (with positions: {kept:.3g})", chance)
+
+
 def plot(r):
     """Cosines by depth, their distribution; for a model that predicts also its losses."""
     predicts = "loss" in r
-    figure = draw.figure(11, 7.6 if predicts else 4)
+    figure = draw.figure(12.5, 9.6 if predicts else 5)
     axes = figure.subplots(1 + predicts, 2, squeeze=False)
     _draw_depth(axes[0, 0], r)
     _draw_distribution(axes[0, 1], r)
@@ -292,7 +340,8 @@ def _draw_depth(axes, r):
     depth = np.arange(r["cosine_by_layer"].shape[1])
     for way, cosine in zip(r["ways"], r["cosine_by_layer"]):
         color = position_tables.COLORS[way]
-        axes.plot(depth, cosine, "o-", markersize=3, color=color, label=f"positions: {way}")
+        line = LINES.get(way, "o-")
+        axes.plot(depth, cosine, line, markersize=3, color=color, label=f"positions: {way}")
     null = "null: two tokens of a document"
     axes.plot(depth, r["other_tokens_by_layer"], "--", color="black", label=null)
     bound = "99.9 % of random pairs are below"
@@ -300,7 +349,7 @@ def _draw_depth(axes, r):
     axes.set(xlabel="layer (0: the embeddings)", ylim=(None, 1.02))
     axes.set_ylabel("cosine with the whole model's features")
     axes.set_xticks(depth[:: -(-len(depth) // 13)])
-    axes.legend(**draw.ABOVE)
+    axes.legend(**draw.ABOVE | {"columnspacing": 1})
 
 
 def _draw_distribution(axes, r):
@@ -321,7 +370,7 @@ def _draw_distribution(axes, r):
     _draw_means(axes, r, top)
     axes.set(xlabel="cosine of final features (with: positions zero)", ylabel="density")
     axes.set(xlim=(-1, 1), ylim=(0, top))
-    axes.legend(**draw.ABOVE)
+    axes.legend(**draw.ABOVE | {"ncols": 1})
 
 
 def _draw_means(axes, r, top):
@@ -329,12 +378,12 @@ def _draw_means(axes, r, top):
     lower, higher = sorted(((r["cosine"], draw.BLUE), (r["cosine_null"], "black")))
     for (mean, color), side in ((lower, "right"), (higher, "left")):
         axes.axvline(mean, color=color, linestyle="--", linewidth=1)
-        axes.text(mean, top, f" mean {mean:.3f} ", va="top", ha=side, fontsize=8, color=color)
+        axes.text(mean, top, f" mean {mean:.3f} ", va="top", ha=side, color=color)
 
 
 def _draw_losses(axes, r):
     """Loss in each way with its interval, beside guesses that know less."""
-    names = ["kept", *r["ways"]]
+    names = r["tables"]
     low, high = r["loss_interval"].T
     mean = np.r_[r["loss"], r["losses"]]
     beside = [np.maximum(mean - low, 0), np.maximum(high - mean, 0)]
@@ -352,36 +401,40 @@ def _draw_losses(axes, r):
 
 
 def _draw_perplexities(axes, r):
-    """The perplexities of each way, a row for each convention."""
+    """The perplexities of each way, a row for each convention; the ways one below another."""
     rows = np.arange(len(PERPLEXITIES))
-    for i, way in enumerate(["kept", *r["ways"]]):
+    for i, way in enumerate(r["tables"]):
         values = np.array([r[name][i] for name in PERPLEXITIES.values()])
-        axes.plot(values, rows, "o", color=position_tables.COLORS[way], markersize=6, label=way)
+        color = position_tables.COLORS[way]
+        below = 0.13 * (i - (len(r["tables"]) - 1) / 2)
+        axes.plot(values, rows + below, "o", color=color, markersize=6, label=way)
     size = np.exp(r["loss_uniform"])
     axes.axvline(size, color="black", linestyle=":", linewidth=1, label="the vocabulary's size")
     axes.set_yticks(rows, PERPLEXITIES)
     axes.set(xscale="log", ylim=(len(rows) - 0.4, -0.6))
     axes.set_xlabel(f"{_name_perplexity(r)}, by convention")
     axes.grid(axis="y", linewidth=0.4)
-    axes.legend(**draw.ABOVE | {"ncols": 3})
+    axes.legend(**draw.ABOVE | {"ncols": 3, "columnspacing": 1})
 
 
 register(
     remove_positions,
     draw=plot,
     says=says,
+    answer=answers,
     look=(
         "A cosine near 1 says that the features hardly need positions, but only above the dashed "
         "line: features of different tokens of one model are often alike, so random vectors are "
         "no fair comparison. Compare the ways: zeros move the input to where the model has never "
         "been, the mean and shuffled rows less so, and shifted rows keep all distances. A loss "
         "above the dotted line is worse than knowing nothing. The same losses give four "
-        "perplexities: say which one is meant."
+        "perplexities, six with those of mixed units: say which one is meant."
     ),
     published=(
         "Mean cosine of the final features with and without positions on IMDB reviews: BERT "
-        "0.7702, GPT-2 0.9291; GPT-2's perplexity, written as 2 to the cross-entropy, goes from "
-        "111.24 to 712014, where 50257 tokens alike would give 50257 (Hirata's slides)."
+        "0.7702, GPT-2 0.9291; GPT-2's perplexity, written as 2 to the cross-entropy and averaged "
+        "over tokens or documents, which is not said, goes from 111.24 to 712014, where 50257 "
+        "tokens alike would give 50257 (Hirata's slides)."
     ),
     figure="slides, removal",
     numbers={
@@ -389,37 +442,71 @@ register(
             "mean over tokens of the cosine of final features with the position table at zero and "
             "as it is"
         ),
-        "cosine_null": (
-            "the same between all pairs of different tokens of one document, positions kept"
+        "cosine_null": "mean cosine of all pairs of tokens of one document, positions kept",
+        "loss": ("mean loss with positions, in nats per token (masked models: pseudo-loss)"),
+        "loss_null": "loss of the frequencies of the tokens in the documents measured",
+        "loss_zero": (
+            "mean loss with the position table at zero, in nats per token (masked models: "
+            "pseudo-loss)"
         ),
-        "cosine_interval": "95 % interval of the cosine, documents drawn anew",
-        "cosine_across": "mean cosine between tokens of different documents, positions kept",
-        "nearer": "share of tokens nearer to themselves without positions than to another token",
+        "perplexity": (
+            "perplexity (masked models: pseudo-), e to the mean loss per token, by what the "
+            "position table is"
+        ),
+        "mean_perplexity": (
+            "perplexity (masked models: pseudo-), mean over documents of e to each one's mean "
+            "loss, by what the position table is"
+        ),
+        "nearer": (
+            "share of tokens whose features without positions are nearer to their own with "
+            "positions than another token's are"
+        ),
         "nearer_null": "chance",
-        "cosine_mean": "cosine as above, every row the table's mean",
-        "cosine_shuffled": "as above, the table's rows shuffled",
-        "cosine_shifted": "as above, rows moved by half the table",
+        "cosine_interval": "95 % interval of the mean cosine at zero, documents drawn anew",
+        "cosine_across": "mean cosine of tokens of different documents, positions kept",
+        "cosine_mean": "mean cosine of final features where every row is the table's mean",
+        "cosine_shuffled": "mean cosine of final features where the table's rows are shuffled",
+        "cosine_shifted": "mean cosine of final features where rows are moved by half the table",
         "random_bound": "cosine below which 99.9 % of pairs of random vectors of this width stay",
-        "loss": (
-            "loss with positions, in nats per token (of a masked model the pseudo-loss, and so "
-            "below)"
+        "loss_bits": "mean loss in bits per token, by what the position table is",
+        "loss_interval": "95 % interval of the mean loss in nats, by what the position table is",
+        "perplexity_interval": (
+            "95 % interval of e to the mean loss per token, by what the position table is"
         ),
-        "loss_null": "loss of the frequencies of the tokens in these documents",
-        "loss_zero": "loss with the position table at zero",
-        "loss_bits": "loss in bits per token, with positions, at zero, mean, shuffled and shifted",
-        "loss_interval": (
-            "95 % interval of each loss in nats, in the same order: lower and upper end"
+        "mean_perplexity_interval": (
+            "95 % interval of the mean over documents of e to each one's mean loss, by what the "
+            "position table is"
         ),
-        "perplexity": "e to the loss per token, in the same order",
-        "perplexity_interval": "95 % interval of each: lower and upper end",
-        "mean_perplexity": "mean over documents of e to each one's loss per token",
-        "mean_perplexity_interval": "95 % interval of each: lower and upper end",
-        "token_perplexity": "mean over tokens of e to each one's loss",
-        "mixed_perplexity": "2 to the loss in nats: what mixing units shows",
+        "token_perplexity": (
+            "perplexity (masked models: pseudo-), mean over tokens of e to each one's loss, by "
+            "what the position table is"
+        ),
+        "mixed_perplexity": (
+            "2 to the mean loss in nats, which mixes units, by what the position table is"
+        ),
+        "mixed_mean_perplexity": (
+            "mean over documents of 2 to each one's mean loss in nats, which mixes units, by what "
+            "the position table is"
+        ),
+        "mixed_token_perplexity": (
+            "mean over tokens of 2 to each one's loss in nats, which mixes units, by what the "
+            "position table is"
+        ),
         "documents": "documents measured",
         "left_out": "documents left out, being empty or of one token",
         "stride": "tokens between the windows of a document longer than the model reads",
         "n_tokens": "tokens whose features are compared",
         "n_predicted": "tokens whose loss is measured",
     },
+    labels=dict.fromkeys(
+        (
+            *perplexities.CONVENTIONS,
+            "loss_bits",
+            "loss_interval",
+            "perplexity_interval",
+            "mean_perplexity_interval",
+        ),
+        "tables",
+    )
+    | {"cosine_interval": ("from", "to")},
 )

@@ -6,9 +6,12 @@ claim ("above its null") can be put to any model. Order: a row, its rules, its v
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+
+from ..measures.perplexities import CONVENTIONS
 
 
 @dataclass(frozen=True)
@@ -26,15 +29,38 @@ class Claim:
     null: Callable = None  # result -> what chance gives
     holds: Callable = None  # (ours, null or published) -> bool
     rule: str = ""  # what `holds` asks, in words
+    options: dict = field(default_factory=dict)  # of the experiment, as published
+    # readings that the source leaves open: `ours` has a value for each, one that holds is enough
+    readings: tuple = ()
 
 
-def near(tolerance):
-    """The rule that all values differ by at most `tolerance` from what was published."""
+class Text(NamedTuple):
+    """A text that a value was published on, and that the user hands over."""
+
+    flag: str  # of `minitx published`
+    what: str
+    documents: int  # in all of it
+    labelled: bool  # a folder with pos/ and neg/
+
+
+def near(*tolerance):
+    """The rule that values differ by at most `tolerance` from what was published.
+
+    One tolerance for all of them, or one for each.
+    """
 
     def holds(ours, value):
-        return bool(np.all(np.abs(np.asarray(ours) - value) <= tolerance))
+        distance = np.abs(np.asarray(ours) - value)
+        return bool(np.all(distance <= np.array(tolerance)))
 
-    return {"holds": holds, "rule": f"within {tolerance:g}"}
+    return {"holds": holds, "rule": "within " + " and ".join(f"{x:g}" for x in tolerance)}
+
+
+def in_some_convention(*tolerance):
+    """`near` in one of the conventions of perplexity, all of them if the source names none."""
+    rule = near(*tolerance)
+    words = f"{rule['rule']} by one convention (the slides do not name theirs)"
+    return rule | {"rule": words, "readings": (*CONVENTIONS.values(),)}
 
 
 def between(least, most):
@@ -97,14 +123,37 @@ def contrast(*names):
     return largest
 
 
-def linear_2023(r):
-    """Perplexity with the linear mask as the library of 2023 read it."""
-    return np.exp(r["loss_by_meaning"][r["meanings"].tolist().index("library-2023")]).item()
+def perplexities(*conditions):
+    """Perplexity in every convention, under one condition, or a list of those under several."""
+
+    def ours(r):
+        names = r["tables"] if "tables" in r else r["conditions"]
+        columns = [names.tolist().index(condition) for condition in conditions]
+        values = r["perplexities"][:, columns]
+        return (values if len(columns) > 1 else values[:, 0]).tolist()
+
+    return ours
 
 
 # The checkpoints are those of weights.KNOWN; a frequency of 1/16 parts the slow waves from the
 # others.
-R, B, G, IMDB = "roberta-base", "bert-base-uncased", "gpt2", "IMDB reviews"
+R, B, G = "roberta-base", "bert-base-uncased", "gpt2"
+IMDB, TRUTHFULQA = "IMDB reviews", "TruthfulQA"
+TEXTS = {
+    IMDB: Text("imdb", "folder with pos/ and neg/ of the 25,000 test reviews", 25_000, True),
+    TRUTHFULQA: Text("truthfulqa", "TruthfulQA.csv: 817 questions with answers", 817, False),
+}
+# The slides: features and predictions of each text as it is, none joined, as a whole or as much as
+# the model reads; zeros in the place of the position table. Not said: whether longer texts were cut
+# (here they are), and what of TruthfulQA was read (so both are).
+EACH_B = {"documents": 0, "whole": 1, "tokens": 512, "ways": "zero", "every": 512}
+EACH_G = {"documents": 0, "whole": 1, "tokens": 1024, "ways": "zero"}
+LINEAR = {"documents": 0, "tokens": 1024, "evaluations": 0}
+LINEAR |= {"family": "linear", "meaning": "library-2023"}
+QUESTIONS = LINEAR | {"column": "Question"}
+ANSWERED = LINEAR | {"column": "Question,Best Answer"}
+KEPT, ZERO = "positions kept, no mask", "positions zero, no mask"
+MASKED = "linear(low=0.1) as library-2023"
 # type, layers, width and vocabulary; sha256 of the position table in float32, where it is known
 CHECKPOINTS = {
     R: (("roberta", 12, 768, 50265), ""),
@@ -340,52 +389,135 @@ CLAIMS = [
     ),
     Claim(
         "removal",
-        "cosine with and without positions",
+        "cosine with and without positions, mean over all tokens",
         "remove-positions",
         number("cosine"),
         0.7702,
         B,
         IMDB,
+        options=EACH_B,
         **near(0.02),
     ),
     Claim(
         "removal",
-        "cosine with and without positions",
+        "cosine with and without positions, mean over all tokens",
         "remove-positions",
         number("cosine"),
         0.9291,
         G,
         IMDB,
+        options=EACH_G,
         **near(0.02),
     ),
     Claim(
         "removal",
         "perplexity with positions",
         "remove-positions",
-        number("mean_perplexity", 0),
+        perplexities("kept"),
         111.2409,
         G,
         IMDB,
-        **near(5),
+        options=EACH_G,
+        **in_some_convention(5),
     ),
     Claim(
         "removal",
         "perplexity without positions",
         "remove-positions",
-        number("mean_perplexity", 1),
+        perplexities("zero"),
         712014.3125,
         G,
         IMDB,
-        **near(50000),
+        options=EACH_G,
+        **in_some_convention(50000),
+    ),
+    Claim(
+        "removal",
+        "perplexity with and without positions, both by one convention",
+        "remove-positions",
+        perplexities("kept", "zero"),
+        [111.2409, 712014.3125],
+        G,
+        IMDB,
+        options=EACH_G,
+        **in_some_convention(5, 50000),
     ),
     Claim(
         "mask",
-        "perplexity without positions, linear mask, in the library of 2023",
+        "perplexity with positions (questions)",
         "mask-positions",
-        linear_2023,
+        perplexities(KEPT),
+        111.2409,
+        G,
+        TRUTHFULQA,
+        options=QUESTIONS,
+        **in_some_convention(5),
+    ),
+    Claim(
+        "mask",
+        "perplexity without positions (questions)",
+        "mask-positions",
+        perplexities(ZERO),
+        712014.3125,
+        G,
+        TRUTHFULQA,
+        options=QUESTIONS,
+        **in_some_convention(50000),
+    ),
+    Claim(
+        "mask",
+        "perplexity with the linear mask of the library of 2023, no positions (questions)",
+        "mask-positions",
+        perplexities(MASKED),
         11897.4824,
         G,
-        "TruthfulQA",
-        **near(1000),
+        TRUTHFULQA,
+        options=QUESTIONS,
+        **in_some_convention(1000),
+    ),
+    Claim(
+        "mask",
+        "perplexity with positions (questions with best answers)",
+        "mask-positions",
+        perplexities(KEPT),
+        111.2409,
+        G,
+        TRUTHFULQA,
+        options=ANSWERED,
+        **in_some_convention(5),
+    ),
+    Claim(
+        "mask",
+        "perplexity without positions (questions with best answers)",
+        "mask-positions",
+        perplexities(ZERO),
+        712014.3125,
+        G,
+        TRUTHFULQA,
+        options=ANSWERED,
+        **in_some_convention(50000),
+    ),
+    Claim(
+        "mask",
+        "perplexity with the linear mask of the library of 2023, no positions "
+        "(questions with best answers)",
+        "mask-positions",
+        perplexities(MASKED),
+        11897.4824,
+        G,
+        TRUTHFULQA,
+        options=ANSWERED,
+        **in_some_convention(1000),
+    ),
+    Claim(
+        "mask",
+        "perplexity with the linear mask of the library of 2023, no positions",
+        "mask-positions",
+        perplexities(MASKED),
+        11897.4824,
+        G,
+        IMDB,
+        options=LINEAR,
+        **in_some_convention(1000),
     ),
 ]

@@ -1,17 +1,106 @@
-"""Published values and claims beside what a run gives: pass or fail.
+"""Published values and claims beside what a run gives, measured as they were published.
 
-The rows are those of claims.py. Order: the judgement, its table.
+The rows are those of claims.py. Rows that need the same experiment, options and text share a run,
+which has a label: the experiment's name where it needs no options or text of its own. Order: the
+runs, the judgement, its table.
 """
 
 import hashlib
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from minitx.weights import KNOWN
 
+from ..runner import registry, results
 from ..runner.results import Failure, words
-from .claims import CHECKPOINTS, CLAIMS
+from ..texts import formats
+from .claims import CHECKPOINTS, CLAIMS, TEXTS
+
+VERDICTS = "pass", "fail", "other checkpoint", "needs its text", "not measured"
+
+
+class Need(NamedTuple):
+    """What a run needs: rows that need the same share one."""
+
+    experiment: str
+    text: str  # a name of TEXTS; "": any
+    options: tuple  # (name, value) pairs
+
+
+def need(claim):
+    """What the run behind a claim needs."""
+    return Need(claim.experiment, claim.on, tuple(sorted(claim.options.items())))
+
+
+def labels(claims):
+    """{need: label of its run}, in the order of the claims."""
+    labelled = {}
+    for claim in claims:
+        wanted = need(claim)
+        stem = f"{claim.experiment}-{TEXTS[claim.on].flag}" if claim.on else claim.experiment
+        taken = [claim.experiment, *labelled.values()]
+        if wanted == (claim.experiment, "", ()):
+            labelled[wanted] = stem
+        elif wanted not in labelled:
+            further = (f"{stem}-{n}" for n in range(2, len(taken) + 3))
+            labelled[wanted] = next(x for x in (stem, *further) if x not in taken)
+    return labelled
+
+
+def outcomes(name, model, given, texts, out, resume=False):
+    """Run what this model's rows need -> {label: Outcome or Failure}.
+
+    given: options for the runs that need none of their own. texts: {name in TEXTS: file or folder};
+    a run whose text is not among them is left out. A run with options of its own has a folder of
+    its own in `out`, named by its label. Raises ValueError, before any work, for a text that is not
+    what its name says.
+    """
+    wanted = {need(claim): claim for claim in CLAIMS if concerns(claim, name, model)}
+    for text, location in texts.items():
+        check_text(text, location)
+        if not any(x.text == text for x in wanted):
+            print(f"minitx: no number on {text} is published for this model", file=sys.stderr)
+    measured = {}
+    for x, label in labels(CLAIMS).items():
+        if x not in wanted or (x.text and x.text not in texts):
+            continue
+        options, folder = given, out
+        if label != x.experiment:
+            options = dict(x.options) | ({"text": str(texts[x.text])} if x.text else {})
+            folder = results.writable(out / label)
+            print(f"{label}: {command(wanted[x])}")
+        experiments = [registry.get(x.experiment)]
+        for _, outcome, _ in results.every(experiments, model, name, options, folder, resume):
+            measured[label] = outcome
+    return measured
+
+
+def concerns(claim, name, model):
+    """Whether a claim can be put to this model."""
+    return not claim.of or is_of(name, model, claim.of)
+
+
+def command(claim):
+    """The experiment behind a claim, with its options as flags and the name of its text."""
+    flags = [f"--{name.replace('_', '-')} {value!r}" for name, value in claim.options.items()]
+    text = [f"on {claim.on}"] if claim.on else []
+    return " ".join([claim.experiment, *flags, *text]).replace("'", '"')
+
+
+def check_text(name, location):
+    """Raise ValueError or OSError if a text cannot be the one of this name."""
+    text = TEXTS[name]
+    columns = {claim.options.get("column", "") for claim in CLAIMS if claim.on == name}
+    for column in sorted(columns):
+        try:
+            first = next(formats.records(location, column), None)
+        except (ValueError, FileNotFoundError) as error:
+            raise ValueError(f"--{text.flag}: {error}; wanted: {text.what}") from None
+        if first is None or text.labelled != (first.label in formats.CLASSES):
+            raise ValueError(f"--{text.flag} {str(location)!r}; wanted: {text.what}")
 
 
 def is_of(name, model, checkpoint):
@@ -30,28 +119,41 @@ def is_of(name, model, checkpoint):
     return str(name) in (checkpoint, KNOWN[checkpoint][0]) or Path(name).name == checkpoint
 
 
-def judged(claim, name, model, results):
+def judged(claim, name, model, outcome=None):
     """One row: what was published, what this run gives, what chance gives, the verdict and why.
 
-    results: {experiment: Outcome or Failure}.
+    outcome: Outcome or Failure of the run that the claim needs; None if there was none.
     """
-    outcome = results.get(claim.experiment, Failure("not run", True))
     ours, null, missing = _values(claim, outcome)
-    if claim.of and not is_of(name, model, claim.of):
-        verdict, reason = "no published value", f"published for {claim.of} only"
+    if not concerns(claim, name, model):
+        verdict, reason = "other checkpoint", f"published for {claim.of} only"
+    elif outcome is None and claim.on:
+        flag = TEXTS[claim.on].flag
+        verdict, reason = "needs its text", f"minitx published … --{flag}: {TEXTS[claim.on].what}"
     elif missing is not None:
         verdict, reason = "not measured", missing
     else:
-        text = outcome.settings.get("options", {}).get("text", "")
-        verdict, reason = _verdict(claim, ours, null, text)
+        verdict, reason = _verdict(claim, ours, null)
     row = {"verdict": verdict, "reason": reason, "source": claim.source, "what": claim.what}
     row["published"] = claim.published
     row["of"] = f"{claim.of}, {claim.on}" if claim.on else claim.of or "any model"
-    return row | {"ours": ours, "null": null}
+    row |= {"ours": ours, "null": null, "readings": [*claim.readings]}
+    return row | {"measured": command(claim) + _documents(claim, outcome)}
+
+
+def _documents(claim, outcome):
+    """How many documents of a claim's own text were read: ', 2,000 of 25,000 documents'."""
+    if not claim.on or outcome is None or isinstance(outcome, Failure):
+        return ""
+    n = int(outcome.result["documents"])
+    return f", {n:,} of {TEXTS[claim.on].documents:,} documents"
 
 
 def _values(claim, outcome):
     """This model's value, what chance gives, and why one of them is missing, else None."""
+    if outcome is None:
+        own = ", with the options it was published under: minitx published" if claim.options else ""
+        return None, None, f"not run{own}"
     if isinstance(outcome, Failure):
         return None, None, outcome.reason
     ours = null = None
@@ -63,27 +165,47 @@ def _values(claim, outcome):
     return ours, null, None
 
 
-def _verdict(claim, ours, null, text):
-    """The verdict on a value that was measured on `text`, and its reason."""
-    if claim.on and claim.on.split()[0].lower() not in text.lower():
-        return "not comparable", f"published on {claim.on}; read here: {text}"
-    passed = claim.holds(ours, null if claim.null else claim.published)
-    return "pass" if passed else "fail", f"wanted: {claim.rule}"
+def _verdict(claim, ours, null):
+    """The verdict on a value, and its reason."""
+    against = null if claim.null else claim.published
+    reason = f"wanted: {claim.rule}"
+    if claim.readings:
+        fitting = [x for x, value in zip(claim.readings, ours) if claim.holds(value, against)]
+        passed = bool(fitting)
+        reason += f"; fits: {'; '.join(fitting) or 'none'}"
+    else:
+        passed = claim.holds(ours, against)
+    return "pass" if passed else "fail", reason
 
 
-def rows(name, model, results):
-    """Every claim, judged."""
-    return [judged(claim, name, model, results) for claim in CLAIMS]
+def rows(name, model, outcomes):
+    """Every claim, judged; outcomes: {label of a run: Outcome or Failure}."""
+    labelled = labels(CLAIMS)
+    return [judged(claim, name, model, outcomes.get(labelled[need(claim)])) for claim in CLAIMS]
 
 
-TITLES = ("where", "what", "published", "of", "this run", "null", "verdict", "reason")
+TITLES = (
+    "where",
+    "what",
+    "published",
+    "of",
+    "this run",
+    "null",
+    "verdict",
+    "reason",
+    "measured with",
+)
 
 
 def cells(row):
     """The texts of one row, in the order of TITLES."""
-    published = [row["source"], row["what"], str(row["published"]), row["of"]]
-    numbers = [words(row["ours"], 4), words(row["null"], 4)]
-    return [*published, *numbers, row["verdict"], row["reason"]]
+    published = [row["source"], row["what"], words(row["published"], 10), row["of"]]
+    ours = words(row["ours"], 4)
+    if row["readings"] and row["ours"]:
+        pairs = zip(row["readings"], row["ours"])
+        ours = "; ".join(f"{name}: {words(value, 4)}" for name, value in pairs)
+    measured = [ours, words(row["null"], 4), row["verdict"], row["reason"], row["measured"]]
+    return [*published, *measured]
 
 
 def markdown(judgements):

@@ -493,7 +493,7 @@ def test_a_share_is_said_of_a_gain_above_chance_alone(result):
     def says(low, high):
         return mask_positions.says(result | numbers | {"gain_interval": np.array((low, high))})
 
-    assert "25% of what positions are worth" in says(0.1, 0.9)
+    assert "25 % of what positions are worth" in says(0.1, 0.9)
     assert "an interval that holds 0" in says(-0.1, 0.9)
     assert "what positions are worth" not in says(-2, -1)
     assert "The mask with the least loss on the 2 search documents is" in mask_positions.says(
@@ -518,6 +518,49 @@ def test_the_mask_is_sought_on_other_documents(causal, monkeypatch):
     assert len(searched[0]) == 2
     assert len(reported[0]) == 4
     assert not searched[0] & reported[0]
+
+
+def test_without_a_search_all_documents_are_reported_on_and_the_mask_shown_is_the_best(causal):
+    """As published numbers need it: every document, one mask."""
+    options = {"family": "linear", "meaning": "library-2023", "evaluations": 0}
+    result = outcome(causal, **options)
+    everything = [*corpus.texts(causal, "sample", 6, QUICK["tokens"])]
+    assert (result["documents"], result["documents_searched"]) == (6, 0)
+    assert result["best"] == "linear(low=0.1) as library-2023"
+    zero = mask_tap.condition(positions="zero")
+    by_document = [losses.causal(causal, x, condition=zero) for x in everything]
+    column = result["conditions"].tolist().index("positions zero, no mask")
+    conventions = [base ** np.concatenate(by_document).mean() for base in (np.e, 2)]
+    assert result["perplexities"][[0, 3], column] == pytest.approx(conventions, rel=1e-12)
+    means = [np.mean([base ** x.mean() for x in by_document]) for base in (np.e, 2)]
+    assert result["perplexities"][[1, 4], column] == pytest.approx(means, rel=1e-12)
+    means = [(base ** np.concatenate(by_document)).mean() for base in (np.e, 2)]
+    assert result["perplexities"][[2, 5], column] == pytest.approx(means, rel=1e-12)
+    assert "No mask was sought; of linear(low=0.1) as library-2023" in mask_positions.says(result)
+
+
+@pytest.mark.parametrize(
+    "gain, low, order, verdict, words",
+    [
+        (0.5, 0.4, 0.3, "partly", ("50 %", "20 %")),
+        (0.95, 0.9, 0.3, "yes", ("95 %", "65 %")),
+        (0.5, -0.1, 0.3, "no", ("50 %", "20 %")),
+        (0.5, 0.4, -0.1, "no", ("50 %", "60 %")),  # the order of the keys is worth nothing
+    ],
+)
+def test_a_mask_stands_in_if_it_gives_back_what_was_lost(result, gain, low, order, verdict, words):
+    numbers = {"loss": 4.0, "loss_off": 5.0, "gain": gain, "gain_interval": (low, 2.0)}
+    numbers |= {"gain_null": gain - order, "order_interval": (order - 0.05, 2.0)}
+    answer = mask_positions.answers(result | numbers)
+    assert answer.verdict == verdict
+    assert (answer.value, answer.chance.partition(",")[0]) == words
+
+
+def test_no_mask_stands_in_where_nothing_was_lost_or_nothing_is_predicted(causal, result):
+    assert mask_positions.answers(result).verdict == "no"  # random weights use no positions
+    lost = result | {"loss_off": result["loss"] + 1}
+    assert "no prediction" in mask_positions.answers(lost | {"best_sees": True}).measure
+    assert mask_positions.answers(lost | {"best_sees": True}).verdict == "no"
 
 
 def test_a_model_without_positions_loses_nothing_without_them(causal):
@@ -574,6 +617,7 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(causal, result, tmp_path
         ({"evaluations": 7}, "--evaluations is 7; wanted 8 to 1000"),
         ({"every": 0}, "--every is 0; wanted 1 or more"),
         ({"documents": 2}, "--documents is 2; wanted 3 or more"),
+        ({"documents": 1, "evaluations": 0}, "--documents is 1; wanted 2 or more"),
         ({"sentence": ""}, "--sentence '' has 0 tokens; wanted 2 or more"),
     ],
 )

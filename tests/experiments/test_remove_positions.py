@@ -14,7 +14,7 @@ import minitx
 from minitx import weights
 from minitx.analysis.experiments import remove_positions
 from minitx.analysis.maths import stats
-from minitx.analysis.measures import position_tables, residual_stream
+from minitx.analysis.measures import perplexities, position_tables, residual_stream
 from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
@@ -52,6 +52,11 @@ def test_losses_and_perplexities_are_those_of_the_logits(causal, result):
     conventions["mean_perplexity"] = np.exp(np.mean(direct, axis=1)).mean()
     conventions["token_perplexity"] = np.exp(direct).mean()
     conventions["mixed_perplexity"] = 2 ** np.mean(direct)
+    conventions["mixed_mean_perplexity"] = (2 ** np.mean(direct, axis=1)).mean()
+    conventions["mixed_token_perplexity"] = np.exp2(direct).mean()
+    assert conventions.keys() == perplexities.CONVENTIONS.keys()
+    assert result["conventions"].tolist() == [*perplexities.CONVENTIONS.values()]
+    assert result["perplexities"][:, 0] == pytest.approx([*conventions.values()], rel=1e-12)
     for name, value in conventions.items():
         assert result[name][0] == pytest.approx(value, rel=1e-12), name
     perplexity = result["perplexity"][0]
@@ -155,14 +160,50 @@ def test_a_masked_model_has_pseudo_losses():
     bert = minitx.load(weights.find("tiny-bert"))
     result = remove(bert, documents=2, tokens=40, every=9)
     assert result["predicts"] == "pseudo-loss"
-    assert "Pseudo-perplexity per token" in remove_positions.says(result)
+    assert "Pseudo-perplexity, e to the mean loss per token," in remove_positions.says(result)
     assert result["n_predicted"] == 5 + 5  # 38 ordinary tokens, from the first and from the second
     assert result["loss"] < result["loss_zero"]
+
+
+def test_a_model_works_without_positions_where_next_to_nothing_is_lost(causal, result):
+    """Random weights predict worse than frequencies; a bundle loses some, one without has none."""
+    assert remove_positions.answers(result).verdict == "no"
+    trained = minitx.load(weights.find("tiny-gpt2"))
+    flat = tiny.with_weights(trained, W_pos=np.zeros_like(trained.weights.W_pos))
+    for model, verdict in ((trained, "partly"), (flat, "yes")):
+        answer = remove_positions.answers(remove(model, documents=2, tokens=100))
+        assert answer.verdict == verdict
+        assert "e to the mean loss per token" in answer.measure
+
+
+def test_features_alone_are_no_more_than_a_part_of_an_answer(tmp_path):
+    bare = minitx.load(gpt2(tmp_path, head=False))
+    result = remove(bare, documents=2)
+    assert "loss" not in result
+    low = result["cosine_interval"][0]
+    answers = remove_positions.answers
+    assert answers(result | {"cosine_null": low - 0.1}).verdict == "partly"
+    assert answers(result | {"cosine_null": low + 0.1}).verdict == "no"
+
+
+def test_tables_can_be_chosen_and_change_no_number(causal, result):
+    """What a number published for zeros needs, without the cost of the others."""
+    alone = remove(causal, documents=3, ways="zero")
+    assert alone["ways"].tolist() == ["zero"]
+    assert alone["tables"].tolist() == ["kept", "zero"]
+    for name in ("cosine", "loss", "loss_zero", "loss_null"):
+        assert alone[name] == result[name]
+    assert np.array_equal(alone["perplexities"], result["perplexities"][:, :2])
+    assert "cosine_mean" not in alone
+    two = remove(causal, documents=3, ways="shuffled, mean")
+    assert two["ways"].tolist() == ["zero", "mean", "shuffled"]
+    assert two["cosine_shuffled"] == result["cosine_shuffled"]
 
 
 @pytest.mark.parametrize(
     "options, message",
     [
+        ({"ways": "none"}, "--ways: 'none' is no table; there are: zero, mean, shuffled, shifted"),
         ({"whole": 2}, "--whole is 2; wanted 0 to 1"),
         ({"every": 0}, "--every is 0; wanted 1 or more"),
         ({"stride": 32}, "--stride is 32; wanted 0 to 31"),

@@ -1,20 +1,30 @@
-"""Published values beside a run's: numbers judged for their own checkpoint only, claims for any."""
+"""Published values beside a run's: numbers judged for their own checkpoint only, claims for any.
 
+And each measured as it was published: with its own options, on its own text.
+"""
+
+import csv
 import hashlib
 import json
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tiny
+from analysis_models import gpt2
+from scipy.special import log_softmax
 
+import minitx
+from minitx import weights
 from minitx.analysis import __main__ as cli
-from minitx.analysis.pages import published
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.measures import inputs, perplexities
+from minitx.analysis.pages import claims, published
 from minitx.analysis.runner import registry
 from minitx.analysis.runner.results import Failure, Outcome
 
 CLAIMS = {claim.what: claim for claim in reversed(published.CLAIMS)}  # the first of each name
-
-
 SIZES = {
     "roberta-base": ("roberta", 50265),
     "bert-base-uncased": ("bert", 30522),
@@ -31,12 +41,16 @@ def sized(like, **changes):
     )
 
 
-def judged(what, name, model=None, text="sample", **arrays):
+def outcome_of(result):
+    """An Outcome of these arrays."""
+    arrays = {key: np.asarray(value) for key, value in result.items()}
+    return Outcome({}, arrays, "", {}, "", None)
+
+
+def judged(claim, name, model=None, **arrays):
     """Verdict, number and reason for one claim, where an experiment gave these arrays."""
-    claim = CLAIMS[what]
-    result = {key: np.asarray(value) for key, value in arrays.items()}
-    outcome = Outcome({}, result, "", {"options": {"text": text}}, "", None)
-    row = published.judged(claim, name, model or sized("roberta-base"), {claim.experiment: outcome})
+    claim = CLAIMS[claim] if isinstance(claim, str) else claim
+    row = published.judged(claim, name, model or sized("roberta-base"), outcome_of(arrays))
     return row["verdict"], row["ours"], row["reason"]
 
 
@@ -59,7 +73,7 @@ def test_a_number_is_compared_for_its_own_checkpoint(share, verdict):
 def test_a_number_of_another_checkpoint_is_no_measure(name, model):
     """Neither the name nor the sizes are enough."""
     judgement = judged("variance held by 4 components", name, model, explained_4=0.9)
-    assert judgement == ("no published value", 0.9, "published for roberta-base only")
+    assert judgement == ("other checkpoint", 0.9, "published for roberta-base only")
 
 
 def test_gpt2_is_known_by_its_position_table(monkeypatch):
@@ -70,45 +84,242 @@ def test_gpt2_is_known_by_its_position_table(monkeypatch):
     assert published.is_of("any/folder", model, "gpt2")
 
 
-@pytest.mark.parametrize(
-    "text, verdict",
-    [("sample", "not comparable"), ("data/imdb/test", "pass"), ("IMDB.csv", "pass")],
-)
-def test_a_number_is_compared_only_on_its_own_text(text, verdict):
-    claim = "cosine with and without positions"
-    model = sized("bert-base-uncased")
-    judgement = judged(claim, "bert-base-uncased", model, text, cosine=0.77)
-    assert judgement[0] == verdict
+def test_a_number_is_compared_only_on_its_own_text():
+    claim = CLAIMS["cosine with and without positions, mean over all tokens"]
+    bert = sized("bert-base-uncased")
+    row = published.judged(claim, "bert-base-uncased", bert)
+    assert row["verdict"] == "needs its text"
+    assert row["reason"].startswith("minitx published … --imdb: folder with pos/ and neg/")
+    outcome = outcome_of({"cosine": 0.77, "documents": 2000})
+    row = published.judged(claim, "bert-base-uncased", bert, outcome)
+    assert (row["verdict"], row["ours"]) == ("pass", 0.77)
+    assert row["measured"] == (
+        'remove-positions --documents 0 --whole 1 --tokens 512 --ways "zero" --every 512 '
+        "on IMDB reviews, 2,000 of 25,000 documents"
+    )
+
+
+def test_a_run_of_other_options_is_no_measure():
+    """What the report gives for remove-positions, the sample cut into documents, is not taken."""
+    model, result = sized("bert-base-uncased"), {"cosine": 0.77, "documents": 20}
+    rows = published.rows("bert-base-uncased", model, {"remove-positions": outcome_of(result)})
+    verdicts = {row["verdict"] for row in rows if "cosine" in row["what"]}
+    assert verdicts == {"needs its text", "other checkpoint"}
+    assert not [row for row in rows if "cosine" in row["what"] and row["ours"] is not None]
 
 
 @pytest.mark.parametrize("null, verdict", [(1.0, "pass"), (3.0, "fail")])
 def test_a_claim_is_put_to_any_model(null, verdict):
-    claim = "highest peak of the position embeddings, slow drift left out"
-    judgement = judged(claim, "my-model", peak=2.0, peak_null=null)
-    assert judgement == (verdict, 2.0, "wanted: above its null")
+    x, x_null = claims.number("x"), claims.number("x_null")
+    claim = claims.Claim("", "", "positions", x, "", null=x_null, **claims.ABOVE)
+    assert judged(claim, "my-model", x=2.0, x_null=null) == (verdict, 2.0, "wanted: above its null")
 
 
 def test_a_head_that_the_model_lacks_is_not_measured():
     claim = "offset that head(8,9) attends to"
     assert judged(claim, "roberta-base", best_offset=np.zeros((2, 2)))[:2] == ("not measured", None)
     assert judged(claim, "roberta-base", best_offset=np.full((12, 12), -1))[0] == "pass"
-    assert judged(claim, "tiny-bert", best_offset=np.zeros((2, 2)))[0] == "no published value"
+    assert judged(claim, "tiny-bert", best_offset=np.zeros((2, 2)))[0] == "other checkpoint"
 
 
 def test_an_experiment_that_was_left_out_gives_its_reason():
     claim = published.CLAIMS[0]
     model = sized("gpt2")
-    failure = Failure("needs the position table", True)
-    row = published.judged(claim, "gpt2", model, {claim.experiment: failure})
+    row = published.judged(claim, "gpt2", model, Failure("needs the position table", True))
     assert (row["verdict"], row["reason"]) == ("not measured", "needs the position table")
-    assert published.judged(claim, "gpt2", model, {})["reason"] == "not run"
+    assert published.judged(claim, "gpt2", model)["reason"] == "not run"
 
 
-def test_every_claim_is_of_an_experiment_and_a_known_checkpoint():
+def test_every_claim_is_of_an_experiment_its_options_and_a_known_checkpoint():
     for claim in published.CLAIMS:
-        assert claim.experiment in registry.EXPERIMENTS
+        options = {option.name for option in registry.get(claim.experiment).options}
+        assert claim.options.keys() <= options
         assert not claim.of or claim.of in published.CHECKPOINTS
+        assert not claim.on or claim.on in published.TEXTS
         assert claim.rule and claim.source
+
+
+# conventions that the slides leave open
+
+
+def test_the_conventions_of_perplexity_are_all_compared_and_the_fitting_named(monkeypatch):
+    values = dict(zip(perplexities.CONVENTIONS.values(), (40.0, 52.0, 9e5, 13.0, 15.0, 113.0)))
+    arrays = {"tables": ["kept", "zero"], "conventions": [*values], "documents": 7}
+    arrays["perplexities"] = [[x, 1e4 * x] for x in values.values()]
+    monkeypatch.setattr(published, "is_of", lambda *_: True)
+    verdict, ours, reason = judged("perplexity with positions", "gpt2", **arrays)
+    assert (verdict, ours) == ("pass", [*values.values()])
+    fits = "mean over tokens of 2 to each one's loss in nats"
+    wanted = "wanted: within 5 by one convention (the slides do not name theirs)"
+    assert reason == f"{wanted}; fits: {fits}"
+    verdict, _, reason = judged("perplexity without positions", "gpt2", **arrays)
+    assert (verdict, reason[-10:]) == ("fail", "fits: none")
+    both = CLAIMS["perplexity with and without positions, both by one convention"]
+    assert judged(both, "gpt2", **arrays)[0] == "fail"  # 1,130,000, not 712,014
+    arrays["perplexities"][5][1] = 712000
+    assert judged(both, "gpt2", **arrays)[0] == "pass"
+    row = published.judged(both, "gpt2", None, outcome_of(arrays))
+    assert f"{fits}: 113, 712000" in published.cells(row)[4]
+
+
+def test_both_numbers_are_asked_of_the_same_convention():
+    rule = claims.in_some_convention(5, 50000)["holds"]
+    published_pair = [111.2409, 712014.3125]
+    assert rule([112, 700000], published_pair)
+    assert not rule([118, 712000], published_pair)
+    assert not rule([112, 600000], published_pair)
+
+
+# runs
+
+
+def test_rows_that_need_the_same_share_a_run():
+    x = [claims.Claim("", "", "positions", None, "")] * 2
+    x += [claims.Claim("", "", "positions", None, "", options={"shuffles": n}) for n in (3, 3, 4)]
+    x += [
+        claims.Claim("", "", "positions", None, "", on="TruthfulQA", options=o)
+        for o in ({}, {"seed": 1})
+    ]
+    labels = published.labels(x)
+    assert [labels[published.need(claim)] for claim in x] == [
+        "positions",
+        "positions",
+        "positions-2",
+        "positions-2",
+        "positions-3",
+        "positions-truthfulqa",
+        "positions-truthfulqa-2",
+    ]
+
+
+LENGTHS = 3, 5, 7  # times a sentence
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """A folder of reviews and a table of questions, as the two texts come."""
+    folder = tmp_path_factory.mktemp("texts")
+    for label in ("neg", "pos"):
+        (folder / "imdb" / label).mkdir(parents=True)
+        for i, n in enumerate(LENGTHS):
+            review = f"It was a {label} film, and I saw it twice.<br /><br />" * n
+            (folder / "imdb" / label / f"{i}_5.txt").write_text(review)
+    with open(folder / "TruthfulQA.csv", "w", newline="") as file:
+        rows = [[f"What is {i} and {i}?", f"It is {2 * i}, they say.", "I know."] for i in range(5)]
+        csv.writer(file).writerows([["Question", "Best Answer", "Correct Answers"], *rows])
+    return folder
+
+
+STANDS_IN = {
+    "roberta-base": ("tiny-roberta", "roberta"),
+    "bert-base-uncased": ("tiny-bert", "bert"),
+    "gpt2": ("tiny-gpt2", "gpt2"),
+}
+RUNS = {  # with options or a text of their own
+    "roberta-base": set(),
+    "bert-base-uncased": {"remove-positions-imdb"},
+    "gpt2": {
+        "remove-positions-imdb-2",
+        "mask-positions-truthfulqa",
+        "mask-positions-truthfulqa-2",
+        "mask-positions-imdb",
+    },
+}
+
+
+@pytest.fixture(scope="module", params=STANDS_IN)
+def stood_in(request, tmp_path_factory, texts):
+    """A tiny model in the place of a checkpoint: (name, rows, folder of the results, model)."""
+    bundle, kind = STANDS_IN[request.param]
+    tmp = tmp_path_factory.mktemp(request.param)
+    folder = tmp / request.param
+    shutil.copytree(weights.find(bundle), folder)
+    own = [claim for claim in published.CLAIMS if claim.of or claim.options]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(claims.CHECKPOINTS, request.param, ((kind, 4, 128, 1024), ""))
+        patch.setattr(published, "CLAIMS", own)
+        given = ["--imdb", str(texts / "imdb"), "--truthfulqa", str(texts / "TruthfulQA.csv")]
+        given += ["--documents", "3", "--tokens", "64", "--out", str(tmp / "out")]
+        assert cli.main(["published", str(folder), *given]) == 0
+    rows = json.loads((tmp / "out/published.json").read_text(encoding="utf-8"))
+    return request.param, list(zip(own, rows)), tmp / "out", minitx.load(folder)
+
+
+def test_each_row_runs_with_its_own_options_and_text(stood_in):
+    name, rows, out, _ = stood_in
+    labels = published.labels(claim for claim, _ in rows)
+    ran = set()
+    for claim, row in rows:
+        label = labels[published.need(claim)]
+        if claim.of != name:
+            assert row["verdict"] == "other checkpoint"
+            continue
+        own = {} if label == claim.experiment else {"text": None} | claim.options
+        folder = out / label if own else out
+        settings = json.loads((folder / f"{claim.experiment}.json").read_text())["settings"]
+        assert {key: settings["options"][key] for key in claim.options} == claim.options
+        if claim.on:
+            text = {"IMDB reviews": "imdb", "TruthfulQA": "TruthfulQA.csv"}[claim.on]
+            assert settings["text"]["name"] == text
+            assert row["measured"].endswith(" documents")
+            assert row["verdict"] in ("pass", "fail")
+        else:  # the user's own, for what needs none of its own
+            assert settings["options"].get("tokens", 64) == 64
+        ran.add(label)
+    assert ran >= RUNS[name]
+    folders = {path.name for path in out.iterdir() if path.is_dir()}
+    assert folders == RUNS[name]
+
+
+def test_the_numbers_are_those_of_each_review_alone(stood_in, texts):
+    """As on the slides: each review as it is, none joined, cut or padded; here from the logits."""
+    name, rows, _, model = stood_in
+    if name != "gpt2":
+        pytest.skip("this one's numbers are no perplexities")
+    reviews = [path.read_text() for path in sorted((texts / "imdb").glob("*/*.txt"))]
+    by_review = {"with": [], "without": []}
+    for tokens in map(model.tokenizer.encode, reviews):
+        assert len(tokens) < model.config.n_ctx
+        for key, edits in (("with", {}), ("without", {"pos_embed": np.zeros_like})):
+            y = minitx.run(model, tokens, edits=edits, keep=["logits"])["logits"][0]
+            log_p = log_softmax(y.astype(np.float64), axis=1)
+            by_review[key].append(-log_p[np.arange(len(tokens) - 1), tokens[1:]])
+    ours = {row["what"]: row["ours"] for claim, row in rows if claim.on == "IMDB reviews"}
+    for key, alone in by_review.items():
+        nats = np.concatenate(alone)
+        expected = []
+        for base in (np.e, 2):
+            expected.append(base ** nats.mean())
+            expected.append(np.mean([base ** x.mean() for x in alone]))
+            expected.append((base**nats).mean())
+        assert ours[f"perplexity {key} positions"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_text_that_is_another_is_noticed_before_any_work(texts, tmp_path, capsys):
+    reviews, table = str(texts / "imdb"), str(texts / "TruthfulQA.csv")
+    wanted_reviews = "wanted: folder with pos/ and neg/ of the 25,000 test reviews"
+    wanted_table = "wanted: TruthfulQA.csv: 817 questions with answers"
+    for flag, text, message in (
+        ("--imdb", table, f"--imdb {table!r}; {wanted_reviews}"),
+        ("--imdb", str(texts), "has labelled folders inside"),
+        ("--imdb", "nowhere", "--imdb: no text file 'nowhere'"),
+        ("--truthfulqa", reviews, "--truthfulqa: 'imdb' has no columns"),
+        ("--truthfulqa", "nowhere.csv", wanted_table),
+    ):
+        assert cli.main(["published", "tiny-gpt2", flag, text, "--out", str(tmp_path)]) == 2
+        captured = capsys.readouterr()
+        assert message in captured.err
+        assert captured.err.count("\n") == 1
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_text_that_no_row_of_this_model_needs_is_said(texts, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(published, "CLAIMS", [x for x in published.CLAIMS if x.of])
+    given = ["--imdb", str(texts / "imdb"), "--out", str(tmp_path)]
+    assert cli.main(["published", "tiny-roberta", *given]) == 0
+    message = "minitx: no number on IMDB reviews is published for this model\n"
+    assert capsys.readouterr().err == message
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
 
 def test_the_command_writes_the_table_and_finds_every_number(tmp_path, capsys):
@@ -117,8 +328,60 @@ def test_the_command_writes_the_table_and_finds_every_number(tmp_path, capsys):
     rows = json.loads((tmp_path / "published.json").read_text(encoding="utf-8"))
     assert [row["what"] for row in rows] == [claim.what for claim in published.CLAIMS]
     for row in rows:
-        elsewhere = any(word in row["what"] for word in ("head(", "perplexity", "that of BERT"))
+        sources = "removal", "mask"
+        elsewhere = "head(" in row["what"] or "that of BERT" in row["what"] or row["source"] in sources
         assert row["ours"] is not None or elsewhere, row
+        assert row["verdict"] in published.VERDICTS
         assert row["verdict"] in ("pass", "fail") or row["of"] != "any model", row
     table = (tmp_path / "published.md").read_text(encoding="utf-8")
     assert table.count("\n| ") == len(rows) + 2 and rows[0]["what"] in capsys.readouterr().out
+
+
+# every claim about any model can fail
+
+
+def blind(model, k=32):
+    """A model whose queries and keys read none of its positions' k strongest directions."""
+    _, _, directions = np.linalg.svd(inputs.reachable(model).astype(np.float64))
+    V = directions[:k].T
+    kept = np.eye(len(V)) - V @ V.T
+    layers = {}
+    for w in model.layers:
+        before = {name: getattr(w, name) for name in ("W_Q", "W_K")}
+        layers[w.index] = {name: (kept @ W).astype(np.float32) for name, W in before.items()}
+    return tiny.with_weights(model, layers=layers)
+
+
+# where attention and scores look to different sides; no model has that, as one follows the other
+BY_HAND = {"lags": {"same_direction_directed": 0.5, "same_direction_directed_null": [0.5, 0.7]}}
+
+
+@pytest.fixture(scope="module")
+def failing(bundled, tmp_path_factory):
+    """(experiment, Outcome) of models that should fail: a random one, one whose queries and keys
+    are blind to positions, and the bundle on words that come round again and again."""
+    random = minitx.load(gpt2(tmp_path_factory.mktemp("random")))
+    again = tmp_path_factory.mktemp("text") / "again.txt"
+    again.write_text("one two three four five six seven eight nine ten eleven twelve\n" * 40)
+    asked = dict.fromkeys(claim.experiment for claim in published.CLAIMS if not claim.of)
+    cases = [(experiment, random, {"documents": 6}) for experiment in asked]
+    cases.append(("extraction", blind(bundled), {"documents": 6, "tokens": 128}))
+    cases.append(("positions", bundled, {"text": str(again)}))
+    results = [*BY_HAND.items()]
+    for experiment, model, options in cases:
+        run = registry.get(experiment)
+        names = {option.name for option in run.options}
+        own = {name: value for name, value in options.items() if name in names}
+        results.append((experiment, run.run(model, **own)))
+    return [(experiment, outcome_of(arrays)) for experiment, arrays in results]
+
+
+@pytest.mark.parametrize("claim", [x for x in published.CLAIMS if not x.of], ids=lambda x: x.what)
+def test_every_claim_about_any_model_is_one_that_some_model_fails(claim, failing):
+    rows = [
+        published.judged(claim, "a model", None, outcome)
+        for experiment, outcome in failing
+        if experiment == claim.experiment
+    ]
+    verdicts = [(row["verdict"], row["ours"], row["null"]) for row in rows]
+    assert "fail" in [verdict for verdict, *_ in verdicts], verdicts

@@ -45,6 +45,11 @@ MASK_TAP = "analysis/measures/mask_tap.py"
 PROFILES = "analysis/maths/profiles.py"
 PROFILES_EXPERIMENT = "analysis/experiments/profiles.py"
 PUBLISHED = "analysis/pages/published.py"
+CLAIMS = "analysis/pages/claims.py"
+PERPLEXITIES = "analysis/measures/perplexities.py"
+MASK_POSITIONS = "analysis/experiments/mask_positions.py"
+REMOVE_POSITIONS = "analysis/experiments/remove_positions.py"
+PROBE = "analysis/experiments/probe.py"
 RESIDUAL = "analysis/maths/residual.py"
 ROTATION = "analysis/maths/rotation.py"
 ROTATIONS = "analysis/experiments/rotation.py"
@@ -572,8 +577,62 @@ BREAKS = [
     Break(
         "a number is compared for any checkpoint",
         PUBLISHED,
-        "claim.of and not is_of(name, model, claim.of)",
+        "not concerns(claim, name, model)",
         "False",
+    ),
+    Break(
+        "a number is measured with the options that all are given",
+        PUBLISHED,
+        "options = dict(x.options) | ({'text': str(texts[x.text])} if x.text else {})",
+        "options = given | ({'text': str(texts[x.text])} if x.text else {})",
+    ),
+    Break(
+        "a run with other options is taken for the published one",
+        PUBLISHED,
+        "outcomes.get(labelled[need(claim)])",
+        "outcomes.get(labelled[need(claim)], outcomes.get(claim.experiment))",
+    ),
+    Break(
+        "any text is taken for the reviews",
+        PUBLISHED,
+        "text.labelled != (first.label in formats.CLASSES)",
+        "False",
+    ),
+    Break(
+        "all conventions of perplexity have to fit",
+        PUBLISHED,
+        "passed = bool(fitting)",
+        "passed = len(fitting) == len(claim.readings)",
+    ),
+    Break(
+        "one of two published numbers is enough",
+        CLAIMS,
+        "np.all(distance <= np.array(tolerance))",
+        "np.any(distance <= np.array(tolerance))",
+    ),
+    Break(
+        "each token's 2 to the nats is e to them",
+        PERPLEXITIES,
+        "np.exp2(x).sum()",
+        "np.exp(x).sum()",
+    ),
+    Break(
+        "a number of all documents leaves out those of a search",
+        MASK_POSITIONS,
+        "return [], texts",
+        "return [], [*texts][1:]",
+    ),
+    Break(
+        "a model that knows less than frequencies works without positions",
+        REMOVE_POSITIONS,
+        'r["loss_interval"][1, 1] >= r["loss_null"]',
+        "False",
+    ),
+    Break(
+        "a place is read off that random weights give as well",
+        PROBE,
+        'max(r["r2_on_null"], r["r2_random_interval"][1])',
+        'r["r2_on_null"]',
     ),
     Break(
         "a mask's weights are not brought to one",
