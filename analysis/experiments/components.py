@@ -292,4 +292,5 @@ register(
         "best": "largest share of a component of X at every layer",
         "best_null": "the same with every document moved",
     },
+    least_documents=2,
 )

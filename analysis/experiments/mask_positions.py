@@ -483,4 +483,5 @@ register(
         "documents": "documents they stand in",
         "documents_searched": "documents of the search",
     },
+    least_documents=SEARCH,
 )

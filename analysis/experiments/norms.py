@@ -286,4 +286,5 @@ register(
         "documents": "documents to learn from, to choose the penalty, to test on",
     },
     weights_only=True,
+    least_documents=position_probe.LEAST,
 )

@@ -294,4 +294,5 @@ register(
         "documents": "documents to learn from, to choose the penalty, to test on",
         "n_tokens": "tokens whose places are guessed",
     },
+    least_documents=position_probe.LEAST,
 )

@@ -422,4 +422,5 @@ register(
         "n_tokens": "tokens whose features are compared",
         "n_predicted": "tokens whose loss is measured",
     },
+    least_documents=2,
 )

@@ -350,4 +350,5 @@ register(
         "n_cut": "documents that were cut to the length given",
         "n_skipped": "documents left out: empty, or of one token",
     },
+    least_documents=3 * LEAST,  # of windows two thirds train, half of them shuffled
 )

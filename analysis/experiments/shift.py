@@ -207,4 +207,5 @@ register(
         "n_predicted": "tokens whose loss is measured, at each shift",
         "documents": "documents measured",
     },
+    least_documents=2,
 )
