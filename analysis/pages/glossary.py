@@ -20,7 +20,7 @@ class Term(NamedTuple):
 TERMS = (
     Term(
         "head",
-        "L0H0, head",
+        "L0H0, head(1,1)",
         r"L\d+H\d+|heads?\(\d+,\d+\)",
         "Head 0 of layer 0: one of the attention units that work side by side in a layer. Layers "
         "and heads are counted from 0 here; the paper counts from 1 and writes head(1,1).",

@@ -7,7 +7,7 @@ from ..runner.results import words
 from . import parts
 
 JUDGED = "pass", "fail"
-WHY = {  # verdict of rows that were not judged: why, after their number
+WHY = {  # why values with this verdict were not judged
     "other checkpoint": "published for other checkpoints",
     "needs its text": "published for texts other than the one read",
     "not measured": "that this run could not measure",
@@ -24,7 +24,7 @@ def line(rows):
     if own:
         sentences.append(f"{_passed(own)} numbers published for this checkpoint come out again")
     for verdict, others in _others(rows).items():
-        sentences.append(f"{len(others)} {WHY.get(verdict, verdict)}")
+        sentences.append(_unjudged(verdict, others))
     return f'<p>{escape("; ".join(sentences))}. <a href="#published">Claims and numbers</a></p>'
 
 
@@ -42,14 +42,19 @@ def _others(rows):
     return others
 
 
+def _unjudged(verdict, rows):
+    """'15 values published for other checkpoints'"""
+    return f"{parts.count(len(rows), 'value')} {WHY.get(verdict, f'({verdict})')}"
+
+
 def section(rows, name):
     """Tables of all rows: those judged, and folded those that were not."""
     command = f"<code>minitx published {escape(shlex.quote(name))}</code>"
     judged = [_cells(row) for row in rows if row["verdict"] in JUDGED]
     html = parts.table(TITLES, judged, "claims") if judged else ""
     for verdict, others in _others(rows).items():
-        summary = f"{len(others)} {WHY.get(verdict, verdict)}"
-        html += parts.fold(summary, parts.table(TITLES, map(_cells, others), "claims"))
+        folded = parts.table(TITLES, map(_cells, others), "claims")
+        html += parts.fold(_unjudged(verdict, others), folded)
     return (
         '<section id="published"><h2>What was published, and what this model gives</h2>'
         '<p class="soft">A claim is put to every model; a number is compared only for the '
