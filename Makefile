@@ -12,8 +12,8 @@ test: .venv/ready
 test-fast: .venv/ready  ## the core and the maths, under a minute
 	$(BIN)/python -m pytest tests/core tests/maths
 
-test-page: .venv/ready  ## the page of minitx explore in a real browser; needs Chromium or Chrome
-	$(BIN)/python -m pytest tests/pages/checks.py
+test-page: .venv/ready  ## the pages of minitx explore and report in a real browser; needs Chromium or Chrome
+	$(BIN)/python -m pytest tests/pages/checks.py tests/pages/checks_report.py
 
 lint: .venv/lint  ## layout and likely mistakes
 	$(BIN)/ruff format --check .

@@ -334,4 +334,5 @@ register(
         "documents": "documents read",
     },
     labels={"best": "layer_names"},
+    least_documents=2,
 )

@@ -545,4 +545,5 @@ register(
         "order_interval": ("from", "to"),
     }
     | dict.fromkeys(("perplexity", "bits", "mean_perplexity"), CONDITIONS),
+    least_documents=SEARCH,
 )

@@ -322,4 +322,5 @@ register(
         "documents": ("to learn from", "to choose", "to test on"),
     },
     weights_only=True,
+    least_documents=position_probe.LEAST,
 )

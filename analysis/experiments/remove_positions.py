@@ -509,4 +509,5 @@ register(
         "tables",
     )
     | {"cosine_interval": ("from", "to")},
+    least_documents=2,
 )

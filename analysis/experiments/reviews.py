@@ -370,4 +370,5 @@ register(
         "n_skipped": "documents left out: empty, or of one token",
     },
     labels=dict.fromkeys(("interval", "worth_interval", "worth_shuffled_interval"), ENDS),
+    least_documents=3 * LEAST,  # of windows two thirds train, half of them shuffled
 )

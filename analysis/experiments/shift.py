@@ -225,4 +225,5 @@ register(
         "documents": "documents measured",
     },
     labels={"perplexity": "shifts", "worst_interval": ("from", "to")},
+    least_documents=2,
 )

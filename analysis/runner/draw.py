@@ -63,6 +63,22 @@ def svg(picture):
     return settled(buffer.getvalue())
 
 
+def thumbnail(picture, width=200):
+    """A drawn figure as a small PNG, `width` pixels before empty rims are cut off, without words.
+
+    It stays without them: to be called last.
+    """
+    from matplotlib.text import Text
+
+    picture.set_layout_engine("none")  # the layout that it was drawn with
+    for words in picture.findobj(Text):
+        words.set_visible(False)
+    buffer = io.BytesIO()
+    size = {"dpi": width / picture.get_figwidth(), "bbox_inches": "tight", "pad_inches": 0.1}
+    picture.savefig(buffer, format="png", metadata={"Software": None}, **size)
+    return buffer.getvalue()
+
+
 def settled(text):
     """SVG without the last bits of the layout, which vary.
 

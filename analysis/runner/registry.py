@@ -33,7 +33,8 @@ The function's name is the command (with - for _), its keywords with their defau
 `says(result)` tells in plain words what they show, `answer(result)` answers the question in a word
 and a number. The results listed in `numbers` are the headline figures, those that tell most first;
 NAME_null is the null of NAME; `labels` names the entries of a list, by the name of a result that
-holds them or as they are. weights_only=True: it runs on a partial checkpoint too.
+holds them or as they are. weights_only=True: it runs on a partial checkpoint too. least_documents:
+fewer would leave it nothing to measure; the report then reads so many.
 """
 
 import difflib
@@ -79,16 +80,17 @@ class Experiment:
 
     run: Callable
     question: str
-    draw: Callable
-    numbers: dict
     look: str
     published: str
     figure: str  # where the published work shows it: "figure 3"
+    draw: Callable
+    numbers: dict
     says: Callable
     weights_only: bool
     per_head: tuple  # results [L H] that tell heads apart; none: all of that shape (compare.py)
     labels: dict  # {headline list: the result that names its entries, or their names}
     answer: Callable
+    least_documents: int
 
     @property
     def name(self):
@@ -142,6 +144,7 @@ def register(
     per_head=(),
     labels=None,
     answer=None,
+    least_documents=1,
 ):
     """Put `run` on the list of experiments and return its Experiment.
 
@@ -149,19 +152,18 @@ def register(
     file, unless it is given. Raises ValueError if the name is taken.
     """
     question = question or run.__globals__["__doc__"].partition("\n")[0]
+    texts = question, look, published, figure
     new = Experiment(
-        run=run,
-        question=question,
-        draw=draw,
-        numbers=numbers or {},
-        look=look,
-        published=published,
-        figure=figure,
-        says=says,
-        weights_only=weights_only,
-        per_head=per_head,
-        labels=labels or {},
-        answer=answer,
+        run,
+        *texts,
+        draw,
+        numbers or {},
+        says,
+        weights_only,
+        per_head,
+        labels or {},
+        answer,
+        least_documents,
     )
     if new.name in EXPERIMENTS:
         raise ValueError(f"there is already an experiment {new.name!r}")

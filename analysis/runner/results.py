@@ -33,6 +33,8 @@ class Outcome(NamedTuple):
     settings: dict
     svg: str  # the figure without its title, for a page that has its own
     answer: registry.Answer | None
+    thumbnail: bytes = b""  # PNG
+    note: str = ""  # how the options differ from those given for all
 
 
 def settings(experiment, model, name, options):
@@ -183,8 +185,9 @@ def _explained(experiment, result, stated):
     says = experiment.says(result) if experiment.says else ""
     answer = experiment.answer(result) if experiment.answer else None
     with draw.style():
-        svg = draw.svg(experiment.draw(result))
-    return Outcome(headline, result, says, stated, svg, answer)
+        picture = experiment.draw(result)
+        svg, thumbnail = draw.svg(picture), draw.thumbnail(picture)
+    return Outcome(headline, result, says, stated, svg, answer, thumbnail)
 
 
 def _save(outcome, experiment, name, out):
@@ -229,18 +232,18 @@ def failed(outcomes):
 def every(experiments, model, name, options, out, resume=False):
     """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
 
-    Prints a line on stdout for each. options: those that an experiment has are passed on to it.
+    Prints a line on stdout for each. options: those that an experiment has are passed on to it, of
+    documents at least as many as it needs.
     """
     for experiment in experiments:
         progress.show(f"{experiment.name} …")
         begin = time.monotonic()
-        names = [option.name for option in experiment.options]
-        own = {option: options[option] for option in names if option in options}
-        state = ""
+        own, note = _options_of(experiment, options)
+        state = f"  {note}" if note else ""
         try:
-            outcome = produce(experiment, model, name, own, out, resume)
+            outcome = produce(experiment, model, name, own, out, resume)._replace(note=note)
         except Exception as error:  # the other experiments must not be lost with it
-            outcome = _failure(error, model)
+            outcome = _failure(error, model, note)
             state = f"  {'left out' if outcome.left_out else 'failed'}: {outcome.reason}"
         seconds = time.monotonic() - begin
         progress.show("")
@@ -248,9 +251,21 @@ def every(experiments, model, name, options, out, resume=False):
         yield experiment, outcome, seconds
 
 
-def _failure(error, model):
+def _options_of(experiment, options):
+    """Those of the options that an experiment has, and a note where it takes more documents."""
+    names = {option.name for option in experiment.options}
+    own = {name: value for name, value in options.items() if name in names}
+    n, least = own.get("documents", 0), experiment.least_documents
+    if not 0 < n < least:  # 0: all that there are
+        return own, ""
+    note = f"takes {least} documents, the fewest it can do with; {n} given for all"
+    return own | {"documents": least}, note
+
+
+def _failure(error, model, note=""):
     """What an experiment raised, as a Failure."""
+    prefix = f"{note}; " if note else ""
     lacks_tokenizer = isinstance(error, FileNotFoundError) and no_tokenizer(model)
     if lacks_tokenizer or isinstance(error, registry.NotApplicable):
-        return Failure(str(error), left_out=True)
-    return Failure(f"{type(error).__name__}: {error}", left_out=False)
+        return Failure(f"{prefix}{error}", left_out=True)
+    return Failure(f"{prefix}{type(error).__name__}: {error}", left_out=False)

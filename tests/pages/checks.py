@@ -3,16 +3,14 @@
 Needs Chromium or Chrome, and no package beside pytest.
 
 Order: the pages, the browser; what is drawn; choosing by mouse, by keys; hover; themes; saving;
-nothing leaves. SHOTS=folder keeps a screenshot of every state, to look at.
+nothing leaves. The browser and its tab are in conftest.py.
 """
 
-import os
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from browser import NoBrowser, Tab, find
+from browser import Tab
 
 import minitx
 from minitx import weights
@@ -28,13 +26,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><img src=x onerror=alert(1)> & <b>bold</b> now"
 
 
-@pytest.fixture(scope="session", autouse=True)
-def program():
-    """A browser, or an end at once with the reason: these checks are nothing without one."""
-    try:
-        return find()
-    except NoBrowser as error:
-        pytest.exit(f"make test-page: {error}", returncode=3)
+pytestmark = pytest.mark.usefixtures("program")
 
 
 @pytest.fixture(scope="module", params=["tiny-bert", "tiny-gpt2"])
@@ -42,22 +34,6 @@ def model(request):
     model = minitx.load(weights.find(request.param))
     model.tokenizer.name = request.param
     return model
-
-
-@pytest.fixture
-def tab(tmp_path, request):
-    """A browser of its own: by the end it has no complaint, and asked for nothing but the page."""
-    tab = Tab(tmp_path / "browser")
-    yield tab
-    if "SHOTS" in os.environ:
-        folder = Path(os.environ["SHOTS"])
-        folder.mkdir(parents=True, exist_ok=True)
-        tab.screenshot(folder / f"{request.node.name.replace('/', '-')}.png")
-    tab.settle()  # whatever is still to be said
-    tab.close()
-    assert tab.complaints == []
-    assert [url for url in tab.requests if not url.startswith(("file:", "data:"))] == []
-    assert sum(url.startswith("file:") for url in tab.requests) == 1
 
 
 @pytest.fixture

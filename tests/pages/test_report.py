@@ -1,80 +1,89 @@
-"""The report: one page that stands alone, whatever happens to its parts."""
+"""The report: one page that stands alone and answers first, whatever happens to its parts."""
 
 import base64
+import hashlib
 import json
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from planted import HOSTILE, Page, answers, bad, good, plant, unfit, write_report
 
 import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
-from minitx.analysis.pages import report
-from minitx.analysis.runner import draw, registry
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.pages import parts, report, section
+from minitx.analysis.runner import draw, registry, results
 from minitx.analysis.texts.formats import sha256
 
 ROOT = Path(__file__).parents[2]
 
 
-class Page(HTMLParser):
-    """Tags with their attributes, and the text between them."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags = []
-        self.text = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.text += data
-
-    def all(self, attribute):
-        return [attributes[attribute] for _, attributes in self.tags if attribute in attributes]
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A report on the bundled model, made once by the command."""
+    """A report on the bundled model, made once by the command, with few documents for all."""
     out = tmp_path_factory.mktemp("report")
     command = [sys.executable, "-m", "minitx.analysis", "report", "tiny-roberta"]
-    command += ["--documents", "16", "--tokens", "64", "--out", str(out)]
+    command += ["--documents", "2", "--tokens", "64", "--out", str(out)]
     process = subprocess.run(
         command, cwd=ROOT, text=True, capture_output=True, timeout=200, check=False
     )
     assert process.returncode == 0, process.stderr
     for name in (*registry.EXPERIMENTS, "all"):
-        assert re.search(rf"^{name} +\d+\.\d s$", process.stdout, re.M)
+        assert re.search(rf"^{name} +\d+\.\d s", process.stdout, re.M)
     assert process.stderr == ""  # no warnings
+    (out / "stdout").write_text(process.stdout)
     return out
 
 
 @pytest.fixture(scope="module")
-def page(folder):
-    return Page((folder / "index.html").read_text(encoding="utf-8"))
+def text(folder):
+    return (folder / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_page_needs_no_network_and_no_other_file(folder, page):
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def test_the_page_needs_no_network_and_no_other_file(page):
     assert not {"script", "link", "iframe", "object", "base"} & {tag for tag, _ in page.tags}
-    sources = page.all("src")
-    assert len(sources) == len(registry.EXPERIMENTS)
-    for source in sources:
+    kinds = []
+    for source in page.all("src"):
         kind, _, data = source.partition(",")
-        assert kind == "data:image/svg+xml;base64"
-        svg = base64.b64decode(data).decode()
+        kinds.append(kind)
+        content = base64.b64decode(data)
+        if kind == "data:image/png;base64":
+            assert content.startswith(b"\x89PNG") and len(content) < 40_000
+            continue
+        svg = content.decode()
         ElementTree.fromstring(svg)
         inside = re.findall(r'(?:href|src)="([^"]*)"', svg)
         assert all(link.startswith(("#", "data:")) for link in inside)
         assert not re.search(r"@import|url\((?!#)", svg)
+    n = len(registry.EXPERIMENTS)
+    assert kinds == ["data:image/png;base64"] * n + ["data:image/svg+xml;base64"] * n
     assert not re.search(r"@import|url\(", report.STYLE)
+
+
+def test_the_policy_lets_in_this_style_and_images_alone(text, page):
+    (policy,) = (tag["content"] for _, tag in page.tags if "http-equiv" in tag)
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy.split("; ") == [
+        "default-src 'none'",
+        "img-src data:",
+        f"style-src 'sha256-{digest}'",
+        "base-uri 'none'",
+    ]
+    for _, attributes in page.tags:  # the policy would refuse these
+        assert not [name for name in attributes if name == "style" or name.startswith("on")]
 
 
 def test_every_link_leads_somewhere(folder, page):
@@ -85,18 +94,19 @@ def test_every_link_leads_somewhere(folder, page):
 
 
 def test_every_experiment_has_its_question_texts_numbers_and_files(page, folder):
-    for experiment in registry.EXPERIMENTS.values():
+    for name, experiment in registry.EXPERIMENTS.items():
         question = experiment.question
+        assert page.text.count(question) == 2  # answers and heading
+        assert f"Figure: {question}" in page.all("alt")
+        shown = page.of(name)
         for text in (question, experiment.look, experiment.published, experiment.summary):
-            assert text in page.text
-        assert page.text.count(question) == 2  # contents and heading
-        assert question in page.all("alt")
-        stated = json.loads((folder / f"{experiment.name}.json").read_text(encoding="utf-8"))
+            assert text in shown
+        stated = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         for number in stated["headline"].values():
-            assert number["means"] in page.text and report.words(number["value"]) in page.text
-            assert number.get("null_means", "") in page.text
+            assert number["means"] in shown and results.labelled(number) in shown
+            assert number.get("null_means", "") in shown
         for ending in (".svg", ".npz", ".json"):
-            assert f"{experiment.name}{ending}" in page.all("href")
+            assert f"{name}{ending}" in page.all("href")
 
 
 def test_the_header_says_what_the_model_is(page):
@@ -112,54 +122,125 @@ def test_the_header_says_what_the_model_is(page):
         assert text in page.text
 
 
-def test_the_page_follows_the_readers_colours(page):
-    assert "prefers-color-scheme: dark" in report.STYLE
-    assert "color-scheme: light dark" in report.STYLE
+def test_parts_are_named_for_those_who_do_not_see_the_page(page):
+    tags = [tag for tag, _ in page.tags]
+    assert tags.count("h1") == tags.count("main") == tags.count("nav") == 1
+    assert tags.count("h2") == tags.count("section") == len(registry.EXPERIMENTS) + 3
+    assert all(
+        attributes.get("scope") in ("col", "row") for tag, attributes in page.tags if tag == "th"
+    )
+    assert all("alt" in attributes for tag, attributes in page.tags if tag == "img")
+    skip = next(attributes for tag, attributes in page.tags if tag == "a")
+    assert skip["href"] == "#answers"
 
 
-def planted(monkeypatch, *runs):
-    """A registry with these functions only."""
-
-    def plot(result):
-        figure = draw.figure(2, 2)
-        figure.subplots().plot(result["line"])
-        return figure
-
-    monkeypatch.setattr(registry, "EXPERIMENTS", {})
-    for run in runs:
-        registry.register(
-            run,
-            question=f"Is {run.__name__} <tame>?",
-            draw=plot,
-            look="Look.",
-            published="Nothing.",
-            numbers={"value": "a & b", "value_null": "c"},
-        )
+# the answers
 
 
-def good(model, run, *, seed: int = 0):
-    """A good one."""
-    return {"line": np.arange(3), "value": 2.0, "value_null": 0.5}
+def test_the_answers_come_first(tmp_path, monkeypatch):
+    plant(monkeypatch, good, answer=answers("partly"))
+    text, page = write_report(tmp_path)
+    assert text.index('id="answers"') < text.index('id="good"') < text.index('id="published"')
+    for where in ("answers", "good"):
+        shown = page.of(where, folded=False)
+        assert "◐ Partly" in shown and "Is good <tame>?" in shown
+        assert f"heads beyond their null {HOSTILE}" in shown
+        assert re.search(r"7 of 9 ?\(?chance: 1 of 9", shown)
+    assert "1 question: ◐ Partly 1 Left out: nothing." in page.text
+    assert text.count('class="mark partly"') == 3 and page.text.count("◐ good") == 1
 
 
-def bad(model, run):
-    """A bad one."""
-    raise RuntimeError("something <broke>")
+@pytest.mark.parametrize("verdict", registry.VERDICTS)
+def test_every_verdict_is_a_word_a_sign_and_a_colour(verdict):
+    mark = parts.mark(verdict)
+    assert Page(mark).text == f"{parts.SIGNS[verdict]} {verdict.capitalize()}"
+    assert f'class="mark {verdict}"' in mark and f".mark.{verdict} {{" in report.STYLE
+    assert len({parts.SIGNS[other] for other in registry.VERDICTS}) == len(registry.VERDICTS)
+
+
+def test_without_an_answer_the_first_number_stands_there(tmp_path, monkeypatch):
+    plant(monkeypatch, good)
+    _, page = write_report(tmp_path)
+    shown = page.of("answers")
+    assert "Measured" in shown and "a & b" in shown and "2chance: 0.5" in shown
+
+
+def test_documents_left_out_are_counted(tmp_path, monkeypatch):
+    def lossy(model, run):
+        """Leaves documents out."""
+        return good(model, run) | {"n_skipped": 2, "skipped": np.array([1, 0])}
+
+    plant(monkeypatch, lossy, good, unfit)
+    _, page = write_report(tmp_path)
+    left = "1 experiment that this model cannot show; 3 documents, empty or of one token, in 1"
+    assert f"Left out: {left} experiment." in page.text
+    assert "Note: 3 documents left out, empty or of one token." in page.of("lossy")
+    assert "Note" not in page.of("good")
+
+
+# one section
+
+
+def test_six_numbers_are_shown_and_the_others_folded(tmp_path, monkeypatch):
+    def wordy(model, run):
+        """Has many numbers."""
+        return good(model, run) | {f"n{i}": 100 + i for i in range(9)}
+
+    numbers = {f"n{i}": f"number {i} of all" for i in range(9)}
+    plant(monkeypatch, wordy, numbers=numbers)
+    _, page = write_report(tmp_path)
+    for i in range(9):
+        folded = i >= section.SHOWN == 6
+        assert f"number {i} of all" in page.of("wordy", folded)
+        assert f"number {i} of all" not in page.of("wordy", not folded)
+    assert "3 more numbers" in page.of("wordy", folded=True)
+    for text in ("Look at the offset", "Published: Nothing", "minitx run wordy", '"versions"'):
+        assert text in page.of("wordy", folded=True) and text not in page.of("wordy", folded=False)
+
+
+def test_lists_are_labelled_and_so_are_their_nulls(tmp_path, monkeypatch):
+    def listed(model, run):
+        """Has a list."""
+        values = {"value": np.array([2.0, 3.0]), "value_null": np.array([0.5, 0.25])}
+        return good(model, run) | values | {"names": np.array(["<L0H0>", "L1H1"])}
+
+    plant(monkeypatch, listed, labels={"value": "names"})
+    _, page = write_report(tmp_path)
+    assert "<L0H0> 2, L1H1 3<L0H0> 0.5, L1H1 0.25" in page.of("listed")
+    assert "times the null" not in page.text
+
+
+def test_numbers_are_written_for_people():
+    texts = [results.words(value) for value in (0.97123, 12.0, 1e-7, 3, [1, 2.5], [], "L0H0")]
+    assert texts == ["0.971", "12", "1e-07", "3", "1, 2.5", "none", "L0H0"]
+
+
+def test_hostile_texts_stay_texts(tmp_path, monkeypatch):
+    """In a question, a name, an answer, a number's meaning, and beside links to the glossary."""
+    plant(monkeypatch, good, answer=answers("yes", HOSTILE), numbers={"value": HOSTILE})
+    text, page = write_report(tmp_path, name=HOSTILE)
+    assert "<img src=x" not in text and "<tame>" not in text
+    assert not [tag for tag in page.tags if "onerror" in tag[1]]
+    assert f"What {HOSTILE} computes" in page.text
+    assert page.text.count(HOSTILE) >= 8
+
+
+# runs that fail, and numbers of documents
 
 
 def test_one_failure_does_not_lose_the_others(tmp_path, monkeypatch, capsys):
-    planted(monkeypatch, bad, good)
+    plant(monkeypatch, bad, good)
     assert cli.main(["report", "tiny-roberta", "--out", str(tmp_path)]) == 1
     captured = capsys.readouterr()
     assert "failed: RuntimeError: something <broke>" in captured.out
     assert "1 of 2 experiments failed" in captured.err
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     page = Page(text)
-    assert "1 of 2 experiments failed" in page.text
-    assert "RuntimeError: something <broke>" in page.text
+    assert "1 of 2 experiments failed" in page.text and "! Failed" in page.of("answers")
+    assert "This experiment failed: RuntimeError: something <broke>" in page.of("bad")
+    assert "Left out: 1 experiment that failed." in page.text
     assert "<broke>" not in text and "<tame>" not in text  # escaped
-    assert (tmp_path / "good.json").is_file() and len(page.all("src")) == 1
-    assert "4 times the null" in page.text
+    assert (tmp_path / "good.json").is_file() and len(page.all("src")) == 2
 
 
 def test_a_result_that_is_not_finite_is_a_failure(tmp_path, monkeypatch, capsys):
@@ -167,23 +248,107 @@ def test_a_result_that_is_not_finite_is_a_failure(tmp_path, monkeypatch, capsys)
         """Not finite."""
         return good(model, run) | {"value": float("nan")}
 
-    planted(monkeypatch, infinite)
+    plant(monkeypatch, infinite)
     assert cli.main(["report", "tiny-roberta", "--out", str(tmp_path)]) == 1
     assert "not JSON compliant" in capsys.readouterr().out
 
 
-def test_numbers_are_written_for_people():
-    texts = [report.words(value) for value in (0.97123, 12.0, 1e-7, 3, [1, 2.5], [], "L0H0")]
-    assert texts == ["0.971", "12", "1e-07", "3", "1, 2.5", "none", "L0H0"]
-
-
 def test_what_a_model_cannot_show_is_left_out_and_no_failure(tmp_path, monkeypatch, capsys):
-    def unfit(model, run):
-        """Needs a head."""
-        raise registry.NotApplicable("no <head> here")
-
-    planted(monkeypatch, unfit, good)
+    plant(monkeypatch, unfit, good)
     assert cli.main(["report", "tiny-roberta", "--out", str(tmp_path)]) == 0
     assert "left out: no <head> here" in capsys.readouterr().out
     page = Page((tmp_path / "index.html").read_text("utf-8"))
     assert "Left out for this model: no <head> here" in page.text
+
+
+@pytest.mark.parametrize("given, taken", [(1, 3), (2, 3), (3, 3), (5, 5), (0, 0)])
+def test_a_number_of_documents_for_all_is_each_ones_minimum(
+    tmp_path, monkeypatch, capsys, given, taken
+):
+    plant(monkeypatch, good, least_documents=3)
+    command = ["report", "tiny-roberta", "--documents", str(given), "--tokens", "16"]
+    assert cli.main([*command, "--out", str(tmp_path)]) == 0
+    stated = json.loads((tmp_path / "good.json").read_text())["settings"]["options"]
+    assert stated["documents"] == taken
+    note = f"takes 3 documents, the fewest it can do with; {given} given for all"
+    page = Page((tmp_path / "index.html").read_text("utf-8"))
+    for text in (capsys.readouterr().out, page.of("good", folded=False)):
+        assert (note in text) == (taken != given)
+
+
+def test_a_failure_says_too_that_it_took_more_documents(tmp_path, monkeypatch, capsys):
+    def poor(model, run, *, documents: int = 20):
+        """Fails."""
+        raise ValueError(f"{documents} are not there")
+
+    plant(monkeypatch, poor, least_documents=3)
+    cli.main(["report", "tiny-roberta", "--documents", "1", "--out", str(tmp_path)])
+    reason = "takes 3 documents, the fewest it can do with; 1 given for all; ValueError: 3 are not"
+    assert reason in capsys.readouterr().out
+
+
+NEEDY = [name for name, e in registry.EXPERIMENTS.items() if e.least_documents > 1]
+
+
+def test_experiments_whose_minimum_was_raised_say_so(folder, page):
+    needy = [name for name in NEEDY if registry.get(name).least_documents > 2]
+    assert len(needy) >= 4
+    stdout = (folder / "stdout").read_text()
+    for name in needy:
+        note = f"takes {registry.get(name).least_documents} documents"
+        assert note in page.of(name)
+        assert re.search(rf"^{name} .*{note}", stdout, re.M)
+
+
+@pytest.mark.parametrize("name", NEEDY)
+def test_no_fewer_documents_would_do(name, tmp_path, bundled):
+    """The minimum is what the experiment asks for; that it is enough shows the page above."""
+    experiment = registry.get(name)
+    given = {"documents": experiment.least_documents - 1, "tokens": 64}
+    with pytest.raises(ValueError):
+        results.produce(experiment, bundled, "tiny-roberta", given, tmp_path)
+
+
+# colours and small pictures
+
+
+def test_the_page_follows_the_readers_colours():
+    assert "prefers-color-scheme: dark" in report.STYLE
+    assert "color-scheme: light dark" in report.STYLE
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "print"])
+def test_letters_stand_out(theme):
+    """Contrast of every colour of text against what it may stand on (WCAG 2: 4.5)."""
+    light, dark, *_, printed = re.findall(r":root \{(.*?)\}", report.STYLE, re.S)
+    block = {"light": light, "dark": dark, "print": printed}[theme]
+    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+    pairs = [(name, "back") for name in ("text", "soft", "link", "yes", "partly", "no", "bad")]
+    pairs += [(name, f"{name}-back") for name in ("yes", "partly", "no", "bad")]
+    pairs += [("text", "card"), ("soft", "card")]
+    for letters, ground in pairs:
+        low, high = sorted(luminance(colours[name]) for name in (letters, ground))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, (letters, ground)
+
+
+def luminance(colour):
+    """Relative luminance of #rrggbb (WCAG 2)."""
+    channels = np.array([int(colour[n : n + 2], 16) for n in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+def test_a_thumbnail_is_small_has_no_words_and_is_the_same_every_time():
+    def thumbnail(title):
+        with draw.style():
+            figure = draw.figure(5, 3)
+            axes = figure.subplots()
+            axes.set_axis_off()
+            axes.plot([0, 1, 0])
+            axes.text(0.5, 0.5, title)
+            draw.svg(figure)
+            return draw.thumbnail(figure, 100)
+
+    image = thumbnail("words")
+    assert image == thumbnail("other words") == thumbnail("")
+    assert int.from_bytes(image[16:20], "big") <= 104  # PNG's width, with its rim

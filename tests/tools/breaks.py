@@ -34,6 +34,7 @@ DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
 GAUGE = "analysis/maths/gauge.py"
 HEADS = "analysis/measures/heads.py"
+GLOSSARY = "analysis/pages/glossary.py"
 INPUTS = "analysis/measures/inputs.py"
 JOINT = "analysis/maths/joint.py"
 LAGS = "analysis/maths/lags.py"
@@ -41,6 +42,7 @@ LAGS_EXPERIMENT = "analysis/experiments/lags.py"
 LOGISTIC = "analysis/maths/logistic.py"
 LOSSES = "analysis/measures/losses.py"
 MASKS = "analysis/maths/masks.py"
+OVERVIEW = "analysis/pages/overview.py"
 MASK_TAP = "analysis/measures/mask_tap.py"
 PROFILES = "analysis/maths/profiles.py"
 PROFILES_EXPERIMENT = "analysis/experiments/profiles.py"
@@ -53,6 +55,11 @@ PROBE = "analysis/experiments/probe.py"
 RESIDUAL = "analysis/maths/residual.py"
 ROTATION = "analysis/maths/rotation.py"
 ROTATIONS = "analysis/experiments/rotation.py"
+REPORT = "analysis/pages/report.py"
+REPORT_SECTION = "analysis/pages/section.py"
+RESIDUAL = "analysis/maths/residual.py"
+ROTATION = "analysis/maths/rotation.py"
+RESULTS = "analysis/runner/results.py"
 STATS = "analysis/maths/stats.py"
 REGISTRY = "analysis/runner/registry.py"
 RESULTS = "analysis/runner/results.py"
@@ -62,6 +69,7 @@ QUERIES_KEYS = "analysis/experiments/queries_keys.py"
 SPECTRA = "analysis/maths/spectra.py"
 WAVES = "analysis/maths/waves.py"
 STREAM = "analysis/runner/stream.py"
+VERDICTS = "analysis/pages/verdicts.py"
 
 FETCH = "weights/fetch.py"
 TRUST = "weights/trust.py"
@@ -1036,4 +1044,40 @@ BREAKS = [
         'not r["is_peak"]',
         "False",
     ),
+        "what stands before a linked term is not escaped",
+        GLOSSARY,
+        "escape(text[end : match.start()])",
+        "text[end : match.start()]",
+    ),
+    Break("every mention of a term is a link", GLOSSARY, "slug in self.linked", "False"),
+    Break(
+        "the page's policy is of another style", REPORT, "STYLE.encode()", "STYLE.upper().encode()"
+    ),
+    Break("all headline numbers are shown at once", REPORT_SECTION, "rows[:SHOWN]", "rows"),
+    Break(
+        "a null of several entries has no labels",
+        REPORT_SECTION,
+        "len(null) == len(labels)",
+        "False",
+    ),
+    Break(
+        "what cannot be judged stands among what can",
+        VERDICTS,
+        'row["verdict"] not in JUDGED',
+        "False",
+    ),
+    Break(
+        "numbers of this checkpoint count as claims about any",
+        VERDICTS,
+        'row["of"].startswith("any model")',
+        "True",
+    ),
+    Break("documents left out are not counted", OVERVIEW, "name in outcome.result", "False"),
+    Break(
+        "a report's number of documents is below what an experiment needs",
+        RESULTS,
+        "0 < n < least",
+        "0 > n",
+    ),
+    Break("a minimum of documents takes the place of all", RESULTS, "0 < n < least", "n < least"),
 ]

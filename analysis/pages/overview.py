@@ -1,0 +1,118 @@
+"""The top of the report: one answer to every question, counts of them, and the list of sections."""
+
+import base64
+from html import escape
+from textwrap import shorten
+
+from ..runner import results
+from ..runner.registry import Answer
+from . import parts
+from .glossary import Linker
+
+# names under which results count documents that were not read: empty, or of one token
+LEFT_OUT = "left_out", "n_skipped", "skipped"
+LONGEST = 60  # letters of a value that stands for an answer
+
+
+def answer_of(outcome):
+    """(verdict, measure, value, chance) of an outcome or of a failure.
+
+    An experiment that gives no verdict is represented by its first headline number.
+    """
+    if isinstance(outcome, results.Failure):
+        return Answer("left out" if outcome.left_out else "failed", outcome.reason, "", "")
+    if outcome.answer:
+        return outcome.answer
+    number = next(iter(outcome.headline.values()), {"value": None, "means": "nothing"})
+    value = shorten(results.labelled(number), LONGEST, placeholder=" …")
+    null = results.words(number["null"]) if "null" in number else ""
+    return Answer("measured", number["means"], value, null)
+
+
+def answers(runs):
+    """Table with the answer to every question: verdict, question, number beside chance, figure.
+
+    runs: (experiment, outcome, seconds) of each.
+    """
+    link = Linker()
+    head = "".join(
+        f'<th scope="col">{title}</th>'
+        for title in (
+            "Answer",
+            "Question, and what was measured",
+            "This model, and chance",
+            "Figure",
+        )
+    )
+    rows = "".join(_row(experiment, outcome, link) for experiment, outcome, _ in runs)
+    return (
+        '<section id="answers"><h2 class="hidden">Answers</h2><table class="answers">'
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></section>"
+    )
+
+
+def _row(experiment, outcome, link):
+    """One question and its answer."""
+    verdict, measure, value, chance = answer_of(outcome)
+    question = f'<a href="#{experiment.name}">{escape(experiment.question)}</a>'
+    beside = f'<span class="soft">chance: {escape(chance)}</span>' if chance else ""
+    return (
+        f'<tr><td>{parts.mark(verdict)}</td><th scope="row">{question}'
+        f'<span class="soft">{link(measure)}</span></th>'
+        f"<td><b>{escape(value)}</b>{beside}</td>"
+        f"<td>{_thumbnail(experiment, outcome)}</td></tr>"
+    )
+
+
+def _thumbnail(experiment, outcome):
+    """A small picture of the figure that leads to it; the question beside it does, too."""
+    if isinstance(outcome, results.Failure) or not outcome.thumbnail:
+        return ""
+    source = f"data:image/png;base64,{base64.b64encode(outcome.thumbnail).decode()}"
+    link = f'href="#{experiment.name}" tabindex="-1" aria-hidden="true"'
+    return f'<a class="thumbnail" {link}><img alt="" src="{source}"></a>'
+
+
+def tally(runs):
+    """How many questions have which answer, and what was left out."""
+    verdicts = [answer_of(outcome).verdict for _, outcome, _ in runs]
+    kinds = [kind for kind in parts.SIGNS if kind in verdicts]
+    counts = " ".join(f"{parts.mark(kind)} <b>{verdicts.count(kind)}</b>" for kind in kinds)
+    questions = parts.count(len(runs), "question")
+    return f'<p class="tally">{questions}: {counts} {escape(_left_out(runs))}</p>'
+
+
+def _left_out(runs):
+    """A sentence on the experiments and the documents that were left out."""
+    outcomes = [outcome for _, outcome, _ in runs]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, results.Failure)]
+    lacking = sum(failure.left_out for failure in failures)
+    counts = [documents_left_out(outcome) for outcome in outcomes if outcome not in failures]
+    left = []
+    if lacking:
+        left.append(f"{parts.count(lacking, 'experiment')} that this model cannot show")
+    if len(failures) > lacking:
+        left.append(f"{parts.count(len(failures) - lacking, 'experiment')} that failed")
+    if sum(counts):
+        readers = parts.count(sum(n > 0 for n in counts), "experiment")
+        left.append(f"{parts.count(sum(counts), 'document')}, empty or of one token, in {readers}")
+    return f"Left out: {'; '.join(left) or 'nothing'}."
+
+
+def documents_left_out(outcome):
+    """How many documents an experiment did not read."""
+    counts = [outcome.result[name] for name in LEFT_OUT if name in outcome.result]
+    return int(sum(count.sum() for count in counts))
+
+
+def contents(runs):
+    """The list of sections, each experiment behind the sign of its answer."""
+    items = '<li><a href="#answers">Answers</a></li>'
+    for experiment, outcome, _ in runs:
+        sign = parts.sign(answer_of(outcome).verdict)
+        name = experiment.name.replace("-", " ")
+        title = escape(experiment.question)
+        items += f'<li><a href="#{experiment.name}" title="{title}">{sign} {escape(name)}</a></li>'
+    for id_ in ("published", "glossary"):
+        items += f'<li><a href="#{id_}">{id_.capitalize()}</a></li>'
+    return f'<nav aria-label="Sections"><ol>{items}</ol></nav>'

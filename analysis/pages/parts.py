@@ -1,0 +1,51 @@
+"""Pieces of HTML that the parts of the report share: verdicts, folds, tables."""
+
+from html import escape
+
+SIGNS = {
+    "yes": "✓",
+    "partly": "◐",
+    "no": "✗",
+    "pass": "✓",
+    "fail": "✗",
+    "failed": "!",
+    "left out": "–",
+    "measured": "·",
+}
+KINDS = {"pass": "yes", "fail": "bad", "failed": "bad", "left out": "none", "measured": "none"}
+
+
+def mark(verdict):
+    """A verdict in a word, a sign and a colour."""
+    kind = KINDS.get(verdict, verdict)
+    return f'<span class="mark {kind}">{sign(verdict)} {escape(verdict.capitalize())}</span>'
+
+
+def sign(verdict):
+    """The sign of a verdict, for the eye alone: its word stands beside it."""
+    kind = KINDS.get(verdict, verdict)
+    return f'<span class="sign {kind}" aria-hidden="true">{SIGNS[verdict]}</span>'
+
+
+def fold(summary, content, kind=""):
+    """Content that opens when its summary is chosen; `summary` is a text, `content` HTML."""
+    return f'<details class="{kind}"><summary>{escape(summary)}</summary>{content}</details>'
+
+
+def table(titles, rows, kind=""):
+    """A table of rows of HTML cells; the first cell of a row names it.
+
+    It scrolls in a box of its own where the page is too narrow.
+    """
+    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
+    body = ""
+    for first, *others in rows:
+        cells = "".join(f"<td>{cell}</td>" for cell in others)
+        body += f'<tr><th scope="row">{first}</th>{cells}</tr>'
+    content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="wide"><table class="{kind}">{content}</table></div>'
+
+
+def count(n, noun):
+    """'1 document', '2 documents'."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
