@@ -45,6 +45,29 @@ ROTATION = "analysis/maths/rotation.py"
 STATS = "analysis/maths/stats.py"
 REGISTRY = "analysis/runner/registry.py"
 STREAM = "analysis/runner/stream.py"
+RESULTS = "analysis/runner/results.py"
+FETCH = "weights/fetch.py"
+TRUST = "weights/trust.py"
+GAUGE = "analysis/maths/gauge.py"
+ROTATIONS = "analysis/experiments/rotation.py"
+HEADS = "analysis/measures/heads.py"
+LAGS_EXPERIMENT = "analysis/experiments/lags.py"
+PROFILES_EXPERIMENT = "analysis/experiments/profiles.py"
+CLAIMS = "analysis/pages/claims.py"
+MODELS = "analysis/experiments/models.py"
+NULLS = "analysis/maths/nulls.py"
+QUERIES_KEYS = "analysis/experiments/queries_keys.py"
+SPECTRA = "analysis/maths/spectra.py"
+WAVES = "analysis/maths/waves.py"
+PERPLEXITIES = "analysis/measures/perplexities.py"
+MASK_POSITIONS = "analysis/experiments/mask_positions.py"
+REMOVE_POSITIONS = "analysis/experiments/remove_positions.py"
+PROBE = "analysis/experiments/probe.py"
+GLOSSARY = "analysis/pages/glossary.py"
+OVERVIEW = "analysis/pages/overview.py"
+REPORT = "analysis/pages/report.py"
+REPORT_SECTION = "analysis/pages/section.py"
+VERDICTS = "analysis/pages/verdicts.py"
 
 
 class Break(NamedTuple):
@@ -443,6 +466,40 @@ BREAKS = [
     ),
     Break("queries and keys change places in the lag", LAGS, "Q.conj() * K", "Q * K.conj()"),
     Break(
+        "a part of the scores is measured at its own peak",
+        LAGS,
+        "height(part, lag, reach, causal)",
+        "height(part, peak(part, reach, causal)[0], reach, causal)",
+    ),
+    Break(
+        "one mean of the inputs stands on both sides of a score",
+        LAGS_EXPERIMENT,
+        "_scores(model, layer, a[order], b, bias, reach)",
+        "_scores(model, layer, a[order], a, bias, reach)",
+    ),
+    Break(
+        "positions alone keep the words",
+        HEADS,
+        '{"embed": np.zeros_like}',
+        '{"embed": np.array}',
+    ),
+    Break(
+        "a head that lost its direction still counts as keeping it",
+        PROFILES_EXPERIMENT,
+        'np.where(r[f"directed_{name}"], best, nowhere)',
+        "best",
+    ),
+    Break("any head has a direction", PROFILES, "best != reach", "best == best"),
+    Break(
+        "a cluster is named by the nearest offset",
+        PROFILES,
+        "places[attention.argmax(axis=1)]",
+        "np.sign(places[attention.argmax(axis=1)])",
+    ),
+    Break(
+        "agreement is yes without a look at chance", LAGS_EXPERIMENT, "share > high", "share > 0"
+    ),
+    Break(
         "correlations keep their mean",
         LAGS,
         "covariance - covariance.mean(axis=-2, keepdims=True)",
@@ -463,6 +520,45 @@ BREAKS = [
     Break("singular directions keep the signs they came with", FACTORS, "U_K * sign", "U_K"),
     Break("null spaces are left as they fell", ROTATION, "N_K @ left @ right", "N_K"),
     Break("a rotation is drawn turned the other way", ROTATION, "U_Q.T @ U_K", "U_K.T @ U_Q"),
+    Break(
+        "equal angles are taken for distinct ones",
+        ROTATION,
+        "abs(rest).max() < ROUNDING",
+        "True",
+    ),
+    Break("a filter goes the wrong way", ROTATION, "np.exp(1j * phase)", "np.exp(-1j * phase)"),
+    Break(
+        "the fastest wave counts twice in a filter",
+        ROTATION,
+        "np.where(2 * f == T, 1, 2)",
+        "np.where(2 * f == T, 2, 2)",
+    ),
+    Break(
+        "a phase at all frequencies counts as a shift",
+        ROTATION,
+        "rows.sum(axis=0)",
+        "rows.sum() / rows.shape[1]",
+    ),
+    Break("a map is compared with itself", GAUGE, "(of_sum - with_itself)", "of_sum"),
+    Break(
+        "the gauge at the peaks is of the frequencies beside them",
+        GAUGE,
+        "correlations[frequencies - 1]",
+        "correlations[frequencies - 2]",
+    ),
+    Break("a head at offset 0 has a direction", PROFILES, "best != reach", "best >= 0"),
+    Break(
+        "an answer is yes although shuffled maps do as well",
+        ROTATIONS,
+        'r["right"] > r["right_null"]',
+        'r["right"] >= r["right_null"]',
+    ),
+    Break(
+        "the deals of the maps have nothing in common",
+        ROTATIONS,
+        "maths.dealt_by_lag(*of_basis, T, DEALS, conditions.seed)",
+        "maths.dealt_by_lag(*of_basis, T, DEALS, conditions.seed + int(1e6 * of_basis[0].max()))",
+    ),
     Break("a frozen norm forgets the mean", RESIDUAL, "c - c.mean(-1, keepdims=True)", "c"),
     Break(
         "a norm's bias is lost from the stream", RESIDUAL, 'passed["bias"] + b', 'passed["bias"]'
@@ -484,8 +580,62 @@ BREAKS = [
     Break(
         "a number is compared for any checkpoint",
         PUBLISHED,
-        "claim.of and not is_of(name, model, claim.of)",
+        "not concerns(claim, name, model)",
         "False",
+    ),
+    Break(
+        "a number is measured with the options that all are given",
+        PUBLISHED,
+        "options = dict(x.options) | ({'text': str(texts[x.text])} if x.text else {})",
+        "options = given | ({'text': str(texts[x.text])} if x.text else {})",
+    ),
+    Break(
+        "a run with other options is taken for the published one",
+        PUBLISHED,
+        "outcomes.get(labelled[need(claim)])",
+        "outcomes.get(labelled[need(claim)], outcomes.get(claim.experiment))",
+    ),
+    Break(
+        "any text is taken for the reviews",
+        PUBLISHED,
+        "text.labelled != (first.label in formats.CLASSES)",
+        "False",
+    ),
+    Break(
+        "all conventions of perplexity have to fit",
+        PUBLISHED,
+        "passed = bool(fitting)",
+        "passed = len(fitting) == len(claim.readings)",
+    ),
+    Break(
+        "one of two published numbers is enough",
+        CLAIMS,
+        "np.all(distance <= np.array(tolerance))",
+        "np.any(distance <= np.array(tolerance))",
+    ),
+    Break(
+        "each token's 2 to the nats is e to them",
+        PERPLEXITIES,
+        "np.exp2(x).sum()",
+        "np.exp(x).sum()",
+    ),
+    Break(
+        "a number of all documents leaves out those of a search",
+        MASK_POSITIONS,
+        "return [], texts",
+        "return [], [*texts][1:]",
+    ),
+    Break(
+        "a model that knows less than frequencies works without positions",
+        REMOVE_POSITIONS,
+        'r["loss_interval"][1, 1] >= r["loss_null"]',
+        "False",
+    ),
+    Break(
+        "a place is read off that random weights give as well",
+        PROBE,
+        'max(r["r2_on_null"], r["r2_random_interval"][1])',
+        'r["r2_on_null"]',
     ),
     Break(
         "a mask's weights are not brought to one",
@@ -748,4 +898,182 @@ BREAKS = [
         "hashlib.sha256(what.encode()).hexdigest()[:8]",
         '"state"',
     ),
+    Break(
+        "what stands before a linked term is not escaped",
+        GLOSSARY,
+        "escape(text[end : match.start()])",
+        "text[end : match.start()]",
+    ),
+    Break("every mention of a term is a link", GLOSSARY, "slug in self.linked", "False"),
+    Break(
+        "the page's policy is of another style", REPORT, "STYLE.encode()", "STYLE.upper().encode()"
+    ),
+    Break("all headline numbers are shown at once", REPORT_SECTION, "rows[:SHOWN]", "rows"),
+    Break(
+        "a null of several entries has no labels",
+        REPORT_SECTION,
+        "len(null) == len(labels)",
+        "False",
+    ),
+    Break(
+        "what cannot be judged stands among what can",
+        VERDICTS,
+        'row["verdict"] not in JUDGED',
+        "False",
+    ),
+    Break(
+        "numbers of this checkpoint count as claims about any",
+        VERDICTS,
+        'row["of"].startswith("any model")',
+        "True",
+    ),
+    Break("documents left out are not counted", OVERVIEW, "name in outcome.result", "False"),
+    Break(
+        "a report's number of documents is below what an experiment needs",
+        RESULTS,
+        "0 < n < least",
+        "0 > n",
+    ),
+    Break("a minimum of documents takes the place of all", RESULTS, "0 < n < least", "n < least"),
+    # waves
+    Break(
+        "a slow drift counts as a peak",
+        SPECTRA,
+        "max(DRIFT + 1, -(-T // SLOW))",
+        "max(1, 0 * -(-T // SLOW))",
+    ),
+    Break(
+        "the slope of a drift counts as a peak",
+        SPECTRA,
+        "frequencies[frequencies >= least]",
+        "np.arange(least, len(spectrum))[np.argsort(-np.asarray(spectrum)[least:])]",
+    ),
+    Break("a null is the median of the shuffles", NULLS, "CHANCE = 0.99", "CHANCE = 0.5"),
+    Break(
+        "slow peaks are not followed",
+        WAVES,
+        "[*fast[:FOLLOWED].tolist(), *slow[:FOLLOWED].tolist()]",
+        "[*fast[:FOLLOWED].tolist(), *slow[:0].tolist()]",
+    ),
+    Break(
+        "a column that drifts is periodic",
+        WAVES,
+        "spectra.amplitude(qk)[spectra.DRIFT + 1 :]",
+        "spectra.amplitude(qk)[1:]",
+    ),
+    Break(
+        "periodic columns are counted for a width of 64",
+        QUERIES_KEYS,
+        '{"share_periodic": is_periodic.sum() / width, "by_chance": by_chance / width}',
+        '{"share_periodic": is_periodic.sum() / 64, "by_chance": by_chance / width}',
+    ),
+    Break(
+        "figure 8 is divided by its null",
+        MODELS,
+        '"spectrum": mean',
+        '"spectrum": mean / shuffled.max()',
+    ),
+    Break(
+        "a claim about a peak is put to a table without one",
+        CLAIMS,
+        'not r["is_peak"]',
+        "False",
+    ),
+    Break(
+        "a pass that breaks off at its last norm leaves its tokens in the cache",
+        MODEL,
+        "if cfg.pre_norm:\n    x = norm('ln_final', x, model.weights, cfg, hook)",
+        "if cache is not None:\n    cache.valid = key_valid\nif cfg.pre_norm:\n"
+        "    x = norm('ln_final', x, model.weights, cfg, hook)",
+    ),
+    # what a hub may choose
+    Break(
+        "a hub names the file that it writes to",
+        FETCH,
+        "check_etag(name, repo, answer.etag, sha256)",
+        "pass",
+    ),
+    Break(
+        "a hub names the folder of a file that it lacks",
+        FETCH,
+        "check_answer(name, repo, commit, stated)",
+        "pass",
+    ),
+    Break("an ETag begins like a hash", TRUST, "ETAG.fullmatch(etag)", "ETAG.match(etag)"),
+    Break("a hub replaces a file of another commit", TRUST, "sha256 not in (None, etag)", "False"),
+    Break("a hub answers with another commit", TRUST, "answered not in (None, commit)", "False"),
+    Break(
+        "a listing names any folder as its commit",
+        FETCH,
+        "check_commit(repo, revision, info.sha)",
+        "pass",
+    ),
+    Break("an index names any file", FETCH, "check_shards(repo, names)", "pass"),
+    Break(
+        "a link out of the cache is measured and replaced",
+        FETCH,
+        "check_place(path, repo, commit)",
+        "pass",
+    ),
+    Break(
+        "a cache behind a link is refused",
+        TRUST,
+        "folder.resolve() in target.parents",
+        "folder in target.parents",
+    ),
+    Break(
+        "the library's own downloads stay checked",
+        FETCH,
+        "file_download.get_hf_file_metadata = ask_hub",
+        "pass",
+    ),
+    Break(
+        "two threads take each other's check away",
+        FETCH,
+        "threading.Lock()",
+        "contextlib.nullcontext()",
+    ),
+    # what a resumed run may take
+    Break(
+        "settings forget configuration and tokenizer",
+        RESULTS,
+        '"files": _hashes(folder, (*local.TEXTS, local.INDEX))',
+        "",
+    ),
+    Break(
+        "settings forget shards in subfolders",
+        RESULTS,
+        "local.shards(folder) or [local.MODEL]",
+        "[path.name for path in folder.glob('*.safetensors')]",
+    ),
+    Break(
+        "settings forget the version of minitx",
+        RESULTS,
+        '"minitx": minitx.__version__, "python": platform.python_version()',
+        '"python": platform.python_version()',
+    ),
+    Break(
+        "settings forget the other models of a comparison",
+        RESULTS,
+        'stated["others"] = {key: model_files(path) for key, path in others(values["others"])}',
+        "pass",
+    ),
+    Break(
+        "arrays stand beside the settings of the run before",
+        RESULTS,
+        '(out / f"{experiment.name}.json").unlink(missing_ok=True)',
+        "pass",
+    ),
+    Break("a state that was altered is gone on with", STREAM, "digest != _digest(state)", "False"),
+    Break(
+        "a state of more documents than there are is gone on with", STREAM, "0 < done <= N", "True"
+    ),
+    Break(
+        "a state with rows of fewer documents is gone on with",
+        STREAM,
+        "value.ndim == 0 or len(value) != done",
+        "False",
+    ),
+    Break("sums of another type are gone on with", STREAM, "value.dtype != np.float64", "False"),
+    Break("arrays of other shapes are added up", STREAM, "x.shape != before.shape", "False"),
 ]
