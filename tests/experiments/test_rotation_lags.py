@@ -12,6 +12,7 @@ from tiny import with_weights
 import minitx
 from minitx import weights
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.experiments import rotation as rotations
 from minitx.analysis.maths import lags, nulls, profiles, rotation, spectra
 from minitx.analysis.measures import heads, inputs
 from minitx.analysis.runner import draw, registry
@@ -145,6 +146,17 @@ def test_with_the_positions_in_random_order_no_offset_stands_out(bundled):
     assert "No head has a direction" in registry.get("rotation").says(r)
     r = run("lags", mixed, head=ALL, documents=1)
     assert not r["lag"].any()  # each token fits itself best
+
+
+def test_all_bases_get_the_same_deals_so_that_their_mean_varies_like_one_map():
+    """What the weights settle is the same in all: other deals for each would average chance out."""
+    rng = np.random.default_rng(0)
+    g = rng.random((33, 12))
+    theta = np.sort(rng.uniform(-3, 3, 12))
+    conditions = rotations.Conditions(False, "mean", 2, np.array([1]), 0)
+    single = rotations._deal([(g, theta)], 64, conditions)
+    twice = rotations._deal([(g, theta), (2 * g, theta)], 64, conditions)
+    assert max_error(single, twice) < 1e-13
 
 
 def test_maps_are_dark_where_frequency_and_angle_are_the_shift(shifted):
