@@ -41,7 +41,7 @@ import difflib
 import inspect
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 EXPERIMENTS = {}
@@ -80,17 +80,19 @@ class Experiment:
 
     run: Callable
     question: str
-    look: str
-    published: str
-    figure: str  # where the published work shows it: "figure 3"
     draw: Callable
-    numbers: dict
-    says: Callable
-    weights_only: bool
-    per_head: tuple  # results [L H] that tell heads apart; none: all of that shape (compare.py)
-    labels: dict  # {headline list: the result that names its entries, or their names}
-    answer: Callable
-    least_documents: int
+    says: Callable | None = None
+    answer: Callable | None = None
+    numbers: dict = field(default_factory=dict)
+    labels: dict = field(
+        default_factory=dict
+    )  # {list: what names its entries: a result, or names}
+    look: str = ""
+    published: str = ""
+    figure: str = ""  # where the published work shows it: "figure 3"
+    weights_only: bool = False
+    per_head: tuple = ()  # results [L H] that tell heads apart; none: all of that shape (compare.py)
+    least_documents: int = 1
 
     @property
     def name(self):
@@ -130,41 +132,15 @@ class Experiment:
         return (inspect.getdoc(self.run) or self.question).splitlines()
 
 
-def register(
-    run,
-    *,
-    draw,
-    says=None,
-    numbers=None,
-    look="",
-    published="",
-    figure="",
-    question=None,
-    weights_only=False,
-    per_head=(),
-    labels=None,
-    answer=None,
-    least_documents=1,
-):
+def register(run, *, draw, question="", **described):
     """Put `run` on the list of experiments and return its Experiment.
 
     A call is the last statement of the experiment's file. The question is the first line of the
-    file, unless it is given. Raises ValueError if the name is taken.
+    file, unless it is given; `described` are the other fields of an Experiment. Raises ValueError
+    if the name is taken.
     """
     question = question or run.__globals__["__doc__"].partition("\n")[0]
-    texts = question, look, published, figure
-    new = Experiment(
-        run,
-        *texts,
-        draw,
-        numbers or {},
-        says,
-        weights_only,
-        per_head,
-        labels or {},
-        answer,
-        least_documents,
-    )
+    new = Experiment(run, question, draw, **described)
     if new.name in EXPERIMENTS:
         raise ValueError(f"there is already an experiment {new.name!r}")
     EXPERIMENTS[new.name] = new
