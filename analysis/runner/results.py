@@ -263,9 +263,9 @@ def _options_of(experiment, options):
 
 
 def _failure(error, model, note=""):
-    """What an experiment raised, as a Failure."""
-    prefix = f"{note}; " if note else ""
+    """What an experiment raised, as a Failure; note: how its options differ from those given."""
     lacks_tokenizer = isinstance(error, FileNotFoundError) and no_tokenizer(model)
     if lacks_tokenizer or isinstance(error, registry.NotApplicable):
-        return Failure(f"{prefix}{error}", left_out=True)
-    return Failure(f"{prefix}{type(error).__name__}: {error}", left_out=False)
+        return Failure(str(error), left_out=True)
+    reason = f"{type(error).__name__}: {error}"
+    return Failure(f"{reason} ({note})" if note else reason, left_out=False)
