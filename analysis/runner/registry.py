@@ -84,14 +84,12 @@ class Experiment:
     says: Callable | None = None
     answer: Callable | None = None
     numbers: dict = field(default_factory=dict)
-    labels: dict = field(
-        default_factory=dict
-    )  # {list: what names its entries: a result, or names}
+    labels: dict = field(default_factory=dict)  # {list: what names its entries: a result, or names}
     look: str = ""
     published: str = ""
     figure: str = ""  # where the published work shows it: "figure 3"
     weights_only: bool = False
-    per_head: tuple = ()  # results [L H] that tell heads apart; none: all of that shape (compare.py)
+    per_head: tuple = ()  # results [L H] that tell heads apart; (): all of that shape (compare.py)
     least_documents: int = 1
 
     @property
