@@ -25,7 +25,7 @@ def line(rows):
         sentences.append(f"{_passed(own)} numbers published for this checkpoint come out again")
     for verdict, others in _others(rows).items():
         sentences.append(_unjudged(verdict, others))
-    return f'<p>{escape("; ".join(sentences))}. <a href="#published">Claims and numbers</a></p>'
+    return f'<p class="tally">{escape("; ".join(sentences))}. <a href="#published">Claims and numbers</a></p>'
 
 
 def _passed(rows):
