@@ -25,7 +25,8 @@ def line(rows):
         sentences.append(f"{_passed(own)} numbers published for this checkpoint come out again")
     for verdict, others in _others(rows).items():
         sentences.append(_unjudged(verdict, others))
-    return f'<p>{escape("; ".join(sentences))}. <a href="#published">Claims and numbers</a></p>'
+    text = escape("; ".join(sentences))
+    return f'<p class="tally">{text}. <a href="#published">Claims and numbers</a></p>'
 
 
 def _passed(rows):

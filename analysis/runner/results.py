@@ -238,7 +238,7 @@ def every(experiments, model, name, options, out, resume=False):
     for experiment in experiments:
         progress.show(f"{experiment.name} …")
         begin = time.monotonic()
-        own, note = _options_of(experiment, options)
+        own, note = _options_of(experiment, options, model)
         state = f"  {note}" if note else ""
         try:
             outcome = produce(experiment, model, name, own, out, resume)._replace(note=note)
@@ -251,12 +251,13 @@ def every(experiments, model, name, options, out, resume=False):
         yield experiment, outcome, seconds
 
 
-def _options_of(experiment, options):
+def _options_of(experiment, options, model):
     """Those of the options that an experiment has, and a note where it takes more documents."""
     names = {option.name for option in experiment.options}
     own = {name: value for name, value in options.items() if name in names}
     n, least = own.get("documents", 0), experiment.least_documents
-    if not 0 < n < least:  # 0: all that there are
+    is_enough = not 0 < n < least  # 0: all that there are
+    if is_enough or model.missing:  # weights alone are looked at
         return own, ""
     note = f"takes {least} documents, the fewest it can do with; {n} given for all"
     return own | {"documents": least}, note

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -274,6 +275,16 @@ def test_a_number_of_documents_for_all_is_each_ones_minimum(
     page = Page((tmp_path / "index.html").read_text("utf-8"))
     for text in (capsys.readouterr().out, page.of("good", folded=False)):
         assert (note in text) == (taken != given)
+
+
+def test_a_partial_checkpoint_reads_no_text_and_takes_the_number_as_given(
+    tmp_path, monkeypatch, bundled
+):
+    plant(monkeypatch, good, least_documents=3, weights_only=True)
+    partial = SimpleNamespace(**vars(bundled) | {"missing": ("wte.weight",)})
+    planted = registry.EXPERIMENTS.values()
+    ((_, outcome, _),) = results.every(planted, partial, "m", {"documents": 1}, tmp_path)
+    assert outcome.note == "" and outcome.settings["options"]["documents"] == 1
 
 
 def test_a_failure_says_too_that_it_took_more_documents(tmp_path, monkeypatch, capsys):
