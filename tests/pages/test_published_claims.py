@@ -361,7 +361,7 @@ BY_HAND = {"lags": {"same_direction_directed": 0.5, "same_direction_directed_nul
 @pytest.fixture(scope="module")
 def failing(bundled, tmp_path_factory):
     """(experiment, Outcome) of models that should fail: a random one, one whose queries and keys
-    are blind to positions, and the bundle on words that come round again and again."""
+    are blind to positions, the bundles, and one on words that come round again and again."""
     random = minitx.load(gpt2(tmp_path_factory.mktemp("random")))
     again = tmp_path_factory.mktemp("text") / "again.txt"
     again.write_text("one two three four five six seven eight nine ten eleven twelve\n" * 40)
@@ -369,6 +369,10 @@ def failing(bundled, tmp_path_factory):
     cases = [(experiment, random, {"documents": 6}) for experiment in asked]
     cases.append(("extraction", blind(bundled), {"documents": 6, "tokens": 128}))
     cases.append(("positions", bundled, {"text": str(again)}))
+    cases.append(("extraction", bundled, {"documents": 6}))  # its input has the peak already
+    cases.append(("queries-keys", bundled, {}))  # too many columns are periodic
+    alike = minitx.load("tiny-gpt2")  # all its heads look at -1: shuffled heads agree as well
+    cases.append(("rotation", alike, {"gauge": 2, "compare": 4}))
     results = [*BY_HAND.items()]
     for experiment, model, options in cases:
         run = registry.get(experiment)
