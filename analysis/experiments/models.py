@@ -20,7 +20,7 @@ VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"} 
 ABREAST = 2  # charts in a row
 LISTS = (  # results with an entry for each model
     *("peak", "peak_at", "peak_period", "amplitude", "frequency_of_largest", "period_of_largest"),
-    *("slow", "fastest", "fastest_period", "weights"),
+    *("rise", "slow", "fastest", "fastest_period", "weights"),
 )
 
 
@@ -104,6 +104,8 @@ def _peak(mean, shuffled, T):
     height, frequency = spectra.highest_peak(mean, least)
     result = {"peak": height, "peak_at": frequency}
     result["peak_null"] = spectra.peak_null(shuffled, least)
+    result["rise"] = spectra.rise(mean, least)
+    result["rise_null"] = spectra.rise_null(shuffled, least)
     result["peak_period"] = T / frequency if frequency else 0.0
     return result
 
@@ -147,19 +149,20 @@ def _says_of(r, i):
     place = f" (a period of {period:.3g} tokens)" if period else ""
     return (
         f"{r['models'][i]}: the highest peak away from 0 is {r['peak'][i]:.3g}{place}, {side} the "
-        f"{r['peak_null'][i]:.3g} of shuffled rows; the largest amplitude of all is "
-        f"{r['amplitude'][i]:.3g}, of {r['period_of_largest'][i]:.3g} tokens; periods above "
+        f"{r['peak_null'][i]:.3g} of shuffled rows; towards faster waves the amplitudes rise again "
+        f"{r['rise'][i]:.3g} times (shuffled: {r['rise_null'][i]:.3g}); the largest amplitude of "
+        f"all is {r['amplitude'][i]:.3g}, of {r['period_of_largest'][i]:.3g} tokens; periods above "
         f"{spectra.SLOW} tokens hold {r['slow'][i]:.1%} of the power (shuffled: "
         f"{r['slow_null'][i]:.1%})."
     )
 
 
 def answer(r):
-    """Yes if every model has a peak away from 0 above chance, partly if one does."""
+    """Yes if all have a peak away from 0 and rise to it, above chance; partly if one does."""
     n = len(r["models"])
-    waves = (r["peak"] > r["peak_null"]).sum()
+    waves = ((r["peak"] > r["peak_null"]) & (r["rise"] > r["rise_null"])).sum()
     verdict = VERDICTS[waves == n, waves > 0]
-    measure = "models whose position table has a peak away from 0 above that of shuffled rows"
+    measure = "models whose position table has a peak away from 0, and rises to it, above chance"
     return Answer(verdict, measure, f"{waves} of {n}", f"{(1 - nulls.CHANCE) * n:.2g} of {n}")
 
 
@@ -231,12 +234,15 @@ register(
         f"maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens or "
         "less; 0: none",
         "peak_null": "99 % quantile of the highest such peak over shuffles of the model's rows",
+        "rise": "how many times the mean amplitude of a band away from 0 is the least of slower "
+        "bands, of each model: 1 if amplitudes only fall with frequency",
+        "rise_null": "99 % quantile of that quotient over shuffles of the model's rows",
         "peak_at": "frequency of each model's highest peak, in cycles over its whole table",
-        "amplitude": "largest amplitude of each model at any frequency but 0, slow drift included",
-        "amplitude_null": "99 % quantile of the largest amplitude over shuffles of the rows",
         "slow": "share of each model's power (squared amplitude) in waves with periods above "
         f"{spectra.SLOW} tokens",
         "slow_null": "99 % quantile of that share over shuffles of the rows",
+        "amplitude": "largest amplitude of each model at any frequency but 0, slow drift included",
+        "amplitude_null": "99 % quantile of the largest amplitude over shuffles of the rows",
         "fastest": "highest frequency at which each model's amplitude is above the largest of 99 % "
         "of its shuffles, in cycles per token; 0: none",
         "fastest_null": "99 % quantile of that frequency over shuffles of the rows",

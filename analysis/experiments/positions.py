@@ -15,6 +15,7 @@ from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 COMPONENTS = (4, 12)  # those of which the paper gives the share
+VERDICTS = ("no", "partly", "yes")  # by how many signs of waves are above chance
 SHARES = (0.5, 0.9, 0.99)  # of the variance, and the components that reach them
 
 
@@ -79,6 +80,7 @@ def _chance(table, n, seed):
     }
     result["amplitude_null"] = line
     result["peak_null"] = spectra.peak_null(shuffled, spectra.lowest(len(table)))
+    result["rise_null"] = spectra.rise_null(shuffled, spectra.lowest(len(table)))
     result["n_above_null"] = (shuffled[:, 1:] > line).sum(axis=1).max()
     result["n_peaks_null"] = max(len(spectra.peaks(spectrum)) for spectrum in shuffled)
     return result
@@ -97,6 +99,7 @@ def _peaks(spectrum, chance, T):
     result["peak_period"] = spectra.period(frequency, T) if frequency else 0.0
     result |= {"above_all": above, "n_above": len(above), "peaks": peaks, "n_peaks": len(peaks)}
     result["above"] = spectra.maxima(spectrum, line)
+    result["rise"] = spectra.rise(spectrum, spectra.lowest(T))
     result["amplitude"] = spectra.largest(spectrum)
     result["frequency_of_largest"] = largest
     result["period_of_largest"] = spectra.period(largest, T)
@@ -135,7 +138,20 @@ def _says_peak(r):
     return (
         f"The highest peak of {r['lowest']} cycles or more is {r['peak']:.3g}"
         f"{place if r['peak_at'] else ''}: {side} the {r['peak_null']:.3g} that peaks of shuffled "
-        "rows stay below in 99 % of cases."
+        f"rows stay below in 99 % of cases. {_says_rise(r)}"
+    )
+
+
+def _says_rise(r):
+    """Whether the spectrum has more than a slope with lines that stand out of it."""
+    if r["rise"] > r["rise_null"]:
+        return (
+            f"Towards faster waves the amplitudes rise again, {r['rise']:.3g} times (shuffled "
+            f"rows: up to {r['rise_null']:.3g})."
+        )
+    return (
+        f"Towards faster waves the amplitudes only fall: they rise {r['rise']:.3g} times at most "
+        f"(shuffled rows: up to {r['rise_null']:.3g}), so low frequencies are what there is."
     )
 
 
@@ -150,14 +166,18 @@ def _says_words(r):
 
 
 def answer(r):
-    """Yes if the highest peak away from 0 is above what shuffled rows reach in 99 % of cases."""
-    verdict = "yes" if r["peak"] > r["peak_null"] else "no"
+    """Yes if a peak away from 0 is above chance and the spectrum rises to it; partly if one is so.
+
+    A slope alone has peaks too: lines that stand out of it.
+    """
+    signs = (r["peak"] > r["peak_null"]) + int(r["rise"] > r["rise_null"])
     value = f"{r['peak']:.2f} at {r['peak_at']} cycles" if r["peak_at"] else "0 peaks"
     measure = (
-        f"amplitude of the position table's highest peak of {r['lowest']} or more cycles in "
-        f"{r['T']} tokens"
+        f"amplitude of the table's highest peak of {r['lowest']} or more cycles in {r['T']} "
+        "tokens, and the rise to it"
     )
-    return Answer(verdict, measure, value, f"{r['peak_null']:.2f}, rows shuffled")
+    chance = f"{r['peak_null']:.2f}, {r['rise_null']:.2f}"
+    return Answer(VERDICTS[signs], measure, f"{value}, {r['rise']:.2f}", chance)
 
 
 def plot(r):
@@ -254,9 +274,10 @@ register(
     draw=plot,
     look="Where the blue curve rises above the black line, outside the grey, the table holds a "
     "wave that its rows in random order do not give. In the grey lie slow waves and drifts over "
-    "the whole table: they tell near from far, and count as no peak. The words of a text (orange) "
-    "are the control, with a line of their own (red): they come in no order that repeats. "
-    "Frequency 0, the mean of each column, is drawn but does not set the scale.",
+    "the whole table: they tell near from far, and count as no peak. A curve that only falls, as "
+    "that of a drift does, has low frequencies only, though single lines may stand out. The "
+    "words of a text (orange) are the control, with a line of their own (red): they come in no "
+    "order that repeats. Frequency 0, the mean of each column, is drawn but sets no scale.",
     published="RoBERTa and BERT peak at several frequencies away from 0, RoBERTa higher; GPT-2 has "
     "low frequencies only; word embeddings have no peak. In roberta-base 4 components explain "
     "50.51 % of the variance and 12 explain 92.23 % (Yamamoto and Matsuzaki, figures 3, 8, 9).",
@@ -270,6 +291,9 @@ register(
         "or less; 0: none",
         "peak_null": "99 % quantile of the highest such peak over shuffles of the rows",
         "peak_at": "frequency of that peak of the position table, in cycles over the whole table",
+        "rise": "how many times the mean amplitude of a band away from 0 of the position table is "
+        "the least of the slower bands: 1 if amplitudes only fall with frequency",
+        "rise_null": "99 % quantile of that quotient over shuffles of the rows",
         "words_peak": "amplitude of the highest peak away from 0 of the word embeddings of a text",
         "words_peak_null": "99 % quantile of the highest such peak over shuffles of the words",
         "explained_4": "variance of the position table explained by 4 principal components",

@@ -8,12 +8,15 @@ principal components.
 """
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.fft import irfft, rfft
 
 from . import nulls
 
 QUARTILES = (0.25, 0.5, 0.75)
 DRIFT = 4  # cycles over a table: with no more of them a wave and a drift look the same
+BANDS = 16  # of neighbouring frequencies, over which `rise` takes means: single lines are noisy
+EMPTY = 1e-6  # of the highest band: what is lower than this counts as this
 SLOW = 16  # tokens: waves of a longer period tell near from far, not one token from the next
 
 
@@ -95,6 +98,27 @@ def highest_peak(spectrum, least):
 def peak_null(shuffled, least):
     """Height that the highest peak of 99 % of the spectra [n F] does not surpass."""
     return np.quantile([highest_peak(spectrum, least)[0] for spectrum in shuffled], nulls.CHANCE)
+
+
+def rise(spectrum, least=1):
+    """How far a spectrum [F] rises again towards its waves from `least` on; 1 if it only falls.
+
+    The largest quotient of the mean amplitude of a band by the least of the slower bands. A drift,
+    or a random walk, gives about 1 whatever stands out of its slope; frequency 0 is left out.
+    """
+    heights = np.asarray(spectrum, np.float64)[1:]
+    width = min(len(heights), max(3, len(heights) // BANDS))
+    means = sliding_window_view(heights, width).mean(axis=1)
+    if not means.any():
+        return 1.0
+    means = np.maximum(means, EMPTY * means.max())
+    quotients = means / np.minimum.accumulate(means)
+    return quotients[least - 1 :].max(initial=1.0)
+
+
+def rise_null(shuffled, least=1):
+    """Rise that 99 % of the spectra [n F] do not surpass."""
+    return np.quantile([rise(spectrum, least) for spectrum in shuffled], nulls.CHANCE)
 
 
 def peaks_above_chance(spectrum, shuffled, T):

@@ -206,6 +206,15 @@ CLAIMS = [
         **ABOVE,
     ),
     Claim(
+        "figures 3, 8",
+        "rise of the position embeddings' amplitudes towards faster waves (1: they only fall)",
+        "positions",
+        number("rise"),
+        "peaks away from 0",
+        null=number("rise_null"),
+        **ABOVE,
+    ),
+    Claim(
         "figure 3",
         "highest peak of word embeddings, slow drift left out",
         "positions",

@@ -63,6 +63,7 @@ def test_only_a_table_with_a_peak_away_from_0_passes(bundled, kind):
     table, has_peak = TABLES[kind]
     r = positions.positions(with_table(bundled, table), **FEW)
     assert holds(claim("peak of the position embeddings"), r) == has_peak
+    assert holds(claim("rise of the position embeddings"), r) == has_peak
     assert positions.answer(r).verdict == ("yes" if has_peak else "no")
     side = "above" if has_peak else "not above"
     assert f": {side} the" in positions.says(r)
@@ -76,7 +77,7 @@ def test_only_a_table_with_a_peak_away_from_0_passes(bundled, kind):
 def test_a_table_that_never_rises_has_no_peak_at_all(bundled):
     r = positions.positions(with_table(bundled, TABLES["a ramp"][0]), **FEW)
     value = positions.answer(r).value
-    assert (value == "0 peaks") == (r["peak_at"] == 0)
+    assert value.startswith("0 peaks") == (r["peak_at"] == 0)
     assert r["peak"] < r["peak_null"]
 
 
@@ -103,8 +104,10 @@ def test_models_are_compared_by_their_raw_peaks(bundled):
 
 def test_models_counts_those_with_a_peak(bundled):
     r = models.models(bundled, others="tiny-gpt2", **FEW)
+    assert models.answer(r)[0::2] == ("partly", "1 of 2")  # GPT-2's only falls, as published
+    r = models.models(bundled, others="tiny-bert", **FEW)
     assert models.answer(r)[0::2] == ("yes", "2 of 2")
-    r = models.models(with_table(bundled, draw()), others="tiny-gpt2", **FEW)
+    r = models.models(with_table(bundled, draw()), others="tiny-bert", **FEW)
     assert models.answer(r)[0::2] == ("partly", "1 of 2")
     r = {name: np.asarray(x) for name, x in r.items()}
     assert models.answer(r | {"peak": 0 * r["peak"]})[0::2] == ("no", "0 of 2")

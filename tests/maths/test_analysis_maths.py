@@ -381,6 +381,31 @@ def test_waves_have_peaks_and_drifts_and_noise_have_none():
     assert passed <= 4  # 0.6 expected; 5 and more in 4 of 10,000 draws
 
 
+def test_a_spectrum_rises_again_where_a_fast_wave_stands_and_never_on_a_slope():
+    T, D = 256, 24
+    f = np.arange(1, T // 2 + 1)
+    assert spectra.rise(np.r_[9, 1 / f]) == 1
+    assert spectra.rise(np.r_[0, f]) == pytest.approx((121 + 128) / (1 + 8))  # bands of 8 means
+    assert spectra.rise(np.zeros(T // 2 + 1)) == 1
+    bump = np.where(abs(f - 20) < 5, 3.0, 1.0)
+    assert spectra.rise(np.r_[0, bump]) == 3
+    assert spectra.rise(np.r_[0, bump], least=30) == 1
+    slope = sum(wave(T, i, D) / i for i in range(1, 60))
+    assert rise_and_null(slope + 0.3 * wave(T, 20, D)) == [False]  # a line on a slope
+    assert rise_and_null(slope + 0.3 * wave(T, 90, D)) == [True]
+    assert rise_and_null(*(noise(T, D, seed=seed).cumsum(axis=0) for seed in range(10))) == [False]
+
+
+def rise_and_null(*tables):
+    """All answers to whether the spectrum of a table rises more than those of its shuffled rows."""
+    answers = set()
+    for table in tables:
+        shuffles = nulls.row_shuffles(table, 100, seed=0)
+        line = spectra.rise_null(nulls.distribution(spectra.mean_amplitude, shuffles))
+        answers.add(bool(spectra.rise(spectra.mean_amplitude(table)) > line))
+    return sorted(answers)
+
+
 # intervals
 
 

@@ -371,8 +371,8 @@ def failing(bundled, tmp_path_factory):
     cases.append(("positions", bundled, {"text": str(again)}))
     cases.append(("extraction", bundled, {"documents": 6}))  # its input has the peak already
     cases.append(("queries-keys", bundled, {}))  # too many columns are periodic
-    alike = minitx.load("tiny-gpt2")  # all its heads look at -1: shuffled heads agree as well
-    cases.append(("rotation", alike, {"gauge": 2, "compare": 4}))
+    one_way = minitx.load("tiny-gpt2")  # all its heads look at -1: shuffled heads agree as well
+    cases.append(("rotation", one_way, {"gauge": 2, "compare": 4}))
     results = [*BY_HAND.items()]
     for experiment, model, options in cases:
         run = registry.get(experiment)

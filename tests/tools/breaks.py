@@ -968,6 +968,18 @@ BREAKS = [
         '{"share_periodic": is_periodic.sum() / 64, "by_chance": by_chance / width}',
     ),
     Break(
+        "a band is compared with faster ones, too",
+        SPECTRA,
+        "means / np.minimum.accumulate(means)",
+        "means / means.min()",
+    ),
+    Break(
+        "a slow wave counts as a rise towards fast ones",
+        SPECTRA,
+        "quotients[least - 1 :]",
+        "quotients[0:]",
+    ),
+    Break(
         "figure 8 is divided by its null",
         MODELS,
         '"spectrum": mean',
