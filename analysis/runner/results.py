@@ -243,7 +243,7 @@ def every(experiments, model, name, options, out, resume=False):
         try:
             outcome = produce(experiment, model, name, own, out, resume)._replace(note=note)
         except Exception as error:  # the other experiments must not be lost with it
-            outcome = _failure(error, model, note)
+            outcome = _failure(error, note)
             state = f"  {'left out' if outcome.left_out else 'failed'}: {outcome.reason}"
         seconds = time.monotonic() - begin
         progress.show("")
@@ -263,10 +263,12 @@ def _options_of(experiment, options, model):
     return own | {"documents": least}, note
 
 
-def _failure(error, model, note=""):
-    """What an experiment raised, as a Failure; note: how its options differ from those given."""
-    lacks_tokenizer = isinstance(error, FileNotFoundError) and no_tokenizer(model)
-    if lacks_tokenizer or isinstance(error, registry.NotApplicable):
+def _failure(error, note=""):
+    """What an experiment raised, as a Failure; note: how its options differ from those given.
+
+    Where a tokenizer, or a model to compare with, is not on this machine, nothing went wrong.
+    """
+    if isinstance(error, (FileNotFoundError, registry.NotApplicable)):
         return Failure(str(error), left_out=True)
     reason = f"{type(error).__name__}: {error}"
     return Failure(f"{reason} ({note})" if note else reason, left_out=False)

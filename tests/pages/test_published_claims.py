@@ -21,7 +21,7 @@ from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.measures import inputs, perplexities
 from minitx.analysis.pages import claims, published
-from minitx.analysis.runner import registry
+from minitx.analysis.runner import registry, results
 from minitx.analysis.runner.results import Failure, Outcome
 
 CLAIMS = {claim.what: claim for claim in reversed(published.CLAIMS)}  # the first of each name
@@ -215,7 +215,7 @@ STANDS_IN = {
     "gpt2": ("tiny-gpt2", "gpt2"),
 }
 RUNS = {  # with options or a text of their own
-    "roberta-base": set(),
+    "roberta-base": {"models-2"},
     "bert-base-uncased": {"remove-positions-imdb"},
     "gpt2": {
         "remove-positions-imdb-2",
@@ -229,12 +229,19 @@ RUNS = {  # with options or a text of their own
 @pytest.fixture(scope="module", params=STANDS_IN)
 def stood_in(request, tmp_path_factory, texts):
     """A tiny model in the place of a checkpoint: (name, rows, folder of the results, model)."""
-    bundle, kind = STANDS_IN[request.param]
+    _, kind = STANDS_IN[request.param]
     tmp = tmp_path_factory.mktemp(request.param)
+    for name, (stand_in, _) in STANDS_IN.items():
+        shutil.copytree(weights.find(stand_in), tmp / name)
     folder = tmp / request.param
-    shutil.copytree(weights.find(bundle), folder)
+
+    def find(name, *args, find=weights.find, **options):
+        """The stand-ins, as if they had been fetched."""
+        return find(tmp / name if name in STANDS_IN else name, *args, **options)
+
     own = [claim for claim in published.CLAIMS if claim.of or claim.options]
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(weights, "find", find)
         patch.setitem(claims.CHECKPOINTS, request.param, ((kind, 4, 128, 1024), ""))
         patch.setattr(published, "CLAIMS", own)
         given = ["--imdb", str(texts / "imdb"), "--truthfulqa", str(texts / "TruthfulQA.csv")]
@@ -268,6 +275,24 @@ def test_each_row_runs_with_its_own_options_and_text(stood_in):
     assert ran >= RUNS[name]
     folders = {path.name for path in out.iterdir() if path.is_dir()}
     assert folders == RUNS[name]
+
+
+def test_robertas_peaks_are_compared_with_berts_and_without_it_not_measured(stood_in, tmp_path):
+    """The stand-ins have 1.34 and 1.39, so the claim fails; without BERT nothing can be said."""
+    name, rows, _, model = stood_in
+    [(claim, row)] = [(claim, row) for claim, row in rows if claim.experiment == "models"]
+    if name != "roberta-base":
+        assert row["verdict"] == "other checkpoint"
+        return
+    assert row["verdict"] == "fail"
+    assert row["ours"] == pytest.approx(1.336, abs=1e-3)
+    assert row["null"] == pytest.approx(1.389, abs=1e-3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_CACHE", str(tmp_path))
+        runs = [registry.get("models")]
+        [(_, alone, _)] = results.every(runs, model, name, claim.options, tmp_path)
+    assert alone.left_out
+    assert "minitx fetch bert-base-uncased" in alone.reason
 
 
 def test_the_numbers_are_those_of_each_review_alone(stood_in, texts):
