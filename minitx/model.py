@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from . import show
 from .config import Config
 from .inputs import check_batch
 from .kernels import (
@@ -29,24 +30,64 @@ from .kernels import (
 from .positions import key_numbers, learned_rows, token_numbers
 
 
-@dataclass(frozen=True)
-class Model:
+class Weights(show.Shown, SimpleNamespace):
+    """A model's arrays outside its layers; None for those that it lacks."""
+
+    _summary = show.weights
+    W_E: np.ndarray  # [V D]
+    W_pos: np.ndarray  # [P D]
+    W_type: np.ndarray  # [N D]
+    ln_embed_w: np.ndarray  # [D]
+    ln_embed_b: np.ndarray
+    ln_final_w: np.ndarray  # [D]
+    ln_final_b: np.ndarray
+    W_head: np.ndarray  # [D D]; from here on the task head
+    b_head: np.ndarray
+    ln_head_w: np.ndarray  # [D]
+    ln_head_b: np.ndarray
+    W_U: np.ndarray  # [D V], or [D C]
+    b_U: np.ndarray
+
+
+class Layer(show.Shown, SimpleNamespace):
+    """The arrays of one layer."""
+
+    _summary = show.weights
+    index: int  # the layer's number
+    W_Q: np.ndarray  # [D D]
+    b_Q: np.ndarray
+    W_K: np.ndarray  # [D D]
+    b_K: np.ndarray
+    W_V: np.ndarray  # [D D]
+    b_V: np.ndarray
+    W_O: np.ndarray  # [D D]
+    b_O: np.ndarray
+    W_in: np.ndarray  # [D M]
+    b_in: np.ndarray
+    W_out: np.ndarray  # [M D]
+    b_out: np.ndarray
+    ln1_w: np.ndarray  # [D]
+    ln1_b: np.ndarray
+    ln2_w: np.ndarray  # [D]
+    ln2_b: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class Model(show.Shown):
     """A checkpoint in memory. Arrays are read-only; matrices are used as x @ W.
 
-    `.weights`: W_E [V D], W_pos [P D], W_type [N D], ln_embed_w/b and ln_final_w/b [D], and of the
-    task head W_head [D D], b_head, ln_head_w/b [D], W_U [D V], b_U [V]; None if a model lacks it.
-    `.layers[i]`: W_Q W_K W_V W_O [D D], W_in [D M], W_out [M D], a b_ for each, ln1_w/b, ln2_w/b,
-    and its number `index`.
+    `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
     `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
     lacks; they are None, and the model has weights to look at but cannot run.
     """
 
     config: Config
-    weights: SimpleNamespace
-    layers: tuple
+    weights: Weights
+    layers: tuple[Layer, ...]
     tokenizer: object = None
     unused: tuple = ()
     missing: tuple = ()
+    _summary = show.model
 
     def encode(self, texts, pad="right"):
         """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]."""

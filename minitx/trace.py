@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import show
 from .inputs import as_batch
 from .model import forward, logits, require_head
 
@@ -72,7 +73,7 @@ POINTS = {
 OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
 
 
-class Trace:
+class Trace(show.Shown):
     """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes.
 
     `.tokens` and `.valid` [B T] are the input; `.values` maps a name or (name, layer) to its array.
@@ -84,6 +85,9 @@ class Trace:
         self._keep = frozenset(keep)
         self._edits = edits
         self.wanted = {*keep, *edits}  # points that the pass has still to reach
+
+    def _summary(self):
+        return show.trace(self.tokens, self.values, POINTS)
 
     def __call__(self, name, x, layer=None):
         """The hook that `forward` calls -> x, or what takes its place."""

@@ -25,6 +25,7 @@ CACHE = "minitx/cache.py"
 CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
+SHOW = "minitx/show.py"
 GENERATE = "minitx/generate.py"
 
 COMMANDS = "analysis/__main__.py"
@@ -431,6 +432,17 @@ BREAKS = [
         "False",
     ),
     Break("padding on the left is put on the right", TEXT, "direction=pad", 'direction="right"'),
+    # what objects show of themselves
+    Break(
+        "a table shows what a file says unescaped", SHOW, "html.escape(str(value))", "str(value)"
+    ),
+    Break(
+        "a tied embedding is counted twice",
+        SHOW,
+        "{(x.ctypes.data, x.size): x for x in arrays.values()}.values()",
+        "arrays.values()",
+    ),
+    Break("a trace does not say which layers it has", SHOW, "0 < len(own) < most", "False"),
     # seeing and changing
     Break(
         "a kept array is overwritten later",

@@ -25,6 +25,7 @@ FLOORS = {
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
 INSIDE = {
     "minitx.threads": 0,
+    "minitx.show": 0,
     "minitx.memory": 0,
     "minitx.kernels": 0,
     "minitx.config": 0,
