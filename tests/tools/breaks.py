@@ -462,6 +462,18 @@ BREAKS = [
         "sorted(edits, key=lambda key: isinstance(key, tuple))",
         "sorted(edits, key=lambda key: isinstance(key, str))",
     ),
+    Break(
+        "a layer counted from the last is the last one recorded",
+        TRACE,
+        "layer + model.config.n_layers if layer < 0 else layer",
+        "layer",
+    ),
+    Break(
+        "a point counts as recorded only in all its layers",
+        TRACE,
+        "point in self.arrays or bool(self._layers(key))",
+        "point in self.arrays",
+    ),
     Break("the estimate forgets the size of a number", TRACE, "model.weights.W_pos.itemsize", "1"),
     Break(
         "a partial checkpoint is taken for a whole one",
