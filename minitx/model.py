@@ -1,10 +1,10 @@
 """The forward pass of a transformer, once for all families.
 
-Read downward: `forward` -> `embed`, `block` -> `attention`, `mlp`, `norm`; then `logits`. Every
-intermediate passes through `x = hook("name", x)`: without a trace that is the identity, with one it
-is recorded or replaced (trace.py lists the names); `cfg` are the model's choices (config.py). Axis
-letters: B batch, T tokens (queries), S keys, L layers, H heads, D width, d width of a head, M width
-inside the MLP, V vocabulary, P positions, N token types, C classes.
+Read downward: `forward` -> `embed`, `block` -> `attention`, `mlp`, `norm`; then `final_norm` and
+`logits`. Every intermediate passes through `x = hook("name", x)`: without a trace that is the
+identity, with one it is recorded or replaced (trace.py lists the names); `cfg` are the model's
+choices (config.py). Axis letters: B batch, T tokens (queries), S keys, L layers, H heads, D width,
+d width of a head, M width inside the MLP, V vocabulary, P positions, N token types, C classes.
 """
 
 from dataclasses import dataclass
@@ -136,8 +136,7 @@ def forward(
     for layer in model.layers:
         layer_hook = partial(hook, layer=layer.index)
         x = block(x, layer, attn_bias, cfg, layer_hook, cache)
-    if cfg.pre_norm:
-        x = norm("ln_final", x, model.weights, cfg, hook)
+    x = final_norm(model, x, hook=hook)
     if cache is not None:
         cache.valid = key_valid  # last: a pass that is interrupted adds nothing
     return x
@@ -259,11 +258,32 @@ def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
     return hook(name, normalise(x, mean, scale, gain, bias))
 
 
+def final_norm(model, x, *, hook=identity):  # [B T D] -> [B T D]
+    """Residual stream of any layer -> as the task head reads it; `logits` then gives a logit lens.
+
+    A stream that nothing norms before the end (config.pre_norm: GPT-2) goes through ln_final. One
+    that is normed after each addition (BERT) is returned as it is. So this is right in all
+    families, and at the last layer gives the model's own logits:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2")
+    >>> trace = minitx.run(model, "A dog")
+    >>> lens = minitx.logits(model, minitx.final_norm(model, trace["resid_post", -1]))
+    >>> bool((lens == trace["logits"]).all())
+    True
+    """
+    if not model.config.pre_norm:
+        return x
+    return norm("ln_final", x, model.weights, model.config, hook)
+
+
 def logits(model, x, *, valid=None, hook=identity):
     """Final residual stream [B T D] -> [B T V] over the vocabulary, or [B C] over classes.
 
-    A classifier reads the first valid token, or the last in a causal model, so a padded batch needs
-    `valid` [B T]. Raises ValueError if the checkpoint has no task head.
+    x is what `forward` gives; a stream from inside goes through `final_norm` first, which nothing
+    here can notice if it is left out. A classifier reads the first valid token, or the last in a
+    causal model, so a padded batch needs `valid` [B T]. Raises ValueError if the checkpoint has no
+    task head.
     """
     cfg, w = model.config, model.weights
     require_head(model)

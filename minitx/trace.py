@@ -51,7 +51,7 @@ POINTS = {
         per_layer=False,
         needs="a norm of the embeddings",
     ),
-    "resid_pre": Point("B T D", "residual stream before the layer"),
+    "resid_pre": Point("B T D", "residual stream before the layer; normed as resid_post is"),
     **_norm("ln1", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
     "q": Point("B H T d", "queries"),
     "k": Point("B H T d", "keys"),
@@ -65,7 +65,9 @@ POINTS = {
     "pre": Point("B T M", "MLP before the activation"),
     "post": Point("B T M", "MLP after the activation"),
     "mlp_out": Point("B T D", "what the MLP writes to the residual stream"),
-    "resid_post": Point("B T D", "residual stream after the layer"),
+    "resid_post": Point(
+        "B T D", "residual stream after the layer: normed in BERT, in GPT-2 by final_norm"
+    ),
     **_norm("ln_final", "final LayerNorm (GPT-2)", per_layer=False, needs="a final norm"),
     "logits": Point(
         "B T V", "scores over the vocabulary, or [B C] over classes", False, "a task head"

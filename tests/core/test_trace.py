@@ -432,7 +432,7 @@ def test_labels_are_the_pieces_of_the_tokens(bundled):
         _ = minitx.run(tiny.load("gpt2-causal"), [5, 6], keep=[]).labels
 
 
-@pytest.mark.parametrize("text", [minitx.Trace.__doc__])
+@pytest.mark.parametrize("text", [minitx.Trace.__doc__, minitx.final_norm.__doc__])
 def test_examples_of_docstrings_give_what_they_say(text):
     example = doctest.DocTestParser().get_doctest(text, {}, "example", None, 0)
     assert example.examples and doctest.DocTestRunner().run(example).failed == 0

@@ -200,7 +200,12 @@ BREAKS = [
         "x + write(norm(ln, x, w, cfg, hook))",
         'x + write(norm(ln, x, w, cfg, hook) if ln == "ln1" else x)',
     ),
-    Break("GPT-2 without its final norm", MODEL, "cfg.pre_norm", "False", where="forward"),
+    Break(
+        "GPT-2 without its final norm",
+        MODEL,
+        "x = final_norm(model, x, hook=hook)",
+        "pass",
+    ),
     Break(
         "the two norms of a BERT layer are swapped",
         BERT,
@@ -432,6 +437,18 @@ BREAKS = [
         "False",
     ),
     Break("padding on the left is put on the right", TEXT, "direction=pad", 'direction="right"'),
+    Break(
+        "the final norm is left out of a lens",
+        MODEL,
+        "return norm('ln_final', x, model.weights, model.config, hook)",
+        "return x if hook is identity else norm('ln_final', x, model.weights, model.config, hook)",
+    ),
+    Break(
+        "a stream that is normed on the way is normed again",
+        MODEL,
+        "if not model.config.pre_norm:\n    return x",
+        "if model.weights.ln_final_w is None:\n    return x - x.mean(-1, keepdims=True)",
+    ),
     # what objects show of themselves
     Break(
         "a table shows what a file says unescaped", SHOW, "html.escape(str(value))", "str(value)"
@@ -1018,9 +1035,8 @@ BREAKS = [
     Break(
         "a pass that breaks off at its last norm leaves its tokens in the cache",
         MODEL,
-        "if cfg.pre_norm:\n    x = norm('ln_final', x, model.weights, cfg, hook)",
-        "if cache is not None:\n    cache.valid = key_valid\nif cfg.pre_norm:\n"
-        "    x = norm('ln_final', x, model.weights, cfg, hook)",
+        "x = final_norm(model, x, hook=hook)",
+        "if cache is not None:\n    cache.valid = key_valid\nx = final_norm(model, x, hook=hook)",
     ),
     # what a hub may choose
     Break(
