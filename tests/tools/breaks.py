@@ -26,6 +26,7 @@ CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
 SHOW = "minitx/show.py"
+MAIN = "minitx/__main__.py"
 GENERATE = "minitx/generate.py"
 
 COMMANDS = "analysis/__main__.py"
@@ -449,6 +450,7 @@ BREAKS = [
         "if not model.config.pre_norm:\n    return x",
         "if model.weights.ln_final_w is None:\n    return x - x.mean(-1, keepdims=True)",
     ),
+    Break("python -m minitx forgets the exit code", MAIN, "sys.exit(main())", "main()"),
     # what objects show of themselves
     Break(
         "a table shows what a file says unescaped", SHOW, "html.escape(str(value))", "str(value)"

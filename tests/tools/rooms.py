@@ -20,6 +20,7 @@ FLOORS = {
     "minitx.analysis.experiments": 4,
     "minitx.analysis.pages": 4,
     "minitx.analysis": 5,  # the command line
+    "minitx.__main__": 6,  # python -m minitx
     "benchmarks": 6,
 }
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
