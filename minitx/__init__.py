@@ -9,6 +9,7 @@ from .checkpoint import read_model as _read_model
 from .generate import generate
 from .inputs import Batch
 from .model import Model, final_norm, forward, logits
+from .sweep import sweep
 from .text import Tokenizer as _Tokenizer
 from .trace import POINTS, Trace, cost, run
 
@@ -26,6 +27,7 @@ __all__ = [
     "load",
     "logits",
     "run",
+    "sweep",
 ]
 __version__ = "0.4.0"
 

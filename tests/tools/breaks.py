@@ -26,6 +26,7 @@ CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
 SHOW = "minitx/show.py"
+SWEEP = "minitx/sweep.py"
 MAIN = "minitx/__main__.py"
 GENERATE = "minitx/generate.py"
 
@@ -451,6 +452,13 @@ BREAKS = [
         "if model.weights.ln_final_w is None:\n    return x - x.mean(-1, keepdims=True)",
     ),
     Break("python -m minitx forgets the exit code", MAIN, "sys.exit(main())", "main()"),
+    Break("a sweep patches the whole layer", SWEEP, "x[:, i] = values[:, i]", "x[:, :] = values"),
+    Break(
+        "a sweep patches one layer alone",
+        SWEEP,
+        "(point, layer): _patch(values[layer], i)",
+        "(point, 0): _patch(values[layer], i)",
+    ),
     # what objects show of themselves
     Break(
         "a table shows what a file says unescaped", SHOW, "html.escape(str(value))", "str(value)"

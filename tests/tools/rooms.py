@@ -40,6 +40,7 @@ INSIDE = {
     "minitx.trace": 2,
     "minitx.text": 2,
     "minitx.generate": 2,
+    "minitx.sweep": 2,
     "minitx": 3,
 }
 
