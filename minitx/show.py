@@ -50,12 +50,13 @@ def _row(tag, values):
 
 
 def model(model):
-    """A model: its sizes, then the size of its weights; in HTML every array."""
+    """A model: its sizes and those of its weights; in HTML one row for all layers."""
     cfg = model.config
-    parts = {"weights": model.weights} | {f"layers[{i}]": w for i, w in enumerate(model.layers)}
-    arrays = {}
-    for prefix, part in parts.items():
-        arrays |= {f"{prefix}.{name}": x for name, x in _arrays(part).items()}
+    groups = {f"weights.{name}": [x] for name, x in _arrays(model.weights).items()}
+    for layer in model.layers:
+        for name, x in _arrays(layer).items():
+            groups.setdefault(f"layers[i].{name}", []).append(x)
+    arrays = [x for group in groups.values() for x in group]
     head = f"{cfg.task_head} head" if cfg.task_head else "no task head"
     title = f"Model {cfg.architecture or cfg.model_type} ({cfg.model_type}, {head})"
     normed = "not normed before ln_final" if cfg.pre_norm else "normed after each addition"
@@ -69,7 +70,11 @@ def model(model):
     for what, names in (("missing", model.missing), ("not read", model.unused)):
         if names:
             lines.append(f"tensors {what} ({len(names)}): {_first(names)}")
-    return Summary(title, lines, *_table(arrays))
+    rows = []
+    for name, group in groups.items():
+        kilobytes = sum(x.nbytes for x in group) / 1e3
+        rows.append((name, _shape(group[0]), len(group), f"{kilobytes:.1f}"))
+    return Summary(title, lines, ("array", "shape", "arrays", "kB in all"), rows)
 
 
 def weights(part):
@@ -77,7 +82,7 @@ def weights(part):
     arrays = _arrays(part)
     layer = vars(part).get("index")
     name = "Weights outside the layers" if layer is None else f"Weights of layer {layer}"
-    return _summary_of_arrays(f"{name}: {len(arrays)} arrays", arrays, arrays)
+    return _summary_of_arrays(f"{name}: {_count(len(arrays), 'array')}", arrays, arrays)
 
 
 def trace(tokens, arrays, points):
@@ -100,7 +105,8 @@ def trace(tokens, arrays, points):
         named[label] = x
         kilobytes = f"{max(len(own), 1) * x.nbytes / 1e3:.1f}"
         rows.append((name, point.axes, _shape(x), _first(own), kilobytes, point.meaning))
-    title = f"Trace of {B} × {T} tokens: {len(arrays)} arrays of {len(layers)} points"
+    n_arrays, n_points = _count(len(arrays), "array"), _count(len(layers), "point")
+    title = f"Trace of {B} × {T} tokens: {n_arrays} of {n_points}"
     summary = _summary_of_arrays(title, named, arrays)
     return summary._replace(header=("point", "axes", "shape", "layers", "kB", "what"), rows=rows)
 
@@ -138,7 +144,7 @@ def _summary_of_arrays(title, named, counted):
         shapes.setdefault(_shape(x), []).append(name)
     longest = max(map(len, shapes), default=0)
     lines = [f"{shape:{longest}}  {', '.join(names)}" for shape, names in shapes.items()]
-    return Summary(f"{title}, {_size(_distinct(counted))}", lines, *_table(named))
+    return Summary(f"{title}, {_size(_distinct(counted.values()))}", lines, *_table(named))
 
 
 def _table(arrays):
@@ -153,8 +159,8 @@ def _arrays(part):
 
 
 def _distinct(arrays):
-    """Arrays of a dictionary, each memory once: a tied W_U is a view of W_E."""
-    return {(x.ctypes.data, x.size): x for x in arrays.values()}.values()
+    """These arrays, each memory once: a tied W_U is a view of W_E."""
+    return {(x.ctypes.data, x.size): x for x in arrays}.values()
 
 
 def _size(arrays):
@@ -166,6 +172,11 @@ def _size(arrays):
 
 def _shape(x):
     return f"[{' '.join(map(str, x.shape))}]"
+
+
+def _count(n, noun):
+    """ "1 array", "2 arrays"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _first(names, n=6):

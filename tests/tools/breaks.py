@@ -466,8 +466,8 @@ BREAKS = [
     Break(
         "a tied embedding is counted twice",
         SHOW,
-        "{(x.ctypes.data, x.size): x for x in arrays.values()}.values()",
-        "arrays.values()",
+        "{(x.ctypes.data, x.size): x for x in arrays}.values()",
+        "list(arrays)",
     ),
     Break("a trace does not say which layers it has", SHOW, "0 < len(own) < most", "False"),
     # seeing and changing
