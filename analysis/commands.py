@@ -339,7 +339,7 @@ def print_points(trace):
     """A line for each recorded point: its axes, shape, layers, size, mean and meaning."""
     print(f"{'point':16} {'axes':9} {'shape':18} {'layers':>6} {'kB':>9} {'mean |x|':>10}  meaning")
     for name, (axes, meaning, *_) in minitx.POINTS.items():
-        arrays = [x for key, x in trace.values.items() if name in (key, key[0])]
+        arrays = [x for key, x in trace.items() if name in (key, key[0])]
         if not arrays:
             continue
         shape = " ".join(map(str, arrays[0].shape))
@@ -358,7 +358,7 @@ def point(name):
 def save(trace, path):
     """Write tokens, valid and the recorded arrays, named as for --keep."""
     named = {}
-    for key, x in trace.values.items():
+    for key, x in trace.items():
         name = key if isinstance(key, str) else f"{key[0]}.L{key[1]}"
         named[name] = x
     arrays = io.BytesIO()

@@ -86,7 +86,7 @@ class Minitx:
             return raw
         arrays = {}
         for name, point in SEEN.items():
-            x = raw.values.get(point if point == "logits" else (point, self.last))
+            x = raw.get(point if point == "logits" else (point, self.last))
             if x is not None:
                 arrays[name] = joined(x) if name in "qkv" else x
         return arrays

@@ -8,7 +8,8 @@ from .checkpoint import check
 from .checkpoint import read_model as _read_model
 from .generate import generate
 from .inputs import Batch
-from .model import Model, forward, logits
+from .model import Model, final_norm, forward, logits
+from .sweep import sweep
 from .text import Tokenizer as _Tokenizer
 from .trace import POINTS, Trace, cost, run
 
@@ -20,11 +21,13 @@ __all__ = [
     "Trace",
     "check",
     "cost",
+    "final_norm",
     "forward",
     "generate",
     "load",
     "logits",
     "run",
+    "sweep",
 ]
 __version__ = "0.4.0"
 

@@ -2,14 +2,18 @@
 
 import numpy as np
 
+from . import show
+
 LEAST = 64  # tokens that a cache has room for at first; then its room is doubled when it is full
 
 
-class Cache:
+class Cache(show.Shown):
     """Keys and values of the tokens so far; every `forward(..., cache=cache)` appends its own.
 
     len(cache) is the number of tokens that it holds, padding included. S: with the new ones.
     """
+
+    _summary = show.cache
 
     def __init__(self):
         self.stored = {}  # layer -> keys and values [2 B H capacity d]

@@ -7,14 +7,13 @@ import difflib
 import functools
 import re
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 
 from .families import FAMILIES, from_hf
 from .files import listing, read_json, read_tensors
 from .memory import keep_freed_memory
-from .model import Model
+from .model import Layer, Model, Weights
 
 SHAPES = {  # our name -> axes; letters: see model.py
     "W_E": "VD",
@@ -64,10 +63,10 @@ def read_model(folder, dtype=np.float32, partial=False):
     layers = []
     for i in range(config.n_layers):
         arrays = stored.take(family.layer, prefix=family.layer_prefix.format(i))
-        layers.append(SimpleNamespace(index=i, **arrays))
+        layers.append(Layer(index=i, **arrays))
     head = _head_weights(config, family, stored, body["W_E"])
     absent = dict.fromkeys(name for name in SHAPES if name not in vars(layers[0]))
-    weights = SimpleNamespace(**absent | body | head)
+    weights = Weights(**absent | body | head)
     unused = stored.unused(family.layer_prefix.format("")[:-1])
     missing = tuple(stored.missing)
     return Model(config, weights, tuple(layers), unused=unused, missing=missing)

@@ -5,11 +5,12 @@ The files in families/ say which key of a config.json gives which of these value
 
 from dataclasses import dataclass
 
+from . import show
 from .kernels import ACTIVATIONS
 
 
-@dataclass(frozen=True)
-class Config:
+@dataclass(frozen=True, repr=False)
+class Config(show.Shown):
     """Sizes and choices of one model; a choice that most families share is its default."""
 
     model_type: str
@@ -37,6 +38,7 @@ class Config:
     tied: bool = True  # W_U is W_E transposed where the file has no output embedding
     architecture: str = ""  # the class name that the checkpoint was saved from
     task_head: str | None = None  # "masked", "causal", "sequence" or None; known from the tensors
+    _summary = show.config
 
     @property
     def d_head(self):

@@ -1,10 +1,10 @@
 """The forward pass of a transformer, once for all families.
 
-Read downward: `forward` -> `embed`, `block` -> `attention`, `mlp`, `norm`; then `logits`. Every
-intermediate passes through `x = hook("name", x)`: without a trace that is the identity, with one it
-is recorded or replaced (trace.py lists the names); `cfg` are the model's choices (config.py). Axis
-letters: B batch, T tokens (queries), S keys, L layers, H heads, D width, d width of a head, M width
-inside the MLP, V vocabulary, P positions, N token types, C classes.
+Read downward: `forward` -> `embed`, `block` -> `attention`, `mlp`, `norm`; then `final_norm` and
+`logits`. Every intermediate passes through `x = hook("name", x)`: without a trace that is the
+identity, with one it is recorded or replaced (trace.py lists the names); `cfg` are the model's
+choices (config.py). Axis letters: B batch, T tokens (queries), S keys, L layers, H heads, D width,
+d width of a head, M width inside the MLP, V vocabulary, P positions, N token types, C classes.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from . import show
 from .config import Config
 from .inputs import check_batch
 from .kernels import (
@@ -29,24 +30,64 @@ from .kernels import (
 from .positions import key_numbers, learned_rows, token_numbers
 
 
-@dataclass(frozen=True)
-class Model:
+class Weights(show.Shown, SimpleNamespace):
+    """A model's arrays outside its layers; None for those that it lacks."""
+
+    _summary = show.weights
+    W_E: np.ndarray  # [V D]
+    W_pos: np.ndarray  # [P D]
+    W_type: np.ndarray  # [N D]
+    ln_embed_w: np.ndarray  # [D]
+    ln_embed_b: np.ndarray
+    ln_final_w: np.ndarray  # [D]
+    ln_final_b: np.ndarray
+    W_head: np.ndarray  # [D D]; from here on the task head
+    b_head: np.ndarray
+    ln_head_w: np.ndarray  # [D]
+    ln_head_b: np.ndarray
+    W_U: np.ndarray  # [D V], or [D C]
+    b_U: np.ndarray
+
+
+class Layer(show.Shown, SimpleNamespace):
+    """The arrays of one layer."""
+
+    _summary = show.weights
+    index: int  # the layer's number
+    W_Q: np.ndarray  # [D D]
+    b_Q: np.ndarray
+    W_K: np.ndarray  # [D D]
+    b_K: np.ndarray
+    W_V: np.ndarray  # [D D]
+    b_V: np.ndarray
+    W_O: np.ndarray  # [D D]
+    b_O: np.ndarray
+    W_in: np.ndarray  # [D M]
+    b_in: np.ndarray
+    W_out: np.ndarray  # [M D]
+    b_out: np.ndarray
+    ln1_w: np.ndarray  # [D]
+    ln1_b: np.ndarray
+    ln2_w: np.ndarray  # [D]
+    ln2_b: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class Model(show.Shown):
     """A checkpoint in memory. Arrays are read-only; matrices are used as x @ W.
 
-    `.weights`: W_E [V D], W_pos [P D], W_type [N D], ln_embed_w/b and ln_final_w/b [D], and of the
-    task head W_head [D D], b_head, ln_head_w/b [D], W_U [D V], b_U [V]; None if a model lacks it.
-    `.layers[i]`: W_Q W_K W_V W_O [D D], W_in [D M], W_out [M D], a b_ for each, ln1_w/b, ln2_w/b,
-    and its number `index`.
+    `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
     `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
     lacks; they are None, and the model has weights to look at but cannot run.
     """
 
     config: Config
-    weights: SimpleNamespace
-    layers: tuple
+    weights: Weights
+    layers: tuple[Layer, ...]
     tokenizer: object = None
     unused: tuple = ()
     missing: tuple = ()
+    _summary = show.model
 
     def encode(self, texts, pad="right"):
         """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]."""
@@ -95,8 +136,7 @@ def forward(
     for layer in model.layers:
         layer_hook = partial(hook, layer=layer.index)
         x = block(x, layer, attn_bias, cfg, layer_hook, cache)
-    if cfg.pre_norm:
-        x = norm("ln_final", x, model.weights, cfg, hook)
+    x = final_norm(model, x, hook=hook)
     if cache is not None:
         cache.valid = key_valid  # last: a pass that is interrupted adds nothing
     return x
@@ -218,11 +258,32 @@ def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
     return hook(name, normalise(x, mean, scale, gain, bias))
 
 
+def final_norm(model, x, *, hook=identity):  # [B T D] -> [B T D]
+    """Residual stream of any layer -> as the task head reads it; `logits` then gives a logit lens.
+
+    A stream that nothing norms before the end (config.pre_norm: GPT-2) goes through ln_final. One
+    that is normed after each addition (BERT) is returned as it is. So this is right in all
+    families, and at the last layer gives the model's own logits:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2")
+    >>> trace = minitx.run(model, "A dog")
+    >>> lens = minitx.logits(model, minitx.final_norm(model, trace["resid_post", -1]))
+    >>> bool((lens == trace["logits"]).all())
+    True
+    """
+    if not model.config.pre_norm:
+        return x
+    return norm("ln_final", x, model.weights, model.config, hook)
+
+
 def logits(model, x, *, valid=None, hook=identity):
     """Final residual stream [B T D] -> [B T V] over the vocabulary, or [B C] over classes.
 
-    A classifier reads the first valid token, or the last in a causal model, so a padded batch needs
-    `valid` [B T]. Raises ValueError if the checkpoint has no task head.
+    x is what `forward` gives; a stream from inside goes through `final_norm` first, which nothing
+    here can notice if it is left out. A classifier reads the first valid token, or the last in a
+    causal model, so a padded batch needs `valid` [B T]. Raises ValueError if the checkpoint has no
+    task head.
     """
     cfg, w = model.config, model.weights
     require_head(model)

@@ -8,12 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
+from . import show
 from .files import read_json
 from .inputs import Batch
 
 
-class Tokenizer:
+class Tokenizer(show.Shown):
     """The tokenizer of a checkpoint folder; its files are read when it is first used."""
+
+    _summary = show.tokenizer
 
     def __init__(self, folder, model_type):
         self.folder = folder

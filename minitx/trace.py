@@ -2,10 +2,12 @@
 
 import difflib
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
+from . import show
 from .inputs import as_batch
 from .model import forward, logits, require_head
 
@@ -49,7 +51,7 @@ POINTS = {
         per_layer=False,
         needs="a norm of the embeddings",
     ),
-    "resid_pre": Point("B T D", "residual stream before the layer"),
+    "resid_pre": Point("B T D", "residual stream before the layer; normed as resid_post is"),
     **_norm("ln1", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
     "q": Point("B H T d", "queries"),
     "k": Point("B H T d", "keys"),
@@ -63,7 +65,9 @@ POINTS = {
     "pre": Point("B T M", "MLP before the activation"),
     "post": Point("B T M", "MLP after the activation"),
     "mlp_out": Point("B T D", "what the MLP writes to the residual stream"),
-    "resid_post": Point("B T D", "residual stream after the layer"),
+    "resid_post": Point(
+        "B T D", "residual stream after the layer: normed in BERT, in GPT-2 by final_norm"
+    ),
     **_norm("ln_final", "final LayerNorm (GPT-2)", per_layer=False, needs="a final norm"),
     "logits": Point(
         "B T V", "scores over the vocabulary, or [B C] over classes", False, "a task head"
@@ -72,18 +76,39 @@ POINTS = {
 OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
 
 
-class Trace:
+class Trace(show.Shown, Mapping):
     """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes.
 
-    `.tokens` and `.valid` [B T] are the input; `.values` maps a name or (name, layer) to its array.
+    A mapping from each recorded point, a name or (name, layer), to its array. Layer -1 is the
+    model's last; `"q" in trace` says whether queries of any layer were recorded.
+    `.tokens` and `.valid` [B T] are the input, `.labels` [B T] its tokens as text.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> trace = minitx.run(model, "A dog", keep=["q", ("pattern", -1)])
+    >>> list(trace)
+    [('q', 0), ('q', 1), ('q', 2), ('q', 3), ('pattern', 3)]
+    >>> "pattern" in trace, ("pattern", 0) in trace
+    (True, False)
+    >>> trace["pattern", -1].shape, trace.labels.shape
+    ((1, 4, 5, 5), (1, 5))
     """
 
-    def __init__(self, batch, keep, edits):
+    __eq__ = (
+        object.__eq__
+    )  # two traces are the same only if they are one: arrays have no one answer
+    __hash__ = object.__hash__
+
+    def __init__(self, model, batch, keep, edits):
         self.tokens, self.valid = batch.tokens, batch.valid
-        self.values = {}
+        self.arrays = {}
+        self._model = model
         self._keep = frozenset(keep)
         self._edits = edits
         self.wanted = {*keep, *edits}  # points that the pass has still to reach
+
+    def _summary(self):
+        return show.trace(self.tokens, self.arrays, POINTS)
 
     def __call__(self, name, x, layer=None):
         """The hook that `forward` calls -> x, or what takes its place."""
@@ -92,31 +117,56 @@ class Trace:
             x = _edited(key, x, self._edits[key])
         if key in self._keep:
             # other points are never overwritten, so they need no copy
-            self.values[key] = x.copy(order="K") if name in OVERWRITTEN else x
+            self.arrays[key] = x.copy(order="K") if name in OVERWRITTEN else x
         self.wanted.discard(key)
         if not self.wanted:
             raise Complete
         return x
 
     def __getitem__(self, key):
-        if key not in self.values:
-            hint = f"kept: {list(self.values)}"
-            if key in POINTS and POINTS[key].per_layer:
-                hint = f"trace[{key!r}, layer] or trace.stack({key!r})"
-            raise KeyError(f"{key!r} is not in this trace; {hint}")
-        return self.values[key]
+        point = _from_first(key, self._model)
+        if point not in self.arrays:
+            raise KeyError(f"{key!r} is not in this trace; {self._recorded(_name(key))}")
+        return self.arrays[point]
+
+    def __contains__(self, key):
+        point = _from_first(key, self._model)
+        return point in self.arrays or bool(self._layers(key))
+
+    def __iter__(self):
+        return iter(self.arrays)
+
+    def __len__(self):
+        return len(self.arrays)
+
+    def _layers(self, name):
+        """Layers in which a point was recorded."""
+        return sorted(key[1] for key in self.arrays if isinstance(key, tuple) and key[0] == name)
+
+    def _recorded(self, name):
+        """What an error says of the point `name`, or of all points where it was not recorded."""
+        if layers := self._layers(name):
+            return f"recorded in layers {layers}: trace[{name!r}, layer] or trace.stack({name!r})"
+        names = dict.fromkeys(map(_name, self.arrays))
+        return f"recorded: {', '.join(names) or 'nothing'}"
 
     def stack(self, name):
         """One point of all layers as an array [L ...]."""
-        layers = sorted(key[1] for key in self.values if isinstance(key, tuple) and key[0] == name)
+        layers = self._layers(name)
         if not layers or layers != list(range(len(layers))):
             raise KeyError(f"{name!r} was kept in layers {layers}; stack needs all of them")
-        return np.stack([self.values[name, layer] for layer in layers])
+        return np.stack([self.arrays[name, layer] for layer in layers])
+
+    @property
+    def labels(self):
+        """The model's pieces of text for the tokens [B T], as labels of rows and columns."""
+        pieces = self._model.tokenizer.pieces(self.tokens)
+        return np.array(pieces).reshape(self.tokens.shape)
 
     @property
     def nbytes(self):
         """Bytes of the recorded arrays, point by point."""
-        return sum(x.nbytes for x in self.values.values())
+        return sum(x.nbytes for x in self.arrays.values())
 
 
 class Complete(Exception):
@@ -149,7 +199,7 @@ def run(
     """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced.
 
     text: a text, a list of texts, or token ids [T] or [B T].
-    keep: names, or (name, layer).
+    keep: names, or (name, layer); layer -1 is the last.
     edits: {name or (name, layer): array or f(x) -> array}; points are recorded as edited.
     valid, types, positions, mask: as for `forward`.
     Returns a Trace. The pass ends with the last point of `keep` and `edits`: keep=[("q", 0)] costs
@@ -158,7 +208,7 @@ def run(
     batch = as_batch(model, text, valid, types)
     available = points(model, batch.types is not None)
     keep = expand(keep, available, model)
-    trace = Trace(batch, keep, _edits_by_point(edits or {}, available, model))
+    trace = Trace(model, batch, keep, _edits_by_point(edits or {}, available, model))
     try:
         x = forward(
             model,
@@ -220,15 +270,24 @@ def expand(names, available, model):
     """Names, or (name, layer), as points of the model, each once, in order; None: all points."""
     if names is None:
         return available
-    if isinstance(names, str) or names in available:
+    if isinstance(names, str) or _from_first(names, model) in available:
         names = [names]
     expanded = {}
     for key in names:
-        matches = [point for point in available if key in (point, _name(point))]
+        wanted = _from_first(key, model)
+        matches = [point for point in available if wanted in (point, _name(point))]
         if not matches:
             _refuse(key, model)
         expanded |= dict.fromkeys(matches)
     return list(expanded)
+
+
+def _from_first(key, model):
+    """("q", -1) -> ("q", last layer), as lists count; any other key as it is."""
+    if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], int | np.integer):
+        name, layer = key
+        return name, layer + model.config.n_layers if layer < 0 else layer
+    return key
 
 
 def _name(key):

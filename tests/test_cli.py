@@ -132,7 +132,7 @@ def test_trace_shows_every_point_with_its_shape_and_the_budget(capsys):
     model = minitx.load(weights.find("tiny-roberta"))
     trace = minitx.run(model, "He went out.")
     rows = {line.split()[0]: line for line in text.splitlines() if line.strip()}
-    for key in trace.values:
+    for key in trace:
         name = key if isinstance(key, str) else key[0]
         assert name in rows
     assert f"{np.abs(trace['embed']).mean():.4g}" in rows["embed"]

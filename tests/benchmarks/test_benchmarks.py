@@ -124,7 +124,7 @@ def test_minitx_gives_the_same_under_every_task(work, shape):
 def test_internals_hold_what_the_reference_library_gives(work):
     """Only queries, keys, values, attention of all L layers, and L + 1 hidden states."""
     raw = peers.Minitx(work / "gpt2-small", 1).internals(shapes.ids("gpt2-small", 1, 5))
-    kept = collections.Counter(key[0] for key in raw.values)
+    kept = collections.Counter(key[0] for key in raw)
     assert kept == {"q": 2, "k": 2, "v": 2, "pattern": 2, "resid_pre": 1, "resid_post": 2}
 
 

@@ -126,7 +126,7 @@ def test_a_run_stops_when_all_that_was_asked_for_is_recorded(models, products, v
     assert multiplications(products) == sum(n * size for n, size in zip(times, sizes))
     products.clear()
     whole = minitx.run(model, tiny.ids(model, B, T))
-    for key, x in trace.values.items():
+    for key, x in trace.items():
         assert np.array_equal(x, whole[key]), key
 
 
@@ -135,7 +135,7 @@ def test_a_run_goes_on_to_the_last_edit(models, products):
     model, edited = models[CAUSAL], []
     edits = {("pattern", 1): lambda x: edited.append(x.shape) or x}
     trace = minitx.run(model, tiny.ids(model, 1, 9), [("q", 0)], edits)
-    assert [*trace.values] == [("q", 0)] and edited == [(1, model.config.n_heads, 9, 9)]
+    assert [*trace] == [("q", 0)] and edited == [(1, model.config.n_heads, 9, 9)]
     assert rows(products, model.layers[0].W_O) == 9  # of layer 0 alone
 
 
@@ -188,7 +188,7 @@ def test_what_is_captured_is_not_copied(models, monkeypatch):
         kernel = getattr(minitx.model, name)
         monkeypatch.setattr(minitx.model, name, partial(recorded, kernel))
     trace = minitx.run(model, tiny.ids(model, 2, 9), COMPUTED)
-    for key, x in trace.values.items():
+    for key, x in trace.items():
         assert any(np.shares_memory(x, y) for y in results), key
 
 
@@ -196,10 +196,10 @@ def test_what_is_captured_is_not_copied(models, monkeypatch):
 def test_a_trace_is_never_overwritten(models, variant):
     model = models[variant]
     trace = minitx.run(model, tiny.ids(model, 2, 512))
-    before = {key: x.copy() for key, x in trace.values.items()}
+    before = {key: x.copy() for key, x in trace.items()}
     minitx.run(model, tiny.ids(model, 2, 512, seed=1))
     minitx.forward(model, tiny.ids(model, 2, 500, seed=2))
-    assert [key for key, x in trace.values.items() if x.tobytes() != before[key].tobytes()] == []
+    assert [key for key, x in trace.items() if x.tobytes() != before[key].tobytes()] == []
 
 
 def test_a_cache_is_never_overwritten(models):

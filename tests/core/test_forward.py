@@ -36,7 +36,7 @@ def test_padding_changes_nothing(model, side):
     batch = minitx.run(model, tokens, valid=valid)
     for i, row in enumerate(rows):
         alone = minitx.run(model, row)
-        for key, x in alone.values.items():
+        for key, x in alone.items():
             part = batch[key][i]
             if key != "logits" or model.config.task_head != "sequence":
                 part = part[text_of(key, where[i])]
@@ -134,7 +134,7 @@ def test_attention_rows_sum_to_one_or_see_nothing(model):
         assert (trace["attn_out", i][:, 5] == model.layers[i].b_O).all()
     nothing = minitx.run(model, tokens, valid=np.zeros_like(valid))  # even a batch of padding alone
     for run in (trace, nothing):
-        assert all(np.isfinite(x).all() for key, x in run.values.items() if key[0] != "scores")
+        assert all(np.isfinite(x).all() for key, x in run.items() if key[0] != "scores")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -144,7 +144,7 @@ def test_one_precision_from_end_to_end(dtype):
         model = tiny.load(variant, dtype)
         tokens, valid, _ = tiny.padded([tiny.ids(model, n) for n in (6, 4)], "left")
         trace = minitx.run(model, tokens, valid=valid, mask=near)
-        assert {x.dtype for x in trace.values.values()} == {np.dtype(dtype)}
+        assert {x.dtype for x in trace.values()} == {np.dtype(dtype)}
         assert minitx.forward(model, tokens).dtype == dtype
 
 
@@ -205,7 +205,7 @@ def test_gpt2_types_add_word_embeddings_only_when_given():
     with_types = minitx.run(model, tokens, types=types)
     without = minitx.run(model, tokens)
     assert (with_types["type_embed"][0] == added).all()
-    assert "type_embed" not in without.values
+    assert "type_embed" not in without
     assert (without["resid_pre", 0] == without["embed"] + without["pos_embed"]).all()
     expected = without["resid_pre", 0] + added
     np.testing.assert_allclose(with_types["resid_pre", 0], expected, **CLOSE)

@@ -4,6 +4,9 @@ Edits that change nothing must change no bit; ablations are compared with a mode
 the same (float64, another order of the same sums: measured at most 1e-14, bound 1e-12).
 """
 
+import doctest
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 import tiny
@@ -27,9 +30,9 @@ def batch(model):
 
 def same_bits(trace, other):
     """Two traces hold the same points, bit for bit."""
-    if trace.values.keys() != other.values.keys():
+    if trace.keys() != other.keys():
         return False
-    return all(np.array_equal(x, other.values[key]) for key, x in trace.values.items())
+    return all(np.array_equal(x, other[key]) for key, x in trace.items())
 
 
 def name_of(key):
@@ -53,13 +56,13 @@ def test_an_edit_that_changes_nothing_changes_no_bit(variant, dtype):
     unpadded = [tiny.ids(model, 1, 6), tiny.ids(model, 3, 1), [4]]
     for tokens, valid in (batch(model), *((tokens, None) for tokens in unpadded)):
         plain = minitx.run(model, tokens, valid=valid)
-        assert list(plain.values) and set(plain.values) == set(points(model))
-        for name in set(map(name_of, plain.values)):
+        assert list(plain) and set(plain) == set(points(model))
+        for name in set(map(name_of, plain)):
             edited = minitx.run(model, tokens, valid=valid, edits={name: lambda x: x})
             assert same_bits(edited, plain), name
-        arrays = dict(plain.values)
-        functions = dict.fromkeys(plain.values, np.array)
-        contiguous = {key: np.ascontiguousarray(x) for key, x in plain.values.items()}
+        arrays = dict(plain)
+        functions = dict.fromkeys(plain, np.array)
+        contiguous = {key: np.ascontiguousarray(x) for key, x in plain.items()}
         for edits in (arrays, functions, contiguous):
             assert same_bits(minitx.run(model, tokens, valid=valid, edits=edits), plain)
 
@@ -71,9 +74,9 @@ def test_watching_changes_no_bit(model):
     assert np.array_equal(x, trace[last_hidden(model)])
     if model.config.task_head:
         assert np.array_equal(minitx.logits(model, x, valid=valid), trace["logits"])
-    for key in trace.values:  # and a point is the same whether others are kept or not
+    for key in trace:  # and a point is the same whether others are kept or not
         single = minitx.run(model, tokens, [key], valid=valid)
-        assert list(single.values) == [key]
+        assert list(single) == [key]
         assert np.array_equal(single[key], trace[key])
 
 
@@ -99,12 +102,12 @@ def test_a_trace_holds_what_was_asked_and_the_cost_is_known_before(keep, expecte
         model = tiny.load(variant, dtype)
         for tokens in (tiny.ids(model, 3, 7), tiny.ids(model, 5), [[4]]):
             trace = minitx.run(model, tokens, keep)
-            assert trace.nbytes == sum(x.nbytes for x in trace.values.values())
+            assert trace.nbytes == sum(x.nbytes for x in trace.values())
             assert trace.nbytes == minitx.cost(model, tokens, keep)
-            kept = set(map(name_of, trace.values))
+            kept = set(map(name_of, trace))
             assert kept == expected or (keep is None and kept < expected)
             if keep:
-                single = [key for key in trace.values if key[0] in ("pattern", "post")]
+                single = [key for key in trace if key[0] in ("pattern", "post")]
                 assert all(layer == 1 for _, layer in single)
 
 
@@ -114,7 +117,7 @@ def test_shapes_are_what_the_table_says(model):
     sizes = dict(B=2, T=7, S=7, H=cfg.n_heads, d=cfg.d_head)
     sizes |= dict(D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
     trace = minitx.run(model, tokens, valid=valid)
-    for key, x in trace.values.items():
+    for key, x in trace.items():
         axes = minitx.POINTS[name_of(key)].axes
         shape = tuple(sizes[axis] for axis in axes.split())
         if key == "logits" and cfg.task_head == "sequence":
@@ -179,7 +182,7 @@ def assert_norms(model, t, i):
 def test_what_is_recorded_is_nobody_elses_memory(model):
     tokens, valid = batch(model)
     trace = minitx.run(model, tokens, valid=valid)
-    for key, x in trace.values.items():
+    for key, x in trace.items():
         assert not any(np.shares_memory(x, w) for _, w in tiny.walk(model) if w.size), key
         np.add(x, 1, out=x)  # writable, and nothing of it comes back in the next run
     again = minitx.run(model, tokens, valid=valid)
@@ -193,7 +196,7 @@ def test_what_is_recorded_is_nobody_elses_memory(model):
 def test_an_edit_reaches_what_comes_after_and_nothing_before(model):
     tokens, valid = batch(model)
     plain = minitx.run(model, tokens, valid=valid)
-    order = list(minitx.run(model, tokens, valid=valid).values)
+    order = list(minitx.run(model, tokens, valid=valid))
     for name in ("z", "resid_mid", "ln2_scale", "pre"):
         edited = minitx.run(model, tokens, valid=valid, edits={(name, 1): lambda x: x * 1.5})
         changed = set()
@@ -328,7 +331,7 @@ def test_logits_can_be_edited_too():
         ("bert-masked", ("Q", 0), "unknown point 'Q'"),
         ("bert-masked", 7, "unknown point 7"),
         ("bert-masked", ("q", 2), r"no point \('q', 2\) \(bert, layers 0 to 1\)"),
-        ("bert-masked", ("q", -1), r"no point \('q', -1\) \(bert, layers 0 to 1\)"),
+        ("bert-masked", ("q", -3), r"no point \('q', -3\) \(bert, layers 0 to 1\)"),
         ("bert-masked", ("q", "0"), r"no point \('q', '0'\)"),
         ("bert-masked", ("embed", 0), r"no point \('embed', 0\) \(bert\)"),
         ("bert-masked", "ln_final", r"no point 'ln_final' \(bert\)"),
@@ -371,23 +374,77 @@ def test_edits_that_do_not_fit(edit, message):
 
 def test_asking_a_trace_for_what_it_does_not_hold():
     trace = minitx.run(tiny.load("gpt2-causal"), [5, 6], ["z", ("q", 1), "embed"])
-    with pytest.raises(KeyError, match=r"trace\['z', layer\] or trace.stack\('z'\)"):
-        trace["z"]
-    with pytest.raises(KeyError, match=r"'k', 0.* is not in this trace; kept: .*embed.*'z', 0"):
+    layers = r"recorded in layers \[0, 1\]: trace\['z', layer\] or trace.stack\('z'\)"
+    for key in ("z", ("z", 2), ("z", -3)):
+        with pytest.raises(KeyError, match=layers):
+            trace[key]
+    with pytest.raises(KeyError, match=r"\('k', 0\) is not in this trace; recorded: embed, z, q"):
         trace["k", 0]
+    with pytest.raises(KeyError, match=r"'logits' is not in this trace; recorded: nothing"):
+        minitx.run(tiny.load("gpt2-causal"), [5, 6], [])["logits"]
     with pytest.raises(KeyError, match=r"'q' was kept in layers \[1\]; stack needs all of them"):
         trace.stack("q")
     with pytest.raises(KeyError, match=r"'embed' was kept in layers \[\]"):
         trace.stack("embed")
 
 
+def test_a_trace_is_a_mapping_from_points_to_arrays():
+    trace = minitx.run(tiny.load("gpt2-causal"), [5, 6], ["z", ("q", 1), "embed"])
+    keys = ["embed", ("z", 0), ("q", 1), ("z", 1)]
+    assert isinstance(trace, Mapping) and len(trace) == 4
+    assert [*trace] == [*trace.keys()] == keys
+    assert [id(trace[key]) for key in keys] == [*map(id, trace.values())]
+    assert [(key, id(x)) for key, x in trace.items()] == [(key, id(trace[key])) for key in keys]
+    assert trace.get("k") is None and trace.get(("q", 0)) is None
+    other = minitx.run(tiny.load("gpt2-causal"), [5, 6], ["z", ("q", 1), "embed"])
+    assert trace != other and len({trace, other}) == 2
+
+
+def test_a_point_is_in_a_trace_if_it_was_recorded_in_that_layer_or_by_name_in_any():
+    trace = minitx.run(tiny.load("gpt2-causal"), [5, 6], ["z", ("q", 1), "embed"])
+    for key in ("embed", "z", "q", ("q", 1), ("q", -1), ("z", 0), ("z", -2)):
+        assert key in trace
+    for key in ("k", "logits", ("q", 0), ("q", -2), ("z", 2), ("z", -3), ("embed", 0), "", 7):
+        assert key not in trace
+
+
+def test_layer_minus_one_is_the_models_last():
+    model = tiny.load("gpt2-causal")
+    trace = minitx.run(model, [5, 6], ["z"])
+    assert trace["z", -1] is trace["z", 1] and trace["z", -2] is trace["z", 0]
+    first = minitx.run(model, [5, 6], keep=("z", -2))
+    assert [*first] == [("z", 0)]
+    with pytest.raises(KeyError, match=r"\('z', -1\) is not in this trace"):
+        first["z", -1]  # the last layer of the model, not the last that was recorded
+    edits = [{("z", layer): np.zeros_like} for layer in (-1, 1)]
+    ends = [minitx.run(model, [5, 6], "logits", edits=edit)["logits"] for edit in edits]
+    assert np.array_equal(*ends)
+    assert not np.array_equal(ends[0], minitx.run(model, [5, 6])["logits"])
+
+
+def test_labels_are_the_pieces_of_the_tokens(bundled):
+    trace = minitx.run(bundled, ["The dog ran.", "It rained all day."], keep=[])
+    assert trace.labels.shape == trace.tokens.shape
+    for labels, tokens in zip(trace.labels, trace.tokens, strict=True):
+        assert labels.tolist() == bundled.tokenizer.pieces(tokens)
+    assert "".join(trace.labels[1][trace.valid[1]]) == "<s>It rained all day.</s>"
+    with pytest.raises(FileNotFoundError, match="no tokenizer in .*gpt2-causal"):
+        _ = minitx.run(tiny.load("gpt2-causal"), [5, 6], keep=[]).labels
+
+
+@pytest.mark.parametrize("text", [minitx.Trace.__doc__, minitx.final_norm.__doc__])
+def test_examples_of_docstrings_give_what_they_say(text):
+    example = doctest.DocTestParser().get_doctest(text, {}, "example", None, 0)
+    assert example.examples and doctest.DocTestRunner().run(example).failed == 0
+
+
 def test_one_point_needs_no_list_and_types_have_their_cost():
     model = tiny.load("gpt2-causal")
-    assert list(minitx.run(model, [1, 2], keep=("q", 1)).values) == [("q", 1)]
+    assert list(minitx.run(model, [1, 2], keep=("q", 1))) == [("q", 1)]
     with pytest.raises(ValueError, match=r"unknown point \['q', 1\]"):
         minitx.run(model, [1, 2], keep=[["q", 1]])
     trace = minitx.run(model, [1, 2], types=[0, 3])
-    assert "type_embed" in trace.values
+    assert "type_embed" in trace
     assert trace.nbytes == minitx.cost(model, [1, 2], types=[0, 3])
 
 

@@ -54,7 +54,7 @@ def distance(a, b):
 @pytest.mark.parametrize("side", [None, "left", "right"])
 def test_the_parts_sum_to_the_stream(model, side, carried, by_layer):
     trace = recorded(model, side)
-    stages = split(model, trace.values, carried=carried, by_layer=by_layer)
+    stages = split(model, trace, carried=carried, by_layer=by_layer)
     assert len(stages) == (model.config.n_layers + 1) * (1 + model.config.pre_norm)
     for stage in stages:
         parts = stage.parts.values()
@@ -64,7 +64,7 @@ def test_the_parts_sum_to_the_stream(model, side, carried, by_layer):
 
 def test_the_last_stage_is_what_the_model_returns(model):
     trace = recorded(model)
-    last = split(model, trace.values)[-1]
+    last = split(model, trace)[-1]
     total = sum(last.parts.values())
     assert distance(total, minitx.forward(model, trace.tokens)) < 1e-10
 
@@ -74,9 +74,9 @@ def test_the_parts_have_names(model):
     names = {"word", "position", "attention", "mlp", "bias"}
     if model.config.default_type is not None:
         names.add("type")
-    last = split(model, trace.values)[-1]
+    last = split(model, trace)[-1]
     assert set(last.parts) == names
-    last = split(model, trace.values, by_layer=True, carried=True)[-1]
+    last = split(model, trace, by_layer=True, carried=True)[-1]
     apart = set(last.parts)
     last_mlp = ("mlp", model.config.n_layers - 1)
     assert {("attention", 0), last_mlp, "carried"} < apart
@@ -85,8 +85,8 @@ def test_the_parts_have_names(model):
 
 def test_layers_apart_sum_to_layers_together(model):
     trace = recorded(model, "left")
-    stages = split(model, trace.values)
-    stages_by_layer = split(model, trace.values, by_layer=True)
+    stages = split(model, trace)
+    stages_by_layer = split(model, trace, by_layer=True)
     for together, apart in zip(stages, stages_by_layer):
         for name in ("attention", "mlp"):
             layers = [part for key, part in apart.parts.items() if key[0] == name]
@@ -97,7 +97,7 @@ def test_layers_apart_sum_to_layers_together(model):
 def test_token_types_of_a_text_are_a_part():
     model = tiny.load("bert-masked")
     trace = recorded(model, types=[[0, 0, 1, 1, 1, 0, 1, 0, 1]])
-    rows = split(model, trace.values)[0].parts["type"][0]
+    rows = split(model, trace)[0].parts["type"][0]
     scale = trace["ln_embed_scale"][0, :, None]
     rows = rows / scale  # the same row before it was scaled
     assert distance(rows[[2, 3, 4, 6]], rows[8]) < 1e-10
@@ -111,7 +111,7 @@ def test_token_types_of_a_text_are_a_part():
 def frozen_run(model, trace, names):
     """A run without positions; scales of norms, and the points of these names, are the trace's."""
     edits = {"pos_embed": np.zeros_like}
-    for key, x in trace.values.items():
+    for key, x in trace.items():
         if "scale" in str(key) or key[0] in names:
             edits[key] = x
     return minitx.run(model, trace.tokens, valid=trace.valid, edits=edits)
@@ -120,7 +120,7 @@ def frozen_run(model, trace, names):
 def test_position_is_what_is_lost_without_positions_and_all_else_as_it_was(model):
     trace = recorded(model, "right")
     without = frozen_run(model, trace, ("attn_out", "mlp_out"))
-    for stage in split(model, trace.values):
+    for stage in split(model, trace):
         lost = trace[stage.point] - without[stage.point]
         assert distance(lost, stage.parts["position"]) < 1e-10
 
@@ -128,7 +128,7 @@ def test_position_is_what_is_lost_without_positions_and_all_else_as_it_was(model
 def test_carried_is_what_is_also_lost_where_attention_still_moves_what_there_is(model):
     trace = recorded(model, "right")
     without = frozen_run(model, trace, ("pattern", "mlp_out"))
-    for stage in split(model, trace.values, carried=True):
+    for stage in split(model, trace, carried=True):
         total = stage.parts["position"] + stage.parts.get("carried", 0)
         lost = trace[stage.point] - without[stage.point]
         assert distance(lost, total) < 1e-10
@@ -139,7 +139,7 @@ def test_carried_is_what_is_also_lost_where_attention_still_moves_what_there_is(
 @pytest.mark.parametrize("carried", BOTH)
 def test_twice_the_positions_are_twice_the_part(model, carried):
     """Scales frozen: a factor of 2 is exact in binary, so not a bit may differ."""
-    points = recorded(model, "left").values
+    points = dict(recorded(model, "left"))
     double = points | {"pos_embed": 2 * points["pos_embed"]}
     plain_stages = split(model, points, carried=carried)
     double_stages = split(model, double, carried=carried)
@@ -153,7 +153,7 @@ def test_twice_the_positions_are_twice_the_part(model, carried):
 
 def test_without_positions_there_is_no_part_of_theirs(model):
     trace = recorded(model, edits={"pos_embed": np.zeros_like})
-    for stage in split(model, trace.values, carried=True):
+    for stage in split(model, trace, carried=True):
         assert not stage.parts["position"].any()
         assert not stage.parts.get("carried", np.zeros(1)).any()
 
@@ -242,7 +242,7 @@ def test_one_layer_by_hand_norm_before_each_part():
 
 def test_scale_and_gain_are_the_products_over_the_norms_passed(model):
     trace = recorded(model)
-    stages = {stage.point: stage for stage in split(model, trace.values)}
+    stages = {stage.point: stage for stage in split(model, trace)}
     if model.config.pre_norm:  # the stream passes no norm, what is read passes one
         for i, layer in enumerate(model.layers):
             assert (stages["resid_post", i].scale == 1).all()
@@ -261,7 +261,7 @@ def test_scale_and_gain_are_the_products_over_the_norms_passed(model):
 
 
 def test_stages_are_where_the_split_stops(model):
-    stops = [stage.point for stage in split(model, recorded(model).values)]
+    stops = [stage.point for stage in split(model, recorded(model))]
     assert stops == residual.stages(model.config.n_layers, model.config.pre_norm)
 
 
@@ -282,7 +282,7 @@ def test_points_are_read_when_their_turn_comes(model):
         return x
 
     minitx.forward(model, whole.tokens, valid=whole.valid, hook=tap)
-    for stage, other in zip(stages, split(model, whole.values, carried=True), strict=True):
+    for stage, other in zip(stages, split(model, whole, carried=True), strict=True):
         assert stage.point == other.point
         for name, part in stage.parts.items():
             assert np.array_equal(part, other.parts[name])
@@ -350,7 +350,7 @@ def test_the_experiment_measures_the_split_of_a_whole_trace(models, kind, result
     walks = []
     for document in corpus.documents(model, "sample", 2, 30).first(2):
         trace = minitx.run(model, document)
-        walks.append(split(model, trace.values, carried=True))
+        walks.append(split(model, trace, carried=True))
     assert len(result["points"]) == len(walks[0])
     for i, stages in enumerate(zip(*walks)):
         projections = [residual.projection_shares(stage.parts) for stage in stages]

@@ -25,6 +25,9 @@ CACHE = "minitx/cache.py"
 CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
+SHOW = "minitx/show.py"
+SWEEP = "minitx/sweep.py"
+MAIN = "minitx/__main__.py"
 GENERATE = "minitx/generate.py"
 
 COMMANDS = "analysis/__main__.py"
@@ -199,7 +202,12 @@ BREAKS = [
         "x + write(norm(ln, x, w, cfg, hook))",
         'x + write(norm(ln, x, w, cfg, hook) if ln == "ln1" else x)',
     ),
-    Break("GPT-2 without its final norm", MODEL, "cfg.pre_norm", "False", where="forward"),
+    Break(
+        "GPT-2 without its final norm",
+        MODEL,
+        "x = final_norm(model, x, hook=hook)",
+        "pass",
+    ),
     Break(
         "the two norms of a BERT layer are swapped",
         BERT,
@@ -431,6 +439,37 @@ BREAKS = [
         "False",
     ),
     Break("padding on the left is put on the right", TEXT, "direction=pad", 'direction="right"'),
+    Break(
+        "the final norm is left out of a lens",
+        MODEL,
+        "return norm('ln_final', x, model.weights, model.config, hook)",
+        "return x if hook is identity else norm('ln_final', x, model.weights, model.config, hook)",
+    ),
+    Break(
+        "a stream that is normed on the way is normed again",
+        MODEL,
+        "if not model.config.pre_norm:\n    return x",
+        "if model.weights.ln_final_w is None:\n    return x - x.mean(-1, keepdims=True)",
+    ),
+    Break("python -m minitx forgets the exit code", MAIN, "sys.exit(main())", "main()"),
+    Break("a sweep patches the whole layer", SWEEP, "x[:, i] = values[:, i]", "x[:, :] = values"),
+    Break(
+        "a sweep patches one layer alone",
+        SWEEP,
+        "(point, layer): _patch(values[layer], i)",
+        "(point, 0): _patch(values[layer], i)",
+    ),
+    # what objects show of themselves
+    Break(
+        "a table shows what a file says unescaped", SHOW, "html.escape(str(value))", "str(value)"
+    ),
+    Break(
+        "a tied embedding is counted twice",
+        SHOW,
+        "{(x.ctypes.data, x.size): x for x in arrays}.values()",
+        "list(arrays)",
+    ),
+    Break("a trace does not say which layers it has", SHOW, "0 < len(own) < most", "False"),
     # seeing and changing
     Break(
         "a kept array is overwritten later",
@@ -449,6 +488,18 @@ BREAKS = [
         TRACE,
         "sorted(edits, key=lambda key: isinstance(key, tuple))",
         "sorted(edits, key=lambda key: isinstance(key, str))",
+    ),
+    Break(
+        "a layer counted from the last is the last one recorded",
+        TRACE,
+        "layer + model.config.n_layers if layer < 0 else layer",
+        "layer",
+    ),
+    Break(
+        "a point counts as recorded only in all its layers",
+        TRACE,
+        "point in self.arrays or bool(self._layers(key))",
+        "point in self.arrays",
     ),
     Break("the estimate forgets the size of a number", TRACE, "model.weights.W_pos.itemsize", "1"),
     Break(
@@ -994,9 +1045,8 @@ BREAKS = [
     Break(
         "a pass that breaks off at its last norm leaves its tokens in the cache",
         MODEL,
-        "if cfg.pre_norm:\n    x = norm('ln_final', x, model.weights, cfg, hook)",
-        "if cache is not None:\n    cache.valid = key_valid\nif cfg.pre_norm:\n"
-        "    x = norm('ln_final', x, model.weights, cfg, hook)",
+        "x = final_norm(model, x, hook=hook)",
+        "if cache is not None:\n    cache.valid = key_valid\nx = final_norm(model, x, hook=hook)",
     ),
     # what a hub may choose
     Break(

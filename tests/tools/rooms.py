@@ -20,11 +20,13 @@ FLOORS = {
     "minitx.analysis.experiments": 4,
     "minitx.analysis.pages": 4,
     "minitx.analysis": 5,  # the command line
+    "minitx.__main__": 6,  # python -m minitx
     "benchmarks": 6,
 }
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
 INSIDE = {
     "minitx.threads": 0,
+    "minitx.show": 0,
     "minitx.memory": 0,
     "minitx.kernels": 0,
     "minitx.config": 0,
@@ -38,6 +40,7 @@ INSIDE = {
     "minitx.trace": 2,
     "minitx.text": 2,
     "minitx.generate": 2,
+    "minitx.sweep": 2,
     "minitx": 3,
 }
 

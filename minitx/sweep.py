@@ -1,0 +1,81 @@
+"""Activation patching: which layer, at which token or in which head, carries what a text says."""
+
+import numpy as np
+
+from .inputs import as_batch
+from .trace import POINTS, run
+
+
+def sweep(model, text, source, measure, point="resid_pre", *, progress=None):  # -> [L T] or [L H]
+    """What a run of `text` gives when one piece at a time is taken from a run of `source`.
+
+    A piece is `point` in one layer, at one index of its second axis: a token of the streams
+    (resid_pre, attn_out, mlp_out: [L T]), a head of q, k, v, z or pattern ([L H]). The usual
+    picture subtracts what `text` gives without any patch (Meng et al. 2022, figure 1).
+    text, source: as for `run`, with as many tokens as each other.
+    measure: f(logits) -> number; logits as `run` records them, [B T V].
+    progress: f(done, total), called after each of the L x T, or L x H, runs.
+    Raises ValueError if the two texts or the point do not fit.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2")
+    >>> largest = lambda logits: logits[0, -1].max()
+    >>> minitx.sweep(model, "The dog ran", "The cat ran", largest).shape  # 4 layers, 5 tokens
+    (4, 5)
+    >>> minitx.sweep(model, "The dog ran", "The cat ran", largest, "z").shape  # and 4 heads
+    (4, 4)
+    """
+    batch = as_batch(model, text)
+    other = as_batch(model, source)
+    _check(point, batch, other)
+    values = _run(model, other, point).stack(point)  # [L B T ...] or [L B H ...]
+    L, n = len(values), values.shape[2]
+    results = np.empty((L, n))
+    for done, (layer, i) in enumerate(np.ndindex(L, n), start=1):
+        edits = {(point, layer): _patch(values[layer], i)}
+        trace = _run(model, batch, "logits", edits)
+        results[layer, i] = _number(measure(trace["logits"]))
+        if progress is not None:
+            progress(done, L * n)
+    return results
+
+
+def _run(model, batch, keep, edits=None):
+    return run(
+        model,
+        batch.tokens,
+        keep,
+        edits,
+        valid=batch.valid,
+        types=batch.types,
+    )
+
+
+def _patch(values, i):
+    """The edit that takes index i of the second axis from `values`."""
+
+    def patched(x):
+        x[:, i] = values[:, i]
+        return x
+
+    return patched
+
+
+def _check(point, batch, other):
+    """Raises ValueError for texts of different lengths, or a point that is not in every layer."""
+    names = [name for name in POINTS if POINTS[name].per_layer]
+    if point not in names:
+        raise ValueError(f"point is {point!r}; a sweep takes one of: {', '.join(names)}")
+    if not np.array_equal(batch.valid, other.valid):
+        given = list(other.tokens.shape)
+        wanted = list(batch.tokens.shape)
+        text = f"the source has tokens {given}, the text {wanted}"
+        raise ValueError(f"{text}; wanted two texts of as many tokens")
+
+
+def _number(value):
+    """What a measure gave. Raises ValueError if it is more than one number."""
+    if np.ndim(value):
+        shape = list(np.shape(value))
+        raise ValueError(f"the measure gives an array {shape}; wanted one number for a run")
+    return value

@@ -1,0 +1,71 @@
+"""The logit lens: `logits(model, final_norm(model, stream))` is right in every family and layer.
+
+What it must give at a layer: the logits of the same model without the layers after it.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import parity
+import pytest
+import tiny
+
+import minitx
+
+
+@pytest.fixture(params=parity.VARIANTS)
+def model(request):
+    return tiny.load(request.param)
+
+
+def inputs(model):
+    """Left-padded tokens [2 7] of unequal length, and their valid."""
+    return tiny.padded([tiny.ids(model, n, seed=n) for n in (7, 4)], "left")[:2]
+
+
+def lens(model, stream, valid):
+    """What the model would say if it ended with this stream; the stream if it has no head."""
+    x = minitx.final_norm(model, stream)
+    return minitx.logits(model, x, valid=valid) if model.config.task_head else x
+
+
+def test_at_the_last_layer_it_gives_the_models_own_logits(model):
+    tokens, valid = inputs(model)
+    trace = minitx.run(model, tokens, valid=valid)
+    x = minitx.forward(model, tokens, valid=valid)
+    assert np.array_equal(minitx.final_norm(model, trace["resid_post", -1]), x)
+    if "logits" in trace:
+        assert np.array_equal(lens(model, trace["resid_post", -1], valid), trace["logits"])
+
+
+def test_at_any_layer_it_gives_the_logits_of_the_model_that_ends_there(model):
+    tokens, valid = inputs(model)
+    trace = minitx.run(model, tokens, valid=valid)
+    for n in range(model.config.n_layers + 1):
+        ends_there = replace(model, layers=model.layers[:n])
+        x = minitx.forward(ends_there, tokens, valid=valid)
+        y = minitx.logits(ends_there, x, valid=valid) if model.config.task_head else x
+        streams = [("resid_post", n - 1)] if n else []
+        streams += [("resid_pre", n)] if n < model.config.n_layers else []
+        assert streams
+        for key in streams:
+            assert np.array_equal(lens(model, trace[key], valid), y), key
+
+
+def test_the_stream_of_a_model_that_norms_it_on_the_way_is_as_it_was(model):
+    """And in the others it is not read before it is normed: that was the silent mistake."""
+    trace = minitx.run(model, inputs(model)[0])
+    for name in ("resid_pre", "resid_mid", "resid_post"):
+        x = trace[name, 0]
+        assert (minitx.final_norm(model, x) is x) == (not model.config.pre_norm)
+    if model.config.pre_norm:
+        x = minitx.final_norm(model, trace["resid_post", 0])
+        w = model.weights
+        normed = (x - w.ln_final_b) / w.ln_final_w
+        np.testing.assert_allclose(normed.mean(-1), 0, atol=1e-12)
+        assert np.abs(x - trace["resid_post", 0]).max() > 0.1
+
+
+def test_the_table_says_which_streams_are_normed():
+    assert "final_norm" in minitx.POINTS["resid_post"].meaning
+    assert "as resid_post" in minitx.POINTS["resid_pre"].meaning

@@ -1,0 +1,89 @@
+"""Patching every layer and token, or head, in turn: against what must come out, and by hand."""
+
+import doctest
+
+import numpy as np
+import pytest
+import tiny
+
+import minitx
+
+VARIANTS = [*(name for name in tiny.ONE_EACH if "bare" not in name), "gpt2-sequence"]
+
+
+@pytest.fixture(params=VARIANTS)
+def model(request):
+    return tiny.load(request.param)
+
+
+def pair(model, T=5, changed=2):
+    """Tokens [1 T] and the same with another word in one place."""
+    text = tiny.ids(model, 1, T)
+    source = text.copy()
+    source[0, changed] = tiny.ids(model, 1, seed=9)[0]
+    assert source[0, changed] != text[0, changed]
+    return text, source
+
+
+def last(y):
+    """One number of logits, [B T V] or [B C]."""
+    return y.ravel()[-1]
+
+
+def test_the_changed_token_before_the_first_layer_is_the_whole_difference(model):
+    text, source = pair(model)
+    effect = minitx.sweep(model, text, source, last)
+    ends = [last(minitx.run(model, tokens)["logits"]) for tokens in (text, source)]
+    assert effect.shape == (model.config.n_layers, 5)
+    assert ends[0] != ends[1]
+    assert effect[0].tolist() == [ends[0], ends[0], ends[1], ends[0], ends[0]]
+
+
+def test_a_source_that_is_the_text_changes_no_bit(model):
+    text, _ = pair(model)
+    plain = last(minitx.run(model, text)["logits"])
+    for point in ("resid_mid", "mlp_out", "z", "pattern"):
+        assert (minitx.sweep(model, text, text, last, point) == plain).all()
+
+
+@pytest.mark.parametrize("point", ["q", "z", "pattern"])
+def test_heads_are_swept_one_by_one(model, point):
+    text, source = pair(model)
+    values = minitx.run(model, source, [point])
+    effect = minitx.sweep(model, text, source, last, point)
+    expected = np.empty((model.config.n_layers, model.config.n_heads))
+    for layer, head in np.ndindex(*expected.shape):
+        x = minitx.run(model, text, [point])[point, layer].copy()
+        x[0, head] = values[point, layer][0, head]
+        expected[layer, head] = last(minitx.run(model, text, edits={(point, layer): x})["logits"])
+    assert np.array_equal(effect, expected)
+    assert len(np.unique(effect)) > 1
+
+
+def test_progress_is_told_after_every_run():
+    model = tiny.load("gpt2-causal")
+    calls = []
+    minitx.sweep(model, *pair(model), last, "z", progress=lambda *numbers: calls.append(numbers))
+    n = model.config.n_layers * model.config.n_heads
+    assert calls == [(i, n) for i in range(1, n + 1)]
+
+
+def test_texts_points_and_measures_that_do_not_fit():
+    model = tiny.load("gpt2-causal")
+    text, source = pair(model)
+    with pytest.raises(ValueError, match=r"source has tokens \[1, 4\], the text \[1, 5\]"):
+        minitx.sweep(model, text, source[:, :4], last)
+    with pytest.raises(ValueError, match="point is 'embed'; a sweep takes one of: resid_pre, "):
+        minitx.sweep(model, text, source, last, "embed")
+    with pytest.raises(ValueError, match=r"point is \('q', 1\); a sweep takes one of"):
+        minitx.sweep(model, text, source, last, ("q", 1))
+    with pytest.raises(ValueError, match=r"the measure gives an array \[2\]; wanted one number"):
+        minitx.sweep(model, text, source, lambda y: y[0, -1, :2])
+    with pytest.raises(ValueError, match="has no head that gives logits"):
+        minitx.sweep(tiny.load("gpt2-bare"), text, source, last)
+
+
+def test_its_example_gives_what_it_says():
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    example = parser.get_doctest(minitx.sweep.__doc__, {}, "sweep", None, 0)
+    assert example.examples and runner.run(example).failed == 0
