@@ -325,6 +325,8 @@ def trace_(arguments):
     start = time.monotonic()
     trace = minitx.run(model, arguments.text, keep)
     seconds = time.monotonic() - start
+    if arguments.save:  # first: whoever reads the table may stop before its end
+        save(trace, Path(arguments.save))
     print(f"{trace.tokens.size} tokens: {' | '.join(model.tokenizer.pieces(trace.tokens[0]))}\n")
     print_points(trace)
     print(
@@ -332,7 +334,7 @@ def trace_(arguments):
         f" (estimated beforehand: {estimate / 1e6:.3f} MB)"
     )
     if arguments.save:
-        save(trace, Path(arguments.save))
+        print(f"{arguments.save} written")
 
 
 def print_points(trace):
@@ -364,7 +366,6 @@ def save(trace, path):
     arrays = io.BytesIO()
     np.savez(arrays, tokens=trace.tokens, valid=trace.valid, **named)
     results.write(path, arrays.getvalue())
-    print(f"{path} written")
 
 
 def explore_(arguments):

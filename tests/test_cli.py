@@ -154,6 +154,25 @@ def test_trace_keeps_and_saves_what_is_asked(tmp_path, capsys):
     assert "scores  " not in capsys.readouterr().out
 
 
+def test_trace_saves_before_it_prints(tmp_path):
+    """Nobody reads what it prints: the pipe is closed, as by `head` that has its lines."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    file = tmp_path / "trace.npz"
+    command = [sys.executable, "-m", "minitx.analysis", "trace", "tiny-roberta", "He went out."]
+    with os.fdopen(writer) as closed:
+        process = subprocess.run(
+            [*command, "--keep", "q", "--save", str(file)],
+            cwd=ROOT,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            timeout=200,
+            check=False,
+        )
+    assert process.returncode == 1 and process.stderr == b""
+    assert "q.L3" in np.load(file)
+
+
 def test_trace_of_a_causal_model_averages_the_scores_that_are_seen(tmp_path, capsys):
     assert cli.main(["trace", str(gpt2(tmp_path)), "He went out.", "--keep", "scores"]) == 0
     row = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("scores"))
