@@ -33,8 +33,9 @@ COMMON = (
 def run_command(argv):
     """Run one command and return its exit status: 0, or 2 for what the user can mend.
 
-    That is told in one line on stderr.
+    That is told in one line on stderr, as is an interruption, whose status is 130.
     """
+    arguments = None
     try:
         if argv[:1] == ["run"] and argv[1:] and not argv[1].startswith("-"):
             registry.get(argv[1])  # argparse would list the names, but not the near ones
@@ -43,9 +44,18 @@ def run_command(argv):
     except BrokenPipeError:  # as when `head` has its ten lines
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except KeyboardInterrupt:  # Ctrl-C
+        print(f"minitx: {interruption(arguments)}", file=sys.stderr)
+        return 130
     except (ValueError, OSError) as error:
         print(f"minitx: {plain(error)}", file=sys.stderr)
         return 2
+
+
+def interruption(arguments):
+    """What an interrupted command says: how to go on with it, if it can."""
+    can_resume = hasattr(arguments, "resume")
+    return "interrupted" + ("; the same command with --resume goes on" if can_resume else "")
 
 
 def plain(error):

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +72,46 @@ def test_a_wrong_model_leaves_no_folder(tmp_path, capsys):
 def test_a_reader_who_has_seen_enough_is_no_error():
     process = execute(f"{sys.executable} -m analysis list | head -n 1", shell=True)
     assert process.stdout.startswith("experiments") and process.stderr == ""
+
+
+def raise_interrupt(*arguments, **options):
+    """What Ctrl-C does in the middle of a call."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "command, said",
+    [
+        (["trace", "tiny-gpt2", "He went out."], "interrupted"),
+        (["report", "tiny-gpt2"], "interrupted; the same command with --resume goes on"),
+    ],
+)
+def test_an_interruption_is_one_line(tmp_path, capsys, monkeypatch, command, said):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(minitx, "load", raise_interrupt)
+    assert cli.main(command) == 130
+    assert capsys.readouterr().err == f"minitx: {said}\n"
+
+
+def test_a_run_that_ctrl_c_interrupts_goes_on_with_resume(tmp_path):
+    options = ["--documents", "300", "--tokens", "64", "--out", str(tmp_path)]
+    code = (
+        "import signal, sys; from minitx.analysis.__main__ import main; "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "  # a job of a script ignores it
+        f"sys.exit(main({['run', 'profiles', 'tiny-roberta', *options]}))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    end = time.monotonic() + 100
+    while not [*tmp_path.glob(".profiles.*.state.npz")] and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    errors = process.communicate(timeout=100)[1]
+    assert process.returncode == 130
+    assert errors == "minitx: interrupted; the same command with --resume goes on\n"
+    process = shell("run", "profiles", "tiny-roberta", *options, "--resume")
+    assert process.returncode == 0 and "going on after" in process.stderr
 
 
 def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
