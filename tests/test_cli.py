@@ -117,7 +117,7 @@ def test_a_run_that_ctrl_c_interrupts_goes_on_with_resume(tmp_path):
 def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
     options = ["--documents", "2", "--seed", "4", "--out", str(tmp_path / "new/out")]
     assert cli.main(["run", "profiles", "tiny-roberta", *options]) == 0
-    files = {path.name: path for path in (tmp_path / "new/out").iterdir()}
+    files = {path.name: path for path in (tmp_path / "new/out").glob("[!.]*")}
     assert set(files) == {"profiles.svg", "profiles.npz", "profiles.json"}
     stated = json.loads(files["profiles.json"].read_text(encoding="utf-8"))
     assert stated["settings"]["options"] == {
@@ -155,7 +155,7 @@ def test_the_same_command_gives_the_same_bytes(tmp_path):
         command = "run", "profiles", "tiny-roberta", "--documents", 4, "--out", tmp_path / seed
         process = shell(*command, PYTHONHASHSEED=seed)
         assert process.returncode == 0, process.stderr
-    for path in (tmp_path / "1").iterdir():
+    for path in (tmp_path / "1").glob("[!.]*"):
         assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
 
 

@@ -592,5 +592,5 @@ def test_a_run_on_labels_is_written_and_drawn(tmp_path):
     assert record["settings"]["text"]["sha256"] == formats.sha256(tmp_path / "t.csv")
     assert "held-out documents (bad or good)" in record["says"]
     assert "positions at zero" in (out / "reviews.svg").read_text(encoding="utf-8")
-    files = {path.name for path in out.iterdir()}
+    files = {path.name for path in out.glob("[!.]*")}
     assert files == {"reviews.json", "reviews.npz", "reviews.svg"}

@@ -70,7 +70,7 @@ def test_a_planted_change_is_found_in_its_head(folders, tmp_path, capsys):
 def test_what_is_written(folders, tmp_path, capsys):
     run(folders, "one", "other", tmp_path / "new/out", *OPTIONS, "--of", "best_attention")
     out = tmp_path / "new/out"
-    names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*"))
+    names = sorted(path.relative_to(out).as_posix() for path in out.rglob("[!.]*.*"))
     wanted = ["compare.json", "compare.md", "compare.svg"]
     wanted += [f"{side}/profiles.{end}" for side in "AB" for end in ("json", "npz", "svg")]
     assert names == sorted(wanted)

@@ -574,8 +574,14 @@ BREAKS = [
     Break(
         "a second run takes the folder of the first",
         STREAM,
-        "fcntl.LOCK_EX | fcntl.LOCK_NB",
-        "fcntl.LOCK_SH",
+        "lock.acquire()",
+        "pass",
+    ),
+    Break(
+        "the lock of a folder is deleted while another run takes it",
+        STREAM,
+        "lock.release()",
+        "path.unlink()\nlock.release()",
     ),
     Break(
         "a number is compared for any checkpoint",
