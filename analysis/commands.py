@@ -224,8 +224,19 @@ def folder(arguments, what):
     Raises FileNotFoundError, and makes no folder, if there is no such model.
     """
     weights.find(arguments.model)
-    default = Path("out") / f"{Path(arguments.model).resolve().name}-{what}"
+    default = Path("out") / f"{place(arguments.model)}-{what}"
     return results.writable(arguments.out or default)
+
+
+def place(name):
+    """Where a model's results go below out/: its name, or its folder's path from here.
+
+    The whole path for a folder elsewhere: two models in folders of one name have two places.
+    """
+    path, here = Path(name).resolve(), Path.cwd()
+    if path == here:
+        return path.name
+    return path.relative_to(here if path.is_relative_to(here) else path.anchor).as_posix()
 
 
 def options_of(experiment, arguments):
@@ -276,7 +287,7 @@ def compare_(arguments):
     names = arguments.a, arguments.b
     experiment = registry.get(arguments.experiment)
     options = options_of(experiment, arguments)
-    stem = "-".join(weights.find(name).name for name in names)
+    stem = "-".join(place(name).replace("/", "-") for name in names)
     out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")
     models = [load(name) for name in names]
     table = compare.make(

@@ -149,6 +149,27 @@ def test_results_have_a_folder_of_their_own(tmp_path, monkeypatch, capsys):
     assert stated["settings"]["text"]["name"] == "LICENSE"
 
 
+def test_models_in_folders_of_one_name_have_results_of_their_own(tmp_path, monkeypatch, capsys):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for name in "AB":
+        Path(name).mkdir()
+    folders = [gpt2(Path(name)) for name in ("A/model", "B/model", "../model", "model")]
+    for folder in folders:
+        assert cli.main(["run", "positions", str(folder), "--shuffles", "3"]) == 0
+    elsewhere = (tmp_path / "model").relative_to(tmp_path.anchor)
+    for name in ("A/model", "B/model", "model", elsewhere):
+        stated = json.loads(Path(f"out/{name}-positions/positions.json").read_text())
+        model = "../model" if name == elsewhere else name
+        assert stated["settings"]["model"] == model
+
+
+def test_results_go_where_the_model_is_called():
+    assert commands.place("tiny-bert") == "tiny-bert"
+    assert commands.place("openai-community/gpt2") == "openai-community/gpt2"
+    assert commands.place(".") == Path.cwd().name
+
+
 def test_the_same_command_gives_the_same_bytes(tmp_path):
     """In two processes with different hash seeds; profiles shuffles, clusters and uses threads."""
     for seed in "12":
