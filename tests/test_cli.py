@@ -64,6 +64,27 @@ def test_a_gap_to_fill_has_guesses_and_no_loss(tmp_path, capsys):
     assert set(json.loads((tmp_path / "predict.json").read_text())["headline"]) == {"certainty"}
 
 
+def test_predict_says_what_it_guesses(tmp_path, capsys):
+    options = ["--sentence", "He <mask> out and <mask> home.", "--guesses", "3"]
+    assert cli.main(["run", "predict", "tiny-roberta", *options, "--out", str(tmp_path)]) == 0
+    arrays = np.load(tmp_path / "predict.npz")
+    masks = []
+    for pieces, shares in zip(arrays["guess"], arrays["probability"]):
+        masks.append(", ".join(f"“{x.strip()}” {p:.2f}" for x, p in zip(pieces, shares)))
+    assert f"Guesses for each mask: {masks[0]}; {masks[1]}. " in capsys.readouterr().out
+
+
+def test_predict_says_its_first_guesses_and_what_stands_there():
+    scores = dict.fromkeys(("loss", "loss_null", "first", "first_null"), 0.5)
+    guess = np.array([[" He", "x"], [" was", " went"], ["\n", "y"]])
+    r = scores | {"here": np.array([" He", " went", "."]), "guess": guess}
+    r |= {"guess_id": np.array([[3, 1], [4, 5], [6, 7]]), "truth_id": np.array([3, 5, 8])}
+    says = registry.get("predict").says
+    assert "stands there: “He”, “was” (“went”), “\n” (“.”). The first guess" in says(r)
+    many = {name: np.repeat(x, 41, axis=0) for name, x in r.items() if name not in scores}
+    assert says(scores | many).count("“") == 40 and "“He”, …. The" in says(scores | many)
+
+
 def test_a_wrong_model_leaves_no_folder(tmp_path, capsys):
     complaint(capsys, "run", "positions", "tiny-robert", "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
