@@ -1,6 +1,7 @@
 """The commands of `minitx`. Order: `run_command`, the parser, then each command."""
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -73,7 +74,7 @@ def parser(argv=()):
     top = argparse.ArgumentParser("minitx", description="See inside transformers with NumPy alone.")
     top.add_argument("--version", action="version", version=f"minitx {minitx.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    add(commands, "list", list_, "experiments and models")
+    in_json(add(commands, "list", list_, "experiments and models"))
     of_one_experiment(commands)
     of_all_experiments(commands)
     of_one_text(commands)
@@ -83,10 +84,7 @@ def parser(argv=()):
         "--revision", help="branch, tag or commit (the one fetched first, else main)"
     )
     about = "how fast NumPy is on this machine, and what holds it back"
-    machine = add(commands, "doctor", doctor_, about)
-    machine.add_argument(
-        "--json", action="store_true", help="facts, rates and advice for a program to read"
-    )
+    in_json(add(commands, "doctor", doctor_, about))
     return top
 
 
@@ -99,6 +97,7 @@ def of_one_experiment(commands):
         command.set_defaults(experiment=experiment)
         flags(command, experiment)
         of_results(command, f"out/MODEL-{experiment.name}")
+        in_json(command)
 
 
 def of_all_experiments(commands):
@@ -114,6 +113,9 @@ def of_all_experiments(commands):
         of_results(command, f"out/MODEL-{name}")
         if function is published_:
             of_published_texts(command)
+            in_json(command)
+            help_ = "status 1 if a claim about any model or about this checkpoint fails"
+            command.add_argument("--strict", action="store_true", help=help_)
 
 
 def of_published_texts(command):
@@ -189,6 +191,12 @@ def of_results(command, default):
     )
 
 
+def in_json(command):
+    """The flag of a command whose answer a program can read."""
+    about = "JSON alone on standard output, for a program to read"
+    command.add_argument("--json", action="store_true", help=about)
+
+
 def add(commands, name, function, description, *positionals):
     """A command with its positional arguments."""
     command = commands.add_parser(name, help=description, description=description)
@@ -246,6 +254,8 @@ def options_of(experiment, arguments):
 
 def list_(arguments):
     """minitx list"""
+    if arguments.json:
+        return print(results.as_json(listed()))
     print("experiments: minitx run EXPERIMENT MODEL")
     for experiment in registry.EXPERIMENTS.values():
         print(f"  {experiment.name:18} {experiment.question}")
@@ -257,6 +267,16 @@ def list_(arguments):
         print(f"  {name}: {purpose}")
 
 
+def listed():
+    """What `minitx list` shows, and the options of each experiment with their defaults."""
+    listing = {}
+    for experiment in registry.EXPERIMENTS.values():
+        options = {option.flag: option.default for option in experiment.options}
+        listing[experiment.name] = {"question": experiment.question, "options": options}
+    known = {name: purpose for name, (_, purpose) in weights.KNOWN.items()}
+    return {"experiments": listing, "bundled": weights.bundled(), "to_download": known}
+
+
 def run_(arguments):
     """minitx run EXPERIMENT MODEL"""
     start = time.monotonic()
@@ -265,6 +285,8 @@ def run_(arguments):
     out = folder(arguments, experiment.name)
     model, name = load(arguments.model), arguments.model
     outcome = results.produce(experiment, model, name, options, out, arguments.resume)
+    if arguments.json:
+        return print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
     if outcome.answer:
         print(f"{experiment.question} {results.sentence(outcome.answer)}\n")
     if outcome.says:
@@ -308,15 +330,20 @@ def published_(arguments):
     model, name = load(arguments.model), arguments.model
     given = {text: getattr(arguments, spec.flag) for text, spec in published.TEXTS.items()}
     texts = {text: location for text, location in given.items() if location is not None}
-    outcomes = published.outcomes(
-        name, model, common(arguments, model), texts, out, arguments.resume
-    )
+    options = common(arguments, model)
+    with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+        outcomes = published.outcomes(name, model, options, texts, out, arguments.resume)
     rows = published.rows(name, model, outcomes)
-    table = published.markdown(rows)
-    results.write(out / "published.json", results.as_json(rows) + "\n")
-    results.write(out / "published.md", f"# {name}\n\n{table}\n")
-    print(f"\n{table}\n\n{out / 'published'}.md .json written")
-    return 1 if results.failed(outcomes) else 0
+    record, table = results.as_json(rows), published.markdown(rows)
+    results.write(out / "published.json", record + "\n")
+    results.write(out / "published.md", f"# {name}\n\n{published.tally(rows)}\n\n{table}\n")
+    if arguments.json:
+        print(record)
+    else:
+        print(f"\n{table}\n\n{published.tally(rows)}")
+        print(f"{out / 'published'}.md .json written")
+    is_refuted = arguments.strict and any(row["verdict"] == "fail" for row in rows)
+    return 1 if is_refuted or results.failed(outcomes) else 0
 
 
 def common(arguments, model):

@@ -16,6 +16,7 @@ import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
+from minitx.analysis.pages import published
 from minitx.analysis.runner import registry
 
 ROOT = Path(__file__).parents[1]
@@ -69,16 +70,17 @@ def test_predict_says_what_it_guesses(tmp_path, capsys):
     assert cli.main(["run", "predict", "tiny-roberta", *options, "--out", str(tmp_path)]) == 0
     arrays = np.load(tmp_path / "predict.npz")
     masks = []
-    for pieces, shares in zip(arrays["guess"], arrays["probability"]):
-        masks.append(", ".join(f"“{x.strip()}” {p:.2f}" for x, p in zip(pieces, shares)))
+    for pieces, row in zip(arrays["guess"], arrays["probability"]):
+        masks.append(", ".join(f"“{x.strip()}” {p:.2f}" for x, p in zip(pieces, row)))
     assert f"Guesses for each mask: {masks[0]}; {masks[1]}. " in capsys.readouterr().out
 
 
 def test_predict_says_its_first_guesses_and_what_stands_there():
     scores = dict.fromkeys(("loss", "loss_null", "first", "first_null"), 0.5)
     guess = np.array([[" He", "x"], [" was", " went"], ["\n", "y"]])
-    r = scores | {"here": np.array([" He", " went", "."]), "guess": guess}
-    r |= {"guess_id": np.array([[3, 1], [4, 5], [6, 7]]), "truth_id": np.array([3, 5, 8])}
+    r = scores | {"guess": guess, "here": np.array([" He", " went", "."])}
+    r["guess_id"] = np.array([[3, 1], [4, 5], [6, 7]])
+    r["truth_id"] = np.array([3, 5, 8])
     says = registry.get("predict").says
     assert "stands there: “He”, “was” (“went”), “\n” (“.”). The first guess" in says(r)
     many = {name: np.repeat(x, 41, axis=0) for name, x in r.items() if name not in scores}
@@ -191,6 +193,49 @@ def test_results_go_where_the_model_is_called():
     assert commands.place(".") == Path.cwd().name
 
 
+def test_list_run_and_published_answer_in_json(tmp_path, capsys):
+    """Nothing else is on standard output."""
+    assert cli.main(["list", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer["experiments"]) == [*registry.EXPERIMENTS]
+    assert answer["experiments"]["positions"]["options"]["shuffles"] == 500
+    assert answer["bundled"] == weights.bundled() and [*answer["to_download"]] == [*weights.KNOWN]
+    options = ["--json", "--out", str(tmp_path)]
+    assert cli.main(["run", "positions", "tiny-gpt2", "--shuffles", "3", *options]) == 0
+    text = (tmp_path / "positions.json").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == text
+
+
+@pytest.mark.parametrize("verdicts, status", [(["pass", "other checkpoint"], 0), (["fail"], 1)])
+def test_published_counts_and_is_strict_where_that_is_asked(
+    tmp_path, capsys, monkeypatch, verdicts, status
+):
+    rows = published.rows("tiny-gpt2", minitx.load("tiny-gpt2"), {})
+    rows = [row | {"verdict": verdict} for row, verdict in zip(rows, verdicts)]
+    monkeypatch.setattr(published, "rows", lambda *arguments: rows)
+
+    def outcomes(*arguments):
+        print("positions 0.1 s")  # as a line of progress
+        return {}
+
+    monkeypatch.setattr(published, "outcomes", outcomes)
+    command = ["published", "tiny-gpt2", "--out", str(tmp_path)]
+    assert cli.main(command) == 0
+    assert f"\n{published.tally(rows)}\n" in capsys.readouterr().out
+    assert cli.main([*command, "--json", "--strict"]) == status
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == rows and captured.err == "positions 0.1 s\n"
+
+
+def test_verdicts_are_counted():
+    verdicts = ["pass"] * 3 + ["fail"] + ["other checkpoint"] * 2 + ["needs its text"]
+    rows = [{"verdict": verdict} for verdict in verdicts]
+    text = "3 of 4 claims hold; 2 of other checkpoints; 1 on texts that were not given"
+    assert published.tally(rows) == text
+    assert published.tally(rows[:3]) == "3 of 3 claims hold"
+    assert {"pass", "fail", *published.UNJUDGED} == set(published.VERDICTS)
+
+
 def test_the_same_command_gives_the_same_bytes(tmp_path):
     """In two processes with different hash seeds; profiles shuffles, clusters and uses threads."""
     for seed in "12":
@@ -244,16 +289,10 @@ def test_trace_saves_before_it_prints(tmp_path):
     os.close(reader)
     file = tmp_path / "trace.npz"
     command = [sys.executable, "-m", "minitx.analysis", "trace", "tiny-roberta", "He went out."]
+    command += ["--keep", "q", "--save", str(file)]
     with os.fdopen(writer) as closed:
-        process = subprocess.run(
-            [*command, "--keep", "q", "--save", str(file)],
-            cwd=ROOT,
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            timeout=200,
-            check=False,
-        )
-    assert process.returncode == 1 and process.stderr == b""
+        process = subprocess.Popen(command, cwd=ROOT, stdout=closed, stderr=subprocess.PIPE)
+    assert process.communicate(timeout=200)[1] == b"" and process.returncode == 1
     assert "q.L3" in np.load(file)
 
 
