@@ -38,8 +38,8 @@ def run_command(argv):
     """
     arguments = None
     try:
-        if argv[:1] == ["run"] and argv[1:] and not argv[1].startswith("-"):
-            registry.get(argv[1])  # argparse would list the names, but not the near ones
+        if argv[:1] == ["run"]:
+            check_experiment(argv[1:])  # argparse would list the names, but not the near ones
         arguments = parser(argv).parse_args(argv)
         return arguments.command(arguments) or 0
     except BrokenPipeError:  # as when `head` has its ten lines
@@ -51,6 +51,19 @@ def run_command(argv):
     except (ValueError, OSError) as error:
         print(f"minitx: {plain(error)}", file=sys.stderr)
         return 2
+
+
+def check_experiment(argv):
+    """Raise ValueError if the first argument of `run` is neither a flag nor an experiment."""
+    if not argv or argv[0].startswith("-"):
+        return
+    later = [name for name in argv[1:] if name in registry.EXPERIMENTS]
+    if argv[0] not in registry.EXPERIMENTS and later:
+        raise ValueError(
+            f"{later[0]} is an experiment and comes before the model: "
+            f"minitx run {later[0]} {argv[0]}"
+        )
+    registry.get(argv[0])
 
 
 def interruption(arguments):
@@ -66,12 +79,19 @@ def plain(error):
     return str(error)
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that takes flags by their whole names only; its commands are such parsers too."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, allow_abbrev=False, **options)
+
+
 def parser(argv=()):
     """The parser of all commands.
 
     The experiments that `run` takes, and the flags of `run` and `compare`, come from the registry.
     """
-    top = argparse.ArgumentParser("minitx", description="See inside transformers with NumPy alone.")
+    top = Parser("minitx", description="See inside transformers with NumPy alone.")
     top.add_argument("--version", action="version", version=f"minitx {minitx.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     in_json(add(commands, "list", list_, "experiments and models"))
@@ -148,7 +168,7 @@ def of_two_models(commands, argv):
         "--experiment",
         required=True,
         metavar="NAME",
-        help="whose flags, as in `minitx run`, may follow",
+        help=f"one of {', '.join(compare.comparable())}; its flags, as in `minitx run`, may follow",
     )
     compare_both.add_argument(
         "--of",
@@ -167,7 +187,7 @@ def named_experiment(argv):
     """The --experiment of `compare`; None if these arguments have none."""
     if argv[:1] != ["compare"]:
         return None
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first = Parser(add_help=False)
     first.add_argument("--experiment", nargs="?")
     return first.parse_known_args(argv)[0].experiment
 
@@ -308,6 +328,7 @@ def compare_(arguments):
     """minitx compare A B --experiment NAME"""
     names = arguments.a, arguments.b
     experiment = registry.get(arguments.experiment)
+    compare.check(experiment)
     options = options_of(experiment, arguments)
     stem = "-".join(place(name).replace("/", "-") for name in names)
     out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")

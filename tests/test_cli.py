@@ -313,6 +313,10 @@ def test_fetch_prints_the_folder(capsys, monkeypatch):
     "arguments, message",
     [
         (["run", "profle", "tiny-roberta"], "unknown experiment 'profle'; did you mean profiles"),
+        (
+            ["run", "tiny-bert", "--shuffles", "3", "positions"],
+            "positions is an experiment and comes before the model: minitx run positions tiny-bert",
+        ),
         (["run", "positions", "tiny-robert"], "Did you mean tiny-roberta"),
         (
             ["run", "positions", "tiny-roberta", "--shuffles", "0"],
@@ -374,6 +378,9 @@ def test_weights_with_nan_are_named(capsys, tmp_path):
             ["run", "positions", "tiny-roberta", "--shuffels", "3"],
             "unrecognized arguments: --shuffels",
         ),
+        (["run", "positions", "tiny-roberta", "--shuff", "3"], "unrecognized arguments: --shuff"),
+        (["trace", "tiny-roberta", "x", "--sav", "y"], "unrecognized arguments: --sav"),
+        (["--vers"], "required: COMMAND"),
         (["run", "positions", "tiny-roberta", "--shuffles", "many"], "invalid int value: 'many'"),
         (["rnu"], "invalid choice: 'rnu'"),
         ([], "required"),

@@ -89,7 +89,7 @@ class Experiment:
     published: str = ""
     figure: str = ""  # where the published work shows it: "figure 3"
     weights_only: bool = False
-    per_head: tuple = ()  # results [L H] that tell heads apart; (): all of that shape (compare.py)
+    per_head: tuple = ()  # results [L H] that tell heads apart, for `minitx compare`
     least_documents: int = 1
 
     @property
