@@ -222,7 +222,12 @@ def add(commands, name, function, description, *positionals):
     command = commands.add_parser(name, help=description, description=description)
     command.set_defaults(command=function)
     model = "bundled name, folder, or hub id"
-    helps = {"MODEL": model, "TEXT": "text to read", "A": model, "B": f"another {model}"}
+    helps = {
+        "MODEL": model,
+        "TEXT": "text to read, a file of it, or - for standard input",
+        "A": model,
+        "B": f"another {model}",
+    }
     for positional in positionals:
         command.add_argument(positional.lower(), metavar=positional, help=helps[positional])
     return command
@@ -379,20 +384,22 @@ def common(arguments, model):
             given[name] = value
     if given and not model.missing and not results.no_tokenizer(model):
         text = given.get("text", "sample")
+        formats.not_empty(text, "--text")
+        formats.filled(text)
         corpus.documents(model, text, given.get("documents", 0), given.get("tokens", 0))
     return given
 
 
 def trace_(arguments):
     """minitx trace MODEL TEXT"""
+    text = text_of(arguments.text)
     if arguments.save:
         results.writable(Path(arguments.save).parent)
     model = minitx.load(weights.find(arguments.model))
-    formats.valid(arguments.text, "the text")
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
-    estimate = minitx.cost(model, arguments.text, keep)
+    estimate = minitx.cost(model, text, keep)
     start = time.monotonic()
-    trace = minitx.run(model, arguments.text, keep)
+    trace = minitx.run(model, text, keep)
     seconds = time.monotonic() - start
     if arguments.save:  # first: whoever reads the table may stop before its end
         save(trace, Path(arguments.save))
@@ -404,6 +411,20 @@ def trace_(arguments):
     )
     if arguments.save:
         print(f"{arguments.save} written")
+
+
+def text_of(given):
+    """The text that TEXT stands for: that of a file, of standard input for -, or itself.
+
+    Raises ValueError if it is empty.
+    """
+    formats.valid(given, "the text")
+    if given != "-" and not os.path.isfile(given):
+        formats.not_empty(given, "the text")
+        return given
+    text = corpus.whole_text(given)
+    formats.not_empty(text, f"the text {given!r}")
+    return text
 
 
 def print_points(trace):
@@ -440,9 +461,10 @@ def save(trace, path):
 def explore_(arguments):
     """minitx explore MODEL TEXT"""
     start = time.monotonic()
+    text = text_of(arguments.text)
     page = folder(arguments, "explore") / "explore.html"
     model, name = load(arguments.model), arguments.model
-    megabytes = explore.write(model, name, arguments.text, page, arguments.words) / 1e6
+    megabytes = explore.write(model, name, text, page, arguments.words) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 

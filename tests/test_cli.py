@@ -283,6 +283,50 @@ def test_trace_keeps_and_saves_what_is_asked(tmp_path, capsys):
     assert "scores  " not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["trace", "explore"])
+def test_a_text_may_be_a_file_or_standard_input(tmp_path, command):
+    """The answers are those of the text itself, the time aside."""
+    text = "He went out. She stayed."
+    file = tmp_path / "text.txt"
+    file.write_text(text + "\n")
+    written = tmp_path / ("x.npz" if command == "trace" else "explore.html")
+    options = ["--save", written] if command == "trace" else ["--out", tmp_path]
+    answers = []
+    for given in (text, file, "-"):
+        process = [sys.executable, "-m", "minitx.analysis", command, "tiny-gpt2", given, *options]
+        subprocess.run(process, cwd=ROOT, input=text.encode(), check=True, timeout=100)
+        answers.append(written.read_bytes())
+    assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize("blank", ["", " \n"])
+@pytest.mark.parametrize(
+    "command, name",
+    [
+        (["trace", "tiny-roberta", "TEXT"], "the text"),
+        (["explore", "tiny-roberta", "TEXT"], "the text"),
+        (["trace", "tiny-roberta", "FILE"], "the text 'empty.txt'"),
+        (["explore", "tiny-gpt2", "FILE"], "the text 'empty.txt'"),
+        (["run", "predict", "tiny-roberta", "--sentence", "TEXT"], "--sentence"),
+        (["run", "joint-space", "tiny-bert", "--sentence", "TEXT"], "--sentence"),
+        (["run", "mask-positions", "tiny-gpt2", "--sentence", "TEXT"], "--sentence"),
+        (["run", "profiles", "tiny-gpt2", "--text", "TEXT"], "--text"),
+        (["run", "profiles", "tiny-gpt2", "--text", "FILE"], "--text 'empty.txt'"),
+        (["run", "predict", "tiny-gpt2", "--text", "FILE"], "--text 'empty.txt'"),
+        (["run", "reviews", "tiny-gpt2", "--text", "FILE"], "--text 'empty.txt'"),
+        (["report", "tiny-gpt2", "--text", "TEXT"], "--text"),
+        (["published", "tiny-gpt2", "--text", "FILE"], "--text 'empty.txt'"),
+    ],
+)
+def test_an_empty_text_is_refused_everywhere_alike(
+    tmp_path, capsys, monkeypatch, blank, command, name
+):
+    monkeypatch.chdir(tmp_path)
+    Path("empty.txt").write_text(blank)
+    given = [{"TEXT": blank, "FILE": "empty.txt"}.get(x, x) for x in command]
+    assert complaint(capsys, *given) == f"minitx: {name} is empty; wanted a text to read\n"
+
+
 def test_trace_saves_before_it_prints(tmp_path):
     """Nobody reads what it prints: the pipe is closed, as by `head` that has its lines."""
     reader, writer = os.pipe()
