@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax
+import scipy
 
 from minitx import forward, logits
 
@@ -85,7 +85,7 @@ def _logp_at(model, tokens, place, mask):
     tokens = tokens.copy()
     tokens[place] = mask
     features = forward(model, tokens)[:, [place]]
-    return log_softmax(logits(model, features)[0, 0].astype(np.float64))
+    return scipy.special.log_softmax(logits(model, features)[0, 0].astype(np.float64))
 
 
 def _causal(model, sentence):
@@ -96,7 +96,7 @@ def _causal(model, sentence):
     places = np.arange(1, len(tokens))
     _check_places(places, sentence)
     scores = logits(model, forward(model, tokens))[0, :-1].astype(np.float64)
-    return Guesses(tokens, places, log_softmax(scores, axis=1), known=True)
+    return Guesses(tokens, places, scipy.special.log_softmax(scores, axis=1), known=True)
 
 
 def _check_places(places, sentence):

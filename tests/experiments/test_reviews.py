@@ -117,7 +117,7 @@ def test_a_fit_that_does_not_end_is_no_result(monkeypatch):
     def one_step(f, start, **_):
         return minimize(f, start, jac=True, method="L-BFGS-B", options={"maxiter": 1})
 
-    monkeypatch.setattr(logistic, "minimize", one_step)
+    monkeypatch.setattr("scipy.optimize.minimize", one_step)
     with pytest.raises(RuntimeError, match=r"no minimum found: the gradient is still 0\.1 \(STOP"):
         logistic.fit(X, y, 1.0)
 
