@@ -280,7 +280,8 @@ def options_of(experiment, arguments):
 def list_(arguments):
     """minitx list"""
     if arguments.json:
-        return print(results.as_json(listed()))
+        print(results.as_json(listed()))
+        return
     print("experiments: minitx run EXPERIMENT MODEL")
     for experiment in registry.EXPERIMENTS.values():
         print(f"  {experiment.name:18} {experiment.question}")
@@ -311,7 +312,8 @@ def run_(arguments):
     model, name = load(arguments.model), arguments.model
     outcome = results.produce(experiment, model, name, options, out, arguments.resume)
     if arguments.json:
-        return print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
+        print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
+        return
     if outcome.answer:
         print(f"{experiment.question} {results.sentence(outcome.answer)}\n")
     if outcome.says:
