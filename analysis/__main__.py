@@ -11,8 +11,13 @@ def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     if argv[:1] != ["doctor"]:  # it describes what other programs get
         one_thread_of_blas()
-    from .commands import run_command  # it imports SciPy, whose own OpenBLAS reads the variable now
-
+    try:
+        from .commands import (
+            run_command,
+        )  # where SciPy is imported, its OpenBLAS reads the variable
+    except KeyboardInterrupt:
+        print("minitx: interrupted", file=sys.stderr)
+        return 130
     return run_command(argv)
 
 

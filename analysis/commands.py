@@ -1,6 +1,7 @@
 """The commands of `minitx`. Order: `run_command`, the parser, then each command."""
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -33,19 +34,42 @@ COMMON = (
 def run_command(argv):
     """Run one command and return its exit status: 0, or 2 for what the user can mend.
 
-    That is told in one line on stderr.
+    That is told in one line on stderr, as is an interruption, whose status is 130.
     """
+    arguments = None
     try:
-        if argv[:1] == ["run"] and argv[1:] and not argv[1].startswith("-"):
-            registry.get(argv[1])  # argparse would list the names, but not the near ones
+        if argv[:1] == ["run"]:
+            check_experiment(argv[1:])  # argparse would list the names, but not the near ones
         arguments = parser(argv).parse_args(argv)
         return arguments.command(arguments) or 0
     except BrokenPipeError:  # as when `head` has its ten lines
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except KeyboardInterrupt:  # Ctrl-C
+        print(f"minitx: {interruption(arguments)}", file=sys.stderr)
+        return 130
     except (ValueError, OSError) as error:
         print(f"minitx: {plain(error)}", file=sys.stderr)
         return 2
+
+
+def check_experiment(argv):
+    """Raise ValueError if the first argument of `run` is neither a flag nor an experiment."""
+    if not argv or argv[0].startswith("-"):
+        return
+    later = [name for name in argv[1:] if name in registry.EXPERIMENTS]
+    if argv[0] not in registry.EXPERIMENTS and later:
+        raise ValueError(
+            f"{later[0]} is an experiment and comes before the model: "
+            f"minitx run {later[0]} {argv[0]}"
+        )
+    registry.get(argv[0])
+
+
+def interruption(arguments):
+    """What an interrupted command says: how to go on with it, if it can."""
+    can_resume = hasattr(arguments, "resume")
+    return "interrupted" + ("; the same command with --resume goes on" if can_resume else "")
 
 
 def plain(error):
@@ -55,15 +79,22 @@ def plain(error):
     return str(error)
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that takes flags by their whole names only; its commands are such parsers too."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, allow_abbrev=False, **options)
+
+
 def parser(argv=()):
     """The parser of all commands.
 
     The experiments that `run` takes, and the flags of `run` and `compare`, come from the registry.
     """
-    top = argparse.ArgumentParser("minitx", description="See inside transformers with NumPy alone.")
+    top = Parser("minitx", description="See inside transformers with NumPy alone.")
     top.add_argument("--version", action="version", version=f"minitx {minitx.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    add(commands, "list", list_, "experiments and models")
+    in_json(add(commands, "list", list_, "experiments and models"))
     of_one_experiment(commands)
     of_all_experiments(commands)
     of_one_text(commands)
@@ -73,10 +104,7 @@ def parser(argv=()):
         "--revision", help="branch, tag or commit (the one fetched first, else main)"
     )
     about = "how fast NumPy is on this machine, and what holds it back"
-    machine = add(commands, "doctor", doctor_, about)
-    machine.add_argument(
-        "--json", action="store_true", help="facts, rates and advice for a program to read"
-    )
+    in_json(add(commands, "doctor", doctor_, about))
     return top
 
 
@@ -89,6 +117,7 @@ def of_one_experiment(commands):
         command.set_defaults(experiment=experiment)
         flags(command, experiment)
         of_results(command, f"out/MODEL-{experiment.name}")
+        in_json(command)
 
 
 def of_all_experiments(commands):
@@ -104,6 +133,9 @@ def of_all_experiments(commands):
         of_results(command, f"out/MODEL-{name}")
         if function is published_:
             of_published_texts(command)
+            in_json(command)
+            help_ = "status 1 if a claim about any model or about this checkpoint fails"
+            command.add_argument("--strict", action="store_true", help=help_)
 
 
 def of_published_texts(command):
@@ -136,7 +168,7 @@ def of_two_models(commands, argv):
         "--experiment",
         required=True,
         metavar="NAME",
-        help="whose flags, as in `minitx run`, may follow",
+        help=f"one of {', '.join(compare.comparable())}; its flags, as in `minitx run`, may follow",
     )
     compare_both.add_argument(
         "--of",
@@ -155,7 +187,7 @@ def named_experiment(argv):
     """The --experiment of `compare`; None if these arguments have none."""
     if argv[:1] != ["compare"]:
         return None
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first = Parser(add_help=False)
     first.add_argument("--experiment", nargs="?")
     return first.parse_known_args(argv)[0].experiment
 
@@ -179,12 +211,23 @@ def of_results(command, default):
     )
 
 
+def in_json(command):
+    """The flag of a command whose answer a program can read."""
+    about = "JSON alone on standard output, for a program to read"
+    command.add_argument("--json", action="store_true", help=about)
+
+
 def add(commands, name, function, description, *positionals):
     """A command with its positional arguments."""
     command = commands.add_parser(name, help=description, description=description)
     command.set_defaults(command=function)
     model = "bundled name, folder, or hub id"
-    helps = {"MODEL": model, "TEXT": "text to read", "A": model, "B": f"another {model}"}
+    helps = {
+        "MODEL": model,
+        "TEXT": "text to read, a file of it, or - for standard input",
+        "A": model,
+        "B": f"another {model}",
+    }
     for positional in positionals:
         command.add_argument(positional.lower(), metavar=positional, help=helps[positional])
     return command
@@ -214,8 +257,19 @@ def folder(arguments, what):
     Raises FileNotFoundError, and makes no folder, if there is no such model.
     """
     weights.find(arguments.model)
-    default = Path("out") / f"{Path(arguments.model).resolve().name}-{what}"
+    default = Path("out") / f"{place(arguments.model)}-{what}"
     return results.writable(arguments.out or default)
+
+
+def place(name):
+    """Where a model's results go below out/: its name, or its folder's path from here.
+
+    The whole path for a folder elsewhere: two models in folders of one name have two places.
+    """
+    path, here = Path(name).resolve(), Path.cwd()
+    if path == here:
+        return path.name
+    return path.relative_to(here if path.is_relative_to(here) else path.anchor).as_posix()
 
 
 def options_of(experiment, arguments):
@@ -225,6 +279,9 @@ def options_of(experiment, arguments):
 
 def list_(arguments):
     """minitx list"""
+    if arguments.json:
+        print(results.as_json(listed()))
+        return
     print("experiments: minitx run EXPERIMENT MODEL")
     for experiment in registry.EXPERIMENTS.values():
         print(f"  {experiment.name:18} {experiment.question}")
@@ -236,6 +293,16 @@ def list_(arguments):
         print(f"  {name}: {purpose}")
 
 
+def listed():
+    """What `minitx list` shows, and the options of each experiment with their defaults."""
+    listing = {}
+    for experiment in registry.EXPERIMENTS.values():
+        options = {option.flag: option.default for option in experiment.options}
+        listing[experiment.name] = {"question": experiment.question, "options": options}
+    known = {name: purpose for name, (_, purpose) in weights.KNOWN.items()}
+    return {"experiments": listing, "bundled": weights.bundled(), "to_download": known}
+
+
 def run_(arguments):
     """minitx run EXPERIMENT MODEL"""
     start = time.monotonic()
@@ -244,6 +311,9 @@ def run_(arguments):
     out = folder(arguments, experiment.name)
     model, name = load(arguments.model), arguments.model
     outcome = results.produce(experiment, model, name, options, out, arguments.resume)
+    if arguments.json:
+        print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
+        return
     if outcome.answer:
         print(f"{experiment.question} {results.sentence(outcome.answer)}\n")
     if outcome.says:
@@ -265,8 +335,9 @@ def compare_(arguments):
     """minitx compare A B --experiment NAME"""
     names = arguments.a, arguments.b
     experiment = registry.get(arguments.experiment)
+    compare.check(experiment)
     options = options_of(experiment, arguments)
-    stem = "-".join(weights.find(name).name for name in names)
+    stem = "-".join(place(name).replace("/", "-") for name in names)
     out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")
     models = [load(name) for name in names]
     table = compare.make(
@@ -287,15 +358,20 @@ def published_(arguments):
     model, name = load(arguments.model), arguments.model
     given = {text: getattr(arguments, spec.flag) for text, spec in published.TEXTS.items()}
     texts = {text: location for text, location in given.items() if location is not None}
-    outcomes = published.outcomes(
-        name, model, common(arguments, model), texts, out, arguments.resume
-    )
+    options = common(arguments, model)
+    with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+        outcomes = published.outcomes(name, model, options, texts, out, arguments.resume)
     rows = published.rows(name, model, outcomes)
-    table = published.markdown(rows)
-    results.write(out / "published.json", results.as_json(rows) + "\n")
-    results.write(out / "published.md", f"# {name}\n\n{table}\n")
-    print(f"\n{table}\n\n{out / 'published'}.md .json written")
-    return 1 if results.failed(outcomes) else 0
+    record, table = results.as_json(rows), published.markdown(rows)
+    results.write(out / "published.json", record + "\n")
+    results.write(out / "published.md", f"# {name}\n\n{published.tally(rows)}\n\n{table}\n")
+    if arguments.json:
+        print(record)
+    else:
+        print(f"\n{table}\n\n{published.tally(rows)}")
+        print(f"{out / 'published'}.md .json written")
+    is_refuted = arguments.strict and any(row["verdict"] == "fail" for row in rows)
+    return 1 if is_refuted or results.failed(outcomes) else 0
 
 
 def common(arguments, model):
@@ -310,21 +386,25 @@ def common(arguments, model):
             given[name] = value
     if given and not model.missing and not results.no_tokenizer(model):
         text = given.get("text", "sample")
+        formats.not_empty(text, "--text")
+        formats.filled(text)
         corpus.documents(model, text, given.get("documents", 0), given.get("tokens", 0))
     return given
 
 
 def trace_(arguments):
     """minitx trace MODEL TEXT"""
+    text = text_of(arguments.text)
     if arguments.save:
         results.writable(Path(arguments.save).parent)
     model = minitx.load(weights.find(arguments.model))
-    formats.valid(arguments.text, "the text")
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
-    estimate = minitx.cost(model, arguments.text, keep)
+    estimate = minitx.cost(model, text, keep)
     start = time.monotonic()
-    trace = minitx.run(model, arguments.text, keep)
+    trace = minitx.run(model, text, keep)
     seconds = time.monotonic() - start
+    if arguments.save:  # first: whoever reads the table may stop before its end
+        save(trace, Path(arguments.save))
     print(f"{trace.tokens.size} tokens: {' | '.join(model.tokenizer.pieces(trace.tokens[0]))}\n")
     print_points(trace)
     print(
@@ -332,7 +412,21 @@ def trace_(arguments):
         f" (estimated beforehand: {estimate / 1e6:.3f} MB)"
     )
     if arguments.save:
-        save(trace, Path(arguments.save))
+        print(f"{arguments.save} written")
+
+
+def text_of(given):
+    """The text that TEXT stands for: that of a file, of standard input for -, or itself.
+
+    Raises ValueError if it is empty.
+    """
+    formats.valid(given, "the text")
+    if given != "-" and not os.path.isfile(given):
+        formats.not_empty(given, "the text")
+        return given
+    text = corpus.whole_text(given)
+    formats.not_empty(text, f"the text {given!r}")
+    return text
 
 
 def print_points(trace):
@@ -364,15 +458,15 @@ def save(trace, path):
     arrays = io.BytesIO()
     np.savez(arrays, tokens=trace.tokens, valid=trace.valid, **named)
     results.write(path, arrays.getvalue())
-    print(f"{path} written")
 
 
 def explore_(arguments):
     """minitx explore MODEL TEXT"""
     start = time.monotonic()
+    text = text_of(arguments.text)
     page = folder(arguments, "explore") / "explore.html"
     model, name = load(arguments.model), arguments.model
-    megabytes = explore.write(model, name, arguments.text, page, arguments.words) / 1e6
+    megabytes = explore.write(model, name, text, page, arguments.words) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 

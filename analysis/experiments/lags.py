@@ -597,4 +597,12 @@ register(
         "documents": "documents read (0: positions alone)",
     },
     weights_only=True,
+    per_head=(
+        "lag_of_heads",
+        "sharpness_of_heads",
+        "offset_of_heads",
+        "attention_of_heads",
+        "position_share_of_heads",
+        "position_lag",
+    ),
 )

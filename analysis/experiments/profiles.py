@@ -397,4 +397,5 @@ register(
         "kept_null": "99 % quantile for shuffled pairs of heads",
         "documents": "documents read, each as long as the model allows",
     },
+    per_head=("best_offset", "best_attention"),
 )

@@ -219,4 +219,5 @@ register(
         "held": "share of the variance of positions that the principal components hold, first "
         "layer",
     },
+    per_head=("ranks", "shares"),
 )

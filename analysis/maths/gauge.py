@@ -9,7 +9,7 @@ Order: the maps, their mean and spread; their gauge; how much of a signal the he
 """
 
 import numpy as np
-from scipy.fft import rfft
+import scipy
 
 from . import rotation
 
@@ -72,6 +72,6 @@ def gauge(shapes, other=None, frequencies=None):
 
 def share_read(x, U_Q):
     """Share of the energy of x [T D] at each f > 0 that lies in the span of U_Q [D r]: [F - 1]."""
-    whole = np.square(abs(rfft(x, axis=0)[1:])).sum(axis=1)
-    inside = np.square(abs(rfft(x @ U_Q, axis=0)[1:])).sum(axis=1)
+    whole = np.square(abs(scipy.fft.rfft(x, axis=0)[1:])).sum(axis=1)
+    inside = np.square(abs(scipy.fft.rfft(x @ U_Q, axis=0)[1:])).sum(axis=1)
     return inside / np.maximum(whole, max(LEAST**2 * whole.max(), 1e-300))

@@ -19,8 +19,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
-from scipy.stats import rankdata
+import scipy
 
 from .factors import signs
 
@@ -63,7 +62,7 @@ def transform_of(number, means, distance):
 def attention(q, k, scale, seen):
     """softmax(scale q.k) in float64 over the keys seen [T S]: [... T d], [... S d] -> [... T S]."""
     scores = scale * _products(q, k)
-    return softmax(np.where(seen, scores, -np.inf), axis=-1)
+    return scipy.special.softmax(np.where(seen, scores, -np.inf), axis=-1)
 
 
 def changes(q, k, c, a, scale, seen):
@@ -269,7 +268,7 @@ def ranks(distances, seen):
     Keys at the same distance share the mean of their ranks, so that points on one spot are not
     near; keys that a query does not see come last.
     """
-    return rankdata(np.where(seen, distances, np.inf), axis=-1)
+    return scipy.stats.rankdata(np.where(seen, distances, np.inf), axis=-1)
 
 
 def nearness(ranks, keys, seen):

@@ -8,7 +8,7 @@ its peak, and the share of it that a part of the scores holds.
 """
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
+import scipy
 
 
 def all_lags(T):
@@ -22,10 +22,10 @@ def xcov(q, k):
     Computed in float64.
     """
     T = q.shape[-2]
-    n = next_fast_len(2 * T - 1, real=True)
-    Q = rfft(np.asarray(q, np.float64), n, axis=-2)
-    K = rfft(np.asarray(k, np.float64), n, axis=-2)
-    circular = irfft(Q.conj() * K, n, axis=-2)  # lag 0 first, negative lags last
+    n = scipy.fft.next_fast_len(2 * T - 1, real=True)
+    Q = scipy.fft.rfft(np.asarray(q, np.float64), n, axis=-2)
+    K = scipy.fft.rfft(np.asarray(k, np.float64), n, axis=-2)
+    circular = scipy.fft.irfft(Q.conj() * K, n, axis=-2)  # lag 0 first, negative lags last
     from_lowest = np.roll(circular, T - 1, axis=-2)
     return from_lowest[..., : 2 * T - 1, :]
 

@@ -10,8 +10,7 @@ Order: the fit, the choice of C, the whole probe; accuracies.
 """
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import log_softmax
+import scipy
 
 STRENGTHS = tuple(10.0**k for k in range(-4, 3))  # C from which one is chosen
 VALIDATION = 0.25  # share of the training rows that choose it
@@ -26,7 +25,7 @@ def loss(W, X, y, C):
     """
     N = len(X)
     K = W.shape[1]
-    logp = log_softmax(X @ W[:-1] + W[-1], axis=1)
+    logp = scipy.special.log_softmax(X @ W[:-1] + W[-1], axis=1)
     own_logp = logp[np.arange(N), y]
     penalty = W[:-1] / (C * N)
     value = -own_logp.mean() + 0.5 * (penalty * W[:-1]).sum()
@@ -38,7 +37,7 @@ def loss(W, X, y, C):
 
 def curvature(W, V, X, C):
     """Second derivative of the loss at W along V: [F+1 K]."""
-    logp = log_softmax(X @ W[:-1] + W[-1], axis=1)
+    logp = scipy.special.log_softmax(X @ W[:-1] + W[-1], axis=1)
     p = np.exp(logp)
     change = X @ V[:-1] + V[-1]
     mean_change = (p * change).sum(axis=1, keepdims=True)
@@ -65,9 +64,10 @@ def fit(X, y, C):
     def curvature_along(w, v):
         return curvature(w.reshape(shape), v.reshape(shape), X, C).ravel()
 
-    minimum = minimize(
+    start = np.zeros(np.prod(shape))
+    minimum = scipy.optimize.minimize(
         value_and_gradient,
-        np.zeros(np.prod(shape)),
+        start,
         jac=True,
         method="trust-ncg",
         options={"gtol": FLAT},

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 
 def distances(T, causal=True, seed=None):
@@ -260,7 +260,9 @@ def search(loss, bounds, evaluations=20):
     step = np.where(start < 0.5, 0.5, -0.5) / n
     simplex = np.vstack([start, start + np.diag(step)])
     options = {"initial_simplex": simplex, "maxfev": evaluations - n}
-    minimize(loss_at, start, method="Nelder-Mead", bounds=[(0, 1)] * P, options=options)
+    scipy.optimize.minimize(
+        loss_at, start, method="Nelder-Mead", bounds=[(0, 1)] * P, options=options
+    )
     best = min(losses, key=losses.get)
     tried = np.array([*losses])
     return SearchResult(np.array(best), losses[best], tried, np.array([*losses.values()]))

@@ -8,7 +8,7 @@ of profiles and their names.
 """
 
 import numpy as np
-from scipy.cluster.vq import ClusterError, kmeans2, vq
+import scipy
 
 REACH = 10
 # a head has a direction if it gives an offset other than 0 this many times uniform attention
@@ -89,15 +89,17 @@ def clusters(profiles, k=6, seed=0, restarts=10):
 def _once(profiles, k, rng):
     """(sum of squared distances, centres) of one start; None where a cluster ran empty."""
     try:
-        centres, _ = kmeans2(profiles, k, iter=50, minit="++", missing="raise", rng=rng)
-    except ClusterError:
+        centres, _ = scipy.cluster.vq.kmeans2(
+            profiles, k, iter=50, minit="++", missing="raise", rng=rng
+        )
+    except scipy.cluster.vq.ClusterError:
         return None
-    return np.square(vq(profiles, centres)[1]).sum(), centres
+    return np.square(scipy.cluster.vq.vq(profiles, centres)[1]).sum(), centres
 
 
 def nearest(profiles, centres):
     """Index of the nearest centre: [N R], [k R] -> [N]."""
-    return vq(profiles, centres)[0]
+    return scipy.cluster.vq.vq(profiles, centres)[0]
 
 
 def best_on_side(centres, T):

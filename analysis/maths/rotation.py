@@ -17,8 +17,7 @@ map: shares by lag, those that chance gives, the matched filter, the fit.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.fft import rfft
-from scipy.linalg import schur
+import scipy
 
 from . import factors
 
@@ -133,7 +132,7 @@ def _planes(R):
 
     This is the real Schur form.
     """
-    blocks, Z = schur(R)
+    blocks, Z = scipy.linalg.schur(R)
     return np.diag(blocks), np.diag(blocks, -1), Z
 
 
@@ -172,7 +171,7 @@ def of_head(W_Q, W_K, completion, seed=0):
 def phase_map(x, U, P):
     """g(f, theta_i) = |FT(x U p_i)| at f = 0 ... T//2: [T D], [D n], [n n] -> [F n]."""
     projected = np.asarray(x) @ U
-    lines = rfft(projected, axis=0)
+    lines = scipy.fft.rfft(projected, axis=0)
     return abs(lines @ P)
 
 

@@ -8,8 +8,8 @@ principal components.
 """
 
 import numpy as np
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy.fft import irfft, rfft
 
 from . import nulls
 
@@ -22,7 +22,7 @@ SLOW = 16  # tokens: waves of a longer period tell near from far, not one token 
 
 def amplitude(x):
     """|rfft| of each column, no window: [T D] -> [F D]; row f is f cycles in T tokens."""
-    return np.abs(rfft(np.asarray(x), axis=0))
+    return np.abs(scipy.fft.rfft(np.asarray(x), axis=0))
 
 
 def mean_amplitude(x):
@@ -37,10 +37,10 @@ def bandpass(x, low, high):
     """
     if low > high:
         raise ValueError(f"a band from low to high is wanted, from {low} to {high} is given")
-    lines = rfft(np.asarray(x), axis=0)
+    lines = scipy.fft.rfft(np.asarray(x), axis=0)
     f = np.arange(len(lines))
     lines[(f < low) | (f > high)] = 0
-    return irfft(lines, len(x), axis=0)
+    return scipy.fft.irfft(lines, len(x), axis=0)
 
 
 def summary(amplitudes):

@@ -8,9 +8,7 @@ vectors.
 """
 
 import numpy as np
-from scipy.linalg import solve
-from scipy.special import gammaln
-from scipy.stats import beta
+import scipy
 
 DRAWS = 100  # of the bootstrap, held at once
 PAIRS = 1000  # of random vectors held at once
@@ -82,7 +80,7 @@ def ridge(sums, penalty):
     c = covariance[:-2, -1]
     v = np.trace(C) / len(C) or 1.0  # 1: nothing varies
     penalised = C + penalty * v * np.eye(len(C))
-    w = solve(penalised, c, assume_a="pos")
+    w = scipy.linalg.solve(penalised, c, assume_a="pos")
     b = mean[-1] - mean[:-2] @ w
     return np.append(w, b)
 
@@ -117,7 +115,7 @@ def cosine_density(x, D):
 
     It is c (1 - x^2)^((D-3)/2).
     """
-    log_ratio = gammaln(D / 2) - gammaln((D - 1) / 2)
+    log_ratio = scipy.special.gammaln(D / 2) - scipy.special.gammaln((D - 1) / 2)
     c = np.exp(log_ratio) / np.pi**0.5
     power = (D - 3) / 2
     return c * (1 - np.square(x)) ** power
@@ -126,7 +124,7 @@ def cosine_density(x, D):
 def cosine_quantile(q, D):
     """The cosine that two random directions in D dimensions stay below with probability q."""
     half = (D - 1) / 2
-    return 2 * beta(half, half).ppf(q) - 1
+    return 2 * scipy.stats.beta(half, half).ppf(q) - 1
 
 
 def random_cosines(D, n, seed):

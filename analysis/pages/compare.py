@@ -1,34 +1,43 @@
 """One experiment on two models of the same shape, head by head: before and after training, say.
 
-Compared are the arrays that an experiment names in per_head or, if it names none, all arrays [L H]
-of its result. NAME_null belongs to NAME and is not compared by itself. L layers, H heads. Order:
-what is compared, how, the table, the figure, the whole run.
+Compared are the arrays [L H] that an experiment names in per_head. L layers, H heads. Order: what
+is compared, how, the table, the figure, the whole run.
 """
 
 import numpy as np
 
 from ..measures import heads
-from ..runner import draw, results
+from ..runner import draw, registry, results
 
 PERMUTATIONS = 1000  # of the heads, for the null
 DRAWN = 8  # measures, at most, in the figure
 
 
-def per_head(experiment, result, shape):
-    """Arrays of a result with one number for each head: {name: [L H]} in float64, without nulls.
+def comparable():
+    """Names of the experiments that give a number for each head."""
+    return [experiment.name for experiment in registry.EXPERIMENTS.values() if experiment.per_head]
 
-    Raises ValueError if there is none.
+
+def check(experiment):
+    """Raise ValueError for an experiment that gives no number for each head."""
+    if not experiment.per_head:
+        raise ValueError(
+            f"{experiment.name} gives no number for each head, and cannot be compared head by "
+            f"head; these can: {', '.join(comparable())}"
+        )
+
+
+def per_head(experiment, result, shape):
+    """Arrays of a result with one number for each head: {name: [L H]} in float64.
+
+    Raises ValueError if these options have left none.
     """
-    names = experiment.per_head or result
     measures = {}
     for name, x in result.items():
-        if name in names and not name.endswith("_null") and _is_per_head(x, shape):
+        if name in experiment.per_head and _is_per_head(x, shape):
             measures[name] = np.asarray(x, np.float64)
     if not measures:
-        raise ValueError(
-            f"{experiment.name} gives no number for each head: "
-            "its results have no array [layers heads]"
-        )
+        raise ValueError(f"{experiment.name} gives no number for each head with these options")
     return measures
 
 
@@ -119,7 +128,19 @@ def markdown(measures, experiment, names):
     """The differences as two tables: a row for each measure, then a row for each head."""
     heading = f"# {experiment.name}: {experiment.question}\n\nA: {names[0]}\nB: {names[1]}"
     tables = [_table(_measure_rows(measures)), _table(_head_rows(measures))]
-    return "\n\n".join([heading, *tables]) + "\n"
+    return "\n\n".join([heading, *_warning(measures), *tables]) + "\n"
+
+
+def _warning(measures):
+    """A line on the measures in which heads of one place have no more in common than any two."""
+    unlike = []
+    for name, (_, _, record) in measures.items():
+        if record["alike"] <= record["alike_null"]:
+            unlike.append(f"`{name}`")
+    if not unlike:
+        return []
+    means = "models trained apart number their heads apart, so that differences mean nothing"
+    return [f"No more alike than heads in any order: {', '.join(unlike)} ({means})."]
 
 
 def _measure_rows(measures):

@@ -20,6 +20,11 @@ from ..texts import formats
 from .claims import CHECKPOINTS, CLAIMS, TEXTS
 
 VERDICTS = "pass", "fail", "other checkpoint", "needs its text", "not measured"
+UNJUDGED = {  # how many were not judged, and why
+    "other checkpoint": "of other checkpoints",
+    "needs its text": "on texts that were not given",
+    "not measured": "not measured",
+}
 
 
 class Need(NamedTuple):
@@ -182,6 +187,14 @@ def rows(name, model, outcomes):
     """Every claim, judged; outcomes: {label of a run: Outcome or Failure}."""
     labelled = labels(CLAIMS)
     return [judged(claim, name, model, outcomes.get(labelled[need(claim)])) for claim in CLAIMS]
+
+
+def tally(judgements):
+    """How many hold and how many were not judged: '9 of 12 claims hold; 7 of other checkpoints'."""
+    n = {verdict: [row["verdict"] for row in judgements].count(verdict) for verdict in VERDICTS}
+    text = f"{n['pass']} of {n['pass'] + n['fail']} claims hold"
+    others = [f"{n[verdict]} {UNJUDGED[verdict]}" for verdict in UNJUDGED if n[verdict]]
+    return "; ".join([text, *others])
 
 
 TITLES = (

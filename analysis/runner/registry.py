@@ -33,8 +33,9 @@ The function's name is the command (with - for _), its keywords with their defau
 `says(result)` tells in plain words what they show, `answer(result)` answers the question in a word
 and a number. The results listed in `numbers` are the headline figures, those that tell most first;
 NAME_null is the null of NAME; `labels` names the entries of a list, by the name of a result that
-holds them or as they are. weights_only=True: it runs on a partial checkpoint too. least_documents:
-fewer would leave it nothing to measure; the report then reads so many.
+holds them or as they are. `per_head` names the results [L H] that `minitx compare` compares head by
+head. weights_only=True: it runs on a partial checkpoint too. least_documents: fewer would leave it
+nothing to measure; the report then reads so many.
 """
 
 import difflib
@@ -89,7 +90,7 @@ class Experiment:
     published: str = ""
     figure: str = ""  # where the published work shows it: "figure 3"
     weights_only: bool = False
-    per_head: tuple = ()  # results [L H] that tell heads apart; (): all of that shape (compare.py)
+    per_head: tuple = ()  # results [L H] that tell heads apart, for `minitx compare`
     least_documents: int = 1
 
     @property

@@ -45,6 +45,8 @@ def settings(experiment, model, name, options):
     """
     for option, value in options.items():
         formats.valid(str(value), f"--{option}")
+        if option in ("text", "sentence"):
+            formats.not_empty(value, f"--{option}")
     folder = Path(model.tokenizer.folder)
     values = {option.name: option.default for option in experiment.options} | options
     stated = {"experiment": experiment.name, "model": str(name)}

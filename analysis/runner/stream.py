@@ -9,7 +9,6 @@ Order: a run, what an interrupted one left, the lock.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import io
 import os
@@ -188,8 +187,8 @@ def _check_shape(name, x, before):
 def resumable(folder, name, key, resume):
     """A run that keeps its states in `folder`.
 
-    They are removed at the end, unless the run fails or is interrupted. Raises ValueError if
-    another run is at work in the folder.
+    They are removed at the end, unless the run fails or is interrupted; an empty lock file stays.
+    Raises ValueError if another run is at work in the folder.
     """
     with _alone(Path(folder) / f".{name}.lock"):
         run = Run(folder, name, key, resume)
@@ -199,15 +198,21 @@ def resumable(folder, name, key, resume):
 
 @contextlib.contextmanager
 def _alone(path):
-    """Hold the lock at `path`, which ends with the process; ValueError if another one holds it."""
-    with open(path, "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                f"another run is at work in {path.parent} ({path.name} is locked)"
-            ) from None
-        try:
-            yield
-        finally:
-            path.unlink()
+    """Hold the lock at `path`, which ends with the process; ValueError if another one holds it.
+
+    The file stays: were it deleted, one process could lock the file that is gone and another one
+    the file that takes its place.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ValueError(
+            f"another run is at work in {path.parent} ({path.name} is locked)"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

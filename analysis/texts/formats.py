@@ -338,9 +338,10 @@ def described(text):
     """What the settings say about a text: its name, the number of its files, sha256.
 
     Of several files: sha256 of the lines `sha256  name`, names as seen from the folder, so that a
-    file that moves to another class changes it.
+    file that moves to another class changes it. Raises ValueError for a text that is empty.
     """
     paths = files(text)
+    filled(text)
     digests = [sha256(path) for path in paths]
     if len(paths) > 1:
         names = [path.relative_to(place(text)).as_posix() for path in paths]
@@ -348,6 +349,18 @@ def described(text):
         digests = [hashlib.sha256(listing.encode()).hexdigest()]
     name = "standard input" if text == "-" else place(text).name
     return {"name": name, "files": len(paths), "sha256": digests[0]}
+
+
+def filled(text):
+    """Raise ValueError if a text, named as for --text, has nothing but blanks."""
+    if not any(line.strip() for path in files(text) for _, line in decoded(path)):
+        not_empty("", f"--text {text!r}")
+
+
+def not_empty(text, name):
+    """Raise ValueError for a text that has nothing but blanks."""
+    if not text.strip():
+        raise ValueError(f"{name} is empty; wanted a text to read")
 
 
 def sha256(path):

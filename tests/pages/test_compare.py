@@ -8,10 +8,28 @@ import pytest
 from analysis_models import H, L, gpt2
 from safetensors.numpy import load_file, save_file
 
+import minitx
 from minitx.analysis import __main__ as cli
+from minitx.analysis import commands
 from minitx.analysis.pages import compare
 from minitx.analysis.runner import registry
 
+SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives all arrays
+    "profiles": {"documents": 2},
+    "models": {"others": "tiny-bert", "shuffles": 5},
+    "extraction": {"documents": 2},
+    "components": {"documents": 3},
+    "rotation": {"gauge": 2, "compare": 2},
+    "lags": {"documents": 2},
+    "residual": {"documents": 2, "tokens": 30, "tables": 2},
+    "remove-positions": {"documents": 2},
+    "norms": {"documents": 6},
+    "shift": {"documents": 3, "tokens": 20, "steps": 3},
+    "probe": {"documents": 6, "tokens": 32, "mask": "linear"},
+    "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},
+    "reviews": {"documents": 60},
+    "joint-grid": {"documents": 2, "tokens": 16},
+}
 OPTIONS = ["--documents", "2", "--clusters", "3"]
 
 
@@ -70,7 +88,7 @@ def test_a_planted_change_is_found_in_its_head(folders, tmp_path, capsys):
 def test_what_is_written(folders, tmp_path, capsys):
     run(folders, "one", "other", tmp_path / "new/out", *OPTIONS, "--of", "best_attention")
     out = tmp_path / "new/out"
-    names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*"))
+    names = sorted(path.relative_to(out).as_posix() for path in out.rglob("[!.]*.*"))
     wanted = ["compare.json", "compare.md", "compare.svg"]
     wanted += [f"{side}/profiles.{end}" for side in "AB" for end in ("json", "npz", "svg")]
     assert names == sorted(wanted)
@@ -94,12 +112,37 @@ RESULT = {
 }
 
 
-def test_arrays_for_each_head_are_recognised_by_their_shape():
-    profiles = registry.get("profiles")
-    assert set(compare.per_head(profiles, RESULT, (2, 3))) == {"share"}
-    named = replace(profiles, per_head=("other", "share", "absent"))  # a shape may match by chance
+def test_arrays_for_each_head_are_those_that_the_experiment_names():
+    """A shape may match by chance, and may depend on options."""
+    named = replace(registry.get("profiles"), per_head=("other", "share", "absent", "flag"))
+    assert set(compare.per_head(named, RESULT, (2, 3))) == {"share"}
     more = RESULT | {"other": np.ones((2, 3)), "seen": np.ones((2, 3))}
     assert set(compare.per_head(named, more, (2, 3))) == {"share", "other"}
+    with pytest.raises(ValueError, match="profiles gives no number for each head with these"):
+        compare.per_head(replace(named, per_head=("absent",)), more, (2, 3))
+
+
+@pytest.mark.parametrize("name", registry.EXPERIMENTS)
+def test_every_experiment_with_numbers_for_each_head_names_them(name, folders):
+    """Nulls and yes-or-no apart; so what can be compared is known before any work."""
+    experiment = registry.get(name)
+    result = experiment.run(minitx.load(folders["one"]), **SMALL[name])
+    shaped = [array for array, x in result.items() if compare._is_per_head(x, (L, H))]
+    if experiment.per_head:
+        named = set(compare.per_head(experiment, result, (L, H)))
+        assert named == {*experiment.per_head}
+    else:
+        assert [array for array in shaped if not array.endswith("_null")] == []
+
+
+def test_heads_with_nothing_in_common_are_said():
+    a = np.arange(6.0).reshape(2, 3)
+    b = np.array([[3.0, 0.0, 5.0], [1.0, 4.0, 2.0]])
+    measures = {"same": (a, a, compare.compared(a, a)), "mixed": (a, b, compare.compared(a, b))}
+    table = compare.markdown(measures, registry.get("profiles"), "AB")
+    assert "No more alike than heads in any order: `mixed` (" in table.partition("| head |")[0]
+    del measures["mixed"]
+    assert "No more alike" not in compare.markdown(measures, registry.get("profiles"), "AB")
 
 
 def test_a_comparison_by_hand():
@@ -125,7 +168,11 @@ def test_models_of_two_shapes_are_refused_before_any_work(folders, tmp_path, cap
 @pytest.mark.parametrize(
     "options, message",
     [
-        (["predict"], "predict gives no number for each head"),
+        (
+            ["predict"],
+            "predict gives no number for each head, and cannot be compared head by head; these "
+            "can: profiles, queries-keys, singular-values, rotation, lags, joint-space, joint-grid",
+        ),
         (["profile"], "unknown experiment 'profile'; did you mean profiles"),
         (
             ["profiles", "--of", "shares", *OPTIONS],
@@ -158,6 +205,20 @@ def test_the_flags_are_those_of_the_experiment(capsys):
         cli.main(["compare", "--experiment", "joint-grid", "--help"])
     text = capsys.readouterr().out
     assert all(f"--{option.flag}" in text for option in registry.get("joint-grid").options)
+
+
+def test_what_cannot_be_compared_is_refused_before_any_work(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commands, "load", lambda name: pytest.fail("the model was loaded first"))
+    arguments = ["tiny-bert", "tiny-bert", "--experiment", "probe"]
+    assert "these can: profiles" in complaint(capsys, "compare", *arguments)
+
+
+def test_help_names_what_can_be_compared(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["compare", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"one of {', '.join(compare.comparable())}; its flags" in text.replace("- ", "-")
 
 
 def test_many_measures_are_drawn_up_to_a_limit():

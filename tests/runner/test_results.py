@@ -181,8 +181,7 @@ def test_an_interrupted_run_is_not_gone_on_with_under_another_configuration(
 
     with monkeypatch.context() as patch:
         patch.setattr(stream, "_add", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            profiles(folder, out)
+        assert profiles(folder, out) == 130
     assert [*out.glob(".profiles.*.state.npz")]
     with_other_norms(folder)
     capsys.readouterr()
@@ -261,11 +260,7 @@ def test_whatever_write_fails_a_resumed_run_has_arrays_of_its_own_settings(
     assert positions(out, 3) == 0
     with monkeypatch.context() as patch:
         patch.setattr(results, "write", Failing(results.write, n, late, error))
-        if isinstance(error, OSError):
-            assert positions(out, 4) == 2
-        else:
-            with pytest.raises(KeyboardInterrupt):
-                positions(out, 4)
+        assert positions(out, 4) == (2 if isinstance(error, OSError) else 130)
     for resumed in expected:
         copy = shutil.copytree(out, tmp_path / f"resumed with {resumed}")
         assert positions(copy, resumed, "--resume") == 0

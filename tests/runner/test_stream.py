@@ -49,6 +49,11 @@ def failing_at(n):
     return measure
 
 
+def left(folder):
+    """The files in a folder, without the lock, which stays."""
+    return [path for path in folder.iterdir() if path.suffix != ".lock"]
+
+
 def run(folder, measure, resume, key="same"):
     """A run that gathers once."""
     with stream.resumable(folder, "test", key, resume) as open_run:
@@ -58,7 +63,7 @@ def run(folder, measure, resume, key="same"):
 def test_an_interrupted_sum_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every batch
     whole = run(tmp_path, failing_at(999), resume=False)
-    assert not [*tmp_path.iterdir()]
+    assert not left(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, failing_at(90), resume=False)
     seen = []
@@ -66,7 +71,7 @@ def test_an_interrupted_sum_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     assert all(np.array_equal(resumed[name], whole[name]) for name in whole)
     assert 0 < min(seen) <= 90 and sorted(seen) == [*range(min(seen), 200)]
     assert f"going on after {min(seen)} documents" in capsys.readouterr().err
-    assert not [*tmp_path.iterdir()]
+    assert not left(tmp_path)
 
 
 def test_a_stage_finds_its_own_state_where_the_one_before_it_is_left_out(
@@ -79,7 +84,7 @@ def test_a_stage_finds_its_own_state_where_the_one_before_it_is_left_out(
         with stream.resumable(tmp_path, "test", "same", False) as interrupted:
             interrupted.gather(lambda i, x: {"sum": -x}, ROWS[:50], "the first")
             interrupted.gather(failing_at(90), ROWS, "the second", keep=("all",))
-    stages = {path.name.split(".")[2] for path in tmp_path.iterdir()}
+    stages = {path.name.split(".")[2] for path in left(tmp_path)}
     assert stages == {"the-first", "the-second"}
     seen = []
     with stream.resumable(tmp_path, "test", "same", True) as resumed:
@@ -90,7 +95,7 @@ def test_a_stage_finds_its_own_state_where_the_one_before_it_is_left_out(
     assert f"going on after {min(seen)} documents" in capsys.readouterr().err
     assert sums.keys() == whole.keys()
     assert all(np.array_equal(sums[name], whole[name]) for name in whole)
-    assert not [*tmp_path.iterdir()]
+    assert not left(tmp_path)
 
 
 def test_a_run_with_a_folder_gathers_the_same_words_once(tmp_path):
@@ -100,7 +105,7 @@ def test_a_run_with_a_folder_gathers_the_same_words_once(tmp_path):
         with pytest.raises(ValueError, match=message):
             open_run.gather(third, ROWS, "some rows")
         assert open_run.gather(third, ROWS, "other rows")["sum"] == pytest.approx(ROWS.sum() / 3)
-    assert not [*tmp_path.iterdir()]
+    assert not left(tmp_path)
     for _ in range(2):  # nothing is kept, so nothing can be mixed
         stream.UNSAVED.gather(third, ROWS, "some rows")
 
@@ -116,11 +121,11 @@ def test_a_state_is_not_mixed_with_other_settings_and_never_dropped_silently(
     # it fails before there is anything to keep in place of the old state
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, failing_at(0), resume=False, key="other")
-    assert len([*tmp_path.iterdir()]) == 1
+    assert len(left(tmp_path)) == 1
     run(tmp_path, failing_at(999), resume=False)
     message = "an interrupted run was here; it is begun anew (--resume would go on)"
     assert message in capsys.readouterr().err
-    assert not [*tmp_path.iterdir()]
+    assert not left(tmp_path)
 
 
 def npy(x):
@@ -145,7 +150,7 @@ def test_a_damaged_state_is_said_to_be_so(tmp_path, monkeypatch, damage):
     monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, failing_at(90), resume=False)
-    [state] = tmp_path.glob(".test.*")
+    [state] = left(tmp_path)
     state.write_bytes(damage(state.read_bytes()))
     message = r"test.rows.\w{8}.state.npz is damaged; without --resume the run is begun anew"
     with pytest.raises(ValueError, match=message):
@@ -157,7 +162,7 @@ def interrupted(tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, failing_at(90), resume=False)
-    [state] = tmp_path.glob(".test.*")
+    [state] = left(tmp_path)
     return state
 
 
@@ -228,7 +233,36 @@ def test_two_runs_do_not_share_a_folder(tmp_path):
     with stream.resumable(tmp_path, "test", "key", False):
         errors = python("-c", code).communicate(timeout=200)[1]
         assert b"another run is at work" in errors
-    assert not [*tmp_path.iterdir()]
+    assert not left(tmp_path)
+
+
+RACE = """
+import os, sys, time
+from pathlib import Path
+from minitx.analysis.runner import stream
+
+folder = Path(sys.argv[1])
+(folder / sys.argv[2]).touch()
+while len([*folder.glob("process*")]) < 2:  # until both are here
+    time.sleep(0.001)
+entries, end = 0, time.monotonic() + 1
+while time.monotonic() < end:
+    try:
+        with stream.resumable(folder, "test", "key", False):
+            os.close(os.open(folder / "inside", os.O_CREAT | os.O_EXCL))  # fails if it is there
+            os.unlink(folder / "inside")
+            entries += 1
+    except ValueError as error:
+        assert "another run is at work" in str(error)
+print(entries, file=sys.stderr)
+"""
+
+
+def test_two_processes_are_never_in_one_folder_together(tmp_path):
+    """Each enters and leaves as often as it can: the moment of leaving is the dangerous one."""
+    processes = [python("-c", RACE, str(tmp_path), f"process{i}") for i in range(2)]
+    entries = [int(finish(process)) for process in processes]
+    assert sum(entries) > 100  # measured 3,000; with a lock that is deleted 1 in 6 met the other
 
 
 def python(*arguments):

@@ -31,6 +31,10 @@ MAIN = "minitx/__main__.py"
 GENERATE = "minitx/generate.py"
 
 COMMANDS = "analysis/__main__.py"
+SHELL = "analysis/commands.py"
+COMPARE = "analysis/pages/compare.py"
+FORMATS = "analysis/texts/formats.py"
+PREDICT = "analysis/experiments/predict.py"
 ADVICE = "analysis/machine/advice.py"
 DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
@@ -625,8 +629,14 @@ BREAKS = [
     Break(
         "a second run takes the folder of the first",
         STREAM,
-        "fcntl.LOCK_EX | fcntl.LOCK_NB",
-        "fcntl.LOCK_SH",
+        "lock.acquire()",
+        "pass",
+    ),
+    Break(
+        "the lock of a folder is deleted while another run takes it",
+        STREAM,
+        "lock.release()",
+        "lock.release()\npath.unlink(missing_ok=True)",
     ),
     Break(
         "a number is compared for any checkpoint",
@@ -799,6 +809,65 @@ BREAKS = [
         COMMANDS,
         'argv[:1] != ["doctor"]',
         "True",
+    ),
+    # the command line
+    Break(
+        "trace prints before it saves",
+        SHELL,
+        "if arguments.save:\n    save(trace, Path(arguments.save))",
+        "pass",
+    ),
+    Break("Ctrl-C is a traceback", SHELL, "KeyboardInterrupt", "ZeroDivisionError"),
+    Break(
+        "models in folders of one name share their results",
+        SHELL,
+        "path.relative_to(here if path.is_relative_to(here) else path.anchor).as_posix()",
+        "path.name",
+    ),
+    Break(
+        "a run that is strict lets a refuted claim pass",
+        SHELL,
+        'arguments.strict and any(row["verdict"] == "fail" for row in rows)',
+        "False",
+    ),
+    Break(
+        "lines of progress stand among the JSON",
+        SHELL,
+        "sys.stderr if arguments.json else sys.stdout",
+        "sys.stdout",
+    ),
+    Break("flags may be abbreviated", SHELL, "allow_abbrev=False", "allow_abbrev=True"),
+    Break(
+        "a swapped model and experiment is only an unknown one",
+        SHELL,
+        "argv[0] not in registry.EXPERIMENTS and later",
+        "False",
+    ),
+    Break("what cannot be compared is run first", SHELL, "compare.check(experiment)", "pass"),
+    Break(
+        "heads with nothing in common are not warned of",
+        COMPARE,
+        'record["alike"] <= record["alike_null"]',
+        "False",
+    ),
+    Break(
+        "a file is read as the text of its name",
+        SHELL,
+        'given != "-" and not os.path.isfile(given)',
+        'given != "-"',
+    ),
+    Break("an empty text is read", FORMATS, "not text.strip()", "False"),
+    Break(
+        "a right guess is said to be wrong",
+        PREDICT,
+        '_word(guess) if hit else f"{_word(guess)} ({_word(here)})"',
+        'f"{_word(guess)} ({_word(here)})"',
+    ),
+    Break(
+        "a command loads all of SciPy",
+        SHELL,
+        "import numpy as np",
+        "import scipy.stats\nimport numpy as np",
     ),
     # threads and memory used again
     Break("BLAS is left with one thread", THREADS, "limit(n_threads)", "pass"),
