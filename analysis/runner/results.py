@@ -3,25 +3,17 @@
 The same inputs give the same bytes: nothing in these files tells the time or the machine.
 """
 
-import hashlib
-import importlib.metadata
 import io
 import json
 import os
-import platform
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-import minitx
-from minitx import weights
-from minitx.weights import local
-
-from ..texts import formats
-from . import draw, progress, registry, stream
-from .files import write
+from . import draw, progress, registry, settings, stream
+from .files import as_json, write
 
 
 class Outcome(NamedTuple):
@@ -37,72 +29,6 @@ class Outcome(NamedTuple):
     note: str = ""  # how the options differ from those given for all
 
 
-def settings(experiment, model, name, options):
-    """All that the numbers depend on; `name` is the model as the user called it.
-
-    Every file that was read is there with its sha256, so that --resume takes nothing of another
-    model, text or version.
-    """
-    for option, value in options.items():
-        formats.valid(str(value), f"--{option}")
-    folder = Path(model.tokenizer.folder)
-    values = {option.name: option.default for option in experiment.options} | options
-    stated = {"experiment": experiment.name, "model": str(name)}
-    stated["revision"] = revision(folder)
-    stated |= model_files(folder)
-    stated["dtype"] = dtype(model)
-    stated["options"] = values
-    stated["versions"] = versions()
-    if "others" in values:
-        stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
-    if model.missing:  # weights alone are looked at, no text is read
-        return stated | {"missing": list(model.missing)}
-    texts = {option: values[option] for option in ("text", "test") if values.get(option)}
-    return stated | {option: formats.described(text) for option, text in texts.items()}
-
-
-def dtype(model):
-    """Number format in which a model, perhaps a partial one, is computed."""
-    for part in (model.weights, *model.layers):
-        for x in vars(part).values():
-            if isinstance(x, np.ndarray):
-                return str(x.dtype)
-    return "none"
-
-
-def revision(folder):
-    """Commit of a folder in the download cache; None for any other."""
-    return folder.name if folder.parent.name == "snapshots" else None
-
-
-def model_files(folder):
-    """sha256 of all that is read of a model: its weights, and its other files."""
-    return {"weights": hashes(folder), "files": _hashes(folder, (*local.TEXTS, local.INDEX))}
-
-
-def hashes(folder):
-    """sha256 of each weight file: one, or those that an index names, in subfolders too."""
-    return _hashes(folder, local.shards(folder) or [local.MODEL])
-
-
-def _hashes(folder, names):
-    return {name: formats.sha256(folder / name) for name in names if (folder / name).is_file()}
-
-
-def others(names):
-    """(name, folder) of the models that the option `others` names, see `minitx run models`."""
-    listed = weights.bundled() if names == "bundled" else names.split(",")
-    stripped = filter(None, map(str.strip, listed))
-    return [(name, weights.find(name)) for name in stripped]
-
-
-def versions():
-    """minitx, Python and the packages that compute or draw."""
-    packages = ("numpy", "scipy", "tokenizers", "matplotlib")
-    installed = {package: importlib.metadata.version(package) for package in packages}
-    return {"minitx": minitx.__version__, "python": platform.python_version()} | installed
-
-
 def writable(folder):
     """The folder, created if it is missing; raises OSError where files cannot be written."""
     folder = Path(folder)
@@ -111,11 +37,6 @@ def writable(folder):
     trial.write_bytes(b"")
     trial.unlink()
     return folder
-
-
-def as_json(value):
-    """A value as JSON text; raises ValueError for NaN and infinities, which JSON lacks."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def words(value, digits=3):
@@ -152,8 +73,8 @@ def produce(experiment, model, name, options, out, resume=False):
     resume: go on with an interrupted run.
     """
     experiment.check(model)
-    stated = settings(experiment, model, name, options)
-    with stream.resumable(out, experiment.name, key(stated), resume) as run:
+    stated = settings.of_run(experiment, model, name, options)
+    with stream.resumable(out, experiment.name, settings.key(stated), resume) as run:
         result = finished(experiment, stated, out) if resume else None
         if not result:
             result = experiment.run(model, run, **options)
@@ -161,11 +82,6 @@ def produce(experiment, model, name, options, out, resume=False):
         outcome = _explained(experiment, result, stated)
         _save(outcome, experiment, name, out)
     return outcome
-
-
-def key(stated):
-    """Text that is the same for the same settings."""
-    return hashlib.sha256(as_json(stated).encode()).hexdigest()
 
 
 def finished(experiment, stated, out):

@@ -46,6 +46,7 @@ STATS = "analysis/maths/stats.py"
 REGISTRY = "analysis/runner/registry.py"
 STREAM = "analysis/runner/stream.py"
 RESULTS = "analysis/runner/results.py"
+RUN_SETTINGS = "analysis/runner/settings.py"
 FETCH = "weights/fetch.py"
 TRUST = "weights/trust.py"
 GAUGE = "analysis/maths/gauge.py"
@@ -1048,25 +1049,25 @@ BREAKS = [
     # what a resumed run may take
     Break(
         "settings forget configuration and tokenizer",
-        RESULTS,
+        RUN_SETTINGS,
         '"files": _hashes(folder, (*local.TEXTS, local.INDEX))',
         "",
     ),
     Break(
         "settings forget shards in subfolders",
-        RESULTS,
+        RUN_SETTINGS,
         "local.shards(folder) or [local.MODEL]",
         "[path.name for path in folder.glob('*.safetensors')]",
     ),
     Break(
         "settings forget the version of minitx",
-        RESULTS,
+        RUN_SETTINGS,
         '"minitx": minitx.__version__, "python": platform.python_version()',
         '"python": platform.python_version()',
     ),
     Break(
         "settings forget the other models of a comparison",
-        RESULTS,
+        RUN_SETTINGS,
         'stated["others"] = {key: model_files(path) for key, path in others(values["others"])}',
         "pass",
     ),
