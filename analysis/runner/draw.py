@@ -110,6 +110,17 @@ def titled(picture, title, above=24):
     return start + strip + metadata + content
 
 
+def headed(picture, title, above=24):
+    """A figure with a title on top, made taller for it by `above` points, and laid out."""
+    picture.set_figheight(picture.get_figheight() + above / 72)
+    font = {"fontsize": 10.5, "fontweight": "bold"}
+    picture.suptitle(literal(title), x=0.01, horizontalalignment="left", **font)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        picture.draw_without_rendering()  # what is made late, as ticks are, has the style too
+    return picture
+
+
 def period_axis(axes, T):
     """A second axis above a frequency axis: the period in tokens."""
     above = axes.secondary_xaxis("top", functions=(lambda f: f, lambda f: f))

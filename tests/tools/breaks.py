@@ -1074,9 +1074,40 @@ BREAKS = [
     Break(
         "arrays stand beside the settings of the run before",
         RESULTS,
-        '(out / f"{experiment.name}.json").unlink(missing_ok=True)',
+        '(out / f"{self.experiment}.json").unlink(missing_ok=True)',
         "pass",
     ),
+    Break(
+        "an unknown option from Python is passed over",
+        REGISTRY,
+        "if name not in options:\n    raise ValueError(f'{self.name} has no option {given_name!r} (there are: {self._defaults})')",
+        "if name not in options:\n    continue",
+    ),
+    Break(
+        "True passes for a number of documents",
+        REGISTRY,
+        "kind is int and isinstance(value, Integral) and not isinstance(value, bool)",
+        "kind is int and isinstance(value, Integral)",
+    ),
+    Break(
+        "a file from Python is not the command's",
+        RESULTS,
+        'contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
+        'contents = {".svg": self.drawn[0], ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
+    ),
+    Break(
+        "a notebook takes words for markup",
+        RESULTS,
+        'says = f"<p>{escape(self.says)}</p>" if self.says else ""',
+        'says = f"<p>{self.says}</p>" if self.says else ""',
+    ),
+    Break(
+        "an experiment in a notebook runs on as many threads as BLAS has",
+        RESULTS,
+        "limit(1)",
+        "pass",
+    ),
+    Break("threads stay limited after an experiment", RESULTS, "limit(n)", "pass"),
     Break("a state that was altered is gone on with", STREAM, "digest != _digest(state)", "False"),
     Break(
         "a state of more documents than there are is gone on with", STREAM, "0 < done <= N", "True"
