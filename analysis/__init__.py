@@ -26,8 +26,8 @@ def run(experiment: str, model, /, **options) -> Result:
 
     experiment: a name of EXPERIMENTS. model: a Model, or a bundled name, folder, or hub id.
     options: those of the command, as `documents=20`; the others have their defaults. The settings
-    of the Result name the files that the Model was loaded from, not what was changed since.
-    Raises ValueError for an unknown experiment, option, or type of an option, before any work, and
+    of the Result name what of a Model is not as in its files any more, under "changed". Raises
+    ValueError for an unknown experiment, option, or type of an option, before any work, and
     NotApplicable, a ValueError, if the model lacks what the experiment needs.
     """
     from . import experiments  # noqa: F401  (fills the list; with SciPy)

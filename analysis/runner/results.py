@@ -159,9 +159,13 @@ def run(name, model, options):
         raise ValueError(f"{type(name).__name__} is no name; {wanted}")
     experiment = registry.get(name.replace("_", "-"))
     options = experiment.checked(options)
-    model, called = _loaded(model)
+    given = model
+    model, called = _loaded(given)
+    stated = _stated(experiment, model, called, options)
+    changed = settings.changes(model) if model is given else []
+    if changed:  # so that --resume does not take the results for those of the files
+        stated["changed"] = changed
     with _one_thread_of_blas():
-        stated = _stated(experiment, model, called, options)
         return _explained(experiment, experiment.run(model, **stated["options"]), stated)
 
 

@@ -1,6 +1,7 @@
 """All that the numbers of a run depend on: model, text, options and versions.
 
-Order: the settings, the model, its files, other models, versions, the key of a state.
+Order: the settings, the model and what was changed of it, its files, other models, versions, the
+key of a state.
 """
 
 import hashlib
@@ -49,6 +50,27 @@ def dtype(model):
             if isinstance(x, np.ndarray):
                 return str(x.dtype)
     return "none"
+
+
+def changes(model):
+    """What of a Model is not as in its folder, because a program changed it: names, as W_Q.L3."""
+    folder = model.tokenizer.folder
+    dtype_of = dtype(model)
+    original = minitx.load(folder, "float32" if dtype_of == "none" else dtype_of, partial=True)
+    names = [] if model.config == original.config else ["config"]
+    names += _differences(model.weights, original.weights)
+    for i, (own, of_file) in enumerate(zip(model.layers, original.layers)):
+        names += [f"{name}.L{i}" for name in _differences(own, of_file)]
+    if len(model.layers) != len(original.layers):
+        names.append("layers")
+    return names
+
+
+def _differences(a, b):
+    """Names of what differs in two namespaces of arrays."""
+    a, b = vars(a), vars(b)
+    names = [name for name in a if name not in b or not np.array_equal(a[name], b[name])]
+    return names + [name for name in b if name not in a]
 
 
 def revision(folder):

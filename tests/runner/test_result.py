@@ -233,3 +233,19 @@ def test_a_model_with_other_weights_gives_other_numbers(result, bundled):
     assert isinstance(other, minitx.Model)
     changed = analysis.run("positions", other, shuffles=5)
     assert changed.numbers["peak"].value != result.numbers["peak"].value
+    assert changed.settings["changed"] == ["W_pos"] and "changed" not in result.settings
+
+
+def test_a_command_does_not_take_up_results_of_a_changed_model(tmp_path, result, bundled):
+    layer = vars(bundled.layers[1]) | {"W_Q": bundled.layers[1].W_Q * 0}
+    layers = list(bundled.layers)
+    layers[1] = type(bundled.weights)(**layer)
+    config = replace(bundled.config, eps=0.5)
+    other = replace(bundled, layers=tuple(layers), config=config)
+    changed = analysis.run("positions", other, shuffles=5)
+    assert changed.settings["changed"] == ["config", "W_Q.L1"]
+    assert changed.settings | {"changed": None} == result.settings | {"changed": None}
+    changed.save(tmp_path)
+    positions = registry.get("positions")
+    assert results.finished(positions, changed.settings, tmp_path)
+    assert results.finished(positions, result.settings, tmp_path) is None

@@ -1107,6 +1107,12 @@ BREAKS = [
         "limit(1)",
         "pass",
     ),
+    Break(
+        "results of a changed model are taken for those of its files",
+        RESULTS,
+        'stated["changed"] = changed',
+        "pass",
+    ),
     Break("threads stay limited after an experiment", RESULTS, "limit(n)", "pass"),
     Break("a state that was altered is gone on with", STREAM, "digest != _digest(state)", "False"),
     Break(
