@@ -49,6 +49,8 @@ def test_a_saved_result_is_the_commands_to_the_byte(tmp_path, bundled, name, opt
     for ending in ("svg", "npz", "json"):
         file = f"{name}.{ending}"
         assert (saved / file).read_bytes() == (tmp_path / "command" / file).read_bytes()
+    title = results.escape(f"{registry.get(name).question}  (tiny-roberta)")
+    assert f">{title}</text>" in (saved / f"{name}.svg").read_text(encoding="utf-8")
 
 
 def test_numbers_are_those_of_the_file(tmp_path, result):

@@ -1090,7 +1090,7 @@ BREAKS = [
         "kind is int and isinstance(value, Integral)",
     ),
     Break(
-        "a file from Python is not the command's",
+        "the figure of a saved result has lost its title",
         RESULTS,
         'contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
         'contents = {".svg": self.drawn[0], ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
