@@ -6,6 +6,7 @@ matplotlib is imported where something is drawn, never when this module is.
 import io
 import re
 import warnings
+from functools import partial
 from html import escape
 
 # Okabe and Ito's palette: distinct with every common kind of colour vision
@@ -118,7 +119,15 @@ def headed(picture, title, above=24):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         picture.draw_without_rendering()  # what is made late, as ticks are, has the style too
+    picture._repr_png_ = partial(_png, picture)  # a notebook shows it, without pyplot too
     return picture
+
+
+def _png(picture):
+    """A figure as PNG."""
+    buffer = io.BytesIO()
+    picture.savefig(buffer, format="png")
+    return buffer.getvalue()
 
 
 def period_axis(axes, T):

@@ -149,6 +149,8 @@ def test_the_figure_is_ones_own_and_has_the_title(result):
     assert second.axes[0].get_title() != "mine"
     plain = result._experiment.draw(result.arrays).get_figheight()
     assert first.get_figheight() == pytest.approx(plain + 24 / 72)
+    assert first._repr_png_().startswith(b"\x89PNG")  # what a notebook asks for
+    assert first._repr_png_() != second._repr_png_()
 
 
 def test_repr_is_a_line(result):
