@@ -8,4 +8,39 @@ measures     numbers from forward passes that several experiments share
 experiments  one question a file; the file's name is the command's
 pages        what people look at
 commands     the command line, derived from the list of experiments
+
+From Python, `run` gives what the command `minitx run` writes; EXPERIMENTS are those there are:
+
+    from minitx import analysis
+    result = analysis.run("rotation", "tiny-roberta", gauge=4)
+    result.numbers["agree"].value, result.arrays["share"], result.figure(), result.save("out")
 """
+
+from .runner.results import Result
+
+__all__ = ["EXPERIMENTS", "Result", "run"]
+
+
+def run(experiment: str, model, /, **options) -> Result:
+    """Run an experiment on a model; in a notebook the Result shows itself.
+
+    experiment: a name of EXPERIMENTS. model: a Model, or a bundled name, folder, or hub id.
+    options: those of the command, as `documents=20`; the others have their defaults. The settings
+    of the Result name what of a Model is not as in its files any more, under "changed". Raises
+    ValueError for an unknown experiment, option, or type of an option, before any work, and
+    NotApplicable, a ValueError, if the model lacks what the experiment needs.
+    """
+    from . import experiments  # noqa: F401  (fills the list; with SciPy)
+    from .runner import results
+
+    return results.run(experiment, model, options)
+
+
+def __getattr__(name):
+    """EXPERIMENTS, {name: Experiment}, when it is asked for: to fill it takes SciPy."""
+    if name != "EXPERIMENTS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import experiments  # noqa: F401
+    from .runner import registry
+
+    return registry.EXPERIMENTS

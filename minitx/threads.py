@@ -18,12 +18,16 @@ from queue import SimpleQueue
 import numpy as np
 
 
-def _blas_functions():
-    """The functions of NumPy's OpenBLAS that get and set its number of threads."""
+def blas_functions(extension):
+    """The functions that get and set the number of threads of the OpenBLAS behind an extension.
+
+    SciPy's wheels bring another one than NumPy's. Where there is none they do nothing.
+    """
     # looks into the libraries that this one needs, too; `threadpoolctl` does the same for any BLAS
-    library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
+    library = ctypes.CDLL(extension.__file__)
     for name in (
         "scipy_openblas_{}_num_threads64_",
+        "scipy_openblas_{}_num_threads",
         "openblas_{}_num_threads64_",
         "openblas_{}_num_threads",
     ):
@@ -32,7 +36,9 @@ def _blas_functions():
     return (lambda: 1), (lambda n: None)
 
 
-count, limit = _blas_functions()  # count() -> threads in use; limit(n) changes their number
+count, limit = blas_functions(
+    np.linalg._umath_linalg
+)  # count() -> threads in use; limit(n) changes their number
 
 
 class Chunks:

@@ -12,7 +12,7 @@ from minitx import weights
 
 from ..maths import nulls, spectra
 from ..measures import inputs
-from ..runner import draw, options, results
+from ..runner import draw, options, settings
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
@@ -75,7 +75,7 @@ def _name(model):
 
 def _hashes(model):
     """sha256 of the weight files in one string."""
-    return " ".join(results.hashes(model.tokenizer.folder).values())
+    return " ".join(settings.hashes(model.tokenizer.folder).values())
 
 
 def _measure(table, n, seed):

@@ -11,7 +11,7 @@ import time
 from html import escape
 from pathlib import Path
 
-from ..runner import registry, results
+from ..runner import registry, results, settings
 from . import glossary, overview, parts, published, verdicts
 from .section import section
 
@@ -86,12 +86,12 @@ def facts(model):
     sight = "causal" if cfg.causal else "bidirectional"
     order = "norm before each part" if cfg.pre_norm else "norm after each part"
     widths = f"{cfg.d_head} in a head, {cfg.d_mlp} in an MLP; activation {cfg.act}"
-    hashes = [f"{name} {digest}" for name, digest in results.hashes(folder).items()]
+    hashes = [f"{name} {digest}" for name, digest in settings.hashes(folder).items()]
     return {
         "type": f"{cfg.model_type}, {cfg.task_head or 'no'} head, {sight}",
         "shape": f"{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model}",
         "widths": f"{widths}, {order}",
         "input": f"at most {cfg.n_ctx} tokens, vocabulary {cfg.n_vocab}",
-        "weights": f"{size / 1e6:.1f} MB on disk, computed in {results.dtype(model)}",
+        "weights": f"{size / 1e6:.1f} MB on disk, computed in {settings.dtype(model)}",
         "sha256": "; ".join(hashes),
     }

@@ -6,6 +6,7 @@ matplotlib is imported where something is drawn, never when this module is.
 import io
 import re
 import warnings
+from functools import partial
 from html import escape
 
 # Okabe and Ito's palette: distinct with every common kind of colour vision
@@ -108,6 +109,25 @@ def titled(picture, title, above=24):
     )
     start, metadata, content = re.sub(size, taller, picture, count=1).partition("<metadata>")
     return start + strip + metadata + content
+
+
+def headed(picture, title, above=24):
+    """A figure with a title on top, made taller for it by `above` points, and laid out."""
+    picture.set_figheight(picture.get_figheight() + above / 72)
+    font = {"fontsize": 10.5, "fontweight": "bold"}
+    picture.suptitle(literal(title), x=0.01, horizontalalignment="left", **font)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        picture.draw_without_rendering()  # what is made late, as ticks are, has the style too
+    picture._repr_png_ = partial(_png, picture)  # a notebook shows it, without pyplot too
+    return picture
+
+
+def _png(picture):
+    """A figure as PNG."""
+    buffer = io.BytesIO()
+    picture.savefig(buffer, format="png")
+    return buffer.getvalue()
 
 
 def period_axis(axes, T):

@@ -1,5 +1,6 @@
 """Files that are replaced in one step, so that none is ever half written."""
 
+import json
 import os
 
 
@@ -12,3 +13,8 @@ def write(path, content):
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     draft.write_bytes(content if isinstance(content, bytes) else content.encode())
     os.replace(draft, path)
+
+
+def as_json(value):
+    """A value as JSON text; raises ValueError for NaN and infinities, which JSON lacks."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)

@@ -41,11 +41,14 @@ nothing to measure; the report then reads so many.
 import difflib
 import inspect
 import itertools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import NamedTuple
 
 EXPERIMENTS = {}
+KINDS = {int: "a whole number", str: "text"}  # of options, as an error names them
 VERDICTS = ("yes", "partly", "no")
 
 
@@ -65,6 +68,21 @@ class Option:
     def flag(self):
         return self.name.replace("_", "-")
 
+    def checked(self, value):
+        """A value as the type of the default; raises ValueError if it is of another type.
+
+        NumPy's whole numbers count as int, paths as str.
+        """
+        kind = type(self.default)
+        if kind is int and isinstance(value, Integral) and not isinstance(value, bool):
+            return int(value)
+        if kind is str and isinstance(value, str | os.PathLike):
+            return os.fspath(value)
+        raise ValueError(
+            f"{self.name} is {value!r} ({type(value).__name__}); wanted {KINDS[kind]}, as "
+            f"{self.default!r}"
+        )
+
 
 class Answer(NamedTuple):
     """What one run answers to the experiment's question."""
@@ -75,7 +93,7 @@ class Answer(NamedTuple):
     chance: str  # the same by chance, or by the text alone
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Experiment:
     """What one experiment asks, computes, draws and explains."""
 
@@ -125,6 +143,31 @@ class Experiment:
             elif name:
                 helps[name] = f"{helps[name]} {line}".strip()
         return [Option(name, default, helps.get(name, "")) for name, default in keywords.items()]
+
+    def checked(self, given):
+        """Options {name: value}, names with - or _, as `run` takes them.
+
+        Raises ValueError for a name that is no option, with those there are, or a value of another
+        type than the default.
+        """
+        options = {option.name: option for option in self.options}
+        checked = {}
+        for given_name, value in given.items():
+            name = given_name.replace("-", "_")
+            if name not in options:
+                raise ValueError(
+                    f"{self.name} has no option {given_name!r} (there are: {self._defaults})"
+                )
+            checked[name] = options[name].checked(value)
+        return checked
+
+    @property
+    def _defaults(self):
+        """All options with their defaults, as one writes them in Python."""
+        return ", ".join(f"{option.name}={option.default!r}" for option in self.options)
+
+    def __repr__(self):
+        return f"<{self.name}: {self.question} Options: {self._defaults}>"
 
     @property
     def _doc(self):

@@ -1,31 +1,142 @@
-"""Run one experiment and write its results: NAME.svg, NAME.npz (arrays), NAME.json (headline).
+"""What one run of an experiment gives: a Result, and its files NAME.svg, NAME.npz and NAME.json.
 
 The same inputs give the same bytes: nothing in these files tells the time or the machine.
+Order: the Result, how it is made from Python and by the commands, values as text, many experiments.
 """
 
-import hashlib
-import importlib.metadata
+import base64
 import io
 import json
 import os
-import platform
 import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import minitx
-from minitx import weights
-from minitx.weights import local
+from minitx import threads, weights
 
-from ..texts import formats
-from . import draw, progress, registry, stream
-from .files import write
+from . import draw, progress, registry, settings, stream
+from .files import as_json, write
+
+SHOWN = 6  # numbers in a notebook's table; the others are folded
+
+
+class Number(NamedTuple):
+    """One headline number of a Result, or a list of them."""
+
+    value: object
+    means: str
+    null: object = None  # what chance gives, where that was measured
+    null_means: str = ""
+    labels: list | None = None  # what the entries of a list belong to
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Result:
+    """What one run of an experiment gives; in a notebook it shows itself.
+
+    `.arrays` {name: array}, `.numbers` {name: Number}, `.says` in plain words, `.answer` to the
+    experiment's question, or None, `.settings`: all that the numbers depend on.
+    """
+
+    experiment: str
+    arrays: dict
+    numbers: dict
+    says: str
+    answer: registry.Answer | None
+    settings: dict
+    _experiment: registry.Experiment = field(repr=False)
+
+    @property
+    def title(self):
+        """The experiment's question and the model."""
+        return f"{self._experiment.question}  ({self.settings['model']})"
+
+    @property
+    def headline(self):
+        """The numbers as the JSON file holds them, see registry.headline."""
+        return registry.headline(self._experiment, self.arrays)
+
+    @cached_property
+    def drawn(self):
+        """The figure as SVG text without its title, and as a small PNG."""
+        with draw.style():
+            picture = self._experiment.draw(self.arrays)
+            return draw.svg(picture), draw.thumbnail(picture)
+
+    @property
+    def svg(self):
+        """The figure with its title, as SVG text."""
+        return draw.titled(self.drawn[0], self.title)
+
+    def figure(self):
+        """The figure with its title: a matplotlib Figure of your own, to change or to save."""
+        with draw.style():
+            return draw.headed(self._experiment.draw(self.arrays), self.title)
+
+    def save(self, folder):
+        """Write the three files that `minitx run` writes into a folder, and return its path.
+
+        The JSON file, which `finished` takes as the sign that the others are of its settings, goes
+        first and comes last: whatever fails in between, arrays never stand beside settings that are
+        not theirs.
+        """
+        out = writable(folder)
+        arrays = io.BytesIO()
+        np.savez_compressed(arrays, **self.arrays)
+        record = {"answer": self.answer and self.answer._asdict()}
+        record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
+        contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\n"}
+        (out / f"{self.experiment}.json").unlink(missing_ok=True)
+        for ending, content in contents.items():
+            write(out / (self.experiment + ending), content)
+        return out
+
+    def __repr__(self):
+        answer = f"{self.answer.verdict}, {self.answer.value}; " if self.answer else ""
+        counts = f"{len(self.numbers)} numbers, {len(self.arrays)} arrays"
+        return f"<Result of {self.experiment} on {self.settings['model']}: {answer}{counts}>"
+
+    def _repr_html_(self):
+        """Figure, answer, what the numbers say, and the numbers, each beside its null."""
+        source = base64.b64encode(self.svg.encode()).decode()
+        alt = escape(self.title)
+        image = f'<img alt="{alt}" src="data:image/svg+xml;base64,{source}" style="width: 100%">'
+        answer = f"<p><b>{escape(sentence(self.answer))}</b></p>" if self.answer else ""
+        says = f"<p>{escape(self.says)}</p>" if self.says else ""
+        rows = [_row(number) for number in self.headline.values()]
+        table = _table(rows[:SHOWN])
+        if rows[SHOWN:]:
+            more = f"<summary>{len(rows) - SHOWN} more</summary>{_table(rows[SHOWN:])}"
+            table += f"<details>{more}</details>"
+        return f"<div>{image}{answer}{says}{table}</div>"
+
+
+def _row(number):
+    """A table's row of one headline number: what it means, its value, its null."""
+    means, null = escape(number["means"]), ""
+    if "null" in number:
+        means += f"<br><small>by chance: {escape(number['null_means'])}</small>"
+        null = escape(words(number["null"]))
+    value = escape(labelled(number))
+    cells = (means, f"<b>{value}</b>", null)
+    return "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells)
+
+
+def _table(rows):
+    """An HTML table of headline numbers."""
+    titles = "<th>number</th><th>this model</th><th>by chance</th>"
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in (titles, *rows))}</table>"
 
 
 class Outcome(NamedTuple):
-    """The results of one run."""
+    """The results of one run, as the pages take them."""
 
     headline: dict
     result: dict  # the arrays
@@ -37,72 +148,113 @@ class Outcome(NamedTuple):
     note: str = ""  # how the options differ from those given for all
 
 
-def settings(experiment, model, name, options):
-    """All that the numbers depend on; `name` is the model as the user called it.
+def run(name, model, options):
+    """One experiment, by name, on a Model or a model's name -> Result; it leaves no files.
 
-    Every file that was read is there with its sha256, so that --resume takes nothing of another
-    model, text or version.
+    Raises ValueError for an experiment or an option that there is not, before a model is loaded,
+    and NotApplicable if the model lacks what the experiment needs.
     """
-    for option, value in options.items():
-        formats.valid(str(value), f"--{option}")
-        if option in ("text", "sentence"):
-            formats.not_empty(value, f"--{option}")
-    folder = Path(model.tokenizer.folder)
-    values = {option.name: option.default for option in experiment.options} | options
-    stated = {"experiment": experiment.name, "model": str(name)}
-    stated["revision"] = revision(folder)
-    stated |= model_files(folder)
-    stated["dtype"] = dtype(model)
-    stated["options"] = values
-    stated["versions"] = versions()
-    if "others" in values:
-        stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
-    if model.missing:  # weights alone are looked at, no text is read
-        return stated | {"missing": list(model.missing)}
-    texts = {option: values[option] for option in ("text", "test") if values.get(option)}
-    return stated | {option: formats.described(text) for option, text in texts.items()}
+    if not isinstance(name, str):
+        wanted = "the name of an experiment comes first, then the model"
+        raise ValueError(f"{type(name).__name__} is no name; {wanted}")
+    experiment = registry.get(name.replace("_", "-"))
+    options = experiment.checked(options)
+    given = model
+    model, called = _loaded(given)
+    stated = _stated(experiment, model, called, options)
+    changed = settings.changes(model) if model is given else []
+    if changed:  # so that --resume does not take the results for those of the files
+        stated["changed"] = changed
+    with _one_thread_of_blas():
+        return _explained(experiment, experiment.run(model, **stated["options"]), stated)
 
 
-def dtype(model):
-    """Number format in which a model, perhaps a partial one, is computed."""
-    for part in (model.weights, *model.layers):
-        for x in vars(part).values():
-            if isinstance(x, np.ndarray):
-                return str(x.dtype)
-    return "none"
+def _loaded(model):
+    """A Model, and what it is called; one that is named is loaded and checked for NaN."""
+    if isinstance(model, minitx.Model):
+        return model, _name_of(model)
+    loaded = minitx.load(weights.find(model), partial=True)
+    minitx.check(loaded)
+    return loaded, model
 
 
-def revision(folder):
-    """Commit of a folder in the download cache; None for any other."""
-    return folder.name if folder.parent.name == "snapshots" else None
+def _name_of(model):
+    """The name of the folder that a model comes from, or the hub id of a download."""
+    if model.tokenizer is None:
+        raise ValueError("this model was read from no folder; wanted one of minitx.load")
+    folder = Path(model.tokenizer.folder).resolve()
+    if settings.revision(folder):
+        folder = folder.parent.parent  # models--ORG--NAME/snapshots/COMMIT
+    return folder.name.removeprefix("models--").replace("--", "/")
 
 
-def model_files(folder):
-    """sha256 of all that is read of a model: its weights, and its other files."""
-    return {"weights": hashes(folder), "files": _hashes(folder, (*local.TEXTS, local.INDEX))}
+@contextmanager
+def _one_thread_of_blas():
+    """One thread for each product, as for the commands, unless the user chose a number.
+
+    Documents run side by side; threads inside one small product would only wait for each other:
+    on two busy cores `rotation` took a minute in place of three seconds. SciPy's wheels have an
+    OpenBLAS of their own.
+    """
+    if "OPENBLAS_NUM_THREADS" in os.environ:
+        yield
+        return
+    from scipy.linalg import _fblas
+
+    pairs = [threads.blas_functions(x) for x in (np.linalg._umath_linalg, _fblas)]
+    before = [count() for count, _ in pairs]
+    try:
+        for _, limit in pairs:
+            limit(1)
+        yield
+    finally:
+        for (_, limit), n in zip(pairs, before):
+            limit(n)
 
 
-def hashes(folder):
-    """sha256 of each weight file: one, or those that an index names, in subfolders too."""
-    return _hashes(folder, local.shards(folder) or [local.MODEL])
+def _stated(experiment, model, name, options):
+    """The settings of a run, its options checked; raises NotApplicable before any work."""
+    experiment.check(model)
+    return settings.of_run(experiment, model, name, experiment.checked(options))
 
 
-def _hashes(folder, names):
-    return {name: formats.sha256(folder / name) for name in names if (folder / name).is_file()}
+def produce(experiment, model, name, options, out, resume=False):
+    """Run, draw and write one experiment into the folder `out` -> Outcome.
+
+    resume: go on with an interrupted run.
+    """
+    stated = _stated(experiment, model, name, options)
+    with stream.resumable(out, experiment.name, settings.key(stated), resume) as run:
+        arrays = finished(experiment, stated, out) if resume else None
+        if not arrays:
+            arrays = experiment.run(model, run, **stated["options"])
+        result = _explained(experiment, arrays, stated)
+        result.save(out)
+    svg, thumbnail = result.drawn
+    return Outcome(
+        result.headline, result.arrays, result.says, stated, svg, result.answer, thumbnail
+    )
 
 
-def others(names):
-    """(name, folder) of the models that the option `others` names, see `minitx run models`."""
-    listed = weights.bundled() if names == "bundled" else names.split(",")
-    stripped = filter(None, map(str.strip, listed))
-    return [(name, weights.find(name)) for name in stripped]
+def finished(experiment, stated, out):
+    """The arrays of a run that ended in this folder with the same settings, or None."""
+    try:
+        record = json.loads((out / f"{experiment.name}.json").read_text(encoding="utf-8"))
+        with np.load(out / f"{experiment.name}.npz") as arrays:
+            is_same = record["settings"] == json.loads(as_json(stated))
+            return dict(arrays) if is_same else None
+    except stream.DAMAGED:
+        return None
 
 
-def versions():
-    """minitx, Python and the packages that compute or draw."""
-    packages = ("numpy", "scipy", "tokenizers", "matplotlib")
-    installed = {package: importlib.metadata.version(package) for package in packages}
-    return {"minitx": minitx.__version__, "python": platform.python_version()} | installed
+def _explained(experiment, arrays, stated):
+    """The Result of these arrays: numbers, words and answer."""
+    arrays = {name: np.asarray(value) for name, value in arrays.items()}
+    headline = registry.headline(experiment, arrays)
+    numbers = {name: Number(**number) for name, number in headline.items()}
+    says = experiment.says(arrays) if experiment.says else ""
+    answer = experiment.answer(arrays) if experiment.answer else None
+    return Result(experiment.name, arrays, numbers, says, answer, stated, experiment)
 
 
 def writable(folder):
@@ -113,11 +265,6 @@ def writable(folder):
     trial.write_bytes(b"")
     trial.unlink()
     return folder
-
-
-def as_json(value):
-    """A value as JSON text; raises ValueError for NaN and infinities, which JSON lacks."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def words(value, digits=3):
@@ -146,68 +293,6 @@ def sentence(answer):
     """An Answer as one sentence."""
     chance = f" (chance: {answer.chance})" if answer.chance else ""
     return f"{answer.verdict.capitalize()}: {answer.measure}: {answer.value}{chance}."
-
-
-def produce(experiment, model, name, options, out, resume=False):
-    """Run, draw and write one experiment into the folder `out` -> Outcome.
-
-    resume: go on with an interrupted run.
-    """
-    experiment.check(model)
-    stated = settings(experiment, model, name, options)
-    with stream.resumable(out, experiment.name, key(stated), resume) as run:
-        result = finished(experiment, stated, out) if resume else None
-        if not result:
-            result = experiment.run(model, run, **options)
-        result = {array: np.asarray(value) for array, value in result.items()}
-        outcome = _explained(experiment, result, stated)
-        _save(outcome, experiment, name, out)
-    return outcome
-
-
-def key(stated):
-    """Text that is the same for the same settings."""
-    return hashlib.sha256(as_json(stated).encode()).hexdigest()
-
-
-def finished(experiment, stated, out):
-    """The arrays of a run that ended in this folder with the same settings, or None."""
-    try:
-        record = json.loads((out / f"{experiment.name}.json").read_text(encoding="utf-8"))
-        with np.load(out / f"{experiment.name}.npz") as arrays:
-            is_same = record["settings"] == json.loads(as_json(stated))
-            return dict(arrays) if is_same else None
-    except stream.DAMAGED:
-        return None
-
-
-def _explained(experiment, result, stated):
-    """The Outcome of these arrays: headline, words and figure."""
-    headline = registry.headline(experiment, result)
-    says = experiment.says(result) if experiment.says else ""
-    answer = experiment.answer(result) if experiment.answer else None
-    with draw.style():
-        picture = experiment.draw(result)
-        svg, thumbnail = draw.svg(picture), draw.thumbnail(picture)
-    return Outcome(headline, result, says, stated, svg, answer, thumbnail)
-
-
-def _save(outcome, experiment, name, out):
-    """Write the three files of an outcome.
-
-    The JSON file, which `finished` takes as the sign that the others are of its settings, goes
-    first and comes last: whatever fails in between, arrays never stand beside settings that are not
-    theirs.
-    """
-    titled = draw.titled(outcome.svg, f"{experiment.question}  ({name})")
-    arrays = io.BytesIO()
-    np.savez_compressed(arrays, **outcome.result)
-    record = {"answer": outcome.answer and outcome.answer._asdict()}
-    record |= {"headline": outcome.headline, "says": outcome.says, "settings": outcome.settings}
-    text = as_json(record) + "\n"
-    (out / f"{experiment.name}.json").unlink(missing_ok=True)
-    for ending, content in ((".svg", titled), (".npz", arrays.getvalue()), (".json", text)):
-        write(out / (experiment.name + ending), content)
 
 
 def no_tokenizer(model):

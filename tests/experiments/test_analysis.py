@@ -13,7 +13,7 @@ import minitx
 from minitx import weights
 from minitx.analysis import experiments
 from minitx.analysis.maths import profiles
-from minitx.analysis.runner import draw, progress, registry, results
+from minitx.analysis.runner import draw, progress, registry, results, settings
 from minitx.analysis.texts import corpus, formats
 
 SMALL = {
@@ -379,7 +379,7 @@ def test_a_causal_model_has_no_masks_to_fill(causal):
 
 
 def test_settings_name_everything_that_the_numbers_depend_on(bundled):
-    stated = results.settings(registry.get("profiles"), bundled, "tiny-roberta", {"documents": 7})
+    stated = settings.of_run(registry.get("profiles"), bundled, "tiny-roberta", {"documents": 7})
     folder = weights.find("tiny-roberta")
     assert stated["weights"] == {"model.safetensors": formats.sha256(folder / "model.safetensors")}
     options = {"text": "sample", "documents": 7, "tokens": 0, "clusters": 6, "seed": 0}
@@ -392,7 +392,7 @@ def test_settings_name_everything_that_the_numbers_depend_on(bundled):
 
 
 def test_a_download_is_named_by_its_commit(tmp_path):
-    assert results.revision(tmp_path / "snapshots" / "abc123") == "abc123"
+    assert settings.revision(tmp_path / "snapshots" / "abc123") == "abc123"
 
 
 def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):

@@ -12,16 +12,16 @@ from safetensors.numpy import load_file, save_file
 import minitx
 from minitx import weights
 from minitx.analysis import commands
-from minitx.analysis.runner import registry, results, stream
+from minitx.analysis.runner import registry, results, settings, stream
 
 BUNDLED = weights.find("tiny-roberta")
 SHARDS = {"first": "model-1-of-2.safetensors", "second": "shards/model-2-of-2.safetensors"}
 
 
-def settings(folder, experiment="profiles", **options):
+def stated(folder, experiment="profiles", **options):
     """What a run states of the model in a folder."""
     model = minitx.load(folder)
-    return results.settings(registry.get(experiment), model, "a model", options)
+    return settings.of_run(registry.get(experiment), model, "a model", options)
 
 
 def sharded(folder):
@@ -80,21 +80,21 @@ def number_changed(path):
 )
 def test_settings_follow_every_file_of_a_model(tmp_path, make, file):
     folder = make(tmp_path / "model")
-    before = settings(folder)
-    assert settings(folder) == before
+    before = stated(folder)
+    assert stated(folder) == before
     assert minitx.load(folder).encode(["A text."]).tokens.size  # so these files do for text
     change = number_changed if file.endswith(".safetensors") else space_added
     change(folder / file)
-    after = settings(folder)
+    after = stated(folder)
     assert after != before
     kind = "weights" if file.endswith(".safetensors") else "files"
     assert {name for name in after[kind] if after[kind][name] != before[kind][name]} == {file}
 
 
 def test_settings_follow_the_version_of_minitx(monkeypatch):
-    before = settings(BUNDLED)
+    before = stated(BUNDLED)
     monkeypatch.setattr(minitx, "__version__", "9.9")
-    assert settings(BUNDLED) != before
+    assert stated(BUNDLED) != before
 
 
 def test_settings_follow_the_text_that_is_held_out(tmp_path):
@@ -102,9 +102,9 @@ def test_settings_follow_the_text_that_is_held_out(tmp_path):
         (tmp_path / f"{name}.txt").write_text("One.\nTwo.\n")
     texts = {name: str(tmp_path / f"{name}.txt") for name in ("train", "test")}
     options = {"text": texts["train"], "test": texts["test"]}
-    before = settings(BUNDLED, "reviews", **options)
+    before = stated(BUNDLED, "reviews", **options)
     (tmp_path / "test.txt").write_text("One.\nThree.\n")
-    after = settings(BUNDLED, "reviews", **options)
+    after = stated(BUNDLED, "reviews", **options)
     assert after["text"] == before["text"] and after["test"] != before["test"]
 
 
@@ -116,17 +116,17 @@ def test_settings_follow_the_other_models_of_a_comparison(tmp_path, partial):
     if partial:
         model = replace(model, missing=("a tensor",))
     experiment = registry.get("models")
-    before = results.settings(experiment, model, "a model", options)
+    before = settings.of_run(experiment, model, "a model", options)
     assert [*before["others"]] == [str(other), "tiny-gpt2"]
     for change, file in ((number_changed, "model.safetensors"), (space_added, "config.json")):
         change(other / file)
-        after = results.settings(experiment, model, "a model", options)
+        after = settings.of_run(experiment, model, "a model", options)
         assert after != before
         before = after
-    bundled = results.settings(experiment, model, "a model", {})
+    bundled = settings.of_run(experiment, model, "a model", {})
     assert [*bundled["others"]] == weights.bundled()
     with pytest.raises(FileNotFoundError, match="'nothing' is no bundled model"):
-        results.settings(experiment, model, "a model", {"others": "nothing"})
+        settings.of_run(experiment, model, "a model", {"others": "nothing"})
 
 
 # --- the same folder, another model
@@ -197,8 +197,8 @@ def test_a_state_that_counts_too_many_documents_is_one_line(tmp_path, capsys):
     """Its sums would be taken for those of all documents."""
     model = minitx.load(BUNDLED)
     options = {"documents": 70, "tokens": 24}
-    stated = results.settings(registry.get("profiles"), model, str(BUNDLED), options)
-    run = stream.Run(tmp_path, "profiles", results.key(stated), resume=True)
+    of_run = settings.of_run(registry.get("profiles"), model, str(BUNDLED), options)
+    run = stream.Run(tmp_path, "profiles", settings.key(of_run), resume=True)
     sums = {name: np.ones((99, 2, 2, 5)) for name in ("plain", "shuffled")}
     run._save(run._state("documents"), 99, sums)
     assert profiles(BUNDLED, tmp_path, "--resume") == 2

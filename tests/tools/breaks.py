@@ -53,6 +53,7 @@ STATS = "analysis/maths/stats.py"
 REGISTRY = "analysis/runner/registry.py"
 STREAM = "analysis/runner/stream.py"
 RESULTS = "analysis/runner/results.py"
+RUN_SETTINGS = "analysis/runner/settings.py"
 FETCH = "weights/fetch.py"
 TRUST = "weights/trust.py"
 GAUGE = "analysis/maths/gauge.py"
@@ -1167,34 +1168,71 @@ BREAKS = [
     # what a resumed run may take
     Break(
         "settings forget configuration and tokenizer",
-        RESULTS,
+        RUN_SETTINGS,
         '"files": _hashes(folder, (*local.TEXTS, local.INDEX))',
         "",
     ),
     Break(
         "settings forget shards in subfolders",
-        RESULTS,
+        RUN_SETTINGS,
         "local.shards(folder) or [local.MODEL]",
         "[path.name for path in folder.glob('*.safetensors')]",
     ),
     Break(
         "settings forget the version of minitx",
-        RESULTS,
+        RUN_SETTINGS,
         '"minitx": minitx.__version__, "python": platform.python_version()',
         '"python": platform.python_version()',
     ),
     Break(
         "settings forget the other models of a comparison",
-        RESULTS,
+        RUN_SETTINGS,
         'stated["others"] = {key: model_files(path) for key, path in others(values["others"])}',
         "pass",
     ),
     Break(
         "arrays stand beside the settings of the run before",
         RESULTS,
-        '(out / f"{experiment.name}.json").unlink(missing_ok=True)',
+        '(out / f"{self.experiment}.json").unlink(missing_ok=True)',
         "pass",
     ),
+    Break(
+        "an unknown option from Python is passed over",
+        REGISTRY,
+        "if name not in options:\n    raise ValueError(f'{self.name} has no option {given_name!r} (there are: {self._defaults})')",
+        "if name not in options:\n    continue",
+    ),
+    Break(
+        "True passes for a number of documents",
+        REGISTRY,
+        "kind is int and isinstance(value, Integral) and not isinstance(value, bool)",
+        "kind is int and isinstance(value, Integral)",
+    ),
+    Break(
+        "the figure of a saved result has lost its title",
+        RESULTS,
+        'contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
+        'contents = {".svg": self.drawn[0], ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
+    ),
+    Break(
+        "a notebook takes words for markup",
+        RESULTS,
+        'says = f"<p>{escape(self.says)}</p>" if self.says else ""',
+        'says = f"<p>{self.says}</p>" if self.says else ""',
+    ),
+    Break(
+        "an experiment in a notebook runs on as many threads as BLAS has",
+        RESULTS,
+        "limit(1)",
+        "pass",
+    ),
+    Break(
+        "results of a changed model are taken for those of its files",
+        RESULTS,
+        'stated["changed"] = changed',
+        "pass",
+    ),
+    Break("threads stay limited after an experiment", RESULTS, "limit(n)", "pass"),
     Break("a state that was altered is gone on with", STREAM, "digest != _digest(state)", "False"),
     Break(
         "a state of more documents than there are is gone on with", STREAM, "0 < done <= N", "True"

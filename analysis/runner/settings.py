@@ -1,0 +1,113 @@
+"""All that the numbers of a run depend on: model, text, options and versions.
+
+Order: the settings, the model and what was changed of it, its files, other models, versions, the
+key of a state.
+"""
+
+import hashlib
+import importlib.metadata
+import platform
+from pathlib import Path
+
+import numpy as np
+
+import minitx
+from minitx import weights
+from minitx.weights import local
+
+from ..texts import formats
+from .files import as_json
+
+
+def of_run(experiment, model, name, options):
+    """All that the numbers depend on; `name` is the model as the user called it.
+
+    Every file that was read is there with its sha256, so that --resume takes nothing of another
+    model, text or version.
+    """
+    for option, value in options.items():
+        formats.valid(str(value), f"--{option}")
+        if option in ("text", "sentence"):
+            formats.not_empty(value, f"--{option}")
+    folder = Path(model.tokenizer.folder)
+    values = {option.name: option.default for option in experiment.options} | options
+    stated = {"experiment": experiment.name, "model": str(name)}
+    stated["revision"] = revision(folder)
+    stated |= model_files(folder)
+    stated["dtype"] = dtype(model)
+    stated["options"] = values
+    stated["versions"] = versions()
+    if "others" in values:
+        stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
+    if model.missing:  # weights alone are looked at, no text is read
+        return stated | {"missing": list(model.missing)}
+    texts = {option: values[option] for option in ("text", "test") if values.get(option)}
+    return stated | {option: formats.described(text) for option, text in texts.items()}
+
+
+def dtype(model):
+    """Number format in which a model, perhaps a partial one, is computed."""
+    for part in (model.weights, *model.layers):
+        for x in vars(part).values():
+            if isinstance(x, np.ndarray):
+                return str(x.dtype)
+    return "none"
+
+
+def changes(model):
+    """What of a Model is not as in its folder, because a program changed it: names, as W_Q.L3."""
+    folder = model.tokenizer.folder
+    dtype_of = dtype(model)
+    original = minitx.load(folder, "float32" if dtype_of == "none" else dtype_of, partial=True)
+    names = [] if model.config == original.config else ["config"]
+    names += _differences(model.weights, original.weights)
+    for i, (own, of_file) in enumerate(zip(model.layers, original.layers)):
+        names += [f"{name}.L{i}" for name in _differences(own, of_file)]
+    if len(model.layers) != len(original.layers):
+        names.append("layers")
+    return names
+
+
+def _differences(a, b):
+    """Names of what differs in two namespaces of arrays."""
+    a, b = vars(a), vars(b)
+    names = [name for name in a if name not in b or not np.array_equal(a[name], b[name])]
+    return names + [name for name in b if name not in a]
+
+
+def revision(folder):
+    """Commit of a folder in the download cache; None for any other."""
+    return folder.name if folder.parent.name == "snapshots" else None
+
+
+def model_files(folder):
+    """sha256 of all that is read of a model: its weights, and its other files."""
+    return {"weights": hashes(folder), "files": _hashes(folder, (*local.TEXTS, local.INDEX))}
+
+
+def hashes(folder):
+    """sha256 of each weight file: one, or those that an index names, in subfolders too."""
+    return _hashes(folder, local.shards(folder) or [local.MODEL])
+
+
+def _hashes(folder, names):
+    return {name: formats.sha256(folder / name) for name in names if (folder / name).is_file()}
+
+
+def others(names):
+    """(name, folder) of the models that the option `others` names, see `minitx run models`."""
+    listed = weights.bundled() if names == "bundled" else names.split(",")
+    stripped = filter(None, map(str.strip, listed))
+    return [(name, weights.find(name)) for name in stripped]
+
+
+def versions():
+    """minitx, Python and the packages that compute or draw."""
+    packages = ("numpy", "scipy", "tokenizers", "matplotlib")
+    installed = {package: importlib.metadata.version(package) for package in packages}
+    return {"minitx": minitx.__version__, "python": platform.python_version()} | installed
+
+
+def key(stated):
+    """Text that is the same for the same settings."""
+    return hashlib.sha256(as_json(stated).encode()).hexdigest()
