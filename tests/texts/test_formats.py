@@ -306,7 +306,7 @@ def test_a_review_that_changes_its_class_is_another_text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name, content", [("t.csv", "text\na\n"), ("t.jsonl", '{"text": "a"}'), ("t.txt", "")]
+    "name, content", [("t.csv", "text\na\n"), ("t.jsonl", '{"text": "a"}'), ("t.txt", "a\n")]
 )
 def test_one_file_is_known_by_its_own_hash(tmp_path, name, content):
     import hashlib
