@@ -42,19 +42,32 @@ def surface():
 
 
 def commands():
-    """Every command with its arguments and what it does."""
+    """Every command with what it must be given, and what it does."""
     from minitx.analysis.commands import parser
 
-    rows = []
-    for name, command in subcommands(parser()).items():
-        words = [action.metavar for action in command._get_positional_actions()]
-        rows.append(f"| `{' '.join(['minitx', name, *words])}` | {command.description} |")
+    commands = _commands_below(parser())
+    rows = [
+        f"| `{' '.join(['minitx', name, *_arguments(commands.choices[name])])}` | {about.help} |"
+        for name, about in zip(commands.choices, commands._choices_actions)
+    ]
     return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 
-def subcommands(parser):
-    """The parsers below a parser: {name: parser}."""
-    return next(a.choices for a in parser._actions if isinstance(a.choices, dict))
+def _commands_below(parser):
+    """The action of a parser that holds its commands; None if it has none."""
+    return next((a for a in parser._actions if isinstance(a.choices, dict)), None)
+
+
+def _arguments(parser):
+    """What a command must be given, as its usage writes it."""
+    words = [a.metavar for a in parser._get_positional_actions()]
+    words += [f"{a.option_strings[0]} {a.metavar}" for a in parser._actions if _is_asked_for(a)]
+    below = _commands_below(parser)
+    return words + _arguments(next(iter(below.choices.values()))) if below else words
+
+
+def _is_asked_for(action):
+    return bool(action.required and action.option_strings)
 
 
 def breaks():
