@@ -574,3 +574,16 @@ def test_the_same_seed_gives_the_same_numbers(bundled, name):
     again = run(name, bundled, **QUICK[name])
     for key in first:
         assert np.array_equal(first[key], again[key]), key
+
+
+def test_rotation_reads_the_attention_of_as_many_documents_as_asked(bundled):
+    documents = corpus.documents(bundled, "sample", 3)
+    total = sum(heads.head_profiles(bundled, document) for document in documents)
+    mean = profiles.mean_attention(total / 3, documents.T)
+    r = run("rotation", bundled, documents=3)
+    np.testing.assert_array_equal(r["attention_of_heads"], profiles.offsets()[mean.argmax(axis=-1)])
+    near = np.where(profiles.offsets() == 0, 0, mean).max(axis=-1)
+    np.testing.assert_allclose(r["clearness"], near, rtol=1e-12)
+    assert not np.array_equal(run("rotation", bundled)["clearness"], r["clearness"])
+    with pytest.raises(ValueError, match="wanted 1000"):
+        run("rotation", bundled, documents=1000)

@@ -1283,4 +1283,10 @@ BREAKS = [
         "int(value) if isinstance(value, bool) else value",
         "value",
     ),
+    Break(
+        "rotation reads the attention of one document, however many are asked for",
+        ROTATIONS,
+        "corpus.documents(model, text, documents, tokens)",
+        "corpus.documents(model, text, 1, tokens)",
+    ),
 ]
