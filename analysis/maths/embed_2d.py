@@ -39,6 +39,15 @@ def method(name):
     """The function behind a name, None for principal components.
 
     Raises ValueError if there is no such method, or if its package is missing.
+
+    Principal components need no package:
+
+    >>> method("pca") is None
+    True
+    >>> method("mds")
+    Traceback (most recent call last):
+        ...
+    ValueError: --method 'mds': there are pca, tsne, umap
     """
     if name not in METHODS:
         raise ValueError(f"--method {name!r}: there are {', '.join(METHODS)}")
