@@ -89,7 +89,7 @@ def eigenvalues(A, B):
 
     >>> W_V = np.array([[1.0], [2.0]])
     >>> W_O = np.array([[3.0, 4.0]])
-    >>> eigenvalues(W_V, W_O.T).round(9), float(np.trace(W_V @ W_O))
+    >>> eigenvalues(W_V, W_O.T).real.round(9), float(np.trace(W_V @ W_O))
     (array([11.]), 11.0)
     """
     return np.linalg.eigvals(B.swapaxes(-1, -2) @ A)

@@ -248,7 +248,7 @@ def finished(experiment, stated, out):
     """The arrays of a run that ended in this folder with the same settings, or None."""
     try:
         record = json.loads((out / f"{experiment.name}.json").read_text(encoding="utf-8"))
-        with np.load(out / f"{experiment.name}.npz") as arrays:
+        with open(out / f"{experiment.name}.npz", "rb") as file, np.load(file) as arrays:
             is_same = record["settings"] == json.loads(as_json(stated))
             return dict(arrays) if is_same else None
     except stream.DAMAGED:

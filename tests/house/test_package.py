@@ -38,7 +38,7 @@ def requirements(lines):
 def differing(stated, tried):
     """Names whose lowest version is not the one that is tried."""
     stated, tried = requirements(stated), requirements(tried)
-    return sorted(name for name in stated | tried if stated.get(name) != tried.get(name))
+    return sorted(name for name in stated if stated[name] != tried.get(name))
 
 
 def test_the_lowest_versions_are_those_that_are_tried():
@@ -48,10 +48,7 @@ def test_the_lowest_versions_are_those_that_are_tried():
 def test_other_lowest_versions_are_noticed():
     assert differing("numpy>=2.1\nscipy>=1.15", "numpy==2.1.0\nscipy==1.15.0") == []
     assert differing("numpy>=2.1\nscipy>=1.15", "numpy==2.2.0\nscipy==1.15.0") == ["numpy"]
-    assert differing("numpy>=2.1\nscipy>=1.15", "numpy==2.1.0\nfilelock==3") == [
-        "filelock",
-        "scipy",
-    ]
+    assert differing("numpy>=2.1\nscipy>=1.15", "numpy==2.1.0\npyparsing==3") == ["scipy"]
 
 
 def test_the_workflow_takes_targets_of_make():

@@ -1292,4 +1292,10 @@ BREAKS = [
         '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
         '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file."""',
     ),
+    Break(
+        "a state that is no whole archive is left open",
+        STREAM,
+        'with open(path, "rb") as file, np.load(file) as arrays:\n    state = dict(arrays)',
+        "with np.load(path) as arrays:\n    state = dict(arrays)",
+    ),
 ]
