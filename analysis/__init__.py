@@ -41,6 +41,13 @@ def run(
     of the Result name what of a Model is not as in its files any more, under "changed". Raises
     ValueError for an unknown experiment, option, or type of an option, before any work, and
     NotApplicable, a ValueError, if the model lacks what the experiment needs.
+
+    >>> from minitx import analysis
+    >>> analysis.EXPERIMENTS["positions"].question
+    'Are position embeddings waves?'
+    >>> result = analysis.run("positions", "tiny-roberta")
+    >>> result.answer.verdict, result.numbers["peak_at"].value
+    ('yes', 89)
     """
     from . import experiments  # noqa: F401  (fills the list; with SciPy)
     from .runner import results

@@ -41,6 +41,11 @@ def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: boo
     A folder has config.json, safetensors, and a tokenizer if text is wanted. dtype: float32, or
     float64 for reference runs. partial: tensors may be missing (model.missing), and what is there
     can be looked at but not run. Raises FileNotFoundError or ValueError that says what is wrong.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2", dtype="float64")
+    >>> model.config.n_layers, model.weights.W_pos.shape, model.weights.W_pos.dtype
+    (4, (256, 128), dtype('float64'))
     """
     folder = _Path(name)
     if isinstance(name, str) and not folder.is_dir():

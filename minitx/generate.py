@@ -67,6 +67,12 @@ def generate(
     seed: the same seed draws the same tokens.
     stop: a token id that ends a row; in an array, ended rows are filled up with it.
     Raises ValueError if the prompt or n do not fit the model.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2")
+    >>> ids = minitx.generate(model, "The dog", 6)
+    >>> model.tokenizer.decode(ids)
+    'The dogs, and the others'
     """
     task_head = model.config.task_head
     if task_head != "causal":

@@ -93,6 +93,13 @@ class Model(show.Shown):
     `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
     `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
     lacks; they are None, and the model has weights to look at but cannot run.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> model.config.n_ctx, model.weights.W_pos.shape, model.layers[3].W_Q.shape
+    (256, (258, 128), (128, 128))
+    >>> model.tokenizer.encode("A dog")
+    array([  0,  37, 425,  75,   2])
     """
 
     config: Config
@@ -137,6 +144,16 @@ def forward(
     function of token numbers (q, k) -> bool.
     cache: a Cache that holds the tokens before these (causal models only).
     Raises ValueError for input that the model cannot take.
+
+    Padding changes nothing for the tokens before it:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> batch = model.encode(["A dog", "A dog ran"])
+    >>> x = minitx.forward(model, batch.tokens, valid=batch.valid)
+    >>> alone = minitx.forward(model, batch.tokens[:1, :5])
+    >>> x.shape, np.allclose(x[0, :5], alone[0], atol=1e-5)
+    ((2, 7, 128), True)
     """
     cfg = model.config
     if model.missing:
@@ -308,6 +325,15 @@ def logits(
     here can notice if it is left out. A classifier reads the first valid token, or the last in a
     causal model, so a padded batch needs `valid` [B T]. Raises ValueError if the checkpoint has no
     task head.
+
+    What a masked model reads at the masked place, the likeliest of 1024 words:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> batch = model.encode(["The cat sat on the<mask>."])
+    >>> y = minitx.logits(model, minitx.forward(model, batch.tokens))
+    >>> y.shape, model.tokenizer.decode([y[0, -3].argmax()])
+    ((1, 11, 1024), ' left')
     """
     cfg, w = model.config, model.weights
     require_head(model)

@@ -17,7 +17,16 @@ Edit = ArrayLike | Callable[[np.ndarray], ArrayLike]
 
 
 class Point(NamedTuple):
-    """One intermediate of the forward pass."""
+    """One intermediate of the forward pass.
+
+    The table of all points, POINTS, by name:
+
+    >>> import minitx
+    >>> minitx.POINTS["pattern"].axes, minitx.POINTS["pattern"].meaning
+    ('B H T S', 'softmax of scores: the attention')
+    >>> [name for name, point in minitx.POINTS.items() if point.axes == "B H T d"]
+    ['q', 'k', 'v', 'z']
+    """
 
     axes: str  # letters: see model.py
     meaning: str
@@ -212,6 +221,20 @@ def run(
     valid, types, positions, mask: as for `forward`.
     Returns a Trace. The pass ends with the last point of `keep` and `edits`: keep=[("q", 0)] costs
     a part of one layer. Raises ValueError for a point that the model does not have.
+
+    The attention of 4 heads between 5 tokens; then the logits without head 0 of every layer:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> trace = minitx.run(model, "A dog", keep=["pattern", "logits"])
+    >>> trace["pattern", 0].shape
+    (1, 4, 5, 5)
+    >>> def without_head_0(z):
+    ...     z[:, 0] = 0
+    ...     return z
+    >>> ablated = minitx.run(model, "A dog", keep="logits", edits={"z": without_head_0})
+    >>> bool((ablated["logits"] != trace["logits"]).any())
+    True
     """
     batch = as_batch(model, text, valid, types)
     available = points(model, batch.types is not None)
@@ -250,7 +273,17 @@ def cost(
     *,
     types: ArrayLike | None = None,
 ) -> int:
-    """Bytes that the trace of `run(model, text, keep, types=types)` would hold."""
+    """Bytes that the trace of `run(model, text, keep, types=types)` would hold.
+
+    All points of a short text, and the queries alone:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> minitx.cost(model, "A dog"), minitx.cost(model, "A dog", keep="q")
+    (228840, 10240)
+    >>> minitx.run(model, "A dog", keep="q").nbytes
+    10240
+    """
     batch = as_batch(model, text, types=types)
     cfg = model.config
     B, T = batch.tokens.shape

@@ -45,6 +45,11 @@ def fetch(name: str, revision: str | None = None, progress: bool = True) -> Path
     branch, tag or commit moves the pin ("main": to the newest).
     Errors: FileNotFoundError (no such repository, revision), PermissionError (gated, private),
     ConnectionError (offline, unreachable, broken off), ValueError (no safetensors, wrong bytes).
+
+    A bundled checkpoint needs no download:
+
+    >>> fetch("tiny-gpt2").name
+    'tiny-gpt2'
     """
     name = str(name)
     if name in bundled():

@@ -54,6 +54,13 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     Without `revision` it is the pinned commit; unrecorded, the cache's main or its only commit.
     Raises FileNotFoundError, with the command to get it, if there is none, and ValueError if its
     files differ from the record that `fetch` made: in size or, with `verify`, in sha256.
+
+    Bundled; one to download has its hub id in KNOWN:
+
+    >>> find("tiny-bert").name
+    'tiny-bert'
+    >>> KNOWN["gpt2"][0]
+    'openai-community/gpt2'
     """
     folder = BUNDLED / name if str(name) in bundled() else Path(name).expanduser()
     if (folder / "config.json").is_file():
@@ -114,7 +121,11 @@ def _cached_commit(repo, record, revision):
 
 
 def bundled() -> list[str]:
-    """Names of the checkpoints that come with the project."""
+    """Names of the checkpoints that come with the project.
+
+    >>> bundled()
+    ['tiny-bert', 'tiny-gpt2', 'tiny-roberta']
+    """
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 
 

@@ -39,6 +39,11 @@ def method(name):
     """The function behind a name, None for principal components.
 
     Raises ValueError if its package is missing.
+
+    Principal components need no package:
+
+    >>> method("pca") is None
+    True
     """
     reduce, module, package = METHODS[name]
     if module is None:

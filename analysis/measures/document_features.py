@@ -121,8 +121,8 @@ def digest(model, documents, *options):
 def restored(path, shape):
     """Features [N versions D] from a file; None if there is none, or it is damaged."""
     try:
-        with np.load(path) as file:
-            features = file["pooled"]
+        with open(path, "rb") as file, np.load(file) as arrays:
+            features = arrays["pooled"]
     except stream.DAMAGED:
         return None
     return features if features.shape == shape else None

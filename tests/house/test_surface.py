@@ -92,6 +92,7 @@ def test_flags_in_documents_are_flags():
 def test_every_make_target_is_used():
     make = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.search(r"\.PHONY: (.*)", make)[1].split()
-    documents = "".join(path.read_text(encoding="utf-8") for path in readme.DOCUMENTS)
-    uses = documents + (ROOT / ".ci/run").read_text(encoding="utf-8")
+    texts = [path.read_text(encoding="utf-8") for path in readme.DOCUMENTS]
+    files = ".ci/run", ".github/workflows/ci.yml", "CONTRIBUTING.md"
+    uses = "".join(texts + [(ROOT / file).read_text(encoding="utf-8") for file in files])
     assert not [target for target in targets if f"make {target}" not in uses]

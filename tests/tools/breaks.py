@@ -1289,4 +1289,31 @@ BREAKS = [
         "corpus.documents(model, text, documents, tokens)",
         "corpus.documents(model, text, 1, tokens)",
     ),
+    Break(
+        "a kernel warns where a large value overflows",
+        KERNELS,
+        'over="ignore", under="ignore"',
+        'over="warn", under="warn"',
+    ),
+    Break(
+        "the period of frequency 0 warns of a division", SPECTRA, 'divide="ignore"', 'divide="warn"'
+    ),
+    Break(
+        "a function of the maths has lost its example",
+        LAGS,
+        '"""-(T - 1) ... T - 1.\n\n    >>> all_lags(3)\n    array([-2, -1,  0,  1,  2])\n    """',
+        '"""-(T - 1) ... T - 1."""',
+    ),
+    Break(
+        "a public function has lost its example",
+        CHECKPOINT,
+        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
+        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file."""',
+    ),
+    Break(
+        "a state that is no whole archive is left open",
+        STREAM,
+        'with open(path, "rb") as file, np.load(file) as arrays:\n    state = dict(arrays)',
+        "with np.load(path) as arrays:\n    state = dict(arrays)",
+    ),
 ]
