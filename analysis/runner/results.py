@@ -160,16 +160,16 @@ def run(name, model, options):
     experiment = registry.get(name.replace("_", "-"))
     options = experiment.checked(options)
     given = model
-    model, called = _loaded(given)
+    model, called = loaded(given)
     stated = _stated(experiment, model, called, options)
     changed = settings.changes(model) if model is given else []
     if changed:  # so that --resume does not take the results for those of the files
         stated["changed"] = changed
-    with _one_thread_of_blas():
+    with one_thread_of_blas():
         return _explained(experiment, experiment.run(model, **stated["options"]), stated)
 
 
-def _loaded(model):
+def loaded(model):
     """A Model, and what it is called; one that is named is loaded and checked for NaN."""
     if isinstance(model, minitx.Model):
         return model, _name_of(model)
@@ -189,7 +189,7 @@ def _name_of(model):
 
 
 @contextmanager
-def _one_thread_of_blas():
+def one_thread_of_blas():
     """One thread for each product, as for the commands, unless the user chose a number.
 
     Documents run side by side; threads inside one small product would only wait for each other:

@@ -32,6 +32,7 @@ ADVICE = "analysis/machine/advice.py"
 DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
 INPUTS = "analysis/measures/inputs.py"
+INLINE = "analysis/pages/inline.py"
 JOINT = "analysis/maths/joint.py"
 LAGS = "analysis/maths/lags.py"
 LOGISTIC = "analysis/maths/logistic.py"
@@ -1245,4 +1246,22 @@ BREAKS = [
     ),
     Break("sums of another type are gone on with", STREAM, "value.dtype != np.float64", "False"),
     Break("arrays of other shapes are added up", STREAM, "x.shape != before.shape", "False"),
+    Break(
+        "the page in a notebook could read the notebook",
+        INLINE,
+        'SANDBOX = "allow-scripts allow-downloads"',
+        'SANDBOX = "allow-scripts allow-downloads allow-same-origin"',
+    ),
+    Break(
+        "a page leaves its frame in the notebook",
+        INLINE,
+        "title, page = escape(self.title), escape(self.html)",
+        "title, page = escape(self.title), self.html",
+    ),
+    Break(
+        "a page of a changed model goes by the name of its files",
+        INLINE,
+        "settings.changes(model) if model is given else []",
+        "[]",
+    ),
 ]
