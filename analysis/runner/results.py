@@ -173,9 +173,10 @@ def loaded(model):
     """A Model, and what it is called; one that is named is loaded and checked for NaN."""
     if isinstance(model, minitx.Model):
         return model, _name_of(model)
-    loaded = minitx.load(weights.find(model), partial=True)
-    minitx.check(loaded)
-    return loaded, model
+    name = model
+    model = minitx.load(weights.find(name), partial=True)
+    minitx.check(model)
+    return model, name
 
 
 def _name_of(model):
