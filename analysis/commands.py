@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import minitx
-from minitx import weights
+from minitx import interrupt, weights
 
 from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
@@ -38,6 +38,7 @@ def run_command(argv):
     """
     arguments = None
     try:
+        interrupt.raise_again()
         if argv[:1] == ["run"]:
             check_experiment(argv[1:])  # argparse would list the names, but not the near ones
         arguments = parser(argv).parse_args(argv)

@@ -1,5 +1,8 @@
 """minitx: see inside transformers with NumPy alone. Read model.py first, from top to bottom."""
 
+from . import interrupt as _interrupt  # noqa: F401  (before all that takes time)
+
+# isort: split
 from dataclasses import replace as _replace
 from pathlib import Path as _Path
 

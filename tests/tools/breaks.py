@@ -33,6 +33,7 @@ DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
 INPUTS = "analysis/measures/inputs.py"
 INLINE = "analysis/pages/inline.py"
+INTERRUPT = "minitx/interrupt.py"
 JOINT = "analysis/maths/joint.py"
 LAGS = "analysis/maths/lags.py"
 LOGISTIC = "analysis/maths/logistic.py"
@@ -1290,4 +1291,18 @@ BREAKS = [
         "settings.changes(model) if model is given else []",
         "[]",
     ),
+    Break("Ctrl-C while NumPy is loaded is a traceback", INTERRUPT, "is_the_command()", "False"),
+    Break(
+        "Ctrl-C ends any program that imports minitx",
+        INTERRUPT,
+        "is_the_command()",
+        "True",
+    ),
+    Break(
+        "Ctrl-C is no longer ignored by a job in the background",
+        INTERRUPT,
+        "signal.getsignal(signal.SIGINT) is before",
+        "True",
+    ),
+    Break("an interrupted run does not say how to go on", SHELL, "interrupt.raise_again()", "pass"),
 ]

@@ -28,6 +28,7 @@ FLOORS = {
 ON_CALL = {("minitx", "minitx.analysis.pages.inline")}  # minitx.explore
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
 INSIDE = {
+    "minitx.interrupt": 0,
     "minitx.threads": 0,
     "minitx.show": 0,
     "minitx.memory": 0,
