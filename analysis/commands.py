@@ -132,9 +132,9 @@ def of_all_experiments(commands):
             help_ = f"{meaning}, for every experiment that reads texts"
             command.add_argument(f"--{option}", type=kind, help=help_)
         of_results(command, f"out/MODEL-{name}")
+        in_json(command)
         if function is published_:
             of_published_texts(command)
-            in_json(command)
             help_ = "status 1 if a claim about any model or about this checkpoint fails"
             command.add_argument("--strict", action="store_true", help=help_)
 
@@ -351,7 +351,17 @@ def compare_(arguments):
 def report_(arguments):
     """minitx report MODEL"""
     out, model = folder(arguments, "report"), load(arguments.model)
-    return report.make(model, arguments.model, out, common(arguments, model), arguments.resume)
+    options = common(arguments, model)
+    with progress_beside(arguments.json):
+        status = report.make(model, arguments.model, out, options, arguments.resume)
+    if arguments.json:
+        print((out / "report.json").read_text(encoding="utf-8"), end="")
+    return status
+
+
+def progress_beside(json):
+    """Lines of progress go to stderr while JSON alone is to stand on stdout."""
+    return contextlib.redirect_stdout(sys.stderr if json else sys.stdout)
 
 
 def published_(arguments):
@@ -361,7 +371,7 @@ def published_(arguments):
     given = {text: getattr(arguments, spec.flag) for text, spec in published.TEXTS.items()}
     texts = {text: location for text, location in given.items() if location is not None}
     options = common(arguments, model)
-    with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+    with progress_beside(arguments.json):
         outcomes = published.outcomes(name, model, options, texts, out, arguments.resume)
     rows = published.rows(name, model, outcomes)
     record, table = results.as_json(rows), published.markdown(rows)

@@ -25,6 +25,7 @@ from . import draw, progress, registry, settings, stream
 from .files import as_json, write
 
 SHOWN = 6  # numbers in a notebook's table; the others are folded
+ENDINGS = ".svg", ".npz", ".json"  # of the files of a Result
 
 
 class Number(NamedTuple):
@@ -92,9 +93,9 @@ class Result:
         np.savez_compressed(arrays, **self.arrays)
         record = {"answer": self.answer and self.answer._asdict()}
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
-        contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\n"}
+        contents = self.svg, arrays.getvalue(), as_json(record) + "\n"
         (out / f"{self.experiment}.json").unlink(missing_ok=True)
-        for ending, content in contents.items():
+        for ending, content in zip(ENDINGS, contents):
             write(out / (self.experiment + ending), content)
         return out
 

@@ -837,7 +837,7 @@ BREAKS = [
     Break(
         "lines of progress stand among the JSON",
         SHELL,
-        "sys.stderr if arguments.json else sys.stdout",
+        "sys.stderr if json else sys.stdout",
         "sys.stdout",
     ),
     Break("flags may be abbreviated", SHELL, "allow_abbrev=False", "allow_abbrev=True"),
@@ -1214,8 +1214,8 @@ BREAKS = [
     Break(
         "the figure of a saved result has lost its title",
         RESULTS,
-        'contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
-        'contents = {".svg": self.drawn[0], ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
+        'contents = self.svg, arrays.getvalue(), as_json(record) + "\\n"',
+        'contents = self.drawn[0], arrays.getvalue(), as_json(record) + "\\n"',
     ),
     Break(
         "a notebook takes words for markup",
@@ -1305,4 +1305,10 @@ BREAKS = [
         "True",
     ),
     Break("an interrupted run does not say how to go on", SHELL, "interrupt.raise_again()", "pass"),
+    Break(
+        "a claim that came out as NaN loses the whole report",
+        PUBLISHED,
+        '{"ours": finite(ours), "null": finite(null), "readings": [*claim.readings]}',
+        '{"ours": ours, "null": null, "readings": [*claim.readings]}',
+    ),
 ]
