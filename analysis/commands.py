@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import minitx
-from minitx import weights
+from minitx import interrupt, weights
 
 from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
@@ -36,6 +36,7 @@ def run_command(argv):
     """
     arguments = None
     try:
+        interrupt.raise_again()
         if argv[:1] == ["run"]:
             check_experiment(argv[1:])  # argparse would list the names, but not the near ones
         arguments = parser(argv).parse_args(argv)
@@ -129,9 +130,9 @@ def of_all_experiments(commands):
             help_ = f"{option.help}, for every experiment that reads texts"
             command.add_argument(f"--{option.flag}", help=help_)
         of_results(command, f"out/MODEL-{name}")
+        in_json(command)
         if function is published_:
             of_published_texts(command)
-            in_json(command)
             help_ = "status 1 if a claim about any model or about this checkpoint fails"
             command.add_argument("--strict", action="store_true", help=help_)
 
@@ -348,7 +349,17 @@ def compare_(arguments):
 def report_(arguments):
     """minitx report MODEL"""
     out, model = folder(arguments, "report"), load(arguments.model)
-    return report.make(model, arguments.model, out, common(arguments, model), arguments.resume)
+    options = common(arguments, model)
+    with progress_beside(arguments.json):
+        status = report.make(model, arguments.model, out, options, arguments.resume)
+    if arguments.json:
+        print((out / "report.json").read_text(encoding="utf-8"), end="")
+    return status
+
+
+def progress_beside(json):
+    """Lines of progress go to stderr while JSON alone is to stand on stdout."""
+    return contextlib.redirect_stdout(sys.stderr if json else sys.stdout)
 
 
 def published_(arguments):
@@ -358,7 +369,7 @@ def published_(arguments):
     given = {text: getattr(arguments, spec.flag) for text, spec in published.TEXTS.items()}
     texts = {text: location for text, location in given.items() if location is not None}
     options = common(arguments, model)
-    with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+    with progress_beside(arguments.json):
         outcomes = published.outcomes(name, model, options, texts, out, arguments.resume)
     rows = published.rows(name, model, outcomes)
     record, table = results.as_json(rows), published.markdown(rows)

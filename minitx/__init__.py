@@ -1,5 +1,8 @@
 """minitx: see inside transformers with NumPy alone. Read model.py first, from top to bottom."""
 
+from . import interrupt as _interrupt  # noqa: F401  (before all that takes time)
+
+# isort: split
 from dataclasses import replace as _replace
 from os import PathLike as _PathLike
 from pathlib import Path as _Path
@@ -24,6 +27,7 @@ __all__ = [
     "Trace",
     "check",
     "cost",
+    "explore",
     "final_norm",
     "forward",
     "generate",
@@ -54,3 +58,16 @@ def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: boo
         folder = find(name)
     model = _read_model(folder, dtype, partial)
     return _replace(model, tokenizer=_Tokenizer(folder, model.config.model_type))
+
+
+def explore(model, text, words=False, height=800):
+    """A page to look into every head on one text, inside a notebook; `.save(path)` writes a file.
+
+    model: a Model, or its name. words: whole words in place of pieces. height: of the frame, in
+    pixels. The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in
+    the notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
+    own, more than the page shows or the model reads, or a partial checkpoint.
+    """
+    from .analysis.pages import inline
+
+    return inline.page(model, text, words, height)

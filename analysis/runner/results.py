@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN = 6  # numbers in a notebook's table; the others are folded
+ENDINGS = ".svg", ".npz", ".json"  # of the files of a Result
 
 
 class Number(NamedTuple):
@@ -103,9 +104,9 @@ class Result:
         np.savez_compressed(arrays, **self.arrays)  # type: ignore[arg-type]  # names are data
         record: dict[str, Any] = {"answer": self.answer and self.answer._asdict()}
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
-        contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\n"}
+        contents = self.svg, arrays.getvalue(), as_json(record) + "\n"
         (out / f"{self.experiment}.json").unlink(missing_ok=True)
-        for ending, content in contents.items():
+        for ending, content in zip(ENDINGS, contents):
             write(out / (self.experiment + ending), content)
         return out
 
@@ -171,22 +172,23 @@ def run(name, model, options):
     experiment = registry.get(name.replace("_", "-"))
     options = experiment.checked(options)
     given = model
-    model, called = _loaded(given)
+    model, called = loaded(given)
     stated = _stated(experiment, model, called, options)
     changed = settings.changes(model) if model is given else []
     if changed:  # so that --resume does not take the results for those of the files
         stated["changed"] = changed
-    with _one_thread_of_blas():
+    with one_thread_of_blas():
         return _explained(experiment, experiment.run(model, **stated["options"]), stated)
 
 
-def _loaded(model):
+def loaded(model):
     """A Model, and what it is called; one that is named is loaded and checked for NaN."""
     if isinstance(model, minitx.Model):
         return model, _name_of(model)
-    loaded = minitx.load(weights.find(model), partial=True)
-    minitx.check(loaded)
-    return loaded, model
+    name = model
+    model = minitx.load(weights.find(name), partial=True)
+    minitx.check(model)
+    return model, name
 
 
 def _name_of(model):
@@ -200,7 +202,7 @@ def _name_of(model):
 
 
 @contextmanager
-def _one_thread_of_blas():
+def one_thread_of_blas():
     """One thread for each product, as for the commands, unless the user chose a number.
 
     Documents run side by side; threads inside one small product would only wait for each other:

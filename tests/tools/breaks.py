@@ -32,6 +32,8 @@ ADVICE = "analysis/machine/advice.py"
 DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
 INPUTS = "analysis/measures/inputs.py"
+INLINE = "analysis/pages/inline.py"
+INTERRUPT = "minitx/interrupt.py"
 JOINT = "analysis/maths/joint.py"
 LAGS = "analysis/maths/lags.py"
 LOGISTIC = "analysis/maths/logistic.py"
@@ -835,7 +837,7 @@ BREAKS = [
     Break(
         "lines of progress stand among the JSON",
         SHELL,
-        "sys.stderr if arguments.json else sys.stdout",
+        "sys.stderr if json else sys.stdout",
         "sys.stdout",
     ),
     Break("flags may be abbreviated", SHELL, "allow_abbrev=False", "allow_abbrev=True"),
@@ -1212,8 +1214,8 @@ BREAKS = [
     Break(
         "the figure of a saved result has lost its title",
         RESULTS,
-        'contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
-        'contents = {".svg": self.drawn[0], ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
+        'contents = self.svg, arrays.getvalue(), as_json(record) + "\\n"',
+        'contents = self.drawn[0], arrays.getvalue(), as_json(record) + "\\n"',
     ),
     Break(
         "a notebook takes words for markup",
@@ -1315,5 +1317,43 @@ BREAKS = [
         STREAM,
         'with open(path, "rb") as file, np.load(file) as arrays:\n    state = dict(arrays)',
         "with np.load(path) as arrays:\n    state = dict(arrays)",
+    ),
+    Break(
+        "the page in a notebook could read the notebook",
+        INLINE,
+        'SANDBOX = "allow-scripts allow-downloads"',
+        'SANDBOX = "allow-scripts allow-downloads allow-same-origin"',
+    ),
+    Break(
+        "a page leaves its frame in the notebook",
+        INLINE,
+        "title, page = escape(self.title), escape(self.html)",
+        "title, page = escape(self.title), self.html",
+    ),
+    Break(
+        "a page of a changed model goes by the name of its files",
+        INLINE,
+        "settings.changes(model) if model is given else []",
+        "[]",
+    ),
+    Break("Ctrl-C while NumPy is loaded is a traceback", INTERRUPT, "is_the_command()", "False"),
+    Break(
+        "Ctrl-C ends any program that imports minitx",
+        INTERRUPT,
+        "is_the_command()",
+        "True",
+    ),
+    Break(
+        "Ctrl-C is no longer ignored by a job in the background",
+        INTERRUPT,
+        "signal.getsignal(signal.SIGINT) is before",
+        "True",
+    ),
+    Break("an interrupted run does not say how to go on", SHELL, "interrupt.raise_again()", "pass"),
+    Break(
+        "a claim that came out as NaN loses the whole report",
+        PUBLISHED,
+        '{"ours": finite(ours), "null": finite(null), "readings": [*claim.readings]}',
+        '{"ours": ours, "null": null, "readings": [*claim.readings]}',
     ),
 ]
