@@ -6,6 +6,7 @@ from . import interrupt as _interrupt  # noqa: F401  (before all that takes time
 from dataclasses import replace as _replace
 from os import PathLike as _PathLike
 from pathlib import Path as _Path
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from numpy.typing import DTypeLike as _DTypeLike
 
@@ -18,6 +19,9 @@ from .model import Model, final_norm, forward, logits
 from .sweep import sweep
 from .text import Tokenizer as _Tokenizer
 from .trace import POINTS, Trace, cost, run
+
+if _TYPE_CHECKING:
+    from .analysis.pages.inline import Page as _Page
 
 __all__ = [
     "POINTS",
@@ -60,13 +64,20 @@ def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: boo
     return _replace(model, tokenizer=_Tokenizer(folder, model.config.model_type))
 
 
-def explore(model, text, words=False, height=800):
+def explore(
+    model: Model | str | _PathLike[str], text: str, words: bool = False, height: int = 800
+) -> "_Page":
     """A page to look into every head on one text, inside a notebook; `.save(path)` writes a file.
 
     model: a Model, or its name. words: whole words in place of pieces. height: of the frame, in
     pixels. The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in
     the notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
     own, more than the page shows or the model reads, or a partial checkpoint.
+
+    >>> import minitx
+    >>> page = minitx.explore("tiny-roberta", "The dog ran")
+    >>> "<script" in page.html, page.height  # pixels
+    (True, 800)
     """
     from .analysis.pages import inline
 
