@@ -18,16 +18,14 @@ from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
 from .pages import compare, explore, published, report
 from .runner import registry, results
+from .runner.options import Size, understand
 from .texts import corpus, formats
 
-COMMON = (
-    (
-        "text",
-        str,
-        "file or folder with one document or paragraph a line, - for standard input, or sample",
-    ),
-    ("documents", int, "documents to read"),
-    ("tokens", int, "length of each document"),
+TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
+COMMON = (  # options that `report` and `published` pass on to every experiment that has them
+    understand("text", str, "sample", TEXT),
+    understand("documents", Size, 0, "documents to read"),
+    understand("tokens", Size, 0, "length of each document"),
 )
 
 
@@ -127,9 +125,9 @@ def of_all_experiments(commands):
         ("published", published_, "what was published, and what this model gives"),
     ):
         command = add(commands, name, function, about, "MODEL")
-        for option, kind, meaning in COMMON:
-            help_ = f"{meaning}, for every experiment that reads texts"
-            command.add_argument(f"--{option}", type=kind, help=help_)
+        for option in COMMON:
+            help_ = f"{option.help}, for every experiment that reads texts"
+            command.add_argument(f"--{option.flag}", help=help_)
         of_results(command, f"out/MODEL-{name}")
         if function is published_:
             of_published_texts(command)
@@ -381,10 +379,10 @@ def common(arguments, model):
     Raises ValueError if the text cannot be read with them.
     """
     given = {}
-    for name, _, _ in COMMON:
-        value = getattr(arguments, name)
+    for option in COMMON:
+        value = getattr(arguments, option.name)
         if value is not None:
-            given[name] = value
+            given[option.name] = option.parsed(value)
     if given and not model.missing and not results.no_tokenizer(model):
         text = given.get("text", "sample")
         formats.not_empty(text, "--text")

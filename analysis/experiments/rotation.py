@@ -9,7 +9,7 @@ angle, theta [n] are the angles.
 Order: the experiment, its input, the heads compared, one head, all heads; the words; the picture.
 """
 
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -79,13 +79,13 @@ def rotation(
     run=UNSAVED,
     *,
     head: str = "auto",
-    completion: str = MEAN,
-    input: str = "text",
-    gauge: int = 8,
-    compare: int = 16,
+    completion: Literal["mean", "lapack", "procrustes", "thin"] = MEAN,
+    input: Literal["text", "positions"] = "text",
+    gauge: Annotated[int, options.Within(2, 50)] = 8,
+    compare: Annotated[int, options.Within(0, 1000)] = 16,
     text: str = "sample",
-    tokens: int = 0,
-    seed: int = 0,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Angles between queries and keys, by frequency, and how far the weights settle them.
 
@@ -100,10 +100,6 @@ def rotation(
     tokens: length of the document (0: the model's longest input)
     seed: seed of the random bases and deals
     """
-    _check_word("completion", completion, COMPLETIONS)
-    _check_word("input", input, ("text", "positions"))
-    options.within("gauge", gauge, 2, 50)
-    options.within("compare", compare, 0, 1000)
     if model.missing:
         input = "positions"
     document_set = None
@@ -128,12 +124,6 @@ def rotation(
     result |= _measure_noise(model, X, conditions)
     result |= _compare_all_heads(model, X, result, seed)
     return result | _summarize(result, compared, pairs, list(X), seed)
-
-
-def _check_word(name, value, words):
-    """Raise ValueError unless an option is one of these words."""
-    if value not in words:
-        raise ValueError(f"--{name} is {value!r}; wanted {' or '.join(words)}")
 
 
 def _read_input(model, document_set, T):
