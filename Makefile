@@ -15,9 +15,10 @@ test-fast: .venv/ready  ## the core and the maths, under a minute
 test-page: .venv/ready  ## the pages of minitx explore and report in a real browser; needs Chromium or Chrome
 	$(BIN)/python -m pytest tests/pages/checks.py tests/pages/checks_report.py
 
-lint: .venv/lint  ## layout and likely mistakes
+lint: .venv/lint  ## layout, likely mistakes, types of the public surface
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 mutants: .venv/ready  ## one deliberate break at a time, the suite must notice each; ARGS="--part 1/3"
 	$(BIN)/python tests/tools/mutants.py $(ARGS)

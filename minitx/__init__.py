@@ -1,7 +1,10 @@
 """minitx: see inside transformers with NumPy alone. Read model.py first, from top to bottom."""
 
 from dataclasses import replace as _replace
+from os import PathLike as _PathLike
 from pathlib import Path as _Path
+
+from numpy.typing import DTypeLike as _DTypeLike
 
 from .cache import Cache
 from .checkpoint import check
@@ -32,7 +35,7 @@ __all__ = [
 __version__ = "0.4.0"
 
 
-def load(name, dtype="float32", partial=False):
+def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: bool = False) -> Model:
     """Model from a bundled name, a hub id that was fetched, or a folder in Hugging Face layout.
 
     A folder has config.json, safetensors, and a tokenizer if text is wanted. dtype: float32, or

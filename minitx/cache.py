@@ -14,12 +14,14 @@ class Cache(show.Shown):
     """
 
     _summary = show.cache
+    stored: dict[int, np.ndarray]  # layer -> keys and values [2 B H capacity d]
+    valid: np.ndarray | None  # [B len(cache)] bool: False on padding
 
     def __init__(self):
-        self.stored = {}  # layer -> keys and values [2 B H capacity d]
-        self.valid = None  # [B len(cache)] bool: False on padding
+        self.stored = {}
+        self.valid = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 0 if self.valid is None else self.valid.shape[1]
 
     def with_new(self, valid):  # [B T] -> [B S]

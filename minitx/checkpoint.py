@@ -105,7 +105,7 @@ def _head_weights(config, family, stored, W_E):
     return {"W_U": W_E.T, **stored.take(own)}
 
 
-def check(model):
+def check(model: Model) -> None:
     """Raises ValueError that names every weight with NaN or infinity. Reads the whole file."""
     parts = {"": model.weights} | {f"layers[{w.index}].": w for w in model.layers}
     wrong = []

@@ -1,8 +1,12 @@
 """From what a user gives to checked arrays: token ids, which of them are text, their types."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+
+Texts = str | Sequence[str] | Sequence[tuple[str, str]]  # a text, several, or pairs of texts
+Ids = np.ndarray | Sequence[int] | Sequence[Sequence[int]] | Sequence[np.ndarray]  # [T] or [B T]
 
 
 class Batch(NamedTuple):

@@ -48,7 +48,7 @@ KNOWN = {  # name: (hub id, what it is for)
 }
 
 
-def find(name, revision=None, verify=False):
+def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool = False) -> Path:
     """Folder of a bundled name, a path, or a hub id in the cache.
 
     Without `revision` it is the pinned commit; unrecorded, the cache's main or its only commit.
@@ -113,7 +113,7 @@ def _cached_commit(repo, record, revision):
     return cached[0] if len(cached) == 1 and wanted == "main" else wanted
 
 
-def bundled():
+def bundled() -> list[str]:
     """Names of the checkpoints that come with the project."""
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 

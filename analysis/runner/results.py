@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,15 +24,18 @@ from minitx import threads, weights
 from . import draw, progress, registry, settings, stream
 from .files import as_json, write
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SHOWN = 6  # numbers in a notebook's table; the others are folded
 
 
 class Number(NamedTuple):
     """One headline number of a Result, or a list of them."""
 
-    value: object
+    value: Any
     means: str
-    null: object = None  # what chance gives, where that was measured
+    null: Any = None  # what chance gives, where that was measured
     null_means: str = ""
     labels: list | None = None  # what the entries of a list belong to
 
@@ -46,41 +49,41 @@ class Result:
     """
 
     experiment: str
-    arrays: dict
-    numbers: dict
+    arrays: dict[str, np.ndarray]
+    numbers: dict[str, Number]
     says: str
     answer: registry.Answer | None
-    settings: dict
+    settings: dict[str, Any]
     _experiment: registry.Experiment = field(repr=False)
 
     @property
-    def title(self):
+    def title(self) -> str:
         """The experiment's question and the model."""
         return f"{self._experiment.question}  ({self.settings['model']})"
 
     @property
-    def headline(self):
+    def headline(self) -> dict[str, Any]:
         """The numbers as the JSON file holds them, see registry.headline."""
         return registry.headline(self._experiment, self.arrays)
 
     @cached_property
-    def drawn(self):
+    def drawn(self) -> tuple[str, bytes]:
         """The figure as SVG text without its title, and as a small PNG."""
         with draw.style():
             picture = self._experiment.draw(self.arrays)
             return draw.svg(picture), draw.thumbnail(picture)
 
     @property
-    def svg(self):
+    def svg(self) -> str:
         """The figure with its title, as SVG text."""
         return draw.titled(self.drawn[0], self.title)
 
-    def figure(self):
+    def figure(self) -> "Figure":
         """The figure with its title: a matplotlib Figure of your own, to change or to save."""
         with draw.style():
             return draw.headed(self._experiment.draw(self.arrays), self.title)
 
-    def save(self, folder):
+    def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the three files that `minitx run` writes into a folder, and return its path.
 
         The JSON file, which `finished` takes as the sign that the others are of its settings, goes
@@ -89,8 +92,8 @@ class Result:
         """
         out = writable(folder)
         arrays = io.BytesIO()
-        np.savez_compressed(arrays, **self.arrays)
-        record = {"answer": self.answer and self.answer._asdict()}
+        np.savez_compressed(arrays, **self.arrays)  # type: ignore[arg-type]  # names are data
+        record: dict[str, Any] = {"answer": self.answer and self.answer._asdict()}
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
         contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\n"}
         (out / f"{self.experiment}.json").unlink(missing_ok=True)

@@ -1271,4 +1271,16 @@ BREAKS = [
         "argparse.BooleanOptionalAction if option.default else 'store_true'",
         "'store_true'",
     ),
+    Break(
+        "0 is no longer left to the experiment",
+        OPTIONS,
+        "value == 0 or value in self.others",
+        "value in self.others",
+    ),
+    Break(
+        "a run with a switch is not gone on with where that was a number",
+        RUN_SETTINGS,
+        "int(value) if isinstance(value, bool) else value",
+        "value",
+    ),
 ]
