@@ -102,14 +102,10 @@ def test_a_claim_that_is_not_a_number_is_null(monkeypatch, capsys, command):
         return good(model, run) | {"ratio": np.array([1.0, np.nan, np.inf])}
 
     plant(monkeypatch, odd)
-    claim = replace(
-        published.CLAIMS[0],
-        **UNCONDITIONAL,
-        experiment="odd",
-        ours=lambda result: result["ratio"].tolist(),
-        null=lambda result: float(result["ratio"][1]),
-        holds=lambda ours, null: False,
-    )
+    claim = replace(published.CLAIMS[0], **UNCONDITIONAL, experiment="odd")
+    claim = replace(claim, ours=lambda result: result["ratio"].tolist())
+    claim = replace(claim, null=lambda result: float(result["ratio"][1]))
+    claim = replace(claim, holds=lambda ours, null: False)
     monkeypatch.setattr(published, "CLAIMS", [claim])
     assert cli.main(command) == 0
     [row] = parsed(capsys.readouterr().out)["claims"]
