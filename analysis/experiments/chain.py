@@ -1,0 +1,308 @@
+"""If one head is turned, does a head of a deeper layer look elsewhere?
+
+The attention of a head is turned by s tokens to either side, all else in its layer as it was: its
+pattern is moved along the keys, which is exact whatever the head reads. A head of a deeper layer
+that reads what the turned one copied then looks elsewhere; one that reads positions does not. N
+documents, T tokens, A turned heads, L layers, H heads, R offsets.
+
+Order: the experiment, its parts; the words; the picture.
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from ..maths import moves, profiles
+from ..measures import heads, later_layers
+from ..measures import positions_read as reading
+from ..runner import draw, options
+from ..runner.registry import Answer, NotApplicable, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+HALF = 0.5  # offsets per token that the turned head moved, from which a head goes along
+WAYS = "right", "left", "null right", "null left"  # how a head is turned, side by side
+SHOWN = 5  # pairs that are named
+NUMBERED = 16  # turned heads, at most, of a matrix whose cells show their numbers
+NAMED = 40  # heads, at most, all of which are named on an axis
+
+
+def chain(
+    model,
+    run=UNSAVED,
+    *,
+    turn: str = "directed",
+    by: Annotated[int, options.Within(1, 4)] = 2,
+    text: str = "sample",
+    documents: int = 8,
+    tokens: int = 0,
+    seed: int = 0,
+):
+    """Turn each head, read where every head of a deeper layer looks: for all pairs.
+
+    turn: heads to turn, as L0H0,L1H2; directed: those with a direction; all: every head but those
+    of the last layer
+    by: tokens by which they are turned, to the right and to the left
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
+    seed: seed of the null
+    """
+    if model.config.n_layers < 2:
+        raise NotApplicable("chain needs two layers or more; this model has one")
+    named = _named(turn, model)
+    document_set = corpus.documents(model, text, documents, tokens)
+    T, N = document_set.T, len(document_set)
+    places = reading.ordinary(document_set)
+    still = heads.mean_attention(model, document_set, run)
+    directed = profiles.directed(still, T, causal=model.config.causal)
+    turned = _turned_heads(named, directed)
+
+    def measure(i, document):
+        rng = np.random.default_rng((seed, i))
+        to_the_right = rng.random(T)[places] < 0.5  # the queries that the null turns to the right
+        return _measure(model, document, places, turned, by, to_the_right)
+
+    sums = run.gather(measure, document_set, "documents")
+    result = {"T": T, "documents": N, "by": by, "turned": np.array(turned, int).reshape(-1, 2)}
+    result["directed"] = directed
+    result["profile"] = sums["profile"] / N
+    if turned:
+        result["profiles"] = sums["profiles"] / N
+        result["own_move"] = sums["own_move"] / N
+    return result | _moves(result) | _strongest(result | _moves(result))
+
+
+def _named(turn, model):
+    """Heads by name; "directed" and "all" as they are. Raises ValueError for other words."""
+    if turn in ("directed", "all"):
+        return turn
+    named = heads.parse(turn, model.config)
+    last = model.config.n_layers - 1
+    lacking = [heads.name(*pair) for pair in named if pair[0] == last]
+    if lacking:
+        text = f"--turn {', '.join(lacking)}: no layer is deeper; wanted heads of layers 0 to "
+        raise ValueError(text + str(last - 1))
+    return named
+
+
+def _turned_heads(named, directed):
+    """Pairs (layer, head) to turn, in order; directed: [L H] bool."""
+    if named == "all":
+        directed = np.ones_like(directed)
+    if named in ("directed", "all"):
+        return [tuple(pair) for pair in np.argwhere(directed[:-1]).tolist()]
+    return sorted(set(named))
+
+
+def _measure(model, document, places, turned, by, to_the_right):
+    """Attention by offset of all heads, as they are [L H R] and with each head turned [A 4 L H R].
+
+    own_move: [A] tokens by which the look of the turned head itself differs, right from left.
+    """
+    passed = reading.of_document(model, document)
+    result = {"profile": _patterns(model, passed.streams[0][None], 0, places)[0]}
+    if not turned:
+        return result
+    by_head, own_moves = [], []
+    for layer, head in turned:
+        edit = _Turn(head, places, by, to_the_right, model.config.causal)
+        stream = np.repeat(passed.streams[layer][None], len(WAYS), axis=0)
+        by_head.append(_patterns(model, stream, layer, places, edit))
+        own_moves.append(edit.own_move)
+    return result | {"profiles": np.array(by_head), "own_move": np.array(own_moves)}
+
+
+class _Turn:
+    """The edit of a layer's pattern [4 H T T] that turns one head in each of WAYS."""
+
+    def __init__(self, head, places, by, to_the_right, causal):
+        self.head = head
+        self.places = places
+        self.by = by
+        self.to_the_right = to_the_right[:, None]
+        self.causal = causal
+        self.own_move = 0.0
+
+    def __call__(self, pattern):
+        inside = pattern[0, self.head, self.places, self.places]
+        right, left = (moves.turned(inside, s, self.causal) for s in (self.by, -self.by))
+        self.own_move = moves.mean_key(right) - moves.mean_key(left)
+        new = pattern.copy()
+        ways = [right, left]
+        ways.append(np.where(self.to_the_right, right, left))
+        ways.append(np.where(self.to_the_right, left, right))
+        new[:, self.head, self.places, self.places] = ways
+        return new
+
+
+def _patterns(model, stream, first, places, edit=None):
+    """Attention by offset of the heads of all layers, from a stream [B T D] on: [B L H R].
+
+    first: the layer that reads the stream; its pattern goes through `edit`. Zeros before it, and in
+    it if it is edited.
+    """
+    cfg = model.config
+    by_layer = np.zeros((len(stream), cfg.n_layers, cfg.n_heads, 2 * profiles.REACH + 1))
+
+    def hook(name, x, layer=None):
+        if name != "pattern":
+            return x
+        if layer == first and edit is not None:
+            return edit(x)
+        by_layer[:, layer] = moves.attention_between(x, places, places)
+        return x
+
+    later_layers.onward(model, stream, first, hook)
+    return by_layer
+
+
+def _moves(r):
+    """Offsets that each head's look moves for each token that a turned head moved: [A L H].
+
+    The look is the centre of mass of the attention within reach; its null turns each query of the
+    turned head to a side drawn for it. best: offsets with most attention, turned left, not, right.
+    """
+    L, H, R = r["profile"].shape
+    if not len(r["turned"]):
+        empty = np.zeros((0, L, H))
+        return {"move": empty, "move_null": empty, "best": np.zeros((0, 3, L, H), int)}
+    mass = profiles.centre_of_mass(r["profiles"])  # [A 4 L H]
+    own = r["own_move"][:, None, None]
+    own = np.where(abs(own) > 1e-6, own, np.inf)  # a head that looks at special tokens alone
+    still = np.broadcast_to(r["profile"], (len(mass), L, H, R))
+    looks = np.stack([r["profiles"][:, 1], still, r["profiles"][:, 0]], axis=1)
+    right, left, null_right, null_left = np.moveaxis(mass, 1, 0)
+    result = {"best": looks.argmax(axis=-1) - R // 2}
+    result["move"] = (right - left) / own
+    result["move_null"] = (null_right - null_left) / own
+    return result
+
+
+def _strongest(r):
+    """How many pairs go along, and those that do so most, with the null."""
+    deeper = np.arange(r["move"].shape[1]) > r["turned"][:, :1]  # [A L]
+    pairs = np.argwhere(np.repeat(deeper[..., None], r["move"].shape[2], axis=2))  # [n 3]
+    result = {"n_pairs": len(pairs), "n_turned": len(r["turned"])}
+    for name, null in (("move", ""), ("move_null", "_null")):
+        size = abs(r[name][tuple(pairs.T)])
+        result["n_half" + null] = (size >= HALF).sum()
+        result["strongest" + null] = size.max(initial=0.0)
+    moved = r["move"][tuple(pairs.T)]
+    first = np.argsort(-abs(moved), kind="stable")[:SHOWN]
+    first = first[abs(moved[first]) >= HALF / 2]
+    described = [_describe(r, *pair) for pair in pairs[first]]
+    result["pairs"] = np.array(described or ["none"])
+    result["pair_moves"] = moved[first] if len(first) else np.zeros(1)
+    return result
+
+
+def _describe(r, a, layer, b):
+    """'L0H1 by -2, +2 moves L1H2 from -1 to +1, -3'."""
+    left, still, right = (draw.offset(t) for t in r["best"][a, :, layer, b])
+    by = int(r["by"])
+    source, target = heads.name(*r["turned"][a]), heads.name(layer, b)
+    return f"{source} by -{by}, +{by} moves {target} from {still} to {left}, {right}"
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    if not r["n_turned"]:
+        return "No head before the last layer has a direction, so none was turned."
+    return (
+        f"{r['n_turned']} heads were turned by {r['by']} tokens to either side. Of {r['n_pairs']} "
+        f"pairs with a head of a deeper layer, {r['n_half']} move by at least half an offset for "
+        f"each token that the turned head moved (each query turned to a side drawn for it: "
+        f"{r['n_half_null']}); the most is {r['strongest']:.2f} (null: {r['strongest_null']:.2f}). "
+        f"Most moved: {'; '.join(r['pairs'])}."
+    )
+
+
+def answer(r):
+    """Yes if a pair moves by half an offset per token, and none does by chance; partly below."""
+    verdict = "no"
+    if r["n_half"] > r["n_half_null"]:
+        verdict = "yes"
+    elif r["strongest"] > max(HALF / 2, 2 * r["strongest_null"]):
+        verdict = "partly"
+    measure = "pairs in which a deeper head's look moves half an offset or more per token turned"
+    value = f"{r['n_half']} of {r['n_pairs']} (most {r['strongest']:.2f})"
+    return Answer(verdict, measure, value, f"{r['n_half_null']} (most {r['strongest_null']:.2f})")
+
+
+def plot(r):
+    """The matrix of all pairs, turned head by deeper head, and beside it its null."""
+    n_turned = len(r["turned"])
+    figure = draw.figure(12.5, np.clip(0.32 * n_turned, 2.2, 9) + 2.4)
+    left, right = figure.subplots(1, 2, sharey=True)
+    if not n_turned:
+        for axes in (left, right):
+            axes.set(title="no head to turn", xticks=[], yticks=[])
+        return figure
+    image = _draw_matrix(left, r, "move", "turned to one side")
+    _draw_matrix(right, r, "move_null", "null: each query to a side drawn for it")
+    left.set_ylabel("head that is turned")
+    label = "offsets moved per token turned"
+    figure.colorbar(image, ax=(left, right), location="bottom", label=label, shrink=0.4, aspect=30)
+    return figure
+
+
+def _draw_matrix(axes, r, name, title):
+    """Turned heads down, heads of deeper layers across; blank where a head is not deeper."""
+    A, L, H = r[name].shape
+    first = int(r["turned"][:, 0].min()) + 1
+    cells = r[name][:, first:].reshape(A, -1)
+    layers = np.repeat(np.arange(first, L), H)
+    not_deeper = layers <= r["turned"][:, :1]
+    shown = np.ma.array(cells, mask=not_deeper)
+    scale = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, "aspect": "auto"}
+    image = axes.imshow(shown, **scale)
+    _label_heads(axes.xaxis, [heads.name(*divmod(i, H)) for i in range(first * H, L * H)])
+    _label_heads(axes.yaxis, [heads.name(*pair) for pair in r["turned"]])
+    axes.tick_params(axis="x", rotation=90)
+    axes.set_facecolor("#DDDDDD")
+    axes.set(title=title, xlabel="head of a deeper layer")
+    if A <= NUMBERED:
+        for i, j in np.argwhere(~not_deeper & (abs(cells) >= HALF / 2)):
+            color = "white" if abs(cells[i, j]) > 0.6 else "black"
+            text = f"{cells[i, j]:+.1f}"
+            axes.text(j, i, text, ha="center", va="center", fontsize=10, color=color)
+    return image
+
+
+def _label_heads(axis, names):
+    """Names of heads as ticks, of at most NAMED of them."""
+    step = -(-len(names) // NAMED) or 1
+    axis.set_ticks(range(0, len(names), step), names[::step])
+
+
+register(
+    chain,
+    draw=plot,
+    says=says,
+    answer=answer,
+    look=(
+        "A row for each head that is turned, a column for each head of a deeper layer: how many "
+        "offsets its look moves for each token that the turned head moved. Blue, near -1: it reads "
+        "words that the turned head copied, so that it looks as far to the left as they were "
+        "fetched from the right. White: it reads nothing of that head, positions perhaps (dial "
+        "tells). On the right as many queries are turned as far, but each to a side of its own. A "
+        "pair counts the whole way from one to the other, heads between them too."
+    ),
+    published=(
+        "Nothing: the paper reads positions out of every layer alike. That deeper heads may look "
+        "at neighbours by copied words shows in the bundles."
+    ),
+    figure="",
+    numbers={
+        "n_half": "pairs in which the deeper head's look moves half an offset or more per token",
+        "n_half_null": "pairs that do so when each query is turned to a side drawn for it",
+        "strongest": "offsets per token turned that the look of a deeper head moves, at most",
+        "strongest_null": "offsets per token, at most, with each query turned to a side of its own",
+        "pair_moves": "offsets per token of the pairs that move most; negative: against the turn",
+        "n_pairs": "pairs of a turned head and a head of a deeper layer",
+        "n_turned": "heads that were turned",
+        "documents": "documents measured",
+    },
+    labels={"pair_moves": "pairs"},
+)
