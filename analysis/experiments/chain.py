@@ -70,7 +70,8 @@ def chain(
     if turned:
         result["profiles"] = sums["profiles"] / N
         result["own_move"] = sums["own_move"] / N
-    return result | _moves(result) | _strongest(result | _moves(result))
+    result |= _moves(result)
+    return result | _strongest(result)
 
 
 def _named(turn, model):
@@ -158,31 +159,34 @@ def _patterns(model, stream, first, places, edit=None):
 
 
 def _moves(r):
-    """Offsets that each head's look moves for each token that a turned head moved: [A L H].
+    """Offsets that a deeper head's look moves for each token that a turned head moved: [A L H].
 
-    The look is the centre of mass of the attention within reach; its null turns each query of the
-    turned head to a side drawn for it. best: offsets with most attention, turned left, not, right.
+    How far its attention within reach moves, over its attention at its own offset: 1 if all of this
+    goes along, -1 if it goes the other way, more if it looks at several offsets. 0 for heads
+    without a direction. The null turns each query of the turned head to a side drawn for it. best:
+    offsets with most attention, turned left, not, right.
     """
-    L, H, R = r["profile"].shape
-    if not len(r["turned"]):
+    A, (L, H, R) = len(r["turned"]), r["profile"].shape
+    result = {"deeper": np.arange(L)[:, None] > r["turned"][:, :1, None]}
+    result["deeper"] = result["deeper"] & r["directed"]  # [A L H]
+    if not A:
         empty = np.zeros((0, L, H))
-        return {"move": empty, "move_null": empty, "best": np.zeros((0, 3, L, H), int)}
-    mass = profiles.centre_of_mass(r["profiles"])  # [A 4 L H]
-    own = r["own_move"][:, None, None]
-    own = np.where(abs(own) > 1e-6, own, np.inf)  # a head that looks at special tokens alone
-    still = np.broadcast_to(r["profile"], (len(mass), L, H, R))
+        return result | {"move": empty, "move_null": empty, "best": np.zeros((0, 3, L, H), int)}
+    still = np.broadcast_to(r["profile"], (A, L, H, R))
     looks = np.stack([r["profiles"][:, 1], still, r["profiles"][:, 0]], axis=1)
-    right, left, null_right, null_left = np.moveaxis(mass, 1, 0)
-    result = {"best": looks.argmax(axis=-1) - R // 2}
-    result["move"] = (right - left) / own
-    result["move_null"] = (null_right - null_left) / own
+    result["best"] = looks.argmax(axis=-1) - R // 2
+    own = abs(r["own_move"])[:, None, None]  # 0 for a head that looks at special tokens alone
+    scale = np.sign(r["own_move"])[:, None, None] / np.maximum(own * still.max(axis=-1), 1e-9)
+    moved = r["profiles"] @ profiles.offsets(R // 2)  # [A 4 L H]
+    right, left, null_right, null_left = np.moveaxis(moved, 1, 0)
+    result["move"] = np.where(result["deeper"], (right - left) * scale, 0)
+    result["move_null"] = np.where(result["deeper"], (null_right - null_left) * scale, 0)
     return result
 
 
 def _strongest(r):
     """How many pairs go along, and those that do so most, with the null."""
-    deeper = np.arange(r["move"].shape[1]) > r["turned"][:, :1]  # [A L]
-    pairs = np.argwhere(np.repeat(deeper[..., None], r["move"].shape[2], axis=2))  # [n 3]
+    pairs = np.argwhere(r["deeper"])  # [n 3]
     result = {"n_pairs": len(pairs), "n_turned": len(r["turned"])}
     for name, null in (("move", ""), ("move_null", "_null")):
         size = abs(r[name][tuple(pairs.T)])
@@ -207,14 +211,14 @@ def _describe(r, a, layer, b):
 
 def says(r):
     """What the numbers show, in plain words."""
-    if not r["n_turned"]:
-        return "No head before the last layer has a direction, so none was turned."
+    if not r["n_pairs"]:
+        return "No two heads, one in a deeper layer, have a direction, so no pair was measured."
     return (
         f"{r['n_turned']} heads were turned by {r['by']} tokens to either side. Of {r['n_pairs']} "
-        f"pairs with a head of a deeper layer, {r['n_half']} move by at least half an offset for "
-        f"each token that the turned head moved (each query turned to a side drawn for it: "
-        f"{r['n_half_null']}); the most is {r['strongest']:.2f} (null: {r['strongest_null']:.2f}). "
-        f"Most moved: {'; '.join(r['pairs'])}."
+        f"pairs with a deeper head that has a direction, {r['n_half']} move by at least half an "
+        f"offset for each token that the turned head moved (each query turned to a side drawn for "
+        f"it: {r['n_half_null']}); the most is {r['strongest']:.2f} (null: "
+        f"{r['strongest_null']:.2f}). Most moved: {'; '.join(r['pairs'])}."
     )
 
 
@@ -232,12 +236,11 @@ def answer(r):
 
 def plot(r):
     """The matrix of all pairs, turned head by deeper head, and beside it its null."""
-    n_turned = len(r["turned"])
-    figure = draw.figure(12.5, np.clip(0.32 * n_turned, 2.2, 9) + 2.4)
+    figure = draw.figure(12.5, np.clip(0.32 * len(r["turned"]), 2.2, 9) + 2.4)
     left, right = figure.subplots(1, 2, sharey=True)
-    if not n_turned:
+    if not r["n_pairs"]:
         for axes in (left, right):
-            axes.set(title="no head to turn", xticks=[], yticks=[])
+            axes.set(title="no pair of heads with a direction", xticks=[], yticks=[])
         return figure
     image = _draw_matrix(left, r, "move", "turned to one side")
     _draw_matrix(right, r, "move_null", "null: each query to a side drawn for it")
@@ -249,21 +252,18 @@ def plot(r):
 
 def _draw_matrix(axes, r, name, title):
     """Turned heads down, heads of deeper layers across; blank where a head is not deeper."""
-    A, L, H = r[name].shape
-    first = int(r["turned"][:, 0].min()) + 1
-    cells = r[name][:, first:].reshape(A, -1)
-    layers = np.repeat(np.arange(first, L), H)
-    not_deeper = layers <= r["turned"][:, :1]
-    shown = np.ma.array(cells, mask=not_deeper)
+    shown = np.flatnonzero(r["directed"][1:]) + r["directed"].shape[1]  # their numbers
+    cells = r[name].reshape(len(r[name]), -1)[:, shown]
+    is_blank = ~r["deeper"].reshape(len(cells), -1)[:, shown]
     scale = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, "aspect": "auto"}
-    image = axes.imshow(shown, **scale)
-    _label_heads(axes.xaxis, [heads.name(*divmod(i, H)) for i in range(first * H, L * H)])
+    image = axes.imshow(np.ma.array(cells, mask=is_blank), **scale)
+    _label_heads(axes.xaxis, [heads.name(*divmod(i, r["directed"].shape[1])) for i in shown])
     _label_heads(axes.yaxis, [heads.name(*pair) for pair in r["turned"]])
     axes.tick_params(axis="x", rotation=90)
     axes.set_facecolor("#DDDDDD")
-    axes.set(title=title, xlabel="head of a deeper layer")
-    if A <= NUMBERED:
-        for i, j in np.argwhere(~not_deeper & (abs(cells) >= HALF / 2)):
+    axes.set(title=title, xlabel="head of a deeper layer, with a direction")
+    if len(cells) <= NUMBERED:
+        for i, j in np.argwhere(~is_blank & (abs(cells) >= HALF / 2)):
             color = "white" if abs(cells[i, j]) > 0.6 else "black"
             text = f"{cells[i, j]:+.1f}"
             axes.text(j, i, text, ha="center", va="center", fontsize=10, color=color)
@@ -282,12 +282,14 @@ register(
     says=says,
     answer=answer,
     look=(
-        "A row for each head that is turned, a column for each head of a deeper layer: how many "
-        "offsets its look moves for each token that the turned head moved. Blue, near -1: it reads "
-        "words that the turned head copied, so that it looks as far to the left as they were "
-        "fetched from the right. White: it reads nothing of that head, positions perhaps (dial "
-        "tells). On the right as many queries are turned as far, but each to a side of its own. A "
-        "pair counts the whole way from one to the other, heads between them too."
+        "A row for each head that is turned, a column for each head of a deeper layer that has a "
+        "direction: how many offsets its look moves for each token that the turned head moved. "
+        "Blue, near -1: it looks up its own word among those that the turned head copied, and the "
+        "further to the left these were fetched, the further to the right it stands. Red, near +1: "
+        "it looks up a copied word of its own among the words. White: it reads nothing of that "
+        "head, positions perhaps (dial tells). On the right as many queries are turned as far, but "
+        "each to a side of its own. A pair counts the whole way from one to the other, heads "
+        "between them too."
     ),
     published=(
         "Nothing: the paper reads positions out of every layer alike. That deeper heads may look "
@@ -300,7 +302,7 @@ register(
         "strongest": "offsets per token turned that the look of a deeper head moves, at most",
         "strongest_null": "offsets per token, at most, with each query turned to a side of its own",
         "pair_moves": "offsets per token of the pairs that move most; negative: against the turn",
-        "n_pairs": "pairs of a turned head and a head of a deeper layer",
+        "n_pairs": "pairs of a turned head and a head of a deeper layer that has a direction",
         "n_turned": "heads that were turned",
         "documents": "documents measured",
     },

@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 
 from ..maths import bands as maths
-from ..maths import moves, profiles
+from ..maths import moves, profiles, spectra
 from ..measures import heads, later_layers
 from ..measures import positions_read as reading
 from ..runner import draw, options
@@ -21,7 +21,7 @@ from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 KEPT = 0.5  # of a head's attention at its offset; with less it has lost its direction
-WAYS = {  # name -> the positions [n D] in which a band from low to high is changed
+WAYS = {  # name -> positions [n D] without, or with, this band of their waves
     "without": maths.without,
     "evenly": maths.evenly_without,
     "alone": maths.alone,
@@ -41,9 +41,9 @@ def notch(
     layer: Annotated[int, options.AtLeast(-1)] = -1,
     bands: Annotated[int, options.Within(1, 8)] = 4,
     text: str = "sample",
-    documents: int = 16,
+    documents: int = 12,
     tokens: int = 0,
-    losses: Annotated[int, options.AtLeast(0)] = 4,
+    losses: Annotated[int, options.AtLeast(0)] = 2,
 ):
     """Which heads lose their direction, and what the loss says, without a band of the waves.
 
@@ -88,15 +88,21 @@ def _attention(model, readings, limits, places):
     """Attention by offset as it is [l H R], in each of WAYS [l W K H R], energies [l K]."""
     still, changed, energies = [], [], []
     for r in readings:
-        still.append(_layer_attention(model, r, r.positions, places))
-        tables = [[way(r.positions, *band) for band in limits] for way in WAYS.values()]
-        changed.append([[_layer_attention(model, r, x, places) for x in row] for row in tables])
-        energies.append([maths.energy(r.positions, *band) for band in limits])
+        x, parts = r.positions, _parts(r, limits)
+        still.append(_layer_attention(model, r, x, places))
+        rows = [[way(x, part) for part in parts] for way in WAYS.values()]
+        changed.append([[_layer_attention(model, r, new, places) for new in row] for row in rows])
+        energies.append([maths.energy(x, part) for part in parts])
     return {
         "still": np.array(still),
         "attention": np.array(changed),
         "energy": np.array(energies),
     }
+
+
+def _parts(r, limits):
+    """The bands of the positions that a layer reads: K arrays [n D]."""
+    return [spectra.bandpass(r.positions, *band) for band in limits]
 
 
 def _layer_attention(model, r, positions, places):
@@ -119,9 +125,10 @@ def _losses(model, given, others, places, layers, limits):
     plain = later_layers.loss(model, given, passed.streams[last], last, {})
     result = np.full((len(layers), 1 + len(WAYS), len(limits)), plain)
     for i, r in enumerate(reading.readings(model, passed, others, places, layers)):
+        parts = _parts(r, limits)
         for way, change in enumerate(WAYS.values(), 1):
-            for band, (low, high) in enumerate(limits):
-                q, k = _queries_keys(model, r, change(r.positions, low, high))
+            for band, part in enumerate(parts):
+                q, k = _queries_keys(model, r, change(r.positions, part))
                 points = {("q", r.layer): q, ("k", r.layer): k}
                 stream = passed.streams[r.layer]
                 result[i, way, band] = later_layers.loss(model, given, stream, r.layer, points)

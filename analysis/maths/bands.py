@@ -6,8 +6,6 @@ n rows (places), D columns. Frequencies are cycles in n tokens; the mean over th
 
 import numpy as np
 
-from . import spectra
-
 
 def octaves(n, bands):
     """(low, high) of bands with periods from 2 tokens up, each twice as long: the slowest first.
@@ -32,24 +30,25 @@ def names(bands):
     return [f"over {2**bands}", *octave]
 
 
-def without(x, low, high):
-    """A table [n D] without one band of its waves."""
-    return x - spectra.bandpass(x, low, high)
+def without(x, part):
+    """A table [n D] without a part of its waves, as spectra.bandpass gives it."""
+    return x - part
 
 
-def alone(x, low, high):
-    """A table [n D] with one band of its waves only, and its mean."""
-    return x.mean(axis=0) + spectra.bandpass(x, low, high)
+def alone(x, part):
+    """A table [n D] with this part of its waves only, and its mean."""
+    return x.mean(axis=0) + part
 
 
-def evenly_without(x, low, high):
+def evenly_without(x, part):
     """A table [n D] that has lost as much energy as `without`, evenly from all frequencies."""
     mean = x.mean(axis=0)
-    return mean + np.sqrt(1 - energy(x, low, high)) * (x - mean)
+    left = 1 - energy(x, part)
+    return mean + left**0.5 * (x - mean)
 
 
-def energy(x, low, high):
-    """Share of the energy of a table's waves [n D] that lies in a band."""
+def energy(x, part):
+    """Share of the energy of a table's waves [n D] that lies in a part of them."""
     deviations = np.square(x - x.mean(axis=0)).sum(dtype=np.float64)
-    inside = np.square(spectra.bandpass(x, low, high)).sum(dtype=np.float64)
-    return min(inside / max(deviations, 1e-300), 1.0)
+    inside = np.square(part).sum(dtype=np.float64)
+    return float(min(inside / max(deviations, 1e-300), 1.0))
