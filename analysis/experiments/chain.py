@@ -20,10 +20,11 @@ from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
-HALF = 0.5  # offsets per token that the turned head moved, from which a head goes along
+HALF = 0.5  # of a head's attention: if it goes along, or with less of it left
+MATTERS = 0.1  # of a head's attention, from which it counts as going along; a convention
 WAYS = "right", "left", "null right", "null left"  # how a head is turned, side by side
 SHOWN = 5  # pairs that are named
-NUMBERED = 16  # turned heads, at most, of a matrix whose cells show their numbers
+NUMBERED = 10  # rows and columns, at most, of a matrix whose cells show their numbers
 NAMED = 40  # heads, at most, all of which are named on an axis
 
 
@@ -67,9 +68,8 @@ def chain(
     result = {"T": T, "documents": N, "by": by, "turned": np.array(turned, int).reshape(-1, 2)}
     result["directed"] = directed
     result["profile"] = sums["profile"] / N
-    if turned:
-        result["profiles"] = sums["profiles"] / N
-        result["own_move"] = sums["own_move"] / N
+    result["profiles"] = sums["profiles"] / N
+    result["own_move"] = sums["own_move"] / N
     result |= _moves(result)
     return result | _strongest(result)
 
@@ -102,16 +102,15 @@ def _measure(model, document, places, turned, by, to_the_right):
     own_move: [A] tokens by which the look of the turned head itself differs, right from left.
     """
     passed = reading.of_document(model, document)
-    result = {"profile": _patterns(model, passed.streams[0][None], 0, places)[0]}
-    if not turned:
-        return result
-    by_head, own_moves = [], []
-    for layer, head in turned:
+    still = _patterns(model, passed.streams[0][None], 0, places)[0]
+    by_head = np.zeros((len(turned), len(WAYS), *still.shape))
+    own_moves = np.zeros(len(turned))
+    for i, (layer, head) in enumerate(turned):
         edit = _Turn(head, places, by, to_the_right, model.config.causal)
         stream = np.repeat(passed.streams[layer][None], len(WAYS), axis=0)
-        by_head.append(_patterns(model, stream, layer, places, edit))
-        own_moves.append(edit.own_move)
-    return result | {"profiles": np.array(by_head), "own_move": np.array(own_moves)}
+        by_head[i] = _patterns(model, stream, layer, places, edit)
+        own_moves[i] = edit.own_move
+    return {"profile": still, "profiles": by_head, "own_move": own_moves}
 
 
 class _Turn:
@@ -159,42 +158,48 @@ def _patterns(model, stream, first, places, edit=None):
 
 
 def _moves(r):
-    """Offsets that a deeper head's look moves for each token that a turned head moved: [A L H].
+    """What becomes of the attention of deeper heads when a head is turned: [A L H] each.
 
-    How far its attention within reach moves, over its attention at its own offset: 1 if all of this
-    goes along, -1 if it goes the other way, more if it looks at several offsets. 0 for heads
-    without a direction. The null turns each query of the turned head to a side drawn for it. best:
-    offsets with most attention, turned left, not, right.
+    move: how far attention within reach moves for each token that the turned head moved, over the
+    attention at a head's own offset: 1 if all of this goes along, -1 if it goes the other way, more
+    if it looks at several offsets. kept: share that stays at the own offset. best: offsets with
+    most attention, turned left, not, right, and at_best, how much of it. 0 for heads without a
+    direction, and for those that are not deeper.
     """
     A, (L, H, R) = len(r["turned"]), r["profile"].shape
-    result = {"deeper": np.arange(L)[:, None] > r["turned"][:, :1, None]}
-    result["deeper"] = result["deeper"] & r["directed"]  # [A L H]
-    if not A:
-        empty = np.zeros((0, L, H))
-        return result | {"move": empty, "move_null": empty, "best": np.zeros((0, 3, L, H), int)}
+    is_later = np.arange(L)[:, None] > r["turned"][:, :1, None]
+    deeper = is_later & r["directed"]  # [A L H]
     still = np.broadcast_to(r["profile"], (A, L, H, R))
     looks = np.stack([r["profiles"][:, 1], still, r["profiles"][:, 0]], axis=1)
-    result["best"] = looks.argmax(axis=-1) - R // 2
-    own = abs(r["own_move"])[:, None, None]  # 0 for a head that looks at special tokens alone
-    scale = np.sign(r["own_move"])[:, None, None] / np.maximum(own * still.max(axis=-1), 1e-9)
+    result = {"deeper": deeper, "best": looks.argmax(axis=-1) - R // 2}
+    result["at_best"] = looks.max(axis=-1)
+    most = np.maximum(still.max(axis=-1), 1e-9)
+    own = still.argmax(axis=-1)[:, None, :, :, None]
+    left, _, right = np.take_along_axis(looks, own, axis=-1)[..., 0].swapaxes(0, 1)
+    result["kept"] = np.where(deeper, (left + right) / (2 * most), 0)
     moved = r["profiles"] @ profiles.offsets(R // 2)  # [A 4 L H]
-    right, left, null_right, null_left = np.moveaxis(moved, 1, 0)
-    result["move"] = np.where(result["deeper"], (right - left) * scale, 0)
-    result["move_null"] = np.where(result["deeper"], (null_right - null_left) * scale, 0)
+    right, left, null_right, null_left = moved.swapaxes(0, 1)
+    by = r["own_move"][:, None, None]  # 0 for a head that looks at special tokens alone
+    scale = np.sign(by) / np.maximum(abs(by) * most, 1e-9)
+    result["move"] = np.where(deeper, (right - left) * scale, 0)
+    result["move_null"] = np.where(deeper, (null_right - null_left) * scale, 0)
     return result
 
 
 def _strongest(r):
     """How many pairs go along, and those that do so most, with the null."""
     pairs = np.argwhere(r["deeper"])  # [n 3]
+    places = tuple(pairs.T)
     result = {"n_pairs": len(pairs), "n_turned": len(r["turned"])}
     for name, null in (("move", ""), ("move_null", "_null")):
-        size = abs(r[name][tuple(pairs.T)])
-        result["n_half" + null] = (size >= HALF).sum()
+        size = abs(r[name][places])
+        result["n_moved" + null] = (size >= MATTERS).sum()
         result["strongest" + null] = size.max(initial=0.0)
-    moved = r["move"][tuple(pairs.T)]
-    first = np.argsort(-abs(moved), kind="stable")[:SHOWN]
-    first = first[abs(moved[first]) >= HALF / 2]
+    result["n_lost"] = (r["kept"][places] < HALF).sum()
+    moved = r["move"][places]
+    attention = abs(moved) * r["profile"].max(axis=-1)[tuple(pairs[:, 1:].T)]  # that moves
+    first = np.argsort(-attention, kind="stable")
+    first = first[abs(moved[first]) >= MATTERS][:SHOWN]
     described = [_describe(r, *pair) for pair in pairs[first]]
     result["pairs"] = np.array(described or ["none"])
     result["pair_moves"] = moved[first] if len(first) else np.zeros(1)
@@ -202,8 +207,10 @@ def _strongest(r):
 
 
 def _describe(r, a, layer, b):
-    """'L0H1 by -2, +2 moves L1H2 from -1 to +1, -3'."""
-    left, still, right = (draw.offset(t) for t in r["best"][a, :, layer, b])
+    """'L0H1 by -2, +2 moves L1H2 from -1 (0.36) to -3 (0.07), +1 (0.07)'."""
+    place = (a, slice(None), layer, b)
+    looks = zip(r["best"][place], r["at_best"][place])
+    left, still, right = (f"{draw.offset(t)} ({most:.2f})" for t, most in looks)
     by = int(r["by"])
     source, target = heads.name(*r["turned"][a]), heads.name(layer, b)
     return f"{source} by -{by}, +{by} moves {target} from {still} to {left}, {right}"
@@ -215,57 +222,69 @@ def says(r):
         return "No two heads, one in a deeper layer, have a direction, so no pair was measured."
     return (
         f"{r['n_turned']} heads were turned by {r['by']} tokens to either side. Of {r['n_pairs']} "
-        f"pairs with a deeper head that has a direction, {r['n_half']} move by at least half an "
-        f"offset for each token that the turned head moved (each query turned to a side drawn for "
-        f"it: {r['n_half_null']}); the most is {r['strongest']:.2f} (null: "
+        f"pairs with a deeper head that has a direction, this one loses more than half of its "
+        f"attention there in {r['n_lost']}; in {r['n_moved']} a tenth of it or more moves as far "
+        f"as the turned head, along or the other way (each query turned to a side drawn for it: "
+        f"{r['n_moved_null']}); at most {r['strongest']:.2f} of it (null: "
         f"{r['strongest_null']:.2f}). Most moved: {'; '.join(r['pairs'])}."
     )
 
 
 def answer(r):
-    """Yes if a pair moves by half an offset per token, and none does by chance; partly below."""
+    """Yes if half of a deeper head's attention goes along, partly if a tenth, in more than chance.
+
+    By chance: each query of the turned head is turned to a side drawn for it.
+    """
     verdict = "no"
-    if r["n_half"] > r["n_half_null"]:
-        verdict = "yes"
-    elif r["strongest"] > max(HALF / 2, 2 * r["strongest_null"]):
-        verdict = "partly"
-    measure = "pairs in which a deeper head's look moves half an offset or more per token turned"
-    value = f"{r['n_half']} of {r['n_pairs']} (most {r['strongest']:.2f})"
-    return Answer(verdict, measure, value, f"{r['n_half_null']} (most {r['strongest_null']:.2f})")
+    if r["n_moved"] > r["n_moved_null"]:
+        verdict = "yes" if r["strongest"] >= HALF else "partly"
+    measure = (
+        "pairs in which a tenth or more of a deeper head's attention moves with the turned head"
+    )
+    value = f"{r['n_moved']} of {r['n_pairs']} (most {r['strongest']:.2f})"
+    chance = f"{r['n_moved_null']} (most {r['strongest_null']:.2f})"
+    return Answer(verdict, measure, value, chance)
 
 
 def plot(r):
-    """The matrix of all pairs, turned head by deeper head, and beside it its null."""
+    """Matrices of all pairs, turned head by deeper head: attention kept, moved, and the null."""
     figure = draw.figure(12.5, np.clip(0.32 * len(r["turned"]), 2.2, 9) + 2.4)
-    left, right = figure.subplots(1, 2, sharey=True)
+    panels = figure.subplots(1, 3, sharey=True)
     if not r["n_pairs"]:
-        for axes in (left, right):
+        for axes in panels:
             axes.set(title="no pair of heads with a direction", xticks=[], yticks=[])
         return figure
-    image = _draw_matrix(left, r, "move", "turned to one side")
-    _draw_matrix(right, r, "move_null", "null: each query to a side drawn for it")
-    left.set_ylabel("head that is turned")
-    label = "offsets moved per token turned"
-    figure.colorbar(image, ax=(left, right), location="bottom", label=label, shrink=0.4, aspect=30)
+    kept = _draw_matrix(panels[0], r, "kept", {"cmap": "viridis", "vmin": 0, "vmax": 1})
+    moved = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}
+    image = _draw_matrix(panels[1], r, "move", moved)
+    _draw_matrix(panels[2], r, "move_null", moved)
+    titles = "attention kept at its offset", "attention that moves along", "null: sides drawn"
+    for axes, title in zip(panels, titles):
+        axes.set(title=title, xlabel="head of a deeper layer")
+    panels[0].set_ylabel("head that is turned")
+    bar = {"location": "bottom", "aspect": 30}
+    figure.colorbar(kept, ax=panels[0], label="share of its attention", **bar)
+    label = "share of its attention, times tokens per token turned"
+    figure.colorbar(image, ax=panels[1:], label=label, shrink=0.5, **bar)
     return figure
 
 
-def _draw_matrix(axes, r, name, title):
+def _draw_matrix(axes, r, name, style):
     """Turned heads down, heads of deeper layers across; blank where a head is not deeper."""
-    shown = np.flatnonzero(r["directed"][1:]) + r["directed"].shape[1]  # their numbers
+    H = r["directed"].shape[1]
+    shown = np.flatnonzero(r["directed"][1:]) + H  # their numbers
     cells = r[name].reshape(len(r[name]), -1)[:, shown]
     is_blank = ~r["deeper"].reshape(len(cells), -1)[:, shown]
-    scale = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, "aspect": "auto"}
-    image = axes.imshow(np.ma.array(cells, mask=is_blank), **scale)
-    _label_heads(axes.xaxis, [heads.name(*divmod(i, r["directed"].shape[1])) for i in shown])
+    image = axes.imshow(np.ma.array(cells, mask=is_blank), aspect="auto", **style)
+    _label_heads(axes.xaxis, [heads.name(*divmod(i, H)) for i in shown])
     _label_heads(axes.yaxis, [heads.name(*pair) for pair in r["turned"]])
     axes.tick_params(axis="x", rotation=90)
     axes.set_facecolor("#DDDDDD")
-    axes.set(title=title, xlabel="head of a deeper layer, with a direction")
-    if len(cells) <= NUMBERED:
-        for i, j in np.argwhere(~is_blank & (abs(cells) >= HALF / 2)):
-            color = "white" if abs(cells[i, j]) > 0.6 else "black"
-            text = f"{cells[i, j]:+.1f}"
+    if max(cells.shape) <= NUMBERED:
+        for i, j in np.argwhere(~is_blank):
+            is_dark = cells[i, j] < 0.6 if name == "kept" else abs(cells[i, j]) > 0.6
+            text = f"{cells[i, j]:.2f}".replace("-0.00", "0.00")
+            color = "white" if is_dark else "black"
             axes.text(j, i, text, ha="center", va="center", fontsize=10, color=color)
     return image
 
@@ -283,13 +302,14 @@ register(
     answer=answer,
     look=(
         "A row for each head that is turned, a column for each head of a deeper layer that has a "
-        "direction: how many offsets its look moves for each token that the turned head moved. "
-        "Blue, near -1: it looks up its own word among those that the turned head copied, and the "
-        "further to the left these were fetched, the further to the right it stands. Red, near +1: "
-        "it looks up a copied word of its own among the words. White: it reads nothing of that "
-        "head, positions perhaps (dial tells). On the right as many queries are turned as far, but "
-        "each to a side of its own. A pair counts the whole way from one to the other, heads "
-        "between them too."
+        "direction. On the left what it keeps of its attention at its offset: dark where it reads "
+        "what the turned head copied; a head that reads positions is bright everywhere (dial tells "
+        "whether it does). In the middle what moves as far as the turned head moved: blue, -1, the "
+        "other way: it looks up its own word among those copied, and the further to the left these "
+        "were fetched, the further to the right it stands; red, +1, along: it looks up a copied "
+        "word among the words. What is neither kept nor moves is scattered. On the right as many "
+        "queries are turned as far, but each to a side of its own. A pair counts the whole way "
+        "from one to the other, heads between them too."
     ),
     published=(
         "Nothing: the paper reads positions out of every layer alike. That deeper heads may look "
@@ -297,11 +317,12 @@ register(
     ),
     figure="",
     numbers={
-        "n_half": "pairs in which the deeper head's look moves half an offset or more per token",
-        "n_half_null": "pairs that do so when each query is turned to a side drawn for it",
-        "strongest": "offsets per token turned that the look of a deeper head moves, at most",
-        "strongest_null": "offsets per token, at most, with each query turned to a side of its own",
-        "pair_moves": "offsets per token of the pairs that move most; negative: against the turn",
+        "n_moved": "pairs in which a tenth or more of the deeper head's attention moves along",
+        "n_moved_null": "pairs in which it does when each query is turned to a side drawn for it",
+        "strongest": "share of a deeper head's attention that moves with a turned head, at most",
+        "strongest_null": "share that moves, at most, with each query turned to a side of its own",
+        "n_lost": "pairs in which the deeper head keeps less than half of its attention",
+        "pair_moves": "share that moves in the pairs where most does; negative: the other way",
         "n_pairs": "pairs of a turned head and a head of a deeper layer that has a direction",
         "n_turned": "heads that were turned",
         "documents": "documents measured",
