@@ -41,8 +41,8 @@ def chain(
 ):
     """Turn each head, read where every head of a deeper layer looks: for all pairs.
 
-    turn: heads to turn, as L0H0,L1H2; directed: those with a direction; all: every head but those
-    of the last layer
+    turn: heads to turn, as L0H0,L1H2; directed: those with a direction that have one in a deeper
+    layer; all: every head but those of the last layer
     by: tokens by which they are turned, to the right and to the left
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
@@ -88,11 +88,15 @@ def _named(turn, model):
 
 
 def _turned_heads(named, directed):
-    """Pairs (layer, head) to turn, in order; directed: [L H] bool."""
+    """Pairs (layer, head) to turn, in order; directed: [L H] bool.
+
+    Of those with a direction, the ones that have a head with a direction in a deeper layer.
+    """
     if named == "all":
-        directed = np.ones_like(directed)
-    if named in ("directed", "all"):
-        return [tuple(pair) for pair in np.argwhere(directed[:-1]).tolist()]
+        return [*np.ndindex(len(directed) - 1, directed.shape[1])]
+    if named == "directed":
+        turned = np.argwhere(directed).tolist()
+        return [(layer, head) for layer, head in turned if directed[layer + 1 :].any()]
     return sorted(set(named))
 
 

@@ -175,7 +175,7 @@ def test_turning_the_copying_head_turns_the_one_that_reads_the_copies(chains):
     assert r["move"][source, 1, 0] == pytest.approx(-1, abs=0.1)  # measured -0.95
     assert r["kept"][source, 1, 0] < 0.1
     assert r["best"][source, :, 1, 0].tolist() == [3, 1, -1]  # turned left, not, turned right
-    assert r["pairs"][0].startswith("L0H0 by -2, +2 moves L1H0 from +1 (0.79) to +3 (0.7")
+    assert r["pairs"][0].startswith("L0H0 by -2, +2 moves L1H0 from +1 (0.8")
     assert verdict("chain", r) == "yes"
 
 
