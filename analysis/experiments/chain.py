@@ -235,18 +235,20 @@ def says(r):
 
 
 def answer(r):
-    """Yes if half of a deeper head's attention goes along, partly if a tenth, in more than chance.
+    """Yes if half of a deeper head's attention goes along with a turned one, beyond the null.
 
-    By chance: each query of the turned head is turned to a side drawn for it.
+    Partly if a tenth does in more pairs than by chance, or if a deeper head loses half of it.
     """
     verdict = "no"
-    if r["n_moved"] > r["n_moved_null"]:
-        verdict = "yes" if r["strongest"] >= HALF else "partly"
+    if r["n_moved"] > r["n_moved_null"] and r["strongest"] >= HALF:
+        verdict = "yes"
+    elif r["n_moved"] > r["n_moved_null"] or r["n_lost"]:
+        verdict = "partly"
     measure = (
-        "pairs in which a tenth or more of a deeper head's attention moves with the turned head"
+        "pairs where a deeper head loses half its attention, or a tenth moves with a turned head"
     )
-    value = f"{r['n_moved']} of {r['n_pairs']} (most {r['strongest']:.2f})"
-    chance = f"{r['n_moved_null']} (most {r['strongest_null']:.2f})"
+    value = f"{r['n_lost']} lose, {r['n_moved']} move, of {r['n_pairs']}"
+    chance = f"{r['n_moved_null']} move, sides drawn"
     return Answer(verdict, measure, value, chance)
 
 

@@ -349,6 +349,7 @@ register(
         "documents": "documents measured; 0: positions alone",
     },
     labels={f"layer_{name}": "layer_names" for name in ("slope", "n_exact", "n_cells")},
+    per_head=("slopes", "offset"),
     least_documents=2,
     weights_only=True,
 )

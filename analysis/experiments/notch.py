@@ -144,6 +144,7 @@ def _kept(r, causal):
     kept = changed / np.maximum(own, 1e-300)[:, None, None]
     result = {f"kept_{way}": kept[:, i] for i, way in enumerate(WAYS)}
     result["directed"] = profiles.directed(r["still"], r["n"], causal=causal)
+    result["least_kept"] = result["kept_without"][:, :-1].min(axis=1)
     result["offset"] = offset - profiles.REACH
     return result
 
@@ -326,5 +327,6 @@ register(
         "documents": "documents measured",
     },
     labels={"by_band_lost": "band_names", "by_band_enough": "band_names"},
+    per_head=("least_kept", "offset"),
     least_documents=2,
 )
