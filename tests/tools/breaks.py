@@ -79,6 +79,13 @@ FORMATS = "analysis/texts/formats.py"
 PREDICT = "analysis/experiments/predict.py"
 OPTIONS = "analysis/runner/options.py"
 RUN_SETTINGS = "analysis/runner/settings.py"
+MOVES = "analysis/maths/moves.py"
+BANDS = "analysis/maths/bands.py"
+DIAL = "analysis/experiments/dial.py"
+CHAIN = "analysis/experiments/chain.py"
+NOTCH = "analysis/experiments/notch.py"
+LATER_LAYERS = "analysis/measures/later_layers.py"
+POSITIONS_READ = "analysis/measures/positions_read.py"
 
 
 class Break(NamedTuple):
@@ -1355,5 +1362,78 @@ BREAKS = [
         PUBLISHED,
         '{"ours": finite(ours), "null": finite(null), "readings": [*claim.readings]}',
         '{"ours": ours, "null": null, "readings": [*claim.readings]}',
+    ),
+    # dial, chain, notch
+    Break(
+        "positions are moved the other way",
+        MOVES,
+        "x[(np.arange(len(x)) + s) % len(x)]",
+        "x[(np.arange(len(x)) - s) % len(x)]",
+    ),
+    Break(
+        "positions that came round the end are measured",
+        MOVES,
+        "slice(places.start + max(0, -s), places.stop - max(0, s))",
+        "places",
+    ),
+    Break(
+        "offsets are dealt to the shifts that they were measured at",
+        MOVES,
+        "rng.random(attended.shape)",
+        "np.zeros(attended.shape)",
+    ),
+    Break(
+        "what a turned head would see beyond the last key is lost",
+        MOVES,
+        "new[..., rows, last] += pattern.sum(axis=-1) - new.sum(axis=-1)",
+        "pass",
+    ),
+    Break(
+        "a document's own text passes for what stands at a place",
+        DIAL,
+        "others = (total - passed.inputs) / (N - 1)",
+        "others = total / N",
+    ),
+    Break(
+        "special tokens are moved too",
+        POSITIONS_READ,
+        "changed[places] += positions - before",
+        "changed[:] += np.resize(positions - before, changed.shape)",
+    ),
+    Break(
+        "positions of layer 0 are moved after the norm",
+        POSITIONS_READ,
+        "return normed(model, passed.words + rows)",
+        "return passed.inputs[0] + rows - passed.rows",
+    ),
+    Break(
+        "a causal model sees the future in a pass from a layer on",
+        LATER_LAYERS,
+        "if model.config.causal:\n    attn_bias = positions_read.no_future(x.shape[1], x.dtype)",
+        "pass",
+    ),
+    Break(
+        "the null turns all queries to one side",
+        CHAIN,
+        "ways.append(np.where(self.to_the_right, right, left))",
+        "ways.append(right)",
+    ),
+    Break(
+        "heads of its own layer count as deeper than a turned head",
+        CHAIN,
+        'np.arange(L)[:, None] > r["turned"][:, :1, None]',
+        'np.arange(L)[:, None] >= r["turned"][:, :1, None]',
+    ),
+    Break(
+        "an even loss of energy takes nothing",
+        BANDS,
+        "left = 1 - energy(x, part)",
+        "left = 1.0",
+    ),
+    Break(
+        "all waves pass for one band",
+        NOTCH,
+        'np.moveaxis(r[f"kept_{way}"][:, :-1], 1, -1)',
+        'np.moveaxis(r[f"kept_{way}"], 1, -1)',
     ),
 ]
