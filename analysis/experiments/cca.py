@@ -221,7 +221,7 @@ register(
             "on documents that it was not fitted to, by layer"
         ),
         "mean_null": "99 % quantile of that mean with the places in random order",
-        "mean_first": f"mean of the first {FEW} of these correlations, by layer",
+        "mean_first": f"mean of the first {FEW} canonical correlations, held out, by layer",
         "mean_first_null": f"99 % quantile of the mean of the first {FEW}, places in random order",
         "high": f"directions with a correlation of {HIGH} or more, by layer",
         "high_null": "the most of them with the places in random order",

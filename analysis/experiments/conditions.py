@@ -251,7 +251,7 @@ def _describe_lines():
 
     yield Patch(color=draw.VERMILION, alpha=0.55, linewidth=0, label="mean attention")
     yield Line2D([], [], color=draw.SKY, linewidth=0.8, label="xcorr, column by column")
-    yield Line2D([], [], color=draw.BLUE, label="mean score, highest peak of the row = 1")
+    yield Line2D([], [], color=draw.BLUE, label="mean score, highest of the row = 1")
     yield Line2D([], [], color=draw.GREY, linestyle="--", label="null: inputs in random order")
 
 
@@ -262,11 +262,12 @@ def _draw_condition(axes, r, row, i):
     visible = lags <= (0 if r["causal"] else NEAR)
     axes.bar(lags, r["attention"][i, layer, head], 0.8, color=draw.VERMILION, alpha=0.55)
     axes.plot(lags, r["xcorr"][i, row], color=draw.SKY, linewidth=0.5)
-    height = r["rise_of_heads"][:, layer, head].max()
-    for name, style in (("scores_shuffled", NULL), ("scores", SCORE)):
-        curve = r[name][layer, head] if name == "scores_shuffled" else r[name][i, layer, head]
-        curve = curve[visible] - np.median(curve[visible])
-        axes.plot(lags[visible], maths.over(curve, np.full(len(curve), height)), **style)
+    curves = r["scores"][:, layer, head, visible]
+    curves = curves - np.median(curves, axis=-1, keepdims=True)
+    highest = np.full(visible.sum(), curves.max())
+    null = r["scores_shuffled"][layer, head, visible]
+    axes.plot(lags[visible], maths.over(null - np.median(null), highest), **NULL)
+    axes.plot(lags[visible], maths.over(curves[i], highest), **SCORE)
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set_ylim(-0.8, 1.2)
 
@@ -304,8 +305,8 @@ register(
         "keeps them on shuffled words but on neither alone needs both: some head before it finds "
         "the neighbour by position and copies its word, and it is that word which it reads. Light "
         "blue are the columns of query and key, without their biases, the dashed line what inputs "
-        "in random order leave. Scores are drawn less their median, in heights of the highest peak "
-        "of the row: without words the norms scale positions up. "
+        "in random order leave. Scores are drawn less their median, the highest of a row being 1: "
+        "without words the norms scale positions up. "
         "At the right all heads with a direction, coloured by what it is built on."
     ),
     published=(

@@ -313,15 +313,14 @@ def says(r):
     n = int(r["n_sharp"])
     told = "; ".join(_describe_head(r, i) for i in range(min(n, TOLD)))
     more = f"; and {n - TOLD} more" if n > TOLD else ""
-    heads_that = f"{n} heads give" if n > 1 else f"{n} head gives"
-    start = f"{heads_that} more than {heads.SHARP} of the attention to a neighbour"
-    if r["at_offset"].max() <= heads.SHARP:
-        start = f"No head gives more than {heads.SHARP} of its attention to a neighbour, {n} come "
-        start += "nearest"
+    start = f"{n} heads give" if n > 1 else "1 head gives"
+    start += f" more than {heads.SHARP} of the attention to a neighbour."
+    if not _any_sharp(r):
+        start = f"No head gives more than {heads.SHARP} of its attention to a neighbour."
     verdict = (
-        f"{start}. In {r['n_positions']} position × position makes at least half of the peak "
-        f"(places of the queries shuffled: {r['n_positions_null']} at most), and in {r['n_long']} "
-        f"waves of {LONG} tokens or more would alone: {told}{more}. "
+        f"{start} Position × position makes at least half of the peak in {r['n_positions']} of "
+        f"{n} (places of the queries shuffled: {r['n_positions_null']} at most), and waves of "
+        f"{LONG} tokens or more would alone in {r['n_long']}: {told}{more}. "
     )
     return verdict + _describe_layers(r) + _describe_source(r)
 
@@ -366,10 +365,13 @@ def _describe_source(r):
 def answer(r):
     """Yes: position x position makes at least half of the peak of nearly all sharp heads.
 
-    Partly: of more heads than shuffled places give.
+    Partly: of more heads than shuffled places give. No, where no head is sharp.
     """
     n, k = int(r["n_sharp"]), int(r["n_positions"])
     by_chance = int(r["n_positions_null"])
+    if not _any_sharp(r):
+        measure = f"heads with more than {heads.SHARP} of their attention at -1 or +1"
+        return Answer("no", measure, f"0 of {r['lag_of_heads'].size}", "0 heads")
     verdict = "no"
     if k > by_chance:
         verdict = "yes" if k >= MOST * n else "partly"
@@ -379,14 +381,17 @@ def answer(r):
     return Answer(verdict, measure, f"{k} of {n}", f"{by_chance} of {n}, places shuffled")
 
 
+def _any_sharp(r):
+    """Whether a head gives more than SHARP of its attention to a neighbour."""
+    return bool(r["at_offset"].max() > heads.SHARP)
+
+
 def plot(r):
     """Mean scores of sharp heads by source; below, parts of peaks, waves, and Toeplitz shares."""
     figure = draw.figure(12.5, 8.6)
     above, below = figure.subfigures(2, 1, height_ratios=(1, 1.15))
     n = min(len(r["heads"]), SHOWN)
-    grid = above.subplots(1, max(n, 2), squeeze=False)[0]
-    for axes in grid[n:]:
-        axes.set_visible(False)
+    grid = above.subplots(1, n, squeeze=False)[0]
     for i in range(n):
         _draw_curves(grid[i], r, i)
     grid[0].set_ylabel("mean score, less its mean")
@@ -436,6 +441,7 @@ def _draw_parts(axes, r):
     axes.plot(places, r["position_share_null"][:n], "_", color="black", markersize=12)
     axes.axhline(0, color="black", linewidth=0.7)
     axes.set_xticks(places, r["heads"][:n], rotation=90)
+    axes.set_xlim(-0.6, max(n, SHOWN) - 0.4)
     axes.set_ylabel("share of the peak")
     axes.set_title("what peaks are made of (black:\npositions, 99 % of shuffled places)")
 
