@@ -57,12 +57,11 @@ def cca(
     orders = [rng.permutation(len(table)) for _ in range(shuffles)]
     by_layer = []
     for place in range(model.config.n_layers + 1):
-        parts = [
-            maths.moments(n, sums[f"{name}_xx"][place], sums[f"{name}_places"][place])
-            for name, n in (("fit", half), ("test", len(texts) - half))
-        ]
-        by_layer.append(_correlate(*parts, y, orders))
-    result = {name: np.array([one[name] for one in by_layer]) for name in by_layer[0]}
+        fit = maths.moments(half, sums["fit_xx"][place], sums["fit_places"][place])
+        others = sums["test_xx"][place], sums["test_places"][place]
+        test = maths.moments(len(texts) - half, *others)
+        by_layer.append(_correlate(fit, test, y, orders))
+    result = {name: np.array([layer[name] for layer in by_layer]) for name in by_layer[0]}
     result |= {"documents": len(texts), "T": texts.T, "components": components}
     return result | _headline(result)
 
@@ -191,8 +190,8 @@ def _draw_means(axes, r):
     axes.plot(x, r["mean"], "o-", color=draw.BLUE, label="on the other documents")
     label = "null: places shuffled, 99 % lower"
     axes.plot(x, r["mean_null"], "--", color=draw.GREY, label=label)
-    step = -(-len(x) // 16)
-    axes.set_xticks([*x[:-1:step], x[-1]], [*map(str, x[:-1:step]), "out"])
+    layers = x[: -1 : -(-len(x) // 16)]
+    axes.set_xticks([*layers, x[-1]], [*map(str, layers), "out"])
     axes.set(xlabel="layer that reads the stream", ylabel="mean correlation", ylim=(-0.05, 1.03))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
 

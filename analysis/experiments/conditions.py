@@ -101,7 +101,7 @@ def _gather(model, documents, pairs, seed, run):
                 continue
             tokens = inputs_given.tokens(documents, i, document, name, seed)
             by_condition.append(_measure(model, tokens, name, split))
-        sums = {name: np.array([one[name] for one in by_condition]) for name in same}
+        sums = {name: np.array([given[name] for given in by_condition]) for name in same}
         order = np.random.default_rng((seed, i)).permutation(len(document))
         X = inputs.of_text(model, document)[:, order]
         sums["scores_shuffled"] = inputs_given.scores_by_lag(model, X)
@@ -155,8 +155,8 @@ def _kinds(r, seed):
     by_chance = []
     for _ in range(PERMUTATIONS):
         permuted = attention[:, rng.permutation(n)]
-        there = np.take_along_axis(permuted, place, axis=-1)[..., 0]
-        by_chance.append((there >= KEPT * own).sum(axis=1))
+        at_place = np.take_along_axis(permuted, place, axis=-1)[..., 0]
+        by_chance.append((at_place >= KEPT * own).sum(axis=1))
     keeps = r["attention_of_heads"] >= KEPT * r["attention_of_heads"][0]  # [I L H]
     result = {"keeps": keeps, "n_kept": (keeps & directed).sum(axis=(1, 2))}
     result["n_kept_null"] = np.quantile(by_chance, nulls.CHANCE, axis=0)
@@ -188,19 +188,19 @@ def _by_head(r, pairs):
 def says(r):
     """What the numbers show, in plain words."""
     n = int(r["n_directed"])
+    without = zip(r["conditions"][1:], r["n_kept"][1:], r["n_kept_null"][1:])
     counts = "; ".join(
-        f"{words} {kept} (heads dealt anew: up to {high:.0f})"
-        for words, kept, high in zip(r["conditions"][1:], r["n_kept"][1:], r["n_kept_null"][1:])
+        f"{words} {kept} (heads dealt anew: up to {high:.0f})" for words, kept, high in without
     )
     kinds = ", ".join(f"{kind} {k}" for kind, k in zip(r["kinds"], r["n_by_kind"]) if k)
-    told = "; ".join(_describe_head(r, *place) for place in r["directed_heads"][:TOLD])
+    sharpest = "; ".join(_describe_head(r, *place) for place in r["directed_heads"][:TOLD])
     if not n:
         return f"0 of {r['directed'].size} heads have a direction that they could keep."
     return (
         f"{n} of {r['directed'].size} heads have a direction. At least {KEPT:.0%} of their "
         f"attention to it stays on: {counts}. Built on: {kinds}. Attention at the offset, and the "
         f"peak of the scores there as a share of that on the text, {', '.join(r['conditions'])}: "
-        f"{told}."
+        f"{sharpest}."
     )
 
 

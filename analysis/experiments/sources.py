@@ -120,7 +120,7 @@ def _gather(model, documents, visible, seed, run):
 
 def _stacked(by_layer):
     """A list of {name: array} as {name: [L ...]}."""
-    return {name: np.array([one[name] for one in by_layer]) for name in by_layer[0]}
+    return {name: np.array([layer[name] for layer in by_layer]) for name in by_layer[0]}
 
 
 def _measure_layer(split, visible, order):
@@ -248,8 +248,10 @@ def _choose(names, model, r):
     sharp = [place for place in places if neighbours[place].max() > heads.SHARP]
     if sharp:
         return sharp
-    sides = neighbours.reshape(-1, 2)[:, : 1 if r["causal"] else 2].argmax(axis=0)
-    return [np.unravel_index(i, neighbours.shape[:2]) for i in dict.fromkeys(sides.tolist())]
+    by_side = neighbours.reshape(-1, 2).argmax(axis=0).tolist()
+    if r["causal"]:  # nothing is seen to the right
+        by_side = by_side[:1]
+    return [np.unravel_index(i, neighbours.shape[:2]) for i in dict.fromkeys(by_side)]
 
 
 def _by_head(r, places):
@@ -304,14 +306,15 @@ def _grouped(terms):
         for b, key in enumerate(score_sources.SOURCES):
             first, second = sorted((query, key), key=score_sources.SOURCES.index)
             name = f"{first} × {second}"
-            sums[name if name in GROUPS else "type, bias"] += terms[a, b]
+            group = name if name in GROUPS else "type, bias"
+            sums[group] += terms[a, b]
     return np.array([*sums.values()])
 
 
 def says(r):
     """The paper's open question, answered for this model with its numbers."""
     n = int(r["n_sharp"])
-    told = "; ".join(_describe_head(r, i) for i in range(min(n, TOLD)))
+    sharpest = "; ".join(_describe_head(r, i) for i in range(min(n, TOLD)))
     more = f"; and {n - TOLD} more" if n > TOLD else ""
     start = f"{n} heads give" if n > 1 else "1 head gives"
     start += f" more than {heads.SHARP} of the attention to a neighbour."
@@ -320,7 +323,7 @@ def says(r):
     verdict = (
         f"{start} Position × position makes at least half of the peak in {r['n_positions']} of "
         f"{n} (places of the queries shuffled: {r['n_positions_null']} at most), and waves of "
-        f"{LONG} tokens or more would alone in {r['n_long']}: {told}{more}. "
+        f"{LONG} tokens or more would alone in {r['n_long']}: {sharpest}{more}. "
     )
     return verdict + _describe_layers(r) + _describe_source(r)
 

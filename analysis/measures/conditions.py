@@ -66,7 +66,8 @@ def scores_by_lag(model, X, reach=profiles.REACH):
     """Sum of the scores at each lag near 0, for every head: X [L T D] -> [L H R]."""
     by_layer = []
     for w, x in zip(model.layers, X):
-        q, k = (_by_head(x @ W + b, model) for W, b in ((w.W_Q, w.b_Q), (w.W_K, w.b_K)))
+        q = _by_head(x @ w.W_Q + w.b_Q, model)
+        k = _by_head(x @ w.W_K + w.b_K, model)
         sums = maths.lag_sums(q[None], k[None], reach)[0, 0]
         by_layer.append(sums * model.config.attn_scale(w.index))
     return np.array(by_layer)

@@ -47,10 +47,8 @@ def walk(model, document, look, *, instead=({},), carried=False, hook=identity):
     """
     cfg = model.config
     held = {}
-    splits = [
-        maths.split(points, model.weights, model.layers, cfg.pre_norm, carried=carried)
-        for points in (ChainMap(own, held) for own in instead)
-    ]
+    arrays = model.weights, model.layers, cfg.pre_norm
+    splits = [maths.split(ChainMap(own, held), *arrays, carried=carried) for own in instead]
     stops = maths.stages(cfg.n_layers, cfg.pre_norm)
     results = []
 

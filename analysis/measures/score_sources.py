@@ -131,10 +131,9 @@ def _split(model, layer, X_q, X_k, x):
     scale = cfg.attn_scale(layer)
     q = project(X_q, w.W_Q, w.b_Q, cfg) * scale
     k = project(X_k, w.W_K, w.b_K, cfg)
-    whole_q, whole_k = (
-        split_heads(x[None] @ W + b, cfg)[0] for W, b in ((w.W_Q, w.b_Q), (w.W_K, w.b_K))
-    )
-    return Split(q, k, whole_q * scale @ whole_k.swapaxes(-1, -2))
+    whole_q = project(x[None], w.W_Q, w.b_Q, cfg)[0] * scale
+    whole_k = project(x[None], w.W_K, w.b_K, cfg)[0]
+    return Split(q, k, whole_q @ whole_k.swapaxes(-1, -2))
 
 
 def project(X, W, b, cfg):

@@ -14,8 +14,8 @@ SMALL = {"documents": 8, "tokens": 64, "shuffles": 30}
 @pytest.fixture(scope="module")
 def results():
     """What the experiment gives on each constructed model."""
-    made = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
-    return {name: experiment.cca(model, **SMALL) for name, model in made.items()}
+    built = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
+    return {name: experiment.cca(model, **SMALL) for name, model in built.items()}
 
 
 def test_positions_that_nothing_writes_over_stay(results):

@@ -18,8 +18,8 @@ NAMES = [*conditions.CONDITIONS]
 @pytest.fixture(scope="module")
 def results():
     """What the experiment gives on each constructed model."""
-    made = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
-    return {name: experiment.conditions(model, **SMALL) for name, model in made.items()}
+    built = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
+    return {name: experiment.conditions(model, **SMALL) for name, model in built.items()}
 
 
 def remaining(result, place):

@@ -18,8 +18,8 @@ SMALL = {"documents": 4, "tokens": 64}
 @pytest.fixture(scope="module")
 def results():
     """What the experiment gives on each constructed model."""
-    made = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
-    return {name: experiment.sources(model, **SMALL) for name, model in made.items()}
+    built = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
+    return {name: experiment.sources(model, **SMALL) for name, model in built.items()}
 
 
 @pytest.mark.parametrize("variant", [*tiny.ONE_EACH, "gpt2-inverse-layer"])
@@ -45,9 +45,9 @@ def test_the_terms_of_the_experiment_sum_to_the_scores(results):
         assert result["error"] < 1e-10  # float64: measured 1e-15
         total = result["variance_of_terms"].sum(axis=(0, 1))
         whole = result["peak_of_terms"].sum(axis=(0, 1))
-        for shares in (total, whole):
-            read_any = shares != 0  # heads without weights have neither
-            assert max_error(shares[read_any], 1) < 1e-10
+        for parts in (total, whole):
+            reads = parts != 0  # heads without weights have neither
+            assert max_error(parts[reads], 1) < 1e-10
         assert (total != 0).any()
 
 

@@ -140,7 +140,8 @@ def test_other_documents_tell_what_was_fitted_by_chance():
     assert fitted.correlations.mean() > 0.5  # measured 0.6: 30 directions, 80 rows
     by_hand = []
     for a, b in zip(fitted.a.T, fitted.b.T):
-        by_hand.append(np.corrcoef(x[2:].reshape(-1, 30) @ a, np.tile(y @ b, 2))[0, 1])
+        pair = x[2:].reshape(-1, 30) @ a, np.tile(y @ b, 2)
+        by_hand.append(np.corrcoef(*pair)[0, 1])
     held = cca.held_out(fitted, test, y)
     assert max_error(held, by_hand) < 1e-10
     assert abs(held.mean()) < 0.2
