@@ -159,12 +159,3 @@ def head_profiles(model, document, edits=()):
 
     forward(model, document, hook=hook)
     return np.array([by_layer[layer] for layer in sorted(by_layer)])
-
-
-def without_words(model, document):
-    """Attention profile of every head with all words at zero, special tokens too: [T] -> [L H R].
-
-    Positions and token types are all that is read, through all layers: any document of T tokens
-    gives these profiles.
-    """
-    return head_profiles(model, document, {"embed": np.zeros_like})

@@ -78,6 +78,13 @@ COMPARE = "analysis/pages/compare.py"
 FORMATS = "analysis/texts/formats.py"
 PREDICT = "analysis/experiments/predict.py"
 OPTIONS = "analysis/runner/options.py"
+SOURCES = "analysis/maths/sources.py"
+SCORE_SOURCES = "analysis/measures/score_sources.py"
+SOURCES_EXPERIMENT = "analysis/experiments/sources.py"
+CCA = "analysis/maths/cca.py"
+CCA_EXPERIMENT = "analysis/experiments/cca.py"
+CONDITIONS = "analysis/measures/conditions.py"
+CONDITIONS_EXPERIMENT = "analysis/experiments/conditions.py"
 RUN_SETTINGS = "analysis/runner/settings.py"
 MOVES = "analysis/maths/moves.py"
 BANDS = "analysis/maths/bands.py"
@@ -545,7 +552,7 @@ BREAKS = [
     ),
     Break(
         "positions alone keep the words",
-        HEADS,
+        CONDITIONS,
         '{"embed": np.zeros_like}',
         '{"embed": np.array}',
     ),
@@ -1435,5 +1442,91 @@ BREAKS = [
         NOTCH,
         'np.moveaxis(r[f"kept_{way}"][:, :-1], 1, -1)',
         'np.moveaxis(r[f"kept_{way}"], 1, -1)',
+    ),
+    # where scores come from, what layers keep of positions, four inputs
+    Break(
+        "a term of the queries is added to that of another lag",
+        SOURCES,
+        "np.roll(circular, reach, axis=-3)",
+        "np.roll(circular, reach + 1, axis=-3)",
+    ),
+    Break(
+        "what is added to a whole row counts as variance of scores",
+        SOURCES,
+        "np.where(visible, inside - means, 0)",
+        "inside",
+    ),
+    Break(
+        "rows are not taken off the lags that explain scores",
+        SOURCES,
+        "np.diag(seen.sum(axis=0)) - seen.T @ row_means + 1",
+        "np.diag(seen.sum(axis=0)) + 1",
+    ),
+    Break(
+        "a lag that the mask hides counts for the peak",
+        SOURCES,
+        "if causal:\n    curve = curve[..., : reach + 1]",
+        "pass",
+    ),
+    Break(
+        "positions of queries and of keys come from one half of the documents",
+        SCORE_SOURCES,
+        "(half, 1 - half)",
+        "(half, half)",
+    ),
+    Break(
+        "what all places have in common is lost from the scores",
+        SCORE_SOURCES,
+        'parts["position"] - common, parts["bias"] + common',
+        'parts["position"] - common, parts["bias"]',
+    ),
+    Break(
+        "what layers wrote about positions is in the scores twice",
+        SCORE_SOURCES,
+        'parts["attention"] + parts["mlp"] + parts["position"] - place',
+        'parts["attention"] + parts["mlp"] + parts["position"]',
+    ),
+    Break("biases of queries are no source", SCORE_SOURCES, "y[-1] += b", "y[-1] += 0 * b"),
+    Break(
+        "slow waves count with the fast ones",
+        SOURCES_EXPERIMENT,
+        "np.array(shortest) >= LONG * (1 - 1e-9)",
+        "np.array(shortest) >= 2",
+    ),
+    Break(
+        "canonical correlations are those of the documents of the fit",
+        CCA_EXPERIMENT,
+        '"correlations": maths.held_out(fitted, test, y)',
+        '"correlations": maths.held_out(fitted, fit, y)',
+    ),
+    Break(
+        "the table is not centred before it is correlated",
+        CCA,
+        "x - x.mean(axis=0)",
+        "x",
+    ),
+    Break(
+        "the mean of a stream counts as correlation",
+        CCA,
+        "Moments(n, xx - rows * np.outer(mean, mean), places - n * mean)",
+        "Moments(n, xx, places)",
+    ),
+    Break(
+        "words alone keep their positions",
+        CONDITIONS,
+        'edits={"pos_embed": np.zeros_like}',
+        "edits={}",
+    ),
+    Break(
+        "shuffled words are in their order",
+        CONDITIONS,
+        "CONDITIONS[name].shuffles",
+        "False",
+    ),
+    Break(
+        "a head that needs words and positions counts as reading positions",
+        CONDITIONS_EXPERIMENT,
+        "words & positions",
+        "words | positions",
     ),
 ]

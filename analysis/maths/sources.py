@@ -1,0 +1,142 @@
+"""Where scores come from: queries and keys are sums over sources, so a score is a sum of products.
+
+q_i = sum of q^a_i and k_j = sum of k^b_j give q_i . k_j = sum of q^a_i . k^b_j, one term for each
+pair of sources. Lag t = key position - query position. C sources, T tokens, d width of a head, R
+lags, 2 reach + 1 of them; ... heads.
+
+Order: the terms by lag, the peak and the parts of it; the variance of scores, what of it the terms
+and what the lag explains; the sources in bands of periods.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import scipy
+
+# periods in tokens that part the bands of waves, half an octave each; slower ones are together
+EDGES = tuple(2 * 2 ** (k / 2) for k in range(7))
+
+
+def lag_sums(q, k, reach):
+    """Sum over i of q^a_i . k^b_{i + t} for every pair: [A ... T d], [C ... T d] -> [A C ... R].
+
+    Computed in float64.
+    """
+    T = q.shape[-2]
+    n = scipy.fft.next_fast_len(T + reach, real=True)  # long enough that nothing wraps within reach
+    Q = scipy.fft.rfft(np.asarray(q, np.float64), n, axis=-2)
+    K = scipy.fft.rfft(np.asarray(k, np.float64), n, axis=-2)
+    Q, K = (np.moveaxis(x, 0, -2) for x in (Q, K))  # [... F A d]
+    circular = scipy.fft.irfft(Q.conj() @ K.swapaxes(-1, -2), n, axis=-3)  # [... n A C]
+    near = np.roll(circular, reach, axis=-3)[..., : 2 * reach + 1, :, :]
+    return np.moveaxis(near, (-2, -1), (0, 1))
+
+
+def rise(curve, lag, causal=False):
+    """How far curves stand at one lag above their mean over the others: [... R], [...] -> [...].
+
+    It is linear: the rises of terms sum to the rise of their sum. causal: only t <= 0 counts.
+    """
+    reach = curve.shape[-1] // 2
+    if causal:
+        curve = curve[..., : reach + 1]
+    place = np.broadcast_to(np.asarray(lag) + reach, curve.shape[:-1])[..., None]
+    height = np.take_along_axis(curve, place, axis=-1)[..., 0]
+    others = (curve.sum(axis=-1) - height) / (curve.shape[-1] - 1)
+    return height - others
+
+
+def peak_parts(terms, lag, causal=False):
+    """Share of each term in the rise of their sum at a lag: [A C ... R], [...] -> [A C ...].
+
+    They sum to 1; one is below 0 where a term is lower there than elsewhere. 0 where the sum does
+    not rise.
+    """
+    rises = rise(terms, lag, causal)
+    return over(rises, rises.sum(axis=(0, 1)))
+
+
+def over(part, whole):
+    """part / whole, 0 where the whole is not above 0."""
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0)
+
+
+def within_rows(scores, visible):
+    """Scores less the mean of their row over what is visible, 0 elsewhere: [... T T] -> [... T T].
+
+    What is added to a whole row of scores changes no attention. visible: [T T] bool.
+    """
+    inside = np.where(visible, scores, 0)
+    means = inside.sum(axis=-1, keepdims=True) / visible.sum(axis=-1, keepdims=True)
+    return np.where(visible, inside - means, 0)
+
+
+def term_products(q, k, centred):
+    """Sum over i, j of q^a_i . k^b_j times centred scores: [A ... T d], [C ... T d] -> [A C ...].
+
+    Divided by the sum of their squares it is the share of the variance that a term holds: those of
+    all terms sum to 1.
+    """
+    weighted = centred @ k  # [C ... T d]
+    q, weighted = (np.moveaxis(x, 0, -3) for x in (q, weighted))
+    q, weighted = (x.reshape(*x.shape[:-2], -1) for x in (q, weighted))  # [... A T*d]
+    return np.moveaxis(q @ weighted.swapaxes(-1, -2), (-2, -1), (0, 1))
+
+
+def diagonal_sums(x):
+    """Sum over i of x[i, i + t] for every lag t: [... T T] -> [... 2T - 1], in float64."""
+    T = x.shape[-1]
+    flat = np.zeros((*x.shape[:-2], T * 2 * T), x.dtype)
+    rows = flat[..., : T * (2 * T - 1)].reshape(*x.shape[:-2], T, 2 * T - 1)
+    rows[..., T - 1 :] = x
+    # read with rows longer by one, row i stands i further to the left: diagonals are columns
+    columns = flat.reshape(*x.shape[:-2], T, 2 * T)
+    return columns.sum(axis=-2, dtype=np.float64)[..., : 2 * T - 1]
+
+
+class LagFit:
+    """Least squares of row effects plus a function of the lag to scores: r_i + f(j - i).
+
+    It is fitted to what is visible, [T T] bool. A score matrix that is Toeplitz, up to what is
+    added to whole rows, is explained by it wholly.
+    """
+
+    def __init__(self, visible):
+        T = len(visible)
+        lag = np.arange(T) - np.arange(T)[:, None] + T - 1
+        seen = np.zeros((T, 2 * T - 1))
+        np.put_along_axis(seen, lag, visible.astype(float), axis=1)
+        self.lags = np.flatnonzero(seen.any(axis=0))
+        seen = seen[:, self.lags]
+        row_means = seen / seen.sum(axis=1, keepdims=True)
+        # what is left of the lags without the rows; a constant f is nothing: the ones fix it
+        self.normal = np.diag(seen.sum(axis=0)) - seen.T @ row_means + 1
+
+    def explained(self, sums):
+        """Sum of squares that the lag explains, from diagonal sums of `within_rows`.
+
+        [... 2T - 1] -> [...].
+        """
+        b = sums[..., self.lags].reshape(-1, len(self.lags))
+        f = scipy.linalg.solve(self.normal, b.T, assume_a="pos").T
+        return (b * f).sum(axis=1).reshape(sums.shape[:-1])
+
+
+def bands(T):
+    """Names of the bands of periods of a wave in T tokens, and the band of each frequency [F].
+
+    The band of frequency 0, which is no wave, is -1.
+    """
+    edges = [edge for edge in EDGES if edge < T]
+    names = [f"{a:.2g}–{b:.2g}" for a, b in pairwise(edges)] + [f"over {edges[-1]:.2g}"]
+    f = np.arange(T // 2 + 1)
+    period = T / np.maximum(f, 1)
+    band = np.searchsorted(edges, period * (1 + 1e-12), side="right") - 1
+    return np.array(names), np.where(f > 0, band, -1)
+
+
+def in_bands(x, band, n):
+    """A table in n bands of frequencies, which sum to it less its mean: [T D] -> [n T D]."""
+    lines = scipy.fft.rfft(np.asarray(x, np.float64), axis=0)
+    inside = band == np.arange(n)[:, None]  # [n F]
+    return scipy.fft.irfft(inside[..., None] * lines, len(x), axis=1)
