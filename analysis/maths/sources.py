@@ -21,6 +21,14 @@ def lag_sums(q, k, reach):
     """Sum over i of q^a_i . k^b_{i + t} for every pair: [A ... T d], [C ... T d] -> [A C ... R].
 
     Computed in float64.
+
+    The terms sum to the sums of the scores along their diagonals:
+
+    >>> q, k = np.random.default_rng(0).normal(size=(2, 2, 6, 3))  # two sources of six tokens
+    >>> terms = lag_sums(q, k, reach=2)
+    >>> scores = q.sum(axis=0) @ k.sum(axis=0).T
+    >>> bool(np.allclose(terms.sum(axis=(0, 1)), [np.trace(scores, t) for t in (-2, -1, 0, 1, 2)]))
+    True
     """
     T = q.shape[-2]
     n = scipy.fft.next_fast_len(T + reach, real=True)  # long enough that nothing wraps within reach
@@ -36,6 +44,11 @@ def rise(curve, lag, causal=False):
     """How far curves stand at one lag above their mean over the others: [... R], [...] -> [...].
 
     It is linear: the rises of terms sum to the rise of their sum. causal: only t <= 0 counts.
+
+    At lag +1, above the mean of the four others:
+
+    >>> float(rise(np.array([1.0, 1, 1, 5, 1]), lag=1))
+    4.0
     """
     reach = curve.shape[-1] // 2
     if causal:
@@ -51,13 +64,24 @@ def peak_parts(terms, lag, causal=False):
 
     They sum to 1; one is below 0 where a term is lower there than elsewhere. 0 where the sum does
     not rise.
+
+    Of a peak at lag 0 the second source holds three quarters:
+
+    >>> flat, peak = np.zeros(3), np.array([0.0, 1, 0])
+    >>> peak_parts(np.array([[peak, flat], [flat, 3 * peak]]), lag=0)
+    array([[0.25, 0.  ],
+           [0.  , 0.75]])
     """
     rises = rise(terms, lag, causal)
     return over(rises, rises.sum(axis=(0, 1)))
 
 
 def over(part, whole):
-    """part / whole, 0 where the whole is not above 0."""
+    """part / whole, 0 where the whole is not above 0.
+
+    >>> over(np.array([1.0, 1.0]), np.array([4.0, 0.0]))
+    array([0.25, 0.  ])
+    """
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0)
 
 
@@ -65,6 +89,10 @@ def within_rows(scores, visible):
     """Scores less the mean of their row over what is visible, 0 elsewhere: [... T T] -> [... T T].
 
     What is added to a whole row of scores changes no attention. visible: [T T] bool.
+
+    >>> within_rows(np.array([[1.0, 9.0], [2.0, 4.0]]), visible=np.tri(2, dtype=bool))
+    array([[ 0.,  0.],
+           [-1.,  1.]])
     """
     inside = np.where(visible, scores, 0)
     means = inside.sum(axis=-1, keepdims=True) / visible.sum(axis=-1, keepdims=True)
@@ -76,6 +104,12 @@ def term_products(q, k, centred):
 
     Divided by the sum of their squares it is the share of the variance that a term holds: those of
     all terms sum to 1.
+
+    >>> q, k = np.random.default_rng(0).normal(size=(2, 2, 6, 3))  # two sources of six tokens
+    >>> centred = within_rows(q.sum(axis=0) @ k.sum(axis=0).T, np.ones((6, 6), bool))
+    >>> parts = term_products(q, k, centred) / np.square(centred).sum()
+    >>> parts.shape, round(float(parts.sum()), 9)
+    ((2, 2), 1.0)
     """
     weighted = centred @ k  # [C ... T d]
     q, weighted = (np.moveaxis(x, 0, -3) for x in (q, weighted))
@@ -84,7 +118,11 @@ def term_products(q, k, centred):
 
 
 def diagonal_sums(x):
-    """Sum over i of x[i, i + t] for every lag t: [... T T] -> [... 2T - 1], in float64."""
+    """Sum over i of x[i, i + t] for every lag t: [... T T] -> [... 2T - 1], in float64.
+
+    >>> diagonal_sums(np.array([[1, 2], [3, 4]]))  # lags -1, 0, 1
+    array([3., 5., 2.])
+    """
     T = x.shape[-1]
     flat = np.zeros((*x.shape[:-2], T * 2 * T), x.dtype)
     rows = flat[..., : T * (2 * T - 1)].reshape(*x.shape[:-2], T, 2 * T - 1)
@@ -99,6 +137,15 @@ class LagFit:
 
     It is fitted to what is visible, [T T] bool. A score matrix that is Toeplitz, up to what is
     added to whole rows, is explained by it wholly.
+
+    Scores that the lag alone decides, up to a number for each row:
+
+    >>> lag = np.arange(5) - np.arange(5)[:, None]
+    >>> visible = np.ones((5, 5), bool)
+    >>> scores = within_rows(np.cos(lag) + np.arange(5)[:, None], visible)
+    >>> explained = LagFit(visible).explained(diagonal_sums(scores))
+    >>> round(float(explained / np.square(scores).sum()), 9)
+    1.0
     """
 
     def __init__(self, visible):
@@ -126,6 +173,10 @@ def bands(T):
     """Names of the bands of periods of a wave in T tokens, and the band of each frequency [F].
 
     The band of frequency 0, which is no wave, is -1.
+
+    >>> names, band = bands(8)
+    >>> names, band
+    (array(['2–2.8', '2.8–4', '4–5.7', 'over 5.7'], dtype='<U8'), array([-1,  3,  2,  0,  0]))
     """
     edges = [edge for edge in EDGES if edge < T]
     names = [f"{a:.2g}–{b:.2g}" for a, b in pairwise(edges)] + [f"over {edges[-1]:.2g}"]
@@ -136,7 +187,14 @@ def bands(T):
 
 
 def in_bands(x, band, n):
-    """A table in n bands of frequencies, which sum to it less its mean: [T D] -> [n T D]."""
+    """A table in n bands of frequencies, which sum to it less its mean: [T D] -> [n T D].
+
+    >>> x = np.random.default_rng(0).normal(size=(8, 2))
+    >>> names, band = bands(8)
+    >>> parts = in_bands(x, band, len(names))
+    >>> bool(np.allclose(parts.sum(axis=0), x - x.mean(axis=0)))
+    True
+    """
     lines = scipy.fft.rfft(np.asarray(x, np.float64), axis=0)
     inside = band == np.arange(n)[:, None]  # [n F]
     return scipy.fft.irfft(inside[..., None] * lines, len(x), axis=1)
