@@ -175,7 +175,7 @@ def says(r):
         f"With the positions that the {moved[str(r['move'])]} of one layer read moved by s tokens, "
         f"heads that attended to offset o, counted at each shift: {summary}. Attended offsets "
         f"dealt to other shifts: at most {r['n_exact_null']:.0f} of {r['n_cells']} exact, slopes "
-        f"within {r['slope_null']:.2f}.{_loss_words(r)}"
+        f"within {r['slope_null']:.2f}.{_alone_words(r)}{_loss_words(r)}"
     )
 
 
@@ -186,6 +186,16 @@ LINES = (
     "layer_mean_weight",
     "layer_mean_weight_null",
 )
+
+
+def _alone_words(r):
+    """A sentence on what was read, where it was no text."""
+    if r["documents"]:
+        return ""
+    return (
+        " Positions alone were read, without words, in every layer as if those before it wrote "
+        "nothing; heads that attend to their own token by positions count as well."
+    )
 
 
 def _loss_words(r):

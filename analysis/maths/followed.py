@@ -18,7 +18,9 @@ def followed(r, follows, seed):
     wide = r["attention"].shape[-1] // 2
     by_layer = r["attention"][:, :-1]  # [l S H R]
     still = by_layer[:, len(shifts) // 2]
-    directed = profiles.directed(still, n, causal=causal)
+    # without words a head that attends to its own token does so by positions, too
+    judge = profiles.directed if r["documents"] else profiles.stands_out
+    directed = judge(still, n, causal=causal)
     near = slice(wide - profiles.REACH, wide + profiles.REACH + 1)
     offset = still[..., near].argmax(axis=-1) - profiles.REACH  # [l H]
     attended = by_layer.argmax(axis=-1) - wide  # [l S H]

@@ -157,6 +157,15 @@ def test_positions_alone_of_a_partial_checkpoint(bundled):
     r = dial.dial(model)
     assert r["documents"] == 0
     assert r["layer_n_exact"][0] == r["layer_n_cells"][0] == 32
+    assert "Positions alone were read" in dial.says(r)
+
+
+def test_without_words_a_head_may_attend_to_its_own_token_by_positions():
+    """Uniform attention is 1/64 everywhere: five times that at offset 0, and at offset 1."""
+    attention = np.full((3, 21), 1 / 64)
+    attention[0, 10] = attention[1, 11] = 5 / 64
+    assert profiles.stands_out(attention, 64).tolist() == [True, True, False]
+    assert profiles.directed(attention, 64).tolist() == [False, True, False]
 
 
 # chain
