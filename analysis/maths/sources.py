@@ -32,12 +32,19 @@ def lag_sums(q, k, reach):
     """
     T = q.shape[-2]
     n = scipy.fft.next_fast_len(T + reach, real=True)  # long enough that nothing wraps within reach
-    Q = scipy.fft.rfft(np.asarray(q, np.float64), n, axis=-2)
-    K = scipy.fft.rfft(np.asarray(k, np.float64), n, axis=-2)
-    Q, K = (np.moveaxis(x, 0, -2) for x in (Q, K))  # [... F A d]
-    circular = scipy.fft.irfft(Q.conj() @ K.swapaxes(-1, -2), n, axis=-3)  # [... n A C]
-    near = np.roll(circular, reach, axis=-3)[..., : 2 * reach + 1, :, :]
+    Q = _lines(q, n)  # [... F A d]
+    K = _lines(k, n)  # [... F C d]
+    products = Q.conj() @ K.swapaxes(-1, -2)
+    circular = scipy.fft.irfft(products, n, axis=-3)  # [... n A C]
+    from_left = np.roll(circular, reach, axis=-3)
+    near = from_left[..., : 2 * reach + 1, :, :]
     return np.moveaxis(near, (-2, -1), (0, 1))
+
+
+def _lines(x, n):
+    """Spectrum over n places of [A ... T d], with the sources beside the width: [... F A d]."""
+    spectrum = scipy.fft.rfft(np.asarray(x, np.float64), n, axis=-2)
+    return np.moveaxis(spectrum, 0, -2)
 
 
 def rise(curve, lag, causal=False):
@@ -53,9 +60,10 @@ def rise(curve, lag, causal=False):
     reach = curve.shape[-1] // 2
     if causal:
         curve = curve[..., : reach + 1]
-    place = np.broadcast_to(np.asarray(lag) + reach, curve.shape[:-1])[..., None]
-    height = np.take_along_axis(curve, place, axis=-1)[..., 0]
-    others = (curve.sum(axis=-1) - height) / (curve.shape[-1] - 1)
+    place = np.broadcast_to(np.asarray(lag) + reach, curve.shape[:-1])
+    height = np.take_along_axis(curve, place[..., None], axis=-1)[..., 0]
+    n_others = curve.shape[-1] - 1
+    others = (curve.sum(axis=-1) - height) / n_others
     return height - others
 
 
@@ -82,7 +90,9 @@ def over(part, whole):
     >>> over(np.array([1.0, 1.0]), np.array([4.0, 0.0]))
     array([0.25, 0.  ])
     """
-    return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0)
+    is_above = whole > 0
+    divisor = np.where(is_above, whole, 1)
+    return np.where(is_above, part / divisor, 0)
 
 
 def within_rows(scores, visible):
@@ -95,8 +105,9 @@ def within_rows(scores, visible):
            [-1.,  1.]])
     """
     inside = np.where(visible, scores, 0)
-    means = inside.sum(axis=-1, keepdims=True) / visible.sum(axis=-1, keepdims=True)
-    return np.where(visible, inside - means, 0)
+    totals = inside.sum(axis=-1, keepdims=True)
+    n_visible = visible.sum(axis=-1, keepdims=True)
+    return np.where(visible, inside - totals / n_visible, 0)
 
 
 def term_products(q, k, centred):
@@ -111,10 +122,16 @@ def term_products(q, k, centred):
     >>> parts.shape, round(float(parts.sum()), 9)
     ((2, 2), 1.0)
     """
-    weighted = centred @ k  # [C ... T d]
-    q, weighted = (np.moveaxis(x, 0, -3) for x in (q, weighted))
-    q, weighted = (x.reshape(*x.shape[:-2], -1) for x in (q, weighted))  # [... A T*d]
-    return np.moveaxis(q @ weighted.swapaxes(-1, -2), (-2, -1), (0, 1))
+    queries = _flat(q)  # [... A T*d]
+    weighted = _flat(centred @ k)  # [... C T*d]
+    products = queries @ weighted.swapaxes(-1, -2)
+    return np.moveaxis(products, (-2, -1), (0, 1))
+
+
+def _flat(x):
+    """[A ... T d] -> [... A T*d]."""
+    x = np.moveaxis(x, 0, -3)
+    return x.reshape(*x.shape[:-2], -1)
 
 
 def diagonal_sums(x):
@@ -124,12 +141,15 @@ def diagonal_sums(x):
     array([3., 5., 2.])
     """
     T = x.shape[-1]
-    flat = np.zeros((*x.shape[:-2], T * 2 * T), x.dtype)
-    rows = flat[..., : T * (2 * T - 1)].reshape(*x.shape[:-2], T, 2 * T - 1)
+    heads = x.shape[:-2]
+    n = 2 * T - 1  # lags
+    flat = np.zeros((*heads, T * (n + 1)), x.dtype)
+    rows = flat[..., : T * n].reshape(*heads, T, n)
     rows[..., T - 1 :] = x
     # read with rows longer by one, row i stands i further to the left: diagonals are columns
-    columns = flat.reshape(*x.shape[:-2], T, 2 * T)
-    return columns.sum(axis=-2, dtype=np.float64)[..., : 2 * T - 1]
+    columns = flat.reshape(*heads, T, n + 1)
+    sums = columns.sum(axis=-2, dtype=np.float64)
+    return sums[..., :n]
 
 
 class LagFit:
@@ -150,14 +170,16 @@ class LagFit:
 
     def __init__(self, visible):
         T = len(visible)
-        lag = np.arange(T) - np.arange(T)[:, None] + T - 1
+        places = np.arange(T)
+        lag = places - places[:, None] + T - 1
         seen = np.zeros((T, 2 * T - 1))
         np.put_along_axis(seen, lag, visible.astype(float), axis=1)
         self.lags = np.flatnonzero(seen.any(axis=0))
         seen = seen[:, self.lags]
+        n_seen = seen.sum(axis=0)
         row_means = seen / seen.sum(axis=1, keepdims=True)
         # what is left of the lags without the rows; a constant f is nothing: the ones fix it
-        self.normal = np.diag(seen.sum(axis=0)) - seen.T @ row_means + 1
+        self.normal = np.diag(n_seen) - seen.T @ row_means + 1
 
     def explained(self, sums):
         """Sum of squares that the lag explains, from diagonal sums of `within_rows`.
@@ -179,10 +201,12 @@ def bands(T):
     (array(['2–2.8', '2.8–4', '4–5.7', 'over 5.7'], dtype='<U8'), array([-1,  3,  2,  0,  0]))
     """
     edges = [edge for edge in EDGES if edge < T]
-    names = [f"{a:.2g}–{b:.2g}" for a, b in pairwise(edges)] + [f"over {edges[-1]:.2g}"]
+    names = [f"{a:.2g}–{b:.2g}" for a, b in pairwise(edges)]
+    names.append(f"over {edges[-1]:.2g}")
     f = np.arange(T // 2 + 1)
     period = T / np.maximum(f, 1)
-    band = np.searchsorted(edges, period * (1 + 1e-12), side="right") - 1
+    period *= 1 + 1e-12  # a period that is an edge lies above it
+    band = np.searchsorted(edges, period, side="right") - 1
     return np.array(names), np.where(f > 0, band, -1)
 
 
