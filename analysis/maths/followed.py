@@ -13,7 +13,20 @@ BY_LAYER = "directed", "exact", "slopes", "weight", "weight_dealt"
 
 
 def followed(r, follows, seed):
-    """Where heads with a direction attend at each shift, and how that moves with the shift."""
+    """Where heads with a direction attend at each shift, and how that moves with the shift.
+
+    One head at offset -1, whose look moves a token to the left for each that its keys are
+    moved:
+
+    >>> shifts, wide = np.array([-1, 0, 1]), profiles.REACH + 1
+    >>> attention = np.zeros((1, 4, 1, 2 * wide + 1))  # the last: positions in random order
+    >>> for i, s in enumerate(shifts):
+    ...     attention[0, i, 0, wide - 1 - s] = 1
+    >>> r = {"attention": attention, "shifts": shifts, "causal": False, "n": 64}
+    >>> f = followed(r | {"documents": 1, "layers": [0]}, follows=-1, seed=0)
+    >>> f["attended"][0, :, 0], int(f["n_exact"]), float(f["slope"])
+    (array([ 0, -1, -2]), 2, -1.0)
+    """
     shifts, causal, n = r["shifts"], r["causal"], r["n"]
     wide = r["attention"].shape[-1] // 2
     by_layer = r["attention"][:, :-1]  # [l S H R]
@@ -24,16 +37,19 @@ def followed(r, follows, seed):
     near = slice(wide - profiles.REACH, wide + profiles.REACH + 1)
     offset = still[..., near].argmax(axis=-1) - profiles.REACH  # [l H]
     attended = by_layer.argmax(axis=-1) - wide  # [l S H]
-    expected, is_told = np.swapaxes([moves.cells(o, shifts, follows, causal) for o in offset], 0, 1)
-    is_told = is_told.astype(bool) & directed[:, None]
-    result = {"directed": directed, "offset": offset, "attended": attended, "expected": expected}
-    result["told"] = is_told
+    cells = [moves.cells(of_layer, shifts, follows, causal) for of_layer in offset]
+    expected = np.array([places for places, _ in cells])
+    is_told = np.array([known for _, known in cells]) & directed[:, None]
+    by_chance = r["attention"][:, [-1] * len(shifts)]  # positions in random order
+    slopes = [moves.slopes(a, shifts, known) for a, known in zip(attended, is_told)]
+    result = {"directed": directed, "offset": offset, "attended": attended}
+    result |= {"expected": expected, "told": is_told}
     result["exact"] = (attended == expected) & is_told
     result["weight"] = _weights(by_layer, expected, wide)
-    result["weight_dealt"] = _weights(r["attention"][:, [-1] * len(shifts)], expected, wide)
-    slopes = [moves.slopes(a, shifts, known) for a, known in zip(attended, is_told)]
+    result["weight_dealt"] = _weights(by_chance, expected, wide)
     result["slopes"] = np.array(slopes)
-    return result | _summary(result, shifts, seed) | _by_layer(result, r["layers"], shifts, seed)
+    over_all = _summary(result, shifts, seed)
+    return result | over_all | _by_layer(result, r["layers"], shifts, seed)
 
 
 def _weights(attention, expected, wide):
@@ -48,13 +64,16 @@ def _summary(r, shifts, seed):
     n_exact, slope = moves.by_chance(*flat, shifts, seed)
     followers = r["directed"] & is_told.any(axis=1)
     result = {"n_directed": r["directed"].sum(), "n_cells": is_told.sum()}
-    result["n_exact"], result["n_exact_null"] = r["exact"].sum(), n_exact
-    result["slope"] = r["slopes"][followers].mean() if followers.any() else 0.0
-    result["slope_null"] = slope
-    for name in ("weight", "weight_dealt"):
-        mean = r[name][is_told].mean() if is_told.any() else 0.0
-        result["mean_" + name.replace("dealt", "null")] = mean
+    result |= {"n_exact": r["exact"].sum(), "n_exact_null": n_exact}
+    result |= {"slope": _mean(r["slopes"], followers), "slope_null": slope}
+    result["mean_weight"] = _mean(r["weight"], is_told)
+    result["mean_weight_null"] = _mean(r["weight_dealt"], is_told)
     return result
+
+
+def _mean(values, where):
+    """Mean of the values where this holds; 0 if it holds nowhere."""
+    return values[where].mean() if where.any() else 0.0
 
 
 def _by_layer(r, layers, shifts, seed):

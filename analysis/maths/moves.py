@@ -88,9 +88,12 @@ def slopes(attended, shifts, is_told):
     """
     weight = is_told | (shifts == 0)[:, None]
     n = np.maximum(weight.sum(axis=0), 1)
-    x = shifts[:, None] - (weight * shifts[:, None]).sum(axis=0) / n
-    square = (weight * x * x).sum(axis=0)
-    return (weight * x * attended).sum(axis=0) / np.where(square > 0, square, 1)
+    s = shifts[:, None]
+    means = (weight * s).sum(axis=0) / n
+    x = s - means
+    squares = (weight * x * x).sum(axis=0)
+    products = (weight * x * attended).sum(axis=0)
+    return products / np.where(squares > 0, squares, 1)
 
 
 def by_chance(attended, expected, is_told, shifts, seed, draws=DRAWS):
@@ -114,8 +117,10 @@ def by_chance(attended, expected, is_told, shifts, seed, draws=DRAWS):
     n_exact, mean_slopes = [], []
     for _ in range(draws):
         permuted = _permuted(attended, is_told, rng)
-        n_exact.append(((permuted == expected) & is_told).sum())
-        mean_slopes.append(abs(slopes(permuted, shifts, is_told)[is_told.any(axis=0)].mean()))
+        is_exact = (permuted == expected) & is_told
+        of_heads = slopes(permuted, shifts, is_told)
+        n_exact.append(is_exact.sum())
+        mean_slopes.append(abs(of_heads[is_told.any(axis=0)].mean()))
     return tuple(np.quantile([n_exact, mean_slopes], nulls.CHANCE, axis=1))
 
 

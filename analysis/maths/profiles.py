@@ -83,7 +83,15 @@ def directed(attention, T, reach=REACH, causal=False):
 
 
 def stands_out(attention, T, reach=REACH, causal=False):
-    """Heads that give an offset, 0 among them, TIMES what uniform attention gives: bool [...]."""
+    """Heads that give an offset, 0 among them, TIMES what uniform attention gives: bool [...].
+
+    A head that looks at its own token, and one that looks everywhere alike:
+
+    >>> own = np.where(offsets() == 0, 0.9, 0.0)
+    >>> even = mean_attention(uniform(64), 64)
+    >>> stands_out(np.array([own, even]), 64)
+    array([ True, False])
+    """
     within_reach = _within(attention, reach)
     by_uniform = mean_attention(uniform(T, causal, reach), T)
     return within_reach.max(axis=-1) >= TIMES * by_uniform[within_reach.argmax(axis=-1)]
