@@ -14,6 +14,7 @@ from minitx import weights
 from minitx.analysis import experiments
 from minitx.analysis.maths import profiles
 from minitx.analysis.runner import draw, progress, registry, results, settings
+from minitx.analysis.runner.options import Option
 from minitx.analysis.texts import corpus, formats
 
 SMALL = {
@@ -150,7 +151,7 @@ def test_every_experiment_says_what_a_reader_needs(experiment):
     for means in experiment.numbers.values():
         assert not re.search(r"\bthe same\b|likewise|as above|\bthese\b", means), means
     assert all(option.help for option in experiment.options)
-    assert all(type(option.default) in (str, int, float) for option in experiment.options)
+    assert all(option.checked(option.default) == option.default for option in experiment.options)
     assert f"| `{experiment.name}` | {experiment.question} |" in registry.markdown()
 
 
@@ -178,9 +179,9 @@ def test_a_name_is_given_once():
 
 
 def test_options_and_help_come_from_the_function():
-    options = {option.name: option for option in registry.get("profiles").options}
-    assert options["clusters"] == registry.Option("clusters", 6, "number of clusters")
-    assert list(options) == ["text", "documents", "tokens", "clusters", "seed"]
+    by_name = {option.name: option for option in registry.get("profiles").options}
+    assert by_name["clusters"] == Option("clusters", int, 6, "number of clusters")
+    assert list(by_name) == ["text", "documents", "tokens", "clusters", "seed"]
 
 
 # what the trained bundle shows
@@ -465,11 +466,11 @@ def test_one_function_is_enough(monkeypatch):
     """Question and drawing are all that an experiment must give."""
     monkeypatch.setattr(registry, "EXPERIMENTS", {})
 
-    def layers(model, run=None, *, times=2):
+    def layers(model, run=None, *, times: int = 2):
         return {"layers": np.array(times * model.config.n_layers)}
 
     experiment = registry.register(layers, question="How many layers?", draw=None)
     assert experiment is registry.get("layers")
     assert experiment.summary == "How many layers?"
-    assert experiment.options == [registry.Option("times", 2, "")]
+    assert experiment.options == [Option("times", int, 2)]
     assert registry.headline(experiment, {"layers": np.array(4)}) == {}
