@@ -130,6 +130,7 @@ def of_all_experiments(commands):
         for option, kind, meaning in COMMON:
             help_ = f"{meaning}, for every experiment that reads texts"
             command.add_argument(f"--{option}", type=kind, help=help_)
+        of_ids(command)
         of_results(command, f"out/MODEL-{name}")
         if function is published_:
             of_published_texts(command)
@@ -201,6 +202,14 @@ def flags(command, experiment):
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
         command.add_argument(f"--{option.flag}", default=option.default, help=about, **how)
+    if experiment.reads_texts:
+        of_ids(command)
+
+
+def of_ids(command):
+    """The flag that names a file of token ids in place of a text."""
+    about = "token ids in place of a text: a file with one document a line, or -"
+    command.add_argument("--ids", metavar="FILE", help=about)
 
 
 def of_results(command, default):
@@ -275,7 +284,8 @@ def place(name):
 def options_of(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
     given = {option.name: getattr(arguments, option.name) for option in experiment.options}
-    return experiment.checked(given, is_text=True)
+    ids = {"ids": arguments.ids} if experiment.reads_texts else {}
+    return experiment.checked(given | ids, is_text=True)
 
 
 def list_(arguments):
@@ -385,8 +395,11 @@ def common(arguments, model):
         value = getattr(arguments, name)
         if value is not None:
             given[name] = value
-    if given and not model.missing and not results.no_tokenizer(model):
-        text = given.get("text", "sample")
+    if arguments.ids is not None:
+        given = registry.with_ids(given | {"ids": arguments.ids})
+    text = given.get("text", "sample")
+    can_read = formats.is_ids(text) or not results.no_tokenizer(model)
+    if given and not model.missing and can_read:
         formats.not_empty(text, "--text")
         formats.filled(text)
         corpus.documents(model, text, given.get("documents", 0), given.get("tokens", 0))
