@@ -16,7 +16,6 @@ DICTIONARIES = {
     "unidic_lite": "python -m pip install fugashi unidic-lite",
     "unidic": "python -m pip install fugashi unidic && python -m unidic download",
 }
-LONGEST = 100  # characters of a word: a longer one is unknown
 
 
 def splits(settings):
@@ -47,8 +46,7 @@ def tokenizer(folder, settings):
     if of_characters:
         model = tokenizers.models.WordLevel(vocab, unk_token="[UNK]")
     else:
-        options = {"unk_token": "[UNK]", "max_input_chars_per_word": LONGEST}
-        model = tokenizers.models.WordPiece(vocab, **options)
+        model = tokenizers.models.WordPiece(vocab, unk_token="[UNK]")
     new = tokenizers.Tokenizer(model)
     new.add_special_tokens(["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"])
     words = _Words(settings, of_characters)

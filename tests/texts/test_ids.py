@@ -32,9 +32,9 @@ def test_ids_make_the_documents_that_their_text_makes(bundled, without_tokenizer
     expected = corpus.documents(bundled, "sample", 4, 32).first(4)
     text = ids_file(tmp_path, *(" ".join(map(str, row)) for row in expected))
     for model in (bundled, minitx.load(without_tokenizer)):
-        read = corpus.documents(model, text, 4, 32)
-        assert np.array_equal(read.first(4), expected)
-        assert (read.before.tolist(), read.after.tolist()) == ([0], [2])
+        of_ids = corpus.documents(model, text, 4, 32)
+        assert np.array_equal(of_ids.first(4), expected)
+        assert (of_ids.before.tolist(), of_ids.after.tolist()) == ([0], [2])
         assert [x.tolist() for x in corpus.texts(model, text)] == expected.tolist()
     cut = corpus.texts(bundled, text, tokens=10)
     assert [x.tolist() for x in cut] == [[*row[:9], 2] for row in expected]
@@ -71,9 +71,9 @@ def test_special_tokens_are_those_of_every_line_of_several(bundled, tmp_path):
 )
 def test_what_is_no_id_is_named_with_its_line(bundled, tmp_path, line, message):
     text = ids_file(tmp_path, "5 6 7", line)
-    for read in (corpus.documents, corpus.texts):
+    for load in (corpus.documents, corpus.texts):
         with pytest.raises(ValueError, match=message):
-            read(bundled, text, 1, 8)
+            load(bundled, text, 1, 8)
 
 
 def test_files_of_ids_that_cannot_be_read(bundled, tmp_path):
