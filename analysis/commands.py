@@ -117,6 +117,7 @@ def of_one_experiment(commands):
         command.set_defaults(experiment=experiment)
         flags(command, experiment)
         of_results(command, f"out/MODEL-{experiment.name}")
+        of_figure(command)
         in_json(command)
 
 
@@ -131,6 +132,9 @@ def of_all_experiments(commands):
             help_ = f"{meaning}, for every experiment that reads texts"
             command.add_argument(f"--{option}", type=kind, help=help_)
         of_ids(command)
+        if function is report_:
+            help_ = "a short text, for every experiment that draws one"
+            command.add_argument("--sentence", help=help_)
         of_results(command, f"out/MODEL-{name}")
         if function is published_:
             of_published_texts(command)
@@ -179,6 +183,7 @@ def of_two_models(commands, argv):
         f"number for each head; the first {compare.DRAWN} are drawn)",
     )
     of_results(compare_both, "out/A-B-NAME")
+    of_figure(compare_both)
     name = named_experiment(argv)
     if name:
         flags(compare_both, registry.get(name))
@@ -218,6 +223,13 @@ def of_results(command, default):
     command.add_argument(
         "--resume", action="store_true", help="go on with a run that was interrupted"
     )
+
+
+def of_figure(command):
+    """The flag of a command that writes a figure."""
+    formats_ = results.FORMATS
+    about = f"of the figure's file ({formats_[0]})"
+    command.add_argument("--format", choices=formats_, default=formats_[0], help=about)
 
 
 def in_json(command):
@@ -321,7 +333,8 @@ def run_(arguments):
     options = options_of(experiment, arguments)
     out = folder(arguments, experiment.name)
     model, name = load(arguments.model), arguments.model
-    outcome = results.produce(experiment, model, name, options, out, arguments.resume)
+    how = {"resume": arguments.resume, "format": arguments.format}
+    outcome = results.produce(experiment, model, name, options, out, **how)
     if arguments.json:
         print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
         return
@@ -331,7 +344,8 @@ def run_(arguments):
         print(f"{outcome.says}\n")
     for number in outcome.headline.values():
         print(headline(number))
-    print(f"{out / experiment.name}.svg .npz .json written in {time.monotonic() - start:.1f} s")
+    written = f"{out / experiment.name}.{arguments.format} .npz .json written"
+    print(f"{written} in {time.monotonic() - start:.1f} s")
 
 
 def headline(number):
@@ -351,10 +365,10 @@ def compare_(arguments):
     stem = "-".join(place(name).replace("/", "-") for name in names)
     out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")
     models = [load(name) for name in names]
-    table = compare.make(
-        experiment, models, names, options, out, only=arguments.of, resume=arguments.resume
-    )
-    print(f"{table.partition('| head |')[0].strip()}\n\n{out / 'compare'}.md .json .svg written")
+    how = {"only": arguments.of, "resume": arguments.resume, "format": arguments.format}
+    table = compare.make(experiment, models, names, options, out, **how)
+    print(table.partition("| head |")[0].strip())
+    print(f"\n{out / 'compare'}.md .json .{arguments.format} written")
 
 
 def report_(arguments):
@@ -395,6 +409,8 @@ def common(arguments, model):
         value = getattr(arguments, name)
         if value is not None:
             given[name] = value
+    if getattr(arguments, "sentence", None) is not None:
+        given["sentence"] = arguments.sentence
     if arguments.ids is not None:
         given = registry.with_ids(given | {"ids": arguments.ids})
     text = given.get("text", "sample")
