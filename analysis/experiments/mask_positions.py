@@ -66,7 +66,8 @@ def mask_positions(
     column: columns of a .csv or keys of a .jsonl file with the text
     family: linear, exponential, power, alibi or window; all: linear is shown, all are tried
     parameter: the family's parameters in order, as 8 or 8,0.1 (without: its own)
-    meaning: scores, weights, weights_raw, library-2023, library-now or library-now-2d; all
+    meaning: scores, weights, weights_raw, embedding, library-2023, library-now or
+    library-now-2d; all
     positions: the position table under the masks: zero or kept
     sentence: a sentence whose attention is drawn (with --ids: the first document)
     evaluations: masks that the search tries in each family (0: no search; the mask shown is the
@@ -479,12 +480,12 @@ def _bars(axes, r):
     labels = [f"best found: {name}" if name == r["best"] else name for name in names]
     axes.set_yticks(y, labels)
     axes.set_xlabel(
-        "mean loss (nats per token; whiskers: 95 % of bootstraps over documents); "
+        "mean loss (nats per token; whiskers: 95 % of bootstraps over documents)\n"
         "in the bars: that loss, and the perplexity, e to it"
     )
     axes.set_xlim(0, 1.04 * max(r["intervals"].max(), r["loss_null"]))
     axes.invert_yaxis()
-    below = (0, -0.12 - 0.6 / len(y))
+    below = (0, -0.12 - 1.2 / len(y))
     axes.legend(loc="upper left", bbox_to_anchor=below, ncols=2, borderaxespad=0)
 
 

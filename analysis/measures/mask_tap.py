@@ -43,6 +43,8 @@ def tap(model, mask=None, meaning="weights", positions="kept", seed=None):
             return POSITIONS[positions](x)
         if name in ("q", "k"):
             state[name] = x
+        if name == "pattern" and rule.values and mask is not None:
+            return x * state["mask"]  # times v: the pattern times v times the mask
         return masked(x, layer) if name == rule.point and mask is not None else x
 
     return hook
