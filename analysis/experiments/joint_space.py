@@ -379,11 +379,13 @@ def _draw_note(figure, r):
     spread = r["note_by_range_gathered"].mean(axis=(1, 2))
     middle.plot(r["note_range"], spread, color=draw.VERMILION, marker="o")
     for axes in (left, middle):
-        axes.set(
-            xscale="log", xlabel="range of a (standard deviations of the keys)", ylim=(0, None)
-        )
-    middle.set_yscale("log")
-    right.set(xscale="log", xlabel="scale c")
+        axes.set(xscale="log", xlabel="range of a (standard deviations of the keys)")
+    left.set_ylim(0, 1.02)
+    middle.set_ylim(0, None)
+    right.set_xscale("log", base=2)
+    scales = 2.0 ** np.arange(-3, 4)
+    right.set_xticks(scales, [f"{c:g}" for c in scales])
+    right.set_xlabel("scale c")
     left.set_title("the note's a and c, all heads: size of\nthe correlation, cosine distance")
     middle.set_title("spread of the queries, in distances\nfrom their mean to that of the keys")
     right.set_title("c by distance in the plane, all heads:\ncorrelation of products and distances")

@@ -238,7 +238,7 @@ def _picture(measures, title, format):
     with draw.style():
         figure = plot(measures)
         if format == "png":
-            return draw.png(draw.headed(figure, title))
+            return draw.png(figure, title)
         return draw.titled(draw.svg(figure), title)
 
 

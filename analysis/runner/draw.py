@@ -127,13 +127,25 @@ def headed(picture, title, above=24):
     return picture
 
 
-def png(picture, dots=160):
-    """A figure as PNG of so many dots an inch, without the program's name.
+def png(picture, title, above=24, dots=160):
+    """A figure as PNG of so many dots an inch, with a title on a strip of its own.
 
-    Warns of characters that no font here has.
+    above: height of the strip in points. Warns of characters that no font here has.
     """
-    fonts.warn(fonts.cover(picture))
-    return _png(picture, dpi=dots, metadata={"Software": None})
+    from matplotlib.figure import Figure
+    from matplotlib.image import imread
+
+    lacking = fonts.cover(picture)
+    drawn = imread(io.BytesIO(_png(picture, dpi=dots)))
+    height, width = drawn.shape[:2]
+    height += round(above / 72 * dots)
+    sheet = Figure(figsize=(width / dots, height / dots), dpi=dots, facecolor="white")
+    sheet.figimage(drawn, 0, 0)
+    place = 8 * dots / 72 / width, 1 - above / 2 * dots / 72 / height
+    style = {"fontsize": 10.5, "fontweight": "bold", "verticalalignment": "center"}
+    sheet.text(*place, literal(title), **style)
+    fonts.warn("".join(sorted({*lacking, *fonts.cover(sheet)})))
+    return _png(sheet, dpi=dots, metadata={"Software": None})
 
 
 def _png(picture, **options):

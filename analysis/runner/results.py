@@ -85,7 +85,7 @@ class Result:
     def png(self):
         """The figure with its title, as PNG."""
         with draw.style():
-            return draw.png(self.figure())
+            return draw.png(self._experiment.draw(self.arrays), self.title)
 
     def save(self, folder, format="svg"):
         """Write the three files that `minitx run` writes into a folder, and return its path.

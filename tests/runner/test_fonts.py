@@ -1,10 +1,13 @@
 """Labels in scripts that matplotlib's own font lacks, and figures as PNG."""
 
+import io
 import re
 import warnings
 
+import numpy as np
 import pytest
 from matplotlib import font_manager
+from matplotlib.image import imread
 from matplotlib.text import Text
 
 from minitx import analysis
@@ -62,17 +65,17 @@ def test_a_text_gets_a_font_that_has_its_characters(stix):
         assert fonts.cover(labelled(JAPANESE)) == "".join(sorted(set(JAPANESE)))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert draw.png(figure).startswith(b"\x89PNG")
+            assert draw.png(figure, ARC).startswith(b"\x89PNG")
 
 
 def test_what_no_font_has_is_warned_of_in_a_png_and_left_to_the_viewer_in_an_svg(no_fonts):
     with draw.style():
         with pytest.warns(UserWarning, match="no font .* has '.*': .*fonts-noto-cjk.* write SVG"):
-            draw.png(labelled(JAPANESE))
+            draw.png(labelled("a"), JAPANESE)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             drawn = draw.svg(labelled(JAPANESE))
-            draw.png(labelled("é σ ✓"))
+            draw.png(labelled("é σ ✓"), "ß")
     texts = re.findall(r"<text[^>]*>(.*?)</text>", drawn)
     assert texts.count(JAPANESE) == 3
 
@@ -98,6 +101,15 @@ def test_a_figure_is_saved_as_png_in_place_of_svg(result, tmp_path):
     assert content.startswith(b"\x89PNG") and content == result.png
     result.save(tmp_path, format="svg")
     assert not (tmp_path / "positions.png").exists()
+
+
+def test_a_png_is_the_figure_below_its_title():
+    with draw.style():
+        drawn, plain = (imread(io.BytesIO(draw.png(labelled("a"), title))) for title in ("T", ""))
+    strip = round(24 / 72 * 160)
+    assert drawn.shape == (3 * 160 + strip, 3 * 160, 4)
+    assert np.array_equal(drawn[strip:], plain[strip:]) and (plain[strip:, :, :3] < 1).any()
+    assert (plain[:strip] == 1).all() and (drawn[:strip] < 1).any()
 
 
 def test_a_format_that_there_is_not_is_refused_before_anything_is_written(result, tmp_path, capsys):

@@ -1332,7 +1332,10 @@ BREAKS = [
         "fontManager.addfont(path)",
         "pass",
     ),
-    Break("boxes in a PNG are not warned of", DRAW, "fonts.warn(fonts.cover(picture))", "pass"),
+    Break("a PNG has no title", DRAW, "sheet.text(*place, literal(title), **style)", "pass"),
+    Break(
+        "boxes in a PNG are not warned of", DRAW, "lacking = fonts.cover(picture)", "lacking = ()"
+    ),
     Break(
         "a figure of an earlier run stays beside one of another format",
         RESULTS,
