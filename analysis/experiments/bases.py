@@ -292,17 +292,20 @@ register(
     numbers={
         "columns_svd": "columns that positions fill in the basis of the SVD, (sum v)^2 / sum v^2 "
         "of the columns' position variances v, mean over the heads that carry positions",
-        "columns_svd_null": "the same in random rotations of the raw basis",
+        "columns_svd_null": "columns that positions fill in random rotations of the raw basis",
         "columns_raw": "columns that positions fill in the raw basis",
-        "columns_raw_null": "the same in random rotations",
+        "columns_raw_null": "columns that positions fill in random rotations",
         "columns_pca": "columns that positions fill in the principal axes of queries and of keys",
-        "columns_pca_null": "the same in random rotations",
-        "purity_svd": "position's share of the variance of these columns in the basis of the SVD",
-        "purity_svd_null": "the same in random rotations",
-        "purity_raw": "position's share of the variance of these columns in the raw basis",
-        "purity_raw_null": "the same in random rotations",
-        "purity_pca": "position's share of the variance of these columns in the principal axes",
-        "purity_pca_null": "the same in random rotations",
+        "columns_pca_null": "columns that positions fill in random rotations",
+        "purity_svd": "position's share of the variance of the columns that it fills, "
+        "in the basis of the SVD",
+        "purity_svd_null": "position's share in the columns of random rotations",
+        "purity_raw": "position's share of the variance of the columns that it fills, "
+        "in the raw basis",
+        "purity_raw_null": "position's share in the columns of random rotations",
+        "purity_pca": "position's share of the variance of the columns that it fills, "
+        "in the principal axes",
+        "purity_pca_null": "position's share in the columns of random rotations",
         "beyond_svd": "share of the heads in which the SVD gathers positions in fewer columns than "
         "95 % of random rotations",
         "beyond_svd_null": "share of random rotations that do",

@@ -355,7 +355,7 @@ register(
         "r2_norm_last": "R² with growing norms, in the last layer",
         "loss_norm": "loss with positions off and norms that grow, in nats per token (masked "
         "models: pseudo-loss of one token in 32)",
-        "loss_norm_null": "loss with the same norms in random order",
+        "loss_norm_null": "loss with such norms in random order",
         "loss_off": "loss with positions off, in nats per token",
         "loss_on": "loss with positions on, in nats per token",
         "r2_random": "R² in a model of random weights with positions on, in its best layer",

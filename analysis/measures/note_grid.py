@@ -77,12 +77,13 @@ NUMBERS = {
     "note_correlation_narrow": "correlation of products and cosine distances, its size, with the "
     "note's own a from the narrowest range, mean of all heads",
     "note_correlation_narrow_null": "queries of each head turned at random: arithmetic alone",
-    "note_correlation_wide": "the same with a from the widest range",
+    "note_correlation_wide": "correlation of products and cosine distances, its size, with the "
+    "note's a from the widest range",
     "note_correlation_wide_null": "queries turned at random",
     "note_gathered_narrow": "spread of the queries in distances between the means of queries and "
     "keys, a from the narrowest range",
-    "note_gathered_wide": "the same with a from the widest range: near 0 all queries stand on one "
-    "spot",
+    "note_gathered_wide": "spread of the queries in such distances, a from the widest range: near "
+    "0 all stand on one spot",
     "note_effect_of_c": "largest change of the note's correlation by any c",
     "note_plane_correlation": "correlation of products and distances in the plane, with the c for "
     "which it is lowest, mean of all heads",
