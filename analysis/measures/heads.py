@@ -63,7 +63,8 @@ def select(names, model, documents=None, run=stream.UNSAVED):
     """
     layers = inputs.layers(model)
     if names == "auto":
-        return [(layers[i], head) for i, head in auto(mean_attention(model, documents, run))]
+        attention = attention_of_the_first(model, documents, run)
+        return [(layers[i], head) for i, head in auto(attention)]
     pairs = parse(names, model.config)
     lacking = [name(layer, head) for layer, head in pairs if layer not in layers]
     if lacking:
@@ -74,21 +75,29 @@ def select(names, model, documents=None, run=stream.UNSAVED):
     return pairs
 
 
-def mean_attention(model, documents=None, run=stream.UNSAVED):
+def attention_of_the_first(model, documents, run):
+    """Mean attention on the first documents, or from positions alone if there are none."""
+    if documents is None:
+        return mean_attention(model)
+    few = documents.first(LOOKED_AT)
+    return mean_attention(model, few, run, documents.T, "choosing heads")
+
+
+def mean_attention(model, documents=None, run=stream.UNSAVED, T=None, what="reading attention"):
     """Mean attention by offset for every head: [L H R].
 
-    On the first documents, or from positions alone if there are none.
+    On all documents, [N T] or one by one, or from T positions alone if there are none. what: words
+    for the progress of this pass.
     """
     if documents is None:
-        by_layer = [from_positions(model, layer) for layer in inputs.layers(model)]
-        return profiles.mean_attention(np.array(by_layer), model.config.n_ctx)
-    few = documents.first(LOOKED_AT)
+        by_layer = [from_positions(model, layer, T) for layer in inputs.layers(model)]
+        return profiles.mean_attention(np.array(by_layer), T or model.config.n_ctx)
 
     def measure(_, document):
         return {"profile": head_profiles(model, document)}
 
-    total = run.gather(measure, few, "choosing heads")["profile"]
-    return profiles.mean_attention(total / len(few), documents.T)
+    total = run.gather(measure, documents, what)["profile"]
+    return profiles.mean_attention(total / len(documents), T)
 
 
 def from_positions(model, layer, T=None, reach=profiles.REACH):

@@ -48,7 +48,7 @@ from typing import NamedTuple, get_type_hints
 from ..texts import formats
 from .options import near_matches, understand
 
-EXPERIMENTS = {}
+EXPERIMENTS: dict[str, "Experiment"] = {}
 VERDICTS = ("yes", "partly", "no")
 
 

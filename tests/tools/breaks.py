@@ -32,6 +32,8 @@ ADVICE = "analysis/machine/advice.py"
 DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
 INPUTS = "analysis/measures/inputs.py"
+INLINE = "analysis/pages/inline.py"
+INTERRUPT = "minitx/interrupt.py"
 JOINT = "analysis/maths/joint.py"
 LAGS = "analysis/maths/lags.py"
 LOGISTIC = "analysis/maths/logistic.py"
@@ -843,7 +845,7 @@ BREAKS = [
     Break(
         "lines of progress stand among the JSON",
         SHELL,
-        "sys.stderr if arguments.json else sys.stdout",
+        "sys.stderr if json else sys.stdout",
         "sys.stdout",
     ),
     Break("flags may be abbreviated", SHELL, "allow_abbrev=False", "allow_abbrev=True"),
@@ -1390,5 +1392,88 @@ BREAKS = [
         JOINT_NOTE,
         "x = np.concatenate([q, k], axis=-2)",
         "x = np.concatenate([q, q], axis=-2)",
+    ),
+    Break(
+        "0 is no longer left to the experiment",
+        OPTIONS,
+        "value == 0 or value in self.others",
+        "value in self.others",
+    ),
+    Break(
+        "a run with a switch is not gone on with where that was a number",
+        RUN_SETTINGS,
+        "int(value) if isinstance(value, bool) else value",
+        "value",
+    ),
+    Break(
+        "rotation reads the attention of one document, however many are asked for",
+        ROTATIONS,
+        "corpus.documents(model, text, documents, tokens)",
+        "corpus.documents(model, text, 1, tokens)",
+    ),
+    Break(
+        "a kernel warns where a large value overflows",
+        KERNELS,
+        'over="ignore", under="ignore"',
+        'over="warn", under="warn"',
+    ),
+    Break(
+        "the period of frequency 0 warns of a division", SPECTRA, 'divide="ignore"', 'divide="warn"'
+    ),
+    Break(
+        "a function of the maths has lost its example",
+        LAGS,
+        '"""-(T - 1) ... T - 1.\n\n    >>> all_lags(3)\n    array([-2, -1,  0,  1,  2])\n    """',
+        '"""-(T - 1) ... T - 1."""',
+    ),
+    Break(
+        "a public function has lost its example",
+        CHECKPOINT,
+        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
+        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file."""',
+    ),
+    Break(
+        "a state that is no whole archive is left open",
+        STREAM,
+        'with open(path, "rb") as file, np.load(file) as arrays:\n    state = dict(arrays)',
+        "with np.load(path) as arrays:\n    state = dict(arrays)",
+    ),
+    Break(
+        "the page in a notebook could read the notebook",
+        INLINE,
+        'SANDBOX = "allow-scripts allow-downloads"',
+        'SANDBOX = "allow-scripts allow-downloads allow-same-origin"',
+    ),
+    Break(
+        "a page leaves its frame in the notebook",
+        INLINE,
+        "title, page = escape(self.title), escape(self.html)",
+        "title, page = escape(self.title), self.html",
+    ),
+    Break(
+        "a page of a changed model goes by the name of its files",
+        INLINE,
+        "settings.changes(model) if model is given else []",
+        "[]",
+    ),
+    Break("Ctrl-C while NumPy is loaded is a traceback", INTERRUPT, "is_the_command()", "False"),
+    Break(
+        "Ctrl-C ends any program that imports minitx",
+        INTERRUPT,
+        "is_the_command()",
+        "True",
+    ),
+    Break(
+        "Ctrl-C is no longer ignored by a job in the background",
+        INTERRUPT,
+        "signal.getsignal(signal.SIGINT) is before",
+        "True",
+    ),
+    Break("an interrupted run does not say how to go on", SHELL, "interrupt.raise_again()", "pass"),
+    Break(
+        "a claim that came out as NaN loses the whole report",
+        PUBLISHED,
+        '{"ours": finite(ours), "null": finite(null), "readings": [*claim.readings]}',
+        '{"ours": ours, "null": null, "readings": [*claim.readings]}',
     ),
 ]
