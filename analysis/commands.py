@@ -116,6 +116,7 @@ def of_one_experiment(commands):
         command.set_defaults(experiment=experiment)
         flags(command, experiment)
         of_results(command, f"out/MODEL-{experiment.name}")
+        of_figure(command)
         in_json(command)
 
 
@@ -129,6 +130,10 @@ def of_all_experiments(commands):
         for option in COMMON:
             help_ = f"{option.help}, for every experiment that reads texts"
             command.add_argument(f"--{option.flag}", help=help_)
+        of_ids(command)
+        if function is report_:
+            help_ = "a short text, for every experiment that draws one"
+            command.add_argument("--sentence", help=help_)
         of_results(command, f"out/MODEL-{name}")
         in_json(command)
         if function is published_:
@@ -177,6 +182,7 @@ def of_two_models(commands, argv):
         f"number for each head; the first {compare.DRAWN} are drawn)",
     )
     of_results(compare_both, "out/A-B-NAME")
+    of_figure(compare_both)
     name = named_experiment(argv)
     if name:
         flags(compare_both, registry.get(name))
@@ -200,6 +206,14 @@ def flags(command, experiment):
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
         command.add_argument(f"--{option.flag}", default=option.default, help=about, **how)
+    if experiment.reads_texts:
+        of_ids(command)
+
+
+def of_ids(command):
+    """The flag that names a file of token ids in place of a text."""
+    about = "token ids in place of a text: a file with one document a line, or -"
+    command.add_argument("--ids", metavar="FILE", help=about)
 
 
 def of_results(command, default):
@@ -208,6 +222,13 @@ def of_results(command, default):
     command.add_argument(
         "--resume", action="store_true", help="go on with a run that was interrupted"
     )
+
+
+def of_figure(command):
+    """The flag of a command that writes a figure."""
+    formats_ = results.FORMATS
+    about = f"of the figure's file ({formats_[0]})"
+    command.add_argument("--format", choices=formats_, default=formats_[0], help=about)
 
 
 def in_json(command):
@@ -274,7 +295,8 @@ def place(name):
 def options_of(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
     given = {option.name: getattr(arguments, option.name) for option in experiment.options}
-    return experiment.checked(given, is_text=True)
+    ids = {"ids": arguments.ids} if experiment.reads_texts else {}
+    return experiment.checked(given | ids, is_text=True)
 
 
 def list_(arguments):
@@ -310,7 +332,8 @@ def run_(arguments):
     options = options_of(experiment, arguments)
     out = folder(arguments, experiment.name)
     model, name = load(arguments.model), arguments.model
-    outcome = results.produce(experiment, model, name, options, out, arguments.resume)
+    how = {"resume": arguments.resume, "format": arguments.format}
+    outcome = results.produce(experiment, model, name, options, out, **how)
     if arguments.json:
         print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
         return
@@ -320,7 +343,8 @@ def run_(arguments):
         print(f"{outcome.says}\n")
     for number in outcome.headline.values():
         print(headline(number))
-    print(f"{out / experiment.name}.svg .npz .json written in {time.monotonic() - start:.1f} s")
+    written = f"{out / experiment.name}.{arguments.format} .npz .json written"
+    print(f"{written} in {time.monotonic() - start:.1f} s")
 
 
 def headline(number):
@@ -340,10 +364,10 @@ def compare_(arguments):
     stem = "-".join(place(name).replace("/", "-") for name in names)
     out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")
     models = [load(name) for name in names]
-    table = compare.make(
-        experiment, models, names, options, out, only=arguments.of, resume=arguments.resume
-    )
-    print(f"{table.partition('| head |')[0].strip()}\n\n{out / 'compare'}.md .json .svg written")
+    how = {"only": arguments.of, "resume": arguments.resume, "format": arguments.format}
+    table = compare.make(experiment, models, names, options, out, **how)
+    print(table.partition("| head |")[0].strip())
+    print(f"\n{out / 'compare'}.md .json .{arguments.format} written")
 
 
 def report_(arguments):
@@ -394,8 +418,13 @@ def common(arguments, model):
         value = getattr(arguments, option.name)
         if value is not None:
             given[option.name] = option.parsed(value)
-    if given and not model.missing and not results.no_tokenizer(model):
-        text = given.get("text", "sample")
+    if getattr(arguments, "sentence", None) is not None:
+        given["sentence"] = arguments.sentence
+    if arguments.ids is not None:
+        given = registry.with_ids(given | {"ids": arguments.ids})
+    text = given.get("text", "sample")
+    can_read = formats.is_ids(text) or not results.no_tokenizer(model)
+    if given and not model.missing and can_read:
         formats.not_empty(text, "--text")
         formats.filled(text)
         corpus.documents(model, text, given.get("documents", 0), given.get("tokens", 0))

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import show
+from . import japanese, show
 from .config import Config
 from .files import read_json
 from .inputs import Batch
@@ -39,6 +39,13 @@ class Tokenizer(show.Shown):
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Names of the packages that the ids of a text depend on."""
+        is_new = (self.folder / "tokenizer.json").is_file()
+        splitter = () if is_new else japanese.packages(_settings(self.folder))
+        return ("tokenizers", *splitter)
 
     def encode(self, text: str, pair: str | None = None, special: bool = True) -> np.ndarray:
         """Text -> ids [T], with the special tokens that the tokenizer adds unless special=False."""
@@ -99,7 +106,7 @@ def _load(folder, model_type):
     if {"vocab.json", "merges.txt"} <= files:
         return _byte_bpe(tokenizers, folder, model_type)
     if "vocab.txt" in files:
-        return _wordpiece(tokenizers, folder, files)
+        return _wordpiece(tokenizers, folder)
     raise FileNotFoundError(
         f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt, or "
         f"vocab.txt; there are: {', '.join(sorted(files))}"
@@ -125,13 +132,20 @@ def _add_special(bpe, tokens):
     bpe.add_special_tokens([token for token in tokens if bpe.token_to_id(token) is not None])
 
 
-def _wordpiece(tokenizers, folder, files):
-    """BERT's; lower-case unless it is told otherwise, or its vocabulary has capitals."""
+def _settings(folder):
+    """What a folder says of its tokenizer: a dictionary."""
     settings = {}
     for file in ("config.json", "tokenizer_config.json"):
-        if file in files:
+        if (folder / file).is_file():
             settings |= read_json(folder / file)
-    _refuse_word_splitters(folder, settings)
+    return settings
+
+
+def _wordpiece(tokenizers, folder):
+    """BERT's; lower-case unless it is told otherwise, or its vocabulary has capitals."""
+    settings = _settings(folder)
+    if japanese.splits(settings):
+        return japanese.tokenizer(folder, settings)
     vocab = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
     capitals = any(piece != piece.lower() for piece in vocab if not piece.startswith("["))
     options = {
@@ -141,15 +155,3 @@ def _wordpiece(tokenizers, folder, files):
     }
     path = str(folder / "vocab.txt")
     return tokenizers.BertWordPieceTokenizer.from_file(path, **options)._tokenizer
-
-
-def _refuse_word_splitters(folder, settings):
-    """Raises ValueError for tokenizers that first split words with another program (MeCab)."""
-    japanese = "Japanese" in str(settings.get("tokenizer_class"))
-    splitter = settings.get("word_tokenizer_type", "mecab" if japanese else "basic")
-    pieces = settings.get("subword_tokenizer_type", "wordpiece")
-    if splitter != "basic" or pieces != "wordpiece":
-        raise ValueError(
-            f"{folder}: this tokenizer first splits words with {splitter!r}, or has no word pieces,"
-            " which minitx cannot do; pass token ids instead of text"
-        )

@@ -71,7 +71,7 @@ def _measure(model, document, pairs, best, show, suffix):
     """Attention of the heads among the first tokens, and to their offsets over all of them."""
     patterns = _patterns(model, document, pairs)
     by_offset = profiles.mean_attention(profiles.profile(patterns), len(document))  # [n R]
-    pieces = np.array(model.tokenizer.pieces(document[:show]))
+    pieces = np.array(corpus.labels(model, document[:show]))
     return {
         f"pattern{suffix}": patterns[:, :show, :show],
         f"pieces{suffix}": pieces,

@@ -21,7 +21,7 @@ from ..measures import losses, mask_tap, perplexities
 from ..runner import draw, options
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
-from ..texts import corpus
+from ..texts import corpus, formats
 
 SEARCH = 3  # every third document is for the search, the others are for the report
 SHOWN = 12  # tokens of the sentence, at most
@@ -68,7 +68,7 @@ def mask_positions(
     parameter: the family's parameters in order, as 8 or 8,0.1 (without: its own)
     meaning: what the values of a mask do; all: each of these, one after another
     positions: the position table under the masks
-    sentence: a sentence whose attention is drawn
+    sentence: a sentence whose attention is drawn (with --ids: the first document)
     evaluations: masks that the search tries in each family (0: no search; the mask shown is the
     best, and all documents are for the report)
     every: masked models: every so manyth token is hidden, one at a time
@@ -79,7 +79,8 @@ def mask_positions(
     conditions = _conditions(plan)
     texts = corpus.texts(model, text, documents, tokens, column)
     options.at_least("documents", len(texts), SEARCH if evaluations else 2)
-    result = _pictures(model, sentence, plan)
+    tokens_shown = texts.first() if formats.is_ids(text) else _encode(model, sentence)
+    result = _pictures(model, tokens_shown[:SHOWN], plan)
 
     searched, reported = _split(texts, evaluations)
     best, search = _sought(model, searched, plan, evaluations, every, run)
@@ -176,16 +177,21 @@ def _split(texts, evaluations):
     return documents[::SEARCH], [x for i, x in enumerate(documents) if i % SEARCH]
 
 
-def _pictures(model, sentence, plan):
-    """The mask [F F]; the first layer's attention without it [F F] and in each meaning [M F F]."""
-    tokens = model.tokenizer.encode(sentence)[:SHOWN]
+def _encode(model, sentence):
+    """The tokens of the sentence; raises ValueError if it has fewer than two."""
+    tokens = model.tokenizer.encode(sentence)
     if len(tokens) < 2:
         raise ValueError(f"--sentence {sentence!r} has {len(tokens)} tokens; wanted 2 or more")
+    return tokens
+
+
+def _pictures(model, tokens, plan):
+    """The mask [F F]; the first layer's attention without it [F F] and in each meaning [M F F]."""
     mask = masks.build_mask(plan.shown, len(tokens), model.config.n_heads, model.config.causal)
     unmasked = mask_tap.condition(positions=plan.positions)
     masked = [mask_tap.condition(plan.shown, name, plan.positions) for name in plan.meanings]
     result = {"mask": mask.mean(axis=0), "meanings": plan.meanings}
-    result["pieces"] = model.tokenizer.pieces(tokens)
+    result["pieces"] = corpus.labels(model, tokens)
     result["unmasked"] = _attention(model, tokens, unmasked)
     result["effective"] = np.array([_attention(model, tokens, condition) for condition in masked])
     return result
@@ -245,12 +251,12 @@ def _measured(model, documents, conditions, every, run, what):
     all documents [V].
     """
     causal = model.config.causal
-    before, after = map(len, corpus.specials(model))
-    first = before or int(causal)  # nothing predicts a causal model's first token
     # the search has a single condition and no use for `apart`
     reference = [*conditions].index(_name(ALONE, "weights")) if KEPT in conditions else 0
 
     def measure(index, document):
+        before, after = losses.ends(model, document)
+        first = before or int(causal)  # nothing predicts a causal model's first token
         ordinary = document[first : len(document) - after]
         if causal:
             loss_of = partial(losses.causal, model, document)
@@ -470,12 +476,12 @@ def _bars(axes, r):
     labels = [f"best found: {name}" if name == r["best"] else name for name in names]
     axes.set_yticks(y, labels)
     axes.set_xlabel(
-        "mean loss (nats per token; whiskers: 95 % of bootstraps over documents); "
+        "mean loss (nats per token; whiskers: 95 % of bootstraps over documents)\n"
         "in the bars: that loss, and the perplexity, e to it"
     )
     axes.set_xlim(0, 1.04 * max(r["intervals"].max(), r["loss_null"]))
     axes.invert_yaxis()
-    below = (0, -0.12 - 0.6 / len(y))
+    below = (0, -0.12 - 1.2 / len(y))
     axes.legend(loc="upper left", bbox_to_anchor=below, ncols=2, borderaxespad=0)
 
 

@@ -111,7 +111,7 @@ def _check_places(places, sentence):
 
 def frequencies(model, text):
     """Share of each token in a text, one added to every count: [V]."""
-    tokens = model.tokenizer.encode(corpus.whole_text(text), special=False)
+    tokens = corpus.tokens_of(model, text)
     counts = 1 + np.bincount(tokens, minlength=model.config.n_vocab)
     return counts / counts.sum()
 

@@ -240,6 +240,7 @@ class Meaning(NamedTuple):
     prepare: Callable  # mask in x's dtype -> what is combined, once for all layers
     combine: Callable
     bare: bool = False  # x: scores that nothing hides
+    values: bool = False  # the values are multiplied by the mask too
     says: str = ""  # in a formula
 
 
@@ -271,13 +272,13 @@ MEANINGS = {
     # = m softmax(s), rows brought to 1
     "weights": Meaning("scores", _logs, np.add, says="softmax(s + log m)"),
     "weights_raw": Meaning("pattern", _same, np.multiply, says="m softmax(s)"),
+    # keys and values times the mask, as if it multiplied the embeddings: the slides' hypothesis
+    "embedding": Meaning("scores", _same, _scaled, values=True, says="softmax(m s) m"),
     # the common library in 2023, measured on its release 4.28: a 2-D float mask; rows as the slides
     # have them
     "library-2023": Meaning("scores", _filled, np.add, says="softmax(s + (1 - m) lowest)"),
     # its release 5.23 of 2026: a 4-D float mask takes the place of the causal one
-    "library-now": Meaning(
-        "scores", _same, np.add, bare=True, says="softmax(s + m), nothing hidden"
-    ),
+    "library-now": Meaning("scores", _same, np.add, bare=True, says="softmax(s + m), all seen"),
     # the same with a 2-D mask: whatever is not 0 counts as 1
     "library-now-2d": Meaning("scores", _hidden, np.add, says="softmax(s) where m is not 0"),
 }

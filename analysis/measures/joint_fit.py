@@ -128,7 +128,7 @@ def fit(model, documents, settings, seed=0, shuffles=SHUFFLES, run=stream.UNSAVE
     their own.
     """
     means = _means(model, documents, settings, run)
-    turn = _turns(seed, means[0].shape)
+    turn = turns(seed, means[0].shape)
     turned_means = [(means[0][..., None, :] @ turn)[..., 0, :], means[1]]
     curves = _scanned(model, documents, settings, means, turned_means, turn, run)
     best = {name: joint.best(curve, settings.scope) for name, curve in curves.items()}
@@ -162,7 +162,7 @@ def _means(model, documents, settings, run):
     return [sums[name] / sums["tokens"][:, None, None] for name in "qk"]
 
 
-def _turns(seed, shape):
+def turns(seed, shape):
     """A random rotation for each head: [L H d d]."""
     Q, R = np.linalg.qr(np.random.default_rng(seed).standard_normal((*shape, shape[-1])))
     return Q * np.sign(np.diagonal(R, axis1=-2, axis2=-1))[..., None, :]

@@ -45,6 +45,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_type_hints
 
+from ..texts import formats
 from .options import near_matches, understand
 
 EXPERIMENTS: dict[str, "Experiment"] = {}
@@ -127,6 +128,8 @@ class Experiment:
         the option's annotation says.
         """
         options = {option.name: option for option in self.options}
+        if self.reads_texts:
+            given = with_ids(given)
         checked = {}
         for given_name, value in given.items():
             name = given_name.replace("-", "_")
@@ -139,6 +142,11 @@ class Experiment:
         return checked
 
     @property
+    def reads_texts(self):
+        """Whether it has an option `text`, in whose place `ids` may name a file of token ids."""
+        return any(option.name == "text" for option in self.options)
+
+    @property
     def _defaults(self):
         """All options with their defaults, as one writes them in Python."""
         return ", ".join(f"{option.name}={option.default!r}" for option in self.options)
@@ -149,6 +157,18 @@ class Experiment:
     @property
     def _doc(self):
         return (inspect.getdoc(self.run) or self.question).splitlines()
+
+
+def with_ids(given):
+    """Options with `text` in place of `ids`; raises ValueError where both were given."""
+    given = dict(given)
+    path = given.pop("ids", None)
+    if path is None:
+        return given
+    if given.get("text", "sample") != "sample":
+        raise ValueError(f"text is {given['text']!r} and ids {path!r}; wanted one of them")
+    formats.not_empty(str(path), "ids")
+    return given | {"text": f"{formats.IDS}{path}"}
 
 
 def register(run, *, draw, question="", **described):

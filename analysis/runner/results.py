@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from .files import as_json, write
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FORMATS = "svg", "png"  # of figures; each is a property of a Result
 SHOWN = 6  # numbers in a notebook's table; the others are folded
 ENDINGS = ".svg", ".npz", ".json"  # of the files of a Result
 
@@ -92,21 +93,32 @@ class Result:
         with draw.style():
             return draw.headed(self._experiment.draw(self.arrays), self.title)
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
+    @property
+    def png(self) -> bytes:
+        """The figure with its title, as PNG."""
+        with draw.style():
+            return draw.png(self._experiment.draw(self.arrays), self.title)
+
+    def save(self, folder: str | os.PathLike[str], format: Literal["svg", "png"] = "svg") -> Path:
         """Write the three files that `minitx run` writes into a folder, and return its path.
 
-        The JSON file, which `finished` takes as the sign that the others are of its settings, goes
+        format: of the figure, svg or png; one of the other format, of an earlier run, goes. The
+        JSON file, which `finished` takes as the sign that the others are of its settings, goes
         first and comes last: whatever fails in between, arrays never stand beside settings that are
         not theirs.
         """
+        check_format(format)
         out = writable(folder)
         arrays = io.BytesIO()
         np.savez_compressed(arrays, **self.arrays)  # type: ignore[arg-type]  # names are data
         record: dict[str, Any] = {"answer": self.answer and self.answer._asdict()}
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
-        contents = self.svg, arrays.getvalue(), as_json(record) + "\n"
+        contents = {f".{format}": getattr(self, format), ".npz": arrays.getvalue()}
+        contents[".json"] = as_json(record) + "\n"
         (out / f"{self.experiment}.json").unlink(missing_ok=True)
-        for ending, content in zip(ENDINGS, contents):
+        for other in {*FORMATS} - {format}:
+            (out / f"{self.experiment}.{other}").unlink(missing_ok=True)
+        for ending, content in contents.items():
             write(out / (self.experiment + ending), content)
         return out
 
@@ -145,6 +157,12 @@ def _table(rows):
     """An HTML table of headline numbers."""
     titles = "<th>number</th><th>this model</th><th>by chance</th>"
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in (titles, *rows))}</table>"
+
+
+def check_format(format):
+    """Raise ValueError unless figures have this format."""
+    if format not in FORMATS:
+        raise ValueError(f"format is {format!r}; wanted {' or '.join(FORMATS)}")
 
 
 class Outcome(NamedTuple):
@@ -231,10 +249,10 @@ def _stated(experiment, model, name, options):
     return settings.of_run(experiment, model, name, experiment.checked(options))
 
 
-def produce(experiment, model, name, options, out, resume=False):
+def produce(experiment, model, name, options, out, resume=False, format="svg"):
     """Run, draw and write one experiment into the folder `out` -> Outcome.
 
-    resume: go on with an interrupted run.
+    resume: go on with an interrupted run. format: of the figure's file.
     """
     stated = _stated(experiment, model, name, options)
     with stream.resumable(out, experiment.name, settings.key(stated), resume) as run:
@@ -242,7 +260,7 @@ def produce(experiment, model, name, options, out, resume=False):
         if not arrays:
             arrays = experiment.run(model, run, **stated["options"])
         result = _explained(experiment, arrays, stated)
-        result.save(out)
+        result.save(out, format)
     svg, thumbnail = result.drawn
     return Outcome(
         result.headline, result.arrays, result.says, stated, svg, result.answer, thumbnail

@@ -41,9 +41,10 @@ SMALL = {
     "extraction": {"documents": 2},
     "components": {"documents": 3},
     "singular-values": {},
+    "bases": {"documents": 4, "tokens": 30, "rotations": 20},
     "reviews": {"documents": 60},
     "joint-grid": {"documents": 2, "tokens": 16},
-    "joint-space": {"head": "L0H1,L1H2", "pairs": "sleeping:brown"},
+    "joint-space": {"head": "L0H1,L1H2", "pairs": "sleeping:brown", "note": True},
 }
 
 # random weights leave too few heads with a direction

@@ -19,6 +19,7 @@ SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives
     "models": {"others": "tiny-bert", "shuffles": 5},
     "extraction": {"documents": 2},
     "components": {"documents": 3},
+    "bases": {"documents": 2, "tokens": 20, "rotations": 20},
     "rotation": {"gauge": 2, "compare": 2},
     "lags": {"documents": 2},
     "residual": {"documents": 2, "tokens": 30, "tables": 2},
@@ -171,7 +172,8 @@ def test_models_of_two_shapes_are_refused_before_any_work(folders, tmp_path, cap
         (
             ["predict"],
             "predict gives no number for each head, and cannot be compared head by head; these "
-            "can: profiles, queries-keys, singular-values, rotation, lags, joint-space, joint-grid",
+            "can: profiles, queries-keys, singular-values, bases, rotation, lags, joint-space, "
+            "joint-grid",
         ),
         (["profile"], "unknown experiment 'profile'; did you mean profiles"),
         (
@@ -228,3 +230,10 @@ def test_many_measures_are_drawn_up_to_a_limit():
         measures[f"m{i}"] = (a, a + i, compare.compared(a, a + i))
     titles = [axes.get_title() for axes in compare.plot(measures).axes]
     assert f"m{compare.DRAWN - 1}: A" in titles and f"m{compare.DRAWN}: A" not in titles
+
+
+def test_figures_may_be_png(folders, tmp_path):
+    assert run(folders, "one", "same", tmp_path, *OPTIONS, "--format", "png") == 0
+    for file in ("compare.png", "A/profiles.png", "B/profiles.png"):
+        assert (tmp_path / file).read_bytes().startswith(b"\x89PNG")
+    assert not [*tmp_path.rglob("*.svg")]

@@ -34,6 +34,7 @@ INSIDE = {
     "minitx.memory": 0,
     "minitx.kernels": 0,
     "minitx.config": 0,
+    "minitx.japanese": 0,
     "minitx.positions": 1,
     "minitx.model": 1,
     "minitx.cache": 1,
