@@ -35,9 +35,9 @@ def chain(
     turn: str = "directed",
     by: Annotated[int, options.Within(1, 4)] = 2,
     text: str = "sample",
-    documents: int = 8,
-    tokens: int = 0,
-    seed: int = 0,
+    documents: options.Size = 8,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Turn each head, read where every head of a deeper layer looks: for all pairs.
 

@@ -33,10 +33,10 @@ def dial(
     layer: Annotated[int, options.AtLeast(-1)] = -1,
     reach: Annotated[int, options.Within(1, 8)] = 4,
     text: str = "sample",
-    documents: int = 16,
-    tokens: int = 0,
+    documents: options.Size = 16,
+    tokens: options.Size = 0,
     losses: Annotated[int, options.AtLeast(0)] = 4,
-    seed: int = 0,
+    seed: options.Seed = 0,
 ):
     """Where every head with a direction looks, and what the loss says, when the positions that its
     layer reads are moved.

@@ -41,8 +41,8 @@ def notch(
     layer: Annotated[int, options.AtLeast(-1)] = -1,
     bands: Annotated[int, options.Within(1, 8)] = 4,
     text: str = "sample",
-    documents: int = 12,
-    tokens: int = 0,
+    documents: options.Size = 12,
+    tokens: options.Size = 0,
     losses: Annotated[int, options.AtLeast(0)] = 2,
 ):
     """Which heads lose their direction, and what the loss says, without a band of the waves.
