@@ -30,7 +30,7 @@ def cca(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: Annotated[int, options.AtLeast(0)] = 20,
+    documents: int = 20,
     tokens: int = 0,
     components: Annotated[int, options.AtLeast(1)] = 12,
     shuffles: Annotated[int, options.AtLeast(1)] = 100,
