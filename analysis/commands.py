@@ -12,22 +12,20 @@ from pathlib import Path
 import numpy as np
 
 import minitx
-from minitx import weights
+from minitx import interrupt, weights
 
 from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
 from .pages import compare, explore, published, report
 from .runner import registry, results
+from .runner.options import Size, understand
 from .texts import corpus, formats
 
-COMMON = (
-    (
-        "text",
-        str,
-        "file or folder with one document or paragraph a line, - for standard input, or sample",
-    ),
-    ("documents", int, "documents to read"),
-    ("tokens", int, "length of each document"),
+TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
+COMMON = (  # options that `report` and `published` pass on to every experiment that has them
+    understand("text", str, "sample", TEXT),
+    understand("documents", Size, 0, "documents to read"),
+    understand("tokens", Size, 0, "length of each document"),
 )
 
 
@@ -38,6 +36,7 @@ def run_command(argv):
     """
     arguments = None
     try:
+        interrupt.raise_again()
         if argv[:1] == ["run"]:
             check_experiment(argv[1:])  # argparse would list the names, but not the near ones
         arguments = parser(argv).parse_args(argv)
@@ -127,13 +126,13 @@ def of_all_experiments(commands):
         ("published", published_, "what was published, and what this model gives"),
     ):
         command = add(commands, name, function, about, "MODEL")
-        for option, kind, meaning in COMMON:
-            help_ = f"{meaning}, for every experiment that reads texts"
-            command.add_argument(f"--{option}", type=kind, help=help_)
+        for option in COMMON:
+            help_ = f"{option.help}, for every experiment that reads texts"
+            command.add_argument(f"--{option.flag}", help=help_)
         of_results(command, f"out/MODEL-{name}")
+        in_json(command)
         if function is published_:
             of_published_texts(command)
-            in_json(command)
             help_ = "status 1 if a claim about any model or about this checkpoint fails"
             command.add_argument("--strict", action="store_true", help=help_)
 
@@ -350,7 +349,17 @@ def compare_(arguments):
 def report_(arguments):
     """minitx report MODEL"""
     out, model = folder(arguments, "report"), load(arguments.model)
-    return report.make(model, arguments.model, out, common(arguments, model), arguments.resume)
+    options = common(arguments, model)
+    with progress_beside(arguments.json):
+        status = report.make(model, arguments.model, out, options, arguments.resume)
+    if arguments.json:
+        print((out / "report.json").read_text(encoding="utf-8"), end="")
+    return status
+
+
+def progress_beside(json):
+    """Lines of progress go to stderr while JSON alone is to stand on stdout."""
+    return contextlib.redirect_stdout(sys.stderr if json else sys.stdout)
 
 
 def published_(arguments):
@@ -360,7 +369,7 @@ def published_(arguments):
     given = {text: getattr(arguments, spec.flag) for text, spec in published.TEXTS.items()}
     texts = {text: location for text, location in given.items() if location is not None}
     options = common(arguments, model)
-    with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+    with progress_beside(arguments.json):
         outcomes = published.outcomes(name, model, options, texts, out, arguments.resume)
     rows = published.rows(name, model, outcomes)
     record, table = results.as_json(rows), published.markdown(rows)
@@ -381,10 +390,10 @@ def common(arguments, model):
     Raises ValueError if the text cannot be read with them.
     """
     given = {}
-    for name, _, _ in COMMON:
-        value = getattr(arguments, name)
+    for option in COMMON:
+        value = getattr(arguments, option.name)
         if value is not None:
-            given[name] = value
+            given[option.name] = option.parsed(value)
     if given and not model.missing and not results.no_tokenizer(model):
         text = given.get("text", "sample")
         formats.not_empty(text, "--text")

@@ -4,11 +4,16 @@ Truncation and padding stored in a tokenizer.json are switched off; folders from
 existed work too.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import show
+from .config import Config
 from .files import read_json
 from .inputs import Batch
 
@@ -18,7 +23,7 @@ class Tokenizer(show.Shown):
 
     _summary = show.tokenizer
 
-    def __init__(self, folder, model_type):
+    def __init__(self, folder: Path, model_type: str) -> None:
         self.folder = folder
         self.model_type = model_type
 
@@ -35,16 +40,16 @@ class Tokenizer(show.Shown):
         tokenizer.no_padding()
         return tokenizer
 
-    def encode(self, text, pair=None, special=True):
+    def encode(self, text: str, pair: str | None = None, special: bool = True) -> np.ndarray:
         """Text -> ids [T], with the special tokens that the tokenizer adds unless special=False."""
         encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
         return np.array(encoding.ids, np.intp)
 
-    def decode(self, ids, special=False):
+    def decode(self, ids: ArrayLike, special: bool = False) -> str:
         """Ids [T] -> text, special tokens left out unless special=True."""
         return self._tokenizer.decode(np.ravel(ids).tolist(), skip_special_tokens=not special)
 
-    def pieces(self, ids):
+    def pieces(self, ids: ArrayLike) -> list[str]:
         """Ids [T] -> a readable label for each: byte-level pieces as text, WordPiece with ##."""
         from tokenizers.decoders import ByteLevel
 
@@ -53,7 +58,12 @@ class Tokenizer(show.Shown):
             return [self.decode(i, special=True) for i in ids]
         return [self._tokenizer.id_to_token(i) or f"<{i}>" for i in ids]
 
-    def batch(self, texts, config, pad="right"):
+    def batch(
+        self,
+        texts: Sequence[str] | Sequence[tuple[str, str]],
+        config: Config,
+        pad: Literal["left", "right"] = "right",
+    ) -> Batch:
         """Texts, or pairs of texts -> Batch. Raises ValueError for one that is too long."""
         if pad not in ("left", "right"):
             raise ValueError(f"pad is {pad!r}; wanted 'left' or 'right'")

@@ -392,7 +392,7 @@ def test_fetch_prints_the_folder(capsys, monkeypatch):
         (["run", "positions", "tiny-robert"], "Did you mean tiny-roberta"),
         (
             ["run", "positions", "tiny-roberta", "--shuffles", "0"],
-            "--shuffles is 0; wanted 1 or more",
+            "shuffles is 0; wanted 1 or more",
         ),
         (
             ["run", "attention", "tiny-roberta", "--head", "L99H0"],

@@ -5,8 +5,8 @@ from importlib import import_module
 IN_ORDER = (
     "positions", "models", "profiles", "attention", "queries_keys", "extraction",
     "singular_values", "components", "rotation", "lags", "conditions", "sources", "residual",
-    "cca", "remove_positions", "norms", "shift", "mask_positions", "probe", "reviews",
-    "joint_space", "joint_grid", "predict",
+    "cca", "dial", "chain", "notch", "remove_positions", "norms", "shift", "mask_positions",
+    "probe", "reviews", "joint_space", "joint_grid", "predict",
 )  # fmt: skip
 
 for name in IN_ORDER:

@@ -4,6 +4,8 @@ Attention of a few heads on the first tokens of a document, and on its tokens in
 L layers, H heads, T tokens of the document, F of them drawn, R offsets, n heads drawn.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 from minitx import run as run_model
@@ -25,10 +27,10 @@ def attention(
     run=UNSAVED,
     *,
     head: str = "auto",
-    show: int = 15,
+    show: Annotated[int, options.Within(2, 64)] = 15,
     text: str = "sample",
-    tokens: int = 0,
-    seed: int = 0,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Heat maps of the attention of a few heads.
 
@@ -39,7 +41,6 @@ def attention(
     tokens: length of the document (0: the model's longest input)
     seed: seed of the shuffle
     """
-    options.within("show", show, 2, 64)
     documents = corpus.documents(model, text, tokens=tokens)
     pairs = heads.select(head, model, documents, run)  # (layer, head)
     if len(pairs) > MOST:

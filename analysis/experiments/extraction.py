@@ -48,10 +48,10 @@ def extraction(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 16,
-    tokens: int = 0,
-    frequency: int = 0,
-    seed: int = 0,
+    documents: options.Size = 16,
+    tokens: options.Size = 0,
+    frequency: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Largest amplitudes of X, Q and K by frequency and layer.
 

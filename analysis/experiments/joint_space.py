@@ -9,7 +9,7 @@ other documents; axis "stage": before, as the model has them, and after, moved a
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -36,18 +36,18 @@ def joint_space(
     *,
     sentence: str = SENTENCE,
     head: str = "auto",
-    distance: str = "cosine",
-    scope: str = "head",
-    products: str = "centred",
-    weighted: int = 0,
-    words: int = 0,
+    distance: joint_fit.Distance = "cosine",
+    scope: joint_fit.Scope = "head",
+    products: joint_fit.Products = "centred",
+    weighted: bool = False,
+    words: bool = False,
     pairs: str = "",
-    top: int = 0,
-    method: str = "pca",
+    top: options.Size = 0,
+    method: Literal["pca", "tsne", "umap"] = "pca",
     text: str = "sample",
-    documents: int = 0,
-    tokens: int = 0,
-    seed: int = 0,
+    documents: options.Size = 0,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Joint space of the queries and keys of a sentence in a few heads, before and after they are
     moved and scaled.
@@ -55,12 +55,12 @@ def joint_space(
     sentence: what to read
     head: heads to show, as L0H0,L1H2; auto: where the strongest keys come closer most, least, and
     in between
-    distance: cosine or euclidean
+    distance: how far a query and a key are apart
     scope: who shares one scale c: each head its own, all heads of a layer, or all of the model
     products: centred: less the mean over the keys that a query sees, as attention has them; plain:
     as they are
-    weighted: 1 for a correlation weighted by attention
-    words: 1 for words in place of pieces: attention summed over keys' pieces, averaged over
+    weighted: weight the correlation by attention
+    words: words in place of pieces: attention summed over keys' pieces, averaged over
     queries'; vectors averaged
     pairs: pairs to show in red, query:key, joined by commas; a word stands for all of its pieces
     top: how many of the strongest pairs to join by lines (0: every query with its strongest key)
@@ -72,8 +72,7 @@ def joint_space(
     that is less)
     seed: seed of the shuffles, of the turned queries, of tsne and umap
     """
-    settings = joint_fit.how(distance, scope, products, weighted, words)
-    options.at_least("documents", documents, 0)
+    settings = joint_fit.How(distance, scope, products, weighted, words)
     ids, pieces = _encode(model, sentence, settings)
     marked = _parse_pairs(pairs, model, ids, pieces, settings)
     reduce = embed_2d.method(method)

@@ -10,7 +10,7 @@ N documents, C conditions compared, M meanings of a mask, F tokens of one senten
 import itertools
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -44,17 +44,17 @@ def mask_positions(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 36,
-    tokens: int = 64,
+    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 36,
+    tokens: options.Size = 64,
     column: str = "",
-    family: str = "all",
+    family: Literal["linear", "exponential", "power", "alibi", "window", "all"] = "all",
     parameter: str = "",
-    meaning: str = "all",
-    positions: str = "zero",
+    meaning: Literal[mask_tap.Meaning, "all"] = "all",
+    positions: Literal["zero", "kept"] = "zero",
     sentence: str = corpus.SENTENCE,
-    evaluations: int = 12,
-    every: int = 8,
-    seed: int = 0,
+    evaluations: Annotated[int, options.OrZero(options.Within(8, 1000))] = 12,
+    every: options.Count = 8,
+    seed: options.Seed = 0,
 ):
     """Losses without position embeddings under masks by distance, in every meaning of a mask's
     values.
@@ -64,10 +64,10 @@ def mask_positions(
     documents: documents to read (0: all); every third is for the search
     tokens: only the first so many of each document (0: all of it)
     column: columns of a .csv or keys of a .jsonl file with the text
-    family: linear, exponential, power, alibi or window; all: linear is shown, all are tried
+    family: masks to try; all: all are tried, linear is shown
     parameter: the family's parameters in order, as 8 or 8,0.1 (without: its own)
-    meaning: scores, weights, weights_raw, library-2023, library-now or library-now-2d; all
-    positions: the position table under the masks: zero or kept
+    meaning: what the values of a mask do; all: each of these, one after another
+    positions: the position table under the masks
     sentence: a sentence whose attention is drawn
     evaluations: masks that the search tries in each family (0: no search; the mask shown is the
     best, and all documents are for the report)
@@ -75,9 +75,6 @@ def mask_positions(
     seed: seed of the bootstrap and of the dealt distances
     """
     plan = _plan(family, parameter, meaning, positions)
-    options.at_least("every", every, 1)
-    if evaluations:
-        options.within("evaluations", evaluations, 8, 1000)
     _check_head(model)
     conditions = _conditions(plan)
     texts = corpus.texts(model, text, documents, tokens, column)

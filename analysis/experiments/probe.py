@@ -8,13 +8,14 @@ place of the same document.
 """
 
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
 from ..maths import masks
 from ..measures import mask_tap, position_probe, residual_stream
 from ..measures.document_features import untrained
-from ..runner import draw
+from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -42,12 +43,12 @@ def probe(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 60,
-    tokens: int = 0,
+    documents: Annotated[int, options.OrZero(options.AtLeast(position_probe.LEAST))] = 60,
+    tokens: options.Size = 0,
     column: str = "",
     mask: str = "linear,exponential,alibi,window",
-    meaning: str = "weights",
-    seed: int = 0,
+    meaning: mask_tap.Meaning = "weights",
+    seed: options.Seed = 0,
 ):
     """Ridge regression from the residual stream to a token's place, with positions on, off, off
     under masks.
@@ -59,8 +60,7 @@ def probe(
     column: columns of a .csv or keys of a .jsonl file that hold the text
     mask: families of masks by distance, joined by commas, parameters behind colons, as
     linear,window:8; or all
-    meaning: what the values of a mask do: scores, weights, weights_raw, library-2023, library-now,
-    library-now-2d
+    meaning: what the values of a mask do
     seed: seed of the random weights and of the shuffles
     """
     streams = conditions(model, mask, meaning, seed)

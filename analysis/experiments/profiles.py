@@ -28,10 +28,10 @@ def profiles(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 0,
-    tokens: int = 0,
-    clusters: int = 6,
-    seed: int = 0,
+    documents: options.Size = 0,
+    tokens: options.Size = 0,
+    clusters: options.Count = 6,
+    seed: options.Seed = 0,
 ):
     """Attention by relative position, clustered, for every head: on a text, with its words
     shuffled, and on positions alone.
@@ -42,7 +42,6 @@ def profiles(
     clusters: number of clusters
     seed: seed of the clusters and of the shuffles
     """
-    options.at_least("clusters", clusters, 1)
     texts = corpus.documents(model, text, documents, tokens)
     T, n_heads = texts.T, model.config.n_layers * model.config.n_heads
     if len(texts) * n_heads < clusters:

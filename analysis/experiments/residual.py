@@ -39,24 +39,22 @@ def residual(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 8,
-    tokens: int = 0,
-    carried: int = 1,
-    tables: int = 5,
-    seed: int = 0,
+    documents: options.Size = 8,
+    tokens: options.Size = 0,
+    carried: bool = True,
+    tables: options.Count = 5,
+    seed: options.Seed = 0,
 ):
     """Exact shares of the residual stream, and the position embedding's wave in it.
 
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
-    carried: 1: position that attention moves to other tokens is a part of its own; 0: it is
+    carried: make position that attention moves to other tokens a part of its own; without, it is
     attention
     tables: random tables, drawn as the null
     seed: seed of the random tables and of the shuffles
     """
-    options.within("carried", carried, 0, 1)
-    options.at_least("tables", tables, 1)
     document_set = corpus.documents(model, text, documents, tokens)
     T, N = document_set.T, len(document_set)
     table = inputs.reachable(model)[:T]

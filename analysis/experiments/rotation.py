@@ -9,7 +9,7 @@ angle, theta [n] are the angles.
 Order: the experiment, its input, the heads compared, one head, all heads; the words; the picture.
 """
 
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -79,13 +79,14 @@ def rotation(
     run=UNSAVED,
     *,
     head: str = "auto",
-    completion: str = MEAN,
-    input: str = "text",
-    gauge: int = 8,
-    compare: int = 16,
+    completion: Literal["mean", "lapack", "procrustes", "thin"] = MEAN,
+    input: Literal["text", "positions"] = "text",
+    gauge: Annotated[int, options.Within(2, 50)] = 8,
+    compare: Annotated[int, options.Within(0, 1000)] = 16,
     text: str = "sample",
-    tokens: int = 0,
-    seed: int = 0,
+    documents: options.Count = 1,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Angles between queries and keys, by frequency, and how far the weights settle them.
 
@@ -97,23 +98,21 @@ def rotation(
     gauge: random bases with which the maps are made and compared
     compare: heads in which bases are compared, those with the clearest direction first (0: all)
     text: file or folder with one document or paragraph a line, - for standard input, or sample
-    tokens: length of the document (0: the model's longest input)
+    documents: documents whose mean attention is compared with the maps, which are of the first
+    tokens: length of each document (0: the model's longest input)
     seed: seed of the random bases and deals
     """
-    _check_word("completion", completion, COMPLETIONS)
-    _check_word("input", input, ("text", "positions"))
-    options.within("gauge", gauge, 2, 50)
-    options.within("compare", compare, 0, 1000)
     if model.missing:
         input = "positions"
-    document_set = None
+    document_set = attended = None
     T = tokens or model.config.n_ctx
     if input == "text":
         document_set = corpus.documents(model, text, tokens=tokens)
+        attended = corpus.documents(model, text, documents, tokens)
         T = document_set.T
     options.within("tokens", T, profiles.REACH + 1, model.config.n_ctx)
     pairs = heads.select(head, model, document_set, run)
-    X, attention = _read_input(model, document_set, T)
+    X = _read_input(model, document_set, T)
     positions = {}
     if input == "text":
         positions = {layer: _positions_alone(model, layer, T) for layer in X}
@@ -122,7 +121,7 @@ def rotation(
     result = {"T": T, "D": model.config.d_model, "input": input, "completion": completion}
     result |= {"bases": gauge, "peaks": peaks, "n_peaks": n_peaks}
     result["angle"] = maths.bin_centres()
-    result |= _look_at_attention(model, attention, T)
+    result |= _look_at_attention(model, attended, T, run)
     compared = _choose_heads(result["clearness"], pairs, list(X), compare)
     result |= _measure_heads(model, X, positions, compared, pairs, conditions)
     result |= _measure_noise(model, X, conditions)
@@ -130,25 +129,12 @@ def rotation(
     return result | _summarize(result, compared, pairs, list(X), seed)
 
 
-def _check_word(name, value, words):
-    """Raise ValueError unless an option is one of these words."""
-    if value not in words:
-        raise ValueError(f"--{name} is {value!r}; wanted {' or '.join(words)}")
-
-
 def _read_input(model, document_set, T):
-    """Input {layer: X [T D]} in float64 and attention profiles [L H R].
-
-    They are those of the first document, or without documents those of positions alone.
-    """
+    """Input {layer: X [T D]} in float64: of the first document, or without one of positions."""
     if document_set is None:
-        layers = inputs.layers(model)
-        X = {layer: _positions_alone(model, layer, T) for layer in layers}
-        attention = [heads.from_positions(model, layer, T) for layer in layers]
-        return X, np.array(attention)
-    document = document_set.first()[0]
-    X = inputs.of_text(model, document).astype(float)
-    return dict(enumerate(X)), heads.head_profiles(model, document)
+        return {layer: _positions_alone(model, layer, T) for layer in inputs.layers(model)}
+    X = inputs.of_text(model, document_set.first()[0]).astype(float)
+    return dict(enumerate(X))
 
 
 def _positions_alone(model, layer, T):
@@ -170,9 +156,12 @@ def _find_peaks(table, seed):
     return np.sort(peaks if len(peaks) else highest), len(peaks)
 
 
-def _look_at_attention(model, attention, T):
+def _look_at_attention(model, document_set, T, run):
     """Offset with most attention of all heads [L H], and which of them have a direction."""
-    mean = profiles.mean_attention(attention, T)
+    if document_set is None:
+        mean = heads.attention_to_positions(model, T)
+    else:
+        mean = heads.attention_over(model, document_set, T, run)
     result = {"attention_of_heads": profiles.offsets()[mean.argmax(axis=-1)]}
     result["directed"] = profiles.directed(mean, T, causal=model.config.causal)
     result["clearness"] = np.where(profiles.offsets() == 0, 0, mean).max(axis=-1)

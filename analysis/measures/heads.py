@@ -63,7 +63,8 @@ def select(names, model, documents=None, run=stream.UNSAVED):
     """
     layers = inputs.layers(model)
     if names == "auto":
-        return [(layers[i], head) for i, head in auto(mean_attention(model, documents, run))]
+        attention = mean_attention(model, documents, run)
+        return [(layers[i], head) for i, head in auto(attention)]
     pairs = parse(names, model.config)
     lacking = [name(layer, head) for layer, head in pairs if layer not in layers]
     if lacking:
@@ -80,15 +81,28 @@ def mean_attention(model, documents=None, run=stream.UNSAVED):
     On the first documents, or from positions alone if there are none.
     """
     if documents is None:
-        by_layer = [from_positions(model, layer) for layer in inputs.layers(model)]
-        return profiles.mean_attention(np.array(by_layer), model.config.n_ctx)
+        return attention_to_positions(model)
     few = documents.first(LOOKED_AT)
+    return attention_over(model, few, documents.T, run, "choosing heads")
+
+
+def attention_to_positions(model, T=None):
+    """Mean attention by offset if the stream held T positions alone, of every head: [L H R]."""
+    by_layer = [from_positions(model, layer, T) for layer in inputs.layers(model)]
+    return profiles.mean_attention(np.array(by_layer), T or model.config.n_ctx)
+
+
+def attention_over(model, documents, T, run=stream.UNSAVED, what="reading attention"):
+    """Mean attention by offset over documents of T tokens, of every head: [L H R].
+
+    what: words for the progress of this pass.
+    """
 
     def measure(_, document):
         return {"profile": head_profiles(model, document)}
 
-    total = run.gather(measure, few, "choosing heads")["profile"]
-    return profiles.mean_attention(total / len(few), documents.T)
+    total = run.gather(measure, documents, what)["profile"]
+    return profiles.mean_attention(total / len(documents), T)
 
 
 def from_positions(model, layer, T=None, reach=profiles.REACH):

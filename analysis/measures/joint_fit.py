@@ -9,14 +9,14 @@ first two principal components.
 Order: options, one layer of one document, the four passes, what they say of each head.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from minitx import forward
 
 from ..maths import joint
-from ..runner import options, stream
+from ..runner import stream
 from ..texts import corpus, words
 
 LONGEST = 64  # tokens of a document unless asked otherwise
@@ -41,28 +41,20 @@ PER_HEAD = (
 )
 
 
+# the options that the experiments on this space share
+Distance = Literal["cosine", "euclidean"]
+Scope = Literal["head", "layer", "model"]
+Products = Literal["centred", "plain"]
+
+
 class How(NamedTuple):
     """What a fit correlates, and who shares a scale."""
 
-    distance: str = "cosine"
-    scope: str = "head"
-    products: str = "centred"
+    distance: Distance = "cosine"
+    scope: Scope = "head"
+    products: Products = "centred"
     weighted: bool = False
     words: bool = False
-
-
-def how(distance, scope, products, weighted, words=0):
-    """The options as How; raises ValueError for a value that does not exist."""
-    for name, value, values in (
-        ("distance", distance, joint.DISTANCES),
-        ("scope", scope, joint.SCOPES),
-        ("products", products, joint.PRODUCTS),
-    ):
-        if value not in values:
-            raise ValueError(f"--{name} {value!r}: there are {', '.join(values)}")
-    options.within("weighted", weighted, 0, 1)
-    options.within("words", words, 0, 1)
-    return How(distance, scope, products, bool(weighted), bool(words))
 
 
 def documents(model, text, n, tokens):

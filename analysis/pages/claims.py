@@ -149,8 +149,8 @@ TEXTS = {
 # The slides: features and predictions of each text as it is, none joined, as a whole or as much as
 # the model reads; zeros in the place of the position table. Not said: whether longer texts were cut
 # (here they are), and what of TruthfulQA was read (so both are).
-EACH_B = {"documents": 0, "whole": 1, "tokens": 512, "ways": "zero", "every": 512}
-EACH_G = {"documents": 0, "whole": 1, "tokens": 1024, "ways": "zero"}
+EACH_B = {"documents": 0, "whole": True, "tokens": 512, "ways": "zero", "every": 512}
+EACH_G = {"documents": 0, "whole": True, "tokens": 1024, "ways": "zero"}
 LINEAR = {"documents": 0, "tokens": 1024, "evaluations": 0}
 LINEAR |= {"family": "linear", "meaning": "library-2023"}
 QUESTIONS = LINEAR | {"column": "Question"}

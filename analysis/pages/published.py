@@ -15,6 +15,7 @@ import numpy as np
 from minitx.weights import KNOWN
 
 from ..runner import registry, results
+from ..runner.files import finite
 from ..runner.results import Failure, words
 from ..texts import formats
 from .claims import CHECKPOINTS, CLAIMS, TEXTS
@@ -150,7 +151,7 @@ def judged(claim, name, model, outcome=None):
     row = {"verdict": verdict, "reason": reason, "source": claim.source, "what": claim.what}
     row["published"] = claim.published
     row["of"] = f"{claim.of}, {claim.on}" if claim.on else claim.of or "any model"
-    row |= {"ours": ours, "null": null, "readings": [*claim.readings]}
+    row |= {"ours": finite(ours), "null": finite(null), "readings": [*claim.readings]}
     return row | {"measured": command(claim) + _documents(claim, outcome)}
 
 

@@ -54,6 +54,24 @@ class Within:
 
 
 @dataclass(frozen=True)
+class OrZero:
+    """0, which leaves the number to the experiment, or a number of another range."""
+
+    others: AtLeast | Within
+
+    def __contains__(self, value):
+        return value == 0 or value in self.others
+
+    def __str__(self):
+        return f"0, or {self.others}"
+
+
+Count = Annotated[int, AtLeast(1)]
+Size = Annotated[int, AtLeast(0)]  # 0: as many as there are, or as the experiment chooses
+Seed = Annotated[int, AtLeast(0)]
+
+
+@dataclass(frozen=True)
 class Option:
     """One keyword of an experiment."""
 
@@ -62,7 +80,7 @@ class Option:
     default: object
     help: str = ""
     choices: tuple = ()  # the texts there are; (): any
-    range: AtLeast | Within | None = None
+    range: AtLeast | Within | OrZero | None = None
 
     @property
     def flag(self):
@@ -126,7 +144,7 @@ def understand(name, annotation, default, about=""):
     choices = get_args(kind) if get_origin(kind) is Literal else ()
     if choices and all(isinstance(choice, str) for choice in choices):
         kind = str
-    limits = next((note for note in notes if isinstance(note, AtLeast | Within)), None)
+    limits = next((note for note in notes if isinstance(note, AtLeast | Within | OrZero)), None)
     if not isinstance(kind, type) or kind not in KINDS:
         kinds = ", ".join(known.__name__ for known in KINDS)
         raise ValueError(

@@ -47,7 +47,7 @@ from typing import NamedTuple, get_type_hints
 
 from .options import near_matches, understand
 
-EXPERIMENTS = {}
+EXPERIMENTS: dict[str, "Experiment"] = {}
 VERDICTS = ("yes", "partly", "no")
 
 

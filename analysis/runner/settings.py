@@ -109,5 +109,12 @@ def versions():
 
 
 def key(stated):
-    """Text that is the same for the same settings."""
-    return hashlib.sha256(as_json(stated).encode()).hexdigest()
+    """Text that is the same for the same settings, True and 1 being the same.
+
+    Switches were numbers before: a run that was interrupted then can be gone on with.
+    """
+    values = {
+        name: int(value) if isinstance(value, bool) else value
+        for name, value in stated["options"].items()
+    }
+    return hashlib.sha256(as_json(stated | {"options": values}).encode()).hexdigest()

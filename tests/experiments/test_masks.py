@@ -606,16 +606,11 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(causal, result, tmp_path
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"family": "cosine"}, "'cosine' is no family of masks; there are: linear"),
         (
             {"family": "window", "parameter": "x"},
             "--parameter 'x': wanted numbers joined by commas, as 8 or 8,0.1",
         ),
         ({"parameter": "8"}, "--parameter '8' goes with one --family; there are: linear"),
-        ({"meaning": "product"}, "'product' is no meaning of a mask; there are: scores"),
-        ({"positions": "none"}, "positions are 'none'; wanted: kept, zero"),
-        ({"evaluations": 7}, "--evaluations is 7; wanted 8 to 1000"),
-        ({"every": 0}, "--every is 0; wanted 1 or more"),
         ({"documents": 2}, "--documents is 2; wanted 3 or more"),
         ({"documents": 1, "evaluations": 0}, "--documents is 1; wanted 2 or more"),
         ({"sentence": ""}, "--sentence '' has 0 tokens; wanted 2 or more"),

@@ -398,7 +398,7 @@ def test_lags_drawn_are_as_many_as_the_tokens_allow(bundled):
     assert long["lags"].max() == 30
 
 
-@pytest.mark.parametrize("bias", [0, 1])
+@pytest.mark.parametrize("bias", [False, True])
 def test_mean_scores_are_those_of_the_recorded_queries_and_keys(bundled, bias):
     document = corpus.documents(bundled, "sample", 1).first()[0]
     trace = minitx.run(bundled, document, keep=["q", "k"])
@@ -545,21 +545,11 @@ def test_a_head_without_weights_is_refused_with_those_that_have_some(partial):
 @pytest.mark.parametrize(
     "name, options, message",
     [
-        (
-            "rotation",
-            {"completion": "full"},
-            "--completion is 'full'; wanted mean or lapack or procrustes or thin",
-        ),
-        ("rotation", {"input": "words"}, "--input is 'words'; wanted text or positions"),
-        ("rotation", {"gauge": 1}, "--gauge is 1; wanted 2 to 50"),
-        ("rotation", {"compare": -1}, "--compare is -1; wanted 0 to 1000"),
         ("rotation", {"tokens": 8}, "--tokens is 8; wanted 11 to 256"),
         ("rotation", {"head": "L0H9"}, "'L0H9' is no head of this model: wanted L0H0 to L3H3"),
         ("rotation", {"head": ","}, "--head names no head: wanted L0H0,L1H2 or auto"),
-        ("lags", {"reach": 9}, "--reach is 9; wanted 10 to 255"),
-        ("lags", {"bias": 2}, "--bias is 2; wanted 0 to 1"),
+        ("lags", {"reach": 256}, "--reach is 256; wanted 10 to 255"),
         ("lags", {"tokens": 10}, "--tokens is 10; wanted 11 to 256"),
-        ("models", {"shuffles": 0}, "--shuffles is 0; wanted 1 or more"),
         ("models", {"others": "tiny-bart"}, "'tiny-bart' is no bundled model"),
     ],
 )
@@ -584,3 +574,16 @@ def test_the_same_seed_gives_the_same_numbers(bundled, name):
     again = run(name, bundled, **QUICK[name])
     for key in first:
         assert np.array_equal(first[key], again[key]), key
+
+
+def test_rotation_reads_the_attention_of_as_many_documents_as_asked(bundled):
+    documents = corpus.documents(bundled, "sample", 3)
+    total = sum(heads.head_profiles(bundled, document) for document in documents)
+    mean = profiles.mean_attention(total / 3, documents.T)
+    r = run("rotation", bundled, documents=3)
+    np.testing.assert_array_equal(r["attention_of_heads"], profiles.offsets()[mean.argmax(axis=-1)])
+    near = np.where(profiles.offsets() == 0, 0, mean).max(axis=-1)
+    np.testing.assert_allclose(r["clearness"], near, rtol=1e-12)
+    assert not np.array_equal(run("rotation", bundled)["clearness"], r["clearness"])
+    with pytest.raises(ValueError, match="wanted 1000"):
+        run("rotation", bundled, documents=1000)

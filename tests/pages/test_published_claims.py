@@ -94,7 +94,7 @@ def test_a_number_is_compared_only_on_its_own_text():
     row = published.judged(claim, "bert-base-uncased", bert, outcome)
     assert (row["verdict"], row["ours"]) == ("pass", 0.77)
     assert row["measured"] == (
-        'remove-positions --documents 0 --whole 1 --tokens 512 --ways "zero" --every 512 '
+        'remove-positions --documents 0 --whole --tokens 512 --ways "zero" --every 512 '
         "on IMDB reviews, 2,000 of 25,000 documents"
     )
 

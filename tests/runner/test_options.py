@@ -8,8 +8,8 @@ import pytest
 
 from minitx import analysis
 from minitx.analysis import commands
-from minitx.analysis.runner import registry
-from minitx.analysis.runner.options import AtLeast, Option, Within, understand
+from minitx.analysis.runner import registry, settings
+from minitx.analysis.runner.options import AtLeast, Option, OrZero, Within, understand
 
 
 def tried(
@@ -20,6 +20,7 @@ def tried(
     distance: Literal["cosine", "euclidean"] = "cosine",
     times: Annotated[int, AtLeast(1)] = 2,
     gauge: Annotated[int, Within(2, 50)] = 8,
+    reach: Annotated[int, OrZero(AtLeast(10))] = 0,
     rate: Annotated[float, Within(0.0, 1.0)] = 0.5,
     whole: bool = False,
     a_mean: bool = True,
@@ -81,6 +82,7 @@ def test_an_experiment_with_such_an_option_cannot_be_registered(monkeypatch):
 GIVEN = [  # option, value in Python, the same on the command line, what both come to
     ("times", np.int64(3), ["--times", "3"], 3),
     ("gauge", 50, ["--gauge", "50"], 50),
+    ("reach", 0, ["--reach", "0"], 0),
     ("rate", 1, ["--rate", "1"], 1.0),
     ("rate", np.float32(0.25), ["--rate", ".25"], 0.25),
     ("distance", "euclidean", ["--distance", "euclidean"], "euclidean"),
@@ -105,6 +107,7 @@ REFUSED = [  # option, value, what is said
     ("times", "many", "times is 'many' (str); wanted a whole number, 1 or more"),
     ("gauge", 51, "gauge is 51; wanted 2 to 50"),
     ("gauge", 1, "gauge is 1; wanted 2 to 50"),
+    ("reach", 9, "reach is 9; wanted 0, or 10 or more"),
     ("rate", float("nan"), "rate is nan; wanted 0.0 to 1.0"),
     ("distance", "cosin", "distance is 'cosin'; wanted one of cosine, euclidean; did you mean "),
     ("distance", "?", "distance is '?'; wanted one of cosine, euclidean"),
@@ -132,6 +135,14 @@ def test_the_command_line_says_it_in_the_same_line(experiment, capsys, name, val
     assert commands.run_command(["run", "tried", "no-model", f"--{name}", str(value)]) == 2
     line = capsys.readouterr().err
     assert line.startswith(f"minitx: {message}") and line.count("\n") == 1
+
+
+def test_a_switch_is_the_number_that_it_was_to_a_run_that_is_gone_on_with():
+    stated = {"experiment": "lags", "options": {"bias": 1, "text": "sample"}}
+    switched = {"experiment": "lags", "options": {"bias": True, "text": "sample"}}
+    assert switched == stated and settings.key(switched) == settings.key(stated)
+    switched["options"]["bias"] = False
+    assert settings.key(switched) != settings.key(stated)
 
 
 def test_help_shows_choices_ranges_and_switches(experiment, capsys):

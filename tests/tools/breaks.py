@@ -32,6 +32,8 @@ ADVICE = "analysis/machine/advice.py"
 DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
 INPUTS = "analysis/measures/inputs.py"
+INLINE = "analysis/pages/inline.py"
+INTERRUPT = "minitx/interrupt.py"
 JOINT = "analysis/maths/joint.py"
 LAGS = "analysis/maths/lags.py"
 LOGISTIC = "analysis/maths/logistic.py"
@@ -84,6 +86,13 @@ CCA_EXPERIMENT = "analysis/experiments/cca.py"
 CONDITIONS = "analysis/measures/conditions.py"
 CONDITIONS_EXPERIMENT = "analysis/experiments/conditions.py"
 RUN_SETTINGS = "analysis/runner/settings.py"
+MOVES = "analysis/maths/moves.py"
+BANDS = "analysis/maths/bands.py"
+DIAL = "analysis/experiments/dial.py"
+CHAIN = "analysis/experiments/chain.py"
+NOTCH = "analysis/experiments/notch.py"
+LATER_LAYERS = "analysis/measures/later_layers.py"
+POSITIONS_READ = "analysis/measures/positions_read.py"
 
 
 class Break(NamedTuple):
@@ -842,7 +851,7 @@ BREAKS = [
     Break(
         "lines of progress stand among the JSON",
         SHELL,
-        "sys.stderr if arguments.json else sys.stdout",
+        "sys.stderr if json else sys.stdout",
         "sys.stdout",
     ),
     Break("flags may be abbreviated", SHELL, "allow_abbrev=False", "allow_abbrev=True"),
@@ -1219,8 +1228,8 @@ BREAKS = [
     Break(
         "the figure of a saved result has lost its title",
         RESULTS,
-        'contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
-        'contents = {".svg": self.drawn[0], ".npz": arrays.getvalue(), ".json": as_json(record) + "\\n"}',
+        'contents = self.svg, arrays.getvalue(), as_json(record) + "\\n"',
+        'contents = self.drawn[0], arrays.getvalue(), as_json(record) + "\\n"',
     ),
     Break(
         "a notebook takes words for markup",
@@ -1277,6 +1286,162 @@ BREAKS = [
         SHELL,
         "argparse.BooleanOptionalAction if option.default else 'store_true'",
         "'store_true'",
+    ),
+    Break(
+        "0 is no longer left to the experiment",
+        OPTIONS,
+        "value == 0 or value in self.others",
+        "value in self.others",
+    ),
+    Break(
+        "a run with a switch is not gone on with where that was a number",
+        RUN_SETTINGS,
+        "int(value) if isinstance(value, bool) else value",
+        "value",
+    ),
+    Break(
+        "rotation reads the attention of one document, however many are asked for",
+        ROTATIONS,
+        "corpus.documents(model, text, documents, tokens)",
+        "corpus.documents(model, text, 1, tokens)",
+    ),
+    Break(
+        "a kernel warns where a large value overflows",
+        KERNELS,
+        'over="ignore", under="ignore"',
+        'over="warn", under="warn"',
+    ),
+    Break(
+        "the period of frequency 0 warns of a division", SPECTRA, 'divide="ignore"', 'divide="warn"'
+    ),
+    Break(
+        "a function of the maths has lost its example",
+        LAGS,
+        '"""-(T - 1) ... T - 1.\n\n    >>> all_lags(3)\n    array([-2, -1,  0,  1,  2])\n    """',
+        '"""-(T - 1) ... T - 1."""',
+    ),
+    Break(
+        "a public function has lost its example",
+        CHECKPOINT,
+        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
+        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file."""',
+    ),
+    Break(
+        "a state that is no whole archive is left open",
+        STREAM,
+        'with open(path, "rb") as file, np.load(file) as arrays:\n    state = dict(arrays)',
+        "with np.load(path) as arrays:\n    state = dict(arrays)",
+    ),
+    Break(
+        "the page in a notebook could read the notebook",
+        INLINE,
+        'SANDBOX = "allow-scripts allow-downloads"',
+        'SANDBOX = "allow-scripts allow-downloads allow-same-origin"',
+    ),
+    Break(
+        "a page leaves its frame in the notebook",
+        INLINE,
+        "title, page = escape(self.title), escape(self.html)",
+        "title, page = escape(self.title), self.html",
+    ),
+    Break(
+        "a page of a changed model goes by the name of its files",
+        INLINE,
+        "settings.changes(model) if model is given else []",
+        "[]",
+    ),
+    Break("Ctrl-C while NumPy is loaded is a traceback", INTERRUPT, "is_the_command()", "False"),
+    Break(
+        "Ctrl-C ends any program that imports minitx",
+        INTERRUPT,
+        "is_the_command()",
+        "True",
+    ),
+    Break(
+        "Ctrl-C is no longer ignored by a job in the background",
+        INTERRUPT,
+        "signal.getsignal(signal.SIGINT) is before",
+        "True",
+    ),
+    Break("an interrupted run does not say how to go on", SHELL, "interrupt.raise_again()", "pass"),
+    Break(
+        "a claim that came out as NaN loses the whole report",
+        PUBLISHED,
+        '{"ours": finite(ours), "null": finite(null), "readings": [*claim.readings]}',
+        '{"ours": ours, "null": null, "readings": [*claim.readings]}',
+    ),
+    # dial, chain, notch
+    Break(
+        "positions are moved the other way",
+        MOVES,
+        "x[(np.arange(len(x)) + s) % len(x)]",
+        "x[(np.arange(len(x)) - s) % len(x)]",
+    ),
+    Break(
+        "positions that came round the end are measured",
+        MOVES,
+        "slice(places.start + max(0, -s), places.stop - max(0, s))",
+        "places",
+    ),
+    Break(
+        "offsets are dealt to the shifts that they were measured at",
+        MOVES,
+        "rng.random(attended.shape)",
+        "np.zeros(attended.shape)",
+    ),
+    Break(
+        "what a turned head would see beyond the last key is lost",
+        MOVES,
+        "new[..., rows, last] += pattern.sum(axis=-1) - new.sum(axis=-1)",
+        "pass",
+    ),
+    Break(
+        "a document's own text passes for what stands at a place",
+        DIAL,
+        "others = (total - passed.inputs) / (N - 1)",
+        "others = total / N",
+    ),
+    Break(
+        "special tokens are moved too",
+        POSITIONS_READ,
+        "changed[places] += positions - before",
+        "changed[:] += np.resize(positions - before, changed.shape)",
+    ),
+    Break(
+        "positions of layer 0 are moved after the norm",
+        POSITIONS_READ,
+        "return normed(model, passed.words + rows)",
+        "return passed.inputs[0] + rows - passed.rows",
+    ),
+    Break(
+        "a causal model sees the future in a pass from a layer on",
+        LATER_LAYERS,
+        "if model.config.causal:\n    attn_bias = positions_read.no_future(x.shape[1], x.dtype)",
+        "pass",
+    ),
+    Break(
+        "the null turns all queries to one side",
+        CHAIN,
+        "ways.append(np.where(self.to_the_right, right, left))",
+        "ways.append(right)",
+    ),
+    Break(
+        "heads of its own layer count as deeper than a turned head",
+        CHAIN,
+        'np.arange(L)[:, None] > r["turned"][:, :1, None]',
+        'np.arange(L)[:, None] >= r["turned"][:, :1, None]',
+    ),
+    Break(
+        "an even loss of energy takes nothing",
+        BANDS,
+        "left = 1 - energy(x, part)",
+        "left = 1.0",
+    ),
+    Break(
+        "all waves pass for one band",
+        NOTCH,
+        'np.moveaxis(r[f"kept_{way}"][:, :-1], 1, -1)',
+        'np.moveaxis(r[f"kept_{way}"], 1, -1)',
     ),
     # where scores come from, what layers keep of positions, four inputs
     Break(
