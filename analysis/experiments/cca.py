@@ -8,8 +8,6 @@ N documents, T places of ordinary tokens, D width, L layers, K components of the
 experiment, its parts; the words; the picture.
 """
 
-from typing import Annotated
-
 import numpy as np
 
 from ..maths import cca as maths
@@ -30,11 +28,11 @@ def cca(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: Annotated[int, options.AtLeast(0)] = 20,
-    tokens: int = 0,
-    components: Annotated[int, options.AtLeast(1)] = 12,
-    shuffles: Annotated[int, options.AtLeast(1)] = 100,
-    seed: int = 0,
+    documents: options.Size = 20,
+    tokens: options.Size = 0,
+    components: options.Count = 12,
+    shuffles: options.Count = 100,
+    seed: options.Seed = 0,
 ):
     """Canonical correlations between each layer's stream and the position table, on documents that
     they were not fitted to.

@@ -46,9 +46,9 @@ def conditions(
     *,
     head: str = "auto",
     text: str = "sample",
-    documents: int = 8,
-    tokens: int = 0,
-    seed: int = 0,
+    documents: options.Size = 8,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Attention and scores of the same heads on a text, on its words shuffled, on positions alone,
     and on words alone.

@@ -48,9 +48,9 @@ def sources(
     *,
     head: str = "auto",
     text: str = "sample",
-    documents: int = 16,
-    tokens: int = 0,
-    seed: int = 0,
+    documents: options.Size = 16,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Each head's scores split by what queries and keys are made of, and what makes its peak.
 

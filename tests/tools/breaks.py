@@ -1385,8 +1385,8 @@ BREAKS = [
     Break(
         "words that a half of the documents has count as positions",
         BASES,
-        "a.swapaxes(-1, -2) @ b / a.shape[-2]",
-        "a.swapaxes(-1, -2) @ a / a.shape[-2]",
+        "a.swapaxes(-1, -2) @ b / T",
+        "a.swapaxes(-1, -2) @ a / T",
     ),
     Break(
         "the keys' basis of the SVD is the queries'",
@@ -1398,8 +1398,8 @@ BREAKS = [
     Break(
         "keys that no query sees count in the note's correlation",
         JOINT_NOTE,
-        "x, y = (x[..., seen], y[..., seen])",
-        "x, y = (x[..., seen | True], y[..., seen | True])",
+        "x = _centred(x[..., seen])\ny = _centred(y[..., seen])",
+        "x = _centred(x[..., seen | True])\ny = _centred(y[..., seen | True])",
     ),
     Break(
         "the plane of the note is not that of queries and keys together",
