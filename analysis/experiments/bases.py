@@ -38,9 +38,9 @@ def bases(
     head: str = "auto",
     text: str = "sample",
     documents: Annotated[int, options.AtLeast(2)] = 16,
-    tokens: int = 0,
+    tokens: options.Size = 0,
     rotations: Annotated[int, options.Within(20, 1000)] = 40,
-    seed: int = 0,
+    seed: options.Seed = 0,
 ):
     """Positions in queries and keys in four bases: in how many columns, and how pure.
 

@@ -73,7 +73,7 @@ def outside(limits):
 def refused():
     """(experiment, option, value that it may not be, what the error says is wanted)."""
     for (experiment, name), option in OPTIONS.items():
-        of_another_kind = {str: 3, bool: 1, int: 2.5}[option.kind]
+        of_another_kind = {str: 3, bool: 1, int: 2.5, float: "no number"}[option.kind]
         yield experiment, name, of_another_kind, option.wanted
         if option.choices:
             yield experiment, name, f"{option.default}s", option.wanted
@@ -104,7 +104,7 @@ def test_no_other_value_reaches_an_experiment(no_model, capsys, experiment, name
 
 
 def test_numbers_have_ranges():
-    numbers = {key: option.range for key, option in OPTIONS.items() if option.kind is int}
+    numbers = {key: option.range for key, option in OPTIONS.items() if option.kind in (int, float)}
     assert None not in numbers.values()
     assert {key: str(numbers[key]) for key in RANGES} == RANGES
     for (experiment, name), limits in numbers.items():
