@@ -1245,4 +1245,10 @@ BREAKS = [
     ),
     Break("sums of another type are gone on with", STREAM, "value.dtype != np.float64", "False"),
     Break("arrays of other shapes are added up", STREAM, "x.shape != before.shape", "False"),
+    Break(
+        "a shift has the sign of a slip in print",
+        ROTATION,
+        "T * np.asarray(theta) / (2 * np.pi * f)",
+        "-T * np.asarray(theta) / (2 * np.pi * f)",
+    ),
 ]
