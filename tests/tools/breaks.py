@@ -55,6 +55,7 @@ LAGS_EXPERIMENT = "analysis/experiments/lags.py"
 PROFILES_EXPERIMENT = "analysis/experiments/profiles.py"
 CLAIMS = "analysis/pages/claims.py"
 MODELS = "analysis/experiments/models.py"
+EXTRACTION = "analysis/experiments/extraction.py"
 NULLS = "analysis/maths/nulls.py"
 QUERIES_KEYS = "analysis/experiments/queries_keys.py"
 SPECTRA = "analysis/maths/spectra.py"
@@ -1250,5 +1251,41 @@ BREAKS = [
         ROTATION,
         "T * np.asarray(theta) / (2 * np.pi * f)",
         "-T * np.asarray(theta) / (2 * np.pi * f)",
+    ),
+    Break(
+        "scores before the mask lack the scale",
+        HEADS,
+        "scale * q @ k.swapaxes(-1, -2)",
+        "q @ k.swapaxes(-1, -2)",
+    ),
+    Break(
+        "scores before the mask are taken as they are",
+        HEADS,
+        "scores - scores.mean(axis=-1, keepdims=True)",
+        "scores",
+    ),
+    Break(
+        "attention is clustered where scores are asked for",
+        PROFILES_EXPERIMENT,
+        "x[:, -1]",
+        "x[:, 0]",
+    ),
+    Break(
+        "three clusters count as one or two",
+        PROFILES_EXPERIMENT,
+        "n_clusters <= FEW",
+        "n_clusters <= FEW + 1",
+    ),
+    Break(
+        "the null of a heat map is the map itself",
+        EXTRACTION,
+        'pairs = [(r[name][:, 1:], r[name + "_text"][:, 1:]) for name in "xqk"]',
+        'pairs = [(r[name][:, 1:], r[name][:, 1:]) for name in "xqk"]',
+    ),
+    Break(
+        "a spectrum is like the table in all layers as in the first",
+        EXTRACTION,
+        'each = [waves.spectrum_correlation(curve, r["position"]) for curve in curves]',
+        'each = [waves.spectrum_correlation(curves[0], r["position"]) for curve in curves]',
     ),
 ]
