@@ -193,14 +193,14 @@ def named_experiment(argv):
 
 
 def flags(command, experiment):
-    """A flag for each option of an experiment."""
+    """A flag for each option of an experiment: a switch for a bool, else a text, checked later."""
     for option in experiment.options:
-        command.add_argument(
-            f"--{option.flag}",
-            default=option.default,
-            type=type(option.default),
-            help=f"{option.help} ({option.default!r})".replace("%", "%%"),
-        )
+        limits = f"; {option.range}" if option.range else ""
+        about = f"{option.help} ({option.default!r}{limits})".replace("%", "%%")
+        how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}
+        if option.kind is bool:
+            how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
+        command.add_argument(f"--{option.flag}", default=option.default, help=about, **how)
 
 
 def of_results(command, default):
@@ -273,8 +273,9 @@ def place(name):
 
 
 def options_of(experiment, arguments):
-    """The options of an experiment as they were given: {name: value}."""
-    return {option.name: getattr(arguments, option.name) for option in experiment.options}
+    """The options of an experiment as they were given, checked: {name: value}."""
+    given = {option.name: getattr(arguments, option.name) for option in experiment.options}
+    return experiment.checked(given, is_text=True)
 
 
 def list_(arguments):

@@ -55,8 +55,6 @@ def profiles(
     reach: farthest offset, in tokens
     seed: seed of the clusters and of the shuffles
     """
-    if of not in KINDS:
-        raise ValueError(f"--of is {of!r}; wanted {' or '.join(KINDS)}")
     options.at_least("clusters", clusters, 1)
     texts = corpus.documents(model, text, documents, tokens)
     options.within("reach", reach, 1, max(texts.T - 1, maths.REACH))

@@ -90,9 +90,17 @@ def concerns(claim, name, model):
 
 def command(claim):
     """The experiment behind a claim, with its options as flags and the name of its text."""
-    flags = [f"--{name.replace('_', '-')} {value!r}" for name, value in claim.options.items()]
+    flags = [flag(name, value) for name, value in claim.options.items()]
     text = [f"on {claim.on}"] if claim.on else []
     return " ".join([claim.experiment, *flags, *text]).replace("'", '"')
+
+
+def flag(name, value):
+    """An option as a flag of the command line."""
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    return f"--{name} {value!r}"
 
 
 def check_text(name, location):

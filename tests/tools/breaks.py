@@ -76,6 +76,7 @@ SHELL = "analysis/commands.py"
 COMPARE = "analysis/pages/compare.py"
 FORMATS = "analysis/texts/formats.py"
 PREDICT = "analysis/experiments/predict.py"
+OPTIONS = "analysis/runner/options.py"
 RUN_SETTINGS = "analysis/runner/settings.py"
 
 
@@ -1205,9 +1206,9 @@ BREAKS = [
     ),
     Break(
         "True passes for a number of documents",
-        REGISTRY,
-        "kind is int and isinstance(value, Integral) and not isinstance(value, bool)",
-        "kind is int and isinstance(value, Integral)",
+        OPTIONS,
+        "return kind is bool",
+        "return kind is not str",
     ),
     Break(
         "the figure of a saved result has lost its title",
@@ -1246,6 +1247,31 @@ BREAKS = [
     ),
     Break("sums of another type are gone on with", STREAM, "value.dtype != np.float64", "False"),
     Break("arrays of other shapes are added up", STREAM, "x.shape != before.shape", "False"),
+    Break(
+        "a choice that there is not is taken",
+        OPTIONS,
+        "self.choices and value not in self.choices",
+        "False",
+    ),
+    Break(
+        "an option beyond its range is taken",
+        OPTIONS,
+        "self.range is not None and value not in self.range",
+        "False",
+    ),
+    Break(
+        "an option may have a default of another kind",
+        OPTIONS,
+        "type(default) is not kind",
+        "False",
+    ),
+    Break("an option without an annotation is registered", REGISTRY, "_ = new.options", "pass"),
+    Break(
+        "a switch that is on cannot be turned off",
+        SHELL,
+        "argparse.BooleanOptionalAction if option.default else 'store_true'",
+        "'store_true'",
+    ),
     Break(
         "a shift has the sign of a slip in print",
         ROTATION,
