@@ -49,6 +49,7 @@ RESULTS = "analysis/runner/results.py"
 FETCH = "weights/fetch.py"
 TRUST = "weights/trust.py"
 GAUGE = "analysis/maths/gauge.py"
+BANDS = "analysis/maths/bands.py"
 ROTATIONS = "analysis/experiments/rotation.py"
 HEADS = "analysis/measures/heads.py"
 LAGS_EXPERIMENT = "analysis/experiments/lags.py"
@@ -1313,5 +1314,35 @@ BREAKS = [
         EXTRACTION,
         'each = [waves.spectrum_correlation(curve, r["position"]) for curve in curves]',
         'each = [waves.spectrum_correlation(curves[0], r["position"]) for curve in curves]',
+    ),
+    Break(
+        "a map is added up along lines of the other slope",
+        BANDS,
+        "A * f * shifts / rows.T",
+        "-A * f * shifts / rows.T",
+    ),
+    Break(
+        "energy at an angle of 0 counts as a band and as a line",
+        BANDS,
+        "np.where(np.arange(A) == A // 2 - 1, 0, x)",
+        "x",
+    ),
+    Break(
+        "many angles in one place make a band",
+        BANDS,
+        "density / density.sum()",
+        "1 / len(density)",
+    ),
+    Break(
+        "all frequencies are turned by one angle by chance",
+        BANDS,
+        "size=(n, len(rows.excess))",
+        "size=(n, 1)",
+    ),
+    Break(
+        "a band is told from a line by chance alone",
+        ROTATIONS,
+        "highest > max(lines[name], along[other].max())",
+        "highest > lines[name]",
     ),
 ]
