@@ -49,6 +49,7 @@ RESULTS = "analysis/runner/results.py"
 FETCH = "weights/fetch.py"
 TRUST = "weights/trust.py"
 GAUGE = "analysis/maths/gauge.py"
+JOINT_FIT = "analysis/measures/joint_fit.py"
 BANDS = "analysis/maths/bands.py"
 ROTATIONS = "analysis/experiments/rotation.py"
 HEADS = "analysis/measures/heads.py"
@@ -1344,5 +1345,25 @@ BREAKS = [
         ROTATIONS,
         "highest > max(lines[name], along[other].max())",
         "highest > lines[name]",
+    ),
+    Break(
+        "ranks are taken over hidden pairs too",
+        JOINT,
+        "x[..., seen]",
+        "x.reshape(*x.shape[:-2], -1)",
+    ),
+    Break(
+        "Spearman's correlation is of the model's own keys after they moved",
+        JOINT_FIT,
+        "products = joint.PRODUCTS[settings.products].of(q @ k.swapaxes(-1, -2), layer.seen)\n"
+        "distances = joint.distances(q, k, settings.distance)",
+        "products = joint.PRODUCTS[settings.products].of(q @ k.swapaxes(-1, -2), layer.seen)\n"
+        "distances = joint.distances(layer.q, layer.k, settings.distance)",
+    ),
+    Break(
+        "fading in one of queries and keys is enough",
+        CLAIMS,
+        'of_queries_and_keys(max, "correlation_{}", -1)',
+        'of_queries_and_keys(min, "correlation_{}", -1)',
     ),
 ]
