@@ -296,7 +296,7 @@ def _lay_out(maps, T, conditions):
     energy = settled.energies(maps).mean(axis=0)
     counts = [maths.binned(np.ones((1, len(theta))), theta)[0] for _, theta in maps]
     rows = bands.rows_of(energy, np.sum(counts, axis=0), T)
-    shifts = bands.unit(T, bands.last_frequency(energy)) * bands.SHIFTS
+    shifts = bands.shifts(T)
     along = {"line": bands.along_lines(rows, shifts), "band": bands.along_bands(rows)}
     by_chance = dict(zip(("band", "line"), bands.by_chance(rows, shifts, TURNS, conditions.seed)))
     places = {"line_shift": -shifts, "band_angle": maths.bin_centres()}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-SHIFTS = np.array([*range(-10, 0), *range(1, 11)])  # of the lines, in tokens or in tens of them
+STEPS = np.arange(1, 11)  # the shifts of lines, in tokens, and in tens and hundreds of them
 DENSEST = 24  # lines of fewer than T / (DENSEST f) tokens lie on each other up to frequency f
 REACHED = 0.99  # of the energy, which the frequencies up to the last one that is drawn hold
 
@@ -51,13 +51,20 @@ def unit(T, last):
     return 10 ** max(0, int(np.ceil(np.log10(T / (DENSEST * last)))))
 
 
+def shifts(T):
+    """Shifts in tokens whose lines are tried, at most T / 2, those to the left first: [n]."""
+    all_steps = np.unique(np.outer((1, 10, 100), STEPS))
+    within = all_steps[all_steps <= max(T // 2, 1)]
+    return np.concatenate([-within[::-1], within])
+
+
 def along_bands(rows):
     """Mean excess at each angle, nearly 1 if all energy is there: Rows -> [A]."""
     return _without_zero(rows.weight @ rows.excess)
 
 
 def along_lines(rows, shifts):
-    """Mean excess along the line of each shift in tokens: Rows, [n] -> [n]."""
+    """Mean excess along the line of each of some shifts in tokens: Rows, [n] -> [n]."""
     bins = _line_bins(rows, shifts)
     values = np.take_along_axis(_without_zero(rows.excess), bins, axis=1)
     return rows.weight @ values

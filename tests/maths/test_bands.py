@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from distance import max_error
 
 from minitx.analysis.maths import bands, rotation
 
@@ -10,6 +9,7 @@ T, A = 128, 64
 F = T // 2 + 1
 CENTRES = rotation.bin_centres(A)
 EVEN = np.ones(A)
+SHIFTS = bands.shifts(T)
 
 
 def map_at(angles, seed=0):
@@ -24,13 +24,13 @@ def map_at(angles, seed=0):
 def strongest(energy, density=EVEN):
     """Highest sums along bands and lines, what 99 % of turned maps stay below, and where."""
     rows = bands.rows_of(energy, density, T)
-    along = bands.along_bands(rows), bands.along_lines(rows, bands.SHIFTS)
-    chance = np.quantile(bands.by_chance(rows, bands.SHIFTS, 200), 0.99, axis=1)
-    best = CENTRES[along[0].argmax()], bands.SHIFTS[along[1].argmax()]
+    along = bands.along_bands(rows), bands.along_lines(rows, SHIFTS)
+    chance = np.quantile(bands.by_chance(rows, SHIFTS, 200), 0.99, axis=1)
+    best = CENTRES[along[0].argmax()], SHIFTS[along[1].argmax()]
     return [x.max() for x in along], chance.tolist(), best
 
 
-@pytest.mark.parametrize("shift", [-7, -1, 2, 10])
+@pytest.mark.parametrize("shift", [-7, -1, 2, 10, 60])
 def test_a_map_of_one_shift_has_a_line_and_no_band(shift):
     angles = 2 * np.pi * np.arange(1, F) * shift / T
     (band, line), (_, line_null), (_, best) = strongest(map_at(angles))
@@ -105,4 +105,9 @@ def test_lines_are_as_far_apart_as_the_frequencies_allow():
     last = bands.last_frequency(energy)
     assert last <= 20
     assert energy[1 : last + 1].sum() >= 0.99 * energy[1:].sum() > energy[1:last].sum()
-    assert max_error(bands.SHIFTS, -bands.SHIFTS[::-1]) == 0
+
+
+def test_shifts_go_by_tokens_then_tens_then_hundreds_as_far_as_half_the_text():
+    far = [*range(1, 11), *range(20, 101, 10), *range(200, 501, 100)]
+    assert bands.shifts(1024).tolist() == [*(-x for x in far[::-1]), *far]
+    assert bands.shifts(9).tolist() == [-4, -3, -2, -1, 1, 2, 3, 4]
