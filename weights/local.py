@@ -43,6 +43,10 @@ KNOWN = {  # name: (hub id, what it is for)
         "BERT distilled to 6 layers; quick",
     ),
     "gpt2": ("openai-community/gpt2", "English causal LM, 12 layers; continues a text"),
+    "xlm-roberta-base": (
+        "FacebookAI/xlm-roberta-base",
+        "masked LM of 100 languages; RoBERTa's architecture",
+    ),
     "distilgpt2": ("distilbert/distilgpt2", "GPT-2 distilled to 6 layers; quick"),
     TOHOKU: (TOHOKU, "Japanese masked LM; what changes with the language"),
 }

@@ -62,11 +62,16 @@ def says(r):
     """What the numbers show, in plain words."""
     before, after = r["correlation_before_mean"], r["correlation_mean"]
     turned, turned_after = r["correlation_before_mean_null"], r["correlation_mean_null"]
+    by_ranks = [
+        f"from {r['spearman_before_mean' + null]:.2f} to {r['spearman_mean' + null]:.2f}"
+        for null in ("", "_null")
+    ]
     return (
         f"The correlation of products with {r['distance']} distances goes from {before:.2f} to "
         f"{after:.2f} (mean of {r['c'].size} heads; queries turned at random: from {turned:.2f} to "
-        f"{turned_after:.2f}); left as they are, as nothing tried did better: {r['n_kept']} of "
-        f"them. {joint_summary.closer(r)} Attention changes by {r['changed']:.0e} at most."
+        f"{turned_after:.2f}), by ranks (Spearman, text by text) {by_ranks[0]} (turned: "
+        f"{by_ranks[1]}); left as they are, as nothing tried did better: {r['n_kept']} of them. "
+        f"{joint_summary.closer(r)} Attention changes by {r['changed']:.0e} at most."
     )
 
 
@@ -164,7 +169,8 @@ register(
     published="Moving the keys onto the queries and scaling both leaves attention as it is and "
     "makes products and distances correlate; pairs with high attention should then lie near each "
     "other (Yeh et al. 2023, figure 4). The note tried it on one sentence and one layer of BERT, "
-    "and saw hardly any such pair come closer.",
+    "and saw hardly any such pair come closer. By two digests of the paper its mean Spearman "
+    "correlations of product and cosine distance are -0.938 in BERT and -0.792 in GPT-2.",
     figure="AttentionViz, figure 4",
     per_head=joint_fit.PER_HEAD,
     numbers=joint_summary.NUMBERS,

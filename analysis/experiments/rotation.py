@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from ..maths import factors, nulls, profiles, spectra
+from ..maths import factors, layout, nulls, profiles, spectra
 from ..maths import gauge as settled
 from ..maths import rotation as maths
 from ..measures import heads, inputs
@@ -30,11 +30,13 @@ TITLES = {
     "procrustes": "the smallest rotation",
     "thin": "the settled columns alone",
 }
+LAYOUTS = {"line": "a line of one shift", "band": "a horizontal band"}
 KINDS = {"directed": "with a direction", "others": "without a direction"}
 BASES = ("mean of random", "published", "smallest rotation", "settled columns")
 SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
 DEALS = 1000  # of angles among frequencies, and of heads
 SHUFFLES = 200  # of the rows of the position table
+TURNS = 200  # of the frequencies of a map, each by an angle of its own
 QUANTILE = 0.99  # of what chance gives, above which something is more than chance
 SETTLED = 0.5  # gauge from which two maps have more in common than not
 MOST = 0.9  # share of the heads with a direction from which the answer is yes
@@ -60,6 +62,10 @@ LISTS = (  # numbers with an entry for each head drawn
     "zero",
     "modulus",
     "fit",
+    "line",
+    "line_shift",
+    "band",
+    "band_angle",
 )
 COLORS = draw.BLUE, draw.ORANGE, draw.GREEN, draw.PURPLE, draw.SKY  # of the heads
 
@@ -194,6 +200,7 @@ def _measure_heads(model, X, positions, compared, pairs, conditions):
         if layer in positions:
             alone, _ = _compare_bases(positions[layer], rotations, conditions)
             measures |= {f"{name}_positions": alone[name] for name in ("gauge", "gauge_peaks")}
+        measures |= _lay_out(maps[conditions.completion], len(X[layer]), conditions)
         each.append(measures)
         if (layer, number) in pairs:
             drawn[layer, number] = _measure_head(X[layer], W_Q, W_K, rotations, maps, conditions)
@@ -269,6 +276,30 @@ def _argmax_visible(values, causal):
     return np.where(causal & (profiles.offsets() > 0), -np.inf, values).argmax(axis=-1)
 
 
+def _lay_out(maps, T, conditions):
+    """The strongest line of one shift and horizontal band of a head's maps, beside chance.
+
+    is_line, is_band: whether it is more than chance gives and more than the other; *_null: how
+    often a map with each frequency turned at random is.
+    """
+    energy = settled.energies(maps).mean(axis=0)
+    counts = [maths.binned(np.ones((1, len(theta))), theta)[0] for _, theta in maps]
+    rows = layout.rows_of(energy, np.sum(counts, axis=0), T)
+    shifts = layout.shifts(T)
+    along = {"line": layout.along_lines(rows, shifts), "band": layout.along_bands(rows)}
+    by_chance = dict(zip(("band", "line"), layout.by_chance(rows, shifts, TURNS, conditions.seed)))
+    places = {"line_shift": -shifts, "band_angle": maths.bin_centres()}
+    result = {name: values[along[name[:4]].argmax()] for name, values in places.items()}
+    lines = {name: np.quantile(x, QUANTILE) for name, x in by_chance.items()}
+    for name, other in (("line", "band"), ("band", "line")):
+        highest = along[name].max()
+        result |= {name: highest, f"{name}_null": lines[name]}
+        result[f"is_{name}"] = highest > max(lines[name], along[other].max())
+        chance = (by_chance[name] > lines[name]) & (by_chance[name] > by_chance[other])
+        result[f"is_{name}_null"] = chance.mean()
+    return result
+
+
 def _measure_head(x, W_Q, W_K, rotations, maps, conditions):
     """Maps [F A], shares by key offset [R], and the fit of one head."""
     drawn = rotations[conditions.completion]
@@ -338,8 +369,11 @@ def _measure_noise(model, X, conditions):
     rng = np.random.default_rng(conditions.seed)
     rotations = _from_random_bases(*rng.standard_normal((2, D, d)), conditions)
     everywhere, at_peaks, spread = [], [], []
+    layouts = []
     for x in X.values():
-        energy = settled.energies(maths.maps(x, rotations))
+        maps = maths.maps(x, rotations)
+        layouts.append(_lay_out(maps, len(x), conditions))
+        energy = settled.energies(maps)
         shapes = settled.shape(energy)
         everywhere.append(settled.gauge(shapes))
         at_peaks.append(settled.gauge(shapes, None, conditions.peaks))
@@ -347,6 +381,8 @@ def _measure_noise(model, X, conditions):
     T = len(X[min(X)])
     noise = np.random.default_rng(conditions.seed).standard_normal((2, T, D))
     result = {"gauge_random": np.mean(everywhere), "gauge_peaks_random": np.mean(at_peaks)}
+    for name in LAYOUTS:
+        result[f"{name}_random"] = np.mean([row[name] for row in layouts])
     return result | {"spread_random": np.mean(spread), "fit_of_noise": maths.fit(*noise)}
 
 
@@ -393,11 +429,29 @@ def _summarize(r, compared, pairs, layers, seed):
             values = r[f"compared_{name}"]
             result[f"{name}_of_drawn"] = values[drawn]
             result |= _mean_by_kind(name, values, directed)
+    result |= _count_layouts(r, directed, drawn)
     gauge, share = r["compared_gauge_peaks"], r["compared_read_peaks"]
     if min(gauge.std(), share.std()) > LEAST_SPREAD:
         result["follows"] = np.corrcoef(gauge, share)[0, 1]
     if directed.any():
         result |= _count_right(r, directed, attention, seed)
+    return result
+
+
+def _count_layouts(r, directed, drawn):
+    """Shares of the heads compared whose maps have a line of one shift, or a horizontal band.
+
+    Of all of them and of those with a direction; and what the heads drawn have.
+    """
+    result = {}
+    for name in ("line", "line_null", "line_shift", "band", "band_null", "band_angle"):
+        result[name] = r[f"compared_{name}"][drawn]
+    for name in LAYOUTS:
+        for null in ("", "_null"):
+            values = r[f"compared_is_{name}{null}"].astype(float)
+            result[f"{name}s{null}"] = values.mean()
+            if directed.any():
+                result[f"{name}s_directed{null}"] = values[directed].mean()
     return result
 
 
@@ -431,7 +485,8 @@ def _count_right(r, directed, attention, seed):
 def says(r):
     """What the numbers show, in plain words."""
     alone = " All from positions alone, without words." if r["input"] == "positions" else ""
-    return f"{_describe_offsets(r)} {_describe_gauge(r)} {_describe_drawn(r)}{alone}"
+    texts = _describe_offsets(r), _describe_gauge(r), _describe_layouts(r), _describe_drawn(r)
+    return " ".join(texts) + alone
 
 
 def _describe_offsets(r):
@@ -504,6 +559,23 @@ def _describe_reading(r):
     )
 
 
+def _describe_layouts(r):
+    """How many maps have lines of one shift, and how many horizontal bands."""
+    n = len(r["compared"])
+    text = (
+        f"Of {n} maps, added up along both, {r['lines'] * n:.0f} have {LAYOUTS['line']} and "
+        f"{r['bands'] * n:.0f} {LAYOUTS['band']} (with each frequency turned at random "
+        f"{r['lines_null']:.1%} and {r['bands_null']:.1%} of them)"
+    )
+    if "lines_directed" in r:
+        n = r["n_compared"]
+        text += (
+            f"; of the {n} with a direction {r['lines_directed'] * n:.0f} and "
+            f"{r['bands_directed'] * n:.0f}"
+        )
+    return text + "."
+
+
 def _describe_drawn(r):
     """The offset of each head drawn, beside chance and its attention."""
     names = ("heads", "offset", "share", "share_null", "excess", "excess_null", "attention_offset")
@@ -559,9 +631,11 @@ def _draw_heads(figure, r):
         _draw_gauge(grid[i, 2], r, i)
         _draw_offsets(grid[i, 3], r, i)
         grid[i, 0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}\nangle (radians)")
+        grid[i, 0].set_title(_title_of_map(r, i))
     drawn = TITLES[str(r["completion"])].format(n=r["bases"])
-    for axes, title in zip(grid[0], (drawn, "how random bases differ")):
-        axes.set_title(title)
+    grid[0, 0].set_title(f"{drawn}\n{_title_of_map(r, 0)}")
+    grid[0, 1].set_title("how random bases differ")
+    for axes in grid[0, :2]:
         _draw_periods(axes, r)
     for axes in grid[-1, :3]:
         axes.set_xlabel(f"frequency (cycles in {r['T']} tokens)")
@@ -572,6 +646,15 @@ def _draw_heads(figure, r):
     figure.colorbar(doubt, ax=grid[:, 1], label=label, extend="max", **bars)
     for axes in grid[-1, 2:]:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.5)
+
+
+def _title_of_map(r, i):
+    """'line -2 31.0% (5.0%), band 4.0% (6.0%)', what chance gives in parentheses."""
+    line, line_null, band, band_null = (
+        r[name][i] for name in ("line", "line_null", "band", "band_null")
+    )
+    shift = draw.offset(int(r["line_shift"][i]))
+    return f"line {shift} {line:.1%} ({line_null:.1%}), band {band:.1%} ({band_null:.1%})"
 
 
 def _draw_map(axes, r, values, colors, most=1):
@@ -588,16 +671,12 @@ def _draw_map(axes, r, values, colors, most=1):
 
 def _last_frequency(r):
     """Frequency up to which the maps are drawn: 99 % of what queries read."""
-    energy = r["queries"][:, 1:].sum(axis=(0, 2))
-    last = 1 + int(np.searchsorted(energy.cumsum(), 0.99 * energy.sum()))
-    return min(max(8, last), len(energy))
+    return layout.last_frequency(r["queries"].sum(axis=0))
 
 
 def _draw_shifts(axes, T, last):
     """Curves of shifts by whole tokens, up to the frequency `last`."""
-    # curves of fewer tokens would lie on each other
-    step = 10 ** max(0, int(np.ceil(np.log10(T / (24 * last)))))
-    for delta in step * np.array((*SHIFTS, *(-d for d in SHIFTS))):
+    for delta in layout.unit(T, last) * np.array((*SHIFTS, *(-d for d in SHIFTS))):
         theta = np.sign(delta) * np.linspace(0, np.pi, 200)
         f = maths.lag_curve(theta, T, delta)
         inside = f <= last
@@ -729,13 +808,17 @@ register(
         "nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as moved by 1 "
         "the other way; the matched filter (purple) asks instead how well a shift by each offset "
         "fits all waves together. It is the circular cross-correlation of queries and keys, so "
-        "that it is no evidence beyond that of `lags`. Below, at the right: one rotation explains "
+        "that it is no evidence beyond that of `lags`. The title of a map has the share of its "
+        "energy along the best line of one shift and along the best horizontal band (one angle at "
+        "all frequencies), beyond an even spread; in parentheses what 99 % of maps stay below "
+        "whose frequencies are turned at random. Below, at the right: one rotation explains "
         "something of pure noise too."
     ),
     published=(
         "In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks between "
         "the curves of 1 and 3 tokens, that of head(2,3), here L1H2, which looks one to the "
-        "right, on the curve of -1 (Yamamoto and Matsuzaki, figure 6)."
+        "right, on the curve of -1 (Yamamoto and Matsuzaki, figure 6). The maps of GPT-2 have "
+        "horizontal bands, no lines of one shift (appendix C of their longer paper)."
     ),
     figure="figure 6",
     numbers={
@@ -786,6 +869,20 @@ register(
             "correlation within a frequency of two maps of positions alone from random bases, all "
             "frequencies, heads with a direction"
         ),
+        "lines_directed": (
+            "share of the heads compared with a direction whose map has more of its energy along a "
+            "line of one shift than along any angle, and than chance gives"
+        ),
+        "lines_directed_null": f"that share in {TURNS} maps with each frequency turned at random",
+        "bands_directed": (
+            "share of the heads compared with a direction whose map has more of its energy at one "
+            "angle, at all frequencies, than along any shift, and than chance gives"
+        ),
+        "bands_directed_null": f"that share in {TURNS} maps with each frequency turned at random",
+        "lines": "share of all heads compared whose map has a line of one shift",
+        "lines_null": f"that share in {TURNS} maps with each frequency turned at random",
+        "bands": "share of all heads compared whose map has a horizontal band",
+        "bands_null": f"that share in {TURNS} maps with each frequency turned at random",
         "n_peaks": "peaks of the position table above chance (0: its highest frequency is taken)",
         "n_directed": (
             f"heads that give an offset other than 0 at least {profiles.TIMES} times what uniform "
@@ -830,6 +927,14 @@ register(
         "gauge_of_drawn": (
             "correlation within a frequency of two maps from random bases, all frequencies"
         ),
+        "line": "share of the map's energy along the best line of one shift, beyond an even spread",
+        "line_null": f"99 % quantile of {TURNS} maps with each frequency turned at random",
+        "line_shift": "key offset, in tokens, of that line",
+        "band": "share of the map's energy at the best angle, beyond an even spread",
+        "band_null": f"99 % quantile of {TURNS} maps with each frequency turned at random",
+        "band_angle": "that angle, in radians",
+        "line_random": "share along the best line for a head with random weights",
+        "band_random": "share at the best angle for a head with random weights",
         "zero": "share of angles at zero in the smallest rotation",
         "modulus": "mean modulus of the eigenvalues of the thin rotation (1: nothing is lost)",
         "modulus_null": "that modulus for two random spaces as wide",

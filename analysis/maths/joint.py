@@ -311,6 +311,17 @@ def correlation(sums):
     return np.where(varies, covariance / np.sqrt(variances), 0)
 
 
+def rank_correlation(s, d, seen):
+    """Spearman's correlation of products and distances over the pairs seen: [... T S] -> [...].
+
+    It is 0 where one of them does not vary.
+    """
+    a, b = (scipy.stats.rankdata(x[..., seen], axis=-1) for x in (s, d))
+    a, b = (x - x.mean(axis=-1, keepdims=True) for x in (a, b))
+    norms = _length(a) * _length(b)
+    return (a * b).sum(axis=-1) / np.where(norms > 0, norms, 1)
+
+
 SCOPES = {"head": (), "layer": (-1,), "model": (-2, -1)}  # axes of [L H] that share one c
 
 

@@ -112,11 +112,16 @@ def centre_of_mass(profiles):
     return profiles @ offsets(profiles.shape[-1] // 2) / np.maximum(profiles.sum(axis=-1), 1e-300)
 
 
-def clusters(profiles, k=6, seed=0, restarts=10):
+def highest(scores):
+    """The offset with the highest value: [... R] -> [...]."""
+    return offsets(scores.shape[-1] // 2)[scores.argmax(axis=-1)]
+
+
+def clusters(profiles, k=6, seed=0, restarts=10, place=centre_of_mass):
     """k-means from k-means++: [N R] -> centres [k R], left to right, and labels [N].
 
-    The best of `restarts`. Raises ValueError if fewer than k profiles differ, or if a cluster ran
-    empty in every start.
+    The best of `restarts`. place: where a centre looks, by which they are ordered. Raises
+    ValueError if fewer than k profiles differ, or if a cluster ran empty in every start.
 
     Heads that look left, and heads that look right:
 
@@ -141,7 +146,7 @@ def clusters(profiles, k=6, seed=0, restarts=10):
             f"no split of {distinct} different profiles into {k} clusters: take fewer clusters"
         )
     centres = min(complete, key=lambda start: start[0])[1]
-    centres = centres[np.argsort(centre_of_mass(centres))]
+    centres = centres[np.argsort(place(centres), kind="stable")]
     return centres, nearest(profiles, centres)
 
 
@@ -224,6 +229,22 @@ def names(centres, T):
             plain = [e if plain.count(p) > 1 else p for p, e in zip(plain, exact)]
         named |= zip(members, _numbered(plain))
     return [named[i] for i in range(len(centres))]
+
+
+def sides_of_scores(scores):
+    """`sides` of profiles of scores [k R], which may be negative: where the highest one stands."""
+    peak, height = highest(scores), scores.max(axis=-1)
+    members = {"left": peak < 0, "even": peak == 0, "right": peak > 0}
+    return {
+        side: sorted(np.flatnonzero(inside).tolist(), key=lambda i: -height[i])
+        for side, inside in members.items()
+    }
+
+
+def names_of_scores(scores):
+    """A name for each profile of scores [k R], all different: 'highest at -1'."""
+    signed = [f"{offset:+d}" if offset else "0" for offset in highest(scores)]
+    return _numbered([f"highest at {offset}" for offset in signed])
 
 
 def _numbered(names):

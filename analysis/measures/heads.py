@@ -142,20 +142,52 @@ def auto(attention):
     return pairs
 
 
-def head_profiles(model, document, edits=()):
+def head_profiles(model, document, edits=(), reach=profiles.REACH):
     """Attention profile of every head on one document: [T] -> [L H R].
 
     edits: {point: f(x)}, what stands in the place of x.
     """
+
+    def measure(points, layer):
+        return profiles.profile(points["pattern"][0], reach)
+
+    return np.array(_by_layer(model, document, edits, measure))
+
+
+def score_profiles(model, document, edits=(), reach=profiles.REACH):
+    """Profiles of attention and of `scores_before_mask` of every head: [T] -> two of [L H R]."""
+
+    def measure(points, layer):
+        scores = scores_before_mask(points["q"][0], points["k"][0], model.config.attn_scale(layer))
+        both = (points["pattern"][0], scores)
+        return [profiles.profile(x, reach) for x in both]
+
+    return np.array(_by_layer(model, document, edits, measure)).swapaxes(0, 1)
+
+
+def scores_before_mask(q, k, scale):
+    """Scores of all pairs, those that a mask hides too, less the mean of each query: [... T S].
+
+    In a trace hidden scores are -inf already, so they are computed again: [... T d], [... S d]. A
+    constant for a query changes no attention.
+    """
+    scores = scale * q @ k.swapaxes(-1, -2)
+    return scores - scores.mean(axis=-1, keepdims=True)
+
+
+def _by_layer(model, document, edits, measure):
+    """measure({point: array}, layer) of every layer's q, k and pattern [1 H ...] in one pass."""
     edits = dict(edits)
-    by_layer = {}
+    measured, points = [], {}
 
     def hook(name, x, layer=None):
         if name in edits:
             x = edits[name](x)
+        if name in ("q", "k", "pattern"):
+            points[name] = x
         if name == "pattern":
-            by_layer[layer] = profiles.profile(x)[0]
+            measured.append(measure(points, layer))
         return x
 
     forward(model, document, hook=hook)
-    return np.array([by_layer[layer] for layer in sorted(by_layer)])
+    return measured

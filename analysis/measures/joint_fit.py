@@ -256,8 +256,8 @@ def distances(layer, settings, moves, planes):
 def _near(model, documents, settings, moves, planes, null, seed, shuffles, run):
     """Sums over the queries of how near their strongest keys are, and pictures of the heads.
 
-    near, turned: sums of 1/rank and of rank 1. queries: how many were counted. density: a small
-    picture of each head.
+    near, turned: sums of 1/rank and of rank 1. queries: how many were counted. own_ranks,
+    turned_ranks: Spearman's correlations, text by text. density: a small picture of each head.
     """
 
     def use(layer, rng):
@@ -266,6 +266,9 @@ def _near(model, documents, settings, moves, planes, null, seed, shuffles, run):
         far = distances(layer, settings, moves, planes)
         sums = {"near": _nearness(layer, far, shuffles, rng)}
         sums["turned"] = _nearness(turned, [full], 0, rng)[0, 0]
+        sums["own_ranks"] = _rank_correlations(layer, moves, settings)
+        sums["turned_ranks"] = _rank_correlations(turned, null, settings)
+        sums["texts"] = 1
         sums["queries"] = (layer.seen.sum(axis=1) > 1).sum()
         sums["density"] = _pictures(layer, settings, moves, planes)
         return sums
@@ -275,6 +278,16 @@ def _near(model, documents, settings, moves, planes, null, seed, shuffles, run):
         return map_layers(model, document, lambda layer: use(layer, rng), settings)
 
     return run.gather(measure, documents, "documents: nearness")
+
+
+def _rank_correlations(layer, moves, settings):
+    """Spearman's correlation of products and distances of one layer, before and after: [2 H]."""
+    correlations = []
+    for q, k in stages(layer, moves):
+        products = joint.PRODUCTS[settings.products].of(q @ k.swapaxes(-1, -2), layer.seen)
+        distances = joint.distances(q, k, settings.distance)
+        correlations.append(joint.rank_correlation(products, distances, layer.seen))
+    return np.array(correlations)
 
 
 def _nearness(layer, far, shuffles, rng):
@@ -328,7 +341,10 @@ def _correlations(curves, best):
 
 
 def measures(near):
-    """Nearness of the strongest keys of each head [L H] with its nulls, and shares of the heads."""
+    """Nearness of the strongest keys of each head [L H] with its nulls, and shares of the heads.
+
+    And Spearman's correlations of products and distances, means over the texts.
+    """
     queries = near["queries"][:, None]
     means = np.moveaxis(near["near"], 0, 4) / queries  # [O 2 stages 2 spaces 2 L H]
     turned = np.moveaxis(near["turned"], 0, 2) / queries  # [2 stages 2 L H]
@@ -344,6 +360,9 @@ def measures(near):
             share = holds(gain).mean(axis=(-2, -1))
             result[name + end] = share[0]
             result[name + end + "_null"] = share[1:].max()
+    for name, null in (("own", ""), ("turned", "_null")):
+        by_stage = near[f"{name}_ranks"] / near["texts"][:, None, None]  # [L 2 H]
+        result["spearman_before" + null], result["spearman" + null] = by_stage.swapaxes(0, 1)
     result["mrr_before_turned_null"] = turned[0, 0]
     result["mrr_turned_null"] = turned[1, 0]
     return result

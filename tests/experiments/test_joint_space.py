@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from analysis_models import gpt2
 from distance import max_error
+from scipy.stats import spearmanr
 
 import minitx
 from minitx import weights
@@ -62,18 +63,22 @@ def by_hand(model, documents, layer, head, c, distance, moved):
     distances = []
     ranks = []
     ranks_plane = []
+    by_text = []
     for q, k, pattern, seen in sides:
         d = joint.distances(q, k, distance)
+        n = len(products)
         for i, visible in enumerate(seen):
             row = q[i] @ k[visible].T
             products += [*(row - row.mean())]
             distances += [*d[i][visible]]
+        by_text.append(spearmanr(products[n:], distances[n:]).statistic)
         ranks += strongest_ranks(d, pattern, seen)
         q_plane = on_sphere(q, distance) @ U
         k_plane = on_sphere(k, distance) @ U
         d_plane = np.linalg.norm(q_plane[:, None] - k_plane, axis=-1)
         ranks_plane += strongest_ranks(d_plane, pattern, seen)
     measures = {"correlation": np.corrcoef(products, distances)[0, 1]}
+    measures["spearman"] = np.mean(by_text)
     measures["mrr"], measures["first"] = nearness(ranks)
     measures["mrr_plane"], measures["first_plane"] = nearness(ranks_plane)
     return measures
@@ -135,7 +140,7 @@ def test_measures_are_those_of_a_plain_computation(kind, distance, request):
         moved = not result["kept"][place]
         c = result["c"][place]
         after = by_hand(model, documents, *place, c, distance, moved=moved)
-        assert len(before) == len(after) == 5
+        assert len(before) == len(after) == 6
         for name, value in after.items():  # sums against two-pass formulas: measured 6e-15
             assert result[name][place] == pytest.approx(value, abs=1e-9), name
             expected = pytest.approx(before[name], abs=1e-9)

@@ -96,11 +96,14 @@ CONDITIONS_EXPERIMENT = "analysis/experiments/conditions.py"
 RUN_SETTINGS = "analysis/runner/settings.py"
 MOVES = "analysis/maths/moves.py"
 BANDS = "analysis/maths/bands.py"
+LAYOUT = "analysis/maths/layout.py"
 DIAL = "analysis/experiments/dial.py"
 CHAIN = "analysis/experiments/chain.py"
 NOTCH = "analysis/experiments/notch.py"
 LATER_LAYERS = "analysis/measures/later_layers.py"
 POSITIONS_READ = "analysis/measures/positions_read.py"
+JOINT_FIT = "analysis/measures/joint_fit.py"
+EXTRACTION = "analysis/experiments/extraction.py"
 
 
 class Break(NamedTuple):
@@ -1648,5 +1651,97 @@ BREAKS = [
         CONDITIONS_EXPERIMENT,
         "words & positions",
         "words | positions",
+    ),
+    Break(
+        "a shift has the sign of a slip in print",
+        ROTATION,
+        "T * np.asarray(theta) / (2 * np.pi * f)",
+        "-T * np.asarray(theta) / (2 * np.pi * f)",
+    ),
+    Break(
+        "scores before the mask lack the scale",
+        HEADS,
+        "scale * q @ k.swapaxes(-1, -2)",
+        "q @ k.swapaxes(-1, -2)",
+    ),
+    Break(
+        "scores before the mask are taken as they are",
+        HEADS,
+        "scores - scores.mean(axis=-1, keepdims=True)",
+        "scores",
+    ),
+    Break(
+        "attention is clustered where scores are asked for",
+        PROFILES_EXPERIMENT,
+        "x[:, -1]",
+        "x[:, 0]",
+    ),
+    Break(
+        "three clusters count as one or two",
+        PROFILES_EXPERIMENT,
+        "n_clusters <= FEW",
+        "n_clusters <= FEW + 1",
+    ),
+    Break(
+        "the null of a heat map is the map itself",
+        EXTRACTION,
+        'pairs = [(r[name][:, 1:], r[name + "_text"][:, 1:]) for name in "xqk"]',
+        'pairs = [(r[name][:, 1:], r[name][:, 1:]) for name in "xqk"]',
+    ),
+    Break(
+        "a spectrum is like the table in all layers as in the first",
+        EXTRACTION,
+        'each = [waves.spectrum_correlation(curve, r["position"]) for curve in curves]',
+        'each = [waves.spectrum_correlation(curves[0], r["position"]) for curve in curves]',
+    ),
+    Break(
+        "a map is added up along lines of the other slope",
+        LAYOUT,
+        "A * f * shifts / rows.T",
+        "-A * f * shifts / rows.T",
+    ),
+    Break(
+        "energy at an angle of 0 counts as a band and as a line",
+        LAYOUT,
+        "np.where(np.arange(A) == A // 2 - 1, 0, x)",
+        "x",
+    ),
+    Break(
+        "many angles in one place make a band",
+        LAYOUT,
+        "density / density.sum()",
+        "1 / len(density)",
+    ),
+    Break(
+        "all frequencies are turned by one angle by chance",
+        LAYOUT,
+        "size=(n, len(rows.excess))",
+        "size=(n, 1)",
+    ),
+    Break(
+        "a band is told from a line by chance alone",
+        ROTATIONS,
+        "highest > max(lines[name], along[other].max())",
+        "highest > lines[name]",
+    ),
+    Break(
+        "ranks are taken over hidden pairs too",
+        JOINT,
+        "x[..., seen]",
+        "x.reshape(*x.shape[:-2], -1)",
+    ),
+    Break(
+        "Spearman's correlation is of the model's own keys after they moved",
+        JOINT_FIT,
+        "products = joint.PRODUCTS[settings.products].of(q @ k.swapaxes(-1, -2), layer.seen)\n"
+        "distances = joint.distances(q, k, settings.distance)",
+        "products = joint.PRODUCTS[settings.products].of(q @ k.swapaxes(-1, -2), layer.seen)\n"
+        "distances = joint.distances(layer.q, layer.k, settings.distance)",
+    ),
+    Break(
+        "fading in one of queries and keys is enough",
+        CLAIMS,
+        'of_queries_and_keys(max, "correlation_{}", -1)',
+        'of_queries_and_keys(min, "correlation_{}", -1)',
     ),
 ]
