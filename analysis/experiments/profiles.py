@@ -39,7 +39,7 @@ def profiles(
     text: str = "sample",
     documents: options.Size = 0,
     tokens: options.Size = 0,
-    of: Literal["attention", "scores"] = "attention",
+    clustered: Literal["attention", "scores"] = "attention",
     clusters: options.Count = 6,
     reach: options.Count = maths.REACH,
     seed: options.Seed = 0,
@@ -50,7 +50,7 @@ def profiles(
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
-    of: what is clustered: attention, or scores as they are before the mask hides any
+    clustered: attention, or scores as they are before the mask hides any
     clusters: number of clusters
     reach: farthest offset, in tokens
     seed: seed of the clusters and of the shuffles
@@ -62,21 +62,28 @@ def profiles(
         raise ValueError(
             f"{len(texts)} documents x {n_heads} heads are too few for --clusters {clusters}"
         )
-    everywhere = _measure(model, texts, of, reach, seed, run)
+    everywhere = _measure(model, texts, clustered, reach, seed, run)
     attention = {name: x[:, 0] for name, x in everywhere.items()}
     uniform = maths.uniform(T, model.config.causal, reach)
-    result = {"T": T, "documents": len(texts), "offsets": maths.offsets(reach), "of": of}
+    result = {
+        "T": T,
+        "documents": len(texts),
+        "offsets": maths.offsets(reach),
+        "clustered": clustered,
+    }
     result |= {"uniform": uniform, "profiles": attention["plain"].astype(np.float32)}
     result["profiles_shuffled"] = attention["shuffled"].mean(axis=0)
     result["profiles_positions"] = attention["positions"][0]
     result |= _attention(attention, T, model.config.causal)
     result |= _sharpest(result)
-    result |= _clusters({name: x[:, -1] for name, x in everywhere.items()}, clusters, seed, T, of)
+    result |= _clusters(
+        {name: x[:, -1] for name, x in everywhere.items()}, clusters, seed, T, clustered
+    )
     result |= _steadiness(result, clusters, seed)
     return result | _kept_offsets(result, seed)
 
 
-def _measure(model, documents, of, reach, seed, run):
+def _measure(model, documents, clustered, reach, seed, run):
     """Profiles of every head on the documents, as they are, shuffled, and of positions alone.
 
     {"plain", "shuffled": [N 1 L H R], "positions": [1 1 L H R]}; of scores the second axis has
@@ -86,7 +93,7 @@ def _measure(model, documents, of, reach, seed, run):
     def of_attention(model, document, edits=(), reach=reach):
         return heads.head_profiles(model, document, edits, reach)[None]
 
-    profile = heads.score_profiles if of == "scores" else of_attention
+    profile = heads.score_profiles if clustered == "scores" else of_attention
 
     def measure(i, document):
         shuffled = documents.shuffled(i, document, seed)
@@ -148,18 +155,18 @@ def _describe_head(r, layer, head):
     return f"{heads.name(layer, head)} at {offset}: {most:.2f} ({', '.join(others)})"
 
 
-def _clusters(everywhere, k, seed, T, of):
+def _clusters(everywhere, k, seed, T, clustered):
     """Clusters of all profiles, and the mean of their members under the other conditions.
 
     everywhere: profiles [N L H R] by condition.
     """
     plain = everywhere["plain"]
     N, L, H, R = plain.shape
-    place = maths.highest if of == "scores" else maths.centre_of_mass
+    place = maths.highest if clustered == "scores" else maths.centre_of_mass
     centres, labels = maths.clusters(plain.reshape(-1, R), k, seed, place=place)
     members = [labels == c for c in range(k)]
     result = {"centres": centres}
-    if of == "scores":
+    if clustered == "scores":
         result["cluster_names"] = np.array(maths.names_of_scores(centres))
     else:
         result["cluster_names"] = np.array(maths.names(centres, T))
@@ -247,7 +254,7 @@ def says(r):
 
 def _says_few(r):
     """How many heads have their documents in one or two clusters, where there are more."""
-    text = f" The clusters are of {SAYS[str(r['of'])]}."
+    text = f" The clusters are of {SAYS[str(r['clustered'])]}."
     if "few" not in r:
         return text
     return text + (
@@ -298,7 +305,7 @@ def _colors(r):
     from matplotlib import colormaps
 
     colors = {}
-    of_scores = r["of"] == "scores"
+    of_scores = r["clustered"] == "scores"
     centres = r["centres"]
     sides = maths.sides_of_scores(centres) if of_scores else maths.sides(centres, int(r["T"]))
     for side, colormap, dark in (
@@ -322,7 +329,7 @@ def _draw_clusters(figure, r, colors):
     for c, axes in enumerate(grid[:k]):
         _draw_cluster(axes, r, c, colors[c])
     figure.supxlabel("offset of the key (tokens, positive = to the right)", fontsize=10.5)
-    unit, null = KINDS[str(r["of"])]
+    unit, null = KINDS[str(r["clustered"])]
     figure.supylabel(unit, fontsize=10.5)
     figure.legend(handles=[*_legend(null)], loc="outside upper left", ncols=3, borderpad=0)
 
@@ -334,7 +341,7 @@ def _draw_cluster(axes, r, c, color):
     axes.plot(offsets, r["centres_positions"][c] / T, **RING)
     axes.plot(offsets, r["centres_shuffled"][c] / T, **DOT)
     axes.set_title(f"{r['cluster_names'][c]}\n{r['cluster_sizes'][c]:.0%} of profiles")
-    if r["of"] == "attention":
+    if r["clustered"] == "attention":
         axes.plot(offsets, r["uniform"] / T, **LINE)
         axes.set_ylim(0)
     else:
@@ -423,16 +430,16 @@ register(
     "words decides nothing. The rings are the same heads with all words at zero, so that positions "
     "are all there is: where they fall to the line, the direction needs words too, though any will "
     "do. At the right each head with a direction stands by the attention to its offset on the text "
-    "and without it: on the line nothing is lost. With --of scores the charts show scores before "
-    "the mask, those of keys to the right too, which a causal model hides; pies and names are of "
-    "their clusters, all else is of attention.",
+    "and without it: on the line nothing is lost. With --clustered scores the charts show scores "
+    "before the mask, those of keys to the right too, which a causal model hides; pies and names "
+    "are of their clusters, all else is of attention.",
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by "
     "direction and strength, and in most heads the direction does not depend on the text (Yamamoto "
     "and Matsuzaki, figure 1); the sharpest lose it on positions alone and keep it when words are "
     "shuffled (figure 9 and section 5 of their longer paper). Of each head the documents fall into "
     "one or two clusters (its figure 2). Of causal models its appendix C clusters the "
-    "scores before the mask, at the offsets -30 to 30, into two: --of scores --clusters 2 --reach "
-    "30.",
+    "scores before the mask, at the offsets -30 to 30, into two: --clustered scores --clusters 2 "
+    "--reach 30.",
     figure="figure 1",
     numbers={
         "n_directed": f"heads with a direction: at least {maths.TIMES} times what uniform "

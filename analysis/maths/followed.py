@@ -34,8 +34,9 @@ def followed(r, follows, seed):
     # without words a head that attends to its own token does so by positions, too
     judge = profiles.directed if r["documents"] else profiles.stands_out
     directed = judge(still, n, causal=causal)
-    near = slice(wide - profiles.REACH, wide + profiles.REACH + 1)
-    offset = still[..., near].argmax(axis=-1) - profiles.REACH  # [l H]
+    reach = profiles.REACH
+    near = slice(wide - reach, wide + reach + 1)
+    offset = still[..., near].argmax(axis=-1) - reach  # [l H]
     attended = by_layer.argmax(axis=-1) - wide  # [l S H]
     cells = [moves.cells(of_layer, shifts, follows, causal) for of_layer in offset]
     expected = np.array([places for places, _ in cells])
@@ -54,7 +55,9 @@ def followed(r, follows, seed):
 
 def _weights(attention, expected, wide):
     """Attention at the expected offset: [l S H R], [l S H] -> [l S H]."""
-    return np.take_along_axis(attention, (expected + wide)[..., None], axis=-1)[..., 0]
+    place = (expected + wide)[..., None]
+    weights = np.take_along_axis(attention, place, axis=-1)
+    return weights[..., 0]
 
 
 def _summary(r, shifts, seed):

@@ -311,13 +311,24 @@ def correlation(sums):
     return np.where(varies, covariance / np.sqrt(variances), 0)
 
 
+def _centred_ranks(x):
+    ranks = scipy.stats.rankdata(x, axis=-1)
+    return ranks - ranks.mean(axis=-1, keepdims=True)
+
+
 def rank_correlation(s, d, seen):
     """Spearman's correlation of products and distances over the pairs seen: [... T S] -> [...].
 
     It is 0 where one of them does not vary.
+
+    Any distance that falls where the product rises:
+
+    >>> s = np.array([[1.0, 2.0], [3.0, 9.0]])
+    >>> round(float(rank_correlation(s, np.exp(-s), np.ones((2, 2), bool))), 9)
+    -1.0
     """
-    a, b = (scipy.stats.rankdata(x[..., seen], axis=-1) for x in (s, d))
-    a, b = (x - x.mean(axis=-1, keepdims=True) for x in (a, b))
+    a = _centred_ranks(s[..., seen])
+    b = _centred_ranks(d[..., seen])
     norms = _length(a) * _length(b)
     return (a * b).sum(axis=-1) / np.where(norms > 0, norms, 1)
 

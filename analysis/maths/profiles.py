@@ -113,7 +113,11 @@ def centre_of_mass(profiles):
 
 
 def highest(scores):
-    """The offset with the highest value: [... R] -> [...]."""
+    """The offset with the highest value: [... R] -> [...].
+
+    >>> highest(np.array([[5.0, -1.0, 0.0], [0.0, 1.0, 2.0]]))
+    array([-1,  1])
+    """
     return offsets(scores.shape[-1] // 2)[scores.argmax(axis=-1)]
 
 
@@ -232,7 +236,11 @@ def names(centres, T):
 
 
 def sides_of_scores(scores):
-    """`sides` of profiles of scores [k R], which may be negative: where the highest one stands."""
+    """`sides` of profiles of scores [k R], which may be negative: where the highest one stands.
+
+    >>> sides_of_scores(np.array([[5.0, -1.0, 0.0], [0.0, 1.0, 2.0], [7.0, 0.0, 0.0]]))
+    {'left': [2, 0], 'even': [], 'right': [1]}
+    """
     peak, height = highest(scores), scores.max(axis=-1)
     members = {"left": peak < 0, "even": peak == 0, "right": peak > 0}
     return {
@@ -242,7 +250,11 @@ def sides_of_scores(scores):
 
 
 def names_of_scores(scores):
-    """A name for each profile of scores [k R], all different: 'highest at -1'."""
+    """A name for each profile of scores [k R], all different: 'highest at -1'.
+
+    >>> names_of_scores(np.array([[5.0, -1.0, 0.0], [0.0, 1.0, 2.0]]))
+    ['highest at -1', 'highest at +1']
+    """
     signed = [f"{offset:+d}" if offset else "0" for offset in highest(scores)]
     return _numbered([f"highest at {offset}" for offset in signed])
 

@@ -60,6 +60,8 @@ UNTOLD = {
         "gauge_peaks_positions_directed",
         "gauge_positions_directed",
         "agree_directed",
+        "lines_directed",
+        "bands_directed",
         "right_by_basis",
         "filter_by_basis",
     },
@@ -189,7 +191,7 @@ def test_a_name_is_given_once():
 def test_options_and_help_come_from_the_function():
     by_name = {option.name: option for option in registry.get("profiles").options}
     assert by_name["clusters"] == Option("clusters", int, 6, "number of clusters", range=AtLeast(1))
-    names = ["text", "documents", "tokens", "of", "clusters", "reach", "seed"]
+    names = ["text", "documents", "tokens", "clustered", "clusters", "reach", "seed"]
     assert list(by_name) == names
 
 
@@ -264,7 +266,7 @@ def test_scores_are_clustered_as_they_are_before_the_mask():
     """In tiny-gpt2 they go on behind the query, where the mask hides them all."""
     model = minitx.load(weights.find("tiny-gpt2"))
     run = registry.get("profiles").run
-    result = run(model, documents=3, of="scores", clusters=2, reach=30)
+    result = run(model, documents=3, clustered="scores", clusters=2, reach=30)
     assert result["centres"].shape == (2, 61)
     assert result["cluster_names"].tolist() == ["highest at -1", "highest at 0"]
     of_attention = run(model, documents=3, reach=30)
@@ -447,7 +449,7 @@ def test_settings_name_everything_that_the_numbers_depend_on(bundled):
     folder = weights.find("tiny-roberta")
     assert stated["weights"] == {"model.safetensors": formats.sha256(folder / "model.safetensors")}
     options = {"text": "sample", "documents": 7, "tokens": 0, "clusters": 6, "seed": 0}
-    options |= {"of": "attention", "reach": 10}
+    options |= {"clustered": "attention", "reach": 10}
     assert stated["options"] == options
     digest = formats.sha256(formats.SAMPLE)
     assert stated["text"] == {"name": "sample.txt", "files": 1, "sha256": digest}

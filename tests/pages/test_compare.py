@@ -157,6 +157,11 @@ def test_a_comparison_by_hand():
     assert compare.compared(a, np.full((2, 2), 0.1))["alike"] == 0  # nothing varies
 
 
+@pytest.mark.parametrize("name", compare.comparable())
+def test_no_flag_of_an_experiment_is_one_of_compare(name):
+    assert commands.parser(["compare", "a", "b", "--experiment", name])
+
+
 def test_models_of_two_shapes_are_refused_before_any_work(folders, tmp_path, capsys):
     out = tmp_path / "x"
     options = "--experiment", "profiles", "--out", out

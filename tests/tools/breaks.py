@@ -1727,8 +1727,9 @@ BREAKS = [
     Break(
         "ranks are taken over hidden pairs too",
         JOINT,
-        "x[..., seen]",
-        "x.reshape(*x.shape[:-2], -1)",
+        "a = _centred_ranks(s[..., seen])\nb = _centred_ranks(d[..., seen])",
+        "a = _centred_ranks(s.reshape(*s.shape[:-2], -1))\n"
+        "b = _centred_ranks(d.reshape(*d.shape[:-2], -1))",
     ),
     Break(
         "Spearman's correlation is of the model's own keys after they moved",
