@@ -22,6 +22,7 @@ from ..texts import corpus
 
 FOLLOWS = {"keys": -1, "queries": 1, "both": 0}  # tokens that an offset moves for each of the shift
 MOST = 0.9  # of a layer's cells exactly as expected: the layer follows; one exception in ten
+LABELLED = 12  # heads of a layer, at most, in the legend of its lines
 SLOPE = 0.5  # of the expected slope, from which a layer follows in part
 
 
@@ -248,8 +249,10 @@ def plot(r):
     for axes, i in zip(grid, rows):
         _draw_lines(axes, r, i)
     if rows:
+        most = min(r["directed"].sum(axis=1).max(), LABELLED)
         low, high = grid[0].get_ylim()
-        grid[0].set_ylim(low, high + 0.35 * (high - low))  # room for the legends
+        left = 0.95 - 0.08 * -(-most // 2)  # of the height, beside the legends' lines
+        grid[0].set_ylim(low, low + (high - low) / left)
     else:
         grid[0].set(visible=True, title="no head has a direction")
     grid[0].set_ylabel("offset with most attention (tokens)")
@@ -267,8 +270,10 @@ def _draw_lines(axes, r, i):
         shown = r["told"][i, :, head] | (shifts == 0)
         x, color = shifts[shown], _color(head, r["directed"].shape[1])
         axes.plot(x, r["expected"][i, shown, head], color="#BBBBBB", linewidth=3, zorder=0)
-        label = f"{heads.name(r['layers'][i], head)}: {draw.offset(r['offset'][i, head])}"
-        apart = 0.12 * (number - (len(directed) - 1) / 2)
+        label = None
+        if number < LABELLED:
+            label = f"{heads.name(r['layers'][i], head)}: {draw.offset(r['offset'][i, head])}"
+        apart = min(0.12, 0.6 / len(directed)) * (number - (len(directed) - 1) / 2)
         attended = r["attended"][i, shown, head] + apart
         axes.plot(x, attended, "o-", markersize=4, linewidth=1.2, color=color, label=label)
     exact, cells = r["layer_n_exact"][i], r["layer_n_cells"][i]
