@@ -52,7 +52,7 @@ def probe(
     column: str = "",
     mask: str = "linear,exponential,alibi,window",
     meaning: mask_tap.Meaning = "weights",
-    eps: float = 0.01,
+    eps: Annotated[float, options.Within(0, 1)] = 0.01,
     seed: options.Seed = 0,
 ):
     """Ridge regression from the residual stream to a token's place, with positions on, off, off

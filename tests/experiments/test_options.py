@@ -13,6 +13,8 @@ COMMON = dict.fromkeys("documents tokens seed low high stride top frequency".spl
 COMMON |= dict.fromkeys("shuffles clusters every tables".split(), "1 or more")
 RANGES = {  # where it is another
     ("attention", "show"): "2 to 64",
+    ("bases", "documents"): "0, or 2 or more",
+    ("bases", "rotations"): "20 to 1000",
     ("components", "components"): "1 to 64",
     ("components", "documents"): "0, or 2 or more",
     ("lags", "reach"): "0, or 10 or more",
@@ -32,6 +34,7 @@ RANGES = {  # where it is another
 SWITCHES = {
     ("joint-grid", "weighted"): False,
     ("joint-space", "weighted"): False,
+    ("joint-space", "note"): False,
     ("joint-space", "words"): False,
     ("lags", "bias"): False,
     ("queries-keys", "bias"): False,
@@ -73,7 +76,7 @@ def outside(limits):
 def refused():
     """(experiment, option, value that it may not be, what the error says is wanted)."""
     for (experiment, name), option in OPTIONS.items():
-        of_another_kind = {str: 3, bool: 1, int: 2.5}[option.kind]
+        of_another_kind = {str: 3, bool: 1, int: 2.5, float: "much"}[option.kind]
         yield experiment, name, of_another_kind, option.wanted
         if option.choices:
             yield experiment, name, f"{option.default}s", option.wanted
