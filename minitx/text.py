@@ -116,7 +116,7 @@ def _load(folder, model_type):
 def _byte_bpe(tokenizers, folder, model_type):
     """GPT-2's byte-level BPE; RoBERTa's puts <s> and </s> around a text."""
     files = str(folder / "vocab.json"), str(folder / "merges.txt")
-    bpe = tokenizers.ByteLevelBPETokenizer(*files)._tokenizer
+    bpe = tokenizers.ByteLevelBPETokenizer.from_file(*files)._tokenizer
     if model_type == "gpt2":
         _add_special(bpe, ["<|endoftext|>"])
         return bpe
@@ -153,4 +153,5 @@ def _wordpiece(tokenizers, folder):
         "strip_accents": settings.get("strip_accents"),
         "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
     }
-    return tokenizers.BertWordPieceTokenizer(str(folder / "vocab.txt"), **options)._tokenizer
+    path = str(folder / "vocab.txt")
+    return tokenizers.BertWordPieceTokenizer.from_file(path, **options)._tokenizer

@@ -11,7 +11,7 @@ import numpy as np
 from minitx import run as run_model
 
 from ..maths import profiles
-from ..measures import heads
+from ..measures import conditions, heads
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
@@ -53,7 +53,8 @@ def attention(
     result["heads"] = np.array([heads.name(*pair) for pair in pairs])
     result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
     result["at_offset_null"] = profiles.mean_attention(uniform, documents.T)[best]
-    alone = profiles.mean_attention(heads.without_words(model, document), documents.T)
+    positions = conditions.head_profiles(model, document, "positions")
+    alone = profiles.mean_attention(positions, documents.T)
     result["at_offset_positions"] = np.array([alone[pair][i] for pair, i in zip(pairs, best)])
     result |= _measure(model, document, pairs, best, show, "")
     result |= _measure(model, shuffled, pairs, best, show, "_shuffled")

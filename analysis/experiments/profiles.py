@@ -10,7 +10,7 @@ import numpy as np
 
 from ..maths import nulls
 from ..maths import profiles as maths
-from ..measures import heads
+from ..measures import conditions, heads
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
@@ -20,7 +20,7 @@ STEADY = 0.9  # share of a head's documents in one cluster from which the head k
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
 SHARP = heads.SHARP
 PERMUTATIONS = 1000  # of the profiles over the heads
-CONDITIONS = {"shuffled": "words shuffled", "positions": "positions alone"}
+CONDITIONS = {name: conditions.CONDITIONS[name].words for name in ("shuffled", "positions")}
 
 
 def profiles(
@@ -49,7 +49,7 @@ def profiles(
             f"{len(texts)} documents x {n_heads} heads are too few for --clusters {clusters}"
         )
     plain, shuffled = _measure(model, texts, seed, run)
-    positions = heads.without_words(model, texts.first()[0])
+    positions = conditions.head_profiles(model, texts.first()[0], "positions")
     uniform = maths.uniform(T, model.config.causal)
     result = {"T": T, "documents": len(texts), "offsets": maths.offsets(), "uniform": uniform}
     result["profiles"] = plain.astype(np.float32)
@@ -66,15 +66,18 @@ def profiles(
 def _measure(model, documents, seed, run):
     """Profiles of every head on the documents, as they are and shuffled: [N L H R] twice."""
 
+    names = "text", "shuffled"
+
     def measure(i, document):
-        shuffled = documents.shuffled(i, document, seed)
         return {
-            "plain": heads.head_profiles(model, document),
-            "shuffled": heads.head_profiles(model, shuffled),
+            name: conditions.head_profiles(
+                model, conditions.tokens(documents, i, document, name, seed), name
+            )
+            for name in names
         }
 
-    gathered = run.gather(measure, documents, "documents", keep=("plain", "shuffled"))
-    return gathered["plain"], gathered["shuffled"]
+    gathered = run.gather(measure, documents, "documents", keep=names)
+    return [gathered[name] for name in names]
 
 
 def _attention(profile, T, causal):
@@ -130,8 +133,8 @@ def _clusters(plain, shuffled, positions, k, seed, T):
     }
     result["cluster_attention"] = maths.best_on_side(centres, T)[1]
     result["cluster_sizes"] = np.array([member.mean() for member in members])
-    conditions = {"shuffled": shuffled, "positions": np.broadcast_to(positions, plain.shape)}
-    for name, x in conditions.items():
+    without = {"shuffled": shuffled, "positions": np.broadcast_to(positions, plain.shape)}
+    for name, x in without.items():
         rows = x.reshape(-1, R)
         result[f"centres_{name}"] = np.array([rows[m].mean(axis=0) for m in members])
     result["labels"] = labels.reshape(N, L, H)

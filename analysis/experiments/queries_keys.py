@@ -162,7 +162,7 @@ def _attention(model, names, documents, run):
     n = 0 if names == "auto" else len(heads.select(names, model))
     if n > MOST:
         raise ValueError(f"--head names {n} heads; a figure holds {MOST}")
-    return heads.attention_of_the_first(model, documents, run)
+    return heads.mean_attention(model, documents, run)
 
 
 def _measure(model, pairs, documents, T, bias, settings):

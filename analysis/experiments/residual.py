@@ -6,15 +6,11 @@ S P L is the position part of the stream. T tokens, D width, K points of the str
 random tables, F frequencies. Order: the experiment, its parts; the words; the picture.
 """
 
-from collections import ChainMap
-
 import numpy as np
-
-from minitx import forward
 
 from ..maths import nulls, spectra
 from ..maths import residual as maths
-from ..measures import inputs
+from ..measures import inputs, residual_stream
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
@@ -108,27 +104,12 @@ def walk(model, document, random_tables, carried, look):
     it was. look returns {name: array}, walk {name: [K ...]}. Only one layer's points are held at a
     time.
     """
-    cfg = model.config
-    held = {}
-    with_random = ChainMap({"pos_embed": random_tables}, held)
-    splits = [
-        maths.split(points, model.weights, model.layers, cfg.pre_norm, carried=carried)
-        for points in (held, with_random)
-    ]
-    stops = maths.stages(cfg.n_layers, cfg.pre_norm)
-    results = []
+    instead = ({}, {"pos_embed": random_tables})
 
-    def tap(name, x, layer=None):
-        point = name if layer is None else (name, layer)
-        if name.endswith(("embed", "_scale", "_out")) or (carried and name == "pattern"):
-            held[point] = x
-        if point in stops:
-            stage, random_stage = (next(split) for split in splits)
-            results.append(look(stage, random_stage, x))
-            held.clear()
-        return x
+    def look_at_both(stages, x):
+        return look(*stages, x)
 
-    forward(model, document, hook=tap)
+    results = residual_stream.walk(model, document, look_at_both, instead=instead, carried=carried)
     return {name: np.array([result[name] for result in results]) for name in results[0]}
 
 

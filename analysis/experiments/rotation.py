@@ -158,7 +158,10 @@ def _find_peaks(table, seed):
 
 def _look_at_attention(model, document_set, T, run):
     """Offset with most attention of all heads [L H], and which of them have a direction."""
-    mean = heads.mean_attention(model, document_set, run, T)
+    if document_set is None:
+        mean = heads.attention_to_positions(model, T)
+    else:
+        mean = heads.attention_over(model, document_set, T, run)
     result = {"attention_of_heads": profiles.offsets()[mean.argmax(axis=-1)]}
     result["directed"] = profiles.directed(mean, T, causal=model.config.causal)
     result["clearness"] = np.where(profiles.offsets() == 0, 0, mean).max(axis=-1)

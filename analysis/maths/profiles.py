@@ -78,12 +78,29 @@ def directed(attention, T, reach=REACH, causal=False):
     >>> directed(attention, T=64, reach=2)
     array([ True, False])
     """
-    middle = attention.shape[-1] // 2
-    within_reach = attention[..., middle - reach : middle + reach + 1]
-    best = within_reach.argmax(axis=-1)
-    most = within_reach.max(axis=-1)
+    best = _within(attention, reach).argmax(axis=-1)
+    return (best != reach) & stands_out(attention, T, reach, causal)
+
+
+def stands_out(attention, T, reach=REACH, causal=False):
+    """Heads that give an offset, 0 among them, TIMES what uniform attention gives: bool [...].
+
+    A head that looks at its own token, and one that looks everywhere alike:
+
+    >>> own = np.where(offsets() == 0, 0.9, 0.0)
+    >>> even = mean_attention(uniform(64), 64)
+    >>> stands_out(np.array([own, even]), 64)
+    array([ True, False])
+    """
+    within_reach = _within(attention, reach)
     by_uniform = mean_attention(uniform(T, causal, reach), T)
-    return (best != reach) & (most >= TIMES * by_uniform[best])
+    return within_reach.max(axis=-1) >= TIMES * by_uniform[within_reach.argmax(axis=-1)]
+
+
+def _within(attention, reach):
+    """The offsets -reach ... reach of more: [... R] -> [... 2 reach + 1]."""
+    middle = attention.shape[-1] // 2
+    return attention[..., middle - reach : middle + reach + 1]
 
 
 def centre_of_mass(profiles):

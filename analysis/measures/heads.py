@@ -63,7 +63,7 @@ def select(names, model, documents=None, run=stream.UNSAVED):
     """
     layers = inputs.layers(model)
     if names == "auto":
-        attention = attention_of_the_first(model, documents, run)
+        attention = mean_attention(model, documents, run)
         return [(layers[i], head) for i, head in auto(attention)]
     pairs = parse(names, model.config)
     lacking = [name(layer, head) for layer, head in pairs if layer not in layers]
@@ -75,23 +75,28 @@ def select(names, model, documents=None, run=stream.UNSAVED):
     return pairs
 
 
-def attention_of_the_first(model, documents, run):
-    """Mean attention on the first documents, or from positions alone if there are none."""
-    if documents is None:
-        return mean_attention(model)
-    few = documents.first(LOOKED_AT)
-    return mean_attention(model, few, run, documents.T, "choosing heads")
-
-
-def mean_attention(model, documents=None, run=stream.UNSAVED, T=None, what="reading attention"):
+def mean_attention(model, documents=None, run=stream.UNSAVED):
     """Mean attention by offset for every head: [L H R].
 
-    On all documents, [N T] or one by one, or from T positions alone if there are none. what: words
-    for the progress of this pass.
+    On the first documents, or from positions alone if there are none.
     """
     if documents is None:
-        by_layer = [from_positions(model, layer, T) for layer in inputs.layers(model)]
-        return profiles.mean_attention(np.array(by_layer), T or model.config.n_ctx)
+        return attention_to_positions(model)
+    few = documents.first(LOOKED_AT)
+    return attention_over(model, few, documents.T, run, "choosing heads")
+
+
+def attention_to_positions(model, T=None):
+    """Mean attention by offset if the stream held T positions alone, of every head: [L H R]."""
+    by_layer = [from_positions(model, layer, T) for layer in inputs.layers(model)]
+    return profiles.mean_attention(np.array(by_layer), T or model.config.n_ctx)
+
+
+def attention_over(model, documents, T, run=stream.UNSAVED, what="reading attention"):
+    """Mean attention by offset over documents of T tokens, of every head: [L H R].
+
+    what: words for the progress of this pass.
+    """
 
     def measure(_, document):
         return {"profile": head_profiles(model, document)}
@@ -154,12 +159,3 @@ def head_profiles(model, document, edits=()):
 
     forward(model, document, hook=hook)
     return np.array([by_layer[layer] for layer in sorted(by_layer)])
-
-
-def without_words(model, document):
-    """Attention profile of every head with all words at zero, special tokens too: [T] -> [L H R].
-
-    Positions and token types are all that is read, through all layers: any document of T tokens
-    gives these profiles.
-    """
-    return head_profiles(model, document, {"embed": np.zeros_like})

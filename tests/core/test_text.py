@@ -146,7 +146,8 @@ def test_a_character_that_is_split_over_tokens(gpt2):
 
 
 def test_truncation_and_padding_inside_a_tokenizer_json_are_off(bert, tmp_path):
-    inner = tokenizers.BertWordPieceTokenizer(str(bert.tokenizer.folder / "vocab.txt"))
+    vocab = str(bert.tokenizer.folder / "vocab.txt")
+    inner = tokenizers.BertWordPieceTokenizer.from_file(vocab)
     inner.enable_truncation(4)
     inner.enable_padding(length=20)
     inner.save(str(tmp_path / "tokenizer.json"))

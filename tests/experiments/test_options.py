@@ -9,9 +9,9 @@ from minitx.analysis.measures import document_features, mask_tap
 from minitx.analysis.runner import registry
 from minitx.analysis.runner.options import AtLeast, OrZero, Within
 
-COMMON = dict.fromkeys("documents tokens seed low high stride top frequency".split(), "0 or more")
-COMMON |= dict.fromkeys("shuffles clusters every tables".split(), "1 or more")
-RANGES = {  # where it is another
+FROM_ZERO = "tokens", "seed", "low", "high", "stride", "top", "frequency"
+FROM_ONE = "shuffles", "clusters", "every", "tables"
+RANGES = {  # of numbers that have one of their own; a new option need not be entered
     ("attention", "show"): "2 to 64",
     ("bases", "documents"): "0, or 2 or more",
     ("bases", "rotations"): "20 to 1000",
@@ -76,7 +76,7 @@ def outside(limits):
 def refused():
     """(experiment, option, value that it may not be, what the error says is wanted)."""
     for (experiment, name), option in OPTIONS.items():
-        of_another_kind = {str: 3, bool: 1, int: 2.5, float: "much"}[option.kind]
+        of_another_kind = {str: 3, bool: 1, int: 2.5, float: "no number"}[option.kind]
         yield experiment, name, of_another_kind, option.wanted
         if option.choices:
             yield experiment, name, f"{option.default}s", option.wanted
@@ -107,19 +107,23 @@ def test_no_other_value_reaches_an_experiment(no_model, capsys, experiment, name
 
 
 def test_numbers_have_ranges():
-    numbers = {key: str(option.range) for key, option in OPTIONS.items() if option.kind is int}
+    numbers = {key: option.range for key, option in OPTIONS.items() if option.kind in (int, float)}
+    assert None not in numbers.values()
+    assert {key: str(numbers[key]) for key in RANGES} == RANGES
     for (experiment, name), limits in numbers.items():
-        assert limits == RANGES.get((experiment, name), COMMON.get(name)), (experiment, name)
-    assert RANGES.keys() <= numbers.keys()
+        if name in FROM_ZERO and (experiment, name) not in RANGES:
+            assert 0 in limits and -1 not in limits
+        if name in FROM_ONE:
+            assert 1 in limits and 0 not in limits
 
 
 def test_switches_are_no_numbers():
     switches = {key: option.default for key, option in OPTIONS.items() if option.kind is bool}
-    assert switches == SWITCHES
+    assert {key: switches[key] for key in SWITCHES} == SWITCHES
 
 
 def test_choices_are_the_names_that_there_are():
-    choices = {key: set(option.choices) for key, option in OPTIONS.items() if option.choices}
+    choices = {key: set(OPTIONS[key].choices) for key in CHOICES}
     assert choices == {key: set(names) for key, names in CHOICES.items()}
 
 

@@ -172,8 +172,7 @@ def test_models_of_two_shapes_are_refused_before_any_work(folders, tmp_path, cap
         (
             ["predict"],
             "predict gives no number for each head, and cannot be compared head by head; these "
-            "can: profiles, queries-keys, singular-values, bases, rotation, lags, joint-space, "
-            "joint-grid",
+            "can: profiles, queries-keys, singular-values, bases, rotation, lags,",
         ),
         (["profile"], "unknown experiment 'profile'; did you mean profiles"),
         (

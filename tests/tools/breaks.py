@@ -86,7 +86,21 @@ JOINT_NOTE = "analysis/maths/joint_note.py"
 FORMATS = "analysis/texts/formats.py"
 PREDICT = "analysis/experiments/predict.py"
 OPTIONS = "analysis/runner/options.py"
+SOURCES = "analysis/maths/sources.py"
+SCORE_SOURCES = "analysis/measures/score_sources.py"
+SOURCES_EXPERIMENT = "analysis/experiments/sources.py"
+CCA = "analysis/maths/cca.py"
+CCA_EXPERIMENT = "analysis/experiments/cca.py"
+CONDITIONS = "analysis/measures/conditions.py"
+CONDITIONS_EXPERIMENT = "analysis/experiments/conditions.py"
 RUN_SETTINGS = "analysis/runner/settings.py"
+MOVES = "analysis/maths/moves.py"
+BANDS = "analysis/maths/bands.py"
+DIAL = "analysis/experiments/dial.py"
+CHAIN = "analysis/experiments/chain.py"
+NOTCH = "analysis/experiments/notch.py"
+LATER_LAYERS = "analysis/measures/later_layers.py"
+POSITIONS_READ = "analysis/measures/positions_read.py"
 
 
 class Break(NamedTuple):
@@ -546,7 +560,7 @@ BREAKS = [
     ),
     Break(
         "positions alone keep the words",
-        HEADS,
+        CONDITIONS,
         '{"embed": np.zeros_like}',
         '{"embed": np.array}',
     ),
@@ -1371,8 +1385,8 @@ BREAKS = [
     Break(
         "words that a half of the documents has count as positions",
         BASES,
-        "a.swapaxes(-1, -2) @ b / a.shape[-2]",
-        "a.swapaxes(-1, -2) @ a / a.shape[-2]",
+        "a.swapaxes(-1, -2) @ b / T",
+        "a.swapaxes(-1, -2) @ a / T",
     ),
     Break(
         "the keys' basis of the SVD is the queries'",
@@ -1384,8 +1398,8 @@ BREAKS = [
     Break(
         "keys that no query sees count in the note's correlation",
         JOINT_NOTE,
-        "x, y = (x[..., seen], y[..., seen])",
-        "x, y = (x[..., seen | True], y[..., seen | True])",
+        "x = _centred(x[..., seen])\ny = _centred(y[..., seen])",
+        "x = _centred(x[..., seen | True])\ny = _centred(y[..., seen | True])",
     ),
     Break(
         "the plane of the note is not that of queries and keys together",
@@ -1475,5 +1489,164 @@ BREAKS = [
         PUBLISHED,
         '{"ours": finite(ours), "null": finite(null), "readings": [*claim.readings]}',
         '{"ours": ours, "null": null, "readings": [*claim.readings]}',
+    ),
+    # dial, chain, notch
+    Break(
+        "positions are moved the other way",
+        MOVES,
+        "x[(np.arange(len(x)) + s) % len(x)]",
+        "x[(np.arange(len(x)) - s) % len(x)]",
+    ),
+    Break(
+        "positions that came round the end are measured",
+        MOVES,
+        "slice(places.start + max(0, -s), places.stop - max(0, s))",
+        "places",
+    ),
+    Break(
+        "offsets are dealt to the shifts that they were measured at",
+        MOVES,
+        "rng.random(attended.shape)",
+        "np.zeros(attended.shape)",
+    ),
+    Break(
+        "what a turned head would see beyond the last key is lost",
+        MOVES,
+        "new[..., rows, last] += pattern.sum(axis=-1) - new.sum(axis=-1)",
+        "pass",
+    ),
+    Break(
+        "a document's own text passes for what stands at a place",
+        DIAL,
+        "others = (total - passed.inputs) / (N - 1)",
+        "others = total / N",
+    ),
+    Break(
+        "special tokens are moved too",
+        POSITIONS_READ,
+        "changed[places] += positions - before",
+        "changed[:] += np.resize(positions - before, changed.shape)",
+    ),
+    Break(
+        "positions of layer 0 are moved after the norm",
+        POSITIONS_READ,
+        "return normed(model, passed.words + rows)",
+        "return passed.inputs[0] + rows - passed.rows",
+    ),
+    Break(
+        "a causal model sees the future in a pass from a layer on",
+        LATER_LAYERS,
+        "if model.config.causal:\n    attn_bias = positions_read.no_future(x.shape[1], x.dtype)",
+        "pass",
+    ),
+    Break(
+        "the null turns all queries to one side",
+        CHAIN,
+        "ways.append(np.where(self.to_the_right, right, left))",
+        "ways.append(right)",
+    ),
+    Break(
+        "heads of its own layer count as deeper than a turned head",
+        CHAIN,
+        'np.arange(L)[:, None] > r["turned"][:, :1, None]',
+        'np.arange(L)[:, None] >= r["turned"][:, :1, None]',
+    ),
+    Break(
+        "an even loss of energy takes nothing",
+        BANDS,
+        "left = 1 - energy(x, part)",
+        "left = 1.0",
+    ),
+    Break(
+        "all waves pass for one band",
+        NOTCH,
+        'np.moveaxis(r[f"kept_{way}"][:, :-1], 1, -1)',
+        'np.moveaxis(r[f"kept_{way}"], 1, -1)',
+    ),
+    # where scores come from, what layers keep of positions, four inputs
+    Break(
+        "a term of the queries is added to that of another lag",
+        SOURCES,
+        "np.roll(circular, reach, axis=-3)",
+        "np.roll(circular, reach + 1, axis=-3)",
+    ),
+    Break(
+        "what is added to a whole row counts as variance of scores",
+        SOURCES,
+        "np.where(visible, inside - totals / n_visible, 0)",
+        "inside",
+    ),
+    Break(
+        "rows are not taken off the lags that explain scores",
+        SOURCES,
+        "np.diag(n_seen) - seen.T @ row_means + 1",
+        "np.diag(n_seen) + 1",
+    ),
+    Break(
+        "a lag that the mask hides counts for the peak",
+        SOURCES,
+        "if causal:\n    curve = curve[..., : reach + 1]",
+        "pass",
+    ),
+    Break(
+        "positions of queries and of keys come from one half of the documents",
+        SCORE_SOURCES,
+        "(half, 1 - half)",
+        "(half, half)",
+    ),
+    Break(
+        "what all places have in common is lost from the scores",
+        SCORE_SOURCES,
+        'parts["position"] - common, parts["bias"] + common',
+        'parts["position"] - common, parts["bias"]',
+    ),
+    Break(
+        "what layers wrote about positions is in the scores twice",
+        SCORE_SOURCES,
+        'parts["attention"] + parts["mlp"] + parts["position"] - place',
+        'parts["attention"] + parts["mlp"] + parts["position"]',
+    ),
+    Break("biases of queries are no source", SCORE_SOURCES, "y[-1] += b", "y[-1] += 0 * b"),
+    Break(
+        "slow waves count with the fast ones",
+        SOURCES_EXPERIMENT,
+        "np.array(shortest) >= LONG * (1 - 1e-9)",
+        "np.array(shortest) >= 2",
+    ),
+    Break(
+        "canonical correlations are those of the documents of the fit",
+        CCA_EXPERIMENT,
+        '"correlations": maths.held_out(fitted, test, y)',
+        '"correlations": maths.held_out(fitted, fit, y)',
+    ),
+    Break(
+        "the table is not centred before it is correlated",
+        CCA,
+        "x - x.mean(axis=0)",
+        "x",
+    ),
+    Break(
+        "the mean of a stream counts as correlation",
+        CCA,
+        "Moments(n, xx - rows * np.outer(mean, mean), places - n * mean)",
+        "Moments(n, xx, places)",
+    ),
+    Break(
+        "words alone keep their positions",
+        CONDITIONS,
+        'edits={"pos_embed": np.zeros_like}',
+        "edits={}",
+    ),
+    Break(
+        "shuffled words are in their order",
+        CONDITIONS,
+        "CONDITIONS[name].shuffles",
+        "False",
+    ),
+    Break(
+        "a head that needs words and positions counts as reading positions",
+        CONDITIONS_EXPERIMENT,
+        "words & positions",
+        "words | positions",
     ),
 ]
