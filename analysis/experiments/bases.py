@@ -37,7 +37,7 @@ def bases(
     *,
     head: str = "auto",
     text: str = "sample",
-    documents: Annotated[int, options.AtLeast(2)] = 16,
+    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 16,
     tokens: options.Size = 0,
     rotations: Annotated[int, options.Within(20, 1000)] = 40,
     seed: options.Seed = 0,
@@ -46,7 +46,7 @@ def bases(
 
     head: the head to draw, as L0H0; auto: the one with most of positions
     text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read
+    documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
     rotations: random rotations, the null
     seed: seed of the rotations
@@ -55,16 +55,14 @@ def bases(
     if shown is not None and len(shown) > 1:
         raise ValueError(f"--head {head!r} names {len(shown)} heads; wanted one, or auto")
     layers = inputs.layers(model)
-    if model.missing:
-        sums = _of_table(model, layers, tokens)
-    else:
-        sums = _summed(model, corpus.documents(model, text, documents, tokens), run)
+    texts = [] if model.missing else corpus.documents(model, text, documents, tokens)
+    sums = _summed(model, texts, run) if texts else _of_table(model, layers, tokens)
     position = maths.of_position(*sums["halves"])  # [2 L H d d]
     whole = sums["covariance"]
     by_basis = _bases(model, layers, whole)
     turns = maths.random(rotations, model.config.d_head, np.random.default_rng(seed))
     result = _measures(position, whole, by_basis, turns)
-    result["documents"], result["d"] = 0 if model.missing else documents, model.config.d_head
+    result["documents"], result["d"] = len(texts), model.config.d_head
     place = np.unravel_index(result["carried"].argmax(), whole.shape[1:3])
     if shown is not None:
         [(layer, number)] = shown

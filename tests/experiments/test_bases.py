@@ -125,5 +125,5 @@ def test_one_head_is_drawn(bundled):
     assert result.arrays["head"] == "L1H2"
     with pytest.raises(ValueError, match="--head 'L0H0,L0H1' names 2 heads; wanted one, or auto"):
         analysis.run("bases", bundled, head="L0H0,L0H1")
-    with pytest.raises(ValueError, match="documents is 1; wanted 2 or more"):
+    with pytest.raises(ValueError, match="documents is 1; wanted 0, or 2 or more"):
         analysis.run("bases", bundled, documents=1)

@@ -13,6 +13,8 @@ FROM_ZERO = "tokens", "seed", "low", "high", "stride", "top", "frequency"
 FROM_ONE = "shuffles", "clusters", "every", "tables"
 RANGES = {  # of numbers that have one of their own; a new option need not be entered
     ("attention", "show"): "2 to 64",
+    ("bases", "documents"): "0, or 2 or more",
+    ("bases", "rotations"): "20 to 1000",
     ("components", "components"): "1 to 64",
     ("components", "documents"): "0, or 2 or more",
     ("lags", "reach"): "0, or 10 or more",
@@ -32,6 +34,7 @@ RANGES = {  # of numbers that have one of their own; a new option need not be en
 SWITCHES = {
     ("joint-grid", "weighted"): False,
     ("joint-space", "weighted"): False,
+    ("joint-space", "note"): False,
     ("joint-space", "words"): False,
     ("lags", "bias"): False,
     ("queries-keys", "bias"): False,

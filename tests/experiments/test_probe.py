@@ -198,7 +198,8 @@ def test_norms_that_grow_are_what_enters_the_first_layer(request, name):
         expected = minitx.run(model, tokens, edits=edits).arrays
         got = residual_stream.states(model, tokens, norm_tap.condition(eps, seed))
         assert max_error(got[0], off[0] * factor) < 1e-5
-        assert max_error(got[1], expected["resid_post", 0][0]) < 1e-5
+        for layer in range(model.config.n_layers - 1):  # the last is behind the final norm
+            assert max_error(got[layer + 1], expected["resid_post", layer][0]) < 1e-4
 
 
 def test_growing_norms_beside_their_nulls(causal):
