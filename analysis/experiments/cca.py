@@ -1,4 +1,4 @@
-"""How many directions of the stream still hold positions, layer after layer?
+"""Does the stream keep the directions of positions, layer after layer?
 
 Canonical correlations between the residual stream and the position table: directions of the stream
 that follow directions of the table as closely as can be. They are fitted on half of the documents
