@@ -59,7 +59,7 @@ def svg(picture):
     buffer = io.StringIO()
     with warnings.catch_warnings():
         # the viewer's fonts will have it
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        warnings.filterwarnings("ignore", "Glyph .* missing from ")
         picture.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return settled(buffer.getvalue())
 
@@ -117,7 +117,7 @@ def headed(picture, title, above=24):
     font = {"fontsize": 10.5, "fontweight": "bold"}
     picture.suptitle(literal(title), x=0.01, horizontalalignment="left", **font)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        warnings.filterwarnings("ignore", "Glyph .* missing from ")
         picture.draw_without_rendering()  # what is made late, as ticks are, has the style too
     picture._repr_png_ = partial(_png, picture)  # a notebook shows it, without pyplot too
     return picture
