@@ -62,7 +62,7 @@ def svg(picture):
     fonts.cover(picture)
     with warnings.catch_warnings():
         # the viewer's fonts will have it
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        warnings.filterwarnings("ignore", "Glyph .* missing from ")
         picture.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return settled(buffer.getvalue())
 
@@ -121,7 +121,7 @@ def headed(picture, title, above=24):
     picture.suptitle(literal(title), x=0.01, horizontalalignment="left", **font)
     fonts.cover(picture)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        warnings.filterwarnings("ignore", "Glyph .* missing from ")
         picture.draw_without_rendering()  # what is made late, as ticks are, has the style too
     picture._repr_png_ = partial(_png, picture)  # a notebook shows it, without pyplot too
     return picture
