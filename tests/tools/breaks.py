@@ -1453,14 +1453,14 @@ BREAKS = [
     Break(
         "what is added to a whole row counts as variance of scores",
         SOURCES,
-        "np.where(visible, inside - means, 0)",
+        "np.where(visible, inside - totals / counts, 0)",
         "inside",
     ),
     Break(
         "rows are not taken off the lags that explain scores",
         SOURCES,
-        "np.diag(seen.sum(axis=0)) - seen.T @ row_means + 1",
-        "np.diag(seen.sum(axis=0)) + 1",
+        "counts - seen.T @ row_means + 1",
+        "counts + 1",
     ),
     Break(
         "a lag that the mask hides counts for the peak",
