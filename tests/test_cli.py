@@ -150,7 +150,9 @@ def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
         "text": "sample",
         "documents": 2,
         "tokens": 0,
+        "clustered": "attention",
         "clusters": 6,
+        "reach": 10,
         "seed": 4,
     }
     assert stated["headline"]["documents"]["value"] == 2

@@ -55,8 +55,12 @@ def bases(
     if shown is not None and len(shown) > 1:
         raise ValueError(f"--head {head!r} names {len(shown)} heads; wanted one, or auto")
     layers = inputs.layers(model)
-    texts = [] if model.missing else corpus.documents(model, text, documents, tokens)
-    sums = _summed(model, texts, run) if texts else _of_table(model, layers, tokens)
+    if model.missing:
+        texts, sums = [], _of_table(model, layers, tokens)
+    else:
+        texts = corpus.documents(model, text, documents, tokens)
+        options.at_least("documents", len(texts), 2)
+        sums = _summed(model, texts, run)
     position = maths.of_position(*sums["halves"])  # [2 L H d d]
     whole = sums["covariance"]
     by_basis = _bases(model, layers, whole)

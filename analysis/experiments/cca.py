@@ -14,7 +14,7 @@ from ..maths import cca as maths
 from ..maths import nulls
 from ..measures import inputs, residual_stream
 from ..runner import draw, options
-from ..runner.registry import Answer, register
+from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -65,12 +65,12 @@ def cca(
 
 
 def _half(documents, T, D, K):
-    """How many documents the fit takes; raises ValueError if they have too few tokens for it."""
+    """How many documents the fit takes; raises NotApplicable if they have too few tokens for it."""
     options.at_least("documents", len(documents), 2)
     half = len(documents) // 2
     if half * T <= D + K:
         least = 2 * ((D + K) // T + 1)
-        raise ValueError(
+        raise NotApplicable(
             f"--documents: half of {len(documents)} have {half * T} ordinary tokens, and {D} + {K} "
             f"directions fit so few whatever they are; wanted {least} documents or more"
         )
@@ -237,5 +237,5 @@ register(
         "high": "layer_names",
         "mean_fitted": "layer_names",
     },
-    least_documents=2,
+    least_documents=6,
 )

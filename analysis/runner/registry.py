@@ -53,7 +53,7 @@ VERDICTS = ("yes", "partly", "no")
 
 
 class NotApplicable(ValueError):
-    """The model lacks what an experiment needs: nothing is wrong with either."""
+    """The model, or the text, lacks what an experiment needs: nothing is wrong with either."""
 
 
 class Answer(NamedTuple):

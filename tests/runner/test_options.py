@@ -108,7 +108,7 @@ REFUSED = [  # option, value, what is said
     ("gauge", 51, "gauge is 51; wanted 2 to 50"),
     ("gauge", 1, "gauge is 1; wanted 2 to 50"),
     ("reach", 9, "reach is 9; wanted 0, or 10 or more"),
-    ("rate", float("nan"), "rate is nan; wanted 0.0 to 1.0"),
+    ("rate", float("nan"), "rate is nan; wanted 0 to 1"),
     ("distance", "cosin", "distance is 'cosin'; wanted one of cosine, euclidean; did you mean "),
     ("distance", "?", "distance is '?'; wanted one of cosine, euclidean"),
 ]
