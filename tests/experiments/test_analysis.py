@@ -64,8 +64,6 @@ UNTOLD = {
         "bands_directed",
         "right_by_basis",
         "filter_by_basis",
-        "lines_directed",
-        "bands_directed",
     },
     ("lags", "causal"): {"agree_directed", "agree_positions", "same_direction_directed"},
     ("lags", "bundled"): {"same_direction_directed"},  # left or right: too few to tell by 99 %
