@@ -104,7 +104,7 @@ def _says_of(r, i):
 def answer(r):
     """Yes: a head gives half of its attention to one offset, also when the words are shuffled.
 
-    Partly: a head gives to an offset, not 0, several times what uniform attention gives.
+    Partly: a head gives an offset other than 0 several times what uniform attention gives.
     """
     away = r["offset"] != 0
     sharp = away & (np.minimum(r["at_offset"], r["at_offset_shuffled"]) >= heads.SHARP)
@@ -190,10 +190,10 @@ register(
     numbers={
         "at_offset": "mean attention to the offset that a head attends to most, over the document",
         "at_offset_null": "what uniform attention gives to that offset",
-        "at_offset_shuffled": "mean attention to that offset of the text with its tokens in random "
-        "order",
-        "at_offset_positions": "mean attention to that offset of the text on positions alone "
-        "(word embeddings at zero)",
+        "at_offset_shuffled": "mean attention to that offset on the text with its tokens in "
+        "random order",
+        "at_offset_positions": "mean attention to that offset on positions alone (word embeddings "
+        "at zero)",
         "offset": "the offset, in tokens, to which a head attends most",
         "heads": "heads shown",
     },

@@ -3,7 +3,7 @@
 Queries and keys of one head in four bases: raw, as X W_Q has them; SVD, X U_Q with
 W_Q W_K^T = U_Q S U_K^T; the principal axes of queries and of keys; random rotations, the null.
 Position is what the halves of the documents have in common at a place (maths/bases.py). Means are
-over the heads that carry positions. In a partial checkpoint positions alone are read.
+taken over the heads that carry positions. For a partial checkpoint, positions alone are read.
 
 N documents, L layers, H heads, T ordinary tokens, d width of a head, r bases, c columns drawn.
 Axis "side": queries, keys. Order: the experiment, sums over documents, measures, the head drawn;
@@ -44,7 +44,7 @@ def bases(
 ):
     """Positions in queries and keys in four bases: in how many columns, and how pure.
 
-    head: the head to draw, as L0H0; auto: the one with most of positions
+    head: the head to draw, as L0H0; auto: the head with the largest share of positions
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
@@ -175,7 +175,7 @@ def _mean(x, carry):
 
 
 def _drawn(halves, position, by_basis, place):
-    """The columns of one head with most of positions, in each basis: [r 2 c T]."""
+    """The columns of one head that hold most of positions, in each basis: [r 2 c T]."""
     curves = []
     here = (slice(None), *place)
     mean = (halves[0] + halves[1])[here] / 2  # [2 T d]
@@ -192,15 +192,15 @@ def says(r):
     """What the numbers show, in plain words."""
     by_basis = "; ".join(
         f"{NAMES[name]}: {r[f'columns_{name}']:.1f} columns, {r[f'purity_{name}']:.2f} pure, "
-        f"{r[f'paired_{name}']:.2f} paired, more gathered than {BEYOND:.0%} of random rotations in "
-        f"{r[f'beyond_{name}']:.0%} of the heads"
+        f"{r[f'paired_{name}']:.2f} paired, gathered more than in {BEYOND:.0%} of random "
+        f"rotations in {r[f'beyond_{name}']:.0%} of the heads"
         for name in BASES
     )
     source = "" if r["documents"] else "Of positions alone: "
     return (
-        f"{source}{r['n_carry']} of {r['n_heads']} heads carry positions ({CARRIES:.0%} or more of "
-        f"the variance of their queries and keys). Of their {r['d']} columns positions fill, by "
-        f"basis: {by_basis}. Random rotations: {r['columns_svd_null']:.1f} columns, "
+        f"{source}{r['n_carry']} of {r['n_heads']} heads carry positions ({CARRIES:.0%} or more "
+        "of the variance of their queries and keys). By basis, positions fill this many of their "
+        f"{r['d']} columns: {by_basis}. Random rotations: {r['columns_svd_null']:.1f} columns, "
         f"{r['purity_svd_null']:.2f} pure; two that differ for queries and keys: "
         f"{r['paired_svd_null']:.2f} paired. The SVD needs fewer columns than the raw basis in "
         f"{r['fewer']:.0%} of the heads."
@@ -238,7 +238,7 @@ def plot(r):
 
 
 def _draw_columns(axes, name, curves):
-    """The columns with most of positions, queries and keys, one above the other."""
+    """The columns that hold most of positions, queries and keys, one above the other."""
     scale = abs(curves).max() or 1.0
     places = np.arange(curves.shape[-1])
     for i, (q, k) in enumerate(zip(*curves)):
@@ -276,12 +276,13 @@ register(
     draw=plot,
     says=says,
     look="Above, the three columns of one head that hold most of positions, queries blue, keys "
-    "orange: waves where a basis has gathered them. Below left, the higher a line rises at once, "
-    "the fewer columns positions fill. The dots are heads that carry positions: below the line "
-    "their positions fill fewer columns than in random rotations (middle), above it these columns "
-    "hold less of anything else (right). Principal axes are those of the data, of queries and of "
-    "keys apart: they may gather positions as well, but a column of the queries then has no column "
-    "of the keys that it meets; the SVD, of the weights alone, has both.",
+    "orange: waves where a basis has gathered them. Below left, the higher a line rises in "
+    "its first columns, the fewer columns positions fill. The dots are heads that carry "
+    "positions: below the line their positions fill fewer columns than in random rotations "
+    "(middle), above it these columns hold less of anything else (right). Principal axes "
+    "come from the data, from queries and keys separately: they may gather positions as "
+    "well, but then a column of the queries has no column of the keys that it meets. The "
+    "SVD, which comes from the weights alone, has both.",
     published="The raw columns of Q and K already look like positions, mixed with words; in the "
     "basis of the SVD the parts come apart, and why it works so well is not quite clear "
     "(Yamamoto's blog post).",
@@ -310,17 +311,24 @@ register(
         "purity_pca_null": "position's share in the columns of random rotations",
         "beyond_svd": "share of the heads in which the SVD gathers positions in fewer columns than "
         "95 % of random rotations",
-        "beyond_svd_null": "share of random rotations that do",
-        "beyond_raw": "share of the heads in which the raw basis does",
-        "beyond_raw_null": "share of random rotations that do",
-        "beyond_pca": "share of the heads in which the principal axes do",
-        "beyond_pca_null": "share of random rotations that do",
-        "paired_svd": "how far each column of the queries meets its own column of the keys alone, "
+        "beyond_svd_null": "share of random rotations that gather positions in fewer columns than "
+        "95 % of them",
+        "beyond_raw": "share of the heads in which the raw basis gathers positions in fewer "
+        "columns than 95 % of random rotations",
+        "beyond_raw_null": "share of random rotations that gather positions in fewer columns than "
+        "95 % of them",
+        "beyond_pca": "share of the heads in which the principal axes gather positions in fewer "
+        "columns than 95 % of random rotations",
+        "beyond_pca_null": "share of random rotations that gather positions in fewer columns than "
+        "95 % of them",
+        "paired_svd": "how far each column of the queries meets only its own column of the keys, "
         "in the basis of the SVD: by construction",
-        "paired_svd_null": "two unrelated rotations of queries and keys",
-        "paired_pca": "how far each column of the queries meets its own column of the keys alone, "
+        "paired_svd_null": "how far each column of the queries meets only its own column of the "
+        "keys, under two unrelated rotations",
+        "paired_pca": "how far each column of the queries meets only its own column of the keys, "
         "in the principal axes",
-        "paired_pca_null": "two unrelated rotations of queries and keys",
+        "paired_pca_null": "how far each column of the queries meets only its own column of the "
+        "keys, under two unrelated rotations",
         "fewer": "share of the heads in which positions fill fewer columns in the SVD's basis than "
         "in the raw one",
         "n_carry": "heads that carry positions",

@@ -2,7 +2,7 @@
 
 Canonical correlations between the residual stream and the position table: directions of the stream
 that follow directions of the table as closely as can be. They are fitted on half of the documents
-and measured on the others, as among many directions some fit any table by chance.
+and measured on the others, because among many directions some fit any table by chance.
 
 N documents, T places of ordinary tokens, D width, L layers, K components of the table. Order: the
 experiment, its parts; the words; the picture.
@@ -132,11 +132,11 @@ def says(r):
     shuffled = ", ".join(f"{x:.2f}" for x in r["mean_null"])
     high = ", ".join(str(n) for n in r["high"])
     return (
-        f"Between the stream and the first {r['components']} components of the position table the "
-        f"canonical correlations, fitted on half of {r['documents']} documents, are on the others "
-        f"{by_layer} on average, from what layer 0 reads to the output (places shuffled: 99 % stay "
-        f"below {shuffled}). On the documents of the fit itself they are {fitted}. "
-        f"Directions with a correlation of {HIGH} or more: {high}."
+        f"The canonical correlations between the stream and the first {r['components']} "
+        f"components of the position table, fitted on half of {r['documents']} documents, are "
+        f"{by_layer} on average on the others, from what layer 0 reads to the output (places "
+        f"shuffled: 99 % stay below {shuffled}). On the documents of the fit itself they are "
+        f"{fitted}. Directions with a correlation of {HIGH} or more: {high}."
     )
 
 
@@ -147,7 +147,7 @@ def answer(r):
     if n:
         verdict = "yes" if n == layers else "partly"
     measure = (
-        "layers in a row after which the mean correlation is half or more of that before layer 0 "
+        "layers in a row that leave half or more of the mean correlation before layer 0 "
         f"({r['mean'][0]:.2f})"
     )
     return Answer(verdict, measure, f"{n} of {layers}", f"{r['n_kept_null']} of {layers}, shuffled")
@@ -202,9 +202,9 @@ register(
     look=(
         "Every line is a layer: how closely the best direction of the stream follows one of the "
         "position table, then the second best, and so on, on documents that took no part in the "
-        "fit. A direction at 1 tells the place of any token, whatever the words; dashed is what "
-        "places in random order reach. At the right the means: the dotted line is measured on "
-        "the documents of the fit itself, where directions fit by chance too."
+        "fit. A direction at 1 tells the place of any token, whatever the words; the dashed lines "
+        "are what places in random order reach. At the right the means: the dotted line is "
+        "measured on the documents of the fit itself, where directions fit by chance too."
     ),
     published=(
         "In roberta-base 5 to 20 directions of each layer are highly correlated with the position "
@@ -221,13 +221,14 @@ register(
         "mean_first": f"mean of the first {FEW} canonical correlations, held out, by layer",
         "mean_first_null": f"99 % quantile of the mean of the first {FEW}, places in random order",
         "high": f"directions with a correlation of {HIGH} or more, by layer",
-        "high_null": "the most of them with the places in random order",
+        "high_null": f"the most directions with a correlation of {HIGH} or more, places in random "
+        "order",
         "mean_fitted": "mean correlation on the documents of the fit, by layer",
         "n_kept": (
-            "layers in a row after which the mean correlation is at least half of that before "
-            "layer 0"
+            "layers in a row that leave at least half of the mean correlation before layer 0"
         ),
-        "n_kept_null": "layers in a row by that count for 99 % of the shuffled places",
+        "n_kept_null": "layers in a row after which the null of the mean correlation is at least "
+        "half of the mean correlation before layer 0",
         "components": "principal components of the position table",
         "documents": "documents read, half of them for the fit",
     },

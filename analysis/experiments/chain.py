@@ -1,9 +1,9 @@
 """If one head is turned, does a head of a deeper layer look elsewhere?
 
-The attention of a head is turned by s tokens to either side, all else in its layer as it was: its
-pattern is moved along the keys, which is exact whatever the head reads. A head of a deeper layer
-that reads what the turned one copied then looks elsewhere; one that reads positions does not. N
-documents, T tokens, A turned heads, L layers, H heads, R offsets.
+The attention of a head is turned by s tokens to either side, and all else in its layer stays as it
+was: its pattern is moved along the keys, which is exact whatever the head reads. A head of a deeper
+layer that reads what the turned one copied then looks elsewhere; one that reads positions does not.
+N documents, T tokens, A turned heads, L layers, H heads, R offsets.
 
 Order: the experiment, its parts; the words; the picture.
 """
@@ -39,7 +39,7 @@ def chain(
     tokens: options.Size = 0,
     seed: options.Seed = 0,
 ):
-    """Turn each head, read where every head of a deeper layer looks: for all pairs.
+    """Turn each head and measure where every head of a deeper layer looks, for all pairs.
 
     turn: heads to turn, as L0H0,L1H2; directed: those with a direction that have one in a deeper
     layer; all: every head but those of the last layer
@@ -103,7 +103,7 @@ def _turned_heads(named, directed):
 def _measure(model, document, places, turned, by, to_the_right):
     """Attention by offset of all heads, as they are [L H R] and with each head turned [A 4 L H R].
 
-    own_move: [A] tokens by which the look of the turned head itself differs, right from left.
+    own_move: [A] tokens by which the turned head's own attention differs, right from left.
     """
     passed = reading.of_document(model, document)
     still = _patterns(model, passed.streams[0][None], 0, places)[0]
@@ -141,7 +141,7 @@ class _Turn:
 
 
 def _patterns(model, stream, first, places, edit=None):
-    """Attention by offset of the heads of all layers, from a stream [B T D] on: [B L H R].
+    """Attention by offset of the heads of all layers, from a stream [B T D] onward: [B L H R].
 
     first: the layer that reads the stream; its pattern goes through `edit`. Zeros before it, and in
     it if it is edited.
@@ -225,12 +225,13 @@ def says(r):
     if not r["n_pairs"]:
         return "No two heads, one in a deeper layer, have a direction, so no pair was measured."
     return (
-        f"{r['n_turned']} heads were turned by {r['by']} tokens to either side. Of {r['n_pairs']} "
-        f"pairs with a deeper head that has a direction, this one loses more than half of its "
-        f"attention there in {r['n_lost']}; in {r['n_moved']} a tenth of it or more moves as far "
-        f"as the turned head, along or the other way (each query turned to a side drawn for it: "
-        f"{r['n_moved_null']}); at most {r['strongest']:.2f} of it (null: "
-        f"{r['strongest_null']:.2f}). Most moved: {'; '.join(r['pairs'])}."
+        f"{r['n_turned']} heads were turned by {r['by']} tokens to either side. There are "
+        f"{r['n_pairs']} pairs with a deeper head that has a direction. In {r['n_lost']} of them "
+        f"the deeper head loses more than half of its attention there; in {r['n_moved']} a tenth "
+        "of it or more moves as far as the turned head, along or the other way (if each query is "
+        f"turned to a side drawn for it: {r['n_moved_null']}). At most {r['strongest']:.2f} of it "
+        f"moves (null: {r['strongest_null']:.2f}). The pairs that move most: "
+        f"{'; '.join(r['pairs'])}."
     )
 
 
@@ -307,28 +308,32 @@ register(
     says=says,
     answer=answer,
     look=(
-        "A row for each head that is turned, a column for each head of a deeper layer that has a "
-        "direction. On the left what it keeps of its attention at its offset: dark where it reads "
-        "what the turned head copied; a head that reads positions is bright everywhere (dial tells "
-        "whether it does). In the middle what moves as far as the turned head moved: blue, -1, the "
-        "other way: it looks up its own word among those copied, and the further to the left these "
-        "were fetched, the further to the right it stands; red, +1, along: it looks up a copied "
-        "word among the words. What is neither kept nor moves is scattered. On the right as many "
-        "queries are turned as far, but each to a side of its own. A pair counts the whole way "
-        "from one to the other, heads between them too."
+        "Each row is a head that is turned, each column a head of a deeper layer that has a "
+        "direction. The left matrix shows how much of its attention the deeper head keeps at its "
+        "offset: dark where it reads what the turned head copied; a head that reads positions is "
+        "bright everywhere (dial tells whether it does). The middle matrix shows the attention "
+        "that moves as far as the turned head moved. Blue, -1, is the other way: the deeper head "
+        "looks up its own word among the copied words, and the further to the left these were "
+        "fetched, the further to the right its word stands. Red, +1, is along: it looks up a "
+        "copied word among the words. Attention that is neither kept nor moves is scattered. In "
+        "the right matrix as many queries are turned as far, but each to a side of its own. A "
+        "pair counts the whole way from one head to the other, through the heads between them too."
     ),
     published=(
-        "Nothing: the paper reads positions out of every layer alike. That deeper heads may look "
-        "at neighbours by copied words shows in the bundles."
+        "Nothing: the paper reads positions out of every layer in one way. The bundled models "
+        "show that deeper heads may look at neighbours by copied words."
     ),
     figure="",
     numbers={
         "n_moved": "pairs in which a tenth or more of the deeper head's attention moves along",
-        "n_moved_null": "pairs in which it does when each query is turned to a side drawn for it",
-        "strongest": "share of a deeper head's attention that moves with a turned head, at most",
-        "strongest_null": "share that moves, at most, with each query turned to a side of its own",
+        "n_moved_null": "pairs in which a tenth or more moves along when each query is turned to "
+        "a side drawn for it",
+        "strongest": "largest share of a deeper head's attention that moves with a turned head",
+        "strongest_null": "largest share that moves when each query is turned to a side drawn for "
+        "it",
         "n_lost": "pairs in which the deeper head keeps less than half of its attention",
-        "pair_moves": "share that moves in the pairs where most does; negative: the other way",
+        "pair_moves": "share of the deeper head's attention that moves, in the pairs where most "
+        "of it moves; negative: the other way",
         "n_pairs": "pairs of a turned head and a head of a deeper layer that has a direction",
         "n_turned": "heads that were turned",
         "documents": "documents measured",

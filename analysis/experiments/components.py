@@ -182,14 +182,14 @@ def says(r):
     near_input = bool(r["share"] > EXCESS + r["share_null"])
     in_last = bool(r["share_last"] > EXCESS + r["share_last_null"])
     return (
-        f"Of the {r['n']} {kind} components of X the most position-like has {r['share']:.0%} of "
+        f"The most position-like of the {r['n']} {kind} components of X has {r['share']:.0%} of "
         "its variance explained by position in layer 0 (documents moved at random: "
         f"{r['share_null']:.0%}) and {r['share_last']:.0%} in the last layer "
         f"({r['share_last_null']:.0%}): such components come out {VERDICTS[near_input, in_last]}. "
-        f"Of the columns of Q the best has {r['share_q']:.0%} in layer 0, of K "
-        f"{r['share_k']:.0%}; more than half is explained in {r['n_half']} of the components of X "
-        f"and in {r['n_half_q']} of {r['shares_q'].shape[1]} columns of Q and {r['n_half_k']} of "
-        "K."
+        f"The best column of Q has {r['share_q']:.0%} in layer 0, the best of K "
+        f"{r['share_k']:.0%}. Position explains more than half in {r['n_half']} of the components "
+        f"of X, in {r['n_half_q']} of {r['shares_q'].shape[1]} columns of Q and in "
+        f"{r['n_half_k']} of K."
     )
 
 
@@ -200,8 +200,8 @@ def answer(r):
     """
     kind = {"pca": "principal", "ica": "independent"}[str(r["method"])]
     measure = (
-        f"largest share of the variance of one of {r['n']} {kind} components of layer 0's input "
-        "due to position"
+        f"largest share of variance due to position in one of {r['n']} {kind} components of layer "
+        "0's input"
     )
     verdict = "no"
     if r["share"] > r["share_null"] + EXCESS:
@@ -281,18 +281,18 @@ register(
     draw=plot,
     says=says,
     look=(
-        "A component whose values are the same function of the position in every document is the "
-        "position's: 100 %. Those of X are found by looking at X alone, those of Q and K are "
-        "given by the head's weights. In the series, blue is the mean over the documents, grey "
-        "the first document: where grey follows blue, the component is the position. Components "
-        "that order X by what words it holds scatter around 0 %, below it where whole documents "
-        "differ. Special tokens, the first and the last token are left out: they would be "
-        "position by themselves."
+        "A component whose values are the same function of the position in every document belongs "
+        "to position: 100 %. The components of X are found from X alone; the columns of Q and K "
+        "are given by the head's weights. In the series, blue is the mean over the documents, "
+        "grey the first document: where grey follows blue, the component is the position. "
+        "Components that order X by the words that it holds scatter around 0 %; they lie below 0 "
+        "% where whole documents differ. Special tokens, the first and the last token are left "
+        "out: they would be position by themselves."
     ),
     published=(
-        "The blog post on how the paper came about: by PCA and ICA of X components that look like "
-        "positions come out near the input layer, which shows what PCA can do, not what attention "
-        "does; so the paper turned to the columns of queries and keys."
+        "The blog post on how the paper came about: PCA and ICA of X give components that look "
+        "like positions near the input layer. This shows what PCA can do, not what attention "
+        "does, so the paper turned to the columns of queries and keys."
     ),
     figure="blog post, PCA and ICA",
     answer=answer,
@@ -317,16 +317,17 @@ register(
             "of the first columns of each head"
         ),
         "share_k_null": "largest share of a column of K with every document moved",
-        "n_half": "components of X in layer 0 of whose variance position explains more than half",
+        "n_half": "components of X in layer 0 with more than half of their variance explained by "
+        "position",
         "n_half_null": "components of X mostly explained by position, every document moved",
         "n_half_q": (
-            "columns of Q in layer 0, of the first of each head, of whose variance position "
-            "explains more than half"
+            "columns of Q in layer 0, among the first columns of each head, with more than half "
+            "of their variance explained by position"
         ),
         "n_half_q_null": "columns of Q mostly explained by position, every document moved",
         "n_half_k": (
-            "columns of K in layer 0, of the first of each head, of whose variance position "
-            "explains more than half"
+            "columns of K in layer 0, among the first columns of each head, with more than half "
+            "of their variance explained by position"
         ),
         "n_half_k_null": "columns of K mostly explained by position, every document moved",
         "best": "largest share of the variance of a component of X that position explains",

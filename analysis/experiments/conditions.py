@@ -2,8 +2,8 @@
 
 The same heads under four inputs: a text, its words in random order, positions alone (words at
 zero) and words alone (positions at zero), and what remains of each head's attention and of the peak
-of its scores. That a peak stays when words are shuffled does not show that positions make it: words
-copied from the neighbours, in whatever order, may.
+of its scores. A peak that stays when words are shuffled need not be made by positions: words copied
+from the neighbours, in whatever order, may make it.
 
 N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
 I conditions, n heads drawn, J columns drawn of each. Order: the experiment, what is measured on one
@@ -53,8 +53,8 @@ def conditions(
     """Attention and scores of the same heads on a text, on its words shuffled, on positions alone,
     and on words alone.
 
-    head: heads to draw, as L0H0,L1H2; auto: of each layer the sharpest with a direction, three at
-    most
+    head: heads to draw, as L0H0,L1H2; auto: the sharpest head with a direction of each layer, three
+    at most
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
@@ -144,7 +144,7 @@ def _own_offsets(r, T, causal):
 def _kinds(r, seed):
     """How many heads with a direction keep it under each condition, and what it is built on.
 
-    The null deals the attention of each condition to these heads anew.
+    The null shuffles the attention of each condition over these heads.
     """
     directed = r["directed"]
     attention = r["attention"][:, directed]  # [I n R]
@@ -170,7 +170,7 @@ def _kinds(r, seed):
 
 
 def _by_head(r, pairs):
-    """What is drawn and told of heads: those drawn, and all with a direction, sharpest first."""
+    """Results of the heads drawn, and all heads with a direction, sharpest first."""
     rows, columns = (np.array(x) for x in zip(*pairs))
     result = {"heads": np.array([heads.name(*pair) for pair in pairs])}
     result["drawn"] = np.array(pairs)
@@ -190,7 +190,7 @@ def says(r):
     n = int(r["n_directed"])
     without = zip(r["conditions"][1:], r["n_kept"][1:], r["n_kept_null"][1:])
     counts = "; ".join(
-        f"{words} {kept} (heads dealt anew: up to {high:.0f})" for words, kept, high in without
+        f"{words} {kept} (heads shuffled: up to {high:.0f})" for words, kept, high in without
     )
     kinds = ", ".join(f"{kind} {k}" for kind, k in zip(r["kinds"], r["n_by_kind"]) if k)
     sharpest = "; ".join(_describe_head(r, *place) for place in r["directed_heads"][:TOLD])
@@ -199,8 +199,8 @@ def says(r):
     return (
         f"{n} of {r['directed'].size} heads have a direction. At least {KEPT:.0%} of their "
         f"attention to it stays on: {counts}. Built on: {kinds}. Attention at the offset, and the "
-        f"peak of the scores there as a share of that on the text, {', '.join(r['conditions'])}: "
-        f"{sharpest}."
+        "peak of the scores there as a share of the peak on the text, for "
+        f"{', '.join(r['conditions'])}: {sharpest}."
     )
 
 
@@ -301,13 +301,14 @@ register(
     look=(
         "Each row is a head, each column an input: the text, its words in random order, positions "
         "without words, words without positions. A head that reads positions keeps its bar, and "
-        "the peak of its scores (blue), in the third column and loses both in the fourth. One that "
-        "keeps them on shuffled words but on neither alone needs both: some head before it finds "
-        "the neighbour by position and copies its word, and it is that word which it reads. Light "
-        "blue are the columns of query and key, without their biases, the dashed line what inputs "
-        "in random order leave. Scores are drawn less their median, the highest of a row being 1: "
-        "without words the norms scale positions up. "
-        "At the right all heads with a direction, coloured by what it is built on."
+        "the peak of its scores (blue), in the third column and loses both in the fourth. A head "
+        "that keeps them on shuffled words, but neither on positions alone nor on words alone, "
+        "needs both: some head before it finds the neighbour by position and copies its word, and "
+        "this head reads the copied word. The light blue lines are the columns of query and key, "
+        "without their biases; the dashed line is what inputs in random order leave. Scores are "
+        "drawn less their median, and the highest of a row is 1, because without words the norms "
+        "scale positions up. At the right are all heads with a direction, coloured by what the "
+        "direction is built on."
     ),
     published=(
         "In roberta-base the sharp peak of head(8,9) at -1 vanishes on positions alone; on words "
@@ -333,10 +334,10 @@ register(
             "offset, by condition"
         ),
         "n_kept_null": (
-            f"99 % quantile of {PERMUTATIONS} random deals of each condition's attention to the "
+            f"99 % quantile of {PERMUTATIONS} shuffles of each condition's attention over the "
             "heads with a direction"
         ),
-        "n_by_kind": "heads with a direction by what it is built on",
+        "n_by_kind": "heads with a direction, by what the direction is built on",
         "offset": "offset other than 0 to which each head drawn attends most on the text",
         "at_offset_text": "mean attention to that offset on the text",
         "at_offset_text_null": "what uniform attention gives to that offset",

@@ -1,8 +1,9 @@
 """If positions are moved, does attention follow them?
 
-The keys of one layer read their input with positions moved by s tokens, all else as it was: a head
-that finds offset o by positions then attends to o - s, one that finds it by words stays at o. N
-documents, T tokens, n ordinary ones, l layers, S shifts, H heads, R offsets, K shifts of the loss.
+The keys of one layer read their input with positions moved by s tokens, and all else stays as it
+was: a head that finds offset o by positions then attends to o - s, one that finds it by words stays
+at o. N documents, T tokens, n ordinary ones, l layers, S shifts, H heads, R offsets, K shifts of
+the loss.
 
 Order: the experiment, its parts; the words; the picture.
 """
@@ -42,7 +43,7 @@ def dial(
     """Where every head with a direction looks, and what the loss says, when the positions that its
     layer reads are moved.
 
-    move: what reads moved positions; both, together, is the control: nothing may move
+    move: what reads moved positions; both is the control, in which nothing may move
     layer: the layer that reads them (-1: all, one after another)
     reach: largest shift on each side, in tokens
     text: file or folder with one document or paragraph a line, - for standard input, or sample
@@ -165,7 +166,7 @@ def says(r):
     expected = {"keys": "o - s", "queries": "o + s", "both": "o still"}[str(r["move"])]
     lines = [
         f"layer {layer}: {n} of {cells} exactly at {expected}, slope {slope:+.2f}, attention "
-        f"there {weight:.2f} (moves dealt: {by_chance:.2f})"
+        f"there {weight:.2f} (each token moved by its own amount: {by_chance:.2f})"
         for layer, n, cells, slope, weight, by_chance in zip(
             *(r[name] for name in ("layers", *LINES))
         )
@@ -173,10 +174,10 @@ def says(r):
     ]
     summary = "; ".join(lines) or "no head has a direction"
     return (
-        f"With the positions that the {moved[str(r['move'])]} of one layer read moved by s tokens, "
-        f"heads that attended to offset o, counted at each shift: {summary}. Attended offsets "
-        f"dealt to other shifts: at most {r['n_exact_null']:.0f} of {r['n_cells']} exact, slopes "
-        f"within {r['slope_null']:.2f}.{_alone_words(r)}{_loss_words(r)}"
+        f"The positions that the {moved[str(r['move'])]} of one layer read are moved by s tokens. "
+        f"Heads that attended to offset o, counted at each shift: {summary}. With attended "
+        f"offsets shuffled over the shifts: at most {r['n_exact_null']:.0f} of {r['n_cells']} "
+        f"exact, slopes within {r['slope_null']:.2f}.{_alone_words(r)}{_loss_words(r)}"
     )
 
 
@@ -206,7 +207,7 @@ def _loss_words(r):
     return (
         f" The loss, {r['loss']:.2f} nats, rises most with the keys of layer {r['rise_layer']} "
         f"moved by {r['rise_shift']}: by {r['rise']:+.2f}; with its queries and keys moved "
-        f"together by {r['rise_null']:+.2f}."
+        f"together, by {r['rise_null']:+.2f}."
     )
 
 
@@ -304,7 +305,7 @@ def _draw_weights(axes, r, rows):
             mean = (r[name][i] * r["told"][i]).sum(axis=1)[shown] / n
             label = f"layer {r['layers'][i]}" if name == "weight" else None
             axes.plot(shifts[shown], mean, style, markersize=4, color=color, label=label)
-    axes.plot([], [], ":", color=draw.GREY, label="null: moves dealt")
+    axes.plot([], [], ":", color=draw.GREY, label="null: own move for each token")
     axes.set(ylim=(0, 1.02), xlabel="shift (tokens)", ylabel="attention to the expected offset")
     axes.set_xticks(shifts)
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
@@ -332,30 +333,33 @@ register(
     says=says,
     answer=answer,
     look=(
-        "Each head with a direction is a line: where it attends most when the positions that its "
-        "layer's keys read are moved. On its grey band, of slope -1, a head follows the positions; "
-        "a level line is a head that finds its offset by words, its own or ones that layers before "
-        "copied, and cares for no position. Below, the attention to the offset expected, dotted "
-        "where every key is moved by an amount of its own; and what the loss says, dotted where "
-        "queries and keys are moved together, which ought to change nothing. Layer 0 reads "
-        "positions exactly, through its norms; deeper layers on average over other documents."
+        "Each line is a head with a direction: it shows where the head attends most when the "
+        "positions that its layer's keys read are moved. A head on its grey band, of slope -1, "
+        "follows the positions; a level line is a head that finds its offset by words, its own or "
+        "ones that layers before copied, and does not depend on positions. Below are the "
+        "attention to the expected offset, dotted where every key is moved by an amount of its "
+        "own, and the rise of the loss, dotted where queries and keys are moved together, which "
+        "should change nothing. Layer 0 reads positions exactly, through its norms; deeper layers "
+        "read them on average over other documents."
     ),
     published=(
-        "The blog post names as its goal to show that position components contribute to "
+        "The goal that the blog post names is to show that position components contribute to "
         "inference; the paper shows that waves and attention agree, not that one causes the other."
     ),
     figure="asked by the blog post",
     numbers={
         "n_exact": "heads with a direction, times shifts, that attend exactly where expected",
-        "n_exact_null": "exact cells, attended offsets dealt to other shifts, 99 % quantile",
+        "n_exact_null": "99 % quantile of the exact cells with attended offsets shuffled over the "
+        "shifts",
         "slope": "tokens that the attended offset moves for each token of the shift, mean of heads",
-        "slope_null": "size of the mean slope, offsets dealt to other shifts, 99 % quantile",
-        "mean_weight": "attention at the offset expected, mean over heads and shifts",
+        "slope_null": "99 % quantile of the size of the mean slope with offsets shuffled over the "
+        "shifts",
+        "mean_weight": "attention at the expected offset, mean over heads and shifts",
         "mean_weight_null": "attention there when every key is moved by an amount of its own",
         "layer_slope": "slope in each layer, mean over its heads with a direction; 0 without any",
-        "layer_slope_null": "size of the slope in each layer, offsets dealt to other shifts",
+        "layer_slope_null": "size of the slope in each layer with offsets shuffled over the shifts",
         "layer_n_exact": "exact cells in each layer",
-        "layer_n_exact_null": "exact cells in each layer, offsets dealt to other shifts",
+        "layer_n_exact_null": "exact cells in each layer with offsets shuffled over the shifts",
         "layer_n_cells": "heads with a direction, times shifts, in each layer",
         "rise": "largest rise of the loss with the keys of one layer moved, in nats per token",
         "rise_null": "rise of the loss where queries and keys of that layer are moved together",

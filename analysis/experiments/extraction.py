@@ -197,12 +197,12 @@ def says(r):
     by_layer = " and ".join(_says_by_layer(r, name) for name in "qk")
     return (
         f"{r['kind']} is at {cycles}, a period of {r['T'] / r['peak']:.3g} tokens. In layer 0 the "
-        f"amplitude there, over the median one, is {contrasts}; each in parentheses is what 99 % "
-        f"of its null stays below. By that the peak stands out {_verdict(r)}. Over all "
-        "frequencies, the slow ones too, the amplitudes go with those of the table with a "
-        f"correlation of {_list(r['alike'])} ({_list(r['alike_null'])} without positions), in the "
-        f"last layer of {_list(_last(r, ''))} ({_list(_last(r, '_null'))}). From the first layer "
-        f"to the last, {by_layer}; 1 is no peak.{_says_followed(r)}"
+        f"amplitude there, over the median one, is {contrasts}; each number in parentheses is "
+        f"what 99 % of its null stays below. By this measure the peak stands out {_verdict(r)}. "
+        "Over all frequencies, the slow ones too, the correlation of the amplitudes with those "
+        f"of the table is {_list(r['alike'])} ({_list(r['alike_null'])} without positions), and "
+        f"in the last layer {_list(_last(r, ''))} ({_list(_last(r, '_null'))}). From the first "
+        f"layer to the last, {by_layer}; 1 is no peak.{_says_followed(r)}"
     )
 
 
@@ -398,17 +398,17 @@ def _legend():
 register(
     extraction,
     draw=plot,
-    look="Each line is the largest amplitude that any column of X, Q or K has at a frequency. The "
-    "grey area is the shape of the position table's own spectrum, the dashed lines its highest "
-    "peaks, up to two with a period of "
-    f"{spectra.SLOW} tokens or less and up to two slower ones of more than {spectra.DRIFT} cycles. "
-    "The words of a text are noise in which these drown in X; where they stand out in Q and K, the "
-    "heads' directions pick the positions out. Directions drawn at random show whether any change "
-    "of basis would do so, the text without positions whether the words alone would. The heat maps "
-    "have the same amplitudes for all layers, each with the map of the text without positions "
-    "below it: stripes that only the upper one has are positions. At the bottom, fast "
-    "and slow peaks apart, as they may fade at different depths; where there is no peak, all "
-    "curves lie at 1, side by side.",
+    look="Each line is the largest amplitude that any column of X, Q or K has at a frequency. "
+    "The grey area is the shape of the position table's own spectrum, the dashed lines its "
+    f"highest peaks, up to two with a period of {spectra.SLOW} tokens or less and up to two "
+    f"slower ones of more than {spectra.DRIFT} cycles. The words of a text are noise that "
+    "hides these peaks in X; where the peaks stand out in Q and K, the heads' directions "
+    "pick the positions out. Directions drawn at random show whether any change of basis "
+    "would do so; the text without positions shows whether the words alone would. The heat "
+    "maps have the same amplitudes for all layers, each with the map of the text without "
+    "positions below it: stripes that only the upper one has come from positions. At the "
+    "bottom, fast and slow peaks are drawn apart, because they may fade at different "
+    "depths; where there is no peak, all curves lie at 1, side by side.",
     published="In roberta-base the peak of the position embeddings near frequency 50 (of 512 "
     "tokens) is absent in X, present in Q and K, and fades from layer to layer (Yamamoto and "
     "Matsuzaki, figure 5; as heat maps over all layers in figure 6 of their longer paper).",
@@ -429,14 +429,14 @@ register(
         "contrast_x_null": "contrast that X without positions has at one frequency of a hundred",
         "peak": "frequency of the position table's highest peak, in cycles over the document",
         "last_q": "contrast of Q at that peak in the last layer; 1 is no peak",
-        "last_q_null": "contrast of Q at that peak in the first layer: without fading it would "
-        "stay",
+        "last_q_null": "contrast of Q at that peak in the first layer, which would stay without "
+        "fading",
         "last_k": "contrast of K at that peak in the last layer; 1 is no peak",
-        "last_k_null": "contrast of K at that peak in the first layer: without fading it would "
-        "stay",
+        "last_k_null": "contrast of K at that peak in the first layer, which would stay without "
+        "fading",
         "last_x": "contrast of X at that peak in the last layer; 1 is no peak",
-        "last_x_null": "contrast of X at that peak in the first layer: without fading it would "
-        "stay",
+        "last_x_null": "contrast of X at that peak in the first layer, which would stay without "
+        "fading",
         "followed_q": "contrast of Q in layer 0 at each peak followed",
         "followed_q_null": "99 % quantile of that contrast in random directions",
         "followed_k": "contrast of K in layer 0 at each peak followed",

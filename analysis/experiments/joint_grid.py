@@ -40,7 +40,8 @@ def joint_grid(
 
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: all)
-    tokens: only the first so many of each (0: 64, or as many as the model reads if that is less)
+    tokens: how many first tokens of each to read (0: 64, or as many as the model reads if that is
+    less)
     distance: how far a query and a key are apart
     scope: who shares one scale c: each head its own, all heads of a layer, or all of the model
     products: centred: less the mean over the keys that a query sees, as attention has them; plain:
@@ -68,10 +69,10 @@ def says(r):
     ]
     return (
         f"The correlation of products with {r['distance']} distances goes from {before:.2f} to "
-        f"{after:.2f} (mean of {r['c'].size} heads; queries turned at random: from {turned:.2f} to "
-        f"{turned_after:.2f}), by ranks (Spearman, text by text) {by_ranks[0]} (turned: "
-        f"{by_ranks[1]}); left as they are, as nothing tried did better: {r['n_kept']} of them. "
-        f"{joint_summary.closer(r)} Attention changes by {r['changed']:.0e} at most."
+        f"{after:.2f} (mean of {r['c'].size} heads; queries turned at random: from {turned:.2f} "
+        f"to {turned_after:.2f}), by ranks (Spearman, text by text) {by_ranks[0]} (turned: "
+        f"{by_ranks[1]}); {r['n_kept']} of the heads are left as they are, as nothing tried did "
+        f"better. {joint_summary.closer(r)} Attention changes by {r['changed']:.0e} at most."
     )
 
 
@@ -159,18 +160,20 @@ register(
     draw=plot,
     says=says,
     answer=joint_summary.answer,
-    look="Each square is one head, the darker the more points: where blue and orange lie apart "
-    "before, nearness cannot tell attention. Dots above the line went up: for the correlation down "
-    "is better (-1: distance tells the product), for 1/rank up is better (1: the strongest key is "
-    "the nearest). The crosses are what chance gives. Where nothing tried does better a head is "
-    "left as it is, so that by itself none does worse; heads that share a scale do so on average "
-    "only. Moving alone may do worse than nothing. Products and distances are tied by arithmetic: "
-    "even queries turned at random correlate, so only what goes beyond them belongs to the model.",
+    look="Each square is one head, darker where it has more points: where blue and orange lie "
+    "apart before, nearness cannot tell attention. Dots above the line went up: for the "
+    "correlation, down is better (-1: distance tells the product); for 1/rank, up is better "
+    "(1: the strongest key is the nearest). The crosses are what chance gives. A head is "
+    "left as it is where nothing tried does better, so no head with its own scale does "
+    "worse; of heads that share a scale this holds only on average. Moving alone may do "
+    "worse than nothing. Products and distances are tied by arithmetic: even queries turned "
+    "at random correlate, so only what goes beyond them belongs to the model.",
     published="Moving the keys onto the queries and scaling both leaves attention as it is and "
-    "makes products and distances correlate; pairs with high attention should then lie near each "
-    "other (Yeh et al. 2023, figure 4). The note tried it on one sentence and one layer of BERT, "
-    "and saw hardly any such pair come closer. By two digests of the paper its mean Spearman "
-    "correlations of product and cosine distance are -0.938 in BERT and -0.792 in GPT-2.",
+    "makes products and distances correlate; pairs with high attention should then lie "
+    "near each other (Yeh et al. 2023, figure 4). The note tried it on one sentence and "
+    "one layer of BERT, and saw hardly any such pair come closer. According to two "
+    "summaries of the paper, its mean Spearman correlations of product and cosine "
+    "distance are -0.938 in BERT and -0.792 in GPT-2.",
     figure="AttentionViz, figure 4",
     per_head=joint_fit.PER_HEAD,
     numbers=joint_summary.NUMBERS,

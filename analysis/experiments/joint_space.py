@@ -69,7 +69,7 @@ def joint_space(
     text: file or folder with further documents, - for standard input, or sample
     documents: further documents that decide, with the sentence, on the space, and are drawn pale
     (0: none)
-    tokens: only the first so many tokens of each of these (0: 64, or as many as the model reads if
+    tokens: how many first tokens of each of these to read (0: 64, or as many as the model reads if
     that is less)
     note: also the note's own search: one number a added to all keys, and c; then c by distance in
     the plane
@@ -489,11 +489,11 @@ register(
     joint_space,
     draw=plot,
     says=says,
-    look="Left, one dot for each pair of tokens: the straighter they fall, the better distance "
-    "tells the product (queries turned at random show what arithmetic alone gives). Right, each "
-    "token twice, as query and as key: if nearness told attention, the lines would be short, and "
-    "the wide ones shortest. Where they are not, the plane has lost what attention sees, or the "
-    "space never had it.",
+    look="On the left is one dot for each pair of tokens: the closer the dots lie to a line, the "
+    "better distance tells the product (queries turned at random show what arithmetic alone "
+    "gives). On the right each token is drawn twice, as query and as key: if nearness told "
+    "attention, the lines would be short, and the wide ones shortest. Where they are not, "
+    "the plane has lost what attention sees, or the space never had it.",
     published="The note on AttentionViz drew 'The brown capybara is sleeping now.' with layer 0 of "
     "BERT, looked for brown coming closer to the pieces of capybara, and saw hardly any pair with "
     "high attention come closer.",
@@ -514,8 +514,8 @@ register(
         "pair_rank": "mean rank by distance of the keys of the pairs chosen, all heads, after",
         "pair_rank_null": "the mean rank of any key",
         "pair_attention": "mean attention of the pairs chosen, all heads",
-        "pair_attention_null": "attention of the pairs if the queries looked at all that they see "
-        "alike",
+        "pair_attention_null": "attention of the pairs if each query looked at all keys that it "
+        "sees equally",
         "mrr_plane_mean": "mean 1/rank of the strongest key by distance, all heads, in the plane, "
         "after",
         "mrr_plane_mean_null": "mean 1/rank of shuffled keys",

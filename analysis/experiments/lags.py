@@ -1,8 +1,8 @@
 """Does attention go where queries and keys are in step?
 
 At which lag queries and keys fit each other best, whether attention goes there, and how much of the
-fit is between positions. Attention is the softmax of the very scores whose lag is measured, so that
-the two agree is nearly a tautology; that positions make the peak is none.
+fit is between positions. Attention is the softmax of the very scores whose lag is measured, so it
+is nearly a tautology that the two agree, but not that positions make the peak.
 
 N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
 n heads drawn, J columns drawn of each. Order: the experiment, what is measured on one document, the
@@ -263,8 +263,8 @@ def says(r):
     masked = ""
     if r["causal"]:
         masked = (
-            f" In {r['n_beyond']} heads the scores are highest to the right, where nothing may be "
-            "looked at: there the mask makes the peak, not a shift."
+            f" In {r['n_beyond']} heads the scores are highest to the right, where no query may "
+            "look: there the mask makes the peak, not a shift."
         )
     return (
         f"{r['n_directed']} of {r['lag_of_heads'].size} heads have a direction. {verdicts}"
@@ -305,8 +305,8 @@ def _describe_positions(r):
     """How much of the peaks is position x position."""
     if not r["documents"]:
         return (
-            "All from positions alone, without words, in the layers that are there: here every "
-            "peak is position × position."
+            "All this is from positions alone, without words, in the layers that are there: here "
+            "every peak is position × position."
         )
     if "n_positions" not in r:
         return "Which part of a peak is position × position takes two documents or more."
@@ -314,8 +314,8 @@ def _describe_positions(r):
     counts = ", ".join(f"{name}: {count} of {n}" for name, count, n in by_layer if n)
     where = f" ({counts})" if counts else ""
     return (
-        f"Position × position, the part of the scores that what stands at a place in other "
-        f"documents makes, holds at least half of the peak in {r['n_positions']} of the "
+        "Position × position, the part of the scores made by what stands at a place in other "
+        f"documents, holds at least half of the peak in {r['n_positions']} of the "
         f"{r['n_directed']} heads with a direction{where}; with the places of the queries "
         f"shuffled, in {r['n_positions_null']} at most."
     )
@@ -520,14 +520,14 @@ register(
     answer=answer,
     look=(
         "In the first row every line is one column of query and key: how well they fit when the "
-        "key is moved by a lag; the darker, the more the column weighs. Below, their weighted sum, "
-        "which is the sum of all scores at that lag. The third row has the mean of these scores "
-        "for a pair of tokens (blue), as long lags have fewer pairs, and the mean attention (red). "
-        "Where many columns peak together the sum peaks, and attention should have its bar there: "
-        "it is the softmax of these scores. Orange is the part of the scores between positions, "
-        "which are the mean of what stands at a place in half of the documents for queries and in "
-        "the other half for keys: where it follows the blue line, positions make the peak; where "
-        "it is flat, the words do, or what earlier layers made of words and positions. Grey lines: "
+        "key is moved by a lag; darker columns weigh more. Below, their weighted sum, which is "
+        "the sum of all scores at that lag. The third row has the mean of these scores for a pair "
+        "of tokens (blue), as long lags have fewer pairs, and the mean attention (red). Where "
+        "many columns peak together the sum peaks, and attention should have its bar there: it is "
+        "the softmax of these scores. Orange is the part of the scores between positions, which "
+        "are the mean of what stands at a place in half of the documents for queries and in the "
+        "other half for keys: where it follows the blue line, positions make the peak; where it "
+        "is flat, the words do, or what earlier layers made of words and positions. Grey lines: "
         "the inputs in random order, where only the match of each token with itself is left, at "
         "lag 0. At the right heads are counted at their two peaks: on the line they are equal. A "
         "head that looks nowhere in particular has a highest score too, so those with a direction "

@@ -62,16 +62,16 @@ def mask_positions(
     text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
     or sample
     documents: documents to read (0: all); every third is for the search
-    tokens: only the first so many of each document (0: all of it)
+    tokens: how many first tokens of each document to read (0: all)
     column: columns of a .csv or keys of a .jsonl file with the text
     family: masks to try; all: all are tried, linear is shown
-    parameter: the family's parameters in order, as 8 or 8,0.1 (without: its own)
+    parameter: the family's parameters in order, as 8 or 8,0.1 (if left out: the family's own)
     meaning: what the values of a mask do; all: each of these, one after another
     positions: the position table under the masks
     sentence: a sentence whose attention is drawn (with --ids: the first document)
     evaluations: masks that the search tries in each family (0: no search; the mask shown is the
     best, and all documents are for the report)
-    every: masked models: every so manyth token is hidden, one at a time
+    every: masked models: every n-th token is hidden, one at a time
     seed: seed of the bootstrap and of the dealt distances
     """
     plan = _plan(family, parameter, meaning, positions)
@@ -216,9 +216,8 @@ def _attention(model, tokens, condition):
 
 
 def _sought(model, documents, plan, evaluations, every, run):
-    """The mask with the least loss on these documents, and the best one of each family.
-
-    Without evaluations nothing is sought: the mask shown.
+    """The mask with the least loss on these documents, and the best one of each family. Without
+    evaluations there is no search: it is the mask shown.
     """
     if not evaluations:
         return plan.shown, {"found": [], "found_losses": np.zeros(0), "documents_searched": 0}
@@ -360,11 +359,11 @@ def _says_losses(r, unit):
 
 def _says_hypothesis(r):
     """Whether a linear mask as library-2023 does what window(1) does."""
-    verdict = "something that cannot be told here"
+    verdict = "one that cannot be told here"
     if r["hypothesis_null"] > SAME:
         verdict = "confirmed" if r["hypothesis"] < SAME else "not confirmed"
     return (
-        "That library-2023 makes of a linear mask a model in which each token sees itself alone is "
+        "The hypothesis that a linear mask under library-2023 lets each token see only itself is "
         f"{verdict}: no token's loss differs from window(1)'s by more than {r['hypothesis']:.2g} "
         f"nats (without a mask: by up to {r['hypothesis_null']:.2g})."
     )
@@ -412,7 +411,7 @@ def answers(r):
     """
     worth = r["loss_off"] - r["loss"]
     if r["best_sees"]:
-        measure = "nats per token that a mask gains under which a token sees itself: no prediction"
+        measure = "nats per token that a mask gains, but a token sees itself: no prediction"
         return Answer("no", measure, f"{r['gain']:.2f}", "0")
     if worth <= LEAST:
         measure = "nats per token that a mask gains over none (nothing was lost without positions)"
@@ -505,11 +504,12 @@ register(
     draw=plot,
     says=says,
     look="The maps show one mask and the attention of the first layer, mean over its heads, under "
-    "each meaning of the mask's values: they part so far that a number about a mask means nothing "
-    "without its meaning. A mask stands in for positions where its bar ends left of the dashed "
-    "line (the same positions, no mask) and of the bar of the same distances dealt at random. "
-    "Under library-now a causal model also sees the token that it is to guess, so that its loss is "
-    "no prediction; library-now-2d changes nothing unless the mask has zeros.",
+    "each meaning of the mask's values: they differ so much that a number about a mask means "
+    "nothing without the meaning of its values. A mask stands in for positions where its bar "
+    "ends left of the dashed line (the same positions, no mask) and of the bar of the same "
+    "distances dealt at random. Under library-now a causal model also sees the token that it "
+    "is to guess, so that its loss is no prediction; library-now-2d changes nothing unless "
+    "the mask has zeros.",
     published="GPT-2's perplexity: 111.2409 with positions, 712014.3125 without, 11897.4824 "
     "without but with a linear mask from 1 to 0.1. The slides name TruthfulQA as the text of the "
     "masks, and give the first two numbers for IMDB reviews too (Hirata's slides).",

@@ -141,8 +141,8 @@ def says(r):
     """What the numbers show, in plain words."""
     described = " ".join(_says_of(r, i) for i in range(len(r["models"])))
     return (
-        f"{described} Amplitudes grow with the number of positions: they compare only where that "
-        "is one number."
+        f"{described} Amplitudes grow with the number of positions: compare them only between "
+        "models with the same number of positions."
     )
 
 
@@ -223,10 +223,11 @@ register(
     models,
     draw=plot,
     look="Each chart is the spectrum of one model's position table, as it is, and all have one "
-    "scale, a logarithmic one; amplitudes compare where the models have as many positions. Above "
-    "the black line there is a wave that the model's own rows in random order do not give. Compare "
-    "where the hills stand: in the grey at the left (slow waves and drifts over the whole context) "
-    "or away from it (waves of a few tokens), and how high they are.",
+    "logarithmic scale; compare amplitudes only between models with the same number of "
+    "positions. Above the black line there is a wave that the model's own rows in random "
+    "order do not give. Compare where the hills stand: in the grey at the left (slow waves "
+    "and drifts over the whole context) or away from it (waves of a few tokens), and how "
+    "high they are.",
     published="BERT and RoBERTa peak away from frequency 0, RoBERTa higher; GPT-2 has low "
     "frequencies only; a Japanese BERT is among those shown (Yamamoto and Matsuzaki, figure 8).",
     figure="figure 8",
@@ -238,7 +239,7 @@ register(
         f"maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens or "
         "less; 0: none",
         "peak_null": "99 % quantile of the highest such peak over shuffles of the model's rows",
-        "rise": "how many times the mean amplitude of a band away from 0 is the least of slower "
+        "rise": "mean amplitude of a band away from 0 over the least mean amplitude of slower "
         "bands, of each model: 1 if amplitudes only fall with frequency",
         "rise_null": "99 % quantile of that quotient over shuffles of the model's rows",
         "peak_at": "frequency of each model's highest peak, in cycles over its whole table",

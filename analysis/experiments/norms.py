@@ -1,9 +1,9 @@
 """Do positions sit in the norm?
 
-In the norm of an embedding, or in its direction: ridge regression reads the place of a token off
-one and off the other, off rows of the position table that it has not seen, and off the embeddings
-of documents that it has not seen. S sources, T tokens, D width, N documents. Order: the experiment,
-sources, readouts, regression on rows and on documents; the words; the picture.
+In the norm of an embedding, or in its direction: ridge regression predicts the place of a token
+from one and from the other, for rows of the position table and for embeddings of documents that it
+has not seen. S sources, T tokens, D width, N documents. Order: the experiment, sources, readouts,
+regression on rows and on documents; the words; the picture.
 """
 
 import numpy as np
@@ -211,7 +211,7 @@ def says(r):
 def answer(r):
     """Yes if the norm alone explains half of the variance of the place, partly from a tenth on.
 
-    Asked of words and positions together; of the rows of the table where there are no words.
+    Measured on words and positions together; on the rows of the table where there are no words.
     """
     suffix, what = ("", "word and position together, documents held out")
     if "r2_norm" not in r:
@@ -269,9 +269,9 @@ register(
     draw=plot,
     says=says,
     look=(
-        "On the left: does the norm change with the place? On the right, orange: how well the "
-        "norm alone tells the place, and blue, the direction alone. What attention reads comes "
-        "after a norm that brings every token to nearly one length: there the norm can tell "
+        "The left shows whether the norm changes with the place. The right shows how well the "
+        "norm alone (orange) and the direction alone (blue) tell the place. What attention reads "
+        "comes after a norm that brings every token to nearly one length: there the norm can tell "
         "little. Words alone are the control: they come in no order."
     ),
     published=(

@@ -1,8 +1,9 @@
 """Does a head's direction hang on one band of the position waves?
 
 One band of frequencies is taken out of the positions that the queries and keys of one layer read,
-all else as it was; beside it as much energy is taken evenly from all frequencies, and the band is
-left alone. N documents, T tokens, n ordinary ones, l layers, K bands, H heads, R offsets.
+and all else stays as it was. For comparison as much energy is taken evenly from all frequencies,
+and the band alone is left. N documents, T tokens, n ordinary ones, l layers, K bands, H heads, R
+offsets.
 
 Order: the experiment, its parts; the words; the picture.
 """
@@ -152,7 +153,7 @@ def _kept(r, causal):
 def _summary(r):
     """Of the heads with a direction that need positions: how many lose it without a band.
 
-    They need positions if they lose it without all waves. The last band, of all, is left out.
+    They need positions if they lose it without any waves. The last band, of all, is left out.
     """
     directed = r["directed"]
     needs = directed & (r["kept_without"][:, -1] < KEPT)  # [l H]
@@ -199,13 +200,14 @@ def says(r):
         for band, lost, null in zip(r["bands"], r["by_band_lost"], r["by_band_lost_null"])
     ]
     return (
-        f"Of {r['n_directed']} heads with a direction {r['n_need']} lose it, keeping less than "
-        f"half of their attention at its offset, without all waves of the positions that their "
-        f"layer reads: the others read none. {r['n_lost']} of these {r['n_need']} lose it without "
-        f"one band (with as much energy taken evenly from all frequencies: {r['n_lost_null']}). By "
-        f"period: {'; '.join(bands)}. Without the band that a head needs most it keeps "
-        f"{r['kept']:.2f} on average (null: {r['kept_null']:.2f}). One band alone is enough for "
-        f"{r['n_enough']}; the best one leaves {r['alone']:.2f}.{_loss_words(r)}"
+        f"Without any waves of the positions that their layer reads, {r['n_need']} of "
+        f"{r['n_directed']} heads with a direction lose it: they keep less than half of their "
+        f"attention at its offset. The others read no positions. {r['n_lost']} of these "
+        f"{r['n_need']} lose it without one band (with as much energy taken evenly from all "
+        f"frequencies: {r['n_lost_null']}). By period: {'; '.join(bands)}. Without the band that "
+        f"a head needs most it keeps {r['kept']:.2f} on average (null: {r['kept_null']:.2f}). One "
+        f"band alone is enough for {r['n_enough']}; the best one leaves "
+        f"{r['alone']:.2f}.{_loss_words(r)}"
     )
 
 
@@ -223,12 +225,12 @@ def _loss_words(r):
 def answer(r):
     """Yes if most heads that need positions lose their direction without a band, partly if some.
 
-    More have to than with as much energy taken evenly.
+    More heads have to lose it than with as much energy taken evenly.
     """
     verdict = "no"
     if r["n_lost"] > r["n_lost_null"]:
         verdict = "yes" if 2 * r["n_lost"] > r["n_need"] else "partly"
-    measure = "heads with a direction that reads positions, and that one band's loss halves"
+    measure = "heads with a direction from positions that lose half of it without one band"
     value = f"{r['n_lost']} of {r['n_need']} (kept {r['kept']:.2f})"
     return Answer(verdict, measure, value, f"{r['n_lost_null']} (kept {r['kept_null']:.2f})")
 
@@ -297,12 +299,13 @@ register(
     says=says,
     answer=answer,
     look=(
-        "A row for each head with a direction, a column for each band of periods: how much of its "
-        "attention at its offset a head keeps when the positions that its layer's queries and keys "
-        "read lack the band (dark: the head needs it), when they lack as much energy of all "
-        "frequencies, and when they have that band alone (bright: it is enough). A head that is "
-        "bright even without all waves reads no positions in its layer. Of the others one that "
-        "keeps all without any band and little by one alone reads waves of many periods at once."
+        "Each row is a head with a direction, each column a band of periods. The panels show how "
+        "much of its attention at its offset a head keeps when the positions that its layer's "
+        "queries and keys read lack the band (dark: the head needs it), when they lack as much "
+        "energy of all frequencies, and when they have that band alone (bright: it is enough). A "
+        "head that is bright even without all waves reads no positions in its layer. Among the "
+        "others, a head that keeps all its attention whichever band is taken out, and little with "
+        "one band alone, reads waves of many periods at once."
     ),
     published=(
         "The paper draws waves of a period near ten tokens and leaves open whether sharp peaks at "
@@ -311,14 +314,16 @@ register(
     figure="asked by the paper",
     numbers={
         "n_lost": "heads that read positions, and keep less than half without one of the bands",
-        "n_lost_null": "heads that do so with as much energy taken evenly from all frequencies",
+        "n_lost_null": "heads that keep less than half with as much energy taken evenly from all "
+        "frequencies",
         "kept": "attention kept at its offset without the band that a head needs most, mean",
         "kept_null": "attention kept with as much energy taken evenly, at worst, mean of heads",
-        "n_enough": "heads that keep half or more by one band alone",
+        "n_enough": "heads that keep half or more with one band alone",
         "alone": "attention kept with the best band alone, mean over heads with a direction",
         "by_band_lost": "heads that lose their direction without each band",
-        "by_band_lost_null": "heads that lose their direction to an even loss of its energy",
-        "by_band_enough": "heads that keep their direction by each band alone",
+        "by_band_lost_null": "heads that lose their direction when as much energy as each band's "
+        "is taken evenly from all frequencies",
+        "by_band_enough": "heads that keep their direction with each band alone",
         "rise": "largest rise of the loss without a band in one layer, in nats per token",
         "rise_null": "rise of the loss in that layer with as much energy taken evenly",
         "loss": "mean loss in nats per token as the model is (masked models: one in 8 hidden)",

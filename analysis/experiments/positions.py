@@ -2,7 +2,8 @@
 
 Amplitude spectra and principal components of the position embeddings, each beside what chance
 gives; the words of a text are the control. A wave is a peak away from frequency 0: a slow drift
-over the whole table is none. T rows that a token can reach, D columns, F = T//2 + 1 frequencies.
+over the whole table is not a wave. T rows that a token can reach, D columns, F = T//2 + 1
+frequencies.
 """
 
 import numpy as np
@@ -155,7 +156,7 @@ def _says_rise(r):
         )
     return (
         f"Towards faster waves the amplitudes only fall: they rise {r['rise']:.3g} times at most "
-        f"(shuffled rows: up to {r['rise_null']:.3g}), so low frequencies are what there is."
+        f"(shuffled rows: up to {r['rise_null']:.3g}), so there are low frequencies only."
     )
 
 
@@ -170,9 +171,8 @@ def _says_words(r):
 
 
 def answer(r):
-    """Yes if a peak away from 0 is above chance and the spectrum rises to it; partly if one is so.
-
-    A slope alone has peaks too: lines that stand out of it.
+    """Yes if a peak away from 0 is above chance and the spectrum rises to it; partly if only one of
+    these holds. A slope alone has peaks too: lines that stand out of it.
     """
     signs = (r["peak"] > r["peak_null"]) + int(r["rise"] > r["rise_null"])
     value = f"{r['peak']:.2f} at {r['peak_at']} cycles" if r["peak_at"] else "0 peaks"
@@ -277,11 +277,12 @@ register(
     positions,
     draw=plot,
     look="Where the blue curve rises above the black line, outside the grey, the table holds a "
-    "wave that its rows in random order do not give. In the grey lie slow waves and drifts over "
-    "the whole table: they tell near from far, and count as no peak. A curve that only falls, as "
-    "that of a drift does, has low frequencies only, though single lines may stand out. The "
-    "words of a text (orange) are the control, with a line of their own (red): they come in no "
-    "order that repeats. Frequency 0, the mean of each column, is drawn but sets no scale.",
+    "wave that its rows in random order do not give. In the grey lie slow waves and drifts "
+    "over the whole table: they tell near from far, and do not count as a peak. A curve that "
+    "only falls, like the curve of a drift, has low frequencies only, though single lines "
+    "may stand out. The words of a text (orange) are the control, with a line of their own "
+    "(red): their order does not repeat. Frequency 0, the mean of each column, is drawn but "
+    "does not set the scale.",
     published="RoBERTa and BERT peak at several frequencies away from 0, RoBERTa higher; GPT-2 has "
     "low frequencies only; word embeddings have no peak. In roberta-base 4 components explain "
     "50.51 % of the variance and 12 explain 92.23 % (Yamamoto and Matsuzaki, figures 3, 8, 9).",
@@ -295,8 +296,8 @@ register(
         "or less; 0: none",
         "peak_null": "99 % quantile of the highest such peak over shuffles of the rows",
         "peak_at": "frequency of that peak of the position table, in cycles over the whole table",
-        "rise": "how many times the mean amplitude of a band away from 0 of the position table is "
-        "the least of the slower bands: 1 if amplitudes only fall with frequency",
+        "rise": "mean amplitude of a band away from 0 of the position table over the least mean "
+        "amplitude of the slower bands: 1 if amplitudes only fall with frequency",
         "rise_null": "99 % quantile of that quotient over shuffles of the rows",
         "words_peak": "amplitude of the highest peak away from 0 of the word embeddings of a text",
         "words_peak_null": "99 % quantile of the highest such peak over shuffles of the words",

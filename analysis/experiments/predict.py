@@ -241,7 +241,7 @@ register(
     "marks a right guess. The null is how often the token occurs in the text: all that can be "
     "known without the sentence.",
     published="Masked LMs are trained to fill gaps from both sides (BERT, Devlin et al. 2019), "
-    "causal LMs to continue what stands before (GPT-2, Radford et al. 2019).",
+    "causal LMs are trained to continue what stands before (GPT-2, Radford et al. 2019).",
     numbers={
         "loss": "mean loss per guessed token, in nats: -ln(probability of the token that stands "
         "there)",

@@ -4,8 +4,8 @@ Ridge regression from the residual stream of every layer to the token's place, t
 held out. The sums of ridge regression add up over documents, so memory does not grow with them.
 Among the conditions: positions carried by the norm alone, x_t (1 + eps t), with the loss.
 
-C conditions, L layers, T tokens, D width, Y targets: the place of a token, and as the null a random
-place of the same document.
+C conditions, L layers, T tokens, D width, Y targets: the place of a token, and as the null, a
+random place of the same document.
 """
 
 from functools import partial
@@ -55,7 +55,7 @@ def probe(
     eps: Annotated[float, options.Within(0, 1)] = 0.01,
     seed: options.Seed = 0,
 ):
-    """Ridge regression from the residual stream to a token's place, with positions on, off, off
+    """Ridge regression from the residual stream to a token's place, with positions on, off, and off
     under masks.
 
     text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
@@ -200,8 +200,8 @@ def says(r):
     """What the numbers show, in plain words."""
     others = [f"{name}: {_says_layer(r, name)}" for name in r["conditions"] if name != ON]
     return (
-        f"Where a token stands is read off with {_says_layer(r, ON)}, where positions are on. With "
-        f"shuffled places R² is {r['r2_on_null']:.3f} at most; always naming the middle is "
+        f"The place of a token is read off with {_says_layer(r, ON)}, where positions are on. "
+        f"With shuffled places R² is {r['r2_on_null']:.3f} at most; always naming the middle is "
         f"{r['error_on_null']:.1f} tokens off. The others, in their best layers: "
         f"{'; '.join(others)}. {_says_masks(r)}{_says_norm(r)}"
     )
@@ -236,7 +236,7 @@ def _says_layer(r, name):
 
 
 def _says_masks(r):
-    """The masks that carry more of positions than there is without a mask and by chance."""
+    """The masks that carry more of positions than no mask does and than chance gives."""
     masked = _masked(r)
     if not masked:
         return ""
@@ -244,8 +244,8 @@ def _says_masks(r):
     floor = max(high, r["r2_on_null"])
     carry = [name for name in masked if r["r2_interval"][_best_layer(r, name)][0] > floor]
     if carry:
-        return f"More of positions than without a mask is there under: {'; '.join(carry)}."
-    return "Under no mask is more of positions there than without one."
+        return f"Masks that carry more of positions than no mask does: {'; '.join(carry)}."
+    return "No mask carries more of positions than there is without a mask."
 
 
 def answers(r):
@@ -326,16 +326,16 @@ register(
     probe,
     draw=plot,
     says=says,
-    look="R² 1: a linear readout gives the place of every token of documents that it never saw; 0: "
-    "no better than always naming the middle. Positions off should be at 0 unless the future is "
-    "hidden: then the number of tokens that a token sees tells where it stands. A mask carries "
-    "positions where its line is above positions off; in a masked model it can do so by the "
-    "special tokens at both ends, whose pull then depends on the distance. Random weights show "
-    "what no training is needed for. Lines at 0 lie on one another, those of the error at the "
-    "middle's; the legend names them.",
+    look="R² 1: a linear readout gives the place of every token of documents that it never saw; "
+    "0: no better than always naming the middle. Positions off should be at 0 unless the "
+    "future is hidden: then the number of tokens that a token sees tells where it stands. A "
+    "mask carries positions where its line is above positions off; in a masked model it can "
+    "do so by the special tokens at both ends, whose pull then depends on the distance. "
+    "Random weights show what needs no training. Lines at 0 lie on one another, as do lines "
+    "of the error at the line of the middle; the legend names them.",
     published="Models without position embeddings can learn positions from the causal mask alone "
-    "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, for want of a "
-    "way to test it (Hirata's slides).",
+    "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, as "
+    "there was no way to test it (Hirata's slides).",
     figure="slides, open questions",
     answer=answers,
     numbers={

@@ -2,9 +2,9 @@
 
 Where each head looks, relative to the token it stands on, clustered over all heads and documents;
 and where it looks when the words are shuffled, and on positions alone, without words: adjacency may
-be built on words and positions, so that what shuffled words leave is not yet the work of positions.
-Of a causal model the scores can be clustered in place of attention, as they are before its mask.
-N documents, T tokens, L layers, H heads, R offsets (offset > 0: to the right), k clusters.
+be built on words and positions, so what shuffled words leave is not yet the work of positions. For
+a causal model the scores before its mask can be clustered in place of attention. N documents, T
+tokens, L layers, H heads, R offsets (offset > 0: to the right), k clusters.
 """
 
 from typing import Literal
@@ -246,8 +246,8 @@ def says(r):
         f"{r['offset_shuffled']:.0%} keep their offset when the words are shuffled (shuffled "
         f"heads: up to {r['offset_shuffled_null']:.0%}), and {r['offset_positions']:.0%} on "
         f"positions alone, with all words at zero (up to {r['offset_positions_null']:.0%}): a "
-        "direction that stays on shuffled words and goes without them needs words, in whatever "
-        "order. Heads with more than half of their attention at one offset: "
+        "direction that stays on shuffled words and is lost without words needs words, in "
+        "whatever order. Heads with more than half of their attention at one offset: "
         f"{', '.join(r['sharp_heads'])}.{_says_few(r)}"
     )
 
@@ -420,26 +420,27 @@ register(
     draw=plot,
     says=says,
     answer=answer,
-    look="A pie of one colour is a head that looks the same way in every document. The charts show "
-    "the clusters, named by side and by the offset there that gets most attention (in parentheses "
-    "how much, where two would have one name), and their share of all profiles. Even (grey) are "
-    "clusters that as a whole prefer no side, or give no other offset a tenth of their attention; "
-    "a head among them may still, as the number below its pie shows. A causal model can only look "
-    "left. The line is what looking everywhere alike would give. The dots are the heads of the "
-    "cluster on the same words in random order: where they stay on the bars, the order of the "
-    "words decides nothing. The rings are the same heads with all words at zero, so that positions "
-    "are all there is: where they fall to the line, the direction needs words too, though any will "
-    "do. At the right each head with a direction stands by the attention to its offset on the text "
-    "and without it: on the line nothing is lost. With --clustered scores the charts show scores "
-    "before the mask, those of keys to the right too, which a causal model hides; pies and names "
-    "are of their clusters, all else is of attention.",
+    look="A pie of one colour is a head that looks the same way in every document. The charts "
+    "show the clusters, named by side and by the offset there that gets most attention (in "
+    "parentheses how much, where two would have one name), and their share of all profiles. "
+    "Even (grey) are clusters that as a whole prefer no side, or that give no other offset a "
+    "tenth of their attention; a head among them may still do so, as the number below its "
+    "pie shows. A causal model can only look left. The line is what uniform attention would "
+    "give. The dots are the heads of the cluster on the same words in random order: where "
+    "they stay on the bars, the order of the words decides nothing. The rings are the same "
+    "heads with all words at zero, so that positions are all there is: where they fall to "
+    "the line, the direction needs words too, though any words will do. At the right each "
+    "head with a direction is a point: the attention to its offset on the text and without "
+    "it; on the line nothing is lost. With --clustered scores the charts show scores before "
+    "the mask, also those of keys to the right, which a causal model hides; pies and names "
+    "belong to their clusters, all else to attention.",
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by "
-    "direction and strength, and in most heads the direction does not depend on the text (Yamamoto "
-    "and Matsuzaki, figure 1); the sharpest lose it on positions alone and keep it when words are "
-    "shuffled (figure 9 and section 5 of their longer paper). Of each head the documents fall into "
-    "one or two clusters (its figure 2). Of causal models its appendix C clusters the "
-    "scores before the mask, at the offsets -30 to 30, into two: --clustered scores --clusters 2 "
-    "--reach 30.",
+    "direction and strength, and in most heads the direction does not depend on the "
+    "text (Yamamoto and Matsuzaki, figure 1); the sharpest lose it on positions alone "
+    "and keep it when words are shuffled (figure 9 and section 5 of their longer "
+    "paper). The documents of each head fall into one or two clusters (its figure 2). "
+    "For causal models its appendix C clusters the scores before the mask, at the "
+    "offsets -30 to 30, into two clusters: --clustered scores --clusters 2 --reach 30.",
     figure="figure 1",
     numbers={
         "n_directed": f"heads with a direction: at least {maths.TIMES} times what uniform "

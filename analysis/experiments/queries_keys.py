@@ -180,7 +180,8 @@ def _measure(model, pairs, documents, T, bias, settings):
 
 
 def _inputs(model, pairs, documents, T, bias):
-    """What each head reads, [T D] (with bias [T D + 1]), and the same without positions or None."""
+    """What each head reads, [T D] (with bias [T D + 1]), and the same without positions, or
+    None."""
     if documents is None:
         alone = [inputs.of_positions(model, layer, T) for layer, _ in pairs]
         return [(_exact(x, bias), None) for x in alone]
@@ -352,10 +353,10 @@ def says(r):
 def _says_all(r):
     """The periodic columns of all heads."""
     return (
-        f"The head with most columns that are periodic in query and key, {r['most_periodic']}, has "
-        f"{r['largest']:.0%} of its width (rows shuffled: at most {r['largest_null']:.0%} in 99 % "
-        f"of cases); the median of the {r['n_directed']} heads with a direction has "
-        f"{r['typical']:.0%} (shuffled: {r['typical_null']:.0%})."
+        "The head with the most columns that are periodic in query and key, "
+        f"{r['most_periodic']}, has {r['largest']:.0%} of its width (rows shuffled: at most "
+        f"{r['largest_null']:.0%} in 99 % of cases); the median of the {r['n_directed']} heads "
+        f"with a direction has {r['typical']:.0%} (shuffled: {r['typical_null']:.0%})."
     )
 
 
@@ -379,7 +380,7 @@ def _list(values, form):
 def answer(r):
     """Yes if most heads with a direction have periodic columns above chance, and they are shifted.
 
-    Partly if some have; no if none has, or no head a direction.
+    Partly if some have; no if none has, or if no head has a direction.
     """
     n, shifted = int(r["n_directed"]), int(r["n_shifted_heads"])
     measure = (
@@ -482,14 +483,14 @@ register(
     queries_keys,
     draw=plot,
     look="Blue and orange are one column of the query and of the key, token after token. Where "
-    "both are the same wave and one runs ahead, the correlation peaks at that lag (red): each "
-    "query meets its like so many tokens away, and there attention goes. The middle panels keep "
-    "one octave around the position table's highest peak, without the mean and most of the words; "
-    "the correlation is of the columns as they are. A peak counts only above the dashed line, "
-    "which random directions in place of U_K reach in 1 of 100 cases, taking the most fitting of "
-    "as many columns; what stays without positions (dotted) is the words'. "
-    "Where a wave meets its like in the grey, to the right, a causal head sees only the slope that "
-    "leads there.",
+    "both are the same wave and one runs ahead, the correlation peaks at that lag (red): "
+    "each query meets the matching key so many tokens away, and attention goes there. The "
+    "middle panels keep one octave around the position table's highest peak, without the "
+    "mean and most of the words; the correlation is of the columns as they are. A peak "
+    "counts only above the dashed line, which random directions in place of U_K reach in 1 "
+    "of 100 cases when the most fitting of as many columns is taken; what stays without "
+    "positions (dotted) comes from the words. Where the waves match in the grey, to the "
+    "right, a causal head sees only the slope that leads there.",
     published="With W_A = U_Q S U_K^T, about 4 to 12 columns of X U_Q and X U_K are periodic in "
     "heads that attend by position, and query and key are out of phase in them: the paper's "
     "head(1,1), here L0H0, columns 5 and 6, here 4 and 5 (Yamamoto and Matsuzaki, figure 4).",

@@ -51,13 +51,13 @@ def remove_positions(
     documents: documents to read (0: as many as the text holds; at most 100 full ones)
     tokens: length of each document (0: the model's longest input; with --whole all of the
     document)
-    whole: read the text's own documents, of any length; without, the text is cut into documents of
+    whole: read the text's own documents, of any length; otherwise the text is cut into documents of
     one length
     column: columns of a .csv or keys of a .jsonl file that hold the text
     stride: tokens between the windows of longer documents (0: half of the model's longest input)
     ways: tables in place of the model's own: mean, shuffled, shifted, joined by commas; zero (it is
     always among them); or all
-    every: of a masked model, hide one token in so many
+    every: of a masked model, hide one token in this many
     seed: seed of the shuffle and of the random vectors
     """
     _check_stride(model, stride, whole)
@@ -129,8 +129,7 @@ def _check_stride(model, stride, whole):
 
 def _measure_features(model, document, ways, stride):
     """Sums of what the features of a document [T] show, and the costs of its tokens in each way.
-
-    Only of a causal model are there costs: [n] for each way.
+    Only a causal model has costs: [n] for each way.
     """
     sums = {}
     costs = []
@@ -274,12 +273,12 @@ def _describe_perplexity(r):
     than_uniform = _describe_order(interval, uniform) + " that"
     return (
         f" {_name_perplexity(r).capitalize()}, e to the mean loss per token, goes from {kept:.4g} "
-        f"({ends[0]}) to {zero:.4g} ({ends[1]}); as mean over documents of each one's, from "
-        f"{mean_kept:.4g} to {mean_zero:.4g}. "
-        f"The frequencies of the tokens (counted on this very text) give {frequencies:.4g}, and "
-        f"guessing the whole vocabulary alike {uniform:.0f}: without positions the model does "
-        f"{than_frequencies} and {than_uniform}. Taking nats for bits, 2 to the loss, would show "
-        f"{r['mixed_perplexity'][0]:.4g} and {r['mixed_perplexity'][1]:.4g}."
+        f"({ends[0]}) to {zero:.4g} ({ends[1]}); as the mean over documents of each document's "
+        f"perplexity, from {mean_kept:.4g} to {mean_zero:.4g}. The frequencies of the tokens "
+        f"(counted on this very text) give {frequencies:.4g}, and guessing all tokens of the "
+        f"vocabulary equally gives {uniform:.0f}: without positions the model does "
+        f"{than_frequencies} and {than_uniform}. If nats were taken for bits, 2 to the loss would "
+        f"show {r['mixed_perplexity'][0]:.4g} and {r['mixed_perplexity'][1]:.4g}."
     )
 
 
@@ -301,7 +300,7 @@ def _name_perplexity(r):
 def answers(r):
     """Yes where WORKS of what the model predicts beyond frequencies is left, no where nothing is.
 
-    Of a model that predicts nothing features alone can be compared: at best partly.
+    For a model that predicts nothing only features can be compared: at best partly.
     """
     if "loss" not in r:
         verdict = "partly" if r["cosine_interval"][0] > r["cosine_null"] else "no"
@@ -391,7 +390,7 @@ def _draw_losses(axes, r):
     axes.bar(names, mean, yerr=beside, capsize=3, color=colors)
     for name, line, label in (
         ("loss_null", "--", "null: frequencies of the tokens"),
-        ("loss_uniform", ":", "the whole vocabulary alike"),
+        ("loss_uniform", ":", "all tokens equally likely"),
     ):
         axes.axhline(r[name], color="black", linestyle=line, linewidth=1, label=label)
     axes.set_ylabel(f"{r['predicts']} (nats per token)")
@@ -426,15 +425,15 @@ register(
         "A cosine near 1 says that the features hardly need positions, but only above the dashed "
         "line: features of different tokens of one model are often alike, so random vectors are "
         "no fair comparison. Compare the ways: zeros move the input to where the model has never "
-        "been, the mean and shuffled rows less so, and shifted rows keep all distances. A loss "
-        "above the dotted line is worse than knowing nothing. The same losses give four "
+        "been, the mean and shuffled rows move it less far, and shifted rows keep all distances. "
+        "A loss above the dotted line is worse than knowing nothing. The same losses give four "
         "perplexities, six with those of mixed units: say which one is meant."
     ),
     published=(
         "Mean cosine of the final features with and without positions on IMDB reviews: BERT "
-        "0.7702, GPT-2 0.9291; GPT-2's perplexity, written as 2 to the cross-entropy and averaged "
-        "over tokens or documents, which is not said, goes from 111.24 to 712014, where 50257 "
-        "tokens alike would give 50257 (Hirata's slides)."
+        "0.7702, GPT-2 0.9291; GPT-2's perplexity goes from 111.24 to 712014, where 50257 equally "
+        "likely tokens would give 50257. It is written as 2 to the cross-entropy; whether it is "
+        "averaged over tokens or documents is not said (Hirata's slides)."
     ),
     figure="slides, removal",
     numbers={
@@ -493,7 +492,7 @@ register(
             "position table is"
         ),
         "documents": "documents measured",
-        "left_out": "documents left out, being empty or of one token",
+        "left_out": "documents left out because they are empty or of one token",
         "stride": "tokens between the windows of a document longer than the model reads",
         "n_tokens": "tokens whose features are compared",
         "n_predicted": "tokens whose loss is measured",

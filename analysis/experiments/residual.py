@@ -50,8 +50,8 @@ def residual(
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
-    carried: make position that attention moves to other tokens a part of its own; without, it is
-    attention
+    carried: make position that attention moves to other tokens a part of its own; otherwise it
+    counts as attention
     tables: random tables, drawn as the null
     seed: seed of the random tables and of the shuffles
     """
@@ -345,12 +345,12 @@ register(
         "was written to it, and a part's share is its length along the sum. Positions start as "
         "the blue part; light blue is what attention moves of them to other tokens. Dashed lines "
         "with their range are random tables with the same mean and variance in each column: where "
-        "positions are below them, the layers write against the positions, where above, along "
+        "positions are below them, the layers write against the positions; where above, along "
         "them. Below: the wave of the position part, the factors S by which the norms multiply "
         "each token, and the wave with S, with S replaced by its mean, and with S in random "
-        "order; where one line shows, all three lie on each other. A model that norms before each "
-        "part (GPT-2) is shown as its layers read it: there S is one norm's. What layers compute "
-        "from positions, other than moving them, counts as attention or mlp."
+        "order; where only one line shows, all three lie on each other. A model that norms before "
+        "each part (GPT-2) is shown as its layers read it: there S belongs to one norm. What "
+        "layers compute from positions, other than moving them, counts as attention or mlp."
     ),
     published=(
         "The blog post on how the paper came about: a norm leaves S P L of the positions P, and "
@@ -388,14 +388,15 @@ register(
             "highest peak away from 0 of the position part at the output, over its median "
             "amplitude; 0: none"
         ),
-        "peak_null": "highest peak away from 0 of a random table at the output, over its median",
+        "peak_null": "highest peak away from 0 of a random table at the output, over its median "
+        "amplitude",
         "peak_first": (
             "highest peak away from 0 of the position part of what layer 0 reads, over its median "
             "amplitude"
         ),
         "formula": (
-            "share of the power of the blog post's S P L, which leaves out that a norm takes the "
-            "mean off, that is the exact position part of the output"
+            "share of the power of the blog post's S P L (it leaves out that a norm subtracts the "
+            "mean) that is the exact position part of the output"
         ),
         "error": "what the parts leave out of the stream, relative: rounding",
     },

@@ -1,8 +1,8 @@
 """Does a downstream task need position embeddings?
 
 A linear probe on frozen features, with positions and without. The task is in the text: where its
-documents have labels, to tell these; else to tell its sentences from the same words in random
-order.
+documents have labels, the task is to tell the labels; otherwise it is to tell its sentences from
+the same words in random order.
 
 N documents, M of them held out, K classes, C versions of the model, F features.
 """
@@ -242,7 +242,7 @@ def _accuracies(right):
 
 
 def _worths(right):
-    """What each other version lacks of the accuracy with positions kept."""
+    """How much less accurate each other version is than the one with positions kept."""
     kept = right["kept"]
     others = [*right.values()][1:]
     worths = np.array([kept.mean() - hits.mean() for hits in others])
@@ -258,7 +258,7 @@ def says(r):
     right = dict(zip(r["versions"], (f"{100 * x:.1f} %" for x in r["accuracies"])))
     low, high = 100 * r["interval"]
     text = (
-        f"Of {r['n_held_out']} held-out {r['task']} the probe tells right {right['kept']} with "
+        f"Of {r['n_held_out']} held-out {r['task']} the probe gets {right['kept']} right with "
         f"positions kept (95 %: {low:.1f} to {high:.1f}), {right['zero']} with positions at zero, "
         f"{right['shuffled']} with positions shuffled, {right['random']} with random weights, and "
         f"at most {100 * r['accuracy_null']:.1f} % in 99 of 100 cases with the training labels "
@@ -342,10 +342,11 @@ register(
     reviews,
     draw=plot,
     says=says,
-    look="Each row is a probe of its own, trained on features of that version of the model: a task "
-    "needs positions only where the bars on the right stay off zero. Random weights show what the "
-    "words alone give to any network. Without positions a bidirectional model cannot see the order "
-    "of words at all, while a causal one still sees which words came before.",
+    look="Each row is a probe of its own, trained on features of that version of the model: a "
+    "task needs positions only where the bars on the right do not reach zero. Random weights "
+    "show what the words alone give to any network. Without positions a bidirectional model "
+    "cannot see the order of words at all, while a causal one still sees which words came "
+    "before.",
     published="Not measured: the slides leave it as work that needs training, and expect a task "
     "such as the classification of documents to need positions little.",
     figure="slides, outlook",
@@ -358,7 +359,7 @@ register(
         "accuracy_random": "share told right with random weights of its shape, positions kept",
         "worth": "share told right with positions kept minus with positions at zero",
         "worth_shuffled": "share told right with positions kept minus with positions shuffled",
-        "majority": "share told right by always saying the most frequent class",
+        "majority": "share told right by always naming the most frequent class",
         "interval": "95 % interval of the share told right, over held-out documents (Wilson)",
         "worth_interval": "95 % interval of what positions are worth against zero",
         "worth_shuffled_interval": "95 % interval of what positions are worth against mixed rows",

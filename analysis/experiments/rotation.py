@@ -484,7 +484,7 @@ def _count_right(r, directed, attention, seed):
 
 def says(r):
     """What the numbers show, in plain words."""
-    alone = " All from positions alone, without words." if r["input"] == "positions" else ""
+    alone = " All this is from positions alone, without words." if r["input"] == "positions" else ""
     texts = _describe_offsets(r), _describe_gauge(r), _describe_layouts(r), _describe_drawn(r)
     return " ".join(texts) + alone
 
@@ -496,10 +496,10 @@ def _describe_offsets(r):
     n = r["n_compared"]
     return (
         f"In {r['right'] * n:.0f} of {n} heads with a direction the offset that stands out in the "
-        f"mean map of {r['bases']} random bases is that of attention (maps of the heads compared "
-        f"shuffled: up to {r['right_null'] * n:.0f}), and on average "
-        f"{r['one_offset_directed']:.0%} of a head's bases show one and the same offset. By the "
-        "columns that the weights settle, alone, it is that of attention in "
+        f"mean map of {r['bases']} random bases is the offset of attention (maps of the heads "
+        f"compared shuffled: up to {r['right_null'] * n:.0f}), and on average "
+        f"{r['one_offset_directed']:.0%} of a head's bases show one and the same offset. With "
+        "only the columns that the weights settle, it is the offset of attention in "
         f"{r['agree_directed']:.0%} of all heads with a direction (pairs shuffled: up to "
         f"{r['agree_directed_null']:.0%})."
     )
@@ -797,34 +797,34 @@ register(
         "A wave that is turned by an angle is moved by a number of tokens; the red lines are "
         "moves by 1, 2 and 3 tokens (or tens, hundreds of tokens, where waves are so slow that "
         "nearer lines would be one), named by the offset of the key that then fits the query (-1: "
-        "one to the left). Dark blue along one line means a head that looks there; waves moved "
-        "by more than half a turn show on the other side. A head's weights settle only some "
-        "columns of its basis, and a map needs all of them; so the first map is the mean over "
-        "several random choices of the others, and the second shows in orange where these "
-        "disagree. The gauge says the same frequency by frequency: the correlation of two such "
-        "maps, 1 where the weights settle the map. It goes with the share of the input that the "
-        "head's queries read (dashed), below for all heads compared. The bars add up the first "
-        "map by offset; dashed: with the angles of other frequencies. Each angle counts for the "
-        "nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as moved by 1 "
-        "the other way; the matched filter (purple) asks instead how well a shift by each offset "
-        "fits all waves together. It is the circular cross-correlation of queries and keys, so "
-        "that it is no evidence beyond that of `lags`. The title of a map has the share of its "
-        "energy along the best line of one shift and along the best horizontal band (one angle at "
-        "all frequencies), beyond an even spread; in parentheses what 99 % of maps stay below "
-        "whose frequencies are turned at random. Below, at the right: one rotation explains "
+        "one to the left). Dark blue along one line means a head that looks there; waves moved by "
+        "more than half a turn show on the other side. A head's weights settle only some columns "
+        "of its basis, and a map needs all of them; so the first map is the mean over several "
+        "random choices of the others, and the second shows in orange where these disagree. The "
+        "gauge shows this for each frequency: it is the correlation of two such maps, 1 where the "
+        "weights settle the map. It rises with the share of the input that the head's queries "
+        "read (dashed); below this is shown for all heads compared. The bars add up the first map "
+        "by offset; the dashed line is with the angles of other frequencies. Each angle counts "
+        "for the nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as "
+        "moved by 1 the other way; the matched filter (purple) asks instead how well a shift by "
+        "each offset fits all waves together. It is the circular cross-correlation of queries and "
+        "keys, so it adds no evidence to `lags`. The title of a map has the share of its energy "
+        "along the best line of one shift and along the best horizontal band (one angle at all "
+        "frequencies), beyond an even spread; in parentheses is what 99 % of maps with each "
+        "frequency turned at random stay below. Below, at the right: one rotation explains "
         "something of pure noise too."
     ),
     published=(
         "In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks between "
-        "the curves of 1 and 3 tokens, that of head(2,3), here L1H2, which looks one to the "
-        "right, on the curve of -1 (Yamamoto and Matsuzaki, figure 6). The maps of GPT-2 have "
-        "horizontal bands, no lines of one shift (appendix C of their longer paper)."
+        "the curves of 1 and 3 tokens; the map of head(2,3), here L1H2, which looks one to the "
+        "right, peaks on the curve of -1 (Yamamoto and Matsuzaki, figure 6). The maps of GPT-2 "
+        "have horizontal bands, no lines of one shift (appendix C of their longer paper)."
     ),
     figure="figure 6",
     numbers={
         "right": (
             "share of the heads with a direction in which the offset that stands out in the mean "
-            "map of random bases is that of most attention"
+            "map of random bases is the offset of most attention"
         ),
         "right_null": "its 99 % quantile with the maps of the heads compared shuffled",
         "gauge_peaks_directed": (
@@ -889,13 +889,13 @@ register(
             "attention gives"
         ),
         "agree_directed": (
-            "share of all heads with a direction, by the columns alone that the weights settle, "
-            "whose offset is that of most attention"
+            "share of all heads with a direction whose offset, by only the columns that the "
+            "weights settle, is the offset of most attention"
         ),
         "agree_directed_null": "its 99 % quantile with the pairs of heads shuffled",
         "agree": (
-            "share of all heads, by the columns alone that the weights settle, whose offset is "
-            "that of most attention"
+            "share of all heads whose offset, by only the columns that the weights settle, is the "
+            "offset of most attention"
         ),
         "agree_null": "its 99 % quantile with the pairs of heads shuffled",
         "right_by_basis": (
@@ -939,7 +939,7 @@ register(
         "modulus": "mean modulus of the eigenvalues of the thin rotation (1: nothing is lost)",
         "modulus_null": "that modulus for two random spaces as wide",
         "fit": "share of the keys' variance that one rotation of the queries explains",
-        "fit_null": "that share for two arrays of noise of one shape with queries and keys",
+        "fit_null": "that share for two arrays of noise of the shape of queries and keys",
         "fit_of_noise": "that share for two arrays of noise as wide as the model",
     },
     labels=dict.fromkeys(LISTS, "heads")

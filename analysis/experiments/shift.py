@@ -42,8 +42,8 @@ def shift(
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: half of the model's longest input)
     column: columns of a .csv or keys of a .jsonl file that hold the text
-    steps: how many shifts, none among them
-    every: of a masked model, hide one token in so many
+    steps: how many shifts, the shift by 0 among them
+    every: of a masked model, hide one token in this many
     seed: seed of the shuffled table and of the null
     """
     _check_head(model)
@@ -133,11 +133,11 @@ def says(r):
     low, high = r["worst_interval"]
     verdict = "more than" if abs(r["worst"]) > r["worst_null"] else "no more than"
     return (
-        f"Moved by up to {r['shifts'][-1]} tokens, all positions together, the {r['predicts']} of "
-        f"{r['loss']:.3f} nats per token changes most at {r['worst_at']}: by {r['worst']:+.3f} "
-        f"({low:+.3f} to {high:+.3f}), {verdict} chance makes of these documents in 99 of 100 "
-        f"cases ({r['worst_null']:.3f}). Positions at zero change it by {r['change_zero']:+.3f}, "
-        f"and rows in random order by {r['change_shuffled']:+.3f}."
+        f"When all positions together are moved by up to {r['shifts'][-1]} tokens, the "
+        f"{r['predicts']} of {r['loss']:.3f} nats per token changes most at {r['worst_at']}: by "
+        f"{r['worst']:+.3f} ({low:+.3f} to {high:+.3f}), {verdict} chance makes of these "
+        f"documents in 99 of 100 cases ({r['worst_null']:.3f}). Positions at zero change it by "
+        f"{r['change_zero']:+.3f}, and rows in random order by {r['change_shuffled']:+.3f}."
     )
 
 
@@ -180,7 +180,7 @@ def _draw_losses(axes, r):
 def _draw_changes(axes, r):
     """The change of the loss with its interval, on the band that chance alone reaches."""
     line = r["worst_null"]
-    label = "null: signs of the changes dealt at random, 99 %"
+    label = "null: signs of the changes drawn at random, 99 %"
     axes.axhspan(-line, line, color=draw.GREY, alpha=0.3, linewidth=0, label=label)
     low, high = r["change_interval"].T
     band = {"color": draw.VERMILION, "alpha": 0.25, "linewidth": 0}
@@ -195,9 +195,10 @@ register(
     draw=plot,
     says=says,
     look=(
-        "A flat line: the model uses how far apart tokens are, and it does not matter where the "
-        "text begins. The dashed lines show what losing positions altogether costs. On the right "
-        "the change by itself: outside the grey band it is more than chance."
+        "A flat line means that the model uses how far apart tokens are, and that it does not "
+        "matter where the text begins. The dashed lines show what it costs to lose positions "
+        "altogether. On the right is the change by itself: outside the grey band it is more than "
+        "chance."
     ),
     published=(
         "Models with learned absolute positions predict worse when the positions of a whole text "
@@ -210,7 +211,7 @@ register(
             "pseudo-loss)"
         ),
         "worst_null": (
-            "99 % quantile of the largest change when each document's sign is dealt at random"
+            "99 % quantile of the largest change when each document's sign is drawn at random"
         ),
         "worst_at": "shift at which the largest change comes, in tokens",
         "change_zero": "change of the loss in nats per token with the position table at zero",

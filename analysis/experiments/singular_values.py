@@ -183,10 +183,10 @@ register(
     singular_values,
     draw=plot,
     look="A line that falls fast is a head that compares few directions of its input; the dashed "
-    "line is what weights drawn at random would give. The right map asks how much of W_A joins the "
-    "space in which positions vary to itself: a head that is there far above the share of any "
-    "other such space compares positions, and its few directions are why a handful of columns of "
-    "query and key are periodic.",
+    "line is what weights drawn at random would give. The right map shows how much of W_A "
+    "joins the space in which positions vary to itself: a head whose share is far above that "
+    "of any other such space compares positions, and its few directions are why a handful of "
+    "columns of query and key are periodic.",
     published="Queries and keys of heads that attend by position are periodic in about 4 to 12 "
     "columns, and 12 principal components hold 92.23 % of roberta-base's position table (Yamamoto "
     "and Matsuzaki, section 3.3 and appendix B); the singular values themselves are not shown.",

@@ -3,8 +3,8 @@
 Every query and key is a sum over sources: position, word, what layers wrote, token type, biases. So
 every score is an exact sum of a term for each pair of sources, and the peak of a head, how far its
 mean score at one lag stands above that at the others, is divided among them; the term position x
-position further among the waves that it is made of. The paper leaves open what makes its sharpest
-peaks, which look at the next token.
+position is divided further among the waves that it is made of. The paper leaves open what makes its
+sharpest peaks, which look at the next token.
 
 N documents, T tokens, L layers, H heads, C sources, R lags (positive: the key stands to the right),
 n heads drawn, W bands of periods. Order: the experiment, what is measured on one document, its
@@ -323,7 +323,7 @@ def says(r):
     verdict = (
         f"{start} Position × position makes at least half of the peak in {r['n_positions']} of "
         f"{n} (places of the queries shuffled: {r['n_positions_null']} at most), and waves of "
-        f"{LONG} tokens or more would alone in {r['n_long']}: {sharpest}{more}. "
+        f"{LONG} tokens or more alone would make it in {r['n_long']}: {sharpest}{more}. "
     )
     return verdict + _describe_layers(r) + _describe_source(r)
 
@@ -349,9 +349,9 @@ def _describe_layers(r):
     counts = ", ".join(f"{name} {k} of {n}" for name, k, n in pairs if n)
     toeplitz = ", ".join(f"{x:.2f}" for x in r["toeplitz_by_layer"])
     return (
-        f"Of the heads with a direction positions make the peak in: {counts or 'none there are'}. "
-        f"The lag alone explains this share of the variance of scores, layer by layer: {toeplitz} "
-        f"(tokens shuffled: {r['toeplitz_by_layer_null'].max():.2f} at most)."
+        f"Heads with a direction whose peak positions make: {counts or 'there are none'}. The lag "
+        f"alone explains this share of the variance of scores, layer by layer: {toeplitz} (tokens "
+        f"shuffled: {r['toeplitz_by_layer_null'].max():.2f} at most)."
     )
 
 
@@ -360,8 +360,9 @@ def _describe_source(r):
     if r["documents"]:
         return ""
     return (
-        " All from positions alone, as words and the layers' writing are not in this checkpoint: "
-        "here a peak has no other source, and only the waves and the lag tell something."
+        " All this is from positions alone, as words and the layers' writing are not in this "
+        "checkpoint: here a peak has no other source, and only the waves and the lag tell "
+        "something."
     )
 
 
@@ -490,20 +491,21 @@ register(
     answer=answer,
     look=(
         "Above, the mean score of the sharpest heads by lag, split into terms that sum to it "
-        "exactly: where the blue line lies on the grey one, positions make the peak; where others "
-        "do, words, or what earlier layers made of words and positions. In layer 0 position is the "
-        "table's own part; in later layers it is what stands at a place in all documents, for "
-        "queries in one half of them and for keys in the other. Below, bars divide each peak among "
-        "the terms, and then position × position among the periods of its waves: a spike has all "
-        "frequencies alike (black dashes), and waves of long periods alone can make no narrow "
-        "peak. At the right, how much of the variance of the scores of a token the lag explains "
-        "(Toeplitz scores depend on nothing else), and how much position × position holds."
+        "exactly: where the blue line lies on the grey one, positions make the peak; where other "
+        "lines do, words make it, or what earlier layers made of words and positions. In layer 0 "
+        "position is the table's own part; in later layers it is what stands at a place in all "
+        "documents, for queries in one half of them and for keys in the other. Below, bars divide "
+        "each peak among the terms, and then position × position among the periods of its waves: "
+        "a spike has all frequencies alike (black dashes), and waves of long periods alone can "
+        "make no narrow peak. The panel at the right shows how much of the variance of a token's "
+        "scores the lag explains (Toeplitz scores depend on nothing else), and how much position "
+        "× position holds."
     ),
     published=(
         "The paper leaves open whether its solitary peaks, such as that of head(8,9) of "
         "roberta-base at -1, are made of position waves, as none of its waves is faster than 8 "
-        "tokens (Yamamoto and Matsuzaki, section 5). That position-based scores are nearly "
-        "Toeplitz: Wennberg and Henter (2021)."
+        "tokens (Yamamoto and Matsuzaki, section 5). Wennberg and Henter (2021) found that "
+        "position-based scores are nearly Toeplitz."
     ),
     figure="section 5",
     labels={

@@ -390,7 +390,7 @@ def test_the_bundle_extracts_positions_and_forgets_them(bundled):
     text = extraction.says(r)
     assert "at 89 cycles, a period of 2.88 tokens" in text
     assert "in Q it falls from" in text
-    assert "By that the peak stands out in X, and in Q and K." in text
+    assert "By this measure the peak stands out in X, and in Q and K." in text
     assert "89 cycles (2.88 tokens) in 1 of Q and 1 of K" in text
 
 
