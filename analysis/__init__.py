@@ -9,7 +9,7 @@ experiments  one question a file; the file's name is the command's
 pages        what people look at
 commands     the command line, derived from the list of experiments
 
-From Python, `run` gives what the command `minitx run` writes; EXPERIMENTS are those there are:
+From Python, `run` gives what the command `minitx run` writes; EXPERIMENTS has them all:
 
     from minitx import analysis
     result = analysis.run("rotation", "tiny-roberta", gauge=4)
@@ -37,8 +37,8 @@ def run(
     """Run an experiment on a model; in a notebook the Result shows itself.
 
     experiment: a name of EXPERIMENTS. model: a Model, or a bundled name, folder, or hub id.
-    options: those of the command, as `documents=20`; the others have their defaults. The settings
-    of the Result name what of a Model is not as in its files any more, under "changed". Raises
+    options: as for the command, such as `documents=20`; those not given have their defaults. If
+    arrays of a Model differ from its files, the Result's settings name them under "changed". Raises
     ValueError for an unknown experiment, option, or type of an option, before any work, and
     NotApplicable, a ValueError, if the model lacks what the experiment needs.
 
@@ -58,7 +58,7 @@ def run(
 if not TYPE_CHECKING:  # a type checker would take any name for one that there is
 
     def __getattr__(name):
-        """EXPERIMENTS, when it is asked for: to fill it takes SciPy."""
+        """EXPERIMENTS, filled when it is first asked for, because this imports SciPy."""
         if name != "EXPERIMENTS":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from . import experiments  # noqa: F401

@@ -30,9 +30,9 @@ COMMON = (  # options that `report` and `published` pass on to every experiment 
 
 
 def run_command(argv):
-    """Run one command and return its exit status: 0, or 2 for what the user can mend.
+    """Run one command and return its exit status: 0, or 2 for an error that the user can mend.
 
-    That is told in one line on stderr, as is an interruption, whose status is 130.
+    Such an error is one line on stderr. An interruption is one, too, and its status is 130.
     """
     arguments = None
     try:
@@ -41,7 +41,7 @@ def run_command(argv):
             check_experiment(argv[1:])  # argparse would list the names, but not the near ones
         arguments = parser(argv).parse_args(argv)
         return arguments.command(arguments) or 0
-    except BrokenPipeError:  # as when `head` has its ten lines
+    except BrokenPipeError:  # the reader has stopped, as `head` does after ten lines
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:  # Ctrl-C
@@ -159,7 +159,9 @@ def of_one_text(commands):
     about = "a page to explore every head on one text"
     page = add(commands, "explore", explore_, about, "MODEL", "TEXT")
     page.add_argument(
-        "--words", action="store_true", help="words, not pieces: sums over keys, means over queries"
+        "--words",
+        action="store_true",
+        help="whole words: attention summed over a key's pieces, averaged over a query's",
     )
     page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
 
@@ -227,13 +229,13 @@ def of_results(command, default):
 def of_figure(command):
     """The flag of a command that writes a figure."""
     formats_ = results.FORMATS
-    about = f"of the figure's file ({formats_[0]})"
+    about = f"file format of the figure ({formats_[0]})"
     command.add_argument("--format", choices=formats_, default=formats_[0], help=about)
 
 
 def in_json(command):
     """The flag of a command whose answer a program can read."""
-    about = "JSON alone on standard output, for a program to read"
+    about = "only JSON on standard output, for a program to read"
     command.add_argument("--json", action="store_true", help=about)
 
 
@@ -284,7 +286,7 @@ def folder(arguments, what):
 def place(name):
     """Where a model's results go below out/: its name, or its folder's path from here.
 
-    The whole path for a folder elsewhere: two models in folders of one name have two places.
+    The whole path for a folder elsewhere, so that two folders of the same name have two places.
     """
     path, here = Path(name).resolve(), Path.cwd()
     if path == here:
@@ -382,7 +384,7 @@ def report_(arguments):
 
 
 def progress_beside(json):
-    """Lines of progress go to stderr while JSON alone is to stand on stdout."""
+    """With `json`, lines of progress go to stderr, so that stdout has only JSON."""
     return contextlib.redirect_stdout(sys.stderr if json else sys.stdout)
 
 
@@ -409,7 +411,7 @@ def published_(arguments):
 
 
 def common(arguments, model):
-    """The options that all needed share, where they were given.
+    """The options in COMMON, `sentence` and `ids`, where they were given.
 
     Raises ValueError if the text cannot be read with them.
     """
@@ -455,7 +457,7 @@ def trace_(arguments):
 
 
 def text_of(given):
-    """The text that TEXT stands for: that of a file, of standard input for -, or itself.
+    """The text that TEXT stands for: the text of a file, standard input for -, or TEXT itself.
 
     Raises ValueError if it is empty.
     """

@@ -4,15 +4,15 @@ import numpy as np
 
 from . import show
 
-LEAST = 64  # tokens that a cache has room for at first; then its room is doubled when it is full
+LEAST = 64  # tokens that a new cache has room for; the room is doubled whenever it is full
 
 
 class Cache(show.Shown):
     """Keys and values of the tokens so far; every `forward(..., cache=cache)` appends its own.
 
-    len(cache) is the number of tokens that it holds, padding included. S: with the new ones.
+    len(cache) is the number of tokens that it holds, padding included. S: these and the new ones.
 
-    The third token alone, over the two before it, has the stream that all three have:
+    The third token, run alone after two cached ones, has the stream that a run of all three gives:
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2")

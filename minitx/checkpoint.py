@@ -46,7 +46,7 @@ SHAPES = {  # our name -> axes; letters: see model.py
     "W_U": "DV",
     "b_U": "V",
 }
-# In real files, and rightly not read: buffers (GPT-2's causal mask is called `attn.bias`).
+# Buffers in real files, rightly not read (GPT-2's causal mask is called `attn.bias`).
 BUFFERS = re.compile(r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias)$")
 
 
@@ -96,7 +96,7 @@ def _task_head(config, family, stored):
 
 
 def _head_weights(config, family, stored, W_E):
-    """{our name: array} of the task head; without a tensor of its own W_U is tied to W_E."""
+    """{our name: array} of the task head; W_U is tied to W_E if the file has no tensor for it."""
     table = family.heads.get(config.task_head, {})
     tied = config.tied and config.task_head != "sequence"
     if "W_U" not in table or not tied or W_E is None or stored.find(table["W_U"]):
@@ -127,8 +127,8 @@ def check(model: Model) -> None:
 class Stored:
     """The tensors of a checkpoint, given out by our names, converted and checked.
 
-    tensors: {name: function of dtype that gives the array}. What precedes the family's names, such
-    as "roberta.", is taken off. `.missing`: names that a partial checkpoint lacks.
+    tensors: {name: function of dtype that gives the array}. A prefix before the family's names,
+    such as "roberta.", is removed. `.missing`: names that a partial checkpoint lacks.
     """
 
     def __init__(self, tensors, body, config, dtype, partial):
@@ -203,7 +203,7 @@ class Stored:
 
 
 def _prefix(tensors, body, partial):
-    """What precedes the family's own names, found by the word embedding."""
+    """The prefix before the family's own names, found by the word embedding."""
     anchors = [body["W_E"].names[0]]
     if partial:
         anchors.append(body["W_pos"].names[0])
@@ -227,6 +227,6 @@ def _without_prefix(tensors, prefix):
         if "LayerNorm." in name:
             name = name.replace(".gamma", ".weight").replace(".beta", ".bias")
         if name in plain:
-            raise ValueError(f"two tensors go by the name {name!r}; one of them is {stored!r}")
+            raise ValueError(f"two tensors have the name {name!r}; one of them is {stored!r}")
         plain[name] = array
     return plain

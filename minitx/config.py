@@ -11,7 +11,7 @@ from .kernels import ACTIVATIONS
 
 @dataclass(frozen=True, repr=False)
 class Config(show.Shown):
-    """Sizes and choices of one model; a choice that most families share is its default."""
+    """Sizes and choices of one model; the default of a choice is what most families share."""
 
     model_type: str
     n_layers: int
@@ -59,7 +59,7 @@ def check_config(cfg):
     for name in SIZES:
         value = getattr(cfg, name)
         if type(value) is not int or value < 1:
-            raise ValueError(f"{name} comes out as {value!r}; wanted a whole number of at least 1")
+            raise ValueError(f"{name} is {value!r}; wanted a whole number of at least 1")
     if not (isinstance(cfg.eps, int | float) and 0 <= cfg.eps < 1):
         raise ValueError(f"the norms' epsilon is {cfg.eps!r}; wanted a number from 0 to 1")
     if not 0 <= cfg.pad_id < cfg.n_vocab:

@@ -18,9 +18,9 @@ DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # BF16: by i
 
 
 def read_json(path, other=""):
-    """The JSON object in a file; `other` names another file that would have done too.
+    """The JSON object in a file; `other`: for the error, a file that would also do.
 
-    Raises FileNotFoundError that lists the files there are, or ValueError for what is no object.
+    Raises FileNotFoundError that lists the files there are, or ValueError if there is no object.
     """
     if not path.is_file():
         content = "no such folder"
@@ -50,7 +50,7 @@ def read_tensors(folder):
     shards = {file: map_file(folder / file) for file in sorted(set(index.values()))}
     absent = [name for name, file in index.items() if name not in shards[file]]
     if absent:
-        raise ValueError(f"{INDEX} promises tensors that their shards lack: {listing(absent)}")
+        raise ValueError(f"{INDEX} lists tensors that their shards lack: {listing(absent)}")
     return {name: shards[file][name] for name, file in index.items()}
 
 
@@ -59,7 +59,7 @@ def _refuse_pickles(folder):
     if pickles and not (folder / INDEX).is_file():
         raise ValueError(
             f"{folder} has weights only as {listing(pickles)}, which minitx never opens: a pickle "
-            "can run any code; convert it to model.safetensors where the file is trusted"
+            "can run any code; if you trust the file, convert it to model.safetensors"
         )
 
 
@@ -73,7 +73,7 @@ def map_file(path):
             buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except SafetensorError as error:
         size = path.stat().st_size
-        text = f"{path} ({size} bytes) is cut off or no safetensors file: {error}"
+        text = f"{path} ({size} bytes) is cut off or not a safetensors file: {error}"
         raise ValueError(text) from None
     start = 8 + int.from_bytes(buffer[:8], "little")  # length of the header, the header, the bytes
     header = json.loads(buffer[8:start])

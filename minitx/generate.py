@@ -149,7 +149,7 @@ def _continue(model, batch, n, stop, sampling, seed):  # -> [B n], fewer if ever
 
 
 def _until(stop, row):
-    """A row of new ids up to the first `stop`, and with it."""
+    """A row of new ids up to the first `stop`, which is included."""
     if stop is None or stop not in row:
         return row
     return row[: (row == stop).argmax() + 1]

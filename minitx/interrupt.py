@@ -1,7 +1,7 @@
-"""Ctrl-C while the command is still being imported: one line and status 130, and no traceback.
+"""Ctrl-C while the command is still being imported: one line and status 130 instead of a traceback.
 
-Half of a short command's time goes by before it can catch anything itself: NumPy and SciPy are
-loaded. So this is the first that `import minitx` loads, and in the command `minitx`, or in
+A short command spends half of its time loading NumPy and SciPy, before it can catch anything
+itself. So `import minitx` loads this module first, and in the command `minitx`, or in
 python -m minitx, it acts at once. In any other program it does nothing.
 """
 
@@ -15,7 +15,7 @@ MODULES = "minitx", "minitx.analysis"  # what runs as python -m
 
 
 def end(number, frame):
-    """End the process: what is half imported has nothing to put in order."""
+    """End the process: a half imported program has nothing to clean up."""
     try:
         os.write(2, b"minitx: interrupted\n")
     finally:
@@ -33,14 +33,14 @@ def raise_again():
 
 
 def _replace(before, after):
-    # neither what ignores Ctrl-C, as jobs in the background do, nor a handler of somebody else's
+    # a process may ignore Ctrl-C, as background jobs do, or have another handler: keep these
     if signal.getsignal(signal.SIGINT) is before:
         with suppress(ValueError):  # only the main thread may change it
             signal.signal(signal.SIGINT, after)
 
 
 def is_the_command():
-    """Whether this process is the command, and not a program of somebody who imports minitx."""
+    """Whether this process is the command, and not another program that imports minitx."""
     if sys.argv[:1] == ["-m"]:  # while Python looks for the module, whose name is before the rest
         return sys.orig_argv[-len(sys.argv)].removeprefix("-m") in MODULES
     return os.path.basename(sys.argv[0] if sys.argv else "") in COMMANDS

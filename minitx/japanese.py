@@ -35,8 +35,8 @@ def packages(settings):
 def tokenizer(folder, settings):
     """The tokenizer of a folder with a vocab.txt and these settings, over `tokenizers`.
 
-    Raises ValueError for a splitter of words or of pieces other than those of the Japanese BERTs,
-    and where MeCab or its dictionary is not installed: it names the command to install it.
+    Raises ValueError if words or pieces are split otherwise than in the Japanese BERTs, or if MeCab
+    or its dictionary is not installed: the error names the command to install it.
     """
     import tokenizers
 
@@ -102,7 +102,7 @@ class _Words:
 
 
 def _dictionary(settings):
-    """MeCab's dictionary; who names none was trained when IPADIC was the only one."""
+    """MeCab's dictionary; tokenizers that name none were trained when IPADIC was the only one."""
     return (settings.get("mecab_kwargs") or {}).get("mecab_dic", "ipadic")
 
 

@@ -36,7 +36,7 @@ def feature_major(x):  # [... D] -> [... D]
 def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     """x W + b, computed as W^T x^T.
 
-    That is at full speed for either memory order of W; x W is not, where x has few rows.
+    This runs at full speed for either memory order of W; x W does not if x has few rows.
     """
     rows = x.reshape(-1, x.shape[-1])
     y = np.empty((W.shape[1], len(rows)), x.dtype)
@@ -58,7 +58,7 @@ def matmul_heads(a, b, out=None):  # [B H T d], [B H d S] -> [B H T S]
     if out is None:
         out = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
     left, right, result = a, b, out
-    if len(a) == 1:  # of one text the heads are spread over the threads, else the texts
+    if len(a) == 1:  # the threads share the heads of a single text, or else the texts
         left, right, result = a[0], b[0], out[0]
 
     def chunk(i, j):
@@ -104,7 +104,7 @@ def softmax_(x):  # [... S]
         with np.errstate(over="ignore", under="ignore"):
             e = np.exp(scores)
             total = e @ ones
-        # near the ends of float32, and if a score is NaN, once more with the largest taken off
+        # near the limits of float32, or if a score is NaN: again, with the largest subtracted
         if not (total.min() > 1e-20 and total.max() < 1e30):
             largest = scores.max(-1, keepdims=True)
             largest[np.isneginf(largest)] = 0.0
@@ -163,7 +163,7 @@ def gelu_tanh_(x):
 
 
 def silu_(x, slope=1.0):
-    """x sigmoid(slope x) = x (1 + tanh(slope x / 2)) / 2, which overflows for no x."""
+    """x sigmoid(slope x) = x (1 + tanh(slope x / 2)) / 2, which never overflows."""
     return gate_(x, lambda x: np.full_like(x, 0.5 * slope))
 
 

@@ -180,8 +180,8 @@ def forward(
 def attention_bias(cfg, numbers, key_valid, mask, dtype):  # -> [B H T S] or None
     """What is added to the scores: 0 where a query may see a key, -inf where it may not.
 
-    Padding, the future in a causal model, and the user's mask are hidden. Axes along which all is
-    equal have length 1; None stands for zeros alone.
+    Padding, the future in a causal model, and the user's mask are hidden. An axis along
+    which all values are equal has length 1; None means that all are 0.
     """
     S, T = key_valid.shape[1], numbers.shape[1]
     visible = key_valid[:, None, None, :]
@@ -259,7 +259,7 @@ def attention(x, w, attn_bias, cfg, hook, cache=None):  # [B T D] -> [B T D]
     if attn_bias is not None:
         scores += attn_bias
     pattern = hook("pattern", softmax_(hook("scores", scores)))
-    # a view by heads of memory that join_heads gives back without a copy
+    # memory in the order of join_heads, viewed by heads: joining them takes no copy
     out = split_heads(empty_feature_major(x.shape, x.dtype), cfg)
     z = hook("z", matmul_heads(pattern, v, out))  # [B H T d]
     return linear(join_heads(z), w.W_O, w.b_O)
@@ -321,12 +321,12 @@ def logits(
 ) -> np.ndarray:
     """Final residual stream [B T D] -> [B T V] over the vocabulary, or [B C] over classes.
 
-    x is what `forward` gives; a stream from inside goes through `final_norm` first, which nothing
-    here can notice if it is left out. A classifier reads the first valid token, or the last in a
+    x is what `forward` gives; a stream from inside goes through `final_norm` first; if that is left
+    out, nothing here can notice it. A classifier reads the first valid token, or the last in a
     causal model, so a padded batch needs `valid` [B T]. Raises ValueError if the checkpoint has no
     task head.
 
-    What a masked model reads at the masked place, the likeliest of 1024 words:
+    The likeliest of 1024 tokens at the masked place:
 
     >>> import minitx
     >>> model = minitx.load("tiny-roberta")

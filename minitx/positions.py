@@ -31,7 +31,7 @@ def token_numbers(cfg, batch, key_valid):  # -> [B T]
 
 
 def key_numbers(numbers, key_valid):  # -> [B S]
-    """The same for all keys, as a user's mask sees them: those of the batch, or also of a cache."""
+    """The same for all keys, as a user's mask sees them: those of the batch, and of any cache."""
     if numbers.shape == key_valid.shape:
         return numbers
     return np.cumsum(key_valid, axis=1) - 1

@@ -24,7 +24,7 @@ def sweep(
     A piece is `point` in one layer, at one index of its second axis: a token of the streams
     (resid_pre, attn_out, mlp_out: [L T]), a head of q, k, v, z or pattern ([L H]). The usual
     picture subtracts what `text` gives without any patch (Meng et al. 2022, figure 1).
-    text, source: as for `run`, with as many tokens as each other.
+    text, source: as for `run`, both with the same number of tokens.
     measure: f(logits) -> number; logits as `run` records them, [B T V].
     progress: f(done, total), called after each of the L x T, or L x H, runs.
     Raises ValueError if the two texts or the point do not fit.
@@ -82,7 +82,7 @@ def _check(point, batch, other):
         given = list(other.tokens.shape)
         wanted = list(batch.tokens.shape)
         text = f"the source has tokens {given}, the text {wanted}"
-        raise ValueError(f"{text}; wanted two texts of as many tokens")
+        raise ValueError(f"{text}; wanted two texts with the same number of tokens")
 
 
 def _number(value):

@@ -142,7 +142,7 @@ def _settings(folder):
 
 
 def _wordpiece(tokenizers, folder):
-    """BERT's; lower-case unless it is told otherwise, or its vocabulary has capitals."""
+    """BERT's; lower case unless the settings say otherwise or the vocabulary has capitals."""
     settings = _settings(folder)
     if japanese.splits(settings):
         return japanese.tokenizer(folder, settings)

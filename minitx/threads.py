@@ -2,8 +2,8 @@
 
 There are as many threads as NumPy's BLAS has, so OPENBLAS_NUM_THREADS and the like limit both;
 while chunks run, BLAS itself has one thread, so that no core gets two. Where NumPy's BLAS cannot be
-asked (Accelerate, MKL) everything but its own products runs on one thread. Worth 9 to 22 % of a
-pass over long or many texts, nothing for short ones.
+asked (Accelerate, MKL) everything but its own products runs on one thread. This saves 9 to 22 %
+of a pass over long or many texts, and nothing for short ones.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ import numpy as np
 def blas_functions(extension):
     """The functions that get and set the number of threads of the OpenBLAS behind an extension.
 
-    SciPy's wheels bring another one than NumPy's. Where there is none they do nothing.
+    SciPy's wheels bring an OpenBLAS of their own. Without OpenBLAS the functions do nothing.
     """
     # looks into the libraries that this one needs, too; `threadpoolctl` does the same for any BLAS
     library = ctypes.CDLL(extension.__file__)
@@ -57,7 +57,7 @@ class Chunks:
         self.ended = SimpleQueue()  # from each of them, at the end: None or an error
 
     def do(self):
-        """Do chunks until none is left; who has a busy core does fewer."""
+        """Do chunks until none is left; a thread on a busy core does fewer."""
         for start in self.starts:
             self.work(start, min(start + self.step, self.n))
 
@@ -104,7 +104,7 @@ def spread(work, n, step):
         try:
             raise first
         finally:
-            del first  # else the error would hold this frame, this frame the error, and both arrays
+            del first  # else the error and this frame would keep each other, and arrays, alive
 
 
 def _here(function):

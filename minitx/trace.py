@@ -107,9 +107,7 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
     ((1, 4, 5, 5), (1, 5))
     """
 
-    __eq__ = (
-        object.__eq__
-    )  # two traces are the same only if they are one: arrays have no one answer
+    __eq__ = object.__eq__  # a trace equals only itself: == of arrays is not one answer
     __hash__ = object.__hash__
 
     tokens: np.ndarray  # [B T]

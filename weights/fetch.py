@@ -40,9 +40,9 @@ TOKEN = "a token (`hf auth login`, or the variable HF_TOKEN)"
 def fetch(name: str, revision: str | None = None, progress: bool = True) -> Path:
     """Download a known name or hub id, pin its commit and record its files; return the folder.
 
-    The record has size and sha256 of each file. The first call pins what `revision` (None: main)
-    then is. Later calls without one stay there, and need no network where every file is intact; a
-    branch, tag or commit moves the pin ("main": to the newest).
+    The record has size and sha256 of each file. The first call pins the commit that `revision`
+    (None: main) then names. Later calls without a revision keep the pin, and need no network if
+    every file is intact; a branch, tag or commit moves the pin ("main": to the newest).
     Errors: FileNotFoundError (no such repository, revision), PermissionError (gated, private),
     ConnectionError (offline, unreachable, broken off), ValueError (no safetensors, wrong bytes).
 
@@ -188,11 +188,11 @@ def _file(api, repo, commit, listed, recorded):
 
 @contextlib.contextmanager
 def _checked_answers(name, repo, commit, sha256=None):
-    """Within, the library uses no answer about a file before it was checked.
+    """Inside this context the library uses an answer about a file only once it is checked.
 
-    The library asks for itself, every time: what was checked beforehand is not what it would use.
-    One file at a time, so that threads do not take each other's check away; what another thread
-    asks the library for is not ours to refuse.
+    The library asks the hub itself every time, so an answer checked beforehand would not be the one
+    that it uses. One file at a time, so that threads do not remove each other's check; requests of
+    other threads are not refused.
     """
     from huggingface_hub import constants, file_download, utils
 

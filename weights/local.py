@@ -55,11 +55,11 @@ KNOWN = {  # name: (hub id, what it is for)
 def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool = False) -> Path:
     """Folder of a bundled name, a path, or a hub id in the cache.
 
-    Without `revision` it is the pinned commit; unrecorded, the cache's main or its only commit.
+    Without `revision`: the pinned commit or, without a record, the cache's main or only commit.
     Raises FileNotFoundError, with the command to get it, if there is none, and ValueError if its
     files differ from the record that `fetch` made: in size or, with `verify`, in sha256.
 
-    Bundled; one to download has its hub id in KNOWN:
+    A bundled one; KNOWN has the hub ids of some to download:
 
     >>> find("tiny-bert").name
     'tiny-bert'
@@ -107,7 +107,7 @@ def _check(folder, recorded, verify, again):
         )
     if verify and not recorded:
         raise ValueError(
-            f"{folder}: another program's download, no hash is known.\nTo record them: {again}"
+            f"{folder}: another program downloaded it; no hash is known.\nTo record them: {again}"
         )
 
 

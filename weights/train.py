@@ -4,7 +4,7 @@
 
 Read downward: the recipes; text and tokenizers; batches; the three models as functions of named
 weights (the names are those of the files); one training loop, which may be stopped at any time and
-goes on where it was when called again; the export. Needs torch, an optional extra; one CPU core is
+continues from there when called again; the export. Needs torch, an optional extra; one CPU core is
 enough.
 """
 
@@ -285,7 +285,7 @@ def parts_gpt2(recipe, context):
 
 
 def parts_bert(recipe, context):
-    """The same of BERT and RoBERTa."""
+    """The same for BERT and RoBERTa."""
     V, D, M, P = VOCAB, WIDTH, 4 * WIDTH, context + recipe.offset
     embeddings = f"{recipe.family}.embeddings"
     tables = {f"{embeddings}.word_embeddings": (V, D)}

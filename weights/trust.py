@@ -1,9 +1,9 @@
 """What a hub may choose: the bytes of a file, never where they are written.
 
 huggingface_hub names a blob after the ETag of an answer, and its snapshot after the commit that the
-answer states, as they come: with the ETag "/home/you/.bashrc" it would write there. Here is what is
-taken from a listing, from an answer, from an index, and the place of a file once it is here; each
-function raises ValueError for anything else.
+answer states, unchecked: with the ETag "/home/you/.bashrc" it would write there. The functions here
+check a listing, an answer, an index, and the place of a file after its download; each raises
+ValueError for what it does not accept.
 """
 
 import re
@@ -16,7 +16,7 @@ COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def check_commit(repo, revision, commit):
-    """The commit of a listing names folders, and files with a revision's name."""
+    """Check the commit of a listing, which names folders, and files with a revision's name."""
     if not COMMIT.fullmatch(str(commit)):
         raise ValueError(
             f"{repo} cannot be trusted: revision {revision} is commit {commit!r}; wanted 40 hex "
@@ -25,7 +25,7 @@ def check_commit(repo, revision, commit):
 
 
 def check_answer(name, repo, commit, answered):
-    """The commit of an answer about a file; None: it has none."""
+    """Check the commit of an answer about a file; None: it has none."""
     if answered not in (None, commit):
         raise ValueError(
             f"{name} of {repo} was not downloaded, the hub cannot be trusted: it answers with "
@@ -34,9 +34,9 @@ def check_answer(name, repo, commit, answered):
 
 
 def check_etag(name, repo, etag, sha256):
-    """The ETag of an answer, without its quotes; sha256: of a large file, as the listing has it.
+    """Check the ETag of an answer, without quotes; sha256: of a large file, from the listing.
 
-    Without that, a file of another commit could be named, and replaced.
+    Without the sha256, a file of another commit could be named, and replaced.
     """
     if etag is None:  # the library refuses it itself
         return
@@ -49,7 +49,7 @@ def check_etag(name, repo, etag, sha256):
 
 
 def check_shards(repo, names):
-    """The names of weight files in an index."""
+    """Check the names of weight files in an index."""
     for name in names:
         path = PurePosixPath(name)
         leaves = path.is_absolute() or ".." in path.parts or "\\" in name

@@ -39,7 +39,7 @@ NARROW = (
     (r"GenuineIntel 6 85 .*(Bronze|Silver|Gold 5)", 32),  # servers with one unit of two
 )
 
-NOTICED = 1.2  # times faster, before it is worth a word: repeated runs differ by less
+NOTICED = 1.2  # times faster, from which it is reported: repeated runs differ by less
 PLAIN = 15  # GFLOP/s of one thread that only an optimised BLAS reaches
 NOT_MEASURED = dict.fromkeys(("busy", "all", "one", "cores", "unpinned"))
 
@@ -72,7 +72,7 @@ def expected(facts, kernels, threads):
 
 
 def advice(facts, measured):
-    """What holds NumPy back here and what to set: a list of texts, empty if nothing is known to.
+    """What holds NumPy back here and what to set: a list of texts, empty if nothing is known.
 
     facts: from `describe`; measured: from `measure`, or NOT_MEASURED.
     """
@@ -96,7 +96,7 @@ def pinned(facts, measured):
     else:
         effect, evidence = "may hold NumPy back", ""
     settings = " ".join(f"{name}={value}" for name, value in pins.items())
-    remedy = f"To be rid of it: unset {' '.join(pins)}"
+    remedy = f"To remove it: unset {' '.join(pins)}"
     return f"{settings} in the environment {effect}{evidence}. {remedy}"
 
 
@@ -118,7 +118,7 @@ def outdated(facts, measured):
     if "OPENBLAS_CORETYPE" in facts["environment"] or not narrower(kernels, vectors):
         return None
     return (
-        f"OpenBLAS {facts['version']} takes its {kernels} kernels on a processor with {vectors}. "
+        f"OpenBLAS {facts['version']} uses its {kernels} kernels on a processor with {vectors}. "
         "A newer NumPy may know this processor; "
         f"or try OPENBLAS_CORETYPE={TRY[vectors]} and look again"
     )
@@ -132,7 +132,7 @@ def unoptimised(facts, measured):
     evidence = f" and {rate:.2g} GFLOP/s were measured" if rate else ""
     return (
         "NumPy seems to have no optimised BLAS: "
-        f"its own name for it is {facts['blas']!r}{evidence}. "
+        f"NumPy calls it {facts['blas']!r}{evidence}. "
         "The wheels of NumPy bring one: pip install --force-reinstall numpy; "
         "on Debian and Ubuntu: apt install libopenblas0"
     )
@@ -173,7 +173,7 @@ def idle(facts, measured):
         remedy = f"for one alone: unset {' '.join(names)}"
     return (
         f"{facts['threads']} of {cores} cores are used: "
-        f"right where several processes run side by side; {remedy}"
+        f"this is right if several processes run side by side; {remedy}"
     )
 
 
@@ -263,7 +263,7 @@ def described(facts, measured):
 
 
 def _cores(facts):
-    """How many cores there are, how many of them are whole ones, and what a container allows."""
+    """How many cores there are, how many of them share no units, and what a container allows."""
     cores, physical, quota = facts["cores"], facts["physical"], facts["quota"]
     texts = [str(cores)]
     if physical not in (None, cores):

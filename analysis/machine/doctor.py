@@ -114,7 +114,7 @@ def own_cores():
 
 
 def linux(cpus, root=Path("/")):
-    """What the files under `root` tell of the processor and of this process's share of it."""
+    """What the files under `root` say about the processor and this process's share of it."""
     first = _content(root / "proc/cpuinfo").partition("\n\n")[0]
     info = dict(re.findall(r"^(\S[^:\n]*?)\s*: (.*)$", first, re.M))
     flags = (info.get("flags") or info.get("Features", "")).split()
@@ -150,7 +150,7 @@ def mac(sysctl):
 
 
 def quota(root=Path("/")):
-    """Cores' worth of time that a container allows; None if there is no limit.
+    """Processor time that a container allows, in cores; None if there is no limit.
 
     It is the least of the limits of its own group and of all groups above it.
     """
@@ -169,7 +169,7 @@ def quota(root=Path("/")):
 
 
 def _limit(group):
-    """Cores' worth of time that the files of one group allow; None if there is no limit."""
+    """Processor time that the files of one group allow, in cores; None if there is no limit."""
     text = _content(group / "cpu.max")
     if not text:
         files = group / "cpu.cfs_quota_us", group / "cpu.cfs_period_us"
@@ -319,7 +319,7 @@ def rates(seconds=0.2):
 def _product_rate(seconds):
     """GFLOP/s of a float32 product.
 
-    It is as large as takes a fifth of the time, so that many threads have enough to do.
+    Its size is such that it takes a fifth of the time, so that many threads have enough to do.
     """
     n = 256
     a = np.ones((n, n), np.float32)
@@ -343,7 +343,7 @@ def best(work, seconds):
 
 
 def busy_cores(seconds=0.25, root=Path("/")):
-    """How many of this process's cores others keep busy; None where the system does not tell."""
+    """How many of this process's cores other work keeps busy; None if the system does not tell."""
     if not hasattr(os, "sched_getaffinity"):
         return None
     before = _ticks(root)

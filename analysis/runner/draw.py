@@ -68,9 +68,9 @@ def svg(picture):
 
 
 def thumbnail(picture, width=200):
-    """A drawn figure as a small PNG, `width` pixels before empty rims are cut off, without words.
+    """A drawn figure as a small PNG without words, `width` pixels before empty rims are cut off.
 
-    It stays without them: to be called last.
+    The figure loses its words for good, so this is called last.
     """
     from matplotlib.text import Text
 
@@ -122,7 +122,7 @@ def headed(picture, title, above=24):
     fonts.cover(picture)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from ")
-        picture.draw_without_rendering()  # what is made late, as ticks are, has the style too
+        picture.draw_without_rendering()  # so that ticks, made late, have the style too
     picture._repr_png_ = partial(_png, picture)  # a notebook shows it, without pyplot too
     return picture
 

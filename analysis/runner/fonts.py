@@ -1,7 +1,7 @@
 """Fonts for labels in scripts that matplotlib's own font lacks, Japanese first of all.
 
-In an SVG text stays text, and the viewer's fonts show it; what is measured and drawn here, as a
-PNG, needs a font of this machine. Those that common systems come with are known by name.
+An SVG keeps text as text, which the viewer's fonts show. The text of a PNG is measured and drawn
+here, and needs a font of this machine. The fonts of common systems are known by name.
 Order: the fonts, what a figure's texts lack, the fonts of this machine.
 """
 

@@ -41,7 +41,7 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Within:
-    """Numbers from `least` to `most`, both among them."""
+    """Numbers from `least` to `most`, both included."""
 
     least: float
     most: float
@@ -94,7 +94,7 @@ class Option:
             return f"one of {', '.join(self.choices)}"
         if self.range is not None:
             return f"{KINDS[self.kind]}, {self.range}"
-        return f"{KINDS[self.kind]}, as {self.default!r}"
+        return f"{KINDS[self.kind]}, such as {self.default!r}"
 
     def checked(self, value):
         """A value as its kind; raises ValueError for another type, choice or number.
@@ -129,7 +129,7 @@ def _is_of_kind(value, kind):
 
 
 def near_matches(given, names):
-    """'; did you mean …?' with the names that are nearly as given; "" if there are none."""
+    """'; did you mean …?' with the names closest to the given one; "" if none is close."""
     close = difflib.get_close_matches(given, names, cutoff=0.4)
     return f"; did you mean {' or '.join(close)}?" if close else ""
 
@@ -137,8 +137,8 @@ def near_matches(given, names):
 def understand(name, annotation, default, about=""):
     """The Option that a keyword's annotation and default describe; about: the line of its help.
 
-    Raises ValueError if the annotation is missing or none of those above, or if the default is not
-    what it says.
+    Raises ValueError if the annotation is missing or none of those above, or if the default does
+    not fit it.
     """
     kind, *notes = get_args(annotation) if get_origin(annotation) is Annotated else [annotation]
     choices = get_args(kind) if get_origin(kind) is Literal else ()

@@ -33,10 +33,10 @@ their annotations say what they may be (options.py), which is checked before any
 `run` sums over documents (stream.py). `draw(result)` makes a matplotlib figure of the same arrays,
 `says(result)` tells in plain words what they show, `answer(result)` answers the question in a word
 and a number. The results listed in `numbers` are the headline figures, those that tell most first;
-NAME_null is the null of NAME; `labels` names the entries of a list, by the name of a result that
-holds them or as they are. `per_head` names the results [L H] that `minitx compare` compares head by
-head. weights_only=True: it runs on a partial checkpoint too. least_documents: fewer would leave it
-nothing to measure; the report then reads so many.
+NAME_null is the null of NAME; `labels` names the entries of a list: a result that holds their
+names, or the names themselves. `per_head` names the results [L H] that `minitx compare` compares
+head by head. weights_only=True: it runs on a partial checkpoint too. least_documents: with fewer
+there is nothing to measure; the report then reads this many.
 """
 
 import inspect

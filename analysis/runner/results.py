@@ -102,10 +102,10 @@ class Result:
     def save(self, folder: str | os.PathLike[str], format: Literal["svg", "png"] = "svg") -> Path:
         """Write the three files that `minitx run` writes into a folder, and return its path.
 
-        format: of the figure, svg or png; one of the other format, of an earlier run, goes. The
-        JSON file, which `finished` takes as the sign that the others are of its settings, goes
-        first and comes last: whatever fails in between, arrays never stand beside settings that are
-        not theirs.
+        format: of the figure, svg or png; a figure of the other format, from an earlier run, is
+        removed. The JSON file is removed first and written last, because `finished` takes it as the
+        sign that the other files belong to its settings: whatever fails in between, arrays never
+        stand beside settings that are not theirs.
         """
         check_format(format)
         out = writable(folder)
@@ -181,7 +181,7 @@ class Outcome(NamedTuple):
 def run(name, model, options):
     """One experiment, by name, on a Model or a model's name -> Result; it leaves no files.
 
-    Raises ValueError for an experiment or an option that there is not, before a model is loaded,
+    Raises ValueError for an unknown experiment or option, before a model is loaded,
     and NotApplicable if the model lacks what the experiment needs.
     """
     if not isinstance(name, str):
@@ -200,7 +200,7 @@ def run(name, model, options):
 
 
 def loaded(model):
-    """A Model, and what it is called; one that is named is loaded and checked for NaN."""
+    """A Model and its name; where a name is given, the model is loaded and checked for NaN."""
     if isinstance(model, minitx.Model):
         return model, _name_of(model)
     name = model
@@ -224,7 +224,7 @@ def one_thread_of_blas():
     """One thread for each product, as for the commands, unless the user chose a number.
 
     Documents run side by side; threads inside one small product would only wait for each other:
-    on two busy cores `rotation` took a minute in place of three seconds. SciPy's wheels have an
+    on two busy cores `rotation` took a minute instead of three seconds. SciPy's wheels have an
     OpenBLAS of their own.
     """
     if "OPENBLAS_NUM_THREADS" in os.environ:
@@ -327,7 +327,7 @@ def sentence(answer):
 
 
 def no_tokenizer(model):
-    """Whether the model's folder has none."""
+    """Whether the model's folder has no tokenizer."""
     try:
         model.tokenizer.encode("a")
     except FileNotFoundError:
@@ -350,8 +350,8 @@ def failed(outcomes):
 def every(experiments, model, name, options, out, resume=False):
     """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
 
-    Prints a line on stdout for each. options: those that an experiment has are passed on to it, of
-    documents at least as many as it needs.
+    Prints a line on stdout for each. options: each experiment gets those that it
+    has, and at least as many documents as it needs.
     """
     for experiment in experiments:
         progress.show(f"{experiment.name} …")
@@ -377,7 +377,7 @@ def _options_of(experiment, options, model):
     is_enough = not 0 < n < least  # 0: all that there are
     if is_enough or model.missing:  # weights alone are looked at
         return own, ""
-    note = f"takes {least} documents, the fewest it can do with; {n} given for all"
+    note = f"takes {least} documents, the fewest that it can use; {n} given for all"
     return own | {"documents": least}, note
 
 

@@ -23,7 +23,7 @@ from .files import as_json
 def of_run(experiment, model, name, options):
     """All that the numbers depend on; `name` is the model as the user called it.
 
-    Every file that was read is there with its sha256, so that --resume takes nothing of another
+    Every file that was read is listed with its sha256, so that --resume takes no results of another
     model, text or version.
     """
     for option, value in options.items():
@@ -56,7 +56,7 @@ def dtype(model):
 
 
 def changes(model):
-    """What of a Model is not as in its folder, because a program changed it: names, as W_Q.L3."""
+    """Names, such as W_Q.L3, of arrays that a program changed since the Model was loaded."""
     folder = model.tokenizer.folder
     dtype_of = dtype(model)
     original = minitx.load(folder, "float32" if dtype_of == "none" else dtype_of, partial=True)
@@ -103,7 +103,7 @@ def others(names):
 
 
 def versions(of_texts=("tokenizers",)):
-    """minitx, Python and the packages that compute, make tokens of texts, or draw."""
+    """Versions of minitx, Python, and the packages that compute, tokenize or draw."""
     packages = ("numpy", "scipy", *of_texts, "matplotlib")
     installed = {}
     for package in packages:
@@ -113,9 +113,9 @@ def versions(of_texts=("tokenizers",)):
 
 
 def key(stated):
-    """Text that is the same for the same settings, True and 1 being the same.
+    """Text that is the same for the same settings; True and 1 count as the same.
 
-    Switches were numbers before: a run that was interrupted then can be gone on with.
+    Switches used to be numbers: a run that was interrupted then can still be resumed.
     """
     values = {
         name: int(value) if isinstance(value, bool) else value

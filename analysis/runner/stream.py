@@ -91,7 +91,7 @@ class Run:
     def _save(self, path, done, sums):
         """Replace a state; the first time, without resume, drop the states of an older run."""
         if not self.resume and not self.saved and self._states():
-            text = "an interrupted run was here; it is begun anew (--resume would go on)"
+            text = "an interrupted run was here; it starts over (--resume would continue it)"
             print(f"minitx: {text}", file=sys.stderr)
             self.remove()
         self.saved = True
@@ -115,11 +115,11 @@ class Run:
         if key != self.key:
             raise ValueError(
                 f"{path} belongs to a run with other settings, model or text; without --resume it "
-                "is begun anew"
+                "starts from the beginning"
             )
         sums = {name.removeprefix("of_"): value for name, value in state.items()}
         if wrong := _misfit(done, sums, keep, N):
-            raise ValueError(f"{path} {wrong}; without --resume the run is begun anew")
+            raise ValueError(f"{path} {wrong}; without --resume the run starts from the beginning")
         print(f"minitx: going on after {done} documents", file=sys.stderr)
         return done, {name: [*value] if name in keep else value for name, value in sums.items()}
 
@@ -139,19 +139,19 @@ def _digest(state):
 def _intact(path):
     """The arrays of a state; raises ValueError if they are not those that were saved."""
     try:
-        # opened here: NumPy leaves a file open that is no whole archive
+        # opened here: NumPy does not close a file that is not a whole archive
         with open(path, "rb") as file, np.load(file) as arrays:
             state = dict(arrays)
         digest = state.pop("digest")
     except DAMAGED:
         state = digest = None
     if state is None or digest != _digest(state):
-        raise ValueError(f"{path} is damaged; without --resume the run is begun anew")
+        raise ValueError(f"{path} is damaged; without --resume the run starts from the beginning")
     return state
 
 
 def _misfit(done, sums, keep, N):
-    """Why the sums of `done` documents cannot be gone on with, when N are to be read; "" if so."""
+    """Why a run over N documents cannot continue from the sums of `done`; "" if it can."""
     if not 0 < done <= N:
         return f"holds {done} documents, of the {N} that are to be read"
     for name, value in sums.items():
@@ -180,7 +180,7 @@ def _check_shape(name, x, before):
     if x.shape != before.shape:
         raise ValueError(
             f"{name!r} is {list(x.shape)} of a document and {list(before.shape)} of those before "
-            "it; without --resume the run is begun anew"
+            "it; without --resume the run starts from the beginning"
         )
 
 

@@ -1,4 +1,4 @@
-"""What people have: texts in the layouts that they come in, one record at a time, of any size.
+"""Texts in the layouts that people have them in, one record at a time, of any size.
 
     sample          the held-out book that comes with the project
     -               standard input, in one of the layouts of a .txt file
@@ -31,7 +31,7 @@ from typing import NamedTuple
 IDS = "ids:"  # before the name of a file of token ids
 SAMPLE = Path(__file__).with_name("sample.txt")
 CLASSES = "neg", "pos"
-# of TruthfulQA, of most others: read where --column names none
+# columns of TruthfulQA, and of most others: read where --column names none
 COLUMNS = ("Question", "Best Answer"), ("text",)
 LABEL = "label"  # the same for --label
 # characters: a longer cell has a quote that is never closed
@@ -51,10 +51,10 @@ def records(text, column="", label=""):
     """Every document of a text -> Record, in the order of the files.
 
     A labelled folder gives its classes in turn. column: columns of a .csv file or keys of a .jsonl
-    file, by commas; their texts are joined by a space (without: Question and Best Answer, or text,
-    or the only one). label: the column of labels (without: label, if there is one). Raises
+    file, joined by commas; their texts are joined by a space (without: Question and Best Answer, or
+    text, or the only one). label: the column of labels (without: label, if there is one). Raises
     ValueError for a missing column (lists those there are) or cell, for a line that is no object,
-    for what is no UTF-8: each names file and line, row or byte.
+    for bytes that are not UTF-8; each error names file and line, row or byte.
     """
     labelled = bool(_classes(text))
     for path in files(text):
@@ -388,7 +388,7 @@ def sha256(path):
 
 
 def valid(text, name):
-    """Raise ValueError where bytes that are no UTF-8 came with a text from the command line."""
+    """Raise ValueError if a text from the command line has bytes that are not UTF-8."""
     surrogates = [c for c in text if "\ud800" <= c <= "\udfff"]
     if surrogates:
         first = surrogates[0]

@@ -1,8 +1,8 @@
 """Token ids from a file, for any model: also one whose tokenizer is missing, or refused.
 
 One document a line: whole numbers between blanks or commas, in brackets or not. They are what the
-model reads, and nothing is added to them. Special tokens are those that stand in all lines, at
-least two, as the first or as the last token.
+model reads, and nothing is added to them. The first or the last token counts as special if it is
+the same in all lines, of which there must be at least two.
 
 Order: the lines, their ends.
 """
@@ -55,7 +55,7 @@ def _id(word, config, where):
 
 
 def ends(text, config):
-    """The special tokens before and after every document of a file: two of [0] or [1]."""
+    """The special tokens before and after every document of a file: two arrays, [0] or [1]."""
     first, last = set(), set()
     n = 0
     for line in lines(text, config):

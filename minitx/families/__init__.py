@@ -27,7 +27,7 @@ WRONG = ValueError, TypeError, AttributeError, KeyError  # what a value of a wro
 def from_hf(raw):
     """Config from the dictionary of a config.json in Hugging Face layout.
 
-    Raises ValueError if a key is missing, or for whatever would be computed wrongly.
+    Raises ValueError if a key is missing, or if the model would be computed wrongly.
     """
     try:
         config = _config(raw)

@@ -34,7 +34,7 @@ SEQUENCE = {**dense("head", "pre_classifier"), **dense("U", "classifier")}
 
 FAMILY = Family(
     config=CONFIG,
-    fixed={"n_types": 0, "eps": 1e-12},  # epsilon stands in the reference library's code
+    fixed={"n_types": 0, "eps": 1e-12},  # epsilon is a constant in the reference library's code
     body=BODY,
     layer=LAYER,
     layer_prefix="transformer.layer.{}.",

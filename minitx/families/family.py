@@ -1,4 +1,4 @@
-"""The records in which a family's file says what the family calls things.
+"""The records with which a family's file says how the family names things.
 
 `Key` is a key of config.json, `Tensor` a tensor of the file; `dense`, `norm` and `third` write the
 pairs of weight and bias that every family has.
@@ -24,7 +24,7 @@ class Tensor(NamedTuple):
 
     names: tuple  # the first of these that the file has
     transposed: bool = False  # stored [out, in], used [in, out]
-    third: int | None = None  # 0, 1 or 2: it is that third of the last axis
+    third: int | None = None  # 0, 1 or 2: the array is that third of the last axis
 
 
 def no_more(values):

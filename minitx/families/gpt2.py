@@ -36,7 +36,7 @@ SEQUENCE = {"W_U": tensor("score.weight", transposed=True)}
 
 
 def derived(values):
-    """Without a width of its own the MLP is four times as wide as the stream."""
+    """Where the config gives no width, the MLP is four times as wide as the stream."""
     return {"d_mlp": values["d_mlp"] or 4 * values["d_model"]}
 
 

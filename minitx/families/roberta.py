@@ -14,7 +14,7 @@ SEQUENCE = {**dense("head", "classifier.dense"), **dense("U", "classifier.out_pr
 
 
 def derived(values):
-    """Positions are counted from the row behind that of the padding id, which takes none."""
+    """Positions are counted from the row after the padding id's; padding takes no position."""
     first = values["pad_id"] + 1
     return {
         "offset": first,
@@ -25,7 +25,7 @@ def derived(values):
 
 FAMILY = bert.FAMILY._replace(
     config=CONFIG,
-    fixed={"default_type": 0, "head_act": "gelu"},  # the head's gelu is exact whatever the MLP's
+    fixed={"default_type": 0, "head_act": "gelu"},  # the head's gelu is exact, whatever the MLP has
     derived=derived,
     heads={"masked": MASKED, "sequence": SEQUENCE},
 )

@@ -262,7 +262,7 @@ def test_two_tensors_of_one_name_are_refused(tmp_path):
         minitx.load(tmp_path)
     twice = {"embeddings.LayerNorm.gamma": np.ones(18, np.float32)}
     tiny.make(tmp_path, "bert-masked", lambda t: t | twice)
-    message = "two tensors go by the name 'embeddings.LayerNorm.weight'"
+    message = "two tensors have the name 'embeddings.LayerNorm.weight'"
     with pytest.raises(ValueError, match=message):
         minitx.load(tmp_path)
 
@@ -340,17 +340,23 @@ def with_fields(name, **fields):
 @pytest.mark.parametrize(
     "damage,message",
     [
-        (lambda raw: raw[:-1], "bytes.* is cut off or no safetensors file"),
-        (lambda raw: raw[: len(raw) // 2], "is cut off or no safetensors file"),
-        (lambda raw: raw[:40], "is cut off or no safetensors file"),
-        (lambda raw: raw[:5], r"\(5 bytes\) is cut off or no safetensors file"),
-        (lambda raw: b"", r"\(0 bytes\) is cut off or no safetensors file"),
-        (lambda raw: raw + b"\0" * 8, "is cut off or no safetensors file"),
+        (lambda raw: raw[:-1], "bytes.* is cut off or not a safetensors file"),
+        (lambda raw: raw[: len(raw) // 2], "is cut off or not a safetensors file"),
+        (lambda raw: raw[:40], "is cut off or not a safetensors file"),
+        (lambda raw: raw[:5], r"\(5 bytes\) is cut off or not a safetensors file"),
+        (lambda raw: b"", r"\(0 bytes\) is cut off or not a safetensors file"),
+        (lambda raw: raw + b"\0" * 8, "is cut off or not a safetensors file"),
         # length > file
-        (lambda raw: (10**6).to_bytes(8, "little") + raw[8:], "is cut off or no safetensors file"),
-        (lambda raw: (2**63).to_bytes(8, "little") + raw[8:], "is cut off or no safetensors file"),
-        (lambda raw: raw[:8] + b"[" + raw[9:], "is cut off or no safetensors file"),
-        (lambda raw: b"PK\3\4" + raw[4:], "is cut off or no safetensors file"),
+        (
+            lambda raw: (10**6).to_bytes(8, "little") + raw[8:],
+            "is cut off or not a safetensors file",
+        ),
+        (
+            lambda raw: (2**63).to_bytes(8, "little") + raw[8:],
+            "is cut off or not a safetensors file",
+        ),
+        (lambda raw: raw[:8] + b"[" + raw[9:], "is cut off or not a safetensors file"),
+        (lambda raw: b"PK\3\4" + raw[4:], "is cut off or not a safetensors file"),
     ],
     ids=range(10),
 )
@@ -378,7 +384,7 @@ def test_a_header_that_lies(tmp_path, fields):
     """Offsets that overlap, leave the file, run backwards or contradict the shape; no dtype."""
     header = with_fields("bert.encoder.layer.1.output.dense.bias", **fields)
     tiny.make(tmp_path, "bert-masked", header=header)
-    with pytest.raises(ValueError, match="is cut off or no safetensors file: .*"):
+    with pytest.raises(ValueError, match="is cut off or not a safetensors file: .*"):
         minitx.load(tmp_path)
 
 
@@ -488,7 +494,7 @@ def test_shards_are_one_model_and_a_lost_one_is_named(tmp_path):
 
 def test_an_index_that_promises_too_much(tmp_path):
     shards(tmp_path, extra={"transformer.extra": "part-0.safetensors"})
-    message = "promises tensors that their shards lack: transformer.extra"
+    message = "lists tensors that their shards lack: transformer.extra"
     with pytest.raises(ValueError, match=message):
         minitx.load(tmp_path)
 

@@ -84,16 +84,16 @@ def test_nothing_else_is_needed(family):
         (
             "bert-masked",
             dict(hidden_size="18"),
-            "d_model comes out as '18'; wanted a whole number of at least 1",
+            "d_model is '18'; wanted a whole number of at least 1",
         ),
-        ("bert-masked", dict(num_hidden_layers=0), "n_layers comes out as 0"),
-        ("gpt2-causal", dict(n_head=-3), "n_heads comes out as -3"),
-        ("distilbert-masked", dict(dim=18.0), "d_model comes out as 18.0"),
-        ("roberta-masked", dict(pad_token_id=13), "n_ctx comes out as 0"),  # 14 rows - 13 - 1
+        ("bert-masked", dict(num_hidden_layers=0), "n_layers is 0"),
+        ("gpt2-causal", dict(n_head=-3), "n_heads is -3"),
+        ("distilbert-masked", dict(dim=18.0), "d_model is 18.0"),
+        ("roberta-masked", dict(pad_token_id=13), "n_ctx is 0"),  # 14 rows - 13 - 1
         (
             "bert-masked",
             dict(num_attention_heads=True),
-            "n_heads comes out as True; wanted a whole number",
+            "n_heads is True; wanted a whole number",
         ),
         (
             "bert-masked",

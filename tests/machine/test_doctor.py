@@ -367,13 +367,13 @@ def test_avx2_kernels_are_right_on_an_avx2_processor():
     facts = {"vectors": "avx2", "kernels": "Haswell", "family": "AuthenticAMD 23 49"}
     assert said(facts, {"all": RATES | SLOW | {"gflops": 214.0}, "one": ONE | SLOW}) == []
     (warning,) = said(facts | {"kernels": "Nehalem"})
-    assert "takes its Nehalem kernels on a processor with avx2" in warning
+    assert "uses its Nehalem kernels on a processor with avx2" in warning
     assert "OPENBLAS_CORETYPE=Haswell" in warning
 
 
 def test_an_old_openblas_does_not_know_a_new_processor():
     (warning,) = said({"kernels": "Zen", "version": "0.3.18"})
-    assert "OpenBLAS 0.3.18 takes its Zen kernels" in warning
+    assert "OpenBLAS 0.3.18 uses its Zen kernels" in warning
     assert "OPENBLAS_CORETYPE=SkylakeX" in warning
     measured = {"one": ONE | SLOW, "unpinned": ONE}
     pinned = said({"kernels": "Haswell"}, measured, OPENBLAS_CORETYPE="Haswell")

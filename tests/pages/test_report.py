@@ -271,7 +271,7 @@ def test_a_number_of_documents_for_all_is_each_ones_minimum(
     assert cli.main([*command, "--out", str(tmp_path)]) == 0
     stated = json.loads((tmp_path / "good.json").read_text())["settings"]["options"]
     assert stated["documents"] == taken
-    note = f"takes 3 documents, the fewest it can do with; {given} given for all"
+    note = f"takes 3 documents, the fewest that it can use; {given} given for all"
     page = Page((tmp_path / "index.html").read_text("utf-8"))
     for text in (capsys.readouterr().out, page.of("good", folded=False)):
         assert (note in text) == (taken != given)
@@ -294,7 +294,7 @@ def test_a_failure_says_too_that_it_took_more_documents(tmp_path, monkeypatch, c
 
     plant(monkeypatch, poor, least_documents=3)
     cli.main(["report", "tiny-roberta", "--documents", "1", "--out", str(tmp_path)])
-    reason = "3 are not there (takes 3 documents, the fewest it can do with; 1 given for all)"
+    reason = "3 are not there (takes 3 documents, the fewest that it can use; 1 given for all)"
     assert f"failed: ValueError: {reason}" in capsys.readouterr().out
 
 

@@ -116,10 +116,10 @@ REFUSED_IN_PYTHON = [
     ("times", 2.0, "times is 2.0 (float); wanted a whole number, 1 or more"),
     ("times", True, "times is True (bool); wanted a whole number"),
     ("rate", False, "rate is False (bool); wanted a number"),
-    ("whole", 1, "whole is 1 (int); wanted True or False, as False"),
+    ("whole", 1, "whole is 1 (int); wanted True or False, such as False"),
     ("whole", "yes", "whole is 'yes' (str); wanted True or False"),
     ("distance", 3, "distance is 3 (int); wanted one of cosine, euclidean"),
-    ("text", None, "text is None (NoneType); wanted text, as 'sample'"),
+    ("text", None, "text is None (NoneType); wanted text, such as 'sample'"),
 ]
 
 

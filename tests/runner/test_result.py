@@ -93,8 +93,8 @@ def probe_of_options(model, run=None, *, a_name: int = 0, text: str = "sample"):
         ("rotation", {"gauge": 4.0}, r"gauge is 4.0 \(float\); wanted a whole number, 2 to 50"),
         ("rotation", {"gauge": "4"}, r"gauge is '4' \(str\); wanted a whole number, 2 to 50"),
         ("rotation", {"seed": True}, r"seed is True \(bool\); wanted a whole number, 0 or more"),
-        ("rotation", {"head": 3}, r"head is 3 \(int\); wanted text, as 'auto'"),
-        ("rotation", {"text": None}, r"text is None \(NoneType\); wanted text, as 'sample'"),
+        ("rotation", {"head": 3}, r"head is 3 \(int\); wanted text, such as 'auto'"),
+        ("rotation", {"text": None}, r"text is None \(NoneType\); wanted text, such as 'sample'"),
     ],
 )
 def test_a_wrong_name_or_type_is_refused_before_the_model_is_loaded(name, options, match):

@@ -123,7 +123,7 @@ def test_a_state_is_not_mixed_with_other_settings_and_never_dropped_silently(
         run(tmp_path, failing_at(0), resume=False, key="other")
     assert len(left(tmp_path)) == 1
     run(tmp_path, failing_at(999), resume=False)
-    message = "an interrupted run was here; it is begun anew (--resume would go on)"
+    message = "an interrupted run was here; it starts over (--resume would continue it)"
     assert message in capsys.readouterr().err
     assert not left(tmp_path)
 
@@ -152,7 +152,9 @@ def test_a_damaged_state_is_said_to_be_so(tmp_path, monkeypatch, damage):
         run(tmp_path, failing_at(90), resume=False)
     [state] = left(tmp_path)
     state.write_bytes(damage(state.read_bytes()))
-    message = r"test.rows.\w{8}.state.npz is damaged; without --resume the run is begun anew"
+    message = (
+        r"test.rows.\w{8}.state.npz is damaged; without --resume the run starts from the beginning"
+    )
     with pytest.raises(ValueError, match=message):
         run(tmp_path, failing_at(999), resume=True)
 
@@ -188,7 +190,7 @@ def test_a_state_that_was_altered_is_never_gone_on_with(tmp_path, monkeypatch, h
     with np.load(path) as file:
         state = dict(file)
     np.savez(path, **state | ALTERED[how](state))
-    message = r"state.npz is damaged; without --resume the run is begun anew$"
+    message = r"state.npz is damaged; without --resume the run starts from the beginning$"
     with pytest.raises(ValueError, match=message):
         run(tmp_path, failing_at(999), resume=True)
     whole = run(tmp_path, failing_at(999), resume=False)
@@ -221,7 +223,9 @@ def test_a_state_that_does_not_fit_its_run_is_refused(tmp_path, done, sums, mess
     """As other code may have saved it."""
     saved = stream.Run(tmp_path, "test", "same", resume=True)
     saved._save(saved._state("rows"), done, sums)
-    with pytest.raises(ValueError, match=f"{message}.*; without --resume the run is begun anew"):
+    with pytest.raises(
+        ValueError, match=f"{message}.*; without --resume the run starts from the beginning"
+    ):
         run(tmp_path, failing_at(999), resume=True)
 
 
