@@ -58,7 +58,7 @@ def _parse_name(text, config):
 def select(names, model, documents=None, run=stream.UNSAVED):
     """Heads by name, or for 'auto' the sharpest to the left, to the right, and the broadest.
 
-    'auto' uses attention on these documents; without documents, by attention from positions
+    'auto' uses attention on these documents or, without documents, attention from positions
     alone. Raises ValueError for a layer without weights.
     """
     layers = inputs.layers(model)

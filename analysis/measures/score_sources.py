@@ -6,7 +6,7 @@ written to the stream (maths/residual.py), and so are its queries and keys:
 - `position`: in layer 0 the position table's own part, exactly. In later layers the mean at a
   place over documents, from whatever part wrote it: for queries over one half of them, for keys
   over the other, so that no text is on both sides. What all places have in common is not counted
-  as position, and left to the other sources.
+  as position and is left to the other sources.
 - `word`: the word embedding's own part.
 - `layers`: what attention and MLPs wrote, minus its `position` part.
 - `type`, `bias`: the token type's part; the biases of norms, of what was written, of queries and
