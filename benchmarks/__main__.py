@@ -4,8 +4,8 @@ benchmarks/results/.
     python -m benchmarks [--only CASE …] [--quick] [--resume] [--out FOLDER]
 
 A whole run takes about 20 minutes on two cores, which should have nothing else to do. Every
-finished case is saved; --resume goes on with the newest run in the folder if it is one of the same
-code on the same machine; without it a second run of one day takes the place of the first.
+finished case is saved; --resume continues the newest run in the folder if it has the same code and
+machine; without it a second run on the same day replaces the first.
 """
 
 import argparse
@@ -107,7 +107,7 @@ def wanted_peers(case, names):
 def begun(args, settings):
     """Path and content of the run's JSON file: a new one or, with --resume, the newest.
 
-    Raises SystemExit if that is of other code or another machine.
+    Raises SystemExit if that run has other code or another machine.
     """
     args.out.mkdir(parents=True, exist_ok=True)
     old = sorted(args.out.glob("????-??-??.json")) if args.resume else []
@@ -128,7 +128,7 @@ def write_shapes(work, cases):
 
 
 def left(cases, sets, run):
-    """The (set, case) that a run still lacks, set by set.
+    """The pairs (set, case) that a run still lacks, set by set.
 
     Within a set, cases that share processes come together.
     """

@@ -1,6 +1,6 @@
 """What is measured, and what is wanted: the cases, their peers, and the ratios to reach.
 
-A peer is written "system/task": a class of peers.py and a method of it.
+A peer is written "system/task": a class of peers.py and one of its methods.
 """
 
 from typing import NamedTuple
@@ -63,7 +63,7 @@ class Case(NamedTuple):
     sets: int = 3  # at most; one is enough where every turn is a new process
     threads: int = 2
     fresh: bool = False  # every turn is a new process, and its start counts
-    busy: bool = False  # another process computes on one of the cores meanwhile
+    busy: bool = False  # meanwhile another process computes on one of the cores
     compared: bool = True  # every peer is asked once beforehand, and the results are compared
     apart: bool = False  # has no table of its own: see corpus.py
 

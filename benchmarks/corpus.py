@@ -1,8 +1,8 @@
-"""Experiments that read a corpus: how speed and peak memory go with the number of documents.
+"""Experiments that read a corpus: how speed and peak memory depend on the number of documents.
 
 A point is (documents, seconds of the whole command, peak resident bytes or None). Rate and growth
-are taken between the least and the largest number of documents, so that neither what starting costs
-nor what the model holds counts.
+are computed between the least and the largest number of documents, so that neither the cost of
+starting nor the memory of the model counts.
 """
 
 import numpy as np
@@ -71,7 +71,7 @@ def records(run, n):
 
 
 def rate(measured):
-    """Documents per second between the first point and the last; None if no time lies between."""
+    """Documents per second between the first and the last point; None if no time passed."""
     (n, fast, _), (more, slow, _) = measured[0], measured[-1]
     return (more - n) / (slow - fast) if slow > fast else None
 

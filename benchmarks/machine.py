@@ -1,4 +1,4 @@
-"""What was measured on: machine, BLAS and its kernels, versions, sizes on disk."""
+"""The measured machine: its BLAS and kernels, versions of the systems, sizes on disk."""
 
 import configparser
 import datetime
@@ -47,7 +47,7 @@ def _version(name):
 
 
 def commit():
-    """The commit that is measured, with a + if files differ from it; None outside a repository."""
+    """The measured commit, with a + if files differ from it; None outside a repository."""
     try:
         head = _git("rev-parse", "--short", "HEAD")
         changes = _git("status", "--porcelain", "-uno")
@@ -64,7 +64,7 @@ def _git(*arguments):
 
 
 def today():
-    """The date as the results' files are called."""
+    """The date, as in the names of the results' files."""
     return datetime.date.today().isoformat()
 
 

@@ -2,12 +2,13 @@
 
     python -m benchmarks.peers PEER FOLDER THREADS
 
-A process that reads one order a line from stdin, JSON, and answers with seconds, JSON, on stdout.
+A process that reads orders from stdin, one JSON line each, and answers with seconds on stdout, also
+as JSON.
 
-A peer is a class: made with a checkpoint folder and a number of threads, its methods are the tasks.
-A task takes token ids [B T] (or what the order says) and returns what the system itself calls the
-result; `seen` turns that into arrays under common names, outside the time, so that the driver can
-compare systems. Letters: see minitx/model.py; the model's last layer stands for all of them.
+A peer is a class that is made with a checkpoint folder and a number of threads; its methods are the
+tasks. A task takes token ids [B T] (or what the order says) and returns the system's own result;
+`seen` turns that into arrays with common names, outside the measured time, so that the driver can
+compare systems. Letters: see minitx/model.py; only the model's last layer is compared.
 """
 
 import contextlib
@@ -266,7 +267,7 @@ class Lens:
         return self._run(tokens, names_filter=self.names)
 
     def internals_no_head(self, tokens):
-        """The same without the logits, which takes a head that is emptied from outside."""
+        """The same without the logits, for which its head is emptied from outside."""
         self.head.forward = lambda x: x
         try:
             return self._run(tokens, names_filter=self.names)
@@ -344,7 +345,7 @@ class Numpy:
         return {"largest": np.array(largest)}
 
     def _turn(self, route):
-        """A few heads as a slice: others in each turn, the same ones by either route."""
+        """A few heads as a slice: different ones in each turn, the same for both routes."""
         first = self.turns[route] * DENSE % HEADS
         self.turns[route] += 1
         return slice(first, first + DENSE)
@@ -429,8 +430,8 @@ PEERS = {
 def memory():
     """Peak resident and private bytes of this process; None where the system does not tell.
 
-    Private: anonymous pages. Clean pages of a mapped file belong to the page cache, whoever else
-    maps them.
+    Private: anonymous pages. Clean pages of a mapped file belong to the page cache, which processes
+    share.
     """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -447,7 +448,7 @@ def compared(x):
 
 
 def answer(peer, order):
-    """Do once what an order says: {"seconds": …, "memory": …}.
+    """Carry out an order once: {"seconds": …, "memory": …}.
 
     If it names a file in "arrays", write the result there.
     """

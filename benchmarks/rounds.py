@@ -1,9 +1,9 @@
-"""Processes in turn: each system waits in a process of its own, and one at a time works.
+"""Processes in turn: each system waits in a process of its own, and one works at a time.
 
 A round asks every peer of a case once, in an order that changes from round to round, so that
-whatever the machine does meanwhile falls on all of them. Before each turn the others' threads are
-given time to stop spinning. Several sets of fresh processes: where in memory things happen to lie
-is a matter of luck that stays for the life of a process.
+other work of the machine affects all of them. Before each turn the others' threads are given time
+to stop spinning. There are several sets of fresh processes, because the places of arrays in memory
+are random and stay the same for the life of a process.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from minitx.analysis.machine import doctor
 PAUSE = 0.15
 WATCHED = 0.3  # seconds in which nobody works, to see how busy the machine is by itself
 THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
-AGREE = 1e-3  # of an array's largest entry: what is timed is exact, in float32
+AGREE = 1e-3  # of an array's largest entry: all systems are exact to float32
 SPIN = """
 import os, sys
 if hasattr(os, "sched_setaffinity"):
@@ -36,7 +36,7 @@ while os.getppid() == int(sys.argv[1]):
 
 
 def environment(threads):
-    """The environment of a peer: nothing that pins kernels, this number of threads, no network."""
+    """The environment of a peer: this number of threads, no network, nothing that pins kernels."""
     pins = (*doctor.PINS, *doctor.THREADS)
     env = {key: value for key, value in os.environ.items() if key not in pins}
     env |= dict.fromkeys(THREADS, str(threads))
@@ -108,8 +108,8 @@ def orders(peers, rounds, shift=0):
     """The peers in the order of each round.
 
     One round goes forwards, the next backwards, then both begin one place further on. So in every
-    2 n rounds of n peers each comes at every place twice. shift: number of the set; a set goes on
-    where the one before it ended.
+    2 n rounds of n peers each peer has every place twice. shift: number of the set; a set continues
+    where the previous one ended.
     """
     for r in range(rounds):
         k = (r // 2 + shift * -(-rounds // 2)) % len(peers)
@@ -228,7 +228,7 @@ def measure(case, processes, rounds, shift=0, show=lambda line: None):
 
 
 def compared(case, processes):
-    """What `prepared` returns, with processes of their own where every turn has a fresh one."""
+    """What `prepared` returns; in its own processes where every turn has a fresh one."""
     if not case.fresh:
         return prepared(case, processes)
     with Processes(processes.work, processes.threads) as own:
@@ -236,7 +236,7 @@ def compared(case, processes):
 
 
 def take_turns(case, peers, processes, record):
-    """One round; a peer that fails is lost, and what was measured of it dropped."""
+    """One round; a peer that fails is lost, and its measurements are dropped."""
     for peer in peers:
         if peer in record["lost"]:
             continue

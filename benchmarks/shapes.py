@@ -167,7 +167,7 @@ def ids(shape, batch, tokens, seed=0):
 
 
 def read_by_a_token(shape):
-    """Bytes of float32 weights that one more token reads: all, but one row only of positions."""
+    """Bytes of float32 weights that one more token reads: all, but only one row of positions."""
     sizes = [size for name, size in names(SHAPES[shape]).items() if "wpe" not in name]
     return 4 * sum(map(math.prod, sizes))
 
@@ -186,7 +186,7 @@ def export(folder):
 
     "plain" is the graph as torch exports it; "fused" has norms, GELU and attention fused. Graphs of
     torch's older exporter run 5 to 10 % faster in ONNX Runtime; the newer one keeps a tied matrix
-    once and the weights in a file that can be mapped, as a cold start wants it: "hidden" is made by
+    once and the weights in a file that can be mapped, which suits a cold start: "hidden" is made by
     the older, "logits" by the newer.
     """
     draft = folder / "draft"

@@ -2,8 +2,8 @@
 
     python -m benchmarks.summary benchmarks/results/DATE.json
 
-A ratio is taken within a round, where both systems met the same machine; given are the median over
-all rounds of all sets, and the quartiles. Nothing is computed from two runs.
+A ratio is computed within a round, in which both systems met the same conditions. The page gives
+the median and the quartiles over all rounds of all sets. Nothing is computed from two runs.
 """
 
 import json
@@ -113,7 +113,7 @@ def reached(wanted, run):
 
 
 def verdict(wanted, value):
-    """'aim', 'yes' or 'no': whether the median reaches the aim, what must be, or neither."""
+    """'aim', 'yes' or 'no': the median reaches the aim, the required value, or neither."""
     sign = -1 if wanted.less else 1
     lines = ("aim", wanted.aim), ("yes", wanted.must)
     return next((word for word, line in lines if sign * value >= sign * line), "no")
@@ -167,7 +167,7 @@ def base(case, seconds):
 
 
 def case_rows(case, sets):
-    """Rows of one case: peer, milliseconds, ratio to minitx doing the same."""
+    """Rows of one case: peer, milliseconds, ratio to minitx on the same task."""
     seconds = joined(sets)
     against = base(case, seconds)
     for peer, values in seconds.items():
@@ -253,7 +253,7 @@ def markdown(run, date):
 
 
 def settings_texts(settings):
-    """What the page says of the settings of a run."""
+    """What the page says about the settings of a run."""
     versions = settings["versions"].items()
     texts = {"line": settings["machine"]["line"], "commit": settings["commit"] or "unknown"}
     texts["kernels"] = settings["machine"]["kernels"] or "unknown"
@@ -281,7 +281,7 @@ def sizes_table(run):
 
 
 def figure(run):
-    """The wanted numbers with quartiles and aim, each over what must be reached."""
+    """The wanted numbers with quartiles and aim, each divided by the required value."""
     measured = [(wanted, reached(wanted, run)) for wanted in WANTED]
     rows = [(wanted, result[0]) for wanted, result in measured if result]
     with draw.style():
@@ -314,7 +314,7 @@ def plot_row(ax, y, wanted, three):
 
 
 def sorted_scores(wanted, three):
-    """Median, low and high of a number over what must be reached; inverted where less is better."""
+    """Median, low and high of a number over its required value; inverted where less is better."""
     middle, low, high = (wanted.must / x if wanted.less else x / wanted.must for x in three)
     return middle, min(low, high), max(low, high)
 

@@ -1,4 +1,4 @@
-"""Bands of a position table's waves: what is left without one, or of one alone.
+"""Bands of a position table's waves: the table without one band, or with one band alone.
 
 n rows (places), D columns. Frequencies are cycles in n tokens; the mean over the places, frequency
 0, is in no band and stays.
@@ -10,10 +10,10 @@ import numpy as np
 def octaves(n, bands):
     """(low, high) of bands with periods from 2 tokens up, each twice as long: the slowest first.
 
-    The slowest band takes all that is left. Raises ValueError if a band would hold no frequency of
-    a table of n rows.
+    The slowest band takes all remaining frequencies. Raises ValueError if a band would hold no
+    frequency of a table of n rows.
 
-    Of 64 places, in cycles: periods over 8 tokens, 4 to 8, and 2 to 4.
+    For 64 places, in cycles: periods over 8 tokens, 4 to 8, and 2 to 4.
 
     >>> octaves(64, 3)
     [(1, 8), (9, 16), (17, 32)]
@@ -28,7 +28,7 @@ def octaves(n, bands):
 
 
 def names(bands):
-    """Their periods in tokens: 'over 16', '8 to 16', '4 to 8', '2 to 4'; of one band 'all'.
+    """Names by period in tokens: 'over 16', '8 to 16', '4 to 8', '2 to 4'; of one band 'all'.
 
     >>> names(3)
     ['over 8', '4 to 8', '2 to 4']
@@ -42,7 +42,7 @@ def names(bands):
 def without(x, part):
     """A table [n D] without a part of its waves, as spectra.bandpass gives it.
 
-    A wave and a constant, of which the constant is left:
+    From a wave and a constant, the constant is left:
 
     >>> x = np.cos(2 * np.pi * 3 * np.arange(24) / 24)[:, None]  # 3 cycles in 24 places
     >>> round(float(np.ptp(without(x + 5, part=x))), 9)
@@ -67,7 +67,7 @@ def alone(x, part):
 def evenly_without(x, part):
     """A table [n D] that has lost as much energy as `without`, evenly from all frequencies.
 
-    Half of the energy is taken, from both waves alike:
+    Half of the energy is taken, equally from both waves:
 
     >>> x = np.cos(2 * np.pi * 3 * np.arange(24) / 24)[:, None]  # 3 cycles in 24 places
     >>> y = np.cos(2 * np.pi * 5 * np.arange(24) / 24)[:, None]
@@ -82,7 +82,7 @@ def evenly_without(x, part):
 def energy(x, part):
     """Share of the energy of a table's waves [n D] that lies in a part of them.
 
-    Of two waves of one height each has half:
+    Each of two waves of the same height has half:
 
     >>> x = np.cos(2 * np.pi * 3 * np.arange(24) / 24)[:, None]  # 3 cycles in 24 places
     >>> y = np.cos(2 * np.pi * 5 * np.arange(24) / 24)[:, None]

@@ -1,4 +1,4 @@
-"""One head's queries or keys in several bases: in how many columns positions are, and how pure.
+"""One head's queries or keys in several bases: how many columns hold positions, and how pure.
 
 A basis is a matrix M [d d]: the columns of Q M are those of Q = X W_Q in it. T tokens, d width of a
 head, ... any axes before.
@@ -10,7 +10,7 @@ import numpy as np
 
 from . import factors
 
-LEAST = 1e-300  # in place of a variance of 0, by which is divided
+LEAST = 1e-300  # replaces a variance of 0 in a division
 
 
 def raw(W):
@@ -68,8 +68,8 @@ def random(n, d, rng):
 def of_position(a, b):
     """Covariance over positions [... d d] of two means over different documents [... T d].
 
-    What both halves of the documents have in common is position: of one mean alone the words, of
-    which every document has its own, would be a part.
+    What both halves of the documents have in common is position. The covariance of one mean alone
+    would include the words, which differ from document to document.
 
     Two means that share one wave, beside words of their own:
 
@@ -100,7 +100,7 @@ def variances(covariance, basis):
 
 
 def paired(of_queries, of_keys):
-    """How far column j of the queries meets column j of the keys alone: [... d d] twice -> [...].
+    """How far column j of the queries meets only column j of the keys: [... d d] twice -> [...].
 
     Scores are Q M B (K M')^T, and this is the diagonal's share of B: 1 for the raw basis, one
     rotation of both, and the SVD; 1/d for two rotations that have nothing to do with each other.
@@ -121,7 +121,7 @@ def paired(of_queries, of_keys):
 
 
 def columns(variance):
-    """In how many columns a variance is, (sum v)^2 / sum v^2: [... d] -> [...], from 1 to d.
+    """How many columns a variance fills, (sum v)^2 / sum v^2: [... d] -> [...], from 1 to d.
 
     >>> columns(np.array([[1.0, 0, 0, 0], [1, 1, 1, 1]]))
     array([1., 4.])
@@ -134,7 +134,7 @@ def columns(variance):
 def purity(position, whole):
     """Position's share of a column's variance, mean over columns: [... d] twice -> [...].
 
-    Columns count as much as they hold of positions: 1 if these hold nothing else.
+    Each column is weighted by the variance of positions in it; 1 if such columns hold nothing else.
 
     Position fills the first column, and a quarter of the second, which holds less of it:
 

@@ -1,9 +1,9 @@
 """Canonical correlations between a stream and a table of places, from sums over documents.
 
 Canonical directions a_k, b_k make x a_k and y b_k as correlated as can be, each pair uncorrelated
-with those before (Hotelling 1936; of hidden layers Raghu et al. 2017). The rows x are tokens, the
-rows y their places' in a table, again and again for every document: so neither is ever held as a
-whole. X^T X and the sums of x at each place tell all; sums of two sets of documents are added.
+with those before (Hotelling 1936; for hidden layers Raghu et al. 2017). The rows x are tokens; the
+rows y are the table's rows at their places, the same for every document, so neither matrix is ever
+held whole. X^T X and the sums of x at each place suffice; sums of two sets of documents are added.
 
 D width, T places, K columns of the table. Order: sums, their moments, fit, test.
 """
@@ -16,7 +16,7 @@ RANK = 1e-9  # variance, of the largest, below which a direction of x counts as 
 
 
 class Moments(NamedTuple):
-    """What canonical correlations need of some documents, their mean taken off.
+    """What canonical correlations need of some documents, with their mean subtracted.
 
     Two documents that are one and the same:
 
@@ -62,7 +62,7 @@ def sums(x):
 def moments(n, xx, places):
     """Moments of n documents from their sums.
 
-    Sums of documents are added; three documents of the same tokens hold thrice the squares.
+    Sums of documents are added; three documents of the same tokens have three times the squares.
 
     >>> x = np.array([[1.0], [3.0]])
     >>> xx, places = sums(x)
@@ -94,8 +94,8 @@ def columns(table, K):
 def whitening(sums):
     """W [D r] that makes x W uncorrelated, of length 1 in each column over the documents.
 
-    From the eigenvectors of X^T X, as a norm leaves x with a direction that is constant, in which
-    the R of X = Q R has no inverse.
+    From the eigenvectors of X^T X: after a norm x is constant along one direction, so that the R of
+    X = Q R would have no inverse.
 
     >>> x = np.random.default_rng(0).normal(size=(20, 3)) @ np.diag([5.0, 1.0, 0.1])
     >>> m = moments(1, *sums(x))
@@ -124,9 +124,9 @@ def fit(sums, W, y):
 
 
 def held_out(fitted, sums, y):
-    """Correlations of a Fit on other documents: [K]; those it was fitted to have its own.
+    """Correlations of a Fit on other documents: [K]; on its own documents they are the fitted ones.
 
-    Fitted to noise, of which nothing is left on other noise:
+    A fit to noise, which shows nothing on other noise:
 
     >>> rng = np.random.default_rng(0)
     >>> y = columns(rng.normal(size=(30, 4)), 1)

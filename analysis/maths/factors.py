@@ -84,7 +84,7 @@ def eigenvalues(A, B):
 
     They are those of the small B^T A.
 
-    Of W_V W_O they tell whether a head copies what it reads; with one direction that is the
+    Those of W_V W_O show whether a head copies what it reads; with one direction there is one, the
     trace:
 
     >>> W_V = np.array([[1.0], [2.0]])
@@ -108,7 +108,7 @@ def signs(U):
 def seen(X, W_Q, W_K):
     """The part of X [T D] that queries see, X U_Q S U_Q^T [T D].
 
-    Each direction is as heavy as it is in the scores.
+    Each direction has the weight that it has in the scores.
 
     Queries that read the first column alone see nothing of the second:
 

@@ -1,4 +1,4 @@
-"""Whether attended offsets follow positions that were moved: head by head, layer by layer, in all.
+"""Whether attended offsets follow moved positions: for each head, for each layer, and over all.
 
 A cell is a head with a direction at one shift other than 0. l layers, S shifts, H heads, R = 2 wide
 + 1 offsets. Order: cells, figures over all of them with their nulls, and for each layer.
@@ -15,8 +15,8 @@ BY_LAYER = "directed", "exact", "slopes", "weight", "weight_dealt"
 def followed(r, follows, seed):
     """Where heads with a direction attend at each shift, and how that moves with the shift.
 
-    One head at offset -1, whose look moves a token to the left for each that its keys are
-    moved:
+    One head at offset -1, which attends one token further to the left for each token that its keys
+    are moved:
 
     >>> shifts, wide = np.array([-1, 0, 1]), profiles.REACH + 1
     >>> attention = np.zeros((1, 4, 1, 2 * wide + 1))  # the last: positions in random order
@@ -75,7 +75,7 @@ def _summary(r, shifts, seed):
 
 
 def _mean(values, where):
-    """Mean of the values where this holds; 0 if it holds nowhere."""
+    """Mean of the values where a condition holds; 0 if it holds nowhere."""
     return values[where].mean() if where.any() else 0.0
 
 

@@ -1,9 +1,9 @@
 """How far a map over frequency and angle is settled by the weights, and how far by a free choice.
 
 The weights of a head determine d of the D columns of each basis (rotation.py). Maps from several
-random completions share what these columns give; where the maps differ, any one of them shows a
-choice. The gauge is the mean correlation of two such maps within a frequency. G maps, F frequencies
-with 0, A bins of angles, T tokens, D model width.
+random completions share what these columns give; where the maps differ, each of them shows an
+arbitrary choice. The gauge is the mean correlation of two such maps within a frequency. G maps, F
+frequencies with 0, A bins of angles, T tokens, D model width.
 
 Order: the maps, their mean and spread; their gauge; how much of a signal the head reads.
 """
@@ -48,7 +48,7 @@ def spread(energy):
 
 
 def shape(energy):
-    """How amplitudes are spread over the angles at each f > 0: [... F A] -> [... F - 1 A].
+    """Distribution of amplitudes over the angles at each f > 0: [... F A] -> [... F - 1 A].
 
     Rows have mean 0 and norm 1. The spectrum, which all maps of one input share, is taken out. Rows
     below LEAST of the largest are rounding: they stay small.
@@ -87,7 +87,7 @@ def by_frequency(shapes, other=None):
 
 
 def gauge(shapes, other=None, frequencies=None):
-    """`by_frequency`, averaged over some frequencies [n] above 0, or over all alike.
+    """`by_frequency`, averaged over some frequencies [n] above 0, or equally over all.
 
     1: the choice does not matter. Frequencies at which the input has no energy do not count.
 

@@ -1,12 +1,12 @@
-"""Queries and keys in one space, by changes that attention cannot see, so that nearness tells it.
+"""Queries and keys in one space, by changes that keep attention, so that nearness shows attention.
 
     q -> c q        k -> (k + a) / c
 
 c cancels in every product. a adds the same q.a to all scores of a query, those of hidden keys too,
-which stay at minus infinity: the softmax over the keys that a query sees takes it off again. a
-moves the mean of the keys onto that of the queries (Yeh et al. 2023, section 5.1.1); c is the one
-of SCALES for which products and distances have the lowest correlation. Where none does better than
-no change, nothing is changed: a = 0, c = 1.
+which stay at minus infinity: the softmax over the keys that a query sees removes it again. a moves
+the mean of the keys onto the mean of the queries (Yeh et al. 2023, section 5.1.1); c is the value
+in SCALES for which products and distances have the lowest correlation. Where no scale gives a lower
+one than no change, nothing is changed: a = 0, c = 1.
 
 T queries, S keys, d width of a head, C scales; ... any axes before them, but [... L H] are all
 layers and heads.
@@ -33,7 +33,7 @@ def normalised(q, k, c=1.0, a=0.0):
 
     c is a number or [...], a is [... d].
 
-    Products are the same after it, distances are not:
+    The products stay the same, the distances do not:
 
     >>> q, k = np.array([[1.0, 0.0]]), np.array([[4.0, 0.0]])
     >>> scaled_q, scaled_k = normalised(q, k, c=2.0)
@@ -48,7 +48,7 @@ def normalised(q, k, c=1.0, a=0.0):
 
 
 def translation(mean_q, mean_k, c, distance):
-    """a [... d], by which the keys move so that their mean stands on that of the queries.
+    """a [... d], by which the keys move so that their mean is the mean of the queries.
 
     Their means meet before the scaling, as published, where distances are Euclidean. With cosine
     distances they meet after it: c would do nothing else, since no scale changes a direction.
@@ -98,7 +98,7 @@ def changes(q, k, c, a, scale, seen):
     Attention is compared under both changes; products under the scale alone, as a share of the
     largest product.
 
-    Attention stays what it was, to rounding, whatever the keys are moved by:
+    Attention stays the same, to rounding, for any move of the keys:
 
     >>> q, k = np.random.default_rng(0).normal(size=(2, 6, 4))
     >>> attention, products = changes(q, k, 2.0, np.ones(4), 0.5, np.tri(6, dtype=bool))
@@ -128,7 +128,7 @@ def _products(q, k):
 class Distance(NamedTuple):
     """How far apart a query and a key are.
 
-    DISTANCES has those that there are by name; each is computed from products and lengths:
+    DISTANCES lists them by name; each is computed from products and lengths:
 
     >>> DISTANCES["cosine"].of(np.array([[2.0]]), np.array([[1.0]]), np.array([[4.0]]))
     array([[0.5]])
@@ -192,7 +192,7 @@ def centred(qk, seen):
     They are the logarithm of attention, up to one factor and a constant for each query; no
     translation changes them.
 
-    What a query adds to the products with all its keys is taken off:
+    What a query adds to the products with all its keys is subtracted:
 
     >>> centred(np.array([[1.0, 3.0], [11.0, 13.0]]), np.ones((2, 2), bool))
     array([[-1.,  1.],
@@ -341,8 +341,8 @@ def best(correlations, scope):
 
     Heads that share a scale share the mean of their correlations, in which each counts the same. Of
     scales that do equally well the one nearest to 1 is taken, and before it candidate 0, which
-    changes nothing. So the mean never gets higher than without a change, though with a shared scale
-    that of a single head may.
+    changes nothing. So the mean never gets higher than without a change; with a shared scale the
+    correlation of a single head may.
 
     Of one head; without a change the correlation is -0.1, at scale 2 (candidate 65) -0.8:
 
@@ -375,8 +375,8 @@ def format_scale(c):
 def ranks(distances, seen):
     """Rank of each key by distance, 1 for the nearest: [... T S], [T S] -> [... T S].
 
-    Keys at the same distance share the mean of their ranks, so that points on one spot are not
-    near; keys that a query does not see come last.
+    Keys at the same distance share the mean of their ranks, so that points at the same place are
+    not near; keys that a query does not see come last.
 
     Two keys at the same distance share ranks 1 and 2; the last key is not seen:
 
@@ -392,7 +392,7 @@ def nearness(ranks, keys, seen):
     keys: the number of the key of each query whose rank counts. Queries that see one key only are
     left out.
 
-    Of two queries, the key of the first is the nearest to it, that of the second the third:
+    The key of the first query is the nearest to it, the key of the second query the third nearest:
 
     >>> rank = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
     >>> nearness(rank, np.array([0, 2]), np.ones((2, 3), bool))
@@ -406,7 +406,7 @@ def nearness(ranks, keys, seen):
 
 
 def shuffled_keys(seen, n, rng):
-    """n times a key in place of each key that a query sees: [T S] -> [n T S].
+    """n shuffles: another key in place of each key that a query sees: [T S] -> [n T S].
 
     The keys that a query sees are the first of its row. All keys are permuted and each query takes
     those it sees: where all are seen, the order is the same for all queries.

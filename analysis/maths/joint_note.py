@@ -2,13 +2,13 @@
 
     q -> c q        k -> (k + a) / c        a a number, the same for every component
 
-The note took the pair with the strongest correlation of products and cosine distances, either sign.
-In that order c cancels in products and in cosines, so it chooses nothing; and the farther a may go,
-the more both are decided by the query alone, and the keys stand on one spot far from the queries.
-Where distances are those in the plane of the first two principal components, which the note left
-open, c does choose. T queries and keys, d width, ... any axes before them.
+The note took the pair (a, c) with the strongest correlation of products and cosine distances, of
+either sign. c cancels in products and in cosines, so it has no effect; and the larger a may be, the
+more both depend on the query alone, and the keys gather at one place far from the queries. The note
+leaves open whether distances are measured in the plane of the first two principal components; there
+c has an effect. T queries and keys, d width, ... any axes before them.
 
-Order: the correlation, the note's a, how far all has collapsed, c by distance in the plane.
+Order: the correlation, the note's a, how far all points have collapsed, c by distance in the plane.
 """
 
 from typing import NamedTuple
@@ -41,7 +41,7 @@ def _centred(x):
 def of_scalar(q, k, a, seen, c=1.0):
     """Correlation of products and cosine distances: [... T d] twice -> [...]; a a number.
 
-    Whatever c is, it cancels:
+    c cancels:
 
     >>> rng = np.random.default_rng(0)
     >>> q, k = rng.normal(size=(2, 8, 4))
@@ -101,9 +101,9 @@ def effect_of_scale(q, k, a, seen):
 def gathered(q, k):
     """Spread of the queries, as a share of the distance from their mean to that of the keys: [...].
 
-    Root of the mean square; near 0 all queries stand on one spot, seen from the keys.
+    Root of the mean square; near 0 all queries are at one place, seen from the keys.
 
-    Keys that stand a hundred times further off:
+    Keys a hundred times further away:
 
     >>> q = np.array([[1.0, 0.0], [-1.0, 0.0]])
     >>> k = np.array([[0.0, 1.0], [0.0, 1.0]])

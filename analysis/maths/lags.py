@@ -3,7 +3,7 @@
 Lag t = key position - query position, in tokens: t > 0 looks right. T tokens, n columns, 2T - 1
 lags, ... heads.
 
-Order: covariance and correlation at all lags, their weighted sum, which is that of the scores; then
+Order: covariance and correlation at all lags, their weighted sum, which is the scores' sum; then
 its peak, and the share of it that a part of the scores holds.
 """
 
@@ -69,7 +69,7 @@ def weighted(covariance, s):
 
     [... 2T - 1 n], [... n] -> [... 2T - 1].
 
-    It is the sum over each diagonal of the scores Q S K^T, without these scores:
+    It is the sum over each diagonal of the scores Q S K^T, computed without these scores:
 
     >>> Q, K = np.random.default_rng(0).normal(size=(2, 5, 3))
     >>> S = np.array([3.0, 2.0, 1.0])
@@ -84,9 +84,9 @@ def peak(curve, reach=10, causal=False):
     """Lag and sharpness of the highest point with |t| <= reach: [... 2T - 1] -> [...] each.
 
     causal: only t <= 0 counts. Sharpness: how far the peak stands above the median of those points,
-    in their standard deviations. A cosine over whole periods has 1.4, one spike among m points m /
-    sqrt(m - 1) (4.7 for the 21 within 10 tokens), and no curve more; a constant has 0. Of equal
-    heights the one nearest to lag 0 is taken.
+    in their standard deviations. A cosine over whole periods has 1.4, one spike among m points
+    has m / sqrt(m - 1) (4.7 for the 21 within 10 tokens), and no curve has more; a constant has 0.
+    Of equal heights the one nearest to lag 0 is taken.
 
     One spike among 5 lags, one token to the left:
 
@@ -115,7 +115,7 @@ def _compared(curve, reach, causal):
 
 
 def height(curve, lag, reach=10, causal=False):
-    """How far a curve stands at one lag above its median with |t| <= reach.
+    """Height of a curve at one lag above its median over |t| <= reach.
 
     [... 2T - 1], [...] -> [...].
 

@@ -1,9 +1,9 @@
-"""Horizontal bands or lines of one shift: how a map over frequency and angle is laid out.
+"""Horizontal bands or lines of one shift in a map over frequency and angle.
 
 A head that moves every wave by Delta tokens has its energy at the angle 2 pi f Delta / T, a line
 that rises with the frequency f; a head that turns every wave by one angle has a horizontal band at
-that angle, whatever the frequency. The map is added up along both. An angle of 0 is on lines and on
-bands alike, so it counts for neither. T tokens, F frequencies with 0, A bins of angles (of
+that angle at every frequency. The map is summed along both. An angle of 0 is on lines as well as on
+bands, so it counts for neither. T tokens, F frequencies with 0, A bins of angles (of
 rotation.bin_centres, 0 is the one before A // 2), n candidates.
 
 Order: the map as shares, the sums along bands and lines, the same by chance.
@@ -19,7 +19,7 @@ REACHED = 0.99  # of the energy, which the frequencies up to the last one that i
 
 
 class Rows(NamedTuple):
-    """A map in which each frequency is by itself.
+    """A map in which each frequency has its own row.
 
     >>> Rows(excess=np.zeros((32, 360)), weight=np.ones(32) / 32, T=64).T
     64
@@ -120,8 +120,8 @@ def along_lines(rows, shifts):
 def by_chance(rows, shifts, n, seed=0):
     """The largest sums along bands [n] and along lines [n], each row turned by a random angle.
 
-    What one frequency looks like stays; that the others have it at the same angle, or at that of
-    the same shift, does not.
+    Each frequency keeps the form of its row; the angle that the frequencies have in common, or the
+    shift that they have in common, is lost.
 
     What one frequency in 32 has at its angle the others have elsewhere:
 

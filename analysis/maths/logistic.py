@@ -1,4 +1,4 @@
-"""Logistic regression on frozen features, and how sure its accuracy on held-out documents is.
+"""Logistic regression on frozen features, and intervals of its accuracy on held-out documents.
 
     p(class k) = softmax(x W + b)_k
     W, b = argmin -sum ln p(own class) + |W|^2 / (2 C),  b free
@@ -68,7 +68,7 @@ def fit(X, y, C):
     Raises ValueError for features that are not finite or labels of one class only, RuntimeError if
     no minimum is reached.
 
-    The less the penalty, the larger the weights:
+    The smaller the penalty, the larger the weights:
 
     >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
     >>> fit(X, y, C=0.1)[0].round(2), fit(X, y, C=10)[0].round(2)
@@ -194,7 +194,7 @@ def probe(X, y, held_out, C=0.0, seed=0):
 def shuffled(X, y, held_out, truth, C, n, seed):
     """Held-out accuracies of n probes whose training labels were permuted: [n].
 
-    What a probe gets right that was trained on permuted labels, about half of two classes:
+    A probe trained on permuted labels gets about half right for two classes:
 
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
     >>> y = (X[:, 0] > 0).astype(int)
@@ -232,8 +232,8 @@ def paired(a, b):
 
     Wald's with half a document added to each of the four cases (Agresti and Min 2005).
 
-    One probe is right on 80, the other on 70 of 100 documents, and where the second is so is
-    the first:
+    One probe is right on 80, the other on 70 of 100 documents, and wherever the second is right,
+    the first is too:
 
     >>> documents = np.arange(100)
     >>> paired(documents < 80, documents < 70).round(3)

@@ -17,8 +17,8 @@ import scipy
 def distances(T, causal=True, seed=None):
     """Tokens between query and key [T S]; 0 for the later keys that a causal model hides.
 
-    seed: the null; each query's distances are permuted among the other keys that it sees, so that
-    the same distances tell nothing of the order.
+    seed: gives the null; each query's distances are permuted among the other keys that it sees, so
+    that the distances say nothing about the order.
 
     >>> distances(3)
     array([[0, 0, 0],
@@ -126,7 +126,7 @@ def family(name, *values):
     family("linear", 0.2) is m(distance, head) with low=0.2. Raises ValueError for an unknown name,
     too many values, or one out of bounds; the message lists what there is.
 
-    Half of what it was after 4 tokens:
+    The mask is halved after every 4 tokens:
 
     >>> f = family("exponential", 4)
     >>> f(np.array([0, 4, 8]), head=0)
@@ -181,7 +181,7 @@ def words(f):
 def build_mask(f, T, H, causal=True, seed=None):
     """The mask [1 or H, T S] of any m(distance [1 T S], head [H 1 1]), in float64.
 
-    It is 0 at the later keys of a causal model. seed: of the null, as in `distances`. Raises
+    It is 0 at the later keys of a causal model. seed: for the null, as in `distances`. Raises
     ValueError if f gives another shape or values outside 0 to 1.
 
     Any function of distance and head will do:
@@ -274,8 +274,8 @@ MEANINGS = {
     "weights_raw": Meaning("pattern", _same, np.multiply, says="m softmax(s)"),
     # keys and values times the mask, as if it multiplied the embeddings: the slides' hypothesis
     "embedding": Meaning("scores", _same, _scaled, values=True, says="softmax(m s) m"),
-    # the common library in 2023, measured on its release 4.28: a 2-D float mask; rows as the slides
-    # have them
+    # the reference library in 2023, measured on its release 4.28: a 2-D float mask; rows as the
+    # slides have them
     "library-2023": Meaning("scores", _filled, np.add, says="softmax(s + (1 - m) lowest)"),
     # its release 5.23 of 2026: a 4-D float mask takes the place of the causal one
     "library-now": Meaning("scores", _same, np.add, bare=True, says="softmax(s + m), all seen"),
@@ -330,9 +330,10 @@ class SearchResult(NamedTuple):
 def search(loss, bounds, evaluations=20):
     """The least loss(*parameters) in a box, from few evaluations.
 
-    Half of them go to a grid of the first parameter, the others at their least; the rest to Nelder
-    and Mead (1965) from the best of these. bounds: for each parameter (least, most, scale), as in
-    BOUNDS. Raises ValueError for fewer than 2 P + 2 evaluations.
+    Half of the evaluations form a grid of the first parameter, with the other parameters at their
+    least; the rest are steps of Nelder and Mead (1965) from the best of these. bounds: for each
+    parameter (least, most, scale), as in BOUNDS. Raises ValueError for fewer than 2 P + 2
+    evaluations.
 
     The least of a parabola, from 30 evaluations:
 

@@ -1,8 +1,8 @@
 """Positions and attention moved by known amounts, and where a head looks then.
 
-Positions are moved round: a key that is moved by s reads the position s places further on, and the
-last s keys those of the first; what came round the end is left out of what is measured. S shifts, H
-heads, n places, R = 2 reach + 1 offsets.
+Positions are moved cyclically: a key that is moved by s reads the position s places further on, and
+the last s keys read the first s positions; the places that came round the end are not measured. S
+shifts, H heads, n places, R = 2 reach + 1 offsets.
 
 Order: moving, attention between some queries and keys, slopes and their null; attention turned.
 """
@@ -11,11 +11,11 @@ import numpy as np
 
 from . import nulls, profiles
 
-DRAWS = 1000  # of the shifts, dealt to other shifts
+DRAWS = 1000  # permutations of the shifts
 
 
 def rolled(x, s):
-    """Row j is row j + s, round the end: [n D] -> [n D]; s: a number, or [n] one for each row.
+    """Row j becomes row j + s, cyclically: [n D] -> [n D]; s: a number, or [n] one for each row.
 
     >>> rolled(np.arange(5), 2)
     array([2, 3, 4, 0, 1])
@@ -28,8 +28,8 @@ def rolled(x, s):
 def not_round(places, s):
     """Those of a slice of places whose positions did not come round the end.
 
-    Of ten keys that read the position two places further on, the last two read those of the
-    first:
+    Of ten keys that read the position two places further on, the last two read the first two
+    positions:
 
     >>> not_round(slice(0, 10), 2), not_round(slice(0, 10), -2)
     (slice(0, 8, None), slice(2, 10, None))
@@ -40,7 +40,7 @@ def not_round(places, s):
 def attention_between(pattern, queries, keys, reach=profiles.REACH):
     """Mean attention by offset, of these queries to these keys: [... T S], two slices -> [... R].
 
-    The mean is over pairs of both that are so far apart; 0 where there are none.
+    The mean is over the pairs with that offset; 0 where there are none.
 
     A head that looks one token back:
 
@@ -57,10 +57,10 @@ def attention_between(pattern, queries, keys, reach=profiles.REACH):
 
 
 def cells(offset, shifts, follows, causal):
-    """Offset that each head should attend to, [S H], and where that can be told, bool [S H].
+    """Offset that each head should attend to, [S H], and where that can be tested, bool [S H].
 
     offset: [H], without a shift. follows: tokens that the offset moves for each token of the shift.
-    It can be told at shifts other than 0, in a causal model only of keys that are not later.
+    It can be tested at shifts other than 0, and in a causal model only for keys that are not later.
 
     A head at offset -1, whose keys are moved by -2 ... 2 tokens, in a causal model:
 
@@ -77,9 +77,9 @@ def cells(offset, shifts, follows, causal):
 def slopes(attended, shifts, is_told):
     """Tokens that each head's attended offset moves for each token of the shift: [S H] -> [H].
 
-    Least squares over the cells that are told, and no shift; 0 where only that is left.
+    Least squares over the tested cells and the cells without a shift; 0 where there are only those.
 
-    One head that follows the shift, one that stays:
+    One head follows the shift, one stays:
 
     >>> shifts = np.array([-1, 0, 1])
     >>> attended = np.array([[0, -1], [-1, -1], [-2, -1]])
@@ -99,8 +99,8 @@ def slopes(attended, shifts, is_told):
 def by_chance(attended, expected, is_told, shifts, seed, draws=DRAWS):
     """(cells exactly as expected, |mean slope|) that 99 % of draws do not surpass.
 
-    Each draw deals what a head attended to at one shift to another shift of the cells that are
-    told, [S H]; nothing then moves with the shift.
+    Each draw permutes what a head attended to over the shifts of its tested cells, [S H]; nothing
+    then moves with the shift.
 
     Four heads that follow exactly at six shifts: 24 cells are more than chance gives.
 
@@ -125,7 +125,7 @@ def by_chance(attended, expected, is_told, shifts, seed, draws=DRAWS):
 
 
 def _permuted(attended, is_told, rng):
-    """Columns of [S H] with their cells that are told in random order."""
+    """Columns of [S H] with their tested cells in random order."""
     keys = np.where(is_told, rng.random(attended.shape), -1.0)
     order = np.argsort(keys, axis=0)
     places = np.argsort(is_told, axis=0, kind="stable")  # first those that stay
@@ -138,10 +138,10 @@ def _permuted(attended, is_told, rng):
 def turned(pattern, s, causal=False):
     """Attention [... n n] that looks s tokens further to the right, s below 0: to the left.
 
-    What would go beyond the first key, or the last that a query sees, stays there: rows keep their
-    sums.
+    Attention that would go beyond the first key, or beyond the last that a query sees, stops there:
+    rows keep their sums.
 
-    Each token looked at itself, and now at the one before; the first has none.
+    Each token looked at itself and now looks at the token before it; the first has none.
 
     >>> turned(np.eye(3), -1)
     array([[1., 0., 0.],

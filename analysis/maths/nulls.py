@@ -28,7 +28,7 @@ def row_shuffles(x, n, seed):
 def gaussian(x, n, seed):
     """n arrays of Gaussian noise with the mean and variance of each column of [T D].
 
-    Noise with the mean and the spread of the data, and nothing else of it:
+    Noise with the mean and the spread of the data, and no other property of it:
 
     >>> x = np.arange(10000.0)[:, None]
     >>> noise = next(gaussian(x, n=1, seed=0))
@@ -45,7 +45,7 @@ def gaussian(x, n, seed):
 def distribution(statistic, surrogates):
     """statistic(surrogate) for each surrogate: [n ...].
 
-    A table rises by 9 over its rows; so does 1 of 90 random orders, and this is no more than
+    A table rises by 9 over its rows; so does 1 of 90 random orders, so this is not more than
     chance:
 
     >>> table = np.arange(10.0)[:, None]

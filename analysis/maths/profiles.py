@@ -55,7 +55,7 @@ def mean_attention(profiles, T):
 def uniform(T, causal=False, reach=REACH):
     """Profile [R] of a head that looks equally at all it may see.
 
-    It is a triangle; of a causal model bent, and on the left side only.
+    It is a triangle; for a causal model it is a bent curve on the left side only.
 
     Each token gives a quarter to each key, and there are fewer pairs farther apart:
 
@@ -72,7 +72,7 @@ def directed(attention, T, reach=REACH, causal=False):
     A head has one if, of the offsets within reach, most attention goes to one other than 0, and
     that is at least TIMES what uniform attention gives to it. T: tokens of the documents.
 
-    A head that looks at the token before, and one that looks everywhere alike:
+    A head that looks at the token before, and one that looks at all tokens equally:
 
     >>> attention = np.array([[0.0, 1.0, 0.0, 0.0, 0.0], np.full(5, 1 / 64)])
     >>> directed(attention, T=64, reach=2)
@@ -83,9 +83,9 @@ def directed(attention, T, reach=REACH, causal=False):
 
 
 def stands_out(attention, T, reach=REACH, causal=False):
-    """Heads that give an offset, 0 among them, TIMES what uniform attention gives: bool [...].
+    """Heads that give some offset, 0 included, TIMES what uniform attention gives: bool [...].
 
-    A head that looks at its own token, and one that looks everywhere alike:
+    A head that looks at its own token, and one that looks at all tokens equally:
 
     >>> own = np.where(offsets() == 0, 0.9, 0.0)
     >>> even = mean_attention(uniform(64), 64)
@@ -124,7 +124,7 @@ def highest(scores):
 def clusters(profiles, k=6, seed=0, restarts=10, place=centre_of_mass):
     """k-means from k-means++: [N R] -> centres [k R], left to right, and labels [N].
 
-    The best of `restarts`. place: where a centre looks, by which they are ordered. Raises
+    The best of `restarts`. place: where a centre looks, which gives their order. Raises
     ValueError if fewer than k profiles differ, or if a cluster ran empty in every start.
 
     Heads that look left, and heads that look right:
@@ -198,7 +198,7 @@ def sides(centres, T, even=0.25, flat=0.1):
     no other offset as much as `flat` of its attention: near uniform, which a causal model bends. T:
     tokens of the documents.
 
-    One head looks left, one right, one everywhere alike:
+    One head looks left, one right, one equally everywhere:
 
     >>> sides(np.array([[0.0, 9.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 9.0, 0.0], np.ones(5)]), T=20)
     {'left': [0], 'even': [2], 'right': [1]}
@@ -218,8 +218,9 @@ def sides(centres, T, even=0.25, flat=0.1):
 def names(centres, T):
     """A name for each centre: 'even', or its side with the offset there that has most attention.
 
-    'left, -1'. Where two would have one name, those of a side are told apart by how much attention
-    that is, 'left, -1 (0.38)', and what is equal even so by numbers, the strongest first.
+    For example 'left, -1'. Where two centres of a side would have the same name, the amount of that
+    attention is added, 'left, -1 (0.38)'; names that are still equal get numbers, the strongest
+    first.
 
     >>> names(np.array([[0.0, 9.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 9.0, 0.0], np.ones(5)]), T=20)
     ['left, -1', 'right, +1', 'even']

@@ -1,8 +1,8 @@
-"""What the residual stream is made of: an exact split into all that was written to it, with norms.
+"""What the residual stream is made of: an exact split into its parts, through the norms.
 
 A LayerNorm maps x to w (x - mean(x)) / sigma + b. With the 1/sigma of each token frozen at its
-value on this input, that is linear in x: each part c of the stream goes its own way, to w (c -
-mean(c)) / sigma, and b joins the biases.
+value on this input, that is linear in x: each part c of the stream becomes w (c - mean(c)) / sigma,
+and b joins the biases.
 
 B batch, T tokens, S keys, H heads, D width. The parts are arrays [B T D] by name: word, position,
 type, attention, mlp, bias, carried. What the walk hands on is a tuple (parts, scale, gain).
@@ -43,10 +43,10 @@ def split(points, weights, layers, pre_norm, *, by_layer=False, carried=False):
     there are types), the scale of each norm, attn_out, mlp_out, and pattern if `carried`. weights,
     layers: arrays by minitx's names. `bias` is every b_O, b_out and norm's b; what b_V gives is
     counted as attention. by_layer: attention and mlp of each layer apart, as ("attention", 3).
-    carried: position that attention moves to other tokens, by V and W_O with the pattern frozen,
-    and what later layers move on of it, is a part of its own and no longer attention.
+    carried: the position that attention moves to other tokens (by V and W_O with the pattern
+    frozen), and what later layers move on from it, is a separate part and not counted as attention.
 
-    How much of the last stream is still the word that was read:
+    The parts of the last stream:
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2")
@@ -83,7 +83,7 @@ def stages(n_layers, pre_norm):
 
     If pre_norm, also the normed stream that attention layers and the head read.
 
-    Of a model with one layer, which norms after each addition as BERT, or before as GPT-2:
+    For a model with one layer, with norms after each addition as in BERT, or before as in GPT-2:
 
     >>> stages(1, pre_norm=False)
     [('resid_pre', 0), ('resid_post', 0)]
@@ -176,7 +176,7 @@ def carry(x, pattern, W_V, W_O):
 def projection_shares(parts):
     """{name: [B T]} <c, x> / <x, x> of each part c of the stream x: how much of x it makes up.
 
-    They sum to 1; one is below 0 where a part points against the stream that it is in.
+    They sum to 1; a share is below 0 where a part points against the stream.
 
     Of the stream [3, 1], and they sum to 1:
 
@@ -191,9 +191,9 @@ def projection_shares(parts):
 def ratios(parts):
     """{name: [B T]} <c, c> / <x, x>, squared lengths.
 
-    Their sum is over 1 where parts undo each other.
+    Their sum is above 1 where parts cancel each other.
 
-    Two parts that nearly undo each other are each larger than their sum:
+    Two parts that nearly cancel each other are each larger than their sum:
 
     >>> ratios({"attention": np.array([[[3.0]]]), "mlp": np.array([[[-2.0]]])})
     {'attention': array([[9.]]), 'mlp': array([[4.]])}
@@ -209,9 +209,9 @@ def _dot(a, b):
 def squared_cosine(a, b):
     """Squared cosine of two tables [T D] with centred columns.
 
-    It is the share of b's power that is a, scaled.
+    It is the share of b's power that a scaled copy of a explains.
 
-    A table and twice the same table; then one that has nothing of it:
+    A table and twice the same table; then two tables that have nothing in common:
 
     >>> x = np.array([[1.0], [-1.0], [1.0], [-1.0]])
     >>> y = np.array([[1.0], [1.0], [-1.0], [-1.0]])

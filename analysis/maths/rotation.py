@@ -3,11 +3,11 @@
 U_K = U_Q R, so K = X U_K = Q R. For complete bases [D D] R is orthogonal, and an eigenvector p with
 eigenvalue exp(i theta) gives K p = exp(i theta) Q p: theta is the phase between two waves. Sign:
 where Q p goes like exp(2 pi i f t / T), f > 0, K p is Q p moved by Delta = T theta / (2 pi f)
-tokens, k[t] = q[t + Delta], so that the query at t meets its like at the key t - Delta: Delta > 0
+tokens, k[t] = q[t + Delta], so that the query at t matches the key at t - Delta: Delta > 0
 is attention to the left, at the key offset -Delta.
 
 W_A fixes only r <= d of the D columns of each basis (those with a singular value); the rest is any
-basis of its null space (gauge.py: how much a map moves with it). T tokens, D model width, d head
+basis of its null space (gauge.py: how much a map depends on it). T tokens, D model width, d head
 width, n angles, F = T//2 + 1, R key offsets or lags.
 
 Order: bases, angles, the rotation of a head, maps over frequency and angle; then what is read off a
@@ -28,10 +28,10 @@ ROUNDING = 1e-9  # in entries of an orthogonal matrix; measured 7e-14
 def complete(W_Q, W_K, completion="procrustes", seed=0):
     """Bases U_Q, U_K of W_Q, W_K [D d], each [D D] in float64.
 
-    completion: one of COMPLETIONS. The seed is that of the null-space bases: "random" takes them as
-    they are, "procrustes" starts from them and ends at the same rotation whatever they are;
-    "lapack" has its own, "thin" none: it gives [D r], what is determined. Raises ValueError for
-    another name.
+    completion: one of COMPLETIONS. The seed draws the null-space bases: "random" takes them as they
+    are, "procrustes" starts from them and ends at the same rotation for every seed; "lapack" has
+    its own bases, and "thin" has none: it gives [D r], the part that is determined. Raises
+    ValueError for another name.
 
     Square orthogonal bases, of which the weights determine the first 2 columns:
 
@@ -99,10 +99,11 @@ COMPLETIONS = {"procrustes": _procrustes, "lapack": _lapack, "random": _random, 
 def angles(U_Q, U_K, distinct=False):
     """Angles theta [n], eigenvectors P [n n] and moduli [n] of R = U_Q^T U_K (eqs 9, 10).
 
-    theta rises in (-pi, pi]. Complete bases: P is unitary, every modulus 1; where R is a reflection
-    (determinant -1) one angle is pi and one more than otherwise 0. Thin bases: R only contracts,
-    its modulus <= 1 falls with the part of K that Q has not, and P is not orthogonal. distinct: no
-    two angles are expected to be equal, as in random bases, which takes a fifth of the time.
+    theta rises in (-pi, pi]. Complete bases: P is unitary and every modulus is 1; where R is a
+    reflection (determinant -1), one angle is pi and one more is 0 than otherwise. Thin bases: R is
+    a contraction, moduli <= 1 fall with the part of K that is not in Q, and P is not orthogonal.
+    distinct: no two angles are expected to be equal, as in random bases, which takes a fifth of the
+    time.
 
     Queries in a plane are turned by 1 radian into keys:
 
@@ -171,7 +172,7 @@ def _planes_of_distinct(R):
 class Rotation(NamedTuple):
     """How a head's queries turn into its keys, given a basis of each.
 
-    What `of_head` returns; R is put together from it again:
+    What `of_head` returns; R can be computed from it:
 
     >>> W_Q, W_K = np.random.default_rng(0).normal(size=(2, 6, 2))
     >>> U_Q, U_K, theta, P, modulus = of_head(W_Q, W_K, "procrustes")
@@ -190,7 +191,7 @@ class Rotation(NamedTuple):
 def of_head(W_Q, W_K, completion, seed=0):
     """The Rotation of a head with weights [D d]; completion: one of COMPLETIONS.
 
-    Of four directions the weights fix one; to turn it takes a plane, and the rest stays:
+    The weights fix one of four directions; turning it takes a plane, and the others stay:
 
     >>> W_Q, W_K = np.random.default_rng(0).normal(size=(2, 4, 1))
     >>> abs(of_head(W_Q, W_K, "procrustes").theta).round(2)
@@ -243,7 +244,7 @@ def lag_curve(theta, T, delta):
 
     It is below 0 where their signs differ.
 
-    Where in a map a shift by 2 tokens is found: half a turn at frequency 4:
+    In a map, a shift by 2 tokens is half a turn at frequency 4:
 
     >>> lag_curve([np.pi], T=16, delta=2)
     array([4.])
@@ -254,9 +255,9 @@ def lag_curve(theta, T, delta):
 def by_lag(g, theta, T, reach=10):
     """Share of the energy at f > 0 by its rounded Delta: [F n], [n] -> [2 reach + 1].
 
-    Energy is g^2, Delta goes from -reach to reach. Shares of key offsets are these read backwards.
-    An angle of 0 counts at Delta 0; in a completed basis that is also what neither query nor key
-    reads: shares that bear on attention are those of factors.seen(x, W_Q, W_K).
+    Energy is g^2, Delta goes from -reach to reach. Shares of key offsets are the same in reverse
+    order. An angle of 0 counts at Delta 0; in a completed basis that is also what neither query nor
+    key reads: shares that bear on attention are those of factors.seen(x, W_Q, W_K).
 
     All energy is at frequency 4 and half a turn, a shift by 2 tokens:
 
@@ -276,8 +277,8 @@ def by_lag(g, theta, T, reach=10):
 def expected_by_lag(g, theta, T, reach=10):
     """by_lag if the angles that hold the energy had nothing to do with the frequency.
 
-    Each frequency keeps its energy and has it at the angles of the mean over all frequencies. So an
-    offset does not stand out because a few angles, at all frequencies, hold the energy.
+    Each frequency keeps its energy, spread over the angles as in the mean over all frequencies. So
+    an offset does not stand out merely because a few angles hold the energy at all frequencies.
 
     Two waves are moved by 2 tokens, each by its own angle; by chance each has the mean of both:
 
@@ -295,12 +296,12 @@ def expected_by_lag(g, theta, T, reach=10):
 
 
 def dealt_by_lag(g, theta, T, n, seed=0, reach=10):
-    """by_lag of n maps whose frequencies have the angles of another one, dealt at random.
+    """by_lag of n maps in which the frequencies' angles are permuted at random.
 
-    [F m], [m] -> [n 2 reach + 1]. Each keeps its energy; the mean over all deals is
-    `expected_by_lag`.
+    [F m], [m] -> [n 2 reach + 1]. Each keeps its energy; the mean over all permutations
+    is `expected_by_lag`.
 
-    Two waves are moved by 2 tokens: so they stay with their own angles, with each other's not:
+    Two waves are moved by 2 tokens: they are so with their own angles, not with each other's:
 
     >>> g, theta = np.zeros((9, 2)), np.array([np.pi / 2, np.pi])
     >>> g[2, 0] = g[4, 1] = 1
@@ -392,10 +393,10 @@ def binned(g, theta, bins=64):
 def fit(q, k):
     """Share of the variance of k [T n] that an orthogonal map of q [T n] explains.
 
-    Columns are centred, the scale is the best one. One rotation explains much of pure noise where n
-    is not small beside T: to be read beside the fit of noise.
+    Columns are centred, and the scale is the best one. One rotation explains much of pure noise
+    unless n is small beside T: compare it with the fit of noise.
 
-    Keys that are queries turned, and keys that are noise:
+    Keys that are rotated queries, and keys that are noise:
 
     >>> q, noise = np.random.default_rng(0).normal(size=(2, 500, 3))
     >>> turn = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])

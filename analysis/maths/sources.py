@@ -4,8 +4,8 @@ q_i = sum of q^a_i and k_j = sum of k^b_j give q_i . k_j = sum of q^a_i . k^b_j,
 pair of sources. Lag t = key position - query position. C sources, T tokens, d width of a head, R
 lags, 2 reach + 1 of them; ... heads.
 
-Order: the terms by lag, the peak and the parts of it; the variance of scores, what of it the terms
-and what the lag explains; the sources in bands of periods.
+Order: the terms by lag, the peak and its parts; the variance of scores, and what terms and the lag
+explain of it; the sources in bands of periods.
 """
 
 from itertools import pairwise
@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import scipy
 
-# periods in tokens that part the bands of waves, half an octave each; slower ones are together
+# periods in tokens that separate the bands of waves, half an octave each; slower ones share a band
 EDGES = tuple(2 * 2 ** (k / 2) for k in range(7))
 
 
@@ -48,7 +48,7 @@ def _lines(x, n):
 
 
 def rise(curve, lag, causal=False):
-    """How far curves stand at one lag above their mean over the others: [... R], [...] -> [...].
+    """Height of curves at one lag above their mean over the others: [... R], [...] -> [...].
 
     It is linear: the rises of terms sum to the rise of their sum. causal: only t <= 0 counts.
 
@@ -70,10 +70,10 @@ def rise(curve, lag, causal=False):
 def peak_parts(terms, lag, causal=False):
     """Share of each term in the rise of their sum at a lag: [A C ... R], [...] -> [A C ...].
 
-    They sum to 1; one is below 0 where a term is lower there than elsewhere. 0 where the sum does
-    not rise.
+    They sum to 1; a share is below 0 where a term is lower there than elsewhere. All are 0 where
+    the sum does not rise.
 
-    Of a peak at lag 0 the second source holds three quarters:
+    The second source holds three quarters of a peak at lag 0:
 
     >>> flat, peak = np.zeros(3), np.array([0.0, 1, 0])
     >>> peak_parts(np.array([[peak, flat], [flat, 3 * peak]]), lag=0)
@@ -96,7 +96,7 @@ def over(part, whole):
 
 
 def within_rows(scores, visible):
-    """Scores less the mean of their row over what is visible, 0 elsewhere: [... T T] -> [... T T].
+    """Scores minus the mean of their row over visible keys, 0 elsewhere: [... T T] -> [... T T].
 
     What is added to a whole row of scores changes no attention. visible: [T T] bool.
 
@@ -113,8 +113,8 @@ def within_rows(scores, visible):
 def term_products(q, k, centred):
     """Sum over i, j of q^a_i . k^b_j times centred scores: [A ... T d], [C ... T d] -> [A C ...].
 
-    Divided by the sum of their squares it is the share of the variance that a term holds: those of
-    all terms sum to 1.
+    Divided by the sum of the scores' squares it is the share of the variance that a term holds; the
+    shares of all terms sum to 1.
 
     >>> q, k = np.random.default_rng(0).normal(size=(2, 2, 6, 3))  # two sources of six tokens
     >>> centred = within_rows(q.sum(axis=0) @ k.sum(axis=0).T, np.ones((6, 6), bool))
@@ -155,10 +155,10 @@ def diagonal_sums(x):
 class LagFit:
     """Least squares of row effects plus a function of the lag to scores: r_i + f(j - i).
 
-    It is fitted to what is visible, [T T] bool. A score matrix that is Toeplitz, up to what is
-    added to whole rows, is explained by it wholly.
+    It is fitted to what is visible, [T T] bool. It fully explains a score matrix that is Toeplitz
+    up to a number added to each row.
 
-    Scores that the lag alone decides, up to a number for each row:
+    Scores that depend on the lag alone, up to a number for each row:
 
     >>> lag = np.arange(5) - np.arange(5)[:, None]
     >>> visible = np.ones((5, 5), bool)

@@ -1,7 +1,7 @@
 """Frequencies and principal components of a table whose rows are positions.
 
-T rows, D columns, F = T//2 + 1. A peak is a local maximum of a spectrum; what is slower than
-`lowest(T)` is drift or a slow wave, and no peak "away from 0".
+T rows, D columns, F = T//2 + 1. A peak is a local maximum of a spectrum; a frequency below
+`lowest(T)` is drift or a slow wave, not a peak "away from 0".
 
 Order: amplitude spectrum, a filter, its summary over columns, its peaks, peaks above chance; then
 principal components.
@@ -14,10 +14,10 @@ from numpy.lib.stride_tricks import sliding_window_view
 from . import nulls
 
 QUARTILES = (0.25, 0.5, 0.75)
-DRIFT = 4  # cycles over a table: with no more of them a wave and a drift look the same
+DRIFT = 4  # cycles over a table: up to this number a wave and a drift look the same
 BANDS = 16  # of neighbouring frequencies, over which `rise` takes means: single lines are noisy
 EMPTY = 1e-6  # of the highest band: what is lower than this counts as this
-SLOW = 16  # tokens: waves of a longer period tell near from far, not one token from the next
+SLOW = 16  # tokens: waves of a longer period separate near from far, not one token from the next
 
 
 def amplitude(x):
@@ -47,7 +47,7 @@ def bandpass(x, low, high):
 
     No phase is moved. The mean, f = 0, is removed unless low is 0. Raises ValueError if low > high.
 
-    Of a mean of 5 and a wave of 3 cycles the wave is left:
+    From a mean of 5 and a wave of 3 cycles, the wave is left:
 
     >>> wave = np.cos(2 * np.pi * 3 * np.arange(16) / 16)[:, None]
     >>> np.allclose(bandpass(5 + wave, 3, 3), wave)
@@ -106,7 +106,7 @@ def lowest(T):
 
 
 def above(spectrum, line):
-    """Frequencies of [F] at which it is above a line, ascending; 0 is left out.
+    """Frequencies at which a spectrum [F] is above a line, ascending; 0 is left out.
 
     >>> above([9, 1, 6, 7, 2], line=5)
     array([2, 3])
@@ -117,9 +117,9 @@ def above(spectrum, line):
 def maxima(spectrum, line, least=1):
     """Frequencies of the local maxima of [F] above a line, the highest first.
 
-    Those below `least` are left out, 0 always.
+    Frequencies below `least` are left out, and 0 always.
 
-    7 is no maximum: its neighbour is higher:
+    7 is not a maximum: its neighbour is higher:
 
     >>> maxima([0, 1, 7, 8, 2, 3, 1], line=1)
     array([3, 5])
@@ -137,7 +137,7 @@ def maxima(spectrum, line, least=1):
 def highest_peak(spectrum, least):
     """(height, frequency) of the highest local maximum of [F] from `least` on; 0, 0 if none.
 
-    A peak at 2, but from 3 on one at 5:
+    The highest peak is at 2, from 3 on it is at 5:
 
     >>> spectrum = np.array([0.0, 1.0, 9.0, 2.0, 1.0, 4.0, 3.0])
     >>> height, frequency = highest_peak(spectrum, least=3)
@@ -166,8 +166,9 @@ def peak_null(shuffled, least):
 def rise(spectrum, least=1):
     """How far a spectrum [F] rises again towards its waves from `least` on; 1 if it only falls.
 
-    The largest quotient of the mean amplitude of a band by the least of the slower bands. A drift,
-    or a random walk, gives about 1 whatever stands out of its slope; frequency 0 is left out.
+    The largest quotient of a band's mean amplitude and the least mean amplitude of the slower
+    bands. A drift or a random walk gives about 1, even if a line stands out of its slope; frequency
+    0 is left out.
 
     A spectrum that only falls, and one that rises to a wave:
 

@@ -113,7 +113,7 @@ def ridge(sums, penalty):
 def squared_error(sums, w):
     """Sum of (y - x w - b)^2 over the rows behind these sums.
 
-    Of y = 2 x where it is 2 x + 1, at three rows:
+    Of the fit 2 x where y is 2 x + 1, on three rows:
 
     >>> x, y = np.arange(3.0).reshape(3, 1), np.array([1.0, 3.0, 5.0])
     >>> float(squared_error(sums(x, y), np.array([2.0, 0.0])))
@@ -137,9 +137,9 @@ def variation(sums):
 
 
 def choose_ridge(train, validation, penalties=PENALTIES):
-    """The weights [D+1] from the sums `train` that err least on `validation`, and their penalty.
+    """Weights [D+1] from the sums `train` with the least error on `validation`, and the penalty.
 
-    Noise gets the largest penalty, and so weights near 0; y = x gets what it is:
+    Noise gets the largest penalty, and so weights near 0; for y = x the weights are 1 and 0:
 
     >>> x, noise = np.arange(20.0)[:, None], np.random.default_rng(0).normal(size=20)
     >>> weights, penalty = choose_ridge(sums(x[::2], noise[::2]), sums(x[1::2], noise[1::2]))
@@ -155,7 +155,7 @@ def choose_ridge(train, validation, penalties=PENALTIES):
 def r2(sums, w):
     """Coefficient of determination on the rows behind these sums: 1 - squared error / variation.
 
-    Of the weights that fit, and of a constant, the mean:
+    For the weights that fit, and for a constant, the mean:
 
     >>> x, y = np.arange(3.0).reshape(3, 1), np.array([1.0, 3.0, 5.0])
     >>> float(r2(sums(x, y), np.array([2.0, 1.0]))), float(r2(sums(x, y), np.array([0.0, 3.0])))
@@ -169,7 +169,7 @@ def cosine_density(x, D):
 
     It is c (1 - x^2)^((D-3)/2).
 
-    In three dimensions all cosines are as likely; in 64 most are near 0:
+    In three dimensions all cosines are equally likely; in 64 most are near 0:
 
     >>> x = np.array([0.0, 0.5])
     >>> cosine_density(x, 3).round(3), cosine_density(x, 64).round(3)

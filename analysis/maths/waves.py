@@ -93,7 +93,7 @@ def by_chance(x, q, r, low, high, reach, seed=0):
 
     The 99 % quantile over DRAWS. In each draw r orthonormal directions take the place of U_K, and
     the one that carries most of the band together with the query's column is compared, so that the
-    null is chosen as the columns are.
+    null is chosen in the same way as the columns.
 
     A column must correlate more than this before it tells anything:
 
@@ -150,7 +150,7 @@ def replaced(x, W_Q, W_K):
     As a share of their largest entry: [T D], [D d] twice -> a number. It is rounding alone, as only
     W_A = W_Q W_K^T matters.
 
-    Rounding, and so nothing:
+    Only rounding is left:
 
     >>> x, W_Q, W_K = np.random.default_rng(0).normal(size=(3, 6, 6))
     >>> bool(replaced(x, W_Q[:, :2], W_K[:, :2]) < 1e-12)
@@ -192,7 +192,7 @@ def _largest_of_columns(x):
 
 
 def contrast(curve, f):
-    """Height at f over the median height at all frequencies but 0: [... F] -> [...].
+    """Amplitude at f over the median amplitude at all frequencies but 0: [... F] -> [...].
 
     >>> float(contrast(np.array([9.0, 2.0, 8.0, 2.0]), f=2))
     4.0
@@ -267,9 +267,9 @@ def position_share(total, squares, N):
 
     total: sum of the series over N > 1 documents; squares: sum of their squares, over the tokens
     too. The variance over positions of the mean over documents is divided by the whole variance; as
-    the mean of N independent values keeps 1/N of theirs, the result is (N share - 1) / (N - 1): 1
-    for a function of position; where position explains nothing, 0 on average, at times below. A
-    constant has 0.
+    the mean of N independent values keeps 1/N of their variance, the result is (N share - 1) /
+    (N - 1): 1 for a function of position; 0 on average, at times less, where position explains
+    nothing. A constant has 0.
 
     Two documents of three tokens; one series depends on the position alone, one on the document
     too:

@@ -1,7 +1,7 @@
 """Four inputs to the same heads: a text, its words shuffled, positions alone, and words alone.
 
-What a head does on positions alone needs no words, what it does on words alone no positions; what
-it does on the text and on shuffled words but on neither alone is built on both.
+What a head does on positions alone needs no words; what it does on words alone needs no positions.
+What it does on the text and on shuffled words, but on neither alone, needs both.
 
 L layers, H heads, T tokens, D width, d width of a head, R lags.
 """
@@ -31,7 +31,7 @@ CONDITIONS = {
     "positions": Condition("positions alone", edits={"embed": np.zeros_like}),
     "words": Condition("words alone", edits={"pos_embed": np.zeros_like}),
 }
-SAME = "positions"  # the condition that is the same for all documents of a length
+SAME = "positions"  # the condition that is the same for all documents of the same length
 
 
 def tokens(documents, index, document, name, seed):
@@ -42,10 +42,10 @@ def tokens(documents, index, document, name, seed):
 
 
 def head_profiles(model, document, name):
-    """Attention profile of every head under a condition, `tokens` being the document: [L H R].
+    """Attention profile of every head on the document `tokens` under a condition: [L H R].
 
-    Words at zero are all words, special tokens too; through all layers only positions and token
-    types are read then, and any document of T tokens gives the same.
+    Words at zero include special tokens; all layers then read only positions and token types, and
+    any document of T tokens gives the same.
     """
     return heads.head_profiles(model, document, CONDITIONS[name].edits)
 

@@ -1,8 +1,8 @@
 """Features of documents, one vector each, with positions and without; computed once and kept.
 
 They are kept in MINITX_CACHE (an environment variable; without it, minitx in XDG_CACHE_HOME or
-~/.cache), under the sha256 of all that they depend on: weights, tokens, options, the code itself.
-The files can be deleted at any time. N documents, T tokens, D width.
+~/.cache), under the sha256 of everything that they depend on: weights, tokens, options, the code
+itself. The files can be deleted at any time. N documents, T tokens, D width.
 
 Order: the versions of a model, one vector per document, all of them, the files.
 """
@@ -69,9 +69,9 @@ def _noise_like(x, rng):
 def pooled(model, documents, pool="mean", seed=0, run=stream.UNSAVED):
     """One vector for every document under every version of the model: {version: [N D]}.
 
-    documents: token arrays [T_i], with a len; each passes alone, so that nothing is padded. pool:
-    the mean over its tokens, special ones included, or the first or last token's features. Raises
-    ValueError for the first token of a causal model.
+    documents: a sequence of token arrays [T_i]; each goes through the model alone, so that nothing
+    is padded. pool: the mean over a document's tokens, special ones included, or the first or last
+    token's features. Raises ValueError for the first token of a causal model.
     """
     if pool == "first" and model.config.causal:
         raise ValueError(
@@ -129,7 +129,7 @@ def restored(path, shape):
 
 
 def keep(path, features):
-    """Write features to a file; where that is not possible, say so and go on."""
+    """Write features to a file; if that is not possible, print a message and go on."""
     content = io.BytesIO()
     np.savez(content, pooled=features)
     try:

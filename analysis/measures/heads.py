@@ -27,7 +27,7 @@ def name(layer, head):
 
 
 def papers_name(layer, head):
-    """Its name in the paper, which counts from 1: head(1,1)."""
+    """Name of a head in the paper, which counts from 1: head(1,1)."""
     return f"head({layer + 1},{head + 1})"
 
 
@@ -58,7 +58,7 @@ def _parse_name(text, config):
 def select(names, model, documents=None, run=stream.UNSAVED):
     """Heads by name, or for 'auto' the sharpest to the left, to the right, and the broadest.
 
-    'auto' goes by attention on these documents; without documents, by attention from positions
+    'auto' uses attention on these documents or, without documents, attention from positions
     alone. Raises ValueError for a layer without weights.
     """
     layers = inputs.layers(model)
@@ -124,8 +124,8 @@ def auto(attention):
     """The sharpest head to the left, to the right, and the broadest: [L H R] -> up to three pairs.
 
     Pairs are (layer, head). Sharp: the most attention to one offset. Broad: the most attention to
-    all other tokens within reach, among the heads that give no single offset more than half of
-    that.
+    all other tokens within reach, among the heads whose attention to each single offset is at most
+    half of this.
     """
     offsets = profiles.offsets(attention.shape[-1] // 2)
     near = attention * (offsets != 0)
@@ -166,7 +166,7 @@ def score_profiles(model, document, edits=(), reach=profiles.REACH):
 
 
 def scores_before_mask(q, k, scale):
-    """Scores of all pairs, those that a mask hides too, less the mean of each query: [... T S].
+    """Scores of all pairs, masked ones too, minus the mean of each query: [... T S].
 
     In a trace hidden scores are -inf already, so they are computed again: [... T d], [... S d]. A
     constant for a query changes no attention.

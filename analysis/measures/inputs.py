@@ -43,7 +43,7 @@ def of_text(model, document, edits=()):
 
 
 def _edited(x, edit):
-    """What an edit, an array or f(x), puts in the place of x."""
+    """The value with which an edit, an array or f(x), replaces x."""
     new = edit(x) if callable(edit) else edit
     return np.ascontiguousarray(new, x.dtype)
 
@@ -51,8 +51,8 @@ def _edited(x, edit):
 def of_positions(model, layer=0, T=None):
     """Input X [T D] of a layer if the stream held positions alone.
 
-    Exact share of the input in layer 0 up to the norm's scale, which words would change; in later
-    layers what it would be if the layers before had written nothing.
+    In layer 0 it is exactly the positions' share of the input, up to the norm's scale, which words
+    would change; in later layers it is the input if the layers before had written nothing.
     """
     cfg, w = model.config, model.weights
     x = reachable(model)[:T]
@@ -79,7 +79,7 @@ def layers(model):
 
 
 def query_key(model, layer, head, bias=False):
-    """W_Q [D d] and W_K [D d] of one head, and with bias=True b_Q [d] and b_K [d] behind them."""
+    """W_Q [D d] and W_K [D d] of one head; with bias=True also b_Q [d] and b_K [d]."""
     w = model.layers[layer]
     d = model.config.d_head
     if w.W_Q is None or w.W_K is None:

@@ -20,7 +20,7 @@ from ..runner import stream
 from ..texts import corpus, words
 
 LONGEST = 64  # tokens of a document unless asked otherwise
-SHUFFLES = 99  # the share of a model above all of them is there by chance once in 100
+SHUFFLES = 99  # by chance, a model's share is above all of them once in 100
 STAGES = "before", "after"
 BINS = 40  # of a side of the small picture of a head
 REACH = 2.5  # of that picture, in standard deviations along the first axis
@@ -124,8 +124,8 @@ def fit(model, documents, settings, seed=0, shuffles=SHUFFLES, run=stream.UNSAVE
     """The joint space of every head: c [L H], a [L H d], the planes, and what `measures` lists.
 
     documents: of token ids, read four times: for the means, for c, for the planes, for nearness.
-    The null of what arithmetic alone gives are the same queries turned at random, with a c and a of
-    their own.
+    The null shows what arithmetic alone gives: the same queries, rotated at random, with their own
+    c and a.
     """
     means = _means(model, documents, settings, run)
     turn = turns(seed, means[0].shape)
@@ -169,13 +169,13 @@ def turns(seed, shape):
 
 
 def _turned(layer, turn):
-    """A layer with its queries turned, and the attention that they would give."""
+    """A layer with rotated queries, and the attention that they would give."""
     q = layer.q @ turn[layer.index]
     return layer._replace(q=q, pattern=joint.attention(q, layer.k, layer.scale, layer.seen))
 
 
 def _scanned(model, documents, settings, means, turned_means, turn, run):
-    """Correlations [1 + C L H] of the model's own queries, and of the same ones turned."""
+    """Correlations [1 + C L H] for the model's own queries, and for the rotated queries."""
 
     def scan(layer, means):
         q_and_k = [mean[layer.index] for mean in means]
@@ -218,7 +218,7 @@ def _planes(model, documents, settings, moves, run):
 
 
 def _changes(layer, moves):
-    """By how much what must not change does, for each head: two of [H]."""
+    """Changes of attention and products, which should not change, for each head: two of [H]."""
     c, a = moves["c"][layer.index], moves["a"][layer.index]
     attention, products = joint.changes(layer.q, layer.k, c, a, layer.scale, layer.seen)
     return {"attention": attention, "products": products}
@@ -315,8 +315,8 @@ def _pictures(layer, settings, moves, planes):
 def density(points, wide):
     """How many points lie in each cell of the square from -wide to wide.
 
-    The cells at the edge take what lies beyond. [H T 2], [H] -> [H BINS BINS], first axis downwards
-    from the top.
+    The cells at the edge also count the points beyond it. [H T 2], [H] -> [H BINS BINS], first axis
+    downwards from the top.
     """
     cells = np.floor((points / np.maximum(wide, joint.TINY)[:, None, None] + 1) / 2 * BINS)
     x, y = np.moveaxis(cells.clip(0, BINS - 1).astype(int), -1, 0)
@@ -343,7 +343,7 @@ def _correlations(curves, best):
 def measures(near):
     """Nearness of the strongest keys of each head [L H] with its nulls, and shares of the heads.
 
-    And Spearman's correlations of products and distances, means over the texts.
+    Also Spearman's correlations of products and distances, means over the texts.
     """
     queries = near["queries"][:, None]
     means = np.moveaxis(near["near"], 0, 4) / queries  # [O 2 stages 2 spaces 2 L H]

@@ -91,7 +91,7 @@ AVERAGED = (
 
 
 def summary(fitted):
-    """Means over all heads, for people; fitted: what joint_fit.fit gives."""
+    """Means over all heads, to be shown; fitted: what joint_fit.fit gives."""
     result = {}
     for name in AVERAGED:
         for null in ("", "_null"):

@@ -1,10 +1,10 @@
 """The forward pass from one layer on, and what a change there costs.
 
 A change in layer l leaves the layers before it as they were, so a pass begins with the stream that
-layer l gets. Losses are those of many tokens at once: of a masked model one ordinary token in so
-many is hidden, all of them together; a causal model pays for each token but the first.
+layer l gets. A loss is computed for many tokens at once: for a masked model one in EVERY ordinary
+tokens is hidden, all in the same pass; for a causal model each token but the first counts.
 
-B batch, T tokens, D width, n tokens paid for.
+B batch, T tokens, D width, n tokens that count.
 """
 
 from functools import partial
@@ -17,7 +17,7 @@ from minitx.model import block, identity
 
 from . import losses, position_tables, positions_read
 
-EVERY = 8  # ordinary tokens, one of which is hidden
+EVERY = 8  # of this many ordinary tokens one is hidden
 
 
 def onward(model, x, first, hook=identity):
@@ -31,7 +31,7 @@ def onward(model, x, first, hook=identity):
 
 
 def replacing(points):
-    """The hook that puts arrays {(name, layer): array} in the place of what a pass gives."""
+    """The hook that replaces what a pass gives by arrays {(name, layer): array}."""
 
     def hook(name, x, layer=None):
         return points.get((name, layer), x)

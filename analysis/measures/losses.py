@@ -1,15 +1,16 @@
-"""What a model pays for each token of a document: -ln p, in nats, whatever the document's length.
+"""The loss of each token of a document: -ln p, in nats, for documents of any length.
 
-A causal model pays for every token but the first, given those before it; a masked model (under the
-name pseudo-loss) for each ordinary token, hidden alone (Salazar et al. 2020). A document longer
-than the model reads is cut into windows that overlap; each token counts once, in the window where
-it has the most context. However large the vocabulary, few logits exist at once.
+A causal model has a loss for every token but the first, given the tokens before it; a masked model
+has one (called pseudo-loss) for each ordinary token, hidden alone (Salazar et al. 2020). A document
+longer than the model reads is cut into windows that overlap; each token counts once, in the window
+where it has the most context. However large the vocabulary, few logits exist at once.
 
 A condition is a function condition(model) -> hook, a hook as `minitx.forward` takes it: tables of
 positions, masks. None: the model as it is. `options`: further keywords of `forward` (mask=,
 positions=).
 
-T tokens of a document, W of a window, B rows of a batch, n tokens paid for, V vocabulary, D width.
+T tokens of a document, W of a window, B rows of a batch, n tokens that count, V vocabulary, D
+width.
 
 Order: windows; the cost of tokens, in chunks of the vocabulary; causal models; masked models.
 """
@@ -42,11 +43,12 @@ class Window(NamedTuple):
 
 
 def windows(model, tokens, window=0, stride=0):
-    """Windows of a document [T] that between them count every token once; a list.
+    """Windows of a document [T] that together count every token once; a list.
 
-    window: tokens of each (0: the model's longest). stride: tokens between the beginnings of two
-    (0: half of the window's). The special tokens at the ends of a masked model's document stand at
-    the ends of every window. Raises ValueError for a window or a stride that is too small or large.
+    window: tokens of each (0: the model's longest). stride: tokens between the starts of two
+    windows (0: half of the window's). The special tokens at the ends of a masked model's document
+    stand at the ends of every window. Raises ValueError for a window or a stride that is too small
+    or large.
     """
     cfg, T = model.config, len(tokens)
     before, after = (0, 0) if cfg.causal else ends(model, tokens)
@@ -74,8 +76,8 @@ def windows(model, tokens, window=0, stride=0):
 def _counting_window(inner, size, stride, causal):
     """Number of the window in which each ordinary token counts: [inner]; it may lie outside.
 
-    Of a causal model's windows the first to hold a token counts it, of others the one whose middle
-    is nearest.
+    In a causal model the first window that holds a token counts it; in other models it is the
+    window whose middle is nearest.
     """
     i = np.arange(inner)
     if causal:
@@ -133,7 +135,7 @@ def _some_logits(model, x, columns):
 def next_tokens(model, window, x):
     """Losses of the tokens that a causal model's window counts, from its final features [W D]: [n].
 
-    One less in the first window: nothing stands before the first token of a document.
+    The first window has one fewer: nothing precedes the first token of a document.
     """
     places = window.places[window.places > 0]
     return surprisal(model, x[places - 1], window.tokens[places])

@@ -21,9 +21,9 @@ POSITIONS = {"kept": lambda rows: rows, "zero": np.zeros_like}
 def condition(mask=None, meaning="weights", positions="kept", seed=None):
     """condition(model) -> hook, as the losses want it.
 
-    mask: m(distance, head), or numbers from 0 to 1: [H T S], what broadcasts to it, or [S], a value
-    for each key; None for no mask. seed: the null of a function, as in masks.distances. Raises
-    ValueError for an unknown meaning or unknown positions.
+    mask: m(distance, head), or numbers from 0 to 1: an array that broadcasts to [H T S], or [S], a
+    value for each key; None for no mask. seed: gives the null of a function, as in masks.distances.
+    Raises ValueError for an unknown meaning or unknown positions.
     """
     masks.meaning(meaning)
     if positions not in POSITIONS:

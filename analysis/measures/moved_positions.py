@@ -11,9 +11,9 @@ from . import later_layers, positions_read
 
 
 def attention(model, r, move, shifts, places, rng):
-    """Mean attention by offset of a layer at every shift, and with dealt moves: [S+1 H R].
+    """Mean attention by offset of a layer at every shift, and with random moves: [S+1 H R].
 
-    In the last row, the null, every key (or query) is moved by one of the shifts, drawn for each.
+    The last row is the null: every key (or query) is moved by a shift drawn for it alone.
     """
     wide = profiles.REACH + shifts[-1]
     n = len(r.positions)
@@ -49,7 +49,8 @@ def loss_shifts(shifts):
 def losses(model, given, others, places, layers, shifts, used):
     """Losses of a document with keys moved, and with queries and keys moved: [l 2 K+1].
 
-    used: what they count for; nothing is computed for 0. The first of each row is without a shift.
+    used: their weights; nothing is computed where that is 0. The first of each row is without a
+    shift.
     """
     result = np.zeros((len(layers), 2, 1 + len(loss_shifts(shifts))))
     if not used:

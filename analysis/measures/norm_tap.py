@@ -1,7 +1,7 @@
 """Positions carried by the norm alone: what enters layer 0 is x_t (1 + eps t), without positions.
 
-The slides' first hypothesis. It is the stream behind the norm of the embeddings, where there is
-one: before it, that norm would undo the change. T tokens, D width.
+The slides' first hypothesis. The change is made after the norm of the embeddings, where there is
+one: that norm would undo a change before it. T tokens, D width.
 """
 
 from functools import partial
@@ -12,7 +12,7 @@ from . import mask_tap
 
 
 def condition(eps, seed=None):
-    """condition(model) -> hook, as the losses want it; seed: the null, the norms dealt anew."""
+    """condition(model) -> hook, as the losses want it; seed: the null, with permuted norms."""
     return partial(_tap, eps=eps, seed=seed)
 
 

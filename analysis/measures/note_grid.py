@@ -12,7 +12,7 @@ RANGES = 10.0 ** np.arange(-2, 3)  # of a, in standard deviations of the compone
 
 
 def of_sentence(layers, turns):
-    """Results by name, of joint_fit's layers and a random rotation for each head [L H d d]."""
+    """Results by name, from joint_fit's layers and a random rotation for each head [L H d d]."""
     records = [_of_layer(layer, turns[layer.index]) for layer in layers]
     result = {name: np.stack([x[name] for x in records], axis=-2) for name in records[0]}
     result |= {"note_range": RANGES, "note_scale": joint_note.SCALES}
@@ -83,7 +83,7 @@ NUMBERS = {
     "note_gathered_narrow": "spread of the queries in distances between the means of queries and "
     "keys, a from the narrowest range",
     "note_gathered_wide": "spread of the queries in such distances, a from the widest range: near "
-    "0 all stand on one spot",
+    "0 all are at one place",
     "note_effect_of_c": "largest change of the note's correlation by any c",
     "note_plane_correlation": "correlation of products and distances in the plane, with the c for "
     "which it is lowest, mean of all heads",

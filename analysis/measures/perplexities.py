@@ -1,7 +1,8 @@
 """Perplexity by convention: the same losses give six numbers, so each has its name.
 
-A mean is taken of all losses, of each document's perplexity or of each token's; and e goes to the
-nats, or 2, which mixes units. N documents, C conditions, n tokens of a document.
+The mean is taken over all losses, over each document's perplexity, or over each token's; and the
+base of the power of the nats is e, or 2, which mixes units. N documents, C conditions, n tokens of
+a document.
 """
 
 import numpy as np

@@ -14,8 +14,8 @@ from ..runner import options, stream
 
 # of the documents, to learn from and to choose the penalty; the others are for the test
 SHARES = 0.6, 0.2
-LEAST = 6  # documents: of fewer the test would have one
-BINS = 24  # of places, over which guesses are averaged to be drawn
+LEAST = 6  # documents: with fewer, the test would have only one
+BINS = 24  # stretches of places over which guesses are averaged for the figure
 Y = 2  # the position, and a random one
 
 

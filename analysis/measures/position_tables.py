@@ -1,4 +1,4 @@
-"""What may stand in for the position table, and a condition that puts it there.
+"""Tables that can replace the position table, and a condition that does so.
 
 P positions, D width.
 """
@@ -8,7 +8,7 @@ import numpy as np
 from ..runner import draw
 from . import inputs
 
-WAYS = {  # name -> the table [P D] that stands in for the position table [P D]
+WAYS = {  # name -> the table [P D] that replaces the position table [P D]
     "zero": lambda table, rng: np.zeros_like(table),
     "mean": lambda table, rng: np.broadcast_to(table.mean(axis=0, dtype=np.float64), table.shape),
     "shuffled": lambda table, rng: rng.permutation(table),
@@ -20,7 +20,7 @@ PREDICTS = {"causal": "loss", "masked": "pseudo-loss"}
 
 
 def stand_in(rows):
-    """The condition in which `rows` [P D] stand in for the position table."""
+    """The condition in which `rows` [P D] replace the position table."""
 
     def hook(name, x, layer=None):
         if name == "pos_embed":

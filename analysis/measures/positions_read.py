@@ -1,9 +1,9 @@
 """What each attention layer reads of a document, with its positions as a part that can be changed.
 
 Layer 0 reads positions exactly: rows of the position table, which are added to the words and go
-through the norms with their own statistics. In deeper layers the position part is what stands at a
-place on average over the *other* documents; it is changed, all else staying as it was. Special
-tokens at the ends keep their positions: what stands in their places is always the same word.
+through the norms with their own statistics. In deeper layers the position part is the mean at a
+place over the *other* documents; it is changed, and all else stays as it was. Special tokens at the
+ends keep their positions, since their places always hold the same word.
 
 T tokens, n ordinary ones, D width, L layers, H heads, N documents.
 
@@ -29,7 +29,7 @@ def ordinary(documents):
 
 
 class Pass(NamedTuple):
-    """What one forward pass goes through."""
+    """Embeddings, streams and inputs of one forward pass."""
 
     words: np.ndarray  # [T D] words and token types, before positions are added
     rows: np.ndarray  # [T D] of the position table
@@ -63,7 +63,7 @@ def total(model, documents, run):
 
 
 class Reading(NamedTuple):
-    """What one attention layer reads of one document, and with other positions."""
+    """What one attention layer reads of one document, as it is and with other positions."""
 
     layer: int
     x: np.ndarray  # [T D]
@@ -100,7 +100,7 @@ def _put_rows(model, passed, places):
 
 
 def _put_part(x, before, places):
-    """positions [n D] -> x [T D] with them in the place of those before."""
+    """positions [n D] -> x [T D] with them in place of the previous ones."""
 
     def put(positions):
         changed = x.copy()
@@ -123,8 +123,8 @@ def normed(model, x, layer=0):
 def alone(model, layers, T):
     """Readings of T positions without words, for each of these layers.
 
-    They are what a layer reads if the layers before it write nothing; all that a checkpoint without
-    words can show.
+    They are what a layer reads if the layers before it write nothing. A checkpoint without words
+    can show no more than this.
     """
     rows = inputs.reachable(model)[:T]
     for layer in layers:

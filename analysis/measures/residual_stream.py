@@ -39,10 +39,10 @@ def unit_vectors(x):
 
 
 def walk(model, document, look, *, instead=({},), carried=False, hook=identity):
-    """Split the stream along a forward pass; what look(stages, x) gives at every point, a list.
+    """Split the stream along a forward pass; returns a list of look(stages, x) at every point.
 
     At each of maths.residual.stages, `stages` holds a Stage for every dictionary of `instead`; its
-    arrays by name take the place of the points, all else staying as it was. x [1 T D]: the stream.
+    arrays by name replace the points, and all else stays as it was. x [1 T D]: the stream.
     hook: sees the pass first. Only one layer's points are held at a time.
     """
     cfg = model.config

@@ -3,12 +3,12 @@
 With the scale of every norm held at its value, the input of an attention layer is a sum of what was
 written to the stream (maths/residual.py), and so are its queries and keys:
 
-- `position`: in layer 0 the position table's own part, exactly. In later layers what stands at a
-  place in all documents, whoever wrote it: the mean over documents, for queries over one half of
-  them, for keys over the other, so that no text stands on both sides. What all places have in
-  common is no position, and left to the other sources.
+- `position`: in layer 0 the position table's own part, exactly. In later layers the mean at a
+  place over documents, from whatever part wrote it: for queries over one half of them, for keys
+  over the other, so that no text is on both sides. What all places have in common is not counted
+  as position and is left to the other sources.
 - `word`: the word embedding's own part.
-- `layers`: what attention and MLPs wrote, less what is `position` of it.
+- `layers`: what attention and MLPs wrote, minus its `position` part.
 - `type`, `bias`: the token type's part; the biases of norms, of what was written, of queries and
   keys.
 
@@ -49,7 +49,7 @@ class Split(NamedTuple):
 def places(model, documents, run):
     """Places over the documents with even and with odd numbers; 2 or more are needed.
 
-    Of layer 0 it is the position table's part, of later layers the whole input.
+    For layer 0 it is the position table's part, for later layers the whole input.
     """
 
     def measure(i, document):
@@ -74,10 +74,10 @@ def _centred(means):
 
 
 def along(model, document, placed, half, look, hook=identity):
-    """look(layer, Split) for every layer of a forward pass; what it gives, a list.
+    """A list of look(layer, Split) for every layer of a forward pass.
 
-    placed: Places. half: 0 or 1, whose positions the queries have; keys have the other's. hook:
-    sees the pass.
+    placed: Places. half: 0 or 1, the half whose positions the queries have; keys have the other's.
+    hook: sees the pass.
     """
 
     def look_at_parts(layer, parts, x):
@@ -147,7 +147,7 @@ def of_positions(model, T):
     """The Split of every layer that is there if the stream held positions alone, and Places.
 
     In layer 0 that is exact up to the norm's scale, which words would change; later layers read
-    what they would if those before had written nothing.
+    what they would read if the layers before had written nothing.
     """
     splits, placed = [], []
     for layer in inputs.layers(model):

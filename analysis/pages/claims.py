@@ -35,7 +35,7 @@ class Claim:
 
 
 class Text(NamedTuple):
-    """A text that a value was published on, and that the user hands over."""
+    """A text on which a value was published; the user names the file or folder that holds it."""
 
     flag: str  # of `minitx published`
     what: str
@@ -59,8 +59,8 @@ def near(*tolerance):
 def in_some_convention(*tolerance):
     """`near` in one of the conventions of perplexity, where the source names none.
 
-    All values by the same: of six conventions one fits a single number by accident (on TruthfulQA
-    tiny-gpt2 has 112.3 where 111.2409 was published for gpt2).
+    All values have to fit by the same convention: one of the six fits a single number by accident
+    (on TruthfulQA tiny-gpt2 has 112.3 where 111.2409 was published for gpt2).
     """
     rule = near(*tolerance)
     words = f"{rule['rule']} by one convention (the slides do not name theirs)"
@@ -83,9 +83,9 @@ BELOW = {"holds": lambda ours, null: bool(ours < null), "rule": "below its null"
 
 
 def before_or_after(*tolerance):
-    """`near` before moving and scaling or after it, which two digests of the paper leave open."""
+    """`near`, before or after moving and scaling: two digests of the paper leave open which."""
     rule = near(*tolerance)
-    words = f"{rule['rule']}, before or after (known from two digests of the paper, not from it)"
+    words = f"{rule['rule']}, before or after (known only from two digests of the paper)"
     return rule | {"rule": words, "readings": ("before", "moved and scaled")}
 
 
@@ -95,7 +95,7 @@ def number(name, i=None):
 
 
 def of_queries_and_keys(reduce, name, layer):
-    """The least or largest (min, max) of two results of a layer, one of queries and one of keys."""
+    """The smaller or larger (min, max) of a layer's two results, for queries and for keys."""
     return lambda r: reduce(r[name.format(x)][layer].item() for x in "qk")
 
 
@@ -117,8 +117,8 @@ def fastest(r):
 def periodic(r):
     """Share of a head's width that is periodic columns, median of the heads with a direction.
 
-    Raises KeyError for input of positions alone: nearly all columns are periodic there, and for a
-    model in which no head has a direction.
+    Raises KeyError for a model in which no head has a direction, and for input of positions alone,
+    where nearly all columns are periodic.
     """
     if r["input"] != "text" or not r["n_directed"]:
         raise KeyError("typical")
@@ -128,13 +128,13 @@ def periodic(r):
 def peak_of(name):
     """The highest peak, away from 0, of the position table of one of the models compared.
 
-    ValueError if it is not among them.
+    Raises ValueError if the model is not among them.
     """
     return lambda r: r["peak"][r["models"].tolist().index(name)].item()
 
 
 def contrast(*names):
-    """The largest of the contrasts of that name; KeyError for a table without a peak."""
+    """The largest of the contrasts of these names; raises KeyError for a table without a peak."""
 
     def largest(r):
         if not r["is_peak"]:
@@ -145,7 +145,7 @@ def contrast(*names):
 
 
 def perplexities(*conditions):
-    """For every convention the perplexities under these conditions."""
+    """The perplexities under these conditions, by every convention."""
 
     def ours(r):
         names = r["tables"] if "tables" in r else r["conditions"]
@@ -155,7 +155,7 @@ def perplexities(*conditions):
     return ours
 
 
-# The checkpoints are those of weights.KNOWN; a frequency of 1/16 parts the slow waves from the
+# The checkpoints are those of weights.KNOWN; a frequency of 1/16 separates the slow waves from the
 # others.
 R, B, G, X = "roberta-base", "bert-base-uncased", "gpt2", "xlm-roberta-base"
 IMDB, TRUTHFULQA, WIKI_AUTO = "IMDB reviews", "TruthfulQA", "Wiki-Auto"
@@ -164,17 +164,17 @@ TEXTS = {
     TRUTHFULQA: Text("truthfulqa", "TruthfulQA.csv: 817 questions with answers", 817, False),
     WIKI_AUTO: Text("wikiauto", "file of 200 sentences of Wiki-Auto, one a line", 200, False),
 }
-# The slides: features and predictions of each text as it is, none joined, as a whole or as much as
-# the model reads; zeros in the place of the position table. Not said: whether longer texts were cut
-# (here they are), and what of TruthfulQA was read (so both are).
+# The slides take features and predictions of each text by itself, whole or as much of it as the
+# model reads; zeros replace the position table. They do not say whether longer texts were cut (here
+# they are), and which part of TruthfulQA was read (so there is a row for each of two).
 EACH_B = {"documents": 0, "whole": True, "tokens": 512, "ways": "zero", "every": 512}
 EACH_G = {"documents": 0, "whole": True, "tokens": 1024, "ways": "zero"}
 LINEAR = {"documents": 0, "tokens": 1024, "evaluations": 0}
 LINEAR |= {"family": "linear", "meaning": "library-2023"}
 QUESTIONS = LINEAR | {"column": "Question"}
 ANSWERED = LINEAR | {"column": "Question,Best Answer"}
-# AttentionViz: products as they are, against cosine distances; the mean of heads and of sentences.
-# The paper itself was not at hand: which sentences they were and how they were averaged is open.
+# AttentionViz: products as they are, against cosine distances; the mean over heads and sentences.
+# The paper itself was not available, so the sentences and the way of averaging are not known.
 JOINT = {"documents": 0, "distance": "cosine", "products": "plain"}
 KEPT, ZERO = "positions kept, no mask", "positions zero, no mask"
 MASKED = "linear(low=0.1) as library-2023"
@@ -189,7 +189,7 @@ CHECKPOINTS = {
         "29c69587e2af826b7c159c38620a32e549a925e6d9a0dc37cb563f377f5be772",
     ),
 }
-# The short paper (2023) is meant where none is named; "EMNLP" is the longer one of that year.
+# A source without a name is the short paper (2023); "EMNLP" is the longer paper of that year.
 CLAIMS = [
     Claim(
         "figure 1",
@@ -199,7 +199,7 @@ CLAIMS = [
         "most of them",
         null=number("steady_directed_null"),
         holds=lambda ours, null: ours > max(0.5, null),
-        rule="above its null and a half",
+        rule="above its null and above 0.5",
     ),
     Claim(
         "figures 2, 7",
@@ -284,7 +284,7 @@ CLAIMS = [
     ),
     Claim(  # both have 512 positions
         "figure 8",
-        "highest peak of the position embeddings, as it is (null: that of BERT)",
+        "highest peak of the position embeddings, raw amplitude (null: that of BERT)",
         "models",
         peak_of("roberta-base"),
         "RoBERTa's are higher",
@@ -296,7 +296,7 @@ CLAIMS = [
     ),
     Claim(
         "EMNLP appendix B",
-        "highest peak of the position embeddings, as it is (null: that of BERT)",
+        "highest peak of the position embeddings, raw amplitude (null: that of BERT)",
         "models",
         peak_of("xlm-roberta-base"),
         "xlm-roberta-base's are higher too",
@@ -314,11 +314,11 @@ CLAIMS = [
         "each head",
         null=number("few_null"),
         holds=lambda ours, null: ours > max(0.9, null),
-        rule="above its null and nine in ten",
+        rule="above its null and above 0.9",
     ),
     Claim(
         "EMNLP figure 6",
-        "correlation of the spectra of queries and of keys with the table's, first layer, the less",
+        "spectra of queries and keys: correlation with the table's, the smaller one, first layer",
         "extraction",
         of_queries_and_keys(min, "correlation_{}", 0),
         "the table's peaks are there",
@@ -327,7 +327,8 @@ CLAIMS = [
     ),
     Claim(
         "EMNLP figure 6",
-        "that correlation in the last layer, the greater (null: in the first, the less)",
+        "spectra of queries and keys: correlation with the table's, the larger one, last layer "
+        "(null: the smaller one, first layer)",
         "extraction",
         of_queries_and_keys(max, "correlation_{}", -1),
         "they fade with depth",
@@ -342,7 +343,7 @@ CLAIMS = [
         "lines of constant Delta",
         null=number("bands_directed"),
         holds=lambda ours, null: bool(ours > max(0.5, null)),
-        rule="above its null and a half",
+        rule="above its null and above 0.5",
     ),
     Claim(
         "EMNLP appendix C",
@@ -379,7 +380,8 @@ CLAIMS = [
     ),
     Claim(
         "AttentionViz",
-        "that correlation after moving and scaling (null: queries turned at random)",
+        "Spearman's correlation of products and cosine distances, after moving and scaling "
+        "(null: queries turned at random)",
         "joint-grid",
         number("spearman_mean"),
         "distance tells the product",
@@ -388,7 +390,7 @@ CLAIMS = [
     ),
     Claim(
         "figure 9",
-        "variance held by 4 components",
+        "share of variance in 4 components",
         "positions",
         number("explained_4"),
         0.5051,
@@ -397,7 +399,7 @@ CLAIMS = [
     ),
     Claim(
         "figure 9",
-        "variance held by 12 components",
+        "share of variance in 12 components",
         "positions",
         number("explained_12"),
         0.9223,
@@ -467,11 +469,11 @@ CLAIMS = [
         "most of them",
         null=number("agree_directed_null"),
         holds=lambda ours, null: ours > max(0.5, null),
-        rule="above its null and a half",
+        rule="above its null and above 0.5",
     ),
     Claim(
         "figure 6",
-        "offset by the rotation of head(1,1)",
+        "offset that the rotation of head(1,1) gives",
         "rotation",
         of_head("offset_of_heads", 0, 0),
         "-3 to -1",
@@ -480,7 +482,7 @@ CLAIMS = [
     ),
     Claim(
         "figure 6",
-        "offset by the rotation of head(2,3)",
+        "offset that the rotation of head(2,3) gives",
         "rotation",
         of_head("offset_of_heads", 1, 2),
         1,
@@ -513,7 +515,7 @@ CLAIMS = [
         "most of them",
         null=number("share_positions_null"),
         holds=lambda ours, null: ours > max(0.5, null),
-        rule="above its null and a half",
+        rule="above its null and above 0.5",
     ),
     Claim(
         "removal",

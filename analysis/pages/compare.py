@@ -115,9 +115,9 @@ TITLES = (
     "A",
     "B",
     "mean change",
-    "heads dealt anew",
+    "heads permuted",
     "alike",
-    "heads dealt anew",
+    "heads permuted",
     "up",
     "down",
     "most",
@@ -132,14 +132,14 @@ def markdown(measures, experiment, names):
 
 
 def _warning(measures):
-    """A line on the measures in which heads of one place have no more in common than any two."""
+    """A line on the measures in which heads with the same name are no more alike than any two."""
     unlike = []
     for name, (_, _, record) in measures.items():
         if record["alike"] <= record["alike_null"]:
             unlike.append(f"`{name}`")
     if not unlike:
         return []
-    means = "models trained apart number their heads apart, so that differences mean nothing"
+    means = "models trained separately order their heads differently, so differences mean nothing"
     return [f"No more alike than heads in any order: {', '.join(unlike)} ({means})."]
 
 

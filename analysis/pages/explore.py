@@ -1,4 +1,4 @@
-"""One page to explore every head of a model on one text: a single HTML file, whole by itself.
+"""One page to explore every head of a model on one text: a single, self-contained HTML file.
 
 The data, the style, the program (page/explore.*) and a charting library (page/SOURCES.md) all stand
 in it.
@@ -105,7 +105,7 @@ def _labelled(tokenizer, tokens, words):
 
 
 def uniform_profile(T, causal):
-    """Relative-position profile of attention that weighs alike all keys that a query sees: [R]."""
+    """Relative-position profile of attention with equal weight on all keys a query sees: [R]."""
     return profiles.mean_attention(profiles.uniform(T, causal, reach(T)), T)
 
 

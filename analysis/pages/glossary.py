@@ -1,4 +1,4 @@
-"""Words of the field as the report uses them: what each means, and links to that.
+"""Words of the field as the report uses them: what each means, and links to its meaning.
 
 Order: a term, the list, links from texts, the list as HTML.
 """
@@ -37,7 +37,7 @@ TERMS = (
         "99 % quantile",
         r"99(?:\.9)? % quantiles?|quantiles?",
         "The value below which 99 % of the results stay when an experiment is repeated on "
-        "shuffled or random data: as much as chance alone reaches once in a hundred times.",
+        "shuffled or random data: chance alone goes beyond it once in a hundred times.",
     ),
     Term(
         "interval",
@@ -85,15 +85,15 @@ TERMS = (
         "directed",
         "head with a direction",
         r"heads? with(?:out)? a direction",
-        "A head whose attention at some offset other than 0 is several times what a head would "
-        "give that looks everywhere alike; the section says how many times.",
+        "A head that gives some offset other than 0 several times the attention that a head would "
+        "give it by looking at all tokens equally; the section says how many times.",
     ),
     Term(
         "wa",
         "W_A",
         r"W_A",
-        "The product W_Q W_K^T of a head's query and key weights. Attention depends on the two "
-        "through it alone (biases aside), whatever each of them is.",
+        "The product W_Q W_K^T of a head's query and key weights. Attention depends on these "
+        "weights only through their product (biases aside).",
     ),
     Term(
         "svd",
@@ -148,9 +148,9 @@ TERMS = (
         "gauge",
         "gauge",
         r"gauge|completions?",
-        "The freedom of choice that weights leave: a head settles only a few of the directions of "
-        "its rotation, the others can be completed by any basis. What changes with the basis is "
-        "no property of the model.",
+        "The choice that the weights leave open: a head's weights fix only a few directions of its "
+        "rotation, and any basis can complete the others. What changes with that basis is not a "
+        "property of the model.",
     ),
     Term(
         "xcorr",
@@ -177,16 +177,16 @@ TERMS = (
         "cca",
         "canonical correlation",
         r"canonical correlations?|CCA",
-        "How closely one direction of a space can follow one of another: 1 if one tells the other. "
-        "The first pair of directions is the closest, the next ones have nothing in common with "
-        "those before.",
+        "How closely a direction of one space can follow a direction of another: 1 if one can be "
+        "computed from the other. The first pair of directions is the closest; each further pair "
+        "is uncorrelated with those before it.",
     ),
     Term(
         "toeplitz",
         "Toeplitz",
         r"Toeplitz",
         "A table of scores is Toeplitz if a score depends only on how far the two tokens stand "
-        "apart: it is the same all along each diagonal.",
+        "apart: it is the same along each diagonal.",
     ),
     Term(
         "cosine",
@@ -229,7 +229,7 @@ TERMS = (
         "R²",
         r"R²",
         "The share of the variance that a prediction explains: 1 is perfect, 0 no better than the "
-        "mean, and less than 0 worse than that.",
+        "mean, and below 0 worse than the mean.",
     ),
 )
 FORMS = re.compile(
@@ -245,7 +245,7 @@ class Linker:
         self.linked = set()
 
     def __call__(self, text):
-        """A text, escaped; what stands between links is, too."""
+        """A text as HTML: its links, and the escaped text between them."""
         html, end = "", 0
         for match in FORMS.finditer(text):
             slug = match.lastgroup
@@ -258,13 +258,13 @@ class Linker:
 
 
 def _link(slug, word):
-    """A word that leads to its entry, and tells what it means when it is pointed at."""
+    """A word as a link to its entry; the meaning shows when the pointer is on it."""
     meaning = escape(MEANINGS[slug])
     return f'<a class="term" href="#term-{slug}" title="{meaning}">{escape(word)}</a>'
 
 
 def section():
-    """The glossary, in the order of the alphabet."""
+    """The glossary, in alphabetical order."""
     entries = ""
     for term in sorted(TERMS, key=lambda term: term.name.lower()):
         name, meaning = escape(term.name), escape(term.meaning)

@@ -1,4 +1,4 @@
-"""The explore page in a notebook, as `minitx.explore` gives it: in a frame that is shut off."""
+"""The explore page in a notebook, as `minitx.explore` gives it: in an isolated frame."""
 
 from html import escape
 from numbers import Integral
@@ -59,7 +59,7 @@ def page(model, text, words, height):
     model, name = results.loaded(given)
     tokens = explore.readable(model, text)
     changed = settings.changes(model) if model is given else []
-    if changed:  # it shows this model, and not the one of that name
+    if changed:  # the page shows the changed model, not the one of that name
         name = f"{name}, changed: {', '.join(changed)}"
     with results.one_thread_of_blas():
         html = explore.page(explore.data(model, name, text, tokens, words))

@@ -65,7 +65,7 @@ def _row(experiment, outcome, link):
 
 
 def _thumbnail(experiment, outcome):
-    """A small picture of the figure that leads to it; the question beside it does, too."""
+    """A small picture that links to the figure; the question beside it links there, too."""
     if isinstance(outcome, results.Failure) or not outcome.thumbnail:
         return ""
     source = f"data:image/png;base64,{base64.b64encode(outcome.thumbnail).decode()}"

@@ -105,7 +105,7 @@ def flag(name, value):
 
 
 def check_text(name, location):
-    """Raise ValueError or OSError if a text cannot be the one of this name."""
+    """Raise ValueError or OSError if the text at `location` cannot be the one of this name."""
     text = TEXTS[name]
     columns = {claim.options.get("column", "") for claim in CLAIMS if claim.on == name}
     for column in sorted(columns):

@@ -1,8 +1,8 @@
-"""One page with every experiment on one model: index.html, which needs nothing beside it.
+"""One page with every experiment on one model: index.html, which needs no other file.
 
-It answers before it explains; report.json says the same to a program. Order: `make`, the page, its
-head, the record. Figures are embedded as images, so that no name inside one can meet a name inside
-another; nothing runs, and nothing is loaded.
+The answers come before the explanations; report.json holds the same for programs. Order: `make`,
+the page, its head, the record. Figures are embedded as images, so that a name inside one cannot
+clash with a name inside another; the page runs no program and loads nothing.
 """
 
 import base64
@@ -63,7 +63,7 @@ def page(model, name, runs, rows, seconds):
 
 
 def policy():
-    """What the page may load: images that stand in it, and this one style."""
+    """What the page may load: the images inside it, and this one style."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     return f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'"
 
@@ -76,7 +76,7 @@ def warning(runs):
 
 
 def about(model, runs, seconds):
-    """What the model is in one line, with more behind it."""
+    """What the model is: one line, with more that opens behind it."""
     stated = facts(model)
     rows = [(escape(key), escape(text)) for key, text in stated.items()]
     counting = "from 0 (L0H0); the paper counts from 1 (head(1,1))"
@@ -106,7 +106,7 @@ def facts(model):
 
 
 def record(model, name, runs, rows):
-    """What the page says, for JSON; arrays and settings stand in the files of each experiment."""
+    """What the page says, for JSON; arrays and settings are in the files of each experiment."""
     answered = {experiment.name: _answered(experiment, outcome) for experiment, outcome, _ in runs}
     whole = {"model": str(name), "facts": facts(model), "experiments": answered, "claims": rows}
     return whole | {"files": ["index.html", "report.json"]}

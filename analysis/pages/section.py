@@ -41,7 +41,7 @@ def _answer(outcome):
 
 
 def _figure(experiment, outcome):
-    """The figure as an image, so that no name inside can meet a name of the page."""
+    """The figure as an image, so that a name inside it cannot clash with a name of the page."""
     source = f"data:image/svg+xml;base64,{base64.b64encode(outcome.svg.encode()).decode()}"
     alt = escape(f"Figure: {experiment.question}")
     return f'<figure tabindex="0"><img alt="{alt}" src="{source}"></figure>'
@@ -103,7 +103,7 @@ def _reading(experiment, link):
 
 
 def _making(experiment, name, outcome, seconds):
-    """The command, and of a run that gave results its files and settings."""
+    """The command; for a run that gave results, also its files and settings."""
     command = escape(f"minitx run {experiment.name} {shlex.quote(name)}")
     html = f"<p>{escape(experiment.summary)} <code>{command}</code>, {seconds:.1f} s</p>"
     if isinstance(outcome, results.Failure):

@@ -1,4 +1,4 @@
-"""What was published beside what a model gives, as a section of the report and a line about it."""
+"""Published values beside those of a model: a section of the report, and a line about it."""
 
 import shlex
 from html import escape
@@ -12,7 +12,7 @@ WHY = {  # why values with this verdict were not judged
     "needs its text": "published for texts other than the one read",
     "not measured": "that this run could not measure",
 }
-TITLES = "claim", "verdict", "published", "this run", "by chance", "asked"
+TITLES = "claim", "verdict", "published", "this run", "by chance", "criterion"
 
 
 def line(rows):
@@ -22,7 +22,7 @@ def line(rows):
     own = [row for row in judged if row not in general]
     sentences = [f"{_passed(general)} claims about any model hold"] if general else []
     if own:
-        sentences.append(f"{_passed(own)} numbers published for this checkpoint come out again")
+        sentences.append(f"{_passed(own)} numbers published for this checkpoint are reproduced")
     for verdict, others in _others(rows).items():
         sentences.append(_unjudged(verdict, others))
     text = escape("; ".join(sentences))
@@ -49,7 +49,7 @@ def _unjudged(verdict, rows):
 
 
 def section(rows, name):
-    """Tables of all rows: those judged, and folded those that were not."""
+    """Tables of all rows; those that were not judged are folded."""
     command = f"<code>minitx published {escape(shlex.quote(name))}</code>"
     judged = [_cells(row) for row in rows if row["verdict"] in JUDGED]
     html = parts.table(TITLES, judged, "claims") if judged else ""
@@ -58,7 +58,7 @@ def section(rows, name):
         html += parts.fold(_unjudged(verdict, others), folded)
     return (
         '<section id="published"><h2>What was published, and what this model gives</h2>'
-        '<p class="soft">A claim is put to every model; a number is compared only for the '
+        '<p class="soft">A claim is tested on every model; a number is compared only for the '
         f"checkpoint that it was published for. {command}</p>{html}</section>"
     )
 

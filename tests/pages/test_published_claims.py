@@ -58,7 +58,7 @@ def judged(claim, name, model=None, **arrays):
 @pytest.mark.parametrize("share, verdict", [(0.50512, "pass"), (0.5053, "fail"), (0.93, "fail")])
 def test_a_number_is_compared_for_its_own_checkpoint(share, verdict):
     for name in ("roberta-base", "FacebookAI/roberta-base", "some/folder/roberta-base"):
-        judgement = judged("variance held by 4 components", name, explained_4=share)
+        judgement = judged("share of variance in 4 components", name, explained_4=share)
         assert judgement == (verdict, share, "wanted: within 0.0001")
 
 
@@ -73,7 +73,7 @@ def test_a_number_is_compared_for_its_own_checkpoint(share, verdict):
 )
 def test_a_number_of_another_checkpoint_is_no_measure(name, model):
     """Neither the name nor the sizes are enough."""
-    judgement = judged("variance held by 4 components", name, model, explained_4=0.9)
+    judgement = judged("share of variance in 4 components", name, model, explained_4=0.9)
     assert judgement == ("other checkpoint", 0.9, "published for roberta-base only")
 
 
@@ -104,9 +104,9 @@ def test_a_run_of_other_options_is_no_measure():
     """What the report gives for remove-positions, the sample cut into documents, is not taken."""
     model, result = sized("bert-base-uncased"), {"cosine": 0.77, "documents": 20}
     rows = published.rows("bert-base-uncased", model, {"remove-positions": outcome_of(result)})
-    verdicts = {row["verdict"] for row in rows if "cosine" in row["what"]}
+    verdicts = {row["verdict"] for row in rows if "cosine with" in row["what"]}
     assert verdicts == {"needs its text", "other checkpoint"}
-    assert not [row for row in rows if "cosine" in row["what"] and row["ours"] is not None]
+    assert not [row for row in rows if "cosine with" in row["what"] and row["ours"] is not None]
 
 
 @pytest.mark.parametrize("null, verdict", [(1.0, "pass"), (3.0, "fail")])
@@ -168,7 +168,7 @@ def test_a_correlation_known_from_digests_may_be_of_either_stage():
     bert = sized("bert-base-uncased")
     verdict, ours, reason = judged(claim, "bert-base-uncased", bert, **arrays)
     assert (verdict, ours) == ("pass", [-0.94, -0.99])
-    assert reason.endswith("(known from two digests of the paper, not from it); fits: before")
+    assert reason.endswith("(known only from two digests of the paper); fits: before")
     arrays["spearman_before_mean"] = -0.9
     assert judged(claim, "bert-base-uncased", bert, **arrays)[0] == "fail"
 
