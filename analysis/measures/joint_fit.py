@@ -34,7 +34,7 @@ PER_HEAD = (
     "c",
     *(
         name + stage
-        for name in ("correlation", "mrr", "first", "mrr_plane", "first_plane")
+        for name in ("correlation", "spearman", "mrr", "first", "mrr_plane", "first_plane")
         for stage in ("_before", "")
     ),
     "correlation_moved",
