@@ -12,12 +12,16 @@ test: .venv/ready
 test-fast: .venv/ready  ## the core and the maths, under a minute
 	$(BIN)/python -m pytest tests/core tests/maths
 
+test-lowest: .venv-lowest/ready  ## the suite with the lowest versions that setup.cfg allows
+	.venv-lowest/bin/python -m pytest
+
 test-page: .venv/ready  ## the pages of minitx explore and report in a real browser; needs Chromium or Chrome
 	$(BIN)/python -m pytest tests/pages/checks.py tests/pages/checks_report.py
 
-lint: .venv/lint  ## layout and likely mistakes
+lint: .venv/lint  ## layout, likely mistakes, types of the public surface
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/mypy
 
 mutants: .venv/ready  ## one deliberate break at a time, the suite must notice each; ARGS="--part 1/3"
 	$(BIN)/python tests/tools/mutants.py $(ARGS)
@@ -26,6 +30,11 @@ mutants: .venv/ready  ## one deliberate break at a time, the suite must notice e
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minitx needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --editable '.[test]'
+	touch $@
+
+.venv-lowest/ready: setup.cfg tests/lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/pip install --quiet --editable '.[test]' --constraint tests/lowest.txt
 	touch $@
 
 .venv/lint: .venv/ready
@@ -38,6 +47,7 @@ mutants: .venv/ready  ## one deliberate break at a time, the suite must notice e
 
 golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden.py
+	$(BIN)/python tests/tools/make_japanese.py
 
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"
 	$(BIN)/python tests/tools/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")
@@ -50,4 +60,4 @@ bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/res
 	.venv-bench/bin/pip install --quiet --editable '.[bench]'
 	touch $@
 
-.PHONY: report test test-fast test-page lint mutants golden parity bench
+.PHONY: report test test-fast test-lowest test-page lint mutants golden parity bench

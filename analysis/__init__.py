@@ -16,12 +16,24 @@ From Python, `run` gives what the command `minitx run` writes; EXPERIMENTS are t
     result.numbers["agree"].value, result.arrays["share"], result.figure(), result.save("out")
 """
 
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from minitx import Model
+
+from .runner.registry import Experiment
 from .runner.results import Result
 
 __all__ = ["EXPERIMENTS", "Result", "run"]
+EXPERIMENTS: dict[str, Experiment]  # {name: Experiment}, see __getattr__
 
 
-def run(experiment: str, model, /, **options) -> Result:
+def run(
+    experiment: str,
+    model: Model | str | PathLike[str],
+    /,
+    **options: str | float | PathLike[str],
+) -> Result:
     """Run an experiment on a model; in a notebook the Result shows itself.
 
     experiment: a name of EXPERIMENTS. model: a Model, or a bundled name, folder, or hub id.
@@ -29,6 +41,13 @@ def run(experiment: str, model, /, **options) -> Result:
     of the Result name what of a Model is not as in its files any more, under "changed". Raises
     ValueError for an unknown experiment, option, or type of an option, before any work, and
     NotApplicable, a ValueError, if the model lacks what the experiment needs.
+
+    >>> from minitx import analysis
+    >>> analysis.EXPERIMENTS["positions"].question
+    'Are position embeddings waves?'
+    >>> result = analysis.run("positions", "tiny-roberta")
+    >>> result.answer.verdict, result.numbers["peak_at"].value
+    ('yes', 89)
     """
     from . import experiments  # noqa: F401  (fills the list; with SciPy)
     from .runner import results
@@ -36,11 +55,13 @@ def run(experiment: str, model, /, **options) -> Result:
     return results.run(experiment, model, options)
 
 
-def __getattr__(name):
-    """EXPERIMENTS, {name: Experiment}, when it is asked for: to fill it takes SciPy."""
-    if name != "EXPERIMENTS":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import experiments  # noqa: F401
-    from .runner import registry
+if not TYPE_CHECKING:  # a type checker would take any name for one that there is
 
-    return registry.EXPERIMENTS
+    def __getattr__(name):
+        """EXPERIMENTS, when it is asked for: to fill it takes SciPy."""
+        if name != "EXPERIMENTS":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import experiments  # noqa: F401
+        from .runner import registry
+
+        return registry.EXPERIMENTS

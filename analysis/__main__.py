@@ -3,7 +3,7 @@
 import os
 import sys
 
-from minitx import threads
+from minitx import interrupt, threads
 
 
 def main(argv=None):
@@ -11,13 +11,9 @@ def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     if argv[:1] != ["doctor"]:  # it describes what other programs get
         one_thread_of_blas()
-    try:
-        from .commands import (
-            run_command,
-        )  # where SciPy is imported, its OpenBLAS reads the variable
-    except KeyboardInterrupt:
-        print("minitx: interrupted", file=sys.stderr)
-        return 130
+    interrupt.end_at_once()
+    from .commands import run_command  # with SciPy, whose OpenBLAS reads the variable now
+
     return run_command(argv)
 
 

@@ -12,22 +12,20 @@ from pathlib import Path
 import numpy as np
 
 import minitx
-from minitx import weights
+from minitx import interrupt, weights
 
 from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
 from .pages import compare, explore, published, report
 from .runner import registry, results
+from .runner.options import Size, understand
 from .texts import corpus, formats
 
-COMMON = (
-    (
-        "text",
-        str,
-        "file or folder with one document or paragraph a line, - for standard input, or sample",
-    ),
-    ("documents", int, "documents to read"),
-    ("tokens", int, "length of each document"),
+TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
+COMMON = (  # options that `report` and `published` pass on to every experiment that has them
+    understand("text", str, "sample", TEXT),
+    understand("documents", Size, 0, "documents to read"),
+    understand("tokens", Size, 0, "length of each document"),
 )
 
 
@@ -38,6 +36,7 @@ def run_command(argv):
     """
     arguments = None
     try:
+        interrupt.raise_again()
         if argv[:1] == ["run"]:
             check_experiment(argv[1:])  # argparse would list the names, but not the near ones
         arguments = parser(argv).parse_args(argv)
@@ -117,6 +116,7 @@ def of_one_experiment(commands):
         command.set_defaults(experiment=experiment)
         flags(command, experiment)
         of_results(command, f"out/MODEL-{experiment.name}")
+        of_figure(command)
         in_json(command)
 
 
@@ -127,13 +127,17 @@ def of_all_experiments(commands):
         ("published", published_, "what was published, and what this model gives"),
     ):
         command = add(commands, name, function, about, "MODEL")
-        for option, kind, meaning in COMMON:
-            help_ = f"{meaning}, for every experiment that reads texts"
-            command.add_argument(f"--{option}", type=kind, help=help_)
+        for option in COMMON:
+            help_ = f"{option.help}, for every experiment that reads texts"
+            command.add_argument(f"--{option.flag}", help=help_)
+        of_ids(command)
+        if function is report_:
+            help_ = "a short text, for every experiment that draws one"
+            command.add_argument("--sentence", help=help_)
         of_results(command, f"out/MODEL-{name}")
+        in_json(command)
         if function is published_:
             of_published_texts(command)
-            in_json(command)
             help_ = "status 1 if a claim about any model or about this checkpoint fails"
             command.add_argument("--strict", action="store_true", help=help_)
 
@@ -178,6 +182,7 @@ def of_two_models(commands, argv):
         f"number for each head; the first {compare.DRAWN} are drawn)",
     )
     of_results(compare_both, "out/A-B-NAME")
+    of_figure(compare_both)
     name = named_experiment(argv)
     if name:
         flags(compare_both, registry.get(name))
@@ -193,14 +198,22 @@ def named_experiment(argv):
 
 
 def flags(command, experiment):
-    """A flag for each option of an experiment."""
+    """A flag for each option of an experiment: a switch for a bool, else a text, checked later."""
     for option in experiment.options:
-        command.add_argument(
-            f"--{option.flag}",
-            default=option.default,
-            type=type(option.default),
-            help=f"{option.help} ({option.default!r})".replace("%", "%%"),
-        )
+        limits = f"; {option.range}" if option.range else ""
+        about = f"{option.help} ({option.default!r}{limits})".replace("%", "%%")
+        how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}
+        if option.kind is bool:
+            how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
+        command.add_argument(f"--{option.flag}", default=option.default, help=about, **how)
+    if experiment.reads_texts:
+        of_ids(command)
+
+
+def of_ids(command):
+    """The flag that names a file of token ids in place of a text."""
+    about = "token ids in place of a text: a file with one document a line, or -"
+    command.add_argument("--ids", metavar="FILE", help=about)
 
 
 def of_results(command, default):
@@ -209,6 +222,13 @@ def of_results(command, default):
     command.add_argument(
         "--resume", action="store_true", help="go on with a run that was interrupted"
     )
+
+
+def of_figure(command):
+    """The flag of a command that writes a figure."""
+    formats_ = results.FORMATS
+    about = f"of the figure's file ({formats_[0]})"
+    command.add_argument("--format", choices=formats_, default=formats_[0], help=about)
 
 
 def in_json(command):
@@ -273,8 +293,10 @@ def place(name):
 
 
 def options_of(experiment, arguments):
-    """The options of an experiment as they were given: {name: value}."""
-    return {option.name: getattr(arguments, option.name) for option in experiment.options}
+    """The options of an experiment as they were given, checked: {name: value}."""
+    given = {option.name: getattr(arguments, option.name) for option in experiment.options}
+    ids = {"ids": arguments.ids} if experiment.reads_texts else {}
+    return experiment.checked(given | ids, is_text=True)
 
 
 def list_(arguments):
@@ -310,7 +332,8 @@ def run_(arguments):
     options = options_of(experiment, arguments)
     out = folder(arguments, experiment.name)
     model, name = load(arguments.model), arguments.model
-    outcome = results.produce(experiment, model, name, options, out, arguments.resume)
+    how = {"resume": arguments.resume, "format": arguments.format}
+    outcome = results.produce(experiment, model, name, options, out, **how)
     if arguments.json:
         print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
         return
@@ -320,7 +343,8 @@ def run_(arguments):
         print(f"{outcome.says}\n")
     for number in outcome.headline.values():
         print(headline(number))
-    print(f"{out / experiment.name}.svg .npz .json written in {time.monotonic() - start:.1f} s")
+    written = f"{out / experiment.name}.{arguments.format} .npz .json written"
+    print(f"{written} in {time.monotonic() - start:.1f} s")
 
 
 def headline(number):
@@ -340,16 +364,26 @@ def compare_(arguments):
     stem = "-".join(place(name).replace("/", "-") for name in names)
     out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")
     models = [load(name) for name in names]
-    table = compare.make(
-        experiment, models, names, options, out, only=arguments.of, resume=arguments.resume
-    )
-    print(f"{table.partition('| head |')[0].strip()}\n\n{out / 'compare'}.md .json .svg written")
+    how = {"only": arguments.of, "resume": arguments.resume, "format": arguments.format}
+    table = compare.make(experiment, models, names, options, out, **how)
+    print(table.partition("| head |")[0].strip())
+    print(f"\n{out / 'compare'}.md .json .{arguments.format} written")
 
 
 def report_(arguments):
     """minitx report MODEL"""
     out, model = folder(arguments, "report"), load(arguments.model)
-    return report.make(model, arguments.model, out, common(arguments, model), arguments.resume)
+    options = common(arguments, model)
+    with progress_beside(arguments.json):
+        status = report.make(model, arguments.model, out, options, arguments.resume)
+    if arguments.json:
+        print((out / "report.json").read_text(encoding="utf-8"), end="")
+    return status
+
+
+def progress_beside(json):
+    """Lines of progress go to stderr while JSON alone is to stand on stdout."""
+    return contextlib.redirect_stdout(sys.stderr if json else sys.stdout)
 
 
 def published_(arguments):
@@ -359,7 +393,7 @@ def published_(arguments):
     given = {text: getattr(arguments, spec.flag) for text, spec in published.TEXTS.items()}
     texts = {text: location for text, location in given.items() if location is not None}
     options = common(arguments, model)
-    with contextlib.redirect_stdout(sys.stderr if arguments.json else sys.stdout):
+    with progress_beside(arguments.json):
         outcomes = published.outcomes(name, model, options, texts, out, arguments.resume)
     rows = published.rows(name, model, outcomes)
     record, table = results.as_json(rows), published.markdown(rows)
@@ -380,12 +414,17 @@ def common(arguments, model):
     Raises ValueError if the text cannot be read with them.
     """
     given = {}
-    for name, _, _ in COMMON:
-        value = getattr(arguments, name)
+    for option in COMMON:
+        value = getattr(arguments, option.name)
         if value is not None:
-            given[name] = value
-    if given and not model.missing and not results.no_tokenizer(model):
-        text = given.get("text", "sample")
+            given[option.name] = option.parsed(value)
+    if getattr(arguments, "sentence", None) is not None:
+        given["sentence"] = arguments.sentence
+    if arguments.ids is not None:
+        given = registry.with_ids(given | {"ids": arguments.ids})
+    text = given.get("text", "sample")
+    can_read = formats.is_ids(text) or not results.no_tokenizer(model)
+    if given and not model.missing and can_read:
         formats.not_empty(text, "--text")
         formats.filled(text)
         corpus.documents(model, text, given.get("documents", 0), given.get("tokens", 0))

@@ -1,7 +1,14 @@
 """minitx: see inside transformers with NumPy alone. Read model.py first, from top to bottom."""
 
+from . import interrupt as _interrupt  # noqa: F401  (before all that takes time)
+
+# isort: split
 from dataclasses import replace as _replace
+from os import PathLike as _PathLike
 from pathlib import Path as _Path
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from numpy.typing import DTypeLike as _DTypeLike
 
 from .cache import Cache
 from .checkpoint import check
@@ -13,6 +20,9 @@ from .sweep import sweep
 from .text import Tokenizer as _Tokenizer
 from .trace import POINTS, Trace, cost, run
 
+if _TYPE_CHECKING:
+    from .analysis.pages.inline import Page as _Page
+
 __all__ = [
     "POINTS",
     "Batch",
@@ -21,6 +31,7 @@ __all__ = [
     "Trace",
     "check",
     "cost",
+    "explore",
     "final_norm",
     "forward",
     "generate",
@@ -32,12 +43,17 @@ __all__ = [
 __version__ = "0.4.0"
 
 
-def load(name, dtype="float32", partial=False):
+def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: bool = False) -> Model:
     """Model from a bundled name, a hub id that was fetched, or a folder in Hugging Face layout.
 
     A folder has config.json, safetensors, and a tokenizer if text is wanted. dtype: float32, or
     float64 for reference runs. partial: tensors may be missing (model.missing), and what is there
     can be looked at but not run. Raises FileNotFoundError or ValueError that says what is wrong.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2", dtype="float64")
+    >>> model.config.n_layers, model.weights.W_pos.shape, model.weights.W_pos.dtype
+    (4, (256, 128), dtype('float64'))
     """
     folder = _Path(name)
     if isinstance(name, str) and not folder.is_dir():
@@ -46,3 +62,23 @@ def load(name, dtype="float32", partial=False):
         folder = find(name)
     model = _read_model(folder, dtype, partial)
     return _replace(model, tokenizer=_Tokenizer(folder, model.config.model_type))
+
+
+def explore(
+    model: Model | str | _PathLike[str], text: str, words: bool = False, height: int = 800
+) -> "_Page":
+    """A page to look into every head on one text, inside a notebook; `.save(path)` writes a file.
+
+    model: a Model, or its name. words: whole words in place of pieces. height: of the frame, in
+    pixels. The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in
+    the notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
+    own, more than the page shows or the model reads, or a partial checkpoint.
+
+    >>> import minitx
+    >>> page = minitx.explore("tiny-roberta", "The dog ran")
+    >>> "<script" in page.html, page.height  # pixels
+    (True, 800)
+    """
+    from .analysis.pages import inline
+
+    return inline.page(model, text, words, height)

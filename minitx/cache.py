@@ -11,15 +11,27 @@ class Cache(show.Shown):
     """Keys and values of the tokens so far; every `forward(..., cache=cache)` appends its own.
 
     len(cache) is the number of tokens that it holds, padding included. S: with the new ones.
+
+    The third token alone, over the two before it, has the stream that all three have:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2")
+    >>> cache = minitx.Cache()
+    >>> before = minitx.forward(model, [37, 425], cache=cache)
+    >>> last = minitx.forward(model, [75], cache=cache)
+    >>> len(cache), np.allclose(last[0, 0], minitx.forward(model, [37, 425, 75])[0, 2], atol=1e-5)
+    (3, True)
     """
 
     _summary = show.cache
+    stored: dict[int, np.ndarray]  # layer -> keys and values [2 B H capacity d]
+    valid: np.ndarray | None  # [B len(cache)] bool: False on padding
 
     def __init__(self):
-        self.stored = {}  # layer -> keys and values [2 B H capacity d]
-        self.valid = None  # [B len(cache)] bool: False on padding
+        self.stored = {}
+        self.valid = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 0 if self.valid is None else self.valid.shape[1]
 
     def with_new(self, valid):  # [B T] -> [B S]

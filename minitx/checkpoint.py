@@ -105,8 +105,15 @@ def _head_weights(config, family, stored, W_E):
     return {"W_U": W_E.T, **stored.take(own)}
 
 
-def check(model):
-    """Raises ValueError that names every weight with NaN or infinity. Reads the whole file."""
+def check(model: Model) -> None:
+    """Raises ValueError that names every weight with NaN or infinity. Reads the whole file.
+
+    A sound checkpoint:
+
+    >>> import minitx
+    >>> minitx.check(minitx.load("tiny-bert")) is None
+    True
+    """
     parts = {"": model.weights} | {f"layers[{w.index}].": w for w in model.layers}
     wrong = []
     for prefix, part in parts.items():

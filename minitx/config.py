@@ -41,11 +41,11 @@ class Config(show.Shown):
     _summary = show.config
 
     @property
-    def d_head(self):
+    def d_head(self) -> int:
         """Width of a head."""
         return self.d_model // self.n_heads
 
-    def attn_scale(self, layer):
+    def attn_scale(self, layer: int) -> float:
         """The factor on q.k in a layer: 1/sqrt(d_head) (Vaswani et al. 2017, 3.2.1)."""
         scale = self.d_head**-0.5 if self.scale_attn else 1.0
         return scale / (layer + 1) if self.scale_by_layer else scale

@@ -1,13 +1,14 @@
 """Continue texts with a causal language model, token after token over a cache."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .cache import Cache
-from .inputs import check_batch
+from .inputs import Ids, Texts, check_batch
 from .kernels import softmax_
-from .model import forward, logits
+from .model import Model, forward, logits
 
 
 class Sampling(NamedTuple):
@@ -45,17 +46,17 @@ class Sampling(NamedTuple):
 
 
 def generate(
-    model,
-    prompt,
-    n,
+    model: Model,
+    prompt: Texts | Ids,
+    n: int,
     *,
-    valid=None,
-    temperature=0.0,
-    top_k=None,
-    top_p=None,
-    seed=None,
-    stop=None,
-):
+    valid: ArrayLike | None = None,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int | None = None,
+    stop: int | None = None,
+) -> np.ndarray | Any:  # Any: a list of arrays, for several prompts
     """The prompt followed by up to n new tokens, as ids.
 
     prompt: ids [T] or [B T] -> ids [T+n] or [B T+n]. Or a text, a list of texts, or lists of ids of
@@ -66,6 +67,12 @@ def generate(
     seed: the same seed draws the same tokens.
     stop: a token id that ends a row; in an array, ended rows are filled up with it.
     Raises ValueError if the prompt or n do not fit the model.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2")
+    >>> ids = minitx.generate(model, "The dog", 6)
+    >>> model.tokenizer.decode(ids)
+    'The dogs, and the others'
     """
     task_head = model.config.task_head
     if task_head != "causal":
@@ -82,10 +89,11 @@ def generate(
     if valid is not None:
         text = "valid goes with an array of token ids; texts and rows of several lengths are padded"
         raise ValueError(f"{text} here")
-    batch = _check_prompt(model, *_pad_left(rows, model.config.pad_id), n)
+    tokens, is_token = _pad_left(rows, model.config.pad_id)
+    batch = _check_prompt(model, tokens, is_token, n)
     new = _continue(model, batch, n, stop, sampling, seed)
-    ids = [np.concatenate([row, _until(stop, more)]) for row, more in zip(rows, new)]
-    return ids[0] if isinstance(prompt, str) else ids
+    continued = [np.concatenate([row, _until(stop, more)]) for row, more in zip(rows, new)]
+    return continued[0] if isinstance(prompt, str) else continued
 
 
 def _rows_of_ids(model, prompt):

@@ -1,12 +1,27 @@
 """From what a user gives to checked arrays: token ids, which of them are text, their types."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+Texts = str | Sequence[str] | Sequence[tuple[str, str]]  # a text, several, or pairs of texts
+Ids = np.ndarray | Sequence[int] | Sequence[Sequence[int]] | Sequence[np.ndarray]  # [T] or [B T]
+
 
 class Batch(NamedTuple):
-    """Texts as the forward pass reads them. B texts, T tokens."""
+    """Texts as the forward pass reads them. B texts, T tokens.
+
+    Two texts, the first padded on the right:
+
+    >>> import minitx
+    >>> batch = minitx.load("tiny-roberta").encode(["A dog", "A dog ran"])
+    >>> batch.tokens
+    array([[  0,  37, 425,  75,   2,   1,   1],
+           [  0,  37, 425,  75, 459, 295,   2]])
+    >>> batch.valid.sum(axis=1)
+    array([5, 7])
+    """
 
     tokens: np.ndarray  # [B T] int: token ids
     valid: np.ndarray  # [B T] bool: False on padding

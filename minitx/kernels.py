@@ -202,7 +202,7 @@ def quick_gelu_(x):
     return silu_(x, 1.702)
 
 
-ACTIVATIONS = {  # name in a config.json -> kernel
+ACTIVATIONS: dict = {  # name in a config.json -> kernel
     "gelu": gelu_,
     "gelu_python": gelu_,
     "gelu_new": gelu_tanh_,

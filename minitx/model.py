@@ -7,15 +7,18 @@ choices (config.py). Axis letters: B batch, T tokens (queries), S keys, L layers
 d width of a head, M width inside the MLP, V vocabulary, P positions, N token types, C classes.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import show
+from .cache import Cache
 from .config import Config
-from .inputs import check_batch
+from .inputs import Batch, Ids, check_batch
 from .kernels import (
     ACTIVATIONS,
     empty_feature_major,
@@ -28,12 +31,24 @@ from .kernels import (
     softmax_,
 )
 from .positions import key_numbers, learned_rows, token_numbers
+from .text import Tokenizer
+
+Hook = Callable[..., np.ndarray]  # hook(name, x) or hook(name, x, layer=i) -> what stands for x
+Mask = ArrayLike | Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-class Weights(show.Shown, SimpleNamespace):
-    """A model's arrays outside its layers; None for those that it lacks."""
+class Arrays(show.Shown):
+    """Arrays by name, as attributes."""
 
     _summary = show.weights
+
+    def __init__(self, **arrays):
+        vars(self).update(arrays)
+
+
+class Weights(Arrays):
+    """A model's arrays outside its layers; None for those that it lacks."""
+
     W_E: np.ndarray  # [V D]
     W_pos: np.ndarray  # [P D]
     W_type: np.ndarray  # [N D]
@@ -49,10 +64,9 @@ class Weights(show.Shown, SimpleNamespace):
     b_U: np.ndarray
 
 
-class Layer(show.Shown, SimpleNamespace):
+class Layer(Arrays):
     """The arrays of one layer."""
 
-    _summary = show.weights
     index: int  # the layer's number
     W_Q: np.ndarray  # [D D]
     b_Q: np.ndarray
@@ -79,17 +93,28 @@ class Model(show.Shown):
     `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
     `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
     lacks; they are None, and the model has weights to look at but cannot run.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> model.config.n_ctx, model.weights.W_pos.shape, model.layers[3].W_Q.shape
+    (256, (258, 128), (128, 128))
+    >>> model.tokenizer.encode("A dog")
+    array([  0,  37, 425,  75,   2])
     """
 
     config: Config
     weights: Weights
     layers: tuple[Layer, ...]
-    tokenizer: object = None
-    unused: tuple = ()
-    missing: tuple = ()
+    tokenizer: Tokenizer = None  # type: ignore[assignment]  # minitx.load gives one
+    unused: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     _summary = show.model
 
-    def encode(self, texts, pad="right"):
+    def encode(
+        self,
+        texts: Sequence[str] | Sequence[tuple[str, str]],
+        pad: Literal["left", "right"] = "right",
+    ) -> Batch:
         """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]."""
         return self.tokenizer.batch(texts, self.config, pad)
 
@@ -100,16 +125,16 @@ def identity(name, x, layer=None):
 
 
 def forward(
-    model,
-    tokens,
+    model: Model,
+    tokens: Ids,
     *,
-    valid=None,
-    types=None,
-    positions=None,
-    mask=None,
-    cache=None,
-    hook=identity,
-):
+    valid: ArrayLike | None = None,
+    types: ArrayLike | None = None,
+    positions: ArrayLike | None = None,
+    mask: Mask | None = None,
+    cache: Cache | None = None,
+    hook: Hook = identity,
+) -> np.ndarray:
     """Token ids [B T] (or [T]) -> final residual stream [B T D], after ln_final where there is one.
 
     valid: [B T] bool, False on padding, which no query sees and which takes no position.
@@ -119,6 +144,16 @@ def forward(
     function of token numbers (q, k) -> bool.
     cache: a Cache that holds the tokens before these (causal models only).
     Raises ValueError for input that the model cannot take.
+
+    Padding changes nothing for the tokens before it:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> batch = model.encode(["A dog", "A dog ran"])
+    >>> x = minitx.forward(model, batch.tokens, valid=batch.valid)
+    >>> alone = minitx.forward(model, batch.tokens[:1, :5])
+    >>> x.shape, np.allclose(x[0, :5], alone[0], atol=1e-5)
+    ((2, 7, 128), True)
     """
     cfg = model.config
     if model.missing:
@@ -258,7 +293,7 @@ def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
     return hook(name, normalise(x, mean, scale, gain, bias))
 
 
-def final_norm(model, x, *, hook=identity):  # [B T D] -> [B T D]
+def final_norm(model: Model, x: np.ndarray, *, hook: Hook = identity) -> np.ndarray:  # [B T D]
     """Residual stream of any layer -> as the task head reads it; `logits` then gives a logit lens.
 
     A stream that nothing norms before the end (config.pre_norm: GPT-2) goes through ln_final. One
@@ -277,13 +312,28 @@ def final_norm(model, x, *, hook=identity):  # [B T D] -> [B T D]
     return norm("ln_final", x, model.weights, model.config, hook)
 
 
-def logits(model, x, *, valid=None, hook=identity):
+def logits(
+    model: Model,
+    x: np.ndarray,
+    *,
+    valid: ArrayLike | None = None,
+    hook: Hook = identity,
+) -> np.ndarray:
     """Final residual stream [B T D] -> [B T V] over the vocabulary, or [B C] over classes.
 
     x is what `forward` gives; a stream from inside goes through `final_norm` first, which nothing
     here can notice if it is left out. A classifier reads the first valid token, or the last in a
     causal model, so a padded batch needs `valid` [B T]. Raises ValueError if the checkpoint has no
     task head.
+
+    What a masked model reads at the masked place, the likeliest of 1024 words:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> batch = model.encode(["The cat sat on the<mask>."])
+    >>> y = minitx.logits(model, minitx.forward(model, batch.tokens))
+    >>> y.shape, model.tokenizer.decode([y[0, -3].argmax()])
+    ((1, 11, 1024), ' left')
     """
     cfg, w = model.config, model.weights
     require_head(model)

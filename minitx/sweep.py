@@ -1,12 +1,24 @@
 """Activation patching: which layer, at which token or in which head, carries what a text says."""
 
+from collections.abc import Callable
+from typing import SupportsFloat
+
 import numpy as np
 
-from .inputs import as_batch
+from .inputs import Ids, Texts, as_batch
+from .model import Model
 from .trace import POINTS, run
 
 
-def sweep(model, text, source, measure, point="resid_pre", *, progress=None):  # -> [L T] or [L H]
+def sweep(
+    model: Model,
+    text: Texts | Ids,
+    source: Texts | Ids,
+    measure: Callable[[np.ndarray], SupportsFloat],
+    point: str = "resid_pre",
+    *,
+    progress: Callable[[int, int], object] | None = None,
+) -> np.ndarray:  # [L T] or [L H]
     """What a run of `text` gives when one piece at a time is taken from a run of `source`.
 
     A piece is `point` in one layer, at one index of its second axis: a token of the streams

@@ -4,11 +4,16 @@ Truncation and padding stored in a tokenizer.json are switched off; folders from
 existed work too.
 """
 
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from . import show
+from . import japanese, show
+from .config import Config
 from .files import read_json
 from .inputs import Batch
 
@@ -18,7 +23,7 @@ class Tokenizer(show.Shown):
 
     _summary = show.tokenizer
 
-    def __init__(self, folder, model_type):
+    def __init__(self, folder: Path, model_type: str) -> None:
         self.folder = folder
         self.model_type = model_type
 
@@ -35,16 +40,23 @@ class Tokenizer(show.Shown):
         tokenizer.no_padding()
         return tokenizer
 
-    def encode(self, text, pair=None, special=True):
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Names of the packages that the ids of a text depend on."""
+        is_new = (self.folder / "tokenizer.json").is_file()
+        splitter = () if is_new else japanese.packages(_settings(self.folder))
+        return ("tokenizers", *splitter)
+
+    def encode(self, text: str, pair: str | None = None, special: bool = True) -> np.ndarray:
         """Text -> ids [T], with the special tokens that the tokenizer adds unless special=False."""
         encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
         return np.array(encoding.ids, np.intp)
 
-    def decode(self, ids, special=False):
+    def decode(self, ids: ArrayLike, special: bool = False) -> str:
         """Ids [T] -> text, special tokens left out unless special=True."""
         return self._tokenizer.decode(np.ravel(ids).tolist(), skip_special_tokens=not special)
 
-    def pieces(self, ids):
+    def pieces(self, ids: ArrayLike) -> list[str]:
         """Ids [T] -> a readable label for each: byte-level pieces as text, WordPiece with ##."""
         from tokenizers.decoders import ByteLevel
 
@@ -53,7 +65,12 @@ class Tokenizer(show.Shown):
             return [self.decode(i, special=True) for i in ids]
         return [self._tokenizer.id_to_token(i) or f"<{i}>" for i in ids]
 
-    def batch(self, texts, config, pad="right"):
+    def batch(
+        self,
+        texts: Sequence[str] | Sequence[tuple[str, str]],
+        config: Config,
+        pad: Literal["left", "right"] = "right",
+    ) -> Batch:
         """Texts, or pairs of texts -> Batch. Raises ValueError for one that is too long."""
         if pad not in ("left", "right"):
             raise ValueError(f"pad is {pad!r}; wanted 'left' or 'right'")
@@ -89,7 +106,7 @@ def _load(folder, model_type):
     if {"vocab.json", "merges.txt"} <= files:
         return _byte_bpe(tokenizers, folder, model_type)
     if "vocab.txt" in files:
-        return _wordpiece(tokenizers, folder, files)
+        return _wordpiece(tokenizers, folder)
     raise FileNotFoundError(
         f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt, or "
         f"vocab.txt; there are: {', '.join(sorted(files))}"
@@ -99,7 +116,7 @@ def _load(folder, model_type):
 def _byte_bpe(tokenizers, folder, model_type):
     """GPT-2's byte-level BPE; RoBERTa's puts <s> and </s> around a text."""
     files = str(folder / "vocab.json"), str(folder / "merges.txt")
-    bpe = tokenizers.ByteLevelBPETokenizer(*files)._tokenizer
+    bpe = tokenizers.ByteLevelBPETokenizer.from_file(*files)._tokenizer
     if model_type == "gpt2":
         _add_special(bpe, ["<|endoftext|>"])
         return bpe
@@ -115,13 +132,20 @@ def _add_special(bpe, tokens):
     bpe.add_special_tokens([token for token in tokens if bpe.token_to_id(token) is not None])
 
 
-def _wordpiece(tokenizers, folder, files):
-    """BERT's; lower-case unless it is told otherwise, or its vocabulary has capitals."""
+def _settings(folder):
+    """What a folder says of its tokenizer: a dictionary."""
     settings = {}
     for file in ("config.json", "tokenizer_config.json"):
-        if file in files:
+        if (folder / file).is_file():
             settings |= read_json(folder / file)
-    _refuse_word_splitters(folder, settings)
+    return settings
+
+
+def _wordpiece(tokenizers, folder):
+    """BERT's; lower-case unless it is told otherwise, or its vocabulary has capitals."""
+    settings = _settings(folder)
+    if japanese.splits(settings):
+        return japanese.tokenizer(folder, settings)
     vocab = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
     capitals = any(piece != piece.lower() for piece in vocab if not piece.startswith("["))
     options = {
@@ -129,16 +153,5 @@ def _wordpiece(tokenizers, folder, files):
         "strip_accents": settings.get("strip_accents"),
         "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
     }
-    return tokenizers.BertWordPieceTokenizer(str(folder / "vocab.txt"), **options)._tokenizer
-
-
-def _refuse_word_splitters(folder, settings):
-    """Raises ValueError for tokenizers that first split words with another program (MeCab)."""
-    japanese = "Japanese" in str(settings.get("tokenizer_class"))
-    splitter = settings.get("word_tokenizer_type", "mecab" if japanese else "basic")
-    pieces = settings.get("subword_tokenizer_type", "wordpiece")
-    if splitter != "basic" or pieces != "wordpiece":
-        raise ValueError(
-            f"{folder}: this tokenizer first splits words with {splitter!r}, or has no word pieces,"
-            " which minitx cannot do; pass token ids instead of text"
-        )
+    path = str(folder / "vocab.txt")
+    return tokenizers.BertWordPieceTokenizer.from_file(path, **options)._tokenizer

@@ -132,7 +132,7 @@ def _help(jobs):
         jobs.get()()
 
 
-_teams = {}  # by process, because a fork copies no threads
+_teams: dict = {}  # by process, because a fork copies no threads
 
 
 def _call_helpers(chunks, n):

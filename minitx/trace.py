@@ -2,18 +2,31 @@
 
 import difflib
 import math
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import show
-from .inputs import as_batch
-from .model import forward, logits, require_head
+from .inputs import Ids, Texts, as_batch
+from .model import Mask, Model, forward, logits, require_head
+
+Key = str | tuple[str, int]  # of a point: its name, or (name, layer)
+Edit = ArrayLike | Callable[[np.ndarray], ArrayLike]
 
 
 class Point(NamedTuple):
-    """One intermediate of the forward pass."""
+    """One intermediate of the forward pass.
+
+    The table of all points, POINTS, by name:
+
+    >>> import minitx
+    >>> minitx.POINTS["pattern"].axes, minitx.POINTS["pattern"].meaning
+    ('B H T S', 'softmax of scores: the attention')
+    >>> [name for name, point in minitx.POINTS.items() if point.axes == "B H T d"]
+    ['q', 'k', 'v', 'z']
+    """
 
     axes: str  # letters: see model.py
     meaning: str
@@ -76,7 +89,7 @@ POINTS = {
 OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
 
 
-class Trace(show.Shown, Mapping):
+class Trace(show.Shown, Mapping[Key, np.ndarray]):
     """What a run recorded: trace["q", 3], trace["logits"], trace.stack("q") [L ...], trace.nbytes.
 
     A mapping from each recorded point, a name or (name, layer), to its array. Layer -1 is the
@@ -99,6 +112,10 @@ class Trace(show.Shown, Mapping):
     )  # two traces are the same only if they are one: arrays have no one answer
     __hash__ = object.__hash__
 
+    tokens: np.ndarray  # [B T]
+    valid: np.ndarray  # [B T] bool
+    arrays: dict[Key, np.ndarray]
+
     def __init__(self, model, batch, keep, edits):
         self.tokens, self.valid = batch.tokens, batch.valid
         self.arrays = {}
@@ -110,7 +127,7 @@ class Trace(show.Shown, Mapping):
     def _summary(self):
         return show.trace(self.tokens, self.arrays, POINTS)
 
-    def __call__(self, name, x, layer=None):
+    def __call__(self, name: str, x: np.ndarray, layer: int | None = None) -> np.ndarray:
         """The hook that `forward` calls -> x, or what takes its place."""
         key = name if layer is None else (name, layer)
         if key in self._edits:
@@ -123,20 +140,20 @@ class Trace(show.Shown, Mapping):
             raise Complete
         return x
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Key) -> np.ndarray:
         point = _from_first(key, self._model)
         if point not in self.arrays:
             raise KeyError(f"{key!r} is not in this trace; {self._recorded(_name(key))}")
         return self.arrays[point]
 
-    def __contains__(self, key):
+    def __contains__(self, key: object) -> bool:
         point = _from_first(key, self._model)
         return point in self.arrays or bool(self._layers(key))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Key]:
         return iter(self.arrays)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.arrays)
 
     def _layers(self, name):
@@ -150,7 +167,7 @@ class Trace(show.Shown, Mapping):
         names = dict.fromkeys(map(_name, self.arrays))
         return f"recorded: {', '.join(names) or 'nothing'}"
 
-    def stack(self, name):
+    def stack(self, name: str) -> np.ndarray:
         """One point of all layers as an array [L ...]."""
         layers = self._layers(name)
         if not layers or layers != list(range(len(layers))):
@@ -158,13 +175,13 @@ class Trace(show.Shown, Mapping):
         return np.stack([self.arrays[name, layer] for layer in layers])
 
     @property
-    def labels(self):
+    def labels(self) -> np.ndarray:
         """The model's pieces of text for the tokens [B T], as labels of rows and columns."""
         pieces = self._model.tokenizer.pieces(self.tokens)
         return np.array(pieces).reshape(self.tokens.shape)
 
     @property
-    def nbytes(self):
+    def nbytes(self) -> int:
         """Bytes of the recorded arrays, point by point."""
         return sum(x.nbytes for x in self.arrays.values())
 
@@ -186,16 +203,16 @@ def _edited(key, x, edit):
 
 
 def run(
-    model,
-    text,
-    keep=None,
-    edits=None,
+    model: Model,
+    text: Texts | Ids,
+    keep: Key | Sequence[Key] | None = None,
+    edits: Mapping[Any, Edit] | None = None,
     *,
-    valid=None,
-    types=None,
-    positions=None,
-    mask=None,
-):
+    valid: ArrayLike | None = None,
+    types: ArrayLike | None = None,
+    positions: ArrayLike | None = None,
+    mask: Mask | None = None,
+) -> Trace:
     """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced.
 
     text: a text, a list of texts, or token ids [T] or [B T].
@@ -204,6 +221,20 @@ def run(
     valid, types, positions, mask: as for `forward`.
     Returns a Trace. The pass ends with the last point of `keep` and `edits`: keep=[("q", 0)] costs
     a part of one layer. Raises ValueError for a point that the model does not have.
+
+    The attention of 4 heads between 5 tokens; then the logits without head 0 of every layer:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> trace = minitx.run(model, "A dog", keep=["pattern", "logits"])
+    >>> trace["pattern", 0].shape
+    (1, 4, 5, 5)
+    >>> def without_head_0(z):
+    ...     z[:, 0] = 0
+    ...     return z
+    >>> ablated = minitx.run(model, "A dog", keep="logits", edits={"z": without_head_0})
+    >>> bool((ablated["logits"] != trace["logits"]).any())
+    True
     """
     batch = as_batch(model, text, valid, types)
     available = points(model, batch.types is not None)
@@ -235,8 +266,24 @@ def _edits_by_point(edits, available, model):
     return by_point
 
 
-def cost(model, text, keep=None, *, types=None):
-    """Bytes that the trace of `run(model, text, keep, types=types)` would hold."""
+def cost(
+    model: Model,
+    text: Texts | Ids,
+    keep: Key | Sequence[Key] | None = None,
+    *,
+    types: ArrayLike | None = None,
+) -> int:
+    """Bytes that the trace of `run(model, text, keep, types=types)` would hold.
+
+    All points of a short text, and the queries alone:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> minitx.cost(model, "A dog"), minitx.cost(model, "A dog", keep="q")
+    (228840, 10240)
+    >>> minitx.run(model, "A dog", keep="q").nbytes
+    10240
+    """
     batch = as_batch(model, text, types=types)
     cfg = model.config
     B, T = batch.tokens.shape

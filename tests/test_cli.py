@@ -392,7 +392,7 @@ def test_fetch_prints_the_folder(capsys, monkeypatch):
         (["run", "positions", "tiny-robert"], "Did you mean tiny-roberta"),
         (
             ["run", "positions", "tiny-roberta", "--shuffles", "0"],
-            "--shuffles is 0; wanted 1 or more",
+            "shuffles is 0; wanted 1 or more",
         ),
         (
             ["run", "attention", "tiny-roberta", "--head", "L99H0"],
@@ -453,7 +453,6 @@ def test_weights_with_nan_are_named(capsys, tmp_path):
         (["run", "positions", "tiny-roberta", "--shuff", "3"], "unrecognized arguments: --shuff"),
         (["trace", "tiny-roberta", "x", "--sav", "y"], "unrecognized arguments: --sav"),
         (["--vers"], "required: COMMAND"),
-        (["run", "positions", "tiny-roberta", "--shuffles", "many"], "invalid int value: 'many'"),
         (["rnu"], "invalid choice: 'rnu'"),
         ([], "required"),
     ],

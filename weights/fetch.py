@@ -37,7 +37,7 @@ ONE_FILE = threading.Lock()
 TOKEN = "a token (`hf auth login`, or the variable HF_TOKEN)"
 
 
-def fetch(name, revision=None, progress=True):
+def fetch(name: str, revision: str | None = None, progress: bool = True) -> Path:
     """Download a known name or hub id, pin its commit and record its files; return the folder.
 
     The record has size and sha256 of each file. The first call pins what `revision` (None: main)
@@ -45,6 +45,11 @@ def fetch(name, revision=None, progress=True):
     branch, tag or commit moves the pin ("main": to the newest).
     Errors: FileNotFoundError (no such repository, revision), PermissionError (gated, private),
     ConnectionError (offline, unreachable, broken off), ValueError (no safetensors, wrong bytes).
+
+    A bundled checkpoint needs no download:
+
+    >>> fetch("tiny-gpt2").name
+    'tiny-gpt2'
     """
     name = str(name)
     if name in bundled():

@@ -43,17 +43,28 @@ KNOWN = {  # name: (hub id, what it is for)
         "BERT distilled to 6 layers; quick",
     ),
     "gpt2": ("openai-community/gpt2", "English causal LM, 12 layers; continues a text"),
+    "xlm-roberta-base": (
+        "FacebookAI/xlm-roberta-base",
+        "masked LM of 100 languages; RoBERTa's architecture",
+    ),
     "distilgpt2": ("distilbert/distilgpt2", "GPT-2 distilled to 6 layers; quick"),
     TOHOKU: (TOHOKU, "Japanese masked LM; what changes with the language"),
 }
 
 
-def find(name, revision=None, verify=False):
+def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool = False) -> Path:
     """Folder of a bundled name, a path, or a hub id in the cache.
 
     Without `revision` it is the pinned commit; unrecorded, the cache's main or its only commit.
     Raises FileNotFoundError, with the command to get it, if there is none, and ValueError if its
     files differ from the record that `fetch` made: in size or, with `verify`, in sha256.
+
+    Bundled; one to download has its hub id in KNOWN:
+
+    >>> find("tiny-bert").name
+    'tiny-bert'
+    >>> KNOWN["gpt2"][0]
+    'openai-community/gpt2'
     """
     folder = BUNDLED / name if str(name) in bundled() else Path(name).expanduser()
     if (folder / "config.json").is_file():
@@ -113,8 +124,12 @@ def _cached_commit(repo, record, revision):
     return cached[0] if len(cached) == 1 and wanted == "main" else wanted
 
 
-def bundled():
-    """Names of the checkpoints that come with the project."""
+def bundled() -> list[str]:
+    """Names of the checkpoints that come with the project.
+
+    >>> bundled()
+    ['tiny-bert', 'tiny-gpt2', 'tiny-roberta']
+    """
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 
 

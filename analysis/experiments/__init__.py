@@ -4,8 +4,9 @@ from importlib import import_module
 
 IN_ORDER = (
     "positions", "models", "profiles", "attention", "queries_keys", "extraction",
-    "singular_values", "components", "rotation", "lags", "residual", "remove_positions", "norms",
-    "shift", "mask_positions", "probe", "reviews", "joint_space", "joint_grid", "predict",
+    "singular_values", "bases", "components", "rotation", "lags", "conditions", "sources",
+    "residual", "cca", "dial", "chain", "notch", "remove_positions", "norms", "shift",
+    "mask_positions", "probe", "reviews", "joint_space", "joint_grid", "predict",
 )  # fmt: skip
 
 for name in IN_ORDER:

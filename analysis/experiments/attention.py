@@ -4,12 +4,14 @@ Attention of a few heads on the first tokens of a document, and on its tokens in
 L layers, H heads, T tokens of the document, F of them drawn, R offsets, n heads drawn.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 from minitx import run as run_model
 
 from ..maths import profiles
-from ..measures import heads
+from ..measures import conditions, heads
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
@@ -25,10 +27,10 @@ def attention(
     run=UNSAVED,
     *,
     head: str = "auto",
-    show: int = 15,
+    show: Annotated[int, options.Within(2, 64)] = 15,
     text: str = "sample",
-    tokens: int = 0,
-    seed: int = 0,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Heat maps of the attention of a few heads.
 
@@ -39,7 +41,6 @@ def attention(
     tokens: length of the document (0: the model's longest input)
     seed: seed of the shuffle
     """
-    options.within("show", show, 2, 64)
     documents = corpus.documents(model, text, tokens=tokens)
     pairs = heads.select(head, model, documents, run)  # (layer, head)
     if len(pairs) > MOST:
@@ -52,7 +53,8 @@ def attention(
     result["heads"] = np.array([heads.name(*pair) for pair in pairs])
     result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
     result["at_offset_null"] = profiles.mean_attention(uniform, documents.T)[best]
-    alone = profiles.mean_attention(heads.without_words(model, document), documents.T)
+    positions = conditions.head_profiles(model, document, "positions")
+    alone = profiles.mean_attention(positions, documents.T)
     result["at_offset_positions"] = np.array([alone[pair][i] for pair, i in zip(pairs, best)])
     result |= _measure(model, document, pairs, best, show, "")
     result |= _measure(model, shuffled, pairs, best, show, "_shuffled")
@@ -69,7 +71,7 @@ def _measure(model, document, pairs, best, show, suffix):
     """Attention of the heads among the first tokens, and to their offsets over all of them."""
     patterns = _patterns(model, document, pairs)
     by_offset = profiles.mean_attention(profiles.profile(patterns), len(document))  # [n R]
-    pieces = np.array(model.tokenizer.pieces(document[:show]))
+    pieces = np.array(corpus.labels(model, document[:show]))
     return {
         f"pattern{suffix}": patterns[:, :show, :show],
         f"pieces{suffix}": pieces,

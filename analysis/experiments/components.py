@@ -7,6 +7,8 @@ layers, H heads, n components, C series. Order: the experiment, the components, 
 words; the picture.
 """
 
+from typing import Annotated, Literal
+
 import numpy as np
 
 from ..maths import factors
@@ -36,23 +38,21 @@ def components(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 16,
-    tokens: int = 0,
-    components: int = 12,
-    method: str = "pca",
-    seed: int = 0,
+    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 16,
+    tokens: options.Size = 0,
+    components: Annotated[int, options.Within(1, 64)] = 12,
+    method: Literal["pca", "ica"] = "pca",
+    seed: options.Seed = 0,
 ):
     """Share of each component's variance that position explains, by layer.
 
     text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read, 2 or more (0: as many as the text holds, at most 100)
+    documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
     components: components of X, and columns of the query and the key of each head
     method: pca, or ica, which needs scikit-learn and finds its components in the first 4 documents
     seed: seed of the shifts, and of ica's start
     """
-    if method not in METHODS:
-        raise ValueError(f"--method {method!r}: wanted {' or '.join(METHODS)}")
     document_set = corpus.documents(model, text, documents, tokens)
     options.at_least("documents", len(document_set), 2)
     options.at_least("tokens", document_set.T, 4)

@@ -48,10 +48,10 @@ def extraction(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 16,
-    tokens: int = 0,
-    frequency: int = 0,
-    seed: int = 0,
+    documents: options.Size = 16,
+    tokens: options.Size = 0,
+    frequency: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Largest amplitudes of X, Q and K by frequency and layer.
 
@@ -176,14 +176,15 @@ def _contrasts(r):
 
 
 def _similarity(r):
-    """Correlation of the curves of layer 0 with the position table's spectrum."""
-
-    def correlation(name):
-        return waves.spectrum_correlation(r[name][0], r["position"])
-
-    whole = [correlation(name) for name in "xqk"]
-    words = [correlation(name + "_text") for name in "xqk"]
-    return {"alike": np.array(whole), "alike_null": np.array(words)}
+    """Correlation of the curves [L F] with the position table's spectrum, in every layer [L]."""
+    result = {"layer_names": np.array([f"layer {layer}" for layer in range(len(r["x"]))])}
+    for name in "xqk":
+        for key, curves in (("", r[name]), ("_null", r[name + "_text"])):
+            each = [waves.spectrum_correlation(curve, r["position"]) for curve in curves]
+            result[f"correlation_{name}{key}"] = np.array(each)
+    for key in ("", "_null"):
+        result["alike" + key] = np.array([result[f"correlation_{name}{key}"][0] for name in "xqk"])
+    return result
 
 
 def says(r):
@@ -199,8 +200,9 @@ def says(r):
         f"amplitude there, over the median one, is {contrasts}; each in parentheses is what 99 % "
         f"of its null stays below. By that the peak stands out {_verdict(r)}. Over all "
         "frequencies, the slow ones too, the amplitudes go with those of the table with a "
-        f"correlation of {_list(r['alike'])} ({_list(r['alike_null'])} without positions). From "
-        f"the first layer to the last, {by_layer}; 1 is no peak.{_says_followed(r)}"
+        f"correlation of {_list(r['alike'])} ({_list(r['alike_null'])} without positions), in the "
+        f"last layer of {_list(_last(r, ''))} ({_list(_last(r, '_null'))}). From the first layer "
+        f"to the last, {by_layer}; 1 is no peak.{_says_followed(r)}"
     )
 
 
@@ -251,6 +253,11 @@ def _list(correlations):
     return ", ".join(f"{name} {value:.2f}" for name, value in zip("XQK", correlations))
 
 
+def _last(r, key):
+    """The correlations with the table's spectrum in the last layer."""
+    return [r[f"correlation_{name}{key}"][-1] for name in "xqk"]
+
+
 def _says_by_layer(r, name):
     """How the peak of Q or of K changes from the first layer to the last."""
     first, last = r[f"last_{name}_null"], r[f"last_{name}"]
@@ -261,9 +268,11 @@ def _says_by_layer(r, name):
 
 
 def plot(r):
-    """Largest amplitudes by frequency, a line for each layer; below, the heights of the peaks."""
-    figure = draw.figure(12.5, 7.6)
-    above, below = figure.subfigures(2, 1, height_ratios=(1.2, 1))
+    """Largest amplitudes by frequency: lines, and heat maps of all layers; heights of the peaks."""
+    deep = 1.6 + 0.16 * min(2 * len(r["x"]), 24)  # of the heat maps, in inches
+    figure = draw.figure(12.5, 7.6 + deep)
+    heights = (4.15, deep, 3.45)
+    above, middle, below = figure.subfigures(3, 1, height_ratios=heights, hspace=0.02)
     panels = above.subplots(1, 3, sharey=True)
     fast = slice(min(spectra.DRIFT + 1, r["peak"]), None)  # slower ones may leave the panel
     top = 1.1 * max(r[name][:, fast].max() for name in "xqk")
@@ -271,6 +280,7 @@ def plot(r):
         _draw_spectra(axes, r, name, top)
     panels[0].set_ylabel("amplitude, largest of all columns")
     panels[2].legend(loc="upper left", bbox_to_anchor=(1, 1))
+    _draw_maps(middle, r)
     left, right = below.subplots(1, 2, sharey=True)
     _draw_contrasts(left, r, True)
     _draw_contrasts(right, r, False)
@@ -305,6 +315,32 @@ def _draw_layers(axes, f, curves):
     for layer in np.unique(np.linspace(0, L - 1, min(L, SHOWN)).round().astype(int)):
         color = colormaps["viridis_r"](0.1 + 0.9 * layer / max(L - 1, 1))
         axes.plot(f, curves[layer], color=color, linewidth=1, label=f"layer {layer}")
+
+
+def _draw_maps(figure, r):
+    """Heat maps over frequency and layer of X, Q and K, with positions and below them without."""
+    from matplotlib.colors import LogNorm
+
+    pairs = [(r[name][:, 1:], r[name + "_text"][:, 1:]) for name in "xqk"]
+    everything = np.concatenate([x.ravel() for pair in pairs for x in pair])
+    low, high = np.quantile(everything, (0.01, 0.999))
+    low = max(low, 1e-6 * high, 1e-300)
+    colors = {"cmap": "viridis", "norm": LogNorm(low, max(high, 1.01 * low))}
+    grid = figure.subplots(2, 3, sharex=True, sharey=True)
+    T = int(r["T"])
+    for column, (name, pair) in enumerate(zip("xqk", pairs)):
+        for axes, x in zip(grid[:, column], pair):
+            half = len(x) - 0.5
+            extent = (0.5, T // 2 + 0.5, half, -0.5)
+            image = axes.imshow(x, aspect="auto", extent=extent, **colors)
+            axes.set_yticks(range(0, len(x), -(-len(x) // 6)))
+        first, last = (r[f"correlation_{name}"][i] for i in (0, -1))
+        title = f"{name.upper()}, all layers: correlation with the table\n{first:.2f} in the first"
+        grid[0, column].set_title(f"{title}, {last:.2f} in the last")
+        grid[1, column].set_xlabel(f"frequency (cycles in {T} tokens)")
+    grid[0, 0].set_ylabel("layer")
+    grid[1, 0].set_ylabel("null: layer,\nno positions")
+    figure.colorbar(image, ax=grid, label="largest amplitude", aspect=30)
 
 
 def _draw_contrasts(axes, r, fast):
@@ -368,12 +404,14 @@ register(
     f"{spectra.SLOW} tokens or less and up to two slower ones of more than {spectra.DRIFT} cycles. "
     "The words of a text are noise in which these drown in X; where they stand out in Q and K, the "
     "heads' directions pick the positions out. Directions drawn at random show whether any change "
-    "of basis would do so, the text without positions whether the words alone would. Below, fast "
+    "of basis would do so, the text without positions whether the words alone would. The heat maps "
+    "have the same amplitudes for all layers, each with the map of the text without positions "
+    "below it: stripes that only the upper one has are positions. At the bottom, fast "
     "and slow peaks apart, as they may fade at different depths; where there is no peak, all "
     "curves lie at 1, side by side.",
     published="In roberta-base the peak of the position embeddings near frequency 50 (of 512 "
     "tokens) is absent in X, present in Q and K, and fades from layer to layer (Yamamoto and "
-    "Matsuzaki, figure 5).",
+    "Matsuzaki, figure 5; as heat maps over all layers in figure 6 of their longer paper).",
     figure="figure 5",
     says=says,
     answer=answer,
@@ -417,9 +455,19 @@ register(
         "in layer 0 with the mean amplitudes of the position table",
         "alike_null": "correlation of the amplitudes of X, Q and K without positions with those of "
         "the position table",
+        "correlation_q": "correlation, over all frequencies but 0, of the amplitudes of Q with the "
+        "mean amplitudes of the position table, by layer",
+        "correlation_q_null": "that correlation for Q without positions",
+        "correlation_k": "correlation of the amplitudes of K with those of the table, by layer",
+        "correlation_k_null": "that correlation for K without positions",
+        "correlation_x": "correlation of the amplitudes of X with those of the table, by layer",
+        "correlation_x_null": "that correlation for X without positions",
         "documents": "documents read",
     },
     labels={
+        "correlation_q": "layer_names",
+        "correlation_k": "layer_names",
+        "correlation_x": "layer_names",
         "alike": ("X", "Q", "K"),
         "followed_q": "peak_names",
         "followed_k": "peak_names",

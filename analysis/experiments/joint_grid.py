@@ -9,7 +9,7 @@ L layers, H heads; "before" is as the model has them, "after" is moved and scale
 import numpy as np
 
 from ..measures import joint_fit, joint_summary
-from ..runner import draw
+from ..runner import draw, options
 from ..runner.registry import register
 from ..runner.stream import UNSAVED
 
@@ -27,13 +27,13 @@ def joint_grid(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 32,
-    tokens: int = 0,
-    distance: str = "cosine",
-    scope: str = "head",
-    products: str = "centred",
-    weighted: int = 0,
-    seed: int = 0,
+    documents: options.Size = 32,
+    tokens: options.Size = 0,
+    distance: joint_fit.Distance = "cosine",
+    scope: joint_fit.Scope = "head",
+    products: joint_fit.Products = "centred",
+    weighted: bool = False,
+    seed: options.Seed = 0,
 ):
     """Joint space of queries and keys in every head, with the nearness of the strongest keys before
     and after.
@@ -41,14 +41,14 @@ def joint_grid(
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: all)
     tokens: only the first so many of each (0: 64, or as many as the model reads if that is less)
-    distance: cosine or euclidean
+    distance: how far a query and a key are apart
     scope: who shares one scale c: each head its own, all heads of a layer, or all of the model
     products: centred: less the mean over the keys that a query sees, as attention has them; plain:
     as they are
-    weighted: 1 for a correlation weighted by attention
+    weighted: weight the correlation by attention
     seed: seed of the shuffles, and of the turned queries
     """
-    settings = joint_fit.how(distance, scope, products, weighted)
+    settings = joint_fit.How(distance, scope, products, weighted)
     texts = joint_fit.documents(model, text, documents, tokens)
     fitted = joint_fit.fit(model, texts, settings, seed, run=run)
     result = {name: x for name, x in fitted.items() if name not in NOT_SAVED}
@@ -62,11 +62,16 @@ def says(r):
     """What the numbers show, in plain words."""
     before, after = r["correlation_before_mean"], r["correlation_mean"]
     turned, turned_after = r["correlation_before_mean_null"], r["correlation_mean_null"]
+    by_ranks = [
+        f"from {r['spearman_before_mean' + null]:.2f} to {r['spearman_mean' + null]:.2f}"
+        for null in ("", "_null")
+    ]
     return (
         f"The correlation of products with {r['distance']} distances goes from {before:.2f} to "
         f"{after:.2f} (mean of {r['c'].size} heads; queries turned at random: from {turned:.2f} to "
-        f"{turned_after:.2f}); left as they are, as nothing tried did better: {r['n_kept']} of "
-        f"them. {joint_summary.closer(r)} Attention changes by {r['changed']:.0e} at most."
+        f"{turned_after:.2f}), by ranks (Spearman, text by text) {by_ranks[0]} (turned: "
+        f"{by_ranks[1]}); left as they are, as nothing tried did better: {r['n_kept']} of them. "
+        f"{joint_summary.closer(r)} Attention changes by {r['changed']:.0e} at most."
     )
 
 
@@ -164,7 +169,8 @@ register(
     published="Moving the keys onto the queries and scaling both leaves attention as it is and "
     "makes products and distances correlate; pairs with high attention should then lie near each "
     "other (Yeh et al. 2023, figure 4). The note tried it on one sentence and one layer of BERT, "
-    "and saw hardly any such pair come closer.",
+    "and saw hardly any such pair come closer. By two digests of the paper its mean Spearman "
+    "correlations of product and cosine distance are -0.938 in BERT and -0.792 in GPT-2.",
     figure="AttentionViz, figure 4",
     per_head=joint_fit.PER_HEAD,
     numbers=joint_summary.NUMBERS,

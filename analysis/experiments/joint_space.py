@@ -9,13 +9,13 @@ other documents; axis "stage": before, as the model has them, and after, moved a
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ..maths import embed_2d, joint
 from ..measures import heads as names
-from ..measures import joint_fit, joint_summary
+from ..measures import joint_fit, joint_summary, note_grid
 from ..runner import draw, options
 from ..runner.registry import register
 from ..runner.stream import UNSAVED
@@ -36,18 +36,19 @@ def joint_space(
     *,
     sentence: str = SENTENCE,
     head: str = "auto",
-    distance: str = "cosine",
-    scope: str = "head",
-    products: str = "centred",
-    weighted: int = 0,
-    words: int = 0,
+    distance: joint_fit.Distance = "cosine",
+    scope: joint_fit.Scope = "head",
+    products: joint_fit.Products = "centred",
+    weighted: bool = False,
+    words: bool = False,
     pairs: str = "",
-    top: int = 0,
-    method: str = "pca",
+    top: options.Size = 0,
+    method: Literal["pca", "tsne", "umap"] = "pca",
     text: str = "sample",
-    documents: int = 0,
-    tokens: int = 0,
-    seed: int = 0,
+    documents: options.Size = 0,
+    tokens: options.Size = 0,
+    note: bool = False,
+    seed: options.Seed = 0,
 ):
     """Joint space of the queries and keys of a sentence in a few heads, before and after they are
     moved and scaled.
@@ -55,12 +56,12 @@ def joint_space(
     sentence: what to read
     head: heads to show, as L0H0,L1H2; auto: where the strongest keys come closer most, least, and
     in between
-    distance: cosine or euclidean
+    distance: how far a query and a key are apart
     scope: who shares one scale c: each head its own, all heads of a layer, or all of the model
     products: centred: less the mean over the keys that a query sees, as attention has them; plain:
     as they are
-    weighted: 1 for a correlation weighted by attention
-    words: 1 for words in place of pieces: attention summed over keys' pieces, averaged over
+    weighted: weight the correlation by attention
+    words: words in place of pieces: attention summed over keys' pieces, averaged over
     queries'; vectors averaged
     pairs: pairs to show in red, query:key, joined by commas; a word stands for all of its pieces
     top: how many of the strongest pairs to join by lines (0: every query with its strongest key)
@@ -70,10 +71,11 @@ def joint_space(
     (0: none)
     tokens: only the first so many tokens of each of these (0: 64, or as many as the model reads if
     that is less)
+    note: also the note's own search: one number a added to all keys, and c; then c by distance in
+    the plane
     seed: seed of the shuffles, of the turned queries, of tsne and umap
     """
-    settings = joint_fit.how(distance, scope, products, weighted, words)
-    options.at_least("documents", documents, 0)
+    settings = joint_fit.How(distance, scope, products, weighted, words)
     ids, pieces = _encode(model, sentence, settings)
     marked = _parse_pairs(pairs, model, ids, pieces, settings)
     reduce = embed_2d.method(method)
@@ -90,6 +92,9 @@ def joint_space(
     result |= {"words": settings.words, "pieces": np.array(pieces), "pairs": marked}
     result |= _names(shown)
     result |= _drawn(model, ids, others, shown, top, run)
+    if note:
+        turns = joint_fit.turns(seed, (*fitted["c"].shape, model.config.d_head))
+        result |= note_grid.of_sentence(joint_fit.layers(model, ids, settings), turns)
     return result | _pair_results(model, ids, marked, shown)
 
 
@@ -318,6 +323,8 @@ def says(r):
     """What the numbers show, in plain words."""
     unit = "words" if r["words"] else "tokens"
     text = f"{len(r['pieces'])} {unit}, {r['c'].size} heads. {joint_summary.closer(r)}"
+    if "note_range" in r:
+        text += f" {note_grid.says(r)}"
     if not len(r["pairs"]):
         return text
     before, after, chance = (r[f"pair_rank{end}"] for end in ("_before", "", "_null"))
@@ -332,10 +339,13 @@ def says(r):
 def plot(r):
     """For each head product against distance and the plane, each before and after."""
     n = len(r["heads"])
-    figure = draw.figure(12.5, 5.6 * n + 0.5)
-    parts = figure.subfigures(n, 1, squeeze=False)[:, 0]
-    for i, part in enumerate(parts):
-        _draw_head(part, r, i)
+    heights = [5.6] * n + [3.8] * ("note_range" in r)
+    figure = draw.figure(12.5, sum(heights) + 0.5)
+    parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for i in range(n):
+        _draw_head(parts[i], r, i)
+    if "note_range" in r:
+        _draw_note(parts[n], r)
     figure.legend(handles=[*_legend(r)], loc="outside upper left", ncols=5, borderpad=0)
     return figure
 
@@ -356,6 +366,31 @@ def _draw_head(figure, r, i):
     left.supylabel(_row_label(r, i), fontsize=10.5)
     product = "product, less the query's mean" if r["products"] == "centred" else "product"
     clouds[1].set_xlabel(product)
+
+
+def _draw_note(figure, r):
+    """The note's own search, mean over all heads: by the range of a, and c in the plane."""
+    left, middle, right = figure.subplots(1, 3)
+    curves = (("", draw.BLUE, "-", "as it is"), ("_null", draw.GREY, "--", "null: queries turned"))
+    for end, color, style, label in curves:
+        by_range = abs(r[f"note_by_range_correlation{end}"]).mean(axis=(1, 2))
+        left.plot(r["note_range"], by_range, style, color=color, label=label, marker="o")
+        by_scale = r[f"note_by_scale{end}"].mean(axis=(1, 2))
+        right.plot(r["note_scale"], by_scale, style, color=color, label=label)
+    spread = r["note_by_range_gathered"].mean(axis=(1, 2))
+    middle.plot(r["note_range"], spread, color=draw.VERMILION, marker="o")
+    for axes in (left, middle):
+        axes.set(xscale="log", xlabel="range of a (standard deviations of the keys)")
+    left.set_ylim(0, 1.02)
+    middle.set_ylim(0, None)
+    right.set_xscale("log", base=2)
+    scales = 2.0 ** np.arange(-3, 4)
+    right.set_xticks(scales, [f"{c:g}" for c in scales])
+    right.set_xlabel("scale c")
+    left.set_title("the note's a and c, all heads: size of\nthe correlation, cosine distance")
+    middle.set_title("spread of the queries, in distances\nfrom their mean to that of the keys")
+    right.set_title("c by distance in the plane, all heads:\ncorrelation of products and distances")
+    left.legend(loc="lower right")
 
 
 def _row_label(r, i):
@@ -490,5 +525,6 @@ register(
         "heads": "heads shown",
         "scale": "scale c of a head shown",
         **{name: joint_summary.NUMBERS[name] for name in ("n_bound", "n_kept", "changed")},
+        **note_grid.NUMBERS,
     },
 )

@@ -9,6 +9,8 @@ n heads drawn, J columns drawn of each. Order: the experiment, what is measured 
 comparison, the part of positions; the words; the picture.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 from ..maths import factors, nulls, profiles
@@ -38,26 +40,25 @@ def lags(
     run=UNSAVED,
     *,
     head: str = "auto",
-    reach: int = 0,
-    bias: int = 0,
+    reach: Annotated[int, options.OrZero(options.AtLeast(NEAR))] = 0,
+    bias: bool = False,
     text: str = "sample",
-    documents: int = 20,
-    tokens: int = 0,
-    seed: int = 0,
+    documents: options.Size = 20,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Cross-correlation of queries and keys, the lag at which their scores peak, and how much of
     the peak is position x position.
 
     head: heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
     broadest
-    reach: lags to draw on each side, 10 or more (0: 30, or as many as the tokens allow)
-    bias: 1 adds the biases of query and key, so that scores are exact; the paper leaves them out
+    reach: lags to draw on each side (0: 30, or as many as the tokens allow)
+    bias: add the biases of query and key, so that scores are exact; the paper leaves them out
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
     seed: seed of the shuffles
     """
-    options.within("bias", bias, 0, 1)
     document_set = None
     T = tokens or model.config.n_ctx
     if not model.missing:

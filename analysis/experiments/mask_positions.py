@@ -10,7 +10,7 @@ N documents, C conditions compared, M meanings of a mask, F tokens of one senten
 import itertools
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from ..measures import losses, mask_tap, perplexities
 from ..runner import draw, options
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
-from ..texts import corpus
+from ..texts import corpus, formats
 
 SEARCH = 3  # every third document is for the search, the others are for the report
 SHOWN = 12  # tokens of the sentence, at most
@@ -44,17 +44,17 @@ def mask_positions(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 36,
-    tokens: int = 64,
+    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 36,
+    tokens: options.Size = 64,
     column: str = "",
-    family: str = "all",
+    family: Literal["linear", "exponential", "power", "alibi", "window", "all"] = "all",
     parameter: str = "",
-    meaning: str = "all",
-    positions: str = "zero",
+    meaning: Literal[mask_tap.Meaning, "all"] = "all",
+    positions: Literal["zero", "kept"] = "zero",
     sentence: str = corpus.SENTENCE,
-    evaluations: int = 12,
-    every: int = 8,
-    seed: int = 0,
+    evaluations: Annotated[int, options.OrZero(options.Within(8, 1000))] = 12,
+    every: options.Count = 8,
+    seed: options.Seed = 0,
 ):
     """Losses without position embeddings under masks by distance, in every meaning of a mask's
     values.
@@ -64,25 +64,23 @@ def mask_positions(
     documents: documents to read (0: all); every third is for the search
     tokens: only the first so many of each document (0: all of it)
     column: columns of a .csv or keys of a .jsonl file with the text
-    family: linear, exponential, power, alibi or window; all: linear is shown, all are tried
+    family: masks to try; all: all are tried, linear is shown
     parameter: the family's parameters in order, as 8 or 8,0.1 (without: its own)
-    meaning: scores, weights, weights_raw, library-2023, library-now or library-now-2d; all
-    positions: the position table under the masks: zero or kept
-    sentence: a sentence whose attention is drawn
+    meaning: what the values of a mask do; all: each of these, one after another
+    positions: the position table under the masks
+    sentence: a sentence whose attention is drawn (with --ids: the first document)
     evaluations: masks that the search tries in each family (0: no search; the mask shown is the
     best, and all documents are for the report)
     every: masked models: every so manyth token is hidden, one at a time
     seed: seed of the bootstrap and of the dealt distances
     """
     plan = _plan(family, parameter, meaning, positions)
-    options.at_least("every", every, 1)
-    if evaluations:
-        options.within("evaluations", evaluations, 8, 1000)
     _check_head(model)
     conditions = _conditions(plan)
     texts = corpus.texts(model, text, documents, tokens, column)
     options.at_least("documents", len(texts), SEARCH if evaluations else 2)
-    result = _pictures(model, sentence, plan)
+    tokens_shown = texts.first() if formats.is_ids(text) else _encode(model, sentence)
+    result = _pictures(model, tokens_shown[:SHOWN], plan)
 
     searched, reported = _split(texts, evaluations)
     best, search = _sought(model, searched, plan, evaluations, every, run)
@@ -179,16 +177,21 @@ def _split(texts, evaluations):
     return documents[::SEARCH], [x for i, x in enumerate(documents) if i % SEARCH]
 
 
-def _pictures(model, sentence, plan):
-    """The mask [F F]; the first layer's attention without it [F F] and in each meaning [M F F]."""
-    tokens = model.tokenizer.encode(sentence)[:SHOWN]
+def _encode(model, sentence):
+    """The tokens of the sentence; raises ValueError if it has fewer than two."""
+    tokens = model.tokenizer.encode(sentence)
     if len(tokens) < 2:
         raise ValueError(f"--sentence {sentence!r} has {len(tokens)} tokens; wanted 2 or more")
+    return tokens
+
+
+def _pictures(model, tokens, plan):
+    """The mask [F F]; the first layer's attention without it [F F] and in each meaning [M F F]."""
     mask = masks.build_mask(plan.shown, len(tokens), model.config.n_heads, model.config.causal)
     unmasked = mask_tap.condition(positions=plan.positions)
     masked = [mask_tap.condition(plan.shown, name, plan.positions) for name in plan.meanings]
     result = {"mask": mask.mean(axis=0), "meanings": plan.meanings}
-    result["pieces"] = model.tokenizer.pieces(tokens)
+    result["pieces"] = corpus.labels(model, tokens)
     result["unmasked"] = _attention(model, tokens, unmasked)
     result["effective"] = np.array([_attention(model, tokens, condition) for condition in masked])
     return result
@@ -248,12 +251,12 @@ def _measured(model, documents, conditions, every, run, what):
     all documents [V].
     """
     causal = model.config.causal
-    before, after = map(len, corpus.specials(model))
-    first = before or int(causal)  # nothing predicts a causal model's first token
     # the search has a single condition and no use for `apart`
     reference = [*conditions].index(_name(ALONE, "weights")) if KEPT in conditions else 0
 
     def measure(index, document):
+        before, after = losses.ends(model, document)
+        first = before or int(causal)  # nothing predicts a causal model's first token
         ordinary = document[first : len(document) - after]
         if causal:
             loss_of = partial(losses.causal, model, document)
@@ -473,12 +476,12 @@ def _bars(axes, r):
     labels = [f"best found: {name}" if name == r["best"] else name for name in names]
     axes.set_yticks(y, labels)
     axes.set_xlabel(
-        "mean loss (nats per token; whiskers: 95 % of bootstraps over documents); "
+        "mean loss (nats per token; whiskers: 95 % of bootstraps over documents)\n"
         "in the bars: that loss, and the perplexity, e to it"
     )
     axes.set_xlim(0, 1.04 * max(r["intervals"].max(), r["loss_null"]))
     axes.invert_yaxis()
-    below = (0, -0.12 - 0.6 / len(y))
+    below = (0, -0.12 - 1.2 / len(y))
     axes.legend(loc="upper left", bbox_to_anchor=below, ncols=2, borderaxespad=0)
 
 

@@ -25,7 +25,12 @@ LISTS = (  # results with an entry for each model
 
 
 def models(
-    model, run=UNSAVED, *, others: str = "bundled", shuffles: int = nulls.SHUFFLES, seed: int = 0
+    model,
+    run=UNSAVED,
+    *,
+    others: str = "bundled",
+    shuffles: options.Count = nulls.SHUFFLES,
+    seed: options.Seed = 0,
 ):
     """Amplitude spectra of the position tables of several models.
 
@@ -34,7 +39,6 @@ def models(
     shuffles: surrogates of each table
     seed: seed of the surrogates
     """
-    options.at_least("shuffles", shuffles, 1)
     compared = [model, *_others(others, model)]
     result, summaries = {}, []
     for i, other in enumerate(compared):

@@ -12,7 +12,7 @@ from minitx.kernels import layer_norm
 
 from ..maths import stats
 from ..measures import inputs, position_probe, residual_stream
-from ..runner import draw
+from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -34,10 +34,10 @@ def norms(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 60,
-    tokens: int = 0,
+    documents: options.Size = 60,
+    tokens: options.Size = 0,
     column: str = "",
-    seed: int = 0,
+    seed: options.Seed = 0,
 ):
     """The place of a token, read off the norm and the direction of position rows and embeddings.
 

@@ -20,7 +20,12 @@ SHARES = (0.5, 0.9, 0.99)  # of the variance, and the components that reach them
 
 
 def positions(
-    model, run=UNSAVED, *, text: str = "sample", shuffles: int = nulls.SHUFFLES, seed: int = 0
+    model,
+    run=UNSAVED,
+    *,
+    text: str = "sample",
+    shuffles: options.Count = nulls.SHUFFLES,
+    seed: options.Seed = 0,
 ):
     """Amplitude spectra and principal components of the position table.
 
@@ -28,7 +33,6 @@ def positions(
     shuffles: surrogates of each kind
     seed: seed of the surrogates
     """
-    options.at_least("shuffles", shuffles, 1)
     table = inputs.reachable(model)
     T = len(table)
     result = {"T": T, "frequency": np.arange(T // 2 + 1), "lowest": spectra.lowest(T)}

@@ -8,7 +8,7 @@ T tokens, n places, k guesses for each, V vocabulary.
 """
 
 import re
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy
@@ -25,7 +25,12 @@ SAID = 40  # places, at most, whose guesses the sentence says
 
 
 def predict(
-    model, run=UNSAVED, *, sentence: str = corpus.SENTENCE, guesses: int = 5, text: str = "sample"
+    model,
+    run=UNSAVED,
+    *,
+    sentence: str = corpus.SENTENCE,
+    guesses: Annotated[int, options.Within(1, 20)] = 5,
+    text: str = "sample",
 ):
     """Guesses for every token of a sentence, or for each <mask> in it.
 
@@ -33,7 +38,6 @@ def predict(
     guesses: how many to show at each place
     text: text file whose token frequencies are the null
     """
-    options.within("guesses", guesses, 1, 20)
     if model.config.task_head not in ("masked", "causal"):
         raise NotApplicable(
             "predict needs a masked or causal language model; "
@@ -107,7 +111,7 @@ def _check_places(places, sentence):
 
 def frequencies(model, text):
     """Share of each token in a text, one added to every count: [V]."""
-    tokens = model.tokenizer.encode(corpus.whole_text(text), special=False)
+    tokens = corpus.tokens_of(model, text)
     counts = 1 + np.bincount(tokens, minlength=model.config.n_vocab)
     return counts / counts.sum()
 

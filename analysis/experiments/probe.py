@@ -2,19 +2,21 @@
 
 Ridge regression from the residual stream of every layer to the token's place, tested on documents
 held out. The sums of ridge regression add up over documents, so memory does not grow with them.
+Among the conditions: positions carried by the norm alone, x_t (1 + eps t), with the loss.
 
 C conditions, L layers, T tokens, D width, Y targets: the place of a token, and as the null a random
 place of the same document.
 """
 
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
 from ..maths import masks
-from ..measures import mask_tap, position_probe, residual_stream
+from ..measures import losses, mask_tap, norm_tap, position_probe, residual_stream
 from ..measures.document_features import untrained
-from ..runner import draw
+from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -22,18 +24,21 @@ from ..texts import corpus
 ON = "positions on"
 OFF = "positions off"
 CAUSAL = "off, causal mask alone"
+NORM = "off, norms grow"
 RANDOM = "random weights, on"
 RANDOM_OFF = "random weights, off"
 COLORS = {
     ON: draw.BLUE,
     OFF: draw.VERMILION,
     CAUSAL: draw.PURPLE,
+    NORM: "#8C564B",
     RANDOM: draw.SKY,
     RANDOM_OFF: draw.GREY,
 }
 NONE = 0.01  # R² in all layers that a figure does not tell from 0
 READ_OFF = 0.9  # R² of a readout that errs by a third of the places' deviation: a convention
 ENDS = "from", "to"
+EVERY = 32  # of a masked model's tokens one in so many is hidden for the loss
 MASK_COLORS = draw.GREEN, draw.ORANGE, "#332288", "#999933", "#882255"
 
 
@@ -42,12 +47,13 @@ def probe(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 60,
-    tokens: int = 0,
+    documents: Annotated[int, options.OrZero(options.AtLeast(position_probe.LEAST))] = 60,
+    tokens: options.Size = 0,
     column: str = "",
     mask: str = "linear,exponential,alibi,window",
-    meaning: str = "weights",
-    seed: int = 0,
+    meaning: mask_tap.Meaning = "weights",
+    eps: Annotated[float, options.Within(0, 1)] = 0.01,
+    seed: options.Seed = 0,
 ):
     """Ridge regression from the residual stream to a token's place, with positions on, off, off
     under masks.
@@ -59,11 +65,11 @@ def probe(
     column: columns of a .csv or keys of a .jsonl file that hold the text
     mask: families of masks by distance, joined by commas, parameters behind colons, as
     linear,window:8; or all
-    meaning: what the values of a mask do: scores, weights, weights_raw, library-2023, library-now,
-    library-now-2d
+    meaning: what the values of a mask do
+    eps: growth of the norm by token, where norms alone carry positions (0: left out)
     seed: seed of the random weights and of the shuffles
     """
-    streams = conditions(model, mask, meaning, seed)
+    streams = conditions(model, mask, meaning, eps, seed)
     texts = corpus.documents(model, text, documents, tokens, column=column)
     n_fit, n_choose, n_test = position_probe.parts(texts)
     records = []
@@ -81,10 +87,31 @@ def probe(
     result["n_tokens"] = n_test * texts.size
     result["places"] = len(texts.before) + position_probe.binned(np.arange(texts.size))
     result["error_on_null"] = _error_of_middle(texts.size)
+    result["eps"] = eps
+    if eps and model.config.task_head in ("masked", "causal"):
+        result |= _losses(model, [*texts][n_fit + n_choose :], eps, seed, run)
     return result | _headline(result, model.config.causal)
 
 
-def conditions(model, names, meaning, seed):
+def _losses(model, documents, eps, seed, run):
+    """Loss in nats per token with positions on, off, off with growing norms, and their null."""
+    conditions = {
+        "loss_on": None,
+        "loss_off": mask_tap.condition(positions="zero"),
+        "loss_norm": norm_tap.condition(eps),
+        "loss_norm_null": norm_tap.condition(eps, seed),
+    }
+    loss_of = losses.causal if model.config.causal else partial(losses.masked, every=EVERY)
+
+    def measure(_, document):
+        by_token = [loss_of(model, document, condition=x) for x in conditions.values()]
+        return {"loss": np.sum(by_token, axis=1), "n": len(by_token[0])}
+
+    sums = run.gather(measure, documents, "losses")
+    return dict(zip(conditions, sums["loss"] / sums["n"]))
+
+
+def conditions(model, names, meaning, eps, seed):
     """{condition: f(tokens) -> residual stream [L+1 T D]}; names: masks as in the option.
 
     In a model that hides the future positions off is the causal mask alone.
@@ -96,6 +123,8 @@ def conditions(model, names, meaning, seed):
     for mask in parse_masks(names):
         masked = mask_tap.condition(mask, meaning, "zero")
         streams[f"off, {masks.words(mask)}"] = partial(states, model, condition=masked)
+    if eps:
+        streams[NORM] = partial(states, model, condition=norm_tap.condition(eps))
     if not model.config.causal:
         streams[CAUSAL] = partial(states, model, condition=off, mask=lambda q, k: k <= q)
     streams[RANDOM] = partial(states, random)
@@ -147,6 +176,8 @@ def _headline(r, causal):
         "random_off": RANDOM_OFF,
         "best_mask": str(top),
     }
+    if NORM in best:
+        shown["norm"] = NORM
     result = {"best_mask": top, "r2_on_last": r["r2"][0, -1]}
     result["error_on"] = r["error"][0, r["r2"][0].argmax()]
     for key, name in shown.items():
@@ -154,6 +185,9 @@ def _headline(r, causal):
         result[f"r2_{key}_interval"] = ends[name]
     for key in ("on", "off", "causal"):
         result[f"r2_{key}_null"] = null[shown[key]]
+    if NORM in best:
+        result["r2_norm_null"] = null[NORM]
+        result["r2_norm_last"] = r["r2"][names.index(NORM), -1]
     return result
 
 
@@ -169,7 +203,19 @@ def says(r):
         f"Where a token stands is read off with {_says_layer(r, ON)}, where positions are on. With "
         f"shuffled places R² is {r['r2_on_null']:.3f} at most; always naming the middle is "
         f"{r['error_on_null']:.1f} tokens off. The others, in their best layers: "
-        f"{'; '.join(others)}. {_says_masks(r)}"
+        f"{'; '.join(others)}. {_says_masks(r)}{_says_norm(r)}"
+    )
+
+
+def _says_norm(r):
+    """Whether norms that grow carry positions to the last layer, and help the model."""
+    if "loss_norm" not in r:
+        return ""
+    return (
+        f" Norms that grow, x_t (1 + {r['eps']:g} t), are read off in the last layer with R² "
+        f"{r['r2_norm_last']:.3f}; the loss is {r['loss_norm']:.3f} nats per token with them, "
+        f"{r['loss_norm_null']:.3f} with the same norms in random order, {r['loss_off']:.3f} "
+        f"without, and {r['loss_on']:.3f} with positions on."
     )
 
 
@@ -304,6 +350,14 @@ register(
         "r2_causal_null": "R² under a causal mask when each document's places are shuffled",
         "r2_best_mask": "R² with positions off under the mask that carries most of them, in the "
         "best layer",
+        "r2_norm": "R² with positions off and norms that grow, x_t (1 + eps t), in the best layer",
+        "r2_norm_null": "R² with growing norms when each document's places are shuffled",
+        "r2_norm_last": "R² with growing norms, in the last layer",
+        "loss_norm": "loss with positions off and norms that grow, in nats per token (masked "
+        "models: pseudo-loss of one token in 32)",
+        "loss_norm_null": "loss with such norms in random order",
+        "loss_off": "loss with positions off, in nats per token",
+        "loss_on": "loss with positions on, in nats per token",
         "r2_random": "R² in a model of random weights with positions on, in its best layer",
         "r2_random_off": "R² in a model of random weights with positions off, in its best layer",
         "r2_on_last": "R² with positions on, in the last layer",

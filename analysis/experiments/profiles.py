@@ -3,14 +3,17 @@
 Where each head looks, relative to the token it stands on, clustered over all heads and documents;
 and where it looks when the words are shuffled, and on positions alone, without words: adjacency may
 be built on words and positions, so that what shuffled words leave is not yet the work of positions.
+Of a causal model the scores can be clustered in place of attention, as they are before its mask.
 N documents, T tokens, L layers, H heads, R offsets (offset > 0: to the right), k clusters.
 """
+
+from typing import Literal
 
 import numpy as np
 
 from ..maths import nulls
 from ..maths import profiles as maths
-from ..measures import heads
+from ..measures import conditions, heads
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
@@ -20,7 +23,13 @@ STEADY = 0.9  # share of a head's documents in one cluster from which the head k
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
 SHARP = heads.SHARP
 PERMUTATIONS = 1000  # of the profiles over the heads
-CONDITIONS = {"shuffled": "words shuffled", "positions": "positions alone"}
+FEW = 2  # clusters that the documents of one head fall into, as published
+CONDITIONS = {name: conditions.CONDITIONS[name].words for name in ("shuffled", "positions")}
+KINDS = {  # what is clustered -> its axis, its null
+    "attention": ("attention per query", "uniform attention"),
+    "scores": ("score, less each query's mean", "no offset preferred"),
+}
+SAYS = {"attention": "attention", "scores": "the scores before the mask"}
 
 
 def profiles(
@@ -28,10 +37,12 @@ def profiles(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 0,
-    tokens: int = 0,
-    clusters: int = 6,
-    seed: int = 0,
+    documents: options.Size = 0,
+    tokens: options.Size = 0,
+    clustered: Literal["attention", "scores"] = "attention",
+    clusters: options.Count = 6,
+    reach: options.Count = maths.REACH,
+    seed: options.Seed = 0,
 ):
     """Attention by relative position, clustered, for every head: on a text, with its words
     shuffled, and on positions alone.
@@ -39,63 +50,88 @@ def profiles(
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
+    clustered: attention, or scores as they are before the mask hides any
     clusters: number of clusters
+    reach: farthest offset, in tokens
     seed: seed of the clusters and of the shuffles
     """
-    options.at_least("clusters", clusters, 1)
     texts = corpus.documents(model, text, documents, tokens)
+    options.within("reach", reach, 1, max(texts.T - 1, maths.REACH))
     T, n_heads = texts.T, model.config.n_layers * model.config.n_heads
     if len(texts) * n_heads < clusters:
         raise ValueError(
             f"{len(texts)} documents x {n_heads} heads are too few for --clusters {clusters}"
         )
-    plain, shuffled = _measure(model, texts, seed, run)
-    positions = heads.without_words(model, texts.first()[0])
-    uniform = maths.uniform(T, model.config.causal)
-    result = {"T": T, "documents": len(texts), "offsets": maths.offsets(), "uniform": uniform}
-    result["profiles"] = plain.astype(np.float32)
-    result["profiles_shuffled"] = shuffled.mean(axis=0)
-    result["profiles_positions"] = positions
-    profile = {"": plain.mean(axis=0), "_shuffled": shuffled.mean(axis=0), "_positions": positions}
-    result |= _attention(profile, T, model.config.causal)
+    everywhere = _measure(model, texts, clustered, reach, seed, run)
+    attention = {name: x[:, 0] for name, x in everywhere.items()}
+    uniform = maths.uniform(T, model.config.causal, reach)
+    result = {
+        "T": T,
+        "documents": len(texts),
+        "offsets": maths.offsets(reach),
+        "clustered": clustered,
+    }
+    result |= {"uniform": uniform, "profiles": attention["plain"].astype(np.float32)}
+    result["profiles_shuffled"] = attention["shuffled"].mean(axis=0)
+    result["profiles_positions"] = attention["positions"][0]
+    result |= _attention(attention, T, model.config.causal)
     result |= _sharpest(result)
-    result |= _clusters(plain, shuffled, positions, clusters, seed, T)
+    result |= _clusters(
+        {name: x[:, -1] for name, x in everywhere.items()}, clusters, seed, T, clustered
+    )
     result |= _steadiness(result, clusters, seed)
     return result | _kept_offsets(result, seed)
 
 
-def _measure(model, documents, seed, run):
-    """Profiles of every head on the documents, as they are and shuffled: [N L H R] twice."""
+def _measure(model, documents, clustered, reach, seed, run):
+    """Profiles of every head on the documents, as they are, shuffled, and of positions alone.
+
+    {"plain", "shuffled": [N 1 L H R], "positions": [1 1 L H R]}; of scores the second axis has
+    attention, then scores.
+    """
+
+    def of_attention(model, document, edits=(), reach=reach):
+        return heads.head_profiles(model, document, edits, reach)[None]
+
+    profile = heads.score_profiles if clustered == "scores" else of_attention
 
     def measure(i, document):
         shuffled = documents.shuffled(i, document, seed)
         return {
-            "plain": heads.head_profiles(model, document),
-            "shuffled": heads.head_profiles(model, shuffled),
+            "plain": profile(model, document, (), reach),
+            "shuffled": profile(model, shuffled, (), reach),
         }
 
     gathered = run.gather(measure, documents, "documents", keep=("plain", "shuffled"))
-    return gathered["plain"], gathered["shuffled"]
+    edits = conditions.CONDITIONS["positions"].edits
+    alone = profile(model, documents.first()[0], edits, reach)
+    return {"plain": gathered["plain"], "shuffled": gathered["shuffled"], "positions": alone[None]}
 
 
-def _attention(profile, T, causal):
-    """Mean attention by offset [L H R], and which heads have a direction, under each condition."""
+def _attention(everywhere, T, causal):
+    """Mean attention by offset [L H R], and which heads have a direction, under each condition.
+
+    everywhere: profiles [N L H R] by condition.
+    """
     result = {}
-    for suffix, x in profile.items():
-        attention = maths.mean_attention(x, T)
+    reach = everywhere["plain"].shape[-1] // 2
+    offsets = maths.offsets(reach)
+    for name, x in everywhere.items():
+        attention = maths.mean_attention(x.mean(axis=0), T)
+        suffix = "" if name == "plain" else f"_{name}"
         result["attention" + suffix] = attention
-        result["directed" + suffix] = maths.directed(attention, T, causal=causal)
-    result["best_offset"] = maths.offsets()[result["attention"].argmax(axis=2)]
+        result["directed" + suffix] = maths.directed(attention, T, reach, causal)
+    result["best_offset"] = offsets[result["attention"].argmax(axis=2)]
     result["best_attention"] = result["attention"].max(axis=2)
     result["n_directed"] = result["directed"].sum()
-    uniform = maths.mean_attention(maths.uniform(T, causal), T)
-    result["sharp_null"] = uniform[maths.offsets() != 0].max()
+    uniform = maths.mean_attention(maths.uniform(T, causal, reach), T)
+    result["sharp_null"] = uniform[offsets != 0].max()
     return result
 
 
 def _sharpest(r):
     """Heads that attend to little but one offset, under each condition."""
-    away = maths.offsets() != 0
+    away = r["offsets"] != 0
     result = {}
     for suffix in ("", "_shuffled", "_positions"):
         highest = r["attention" + suffix][..., away].max(axis=2)  # [L H]
@@ -110,7 +146,7 @@ def _sharpest(r):
 def _describe_head(r, layer, head):
     """'L1H3 at +1: 0.53 (words shuffled 0.54, positions alone 0.01)'."""
     best = r["attention"][layer, head].argmax()
-    offset = draw.offset(maths.offsets()[best])
+    offset = draw.offset(r["offsets"][best])
     most = r["attention"][layer, head, best]
     others = [
         f"{words} {r[f'attention_{name}'][layer, head, best]:.2f}"
@@ -119,24 +155,30 @@ def _describe_head(r, layer, head):
     return f"{heads.name(layer, head)} at {offset}: {most:.2f} ({', '.join(others)})"
 
 
-def _clusters(plain, shuffled, positions, k, seed, T):
-    """Clusters of all profiles, and the mean of their members under the other conditions."""
+def _clusters(everywhere, k, seed, T, clustered):
+    """Clusters of all profiles, and the mean of their members under the other conditions.
+
+    everywhere: profiles [N L H R] by condition.
+    """
+    plain = everywhere["plain"]
     N, L, H, R = plain.shape
-    centres, labels = maths.clusters(plain.reshape(-1, R), k, seed)
+    place = maths.highest if clustered == "scores" else maths.centre_of_mass
+    centres, labels = maths.clusters(plain.reshape(-1, R), k, seed, place=place)
     members = [labels == c for c in range(k)]
-    result = {
-        "centres": centres,
-        "centre_of_mass": maths.centre_of_mass(centres),
-        "cluster_names": np.array(maths.names(centres, T)),
-    }
-    result["cluster_attention"] = maths.best_on_side(centres, T)[1]
+    result = {"centres": centres}
+    if clustered == "scores":
+        result["cluster_names"] = np.array(maths.names_of_scores(centres))
+    else:
+        result["cluster_names"] = np.array(maths.names(centres, T))
+        result["centre_of_mass"] = maths.centre_of_mass(centres)
+        result["cluster_attention"] = maths.best_on_side(centres, T)[1]
     result["cluster_sizes"] = np.array([member.mean() for member in members])
-    conditions = {"shuffled": shuffled, "positions": np.broadcast_to(positions, plain.shape)}
-    for name, x in conditions.items():
-        rows = x.reshape(-1, R)
+    for name in CONDITIONS:
+        rows = np.broadcast_to(everywhere[name], plain.shape).reshape(-1, R)
         result[f"centres_{name}"] = np.array([rows[m].mean(axis=0) for m in members])
+    shuffled = everywhere["shuffled"].reshape(-1, R)
     result["labels"] = labels.reshape(N, L, H)
-    result["labels_shuffled"] = maths.nearest(shuffled.reshape(-1, R), centres).reshape(N, L, H)
+    result["labels_shuffled"] = maths.nearest(shuffled, centres).reshape(N, L, H)
     result["shares"] = maths.label_frequencies(labels.reshape(N, L * H), k).reshape(L, H, k)
     return result
 
@@ -156,7 +198,9 @@ def _steadiness(r, k, seed):
     for _ in range(PERMUTATIONS):
         permuted = rng.permutation(labels.ravel()).reshape(labels.shape)
         by_chance.append(_steady(maths.label_frequencies(permuted, k), directed))
-    names = "steady", "steady_directed"
+    names = ["steady", "steady_directed"]
+    if k > FEW:
+        names.append("few")
     result = dict(zip(names, _steady(frequencies, directed)))
     high = np.quantile(by_chance, 0.99, axis=0)
     result |= {f"{name}_null": x for name, x in zip(names, high)}
@@ -168,18 +212,24 @@ LABELS = "labels", "labels_shuffled"
 
 
 def _steady(frequencies, directed):
-    """Shares of all heads, and of those with a direction, that keep to one cluster: [L*H k]."""
+    """Shares of heads that keep to one cluster, or to FEW, by how often each occurs: [L*H k].
+
+    Of all heads, and of those with a direction, in one; of all in FEW.
+    """
     is_steady = frequencies.max(axis=1) >= STEADY
-    return is_steady.mean(), is_steady[directed].sum() / max(directed.sum(), 1)
+    n_clusters = (frequencies > 0).sum(axis=1)
+    of_directed = is_steady[directed].sum() / max(directed.sum(), 1)
+    return is_steady.mean(), of_directed, np.mean(n_clusters <= FEW)
 
 
 def _kept_offsets(r, seed):
     """Share of the heads with a direction that have it under the other conditions too."""
     directed, offset = r["directed"], r["best_offset"]
-    nowhere = maths.REACH + 1  # the offset of a head that lost its direction
+    offsets = maths.offsets(r["attention"].shape[-1] // 2)
+    nowhere = offsets[-1] + 1  # the offset of a head that lost its direction
     result = {}
     for name in CONDITIONS:
-        best = maths.offsets()[r[f"attention_{name}"].argmax(axis=2)]
+        best = offsets[r[f"attention_{name}"].argmax(axis=2)]
         changed = np.where(r[f"directed_{name}"], best, nowhere)
         kept, (_, high) = nulls.matches(offset[directed], changed[directed], seed)
         result |= {f"offset_{name}": kept, f"offset_{name}_null": high}
@@ -198,7 +248,18 @@ def says(r):
         f"positions alone, with all words at zero (up to {r['offset_positions_null']:.0%}): a "
         "direction that stays on shuffled words and goes without them needs words, in whatever "
         "order. Heads with more than half of their attention at one offset: "
-        f"{', '.join(r['sharp_heads'])}."
+        f"{', '.join(r['sharp_heads'])}.{_says_few(r)}"
+    )
+
+
+def _says_few(r):
+    """How many heads have their documents in one or two clusters, where there are more."""
+    text = f" The clusters are of {SAYS[str(r['clustered'])]}."
+    if "few" not in r:
+        return text
+    return text + (
+        f" Of all heads {r['few']:.0%} have all of their documents in one or two of the "
+        f"{len(r['centres'])} (dealt anew: up to {r['few_null']:.0%})."
     )
 
 
@@ -232,19 +293,21 @@ def plot(r):
     figure = draw.figure(12.5, sum(heights))
     above, below = figure.subfigures(2, 1, height_ratios=heights, hspace=0.03)
     left, right = below.subfigures(1, 2, width_ratios=(pies, 12.5 - pies), wspace=0.03)
-    colors = _colors(r["centres"], int(r["T"]))
+    colors = _colors(r)
     _draw_clusters(above, r, colors)
     _draw_pies(left.subplots(), r, colors)
     _draw_conditions(right.subplots(), r)
     return figure
 
 
-def _colors(centres, T):
+def _colors(r):
     """Blues for clusters that look left, greys for even, oranges for right; darker is stronger."""
     from matplotlib import colormaps
 
     colors = {}
-    sides = maths.sides(centres, T)
+    of_scores = r["clustered"] == "scores"
+    centres = r["centres"]
+    sides = maths.sides_of_scores(centres) if of_scores else maths.sides(centres, int(r["T"]))
     for side, colormap, dark in (
         ("left", "Blues", 0.9),
         ("even", "Greys", 0.6),
@@ -266,8 +329,9 @@ def _draw_clusters(figure, r, colors):
     for c, axes in enumerate(grid[:k]):
         _draw_cluster(axes, r, c, colors[c])
     figure.supxlabel("offset of the key (tokens, positive = to the right)", fontsize=10.5)
-    figure.supylabel("attention per query", fontsize=10.5)
-    figure.legend(handles=[*_legend()], loc="outside upper left", ncols=3, borderpad=0)
+    unit, null = KINDS[str(r["clustered"])]
+    figure.supylabel(unit, fontsize=10.5)
+    figure.legend(handles=[*_legend(null)], loc="outside upper left", ncols=3, borderpad=0)
 
 
 def _draw_cluster(axes, r, c, color):
@@ -276,9 +340,12 @@ def _draw_cluster(axes, r, c, color):
     axes.bar(offsets, r["centres"][c] / T, color=color, width=0.85)
     axes.plot(offsets, r["centres_positions"][c] / T, **RING)
     axes.plot(offsets, r["centres_shuffled"][c] / T, **DOT)
-    axes.plot(offsets, r["uniform"] / T, **LINE)
     axes.set_title(f"{r['cluster_names'][c]}\n{r['cluster_sizes'][c]:.0%} of profiles")
-    axes.set_ylim(0)
+    if r["clustered"] == "attention":
+        axes.plot(offsets, r["uniform"] / T, **LINE)
+        axes.set_ylim(0)
+    else:
+        axes.axhline(0, **LINE)
 
 
 DOT = {"color": "black", "marker": "o", "markersize": 2.4, "linestyle": ""}
@@ -293,13 +360,13 @@ RING = {
 LINE = {"color": draw.GREEN, "linewidth": 1.2}
 
 
-def _legend():
+def _legend(null):
     """What stands beside the bars."""
     from matplotlib.lines import Line2D
 
     yield Line2D([], [], label="words shuffled", **DOT)
     yield Line2D([], [], label="positions alone (words at zero)", **RING)
-    yield Line2D([], [], label="null: uniform attention", **LINE)
+    yield Line2D([], [], label=f"null: {null}", **LINE)
 
 
 def _draw_pies(axes, r, colors):
@@ -363,11 +430,16 @@ register(
     "words decides nothing. The rings are the same heads with all words at zero, so that positions "
     "are all there is: where they fall to the line, the direction needs words too, though any will "
     "do. At the right each head with a direction stands by the attention to its offset on the text "
-    "and without it: on the line nothing is lost.",
+    "and without it: on the line nothing is lost. With --clustered scores the charts show scores "
+    "before the mask, those of keys to the right too, which a causal model hides; pies and names "
+    "are of their clusters, all else is of attention.",
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by "
     "direction and strength, and in most heads the direction does not depend on the text (Yamamoto "
     "and Matsuzaki, figure 1); the sharpest lose it on positions alone and keep it when words are "
-    "shuffled (figure 9 and section 5 of their longer paper).",
+    "shuffled (figure 9 and section 5 of their longer paper). Of each head the documents fall into "
+    "one or two clusters (its figure 2). Of causal models its appendix C clusters the "
+    "scores before the mask, at the offsets -30 to 30, into two: --clustered scores --clusters 2 "
+    "--reach 30.",
     figure="figure 1",
     numbers={
         "n_directed": f"heads with a direction: at least {maths.TIMES} times what uniform "
@@ -392,6 +464,8 @@ register(
         "steady": f"share of all heads with at least {STEADY:.0%} of their documents in one "
         "cluster",
         "steady_null": f"99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads",
+        "few": f"share of all heads whose documents fall into {FEW} clusters or one",
+        "few_null": f"99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads",
         "kept": "share of all heads that stay in their main cluster when each document's words are "
         "shuffled",
         "kept_null": "99 % quantile for shuffled pairs of heads",

@@ -9,7 +9,7 @@ heads drawn; the words; the picture.
 """
 
 import re
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
@@ -47,15 +47,15 @@ def queries_keys(
     *,
     head: str = "auto",
     columns: str = "auto",
-    input: str = "auto",
-    low: int = 0,
-    high: int = 0,
-    bias: int = 0,
-    reach: int = 0,
-    show: int = 0,
+    input: Literal["auto", "text", "positions"] = "auto",
+    low: options.Size = 0,
+    high: options.Size = 0,
+    bias: bool = False,
+    reach: options.Size = 0,
+    show: Annotated[int, options.OrZero(options.AtLeast(8))] = 0,
     text: str = "sample",
-    tokens: int = 0,
-    seed: int = 0,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Columns of queries and keys against position, filtered and not, and the shift between them.
 
@@ -68,15 +68,14 @@ def queries_keys(
     low: lowest frequency that the filter keeps, in cycles over the document (0: half an octave
     below the peak)
     high: highest frequency that it keeps (0: half an octave above the peak)
-    bias: 1: with the biases of queries and keys, so that the scores are exact; 0: without, as in
-    the paper
+    bias: add the biases of queries and keys, so that the scores are exact; the paper leaves them
+    out
     reach: farthest lag tried, in tokens (0: 10, or half a period of the peak if that is longer)
     show: positions to draw (0: 64, or two periods of the peak if they are longer)
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     tokens: length of the document (0: the model's longest input)
     seed: seed of the shuffles and of the random directions
     """
-    options.within("bias", bias, 0, 1)
     documents, T = _documents(model, input, text, tokens)
     (peak, *_), _ = waves.followed(inputs.reachable(model)[:T], seed)
     low, high = band(peak, T, low, high)
@@ -107,8 +106,6 @@ def queries_keys(
 
 def _documents(model, source, text, tokens):
     """(documents of T tokens, T), or (None, T) for positions alone."""
-    if source not in ("auto", "text", "positions"):
-        raise ValueError(f"--input is {source!r}; wanted auto, text or positions")
     if source == "text" and model.missing:
         raise ValueError(
             f"--input is text, but {len(model.missing)} tensors of this checkpoint are missing; "

@@ -5,6 +5,8 @@ layers, D width, C ways to take positions away, 1 + C with "kept" before them. O
 experiment, one document, the sums of all; the words; the picture.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 from ..maths import stats
@@ -33,23 +35,24 @@ def remove_positions(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 20,
-    tokens: int = 0,
-    whole: int = 0,
+    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 20,
+    tokens: options.Size = 0,
+    whole: bool = False,
     column: str = "",
-    stride: int = 0,
+    stride: options.Size = 0,
     ways: str = "all",
-    every: int = 64,
-    seed: int = 0,
+    every: options.Count = 64,
+    seed: options.Seed = 0,
 ):
     """Features and predictions with the position table at zero, at its mean, shuffled and shifted.
 
     text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
     or sample
     documents: documents to read (0: as many as the text holds; at most 100 full ones)
-    tokens: length of each document (0: the model's longest input; with --whole 1 all of the
+    tokens: length of each document (0: the model's longest input; with --whole all of the
     document)
-    whole: 1: the text's own documents, of any length; 0: the text cut into documents of one length
+    whole: read the text's own documents, of any length; without, the text is cut into documents of
+    one length
     column: columns of a .csv or keys of a .jsonl file that hold the text
     stride: tokens between the windows of longer documents (0: half of the model's longest input)
     ways: tables in place of the model's own: mean, shuffled, shifted, joined by commas; zero (it is
@@ -57,7 +60,7 @@ def remove_positions(
     every: of a masked model, hide one token in so many
     seed: seed of the shuffle and of the random vectors
     """
-    _check_options(model, whole, stride, every)
+    _check_stride(model, stride, whole)
     names = _names(ways)
     load = corpus.texts if whole else corpus.documents
     document_set = load(model, text, documents, tokens, column=column)
@@ -114,17 +117,14 @@ def _conditions(model, names, seed):
     return [None, *(position_tables.stand_in(tables[name]) for name in names)]
 
 
-def _check_options(model, whole, stride, every):
-    """Raise ValueError if an option is out of its range, or a stride has no windows."""
+def _check_stride(model, stride, whole):
+    """Raise ValueError if a stride is too long for this model, or has no windows."""
     longest = model.config.n_ctx
-    options.within("whole", whole, 0, 1)
     options.within("stride", stride, 0, longest - 1 - sum(map(len, corpus.specials(model))))
     if stride and not whole:
         raise ValueError(
-            f"--stride {stride} goes with --whole 1: "
-            "no other document is longer than the model reads"
+            f"--stride {stride} goes with --whole: no other document is longer than the model reads"
         )
-    options.at_least("every", every, 1)
 
 
 def _measure_features(model, document, ways, stride):

@@ -6,15 +6,11 @@ S P L is the position part of the stream. T tokens, D width, K points of the str
 random tables, F frequencies. Order: the experiment, its parts; the words; the picture.
 """
 
-from collections import ChainMap
-
 import numpy as np
-
-from minitx import forward
 
 from ..maths import nulls, spectra
 from ..maths import residual as maths
-from ..measures import inputs
+from ..measures import inputs, residual_stream
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
@@ -43,24 +39,22 @@ def residual(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 8,
-    tokens: int = 0,
-    carried: int = 1,
-    tables: int = 5,
-    seed: int = 0,
+    documents: options.Size = 8,
+    tokens: options.Size = 0,
+    carried: bool = True,
+    tables: options.Count = 5,
+    seed: options.Seed = 0,
 ):
     """Exact shares of the residual stream, and the position embedding's wave in it.
 
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
-    carried: 1: position that attention moves to other tokens is a part of its own; 0: it is
+    carried: make position that attention moves to other tokens a part of its own; without, it is
     attention
     tables: random tables, drawn as the null
     seed: seed of the random tables and of the shuffles
     """
-    options.within("carried", carried, 0, 1)
-    options.at_least("tables", tables, 1)
     document_set = corpus.documents(model, text, documents, tokens)
     T, N = document_set.T, len(document_set)
     table = inputs.reachable(model)[:T]
@@ -110,27 +104,12 @@ def walk(model, document, random_tables, carried, look):
     it was. look returns {name: array}, walk {name: [K ...]}. Only one layer's points are held at a
     time.
     """
-    cfg = model.config
-    held = {}
-    with_random = ChainMap({"pos_embed": random_tables}, held)
-    splits = [
-        maths.split(points, model.weights, model.layers, cfg.pre_norm, carried=carried)
-        for points in (held, with_random)
-    ]
-    stops = maths.stages(cfg.n_layers, cfg.pre_norm)
-    results = []
+    instead = ({}, {"pos_embed": random_tables})
 
-    def tap(name, x, layer=None):
-        point = name if layer is None else (name, layer)
-        if name.endswith(("embed", "_scale", "_out")) or (carried and name == "pattern"):
-            held[point] = x
-        if point in stops:
-            stage, random_stage = (next(split) for split in splits)
-            results.append(look(stage, random_stage, x))
-            held.clear()
-        return x
+    def look_at_both(stages, x):
+        return look(*stages, x)
 
-    forward(model, document, hook=tap)
+    results = residual_stream.walk(model, document, look_at_both, instead=instead, carried=carried)
     return {name: np.array([result[name] for result in results]) for name in results[0]}
 
 

@@ -9,11 +9,11 @@ angle, theta [n] are the angles.
 Order: the experiment, its input, the heads compared, one head, all heads; the words; the picture.
 """
 
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from ..maths import factors, nulls, profiles, spectra
+from ..maths import factors, layout, nulls, profiles, spectra
 from ..maths import gauge as settled
 from ..maths import rotation as maths
 from ..measures import heads, inputs
@@ -30,11 +30,13 @@ TITLES = {
     "procrustes": "the smallest rotation",
     "thin": "the settled columns alone",
 }
+LAYOUTS = {"line": "a line of one shift", "band": "a horizontal band"}
 KINDS = {"directed": "with a direction", "others": "without a direction"}
 BASES = ("mean of random", "published", "smallest rotation", "settled columns")
 SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
 DEALS = 1000  # of angles among frequencies, and of heads
 SHUFFLES = 200  # of the rows of the position table
+TURNS = 200  # of the frequencies of a map, each by an angle of its own
 QUANTILE = 0.99  # of what chance gives, above which something is more than chance
 SETTLED = 0.5  # gauge from which two maps have more in common than not
 MOST = 0.9  # share of the heads with a direction from which the answer is yes
@@ -60,6 +62,10 @@ LISTS = (  # numbers with an entry for each head drawn
     "zero",
     "modulus",
     "fit",
+    "line",
+    "line_shift",
+    "band",
+    "band_angle",
 )
 COLORS = draw.BLUE, draw.ORANGE, draw.GREEN, draw.PURPLE, draw.SKY  # of the heads
 
@@ -79,13 +85,14 @@ def rotation(
     run=UNSAVED,
     *,
     head: str = "auto",
-    completion: str = MEAN,
-    input: str = "text",
-    gauge: int = 8,
-    compare: int = 16,
+    completion: Literal["mean", "lapack", "procrustes", "thin"] = MEAN,
+    input: Literal["text", "positions"] = "text",
+    gauge: Annotated[int, options.Within(2, 50)] = 8,
+    compare: Annotated[int, options.Within(0, 1000)] = 16,
     text: str = "sample",
-    tokens: int = 0,
-    seed: int = 0,
+    documents: options.Count = 1,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
 ):
     """Angles between queries and keys, by frequency, and how far the weights settle them.
 
@@ -97,23 +104,21 @@ def rotation(
     gauge: random bases with which the maps are made and compared
     compare: heads in which bases are compared, those with the clearest direction first (0: all)
     text: file or folder with one document or paragraph a line, - for standard input, or sample
-    tokens: length of the document (0: the model's longest input)
+    documents: documents whose mean attention is compared with the maps, which are of the first
+    tokens: length of each document (0: the model's longest input)
     seed: seed of the random bases and deals
     """
-    _check_word("completion", completion, COMPLETIONS)
-    _check_word("input", input, ("text", "positions"))
-    options.within("gauge", gauge, 2, 50)
-    options.within("compare", compare, 0, 1000)
     if model.missing:
         input = "positions"
-    document_set = None
+    document_set = attended = None
     T = tokens or model.config.n_ctx
     if input == "text":
         document_set = corpus.documents(model, text, tokens=tokens)
+        attended = corpus.documents(model, text, documents, tokens)
         T = document_set.T
     options.within("tokens", T, profiles.REACH + 1, model.config.n_ctx)
     pairs = heads.select(head, model, document_set, run)
-    X, attention = _read_input(model, document_set, T)
+    X = _read_input(model, document_set, T)
     positions = {}
     if input == "text":
         positions = {layer: _positions_alone(model, layer, T) for layer in X}
@@ -122,7 +127,7 @@ def rotation(
     result = {"T": T, "D": model.config.d_model, "input": input, "completion": completion}
     result |= {"bases": gauge, "peaks": peaks, "n_peaks": n_peaks}
     result["angle"] = maths.bin_centres()
-    result |= _look_at_attention(model, attention, T)
+    result |= _look_at_attention(model, attended, T, run)
     compared = _choose_heads(result["clearness"], pairs, list(X), compare)
     result |= _measure_heads(model, X, positions, compared, pairs, conditions)
     result |= _measure_noise(model, X, conditions)
@@ -130,25 +135,12 @@ def rotation(
     return result | _summarize(result, compared, pairs, list(X), seed)
 
 
-def _check_word(name, value, words):
-    """Raise ValueError unless an option is one of these words."""
-    if value not in words:
-        raise ValueError(f"--{name} is {value!r}; wanted {' or '.join(words)}")
-
-
 def _read_input(model, document_set, T):
-    """Input {layer: X [T D]} in float64 and attention profiles [L H R].
-
-    They are those of the first document, or without documents those of positions alone.
-    """
+    """Input {layer: X [T D]} in float64: of the first document, or without one of positions."""
     if document_set is None:
-        layers = inputs.layers(model)
-        X = {layer: _positions_alone(model, layer, T) for layer in layers}
-        attention = [heads.from_positions(model, layer, T) for layer in layers]
-        return X, np.array(attention)
-    document = document_set.first()[0]
-    X = inputs.of_text(model, document).astype(float)
-    return dict(enumerate(X)), heads.head_profiles(model, document)
+        return {layer: _positions_alone(model, layer, T) for layer in inputs.layers(model)}
+    X = inputs.of_text(model, document_set.first()[0]).astype(float)
+    return dict(enumerate(X))
 
 
 def _positions_alone(model, layer, T):
@@ -170,9 +162,12 @@ def _find_peaks(table, seed):
     return np.sort(peaks if len(peaks) else highest), len(peaks)
 
 
-def _look_at_attention(model, attention, T):
+def _look_at_attention(model, document_set, T, run):
     """Offset with most attention of all heads [L H], and which of them have a direction."""
-    mean = profiles.mean_attention(attention, T)
+    if document_set is None:
+        mean = heads.attention_to_positions(model, T)
+    else:
+        mean = heads.attention_over(model, document_set, T, run)
     result = {"attention_of_heads": profiles.offsets()[mean.argmax(axis=-1)]}
     result["directed"] = profiles.directed(mean, T, causal=model.config.causal)
     result["clearness"] = np.where(profiles.offsets() == 0, 0, mean).max(axis=-1)
@@ -205,6 +200,7 @@ def _measure_heads(model, X, positions, compared, pairs, conditions):
         if layer in positions:
             alone, _ = _compare_bases(positions[layer], rotations, conditions)
             measures |= {f"{name}_positions": alone[name] for name in ("gauge", "gauge_peaks")}
+        measures |= _lay_out(maps[conditions.completion], len(X[layer]), conditions)
         each.append(measures)
         if (layer, number) in pairs:
             drawn[layer, number] = _measure_head(X[layer], W_Q, W_K, rotations, maps, conditions)
@@ -280,6 +276,30 @@ def _argmax_visible(values, causal):
     return np.where(causal & (profiles.offsets() > 0), -np.inf, values).argmax(axis=-1)
 
 
+def _lay_out(maps, T, conditions):
+    """The strongest line of one shift and horizontal band of a head's maps, beside chance.
+
+    is_line, is_band: whether it is more than chance gives and more than the other; *_null: how
+    often a map with each frequency turned at random is.
+    """
+    energy = settled.energies(maps).mean(axis=0)
+    counts = [maths.binned(np.ones((1, len(theta))), theta)[0] for _, theta in maps]
+    rows = layout.rows_of(energy, np.sum(counts, axis=0), T)
+    shifts = layout.shifts(T)
+    along = {"line": layout.along_lines(rows, shifts), "band": layout.along_bands(rows)}
+    by_chance = dict(zip(("band", "line"), layout.by_chance(rows, shifts, TURNS, conditions.seed)))
+    places = {"line_shift": -shifts, "band_angle": maths.bin_centres()}
+    result = {name: values[along[name[:4]].argmax()] for name, values in places.items()}
+    lines = {name: np.quantile(x, QUANTILE) for name, x in by_chance.items()}
+    for name, other in (("line", "band"), ("band", "line")):
+        highest = along[name].max()
+        result |= {name: highest, f"{name}_null": lines[name]}
+        result[f"is_{name}"] = highest > max(lines[name], along[other].max())
+        chance = (by_chance[name] > lines[name]) & (by_chance[name] > by_chance[other])
+        result[f"is_{name}_null"] = chance.mean()
+    return result
+
+
 def _measure_head(x, W_Q, W_K, rotations, maps, conditions):
     """Maps [F A], shares by key offset [R], and the fit of one head."""
     drawn = rotations[conditions.completion]
@@ -349,8 +369,11 @@ def _measure_noise(model, X, conditions):
     rng = np.random.default_rng(conditions.seed)
     rotations = _from_random_bases(*rng.standard_normal((2, D, d)), conditions)
     everywhere, at_peaks, spread = [], [], []
+    layouts = []
     for x in X.values():
-        energy = settled.energies(maths.maps(x, rotations))
+        maps = maths.maps(x, rotations)
+        layouts.append(_lay_out(maps, len(x), conditions))
+        energy = settled.energies(maps)
         shapes = settled.shape(energy)
         everywhere.append(settled.gauge(shapes))
         at_peaks.append(settled.gauge(shapes, None, conditions.peaks))
@@ -358,6 +381,8 @@ def _measure_noise(model, X, conditions):
     T = len(X[min(X)])
     noise = np.random.default_rng(conditions.seed).standard_normal((2, T, D))
     result = {"gauge_random": np.mean(everywhere), "gauge_peaks_random": np.mean(at_peaks)}
+    for name in LAYOUTS:
+        result[f"{name}_random"] = np.mean([row[name] for row in layouts])
     return result | {"spread_random": np.mean(spread), "fit_of_noise": maths.fit(*noise)}
 
 
@@ -404,11 +429,29 @@ def _summarize(r, compared, pairs, layers, seed):
             values = r[f"compared_{name}"]
             result[f"{name}_of_drawn"] = values[drawn]
             result |= _mean_by_kind(name, values, directed)
+    result |= _count_layouts(r, directed, drawn)
     gauge, share = r["compared_gauge_peaks"], r["compared_read_peaks"]
     if min(gauge.std(), share.std()) > LEAST_SPREAD:
         result["follows"] = np.corrcoef(gauge, share)[0, 1]
     if directed.any():
         result |= _count_right(r, directed, attention, seed)
+    return result
+
+
+def _count_layouts(r, directed, drawn):
+    """Shares of the heads compared whose maps have a line of one shift, or a horizontal band.
+
+    Of all of them and of those with a direction; and what the heads drawn have.
+    """
+    result = {}
+    for name in ("line", "line_null", "line_shift", "band", "band_null", "band_angle"):
+        result[name] = r[f"compared_{name}"][drawn]
+    for name in LAYOUTS:
+        for null in ("", "_null"):
+            values = r[f"compared_is_{name}{null}"].astype(float)
+            result[f"{name}s{null}"] = values.mean()
+            if directed.any():
+                result[f"{name}s_directed{null}"] = values[directed].mean()
     return result
 
 
@@ -442,7 +485,8 @@ def _count_right(r, directed, attention, seed):
 def says(r):
     """What the numbers show, in plain words."""
     alone = " All from positions alone, without words." if r["input"] == "positions" else ""
-    return f"{_describe_offsets(r)} {_describe_gauge(r)} {_describe_drawn(r)}{alone}"
+    texts = _describe_offsets(r), _describe_gauge(r), _describe_layouts(r), _describe_drawn(r)
+    return " ".join(texts) + alone
 
 
 def _describe_offsets(r):
@@ -515,6 +559,23 @@ def _describe_reading(r):
     )
 
 
+def _describe_layouts(r):
+    """How many maps have lines of one shift, and how many horizontal bands."""
+    n = len(r["compared"])
+    text = (
+        f"Of {n} maps, added up along both, {r['lines'] * n:.0f} have {LAYOUTS['line']} and "
+        f"{r['bands'] * n:.0f} {LAYOUTS['band']} (with each frequency turned at random "
+        f"{r['lines_null']:.1%} and {r['bands_null']:.1%} of them)"
+    )
+    if "lines_directed" in r:
+        n = r["n_compared"]
+        text += (
+            f"; of the {n} with a direction {r['lines_directed'] * n:.0f} and "
+            f"{r['bands_directed'] * n:.0f}"
+        )
+    return text + "."
+
+
 def _describe_drawn(r):
     """The offset of each head drawn, beside chance and its attention."""
     names = ("heads", "offset", "share", "share_null", "excess", "excess_null", "attention_offset")
@@ -570,9 +631,11 @@ def _draw_heads(figure, r):
         _draw_gauge(grid[i, 2], r, i)
         _draw_offsets(grid[i, 3], r, i)
         grid[i, 0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}\nangle (radians)")
+        grid[i, 0].set_title(_title_of_map(r, i))
     drawn = TITLES[str(r["completion"])].format(n=r["bases"])
-    for axes, title in zip(grid[0], (drawn, "how random bases differ")):
-        axes.set_title(title)
+    grid[0, 0].set_title(f"{drawn}\n{_title_of_map(r, 0)}")
+    grid[0, 1].set_title("how random bases differ")
+    for axes in grid[0, :2]:
         _draw_periods(axes, r)
     for axes in grid[-1, :3]:
         axes.set_xlabel(f"frequency (cycles in {r['T']} tokens)")
@@ -583,6 +646,15 @@ def _draw_heads(figure, r):
     figure.colorbar(doubt, ax=grid[:, 1], label=label, extend="max", **bars)
     for axes in grid[-1, 2:]:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.5)
+
+
+def _title_of_map(r, i):
+    """'line -2 31.0% (5.0%), band 4.0% (6.0%)', what chance gives in parentheses."""
+    line, line_null, band, band_null = (
+        r[name][i] for name in ("line", "line_null", "band", "band_null")
+    )
+    shift = draw.offset(int(r["line_shift"][i]))
+    return f"line {shift} {line:.1%} ({line_null:.1%}), band {band:.1%} ({band_null:.1%})"
 
 
 def _draw_map(axes, r, values, colors, most=1):
@@ -599,16 +671,12 @@ def _draw_map(axes, r, values, colors, most=1):
 
 def _last_frequency(r):
     """Frequency up to which the maps are drawn: 99 % of what queries read."""
-    energy = r["queries"][:, 1:].sum(axis=(0, 2))
-    last = 1 + int(np.searchsorted(energy.cumsum(), 0.99 * energy.sum()))
-    return min(max(8, last), len(energy))
+    return layout.last_frequency(r["queries"].sum(axis=0))
 
 
 def _draw_shifts(axes, T, last):
     """Curves of shifts by whole tokens, up to the frequency `last`."""
-    # curves of fewer tokens would lie on each other
-    step = 10 ** max(0, int(np.ceil(np.log10(T / (24 * last)))))
-    for delta in step * np.array((*SHIFTS, *(-d for d in SHIFTS))):
+    for delta in layout.unit(T, last) * np.array((*SHIFTS, *(-d for d in SHIFTS))):
         theta = np.sign(delta) * np.linspace(0, np.pi, 200)
         f = maths.lag_curve(theta, T, delta)
         inside = f <= last
@@ -740,13 +808,17 @@ register(
         "nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as moved by 1 "
         "the other way; the matched filter (purple) asks instead how well a shift by each offset "
         "fits all waves together. It is the circular cross-correlation of queries and keys, so "
-        "that it is no evidence beyond that of `lags`. Below, at the right: one rotation explains "
+        "that it is no evidence beyond that of `lags`. The title of a map has the share of its "
+        "energy along the best line of one shift and along the best horizontal band (one angle at "
+        "all frequencies), beyond an even spread; in parentheses what 99 % of maps stay below "
+        "whose frequencies are turned at random. Below, at the right: one rotation explains "
         "something of pure noise too."
     ),
     published=(
         "In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks between "
         "the curves of 1 and 3 tokens, that of head(2,3), here L1H2, which looks one to the "
-        "right, on the curve of -1 (Yamamoto and Matsuzaki, figure 6)."
+        "right, on the curve of -1 (Yamamoto and Matsuzaki, figure 6). The maps of GPT-2 have "
+        "horizontal bands, no lines of one shift (appendix C of their longer paper)."
     ),
     figure="figure 6",
     numbers={
@@ -797,6 +869,20 @@ register(
             "correlation within a frequency of two maps of positions alone from random bases, all "
             "frequencies, heads with a direction"
         ),
+        "lines_directed": (
+            "share of the heads compared with a direction whose map has more of its energy along a "
+            "line of one shift than along any angle, and than chance gives"
+        ),
+        "lines_directed_null": f"that share in {TURNS} maps with each frequency turned at random",
+        "bands_directed": (
+            "share of the heads compared with a direction whose map has more of its energy at one "
+            "angle, at all frequencies, than along any shift, and than chance gives"
+        ),
+        "bands_directed_null": f"that share in {TURNS} maps with each frequency turned at random",
+        "lines": "share of all heads compared whose map has a line of one shift",
+        "lines_null": f"that share in {TURNS} maps with each frequency turned at random",
+        "bands": "share of all heads compared whose map has a horizontal band",
+        "bands_null": f"that share in {TURNS} maps with each frequency turned at random",
         "n_peaks": "peaks of the position table above chance (0: its highest frequency is taken)",
         "n_directed": (
             f"heads that give an offset other than 0 at least {profiles.TIMES} times what uniform "
@@ -841,6 +927,14 @@ register(
         "gauge_of_drawn": (
             "correlation within a frequency of two maps from random bases, all frequencies"
         ),
+        "line": "share of the map's energy along the best line of one shift, beyond an even spread",
+        "line_null": f"99 % quantile of {TURNS} maps with each frequency turned at random",
+        "line_shift": "key offset, in tokens, of that line",
+        "band": "share of the map's energy at the best angle, beyond an even spread",
+        "band_null": f"99 % quantile of {TURNS} maps with each frequency turned at random",
+        "band_angle": "that angle, in radians",
+        "line_random": "share along the best line for a head with random weights",
+        "band_random": "share at the best angle for a head with random weights",
         "zero": "share of angles at zero in the smallest rotation",
         "modulus": "mean modulus of the eigenvalues of the thin rotation (1: nothing is lost)",
         "modulus_null": "that modulus for two random spaces as wide",

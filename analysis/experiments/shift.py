@@ -4,6 +4,8 @@ What a model predicts when all positions are moved by k. N documents, T tokens, 
 experiment, its parts; the words; the picture.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 from ..maths import stats
@@ -26,12 +28,12 @@ def shift(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: int = 20,
-    tokens: int = 0,
+    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 20,
+    tokens: options.Size = 0,
     column: str = "",
-    steps: int = 7,
-    every: int = 32,
-    seed: int = 0,
+    steps: Annotated[int, options.Within(2, 64)] = 7,
+    every: options.Count = 32,
+    seed: options.Seed = 0,
 ):
     """Loss against a shift of all positions, from none to as far as the table goes.
 
@@ -44,7 +46,7 @@ def shift(
     every: of a masked model, hide one token in so many
     seed: seed of the shuffled table and of the null
     """
-    _check_options(model, steps, every)
+    _check_head(model)
     document_set = _load_documents(model, text, documents, tokens, column)
     T = document_set.T
     shifts = np.unique(np.linspace(0, model.config.n_ctx - T, steps).round().astype(int))
@@ -65,15 +67,13 @@ def shift(
     return result | _changes(total, n, shifts, seed)
 
 
-def _check_options(model, steps, every):
-    """Raise NotApplicable if the model predicts nothing, ValueError for options out of range."""
+def _check_head(model):
+    """Raise NotApplicable if the model predicts no tokens."""
     head = model.config.task_head
     if head not in position_tables.PREDICTS:
         raise NotApplicable(
             f"shift needs a masked or causal language model; this checkpoint's head is {head}"
         )
-    options.within("steps", steps, 2, 64)
-    options.at_least("every", every, 1)
 
 
 def _load_documents(model, text, documents, tokens, column):

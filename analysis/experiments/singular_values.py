@@ -17,7 +17,7 @@ SUBSPACES = 50  # random ones
 SHOWN = 6  # layers with a panel of their own
 
 
-def singular_values(model, run=UNSAVED, *, components: int = 12, seed: int = 0):
+def singular_values(model, run=UNSAVED, *, components: options.Count = 12, seed: options.Seed = 0):
     """Singular values and effective rank of W_A, and its share between the principal components of
     positions.
 

@@ -20,6 +20,15 @@ def svd(W_Q, W_K, b_Q=None, b_K=None):
     the small R_Q R_K^T: no D x D matrix is formed. With both biases [... d] they become a last row
     of each W, so that U_Q and U_K have D + 1 rows and with_ones(X) U_Q S U_K^T with_ones(X)^T are
     the unscaled scores, biases included. Raises ValueError if only one bias is given.
+
+    A head of width 4 reads at most 4 of 50 directions of the stream:
+
+    >>> W_Q, W_K = np.random.default_rng(0).normal(size=(2, 50, 4))
+    >>> U_Q, S, U_K = svd(W_Q, W_K)
+    >>> U_Q.shape, S.shape
+    ((50, 4), (4,))
+    >>> np.allclose(U_Q * S @ U_K.T, W_Q @ W_K.T)
+    True
     """
     if (b_Q is None) != (b_K is None):
         missing = "Q" if b_Q is None else "K"
@@ -47,6 +56,11 @@ def qr(W):
     Takes half the time of np.linalg.qr: by Cholesky of W^T W in float64, repeated on the result
     until its columns are orthonormal (Yamamoto et al. 2015). np.linalg.qr itself is used where the
     columns are too nearly dependent for that, or outnumber the rows.
+
+    >>> W = np.random.default_rng(0).normal(size=(50, 4))
+    >>> Q, R = qr(W)
+    >>> np.allclose(Q @ R, W), np.allclose(Q.T @ Q, np.eye(4))
+    (True, True)
     """
     identity = np.eye(W.shape[-1])
     if W.dtype.kind != "f":
@@ -69,12 +83,24 @@ def eigenvalues(A, B):
     """Eigenvalues of A B^T [D D] other than 0: [... D d] twice -> [... d].
 
     They are those of the small B^T A.
+
+    Of W_V W_O they tell whether a head copies what it reads; with one direction that is the
+    trace:
+
+    >>> W_V = np.array([[1.0], [2.0]])
+    >>> W_O = np.array([[3.0, 4.0]])
+    >>> eigenvalues(W_V, W_O.T).real.round(9), float(np.trace(W_V @ W_O))
+    (array([11.]), 11.0)
     """
     return np.linalg.eigvals(B.swapaxes(-1, -2) @ A)
 
 
 def signs(U):
-    """+1 or -1 for each column, the sign of its largest entry: [... D r] -> [... 1 r]."""
+    """+1 or -1 for each column, the sign of its largest entry: [... D r] -> [... 1 r].
+
+    >>> signs(np.array([[0.1, -0.9], [0.8, 0.3]]))
+    array([[ 1., -1.]])
+    """
     largest = np.take_along_axis(U, abs(U).argmax(axis=-2, keepdims=True), -2)
     return np.where(largest < 0, -1, 1).astype(U.dtype)
 
@@ -83,13 +109,26 @@ def seen(X, W_Q, W_K):
     """The part of X [T D] that queries see, X U_Q S U_Q^T [T D].
 
     Each direction is as heavy as it is in the scores.
+
+    Queries that read the first column alone see nothing of the second:
+
+    >>> X = np.array([[1.0, 5.0], [2.0, 7.0]])
+    >>> W = np.array([[1.0], [0.0]])
+    >>> abs(seen(X, W, W))
+    array([[1., 0.],
+           [2., 0.]])
     """
     U_Q, S, _ = svd(W_Q, W_K)
     return X @ U_Q * S @ U_Q.T
 
 
 def with_ones(X):
-    """X with a last column of ones, which meets the row of biases: [... T D] -> [... T D + 1]."""
+    """X with a last column of ones, which meets the row of biases: [... T D] -> [... T D + 1].
+
+    >>> with_ones(np.array([[5.0, 7.0], [6.0, 8.0]]))
+    array([[5., 7., 1.],
+           [6., 8., 1.]])
+    """
     return np.concatenate([X, np.ones_like(X[..., :1])], -1)
 
 
@@ -98,6 +137,16 @@ def pca(x, n):
 
     The shares are of the variance. Each direction has its largest entry positive. Raises ValueError
     for more than min(T, D) components.
+
+    Points on a line need one direction:
+
+    >>> scores, directions, shares = pca([[0, 0], [3, 4], [6, 8]], 1)
+    >>> directions.round(9), shares.round(9)
+    (array([[0.6, 0.8]]), array([1.]))
+    >>> abs(scores).round(9)
+    array([[5.],
+           [0.],
+           [5.]])
     """
     x = np.asarray(x, np.float64)
     if not 0 < n <= min(x.shape):
@@ -115,6 +164,13 @@ def ica(x, n, seed=0):
 
     Their order means nothing; each has its largest entry positive. Raises ValueError if
     scikit-learn is not installed.
+
+    Two signals that were mixed are told apart, up to order and sign:
+
+    >>> signals = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
+    >>> sources = ica(signals @ [[1.0, 0.5], [0.5, 1.0]], 2)
+    >>> abs(np.corrcoef(signals.T, sources.T))[:2, 2:].max(axis=1).round(1)
+    array([1., 1.])
     """
     try:
         from sklearn.decomposition import FastICA

@@ -32,6 +32,15 @@ def normalised(q, k, c=1.0, a=0.0):
     """c q and (k + a) / c: [... T d], [... S d] -> the same shapes.
 
     c is a number or [...], a is [... d].
+
+    Products are the same after it, distances are not:
+
+    >>> q, k = np.array([[1.0, 0.0]]), np.array([[4.0, 0.0]])
+    >>> scaled_q, scaled_k = normalised(q, k, c=2.0)
+    >>> scaled_q, scaled_k
+    (array([[2., 0.]]), array([[2., 0.]]))
+    >>> scaled_q @ scaled_k.T == q @ k.T
+    array([[ True]])
     """
     c = np.asarray(c, np.float64)[..., None, None]
     moved = k + np.atleast_1d(a)[..., None, :]
@@ -43,6 +52,9 @@ def translation(mean_q, mean_k, c, distance):
 
     Their means meet before the scaling, as published, where distances are Euclidean. With cosine
     distances they meet after it: c would do nothing else, since no scale changes a direction.
+
+    >>> translation(np.array([1.0, 2.0]), np.array([5.0, 5.0]), 1.0, "euclidean")
+    array([-4., -3.])
     """
     factor = np.asarray(c, np.float64)[..., None] ** DISTANCES[distance].power
     return factor * mean_q - mean_k
@@ -52,6 +64,14 @@ def transform_of(number, means, distance):
     """c [L H] and a [L H d] of the candidates with these numbers [L H].
 
     Candidate 0 changes nothing; candidate 1 + i moves the keys and scales by SCALES[i].
+
+    Candidate 49 has the scale 1, candidate 0 leaves the keys where they are:
+
+    >>> means = np.array([[[1.0, 2.0]], [[5.0, 5.0]]])
+    >>> transform_of(np.array([0]), means, "euclidean")
+    {'c': array([1.]), 'a': array([[0., 0.]])}
+    >>> transform_of(np.array([49]), means, "euclidean")
+    {'c': array([1.]), 'a': array([[-4., -3.]])}
     """
     c = np.array([1, *SCALES])[number]
     a = translation(*means, c, distance)
@@ -60,7 +80,14 @@ def transform_of(number, means, distance):
 
 
 def attention(q, k, scale, seen):
-    """softmax(scale q.k) in float64 over the keys seen [T S]: [... T d], [... S d] -> [... T S]."""
+    """softmax(scale q.k) in float64 over the keys seen [T S]: [... T d], [... S d] -> [... T S].
+
+    A query and three keys, the last of which it does not see:
+
+    >>> q, k = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [1.0, 5.0], [9.0, 0.0]])
+    >>> attention(q, k, 0.5, np.array([True, True, False]))
+    array([[0.5, 0.5, 0. ]])
+    """
     scores = scale * _products(q, k)
     return scipy.special.softmax(np.where(seen, scores, -np.inf), axis=-1)
 
@@ -70,6 +97,13 @@ def changes(q, k, c, a, scale, seen):
 
     Attention is compared under both changes; products under the scale alone, as a share of the
     largest product.
+
+    Attention stays what it was, to rounding, whatever the keys are moved by:
+
+    >>> q, k = np.random.default_rng(0).normal(size=(2, 6, 4))
+    >>> attention, products = changes(q, k, 2.0, np.ones(4), 0.5, np.tri(6, dtype=bool))
+    >>> bool(attention < 1e-12), bool(products < 1e-12)
+    (True, True)
     """
     attention_before = attention(q, k, scale, seen)
     attention_after = attention(*normalised(q, k, c, a), scale, seen)
@@ -92,7 +126,13 @@ def _products(q, k):
 
 
 class Distance(NamedTuple):
-    """How far apart a query and a key are."""
+    """How far apart a query and a key are.
+
+    DISTANCES has those that there are by name; each is computed from products and lengths:
+
+    >>> DISTANCES["cosine"].of(np.array([[2.0]]), np.array([[1.0]]), np.array([[4.0]]))
+    array([[0.5]])
+    """
 
     # (products [... T S], lengths of queries [... T 1] and of keys [... 1 S]) -> [... T S]
     of: Callable
@@ -127,7 +167,16 @@ DISTANCES = {
 
 
 def distances(q, k, distance):
-    """Distance of every query to every key: [... T d], [... S d] -> [... T S]."""
+    """Distance of every query to every key: [... T d], [... S d] -> [... T S].
+
+    Two keys in the direction of the query, and one at a right angle to it:
+
+    >>> q, k = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
+    >>> distances(q, k, "cosine")
+    array([[0., 0., 1.]])
+    >>> distances(q, k, "euclidean").round(2)
+    array([[0.  , 2.  , 1.41]])
+    """
     q_length = _length(q)[..., None]
     k_length = _length(k)[..., None, :]
     return DISTANCES[distance].of(_products(q, k), q_length, k_length)
@@ -142,6 +191,12 @@ def centred(qk, seen):
 
     They are the logarithm of attention, up to one factor and a constant for each query; no
     translation changes them.
+
+    What a query adds to the products with all its keys is taken off:
+
+    >>> centred(np.array([[1.0, 3.0], [11.0, 13.0]]), np.ones((2, 2), bool))
+    array([[-1.,  1.],
+           [-1.,  1.]])
     """
     totals = np.where(seen, qk, 0).sum(axis=-1, keepdims=True)
     counts = seen.sum(axis=-1, keepdims=True)
@@ -149,7 +204,14 @@ def centred(qk, seen):
 
 
 class Products(NamedTuple):
-    """What distances are correlated with."""
+    """What distances are correlated with.
+
+    PRODUCTS has the two kinds by name: each query's mean taken off, or as they are:
+
+    >>> qk, seen = np.array([[1.0, 3.0]]), np.ones((1, 2), bool)
+    >>> PRODUCTS["centred"].of(qk, seen), PRODUCTS["plain"].of(qk, seen)
+    (array([[-1.,  1.]]), array([[1., 3.]]))
+    """
 
     of: Callable  # (products [... T S], keys that are seen [T S]) -> [... T S]
     moves: float  # how much of what a translation adds to a row shows in them
@@ -167,6 +229,15 @@ def scan(q, k, means, weights, seen, distance, products):
     Candidates are numbered as in `transform_of`. means: of queries and of keys [... d] each.
     weights [... T S]: of the pairs, 0 where a key is not seen. Sums of several documents are added,
     then given to `correlation`.
+
+    Keys far from the queries: no change, then what the best of 97 scales gives:
+
+    >>> q, k = np.random.default_rng(0).normal(size=(2, 20, 4))
+    >>> k, seen = k / 10 + 5, np.ones((20, 20), bool)
+    >>> sums = scan(q, k, (q.mean(axis=0), k.mean(axis=0)), seen, seen, "euclidean", "centred")
+    >>> correlations = correlation(sums)
+    >>> sums.shape, correlations[0].round(2).tolist(), correlations.min().round(2).tolist()
+    ((98, 6), 0.01, -0.24)
     """
     q = np.asarray(q, np.float64)
     k = np.asarray(k, np.float64)
@@ -220,6 +291,12 @@ def correlation(sums):
     """Pearson's weighted correlation from the sums of `scan`: [... 6] -> [...].
 
     It is 0 where products or distances do not vary.
+
+    Of the products 1, 2, 3 and the distances 3, 2, 1, each of weight 1:
+
+    >>> s, d = np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])
+    >>> round(float(correlation(np.array([3, s.sum(), d.sum(), s @ s, d @ d, s @ d]))), 9)
+    -1.0
     """
     w = np.maximum(sums[..., :1], TINY)
     means = sums[..., 1:] / w
@@ -234,6 +311,28 @@ def correlation(sums):
     return np.where(varies, covariance / np.sqrt(variances), 0)
 
 
+def _centred_ranks(x):
+    ranks = scipy.stats.rankdata(x, axis=-1)
+    return ranks - ranks.mean(axis=-1, keepdims=True)
+
+
+def rank_correlation(s, d, seen):
+    """Spearman's correlation of products and distances over the pairs seen: [... T S] -> [...].
+
+    It is 0 where one of them does not vary.
+
+    Any distance that falls where the product rises:
+
+    >>> s = np.array([[1.0, 2.0], [3.0, 9.0]])
+    >>> round(float(rank_correlation(s, np.exp(-s), np.ones((2, 2), bool))), 9)
+    -1.0
+    """
+    a = _centred_ranks(s[..., seen])
+    b = _centred_ranks(d[..., seen])
+    norms = _length(a) * _length(b)
+    return (a * b).sum(axis=-1) / np.where(norms > 0, norms, 1)
+
+
 SCOPES = {"head": (), "layer": (-1,), "model": (-2, -1)}  # axes of [L H] that share one c
 
 
@@ -244,6 +343,13 @@ def best(correlations, scope):
     scales that do equally well the one nearest to 1 is taken, and before it candidate 0, which
     changes nothing. So the mean never gets higher than without a change, though with a shared scale
     that of a single head may.
+
+    Of one head; without a change the correlation is -0.1, at scale 2 (candidate 65) -0.8:
+
+    >>> correlations = np.full((98, 1, 1), -0.1)
+    >>> correlations[65] = -0.8
+    >>> best(correlations, "head"), float(SCALES[65 - 1])
+    (array([[65]]), 2.0)
     """
     mean = correlations.mean(axis=SCOPES[scope], keepdims=True)
     is_lowest = mean <= mean.min(axis=0) + SAME
@@ -255,7 +361,11 @@ def best(correlations, scope):
 
 
 def format_scale(c):
-    """A scale as text, which says so if it is the least or the largest that was tried."""
+    """A scale as text, which says so if it is the least or the largest that was tried.
+
+    >>> format_scale(1.414), format_scale(8.0)
+    ('1.41', '8 (the largest tried)')
+    """
     ends = {SCALES[0]: "the least", SCALES[-1]: "the largest"}
     if c in ends:
         return f"{c:.3g} ({ends[c]} tried)"
@@ -267,6 +377,11 @@ def ranks(distances, seen):
 
     Keys at the same distance share the mean of their ranks, so that points on one spot are not
     near; keys that a query does not see come last.
+
+    Two keys at the same distance share ranks 1 and 2; the last key is not seen:
+
+    >>> ranks(np.array([[0.5, 0.5, 0.9, 0.1]]), np.array([[True, True, True, False]]))
+    array([[1.5, 1.5, 3. , 4. ]])
     """
     return scipy.stats.rankdata(np.where(seen, distances, np.inf), axis=-1)
 
@@ -276,6 +391,12 @@ def nearness(ranks, keys, seen):
 
     keys: the number of the key of each query whose rank counts. Queries that see one key only are
     left out.
+
+    Of two queries, the key of the first is the nearest to it, that of the second the third:
+
+    >>> rank = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]])
+    >>> nearness(rank, np.array([0, 2]), np.ones((2, 3), bool))
+    array([1.33333333, 1.        ])
     """
     sees_several = seen.sum(axis=-1) > 1
     rank = np.take_along_axis(ranks, keys[..., None], -1)[..., sees_several, 0]
@@ -289,6 +410,13 @@ def shuffled_keys(seen, n, rng):
 
     The keys that a query sees are the first of its row. All keys are permuted and each query takes
     those it sees: where all are seen, the order is the same for all queries.
+
+    Three queries that see the keys up to their own:
+
+    >>> shuffled_keys(np.tri(3, dtype=bool), 1, np.random.default_rng(0))
+    array([[[0, 1, 2],
+            [1, 0, 2],
+            [1, 2, 0]]])
     """
     shuffles = []
     for _ in range(n):
@@ -299,7 +427,15 @@ def shuffled_keys(seen, n, rng):
 
 
 def plane(covariance):
-    """Directions of the two largest variances: [... d d] -> [... d 2], largest entries positive."""
+    """Directions of the two largest variances: [... d d] -> [... d 2], largest entries positive.
+
+    The second and the first column vary most:
+
+    >>> abs(plane(np.diag([2.0, 3.0, 1.0])))
+    array([[0., 1.],
+           [1., 0.],
+           [0., 0.]])
+    """
     _, directions = np.linalg.eigh(covariance)  # variances ascend
     U = directions[..., :-3:-1]
     return U * signs(U)

@@ -12,7 +12,11 @@ import scipy
 
 
 def all_lags(T):
-    """-(T - 1) ... T - 1."""
+    """-(T - 1) ... T - 1.
+
+    >>> all_lags(3)
+    array([-2, -1,  0,  1,  2])
+    """
     return np.arange(1 - T, T)
 
 
@@ -20,6 +24,14 @@ def xcov(q, k):
     """Sum of q[i] k[i + t] over i for every lag t (eq 11): [... T n] twice -> [... 2T - 1 n].
 
     Computed in float64.
+
+    The key repeats what the query had two tokens before, so that the lag is +2:
+
+    >>> q = np.array([[1.0], [0.0], [0.0], [0.0]])
+    >>> k = np.array([[0.0], [0.0], [1.0], [0.0]])
+    >>> covariance = xcov(q, k)[:, 0]
+    >>> int(all_lags(4)[covariance.argmax()]), abs(covariance).round(9)
+    (2, array([0., 0., 0., 0., 0., 1., 0.]))
     """
     T = q.shape[-2]
     n = scipy.fft.next_fast_len(2 * T - 1, real=True)
@@ -34,6 +46,13 @@ def xcorr(q, k):
     """xcov less its mean over all lags, over |q| |k| (eq 12): [... T n] twice -> [... 2T - 1 n].
 
     A column of zeros gives zeros.
+
+    It has no unit; noise moved by one token:
+
+    >>> q = np.random.default_rng(0).normal(size=(100, 1))
+    >>> curve = xcorr(q, np.roll(q, 1, axis=0))[:, 0]
+    >>> int(all_lags(100)[curve.argmax()]), round(float(curve.max()), 2)
+    (1, 0.98)
     """
     covariance = xcov(q, k)
     centred = covariance - covariance.mean(axis=-2, keepdims=True)
@@ -49,6 +68,14 @@ def weighted(covariance, s):
     """Sum of s_j xcov_j(t), which is the sum of all scores at lag t, tr_t(Q S K^T) (eqs 13-15).
 
     [... 2T - 1 n], [... n] -> [... 2T - 1].
+
+    It is the sum over each diagonal of the scores Q S K^T, without these scores:
+
+    >>> Q, K = np.random.default_rng(0).normal(size=(2, 5, 3))
+    >>> S = np.array([3.0, 2.0, 1.0])
+    >>> curve = weighted(xcov(Q, K), S)
+    >>> np.allclose(curve, [np.trace(Q * S @ K.T, t) for t in all_lags(5)])
+    True
     """
     return (covariance @ s[..., None])[..., 0]
 
@@ -60,6 +87,12 @@ def peak(curve, reach=10, causal=False):
     in their standard deviations. A cosine over whole periods has 1.4, one spike among m points m /
     sqrt(m - 1) (4.7 for the 21 within 10 tokens), and no curve more; a constant has 0. Of equal
     heights the one nearest to lag 0 is taken.
+
+    One spike among 5 lags, one token to the left:
+
+    >>> lag, sharpness = peak(np.array([0.0, 1.0, 0.0, 0.0, 0.0]), reach=2)
+    >>> int(lag), round(float(sharpness), 9)
+    (-1, 2.5)
     """
     t, inside = _compared(curve, reach, causal)
     nearest_first = np.argsort(abs(t[inside]), kind="stable")
@@ -85,6 +118,9 @@ def height(curve, lag, reach=10, causal=False):
     """How far a curve stands at one lag above its median with |t| <= reach.
 
     [... 2T - 1], [...] -> [...].
+
+    >>> float(height(np.array([1.0, 5.0, 1.0, 1.0, 1.0]), -1, reach=2))
+    4.0
     """
     t, inside = _compared(curve, reach, causal)
     place = np.asarray(lag)[..., None] - t[0]
@@ -96,6 +132,13 @@ def peak_share(part, whole, reach=10, causal=False):
 
     Both are measured at the lag where `whole` is highest, each above its own median within reach.
     It is 0 where `whole` is flat.
+
+    Positions alone give 3 of the 4 by which the peak stands out:
+
+    >>> whole = np.array([1.0, 5.0, 1.0, 1.0, 1.0])
+    >>> positions = np.array([0.0, 3.0, 0.0, 0.0, 0.0])
+    >>> float(peak_share(positions, whole, reach=2))
+    0.75
     """
     lag, _ = peak(whole, reach, causal)
     of_whole = height(whole, lag, reach, causal)

@@ -19,6 +19,15 @@ def distances(T, causal=True, seed=None):
 
     seed: the null; each query's distances are permuted among the other keys that it sees, so that
     the same distances tell nothing of the order.
+
+    >>> distances(3)
+    array([[0, 0, 0],
+           [1, 0, 0],
+           [2, 1, 0]])
+    >>> distances(3, causal=False)
+    array([[0, 1, 2],
+           [1, 0, 1],
+           [2, 1, 0]])
     """
     behind = np.arange(T)[:, None] - np.arange(T)
     distance = np.maximum(behind, 0) if causal else abs(behind)
@@ -38,17 +47,32 @@ def linear(distance, head, low=0.1):
     """1 at distance 0, `low` at the farthest key that a query may see, straight in between.
 
     The mask of Hirata's slides.
+
+    The farthest of five keys keeps a tenth:
+
+    >>> linear(np.arange(5), head=0).round(3)
+    array([1.   , 0.775, 0.55 , 0.325, 0.1  ])
     """
     return 1 - (1 - low) * distance / np.maximum(distance.max(axis=-1, keepdims=True), 1)
 
 
 def exponential(distance, head, half_life=8.0, low=0.0):
-    """low + (1 - low) 2^(-distance / half_life); half_life in tokens."""
+    """low + (1 - low) 2^(-distance / half_life); half_life in tokens.
+
+    Half after each 8 tokens:
+
+    >>> exponential(np.array([0, 8, 16]), head=0)
+    array([1.  , 0.5 , 0.25])
+    """
     return low + (1 - low) * 2.0 ** (-distance / half_life)
 
 
 def power(distance, head, exponent=1.0, low=0.0):
-    """low + (1 - low) (1 + distance)^-exponent."""
+    """low + (1 - low) (1 + distance)^-exponent.
+
+    >>> power(np.array([0, 1, 3]), head=0)
+    array([1.  , 0.5 , 0.25])
+    """
     return low + (1 - low) * (1.0 + distance) ** -exponent
 
 
@@ -56,12 +80,22 @@ def alibi(distance, head, scale=1.0, low=0.0):
     """low + (1 - low) e^(-scale slope distance), with a slope for each head.
 
     As weights it is ALiBi (Press et al. 2022).
+
+    The first of 8 heads looks nearest, the last one farthest:
+
+    >>> alibi(np.array([0, 1, 10]), np.arange(8)[:, None])[[0, 7]].round(3)
+    array([[1.   , 0.607, 0.007],
+           [1.   , 0.996, 0.962]])
     """
     return low + (1 - low) * np.exp(-scale * slopes(head.size)[head] * distance)
 
 
 def window(distance, head, n=8, low=0.0):
-    """1 for the n nearest tokens on a side, the query itself among them, `low` for the others."""
+    """1 for the n nearest tokens on a side, the query itself among them, `low` for the others.
+
+    >>> window(np.arange(5), head=0, n=3)
+    array([1., 1., 1., 0., 0.])
+    """
     return np.where(distance < n, 1.0, low)
 
 
@@ -73,6 +107,11 @@ def slopes(H):
 
     For other H: the slopes of the power of two below it, then every second one of the power above,
     from the first on.
+
+    >>> slopes(4)
+    array([0.25      , 0.0625    , 0.015625  , 0.00390625])
+    >>> slopes(3)
+    array([0.0625    , 0.00390625, 0.25      ])
     """
     below = 2 ** (H.bit_length() - 1)
     regular = 2.0 ** (-8 * np.arange(1, below + 1) / below)
@@ -86,6 +125,16 @@ def family(name, *values):
 
     family("linear", 0.2) is m(distance, head) with low=0.2. Raises ValueError for an unknown name,
     too many values, or one out of bounds; the message lists what there is.
+
+    Half of what it was after 4 tokens:
+
+    >>> f = family("exponential", 4)
+    >>> f(np.array([0, 4, 8]), head=0)
+    array([1.  , 0.5 , 0.25])
+    >>> family("exponential", 4, 0, 1)
+    Traceback (most recent call last):
+        ...
+    ValueError: 3 parameters for exponential; it has 2: half_life, low
     """
     if name not in FAMILIES:
         raise ValueError(f"{name!r} is no family of masks; there are: {', '.join(FAMILIES)}")
@@ -110,13 +159,21 @@ def _validate_parameter(name, parameter, value):
 
 
 def parameters(name):
-    """A family's parameters and their defaults, in order."""
+    """A family's parameters and their defaults, in order.
+
+    >>> parameters("exponential")
+    {'half_life': 8.0, 'low': 0.0}
+    """
     keywords = inspect.signature(FAMILIES[name]).parameters.values()
     return {p.name: p.default for p in keywords if p.default is not p.empty}
 
 
 def words(f):
-    """A family with its parameters as text: linear(low=0.1)."""
+    """A family with its parameters as text: linear(low=0.1).
+
+    >>> words(family("linear", 0.25))
+    'linear(low=0.25)'
+    """
     values = ", ".join(f"{key}={value:.4g}" for key, value in f.keywords.items())
     return f"{f.func.__name__}({values})"
 
@@ -126,6 +183,13 @@ def build_mask(f, T, H, causal=True, seed=None):
 
     It is 0 at the later keys of a causal model. seed: of the null, as in `distances`. Raises
     ValueError if f gives another shape or values outside 0 to 1.
+
+    Any function of distance and head will do:
+
+    >>> build_mask(lambda distance, head: 1 / (1 + distance), T=3, H=2).round(2)
+    array([[[1.  , 0.  , 0.  ],
+            [0.5 , 1.  , 0.  ],
+            [0.33, 0.5 , 1.  ]]])
     """
     values = f(distances(T, causal, seed)[None], np.arange(H)[:, None, None])
     mask = validate_mask(values, T, H)
@@ -136,6 +200,15 @@ def validate_mask(mask, T, H):
     """A mask that broadcasts to [H T S] as [1 or H, T S] in float64.
 
     Raises ValueError if it does not, or has values outside 0 to 1.
+
+    One mask for all heads:
+
+    >>> validate_mask([[1, 0], [0.5, 1]], T=2, H=12).shape
+    (1, 2, 2)
+    >>> validate_mask([[2]], T=2, H=12)
+    Traceback (most recent call last):
+        ...
+    ValueError: the mask has values from 2 to 2; wanted 0 to 1
     """
     mask = np.asarray(mask, np.float64)
     if mask.ndim > 3 or any(n not in (1, m) for n, m in zip(mask.shape[::-1], (T, T, H))):
@@ -154,12 +227,20 @@ def validate_mask(mask, T, H):
 
 
 class Meaning(NamedTuple):
-    """What the values of a mask do: `combine(x, prepare(mask))` replaces x in the forward pass."""
+    """What the values of a mask do: `combine(x, prepare(mask))` replaces x in the forward pass.
+
+    As weights, a mask of a half takes ln 2 off the scores:
+
+    >>> m = MEANINGS["weights"]
+    >>> m.combine(np.array([3.0, 3.0]), m.prepare(np.array([1.0, 0.5]))).round(3)
+    array([3.   , 2.307])
+    """
 
     point: str  # of the forward pass: "scores" (-inf at hidden keys) or "pattern"
     prepare: Callable  # mask in x's dtype -> what is combined, once for all layers
     combine: Callable
     bare: bool = False  # x: scores that nothing hides
+    values: bool = False  # the values are multiplied by the mask too
     says: str = ""  # in a formula
 
 
@@ -191,20 +272,24 @@ MEANINGS = {
     # = m softmax(s), rows brought to 1
     "weights": Meaning("scores", _logs, np.add, says="softmax(s + log m)"),
     "weights_raw": Meaning("pattern", _same, np.multiply, says="m softmax(s)"),
+    # keys and values times the mask, as if it multiplied the embeddings: the slides' hypothesis
+    "embedding": Meaning("scores", _same, _scaled, values=True, says="softmax(m s) m"),
     # the common library in 2023, measured on its release 4.28: a 2-D float mask; rows as the slides
     # have them
     "library-2023": Meaning("scores", _filled, np.add, says="softmax(s + (1 - m) lowest)"),
     # its release 5.23 of 2026: a 4-D float mask takes the place of the causal one
-    "library-now": Meaning(
-        "scores", _same, np.add, bare=True, says="softmax(s + m), nothing hidden"
-    ),
+    "library-now": Meaning("scores", _same, np.add, bare=True, says="softmax(s + m), all seen"),
     # the same with a 2-D mask: whatever is not 0 counts as 1
     "library-now-2d": Meaning("scores", _hidden, np.add, says="softmax(s) where m is not 0"),
 }
 
 
 def meaning(name):
-    """A meaning by its name; raises ValueError with a list of them if there is none."""
+    """A meaning by its name; raises ValueError with a list of them if there is none.
+
+    >>> meaning("weights").says
+    'softmax(s + log m)'
+    """
     if name not in MEANINGS:
         raise ValueError(f"{name!r} is no meaning of a mask; there are: {', '.join(MEANINGS)}")
     return MEANINGS[name]
@@ -227,7 +312,14 @@ SCALES = {  # fraction of the way [0, 1] -> value
 
 
 class SearchResult(NamedTuple):
-    """The best parameters [P] and their loss; all that was tried [n P], with the losses [n]."""
+    """The best parameters [P] and their loss; all that was tried [n P], with the losses [n].
+
+    What `search` returns: its best point is one of those that were tried:
+
+    >>> result = search(lambda x: (x - 3) ** 2, [(0, 10, "straight")], 10)
+    >>> bool(result.best in result.tried), bool(result.losses.min() == result.loss)
+    (True, True)
+    """
 
     best: np.ndarray
     loss: float
@@ -241,6 +333,12 @@ def search(loss, bounds, evaluations=20):
     Half of them go to a grid of the first parameter, the others at their least; the rest to Nelder
     and Mead (1965) from the best of these. bounds: for each parameter (least, most, scale), as in
     BOUNDS. Raises ValueError for fewer than 2 P + 2 evaluations.
+
+    The least of a parabola, from 30 evaluations:
+
+    >>> result = search(lambda x: (x - 3) ** 2, [(0, 10, "straight")], 30)
+    >>> result.best.round(1)
+    array([3.])
     """
     P = len(bounds)
     n = evaluations // 2

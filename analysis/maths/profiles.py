@@ -16,12 +16,24 @@ TIMES = 5
 
 
 def offsets(reach=REACH):
-    """-reach ... reach."""
+    """-reach ... reach.
+
+    >>> offsets(2)
+    array([-2, -1,  0,  1,  2])
+    """
     return np.arange(-reach, reach + 1)
 
 
 def profile(pattern, reach=REACH):
-    """tr_t(A) = sum of a[i, i + t] over i, for each offset t, in float64: [... T S] -> [... R]."""
+    """tr_t(A) = sum of a[i, i + t] over i, for each offset t, in float64: [... T S] -> [... R].
+
+    A head that looks at the token before; the first token looks at itself:
+
+    >>> previous = np.eye(4, k=-1)
+    >>> previous[0, 0] = 1
+    >>> profile(previous, reach=1)
+    array([3., 1., 0.])
+    """
     diagonals = [np.trace(pattern, t, axis1=-2, axis2=-1, dtype=np.float64) for t in offsets(reach)]
     return np.stack(diagonals, -1)
 
@@ -30,6 +42,11 @@ def mean_attention(profiles, T):
     """Mean weight on the key at each offset: [... R] -> [... R].
 
     The mean is over the T - |t| queries that have a key at offset t.
+
+    Three of four queries have a token before them and look there; the first looks at itself:
+
+    >>> mean_attention(np.array([3.0, 1.0, 0.0]), T=4)
+    array([1.  , 0.25, 0.  ])
     """
     reach = profiles.shape[-1] // 2
     return profiles / np.maximum(T - abs(offsets(reach)), 1)
@@ -39,6 +56,11 @@ def uniform(T, causal=False, reach=REACH):
     """Profile [R] of a head that looks equally at all it may see.
 
     It is a triangle; of a causal model bent, and on the left side only.
+
+    Each token gives a quarter to each key, and there are fewer pairs farther apart:
+
+    >>> uniform(4, reach=2)
+    array([0.5 , 0.75, 1.  , 0.75, 0.5 ])
     """
     visible = np.tri(T) if causal else np.ones((T, T))
     return profile(visible / visible.sum(axis=1, keepdims=True), reach)
@@ -49,25 +71,71 @@ def directed(attention, T, reach=REACH, causal=False):
 
     A head has one if, of the offsets within reach, most attention goes to one other than 0, and
     that is at least TIMES what uniform attention gives to it. T: tokens of the documents.
+
+    A head that looks at the token before, and one that looks everywhere alike:
+
+    >>> attention = np.array([[0.0, 1.0, 0.0, 0.0, 0.0], np.full(5, 1 / 64)])
+    >>> directed(attention, T=64, reach=2)
+    array([ True, False])
     """
-    middle = attention.shape[-1] // 2
-    within_reach = attention[..., middle - reach : middle + reach + 1]
-    best = within_reach.argmax(axis=-1)
-    most = within_reach.max(axis=-1)
+    best = _within(attention, reach).argmax(axis=-1)
+    return (best != reach) & stands_out(attention, T, reach, causal)
+
+
+def stands_out(attention, T, reach=REACH, causal=False):
+    """Heads that give an offset, 0 among them, TIMES what uniform attention gives: bool [...].
+
+    A head that looks at its own token, and one that looks everywhere alike:
+
+    >>> own = np.where(offsets() == 0, 0.9, 0.0)
+    >>> even = mean_attention(uniform(64), 64)
+    >>> stands_out(np.array([own, even]), 64)
+    array([ True, False])
+    """
+    within_reach = _within(attention, reach)
     by_uniform = mean_attention(uniform(T, causal, reach), T)
-    return (best != reach) & (most >= TIMES * by_uniform[best])
+    return within_reach.max(axis=-1) >= TIMES * by_uniform[within_reach.argmax(axis=-1)]
+
+
+def _within(attention, reach):
+    """The offsets -reach ... reach of more: [... R] -> [... 2 reach + 1]."""
+    middle = attention.shape[-1] // 2
+    return attention[..., middle - reach : middle + reach + 1]
 
 
 def centre_of_mass(profiles):
-    """Mean offset, weighted by the profile, in tokens: [... R] -> [...]."""
+    """Mean offset, weighted by the profile, in tokens: [... R] -> [...].
+
+    >>> centre_of_mass(np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 3.0]]))
+    array([-1. ,  0.5])
+    """
     return profiles @ offsets(profiles.shape[-1] // 2) / np.maximum(profiles.sum(axis=-1), 1e-300)
 
 
-def clusters(profiles, k=6, seed=0, restarts=10):
+def highest(scores):
+    """The offset with the highest value: [... R] -> [...].
+
+    >>> highest(np.array([[5.0, -1.0, 0.0], [0.0, 1.0, 2.0]]))
+    array([-1,  1])
+    """
+    return offsets(scores.shape[-1] // 2)[scores.argmax(axis=-1)]
+
+
+def clusters(profiles, k=6, seed=0, restarts=10, place=centre_of_mass):
     """k-means from k-means++: [N R] -> centres [k R], left to right, and labels [N].
 
-    The best of `restarts`. Raises ValueError if fewer than k profiles differ, or if a cluster ran
-    empty in every start.
+    The best of `restarts`. place: where a centre looks, by which they are ordered. Raises
+    ValueError if fewer than k profiles differ, or if a cluster ran empty in every start.
+
+    Heads that look left, and heads that look right:
+
+    >>> left, right = np.array([9.0, 1.0, 0.0]), np.array([0.0, 1.0, 9.0])
+    >>> centres, labels = clusters(np.array([right, left, left + 2, right + 2]), k=2)
+    >>> centres
+    array([[10.,  2.,  1.],
+           [ 1.,  2., 10.]])
+    >>> labels.tolist()
+    [1, 0, 0, 1]
     """
     distinct = len(np.unique(profiles, axis=0))
     if distinct < k:
@@ -82,7 +150,7 @@ def clusters(profiles, k=6, seed=0, restarts=10):
             f"no split of {distinct} different profiles into {k} clusters: take fewer clusters"
         )
     centres = min(complete, key=lambda start: start[0])[1]
-    centres = centres[np.argsort(centre_of_mass(centres))]
+    centres = centres[np.argsort(place(centres), kind="stable")]
     return centres, nearest(profiles, centres)
 
 
@@ -98,7 +166,11 @@ def _once(profiles, k, rng):
 
 
 def nearest(profiles, centres):
-    """Index of the nearest centre: [N R], [k R] -> [N]."""
+    """Index of the nearest centre: [N R], [k R] -> [N].
+
+    >>> nearest(np.array([[1.0, 0.0], [0.0, 0.9]]), np.array([[0.0, 1.0], [1.0, 0.0]])).tolist()
+    [1, 0]
+    """
     return scipy.cluster.vq.vq(profiles, centres)[0]
 
 
@@ -106,6 +178,12 @@ def best_on_side(centres, T):
     """The offset with most attention on the side of the centre of mass, and how much: [k R] -> [k].
 
     T: tokens of the documents.
+
+    Most attention goes one token to the left, 5 from the 10 tokens that have one there:
+
+    >>> offset, attention = best_on_side(np.array([[1.0, 5.0, 1.0, 1.0, 0.0]]), T=11)
+    >>> offset, attention
+    (array([-1]), array([0.5]))
     """
     places = offsets(centres.shape[-1] // 2)
     same_side = np.sign(places) == np.sign(centre_of_mass(centres))[:, None]
@@ -119,6 +197,11 @@ def sides(centres, T, even=0.25, flat=0.1):
     A centre is even when its centre of mass is within `even` tokens of the query, or when it gives
     no other offset as much as `flat` of its attention: near uniform, which a causal model bends. T:
     tokens of the documents.
+
+    One head looks left, one right, one everywhere alike:
+
+    >>> sides(np.array([[0.0, 9.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 9.0, 0.0], np.ones(5)]), T=20)
+    {'left': [0], 'even': [2], 'right': [1]}
     """
     mass = centre_of_mass(centres)
     _, strong = best_on_side(centres, T)
@@ -137,6 +220,9 @@ def names(centres, T):
 
     'left, -1'. Where two would have one name, those of a side are told apart by how much attention
     that is, 'left, -1 (0.38)', and what is equal even so by numbers, the strongest first.
+
+    >>> names(np.array([[0.0, 9.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 9.0, 0.0], np.ones(5)]), T=20)
+    ['left, -1', 'right, +1', 'even']
     """
     best, strong = best_on_side(centres, T)
     named = {}
@@ -149,6 +235,30 @@ def names(centres, T):
     return [named[i] for i in range(len(centres))]
 
 
+def sides_of_scores(scores):
+    """`sides` of profiles of scores [k R], which may be negative: where the highest one stands.
+
+    >>> sides_of_scores(np.array([[5.0, -1.0, 0.0], [0.0, 1.0, 2.0], [7.0, 0.0, 0.0]]))
+    {'left': [2, 0], 'even': [], 'right': [1]}
+    """
+    peak, height = highest(scores), scores.max(axis=-1)
+    members = {"left": peak < 0, "even": peak == 0, "right": peak > 0}
+    return {
+        side: sorted(np.flatnonzero(inside).tolist(), key=lambda i: -height[i])
+        for side, inside in members.items()
+    }
+
+
+def names_of_scores(scores):
+    """A name for each profile of scores [k R], all different: 'highest at -1'.
+
+    >>> names_of_scores(np.array([[5.0, -1.0, 0.0], [0.0, 1.0, 2.0]]))
+    ['highest at -1', 'highest at +1']
+    """
+    signed = [f"{offset:+d}" if offset else "0" for offset in highest(scores)]
+    return _numbered([f"highest at {offset}" for offset in signed])
+
+
 def _numbered(names):
     """Names in which those that occur more than once carry a number."""
     numbered = []
@@ -159,5 +269,12 @@ def _numbered(names):
 
 
 def label_frequencies(labels, k):
-    """How often each label occurs: [N H] of 0 ... k - 1 -> [H k], rows summing to 1."""
+    """How often each label occurs: [N H] of 0 ... k - 1 -> [H k], rows summing to 1.
+
+    One head in cluster 1 for both documents, another in 0 and in 1:
+
+    >>> label_frequencies(np.array([[1, 0], [1, 1]]), k=2)
+    array([[0. , 1. ],
+           [0.5, 0.5]])
+    """
     return (labels[:, :, None] == np.arange(k)).mean(axis=0)

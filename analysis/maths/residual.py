@@ -16,7 +16,17 @@ import numpy as np
 
 
 class Stage(NamedTuple):
-    """The stream at one point of the forward pass, and what the norms up to it did to it."""
+    """The stream at one point of the forward pass, and what the norms up to it did to it.
+
+    The parts sum to the stream, which is what the trace holds at that point:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2")
+    >>> trace = minitx.run(model, "A dog")
+    >>> stage = next(split(trace, model.weights, model.layers, pre_norm=True))
+    >>> stage.point, np.allclose(sum(stage.parts.values()), trace[stage.point])
+    (('resid_pre', 0), True)
+    """
 
     # the trace's name for it: the parts sum to the array that the trace holds there
     point: object
@@ -35,6 +45,17 @@ def split(points, weights, layers, pre_norm, *, by_layer=False, carried=False):
     counted as attention. by_layer: attention and mlp of each layer apart, as ("attention", 3).
     carried: position that attention moves to other tokens, by V and W_O with the pattern frozen,
     and what later layers move on of it, is a part of its own and no longer attention.
+
+    How much of the last stream is still the word that was read:
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-gpt2")
+    >>> trace = minitx.run(model, "A dog")
+    >>> *_, last = split(trace, model.weights, model.layers, model.config.pre_norm)
+    >>> last.point, np.allclose(sum(last.parts.values()), trace["ln_final"], atol=1e-5)
+    ('ln_final', True)
+    >>> list(last.parts)
+    ['word', 'position', 'bias', 'attention', 'mlp']
     """
     stream = _embedded(points, weights)
     yield Stage(("resid_pre", 0), *stream)
@@ -61,6 +82,13 @@ def stages(n_layers, pre_norm):
     """Where `split` stops: the stream before the first layer and after each.
 
     If pre_norm, also the normed stream that attention layers and the head read.
+
+    Of a model with one layer, which norms after each addition as BERT, or before as GPT-2:
+
+    >>> stages(1, pre_norm=False)
+    [('resid_pre', 0), ('resid_post', 0)]
+    >>> stages(1, pre_norm=True)
+    [('resid_pre', 0), ('ln1', 0), ('resid_post', 0), 'ln_final']
     """
     points = [("resid_pre", 0)]
     for i in range(n_layers):
@@ -115,6 +143,12 @@ def frozen(parts, scale, w, b):
     """Parts after a LayerNorm with given 1/sigma, scale [B T]: w (c - mean(c)) scale.
 
     b joins the part `bias`.
+
+    With the norm's mean taken off and its scale, here 2, as it was on this input:
+
+    >>> parts = {"word": np.array([[[3.0, 1.0]]]), "bias": np.zeros((1, 1, 2))}
+    >>> frozen(parts, scale=np.array([[2.0]]), w=np.ones(2), b=np.array([0.5, 0.5]))
+    {'word': array([[[ 2., -2.]]]), 'bias': array([[[0.5, 0.5]]])}
     """
     passed = {
         name: (c - c.mean(-1, keepdims=True)) * scale[..., None] * w for name, c in parts.items()
@@ -126,6 +160,14 @@ def carry(x, pattern, W_V, W_O):
     """What attention makes of x [B T D] with its pattern [B H T S] frozen and no bias: [B T D].
 
     W_V and W_O are [D D].
+
+    A head that looks at the token before moves each token's vector there:
+
+    >>> x = np.array([[[1.0, 2.0], [3.0, 4.0]]])
+    >>> pattern = np.array([[[[1.0, 0.0], [1.0, 0.0]]]])
+    >>> carry(x, pattern, np.eye(2), np.eye(2))
+    array([[[1., 2.],
+            [1., 2.]]])
     """
     v = (x @ W_V).reshape(*x.shape[:2], pattern.shape[1], -1).swapaxes(1, 2)
     return (pattern @ v).swapaxes(1, 2).reshape(x.shape) @ W_O
@@ -135,6 +177,12 @@ def projection_shares(parts):
     """{name: [B T]} <c, x> / <x, x> of each part c of the stream x: how much of x it makes up.
 
     They sum to 1; one is below 0 where a part points against the stream that it is in.
+
+    Of the stream [3, 1], and they sum to 1:
+
+    >>> parts = {"word": np.array([[[3.0, 0.0]]]), "position": np.array([[[0.0, 1.0]]])}
+    >>> projection_shares(parts)
+    {'word': array([[0.9]]), 'position': array([[0.1]])}
     """
     x = sum(parts.values())
     return {name: _dot(c, x) / _dot(x, x) for name, c in parts.items()}
@@ -144,6 +192,11 @@ def ratios(parts):
     """{name: [B T]} <c, c> / <x, x>, squared lengths.
 
     Their sum is over 1 where parts undo each other.
+
+    Two parts that nearly undo each other are each larger than their sum:
+
+    >>> ratios({"attention": np.array([[[3.0]]]), "mlp": np.array([[[-2.0]]])})
+    {'attention': array([[9.]]), 'mlp': array([[4.]])}
     """
     x = sum(parts.values())
     return {name: _dot(c, c) / _dot(x, x) for name, c in parts.items()}
@@ -157,6 +210,13 @@ def squared_cosine(a, b):
     """Squared cosine of two tables [T D] with centred columns.
 
     It is the share of b's power that is a, scaled.
+
+    A table and twice the same table; then one that has nothing of it:
+
+    >>> x = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    >>> y = np.array([[1.0], [1.0], [-1.0], [-1.0]])
+    >>> float(squared_cosine(x, 2 * x)), float(squared_cosine(x, y))
+    (1.0, 0.0)
     """
     a = np.asarray(a, np.float64)
     b = np.asarray(b, np.float64)

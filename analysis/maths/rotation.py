@@ -32,6 +32,15 @@ def complete(W_Q, W_K, completion="procrustes", seed=0):
     they are, "procrustes" starts from them and ends at the same rotation whatever they are;
     "lapack" has its own, "thin" none: it gives [D r], what is determined. Raises ValueError for
     another name.
+
+    Square orthogonal bases, of which the weights determine the first 2 columns:
+
+    >>> W_Q, W_K = np.random.default_rng(0).normal(size=(2, 6, 2))
+    >>> U_Q, U_K = complete(W_Q, W_K)
+    >>> U_Q.shape, np.allclose(U_Q.T @ U_Q, np.eye(6))
+    ((6, 6), True)
+    >>> complete(W_Q, W_K, "thin")[0].shape
+    (6, 2)
     """
     if completion not in COMPLETIONS:
         raise ValueError(f"no completion {completion!r}, there are {', '.join(COMPLETIONS)}")
@@ -94,6 +103,13 @@ def angles(U_Q, U_K, distinct=False):
     (determinant -1) one angle is pi and one more than otherwise 0. Thin bases: R only contracts,
     its modulus <= 1 falls with the part of K that Q has not, and P is not orthogonal. distinct: no
     two angles are expected to be equal, as in random bases, which takes a fifth of the time.
+
+    Queries in a plane are turned by 1 radian into keys:
+
+    >>> turn = np.array([[np.cos(1), -np.sin(1)], [np.sin(1), np.cos(1)]])
+    >>> theta, P, moduli = angles(np.eye(2), turn)
+    >>> theta.round(9), moduli.round(9)
+    (array([-1.,  1.]), array([1., 1.]))
     """
     R = U_Q.T @ U_K
     D, n = U_Q.shape
@@ -153,7 +169,16 @@ def _planes_of_distinct(R):
 
 
 class Rotation(NamedTuple):
-    """How a head's queries turn into its keys, given a basis of each."""
+    """How a head's queries turn into its keys, given a basis of each.
+
+    What `of_head` returns; R is put together from it again:
+
+    >>> W_Q, W_K = np.random.default_rng(0).normal(size=(2, 6, 2))
+    >>> U_Q, U_K, theta, P, modulus = of_head(W_Q, W_K, "procrustes")
+    >>> R = (P * modulus * np.exp(1j * theta)) @ P.conj().T
+    >>> np.allclose(R, U_Q.T @ U_K)
+    True
+    """
 
     U_Q: np.ndarray  # [D n]
     U_K: np.ndarray  # [D n]
@@ -163,25 +188,52 @@ class Rotation(NamedTuple):
 
 
 def of_head(W_Q, W_K, completion, seed=0):
-    """The Rotation of a head with weights [D d]; completion: one of COMPLETIONS."""
+    """The Rotation of a head with weights [D d]; completion: one of COMPLETIONS.
+
+    Of four directions the weights fix one; to turn it takes a plane, and the rest stays:
+
+    >>> W_Q, W_K = np.random.default_rng(0).normal(size=(2, 4, 1))
+    >>> abs(of_head(W_Q, W_K, "procrustes").theta).round(2)
+    array([0.8, 0. , 0. , 0.8])
+    """
     U_Q, U_K = complete(W_Q, W_K, completion, seed)
     return Rotation(U_Q, U_K, *angles(U_Q, U_K, distinct=completion == "random"))
 
 
 def phase_map(x, U, P):
-    """g(f, theta_i) = |FT(x U p_i)| at f = 0 ... T//2: [T D], [D n], [n n] -> [F n]."""
+    """g(f, theta_i) = |FT(x U p_i)| at f = 0 ... T//2: [T D], [D n], [n n] -> [F n].
+
+    A wave of 3 cycles along the first of two directions:
+
+    >>> x = np.cos(2 * np.pi * 3 * np.arange(16) / 16)[:, None] * [[1.0, 0.0]]
+    >>> g = phase_map(x, np.eye(2), np.eye(2))
+    >>> g.shape, g[3].round(9)
+    ((9, 2), array([8., 0.]))
+    """
     projected = np.asarray(x) @ U
     lines = scipy.fft.rfft(projected, axis=0)
     return abs(lines @ P)
 
 
 def maps(x, rotations):
-    """(g [F n], theta [n]) of x [T D] for each Rotation."""
+    """(g [F n], theta [n]) of x [T D] for each Rotation.
+
+    >>> W_Q, W_K = np.random.default_rng(0).normal(size=(2, 6, 2))
+    >>> x = np.random.default_rng(1).normal(size=(16, 6))
+    >>> [(g.shape, theta.shape) for g, theta in maps(x, [of_head(W_Q, W_K, "random")])]
+    [((9, 6), (6,))]
+    """
     return [(phase_map(x, U_Q, P), theta) for U_Q, _, theta, P, _ in rotations]
 
 
 def shift(theta, T):
-    """Delta(f, theta) = T theta / (2 pi f) in tokens, for f = 1 ... T//2: [n] -> [F - 1 n]."""
+    """Delta(f, theta) = T theta / (2 pi f) in tokens, for f = 1 ... T//2: [n] -> [F - 1 n].
+
+    Half a turn of a wave of 4 cycles in 16 tokens, one cycle being 4 tokens, are 2 tokens:
+
+    >>> shift([np.pi], T=16)[4 - 1]
+    array([2.])
+    """
     f = np.arange(1, T // 2 + 1)[:, None]
     return T * np.asarray(theta) / (2 * np.pi * f)
 
@@ -190,6 +242,11 @@ def lag_curve(theta, T, delta):
     """The f at which an angle is a shift by delta tokens, T theta / (2 pi delta).
 
     It is below 0 where their signs differ.
+
+    Where in a map a shift by 2 tokens is found: half a turn at frequency 4:
+
+    >>> lag_curve([np.pi], T=16, delta=2)
+    array([4.])
     """
     return T * np.asarray(theta) / (2 * np.pi * delta)
 
@@ -200,6 +257,13 @@ def by_lag(g, theta, T, reach=10):
     Energy is g^2, Delta goes from -reach to reach. Shares of key offsets are these read backwards.
     An angle of 0 counts at Delta 0; in a completed basis that is also what neither query nor key
     reads: shares that bear on attention are those of factors.seen(x, W_Q, W_K).
+
+    All energy is at frequency 4 and half a turn, a shift by 2 tokens:
+
+    >>> g = np.zeros((9, 1))
+    >>> g[4] = 1
+    >>> by_lag(g, np.array([np.pi]), T=16, reach=2)
+    array([0., 0., 0., 0., 1.])
     """
     energy = np.square(g[1:])
     delta = np.rint(shift(theta, T))
@@ -214,6 +278,15 @@ def expected_by_lag(g, theta, T, reach=10):
 
     Each frequency keeps its energy and has it at the angles of the mean over all frequencies. So an
     offset does not stand out because a few angles, at all frequencies, hold the energy.
+
+    Two waves are moved by 2 tokens, each by its own angle; by chance each has the mean of both:
+
+    >>> g, theta = np.zeros((9, 2)), np.array([np.pi / 2, np.pi])
+    >>> g[2, 0] = g[4, 1] = 1
+    >>> by_lag(g, theta, T=16, reach=4)
+    array([0., 0., 0., 0., 0., 0., 1., 0., 0.])
+    >>> expected_by_lag(g, theta, T=16, reach=4)
+    array([0.  , 0.  , 0.  , 0.  , 0.  , 0.25, 0.5 , 0.  , 0.25])
     """
     total, rows = _energy_and_rows(g)
     even = np.zeros_like(g)
@@ -226,6 +299,13 @@ def dealt_by_lag(g, theta, T, n, seed=0, reach=10):
 
     [F m], [m] -> [n 2 reach + 1]. Each keeps its energy; the mean over all deals is
     `expected_by_lag`.
+
+    Two waves are moved by 2 tokens: so they stay with their own angles, with each other's not:
+
+    >>> g, theta = np.zeros((9, 2)), np.array([np.pi / 2, np.pi])
+    >>> g[2, 0] = g[4, 1] = 1
+    >>> dealt_by_lag(g, theta, T=16, n=8, reach=2)[:, 4]
+    array([1., 1., 1., 0., 0., 1., 1., 0.])
     """
     total, rows = _energy_and_rows(g)
     present = np.flatnonzero(total > 0)
@@ -259,6 +339,13 @@ def matched_filter(g, theta, T, reach=10):
     signs. An angle may be any number of turns, so that waves moved by more than half of one are not
     miscounted, as they are by `by_lag`. In complete bases this is the circular cross-correlation of
     Q and K, all columns together, each without its mean.
+
+    Delta = 2 is attention to the key two tokens before, offset -2:
+
+    >>> g, theta = np.zeros((9, 2)), np.array([np.pi / 2, np.pi])
+    >>> g[2, 0] = g[4, 1] = 1
+    >>> int(matched_filter(g, theta, T=16, reach=2).argmax()) - 2
+    -2
     """
     energy = np.square(g[1:])
     f = np.arange(1, T // 2 + 1)
@@ -272,6 +359,9 @@ def bin_centres(bins=64):
     """Angles [bins] of `binned`, equally spaced in (-pi, pi], 0 and pi among them.
 
     Raises ValueError for an odd number.
+
+    >>> bin_centres(4)
+    array([-1.57079633,  0.        ,  1.57079633,  3.14159265])
     """
     if bins < 2 or bins % 2:
         raise ValueError(f"an even number of bins is wanted, {bins} is given")
@@ -285,6 +375,12 @@ def binned(g, theta, bins=64):
 
     Unlike g it does not depend on which eigenvectors of equal eigenvalues were taken; -pi and pi
     are one angle.
+
+    Angles -pi and pi are one:
+
+    >>> g, theta = np.array([[1.0, 2.0, 3.0]]), np.array([-np.pi, 0.1, np.pi])
+    >>> binned(g, theta, bins=4)
+    array([[ 0.,  4.,  0., 10.]])
     """
     places = np.arange(len(bin_centres(bins)))
     steps = np.rint(np.asarray(theta) * bins / (2 * np.pi))  # from the bin of angle 0
@@ -298,6 +394,13 @@ def fit(q, k):
 
     Columns are centred, the scale is the best one. One rotation explains much of pure noise where n
     is not small beside T: to be read beside the fit of noise.
+
+    Keys that are queries turned, and keys that are noise:
+
+    >>> q, noise = np.random.default_rng(0).normal(size=(2, 500, 3))
+    >>> turn = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> round(float(fit(q, q @ turn)), 6), round(float(fit(q, noise)), 2)
+    (1.0, 0.0)
     """
     q = q - q.mean(axis=0)
     k = k - k.mean(axis=0)

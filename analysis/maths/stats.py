@@ -29,6 +29,12 @@ def bootstrap(values, weights=None, statistic="ratio", n=2000, seed=0, level=0.9
     weights: a number for each document [N], or [N ...] like the values; None: 1 for each.
     statistic: "ratio", or "mean" for sum(weights values) / sum(weights). Raises ValueError for
     another one.
+
+    Losses of 4 documents and their numbers of tokens; the mean loss of a token is 2.5:
+
+    >>> losses, tokens = np.array([20.0, 30.0, 60.0, 90.0]), np.array([10, 10, 20, 40])
+    >>> float(losses.sum() / tokens.sum()), bootstrap(losses, tokens).round(2)
+    (2.5, array([2.2, 3. ]))
     """
     if statistic not in STATISTICS:
         raise ValueError(f"statistic is {statistic!r}; there are: {', '.join(STATISTICS)}")
@@ -54,13 +60,26 @@ def bootstrap(values, weights=None, statistic="ratio", n=2000, seed=0, level=0.9
 
 
 def entropy(counts):
-    """Entropy in nats of counts [V]: the loss of a guess that knows these frequencies alone."""
+    """Entropy in nats of counts [V]: the loss of a guess that knows these frequencies alone.
+
+    Four tokens that are equally frequent, ln 4:
+
+    >>> round(float(entropy(np.array([5, 5, 5, 5, 0]))), 4)
+    1.3863
+    """
     p = counts[counts > 0] / counts.sum()
     return -(p * np.log(p)).sum()
 
 
 def sums(x, y):
-    """All that ridge regression of y [n] on x [n D] needs of these rows: [D+2 D+2] in float64."""
+    """All that ridge regression of y [n] on x [n D] needs of these rows: [D+2 D+2] in float64.
+
+    Those of two parts of the rows add up to those of all:
+
+    >>> x, y = np.arange(6.0).reshape(6, 1), np.array([1.0, 3.0, 5.0, 7.0, 9.0, 11.0])
+    >>> np.array_equal(sums(x[:2], y[:2]) + sums(x[2:], y[2:]), sums(x, y))
+    True
+    """
     ones = np.ones(len(x))
     rows = np.column_stack([x, ones, y]).astype(np.float64)
     return rows.T @ rows
@@ -72,6 +91,12 @@ def ridge(sums, penalty):
     The intercept b is last. v: mean variance of the columns of x, so that the penalty has no unit;
     b is not penalised. From (C + penalty v I) w = c, the covariances of x with itself and with y
     (Hoerl and Kennard 1970).
+
+    y = 2 x + 1, without a penalty and with one:
+
+    >>> x, y = np.arange(6.0).reshape(6, 1), np.array([1.0, 3.0, 5.0, 7.0, 9.0, 11.0])
+    >>> ridge(sums(x, y), 0.0).round(9), ridge(sums(x, y), 1.0).round(9)
+    (array([2., 1.]), array([1. , 3.5]))
     """
     n = sums[-2, -2]
     mean = sums[-2] / n
@@ -86,13 +111,25 @@ def ridge(sums, penalty):
 
 
 def squared_error(sums, w):
-    """Sum of (y - x w - b)^2 over the rows behind these sums."""
+    """Sum of (y - x w - b)^2 over the rows behind these sums.
+
+    Of y = 2 x where it is 2 x + 1, at three rows:
+
+    >>> x, y = np.arange(3.0).reshape(3, 1), np.array([1.0, 3.0, 5.0])
+    >>> float(squared_error(sums(x, y), np.array([2.0, 0.0])))
+    3.0
+    """
     v = np.append(w, -1.0)
     return max(v @ sums @ v, 0.0)
 
 
 def variation(sums):
-    """Sum of (y - mean y)^2 over the rows behind these sums."""
+    """Sum of (y - mean y)^2 over the rows behind these sums.
+
+    >>> x, y = np.arange(3.0).reshape(3, 1), np.array([1.0, 3.0, 5.0])
+    >>> float(variation(sums(x, y)))
+    8.0
+    """
     n = sums[-2, -2]
     y = sums[-2, -1]
     yy = sums[-1, -1]
@@ -100,13 +137,30 @@ def variation(sums):
 
 
 def choose_ridge(train, validation, penalties=PENALTIES):
-    """The weights [D+1] from the sums `train` that err least on `validation`, and their penalty."""
+    """The weights [D+1] from the sums `train` that err least on `validation`, and their penalty.
+
+    Noise gets the largest penalty, and so weights near 0; y = x gets what it is:
+
+    >>> x, noise = np.arange(20.0)[:, None], np.random.default_rng(0).normal(size=20)
+    >>> weights, penalty = choose_ridge(sums(x[::2], noise[::2]), sums(x[1::2], noise[1::2]))
+    >>> penalty
+    100.0
+    >>> choose_ridge(sums(x[::2], x[::2]), sums(x[1::2], x[1::2]))[0].round(3)
+    array([1., 0.])
+    """
     fits = [(ridge(train, penalty), penalty) for penalty in penalties]
     return min(fits, key=lambda fit: squared_error(validation, fit[0]))
 
 
 def r2(sums, w):
-    """Coefficient of determination on the rows behind these sums: 1 - squared error / variation."""
+    """Coefficient of determination on the rows behind these sums: 1 - squared error / variation.
+
+    Of the weights that fit, and of a constant, the mean:
+
+    >>> x, y = np.arange(3.0).reshape(3, 1), np.array([1.0, 3.0, 5.0])
+    >>> float(r2(sums(x, y), np.array([2.0, 1.0]))), float(r2(sums(x, y), np.array([0.0, 3.0])))
+    (1.0, 0.0)
+    """
     return 1 - squared_error(sums, w) / variation(sums)
 
 
@@ -114,6 +168,12 @@ def cosine_density(x, D):
     """Density of the cosine x of two random directions in D >= 2 dimensions.
 
     It is c (1 - x^2)^((D-3)/2).
+
+    In three dimensions all cosines are as likely; in 64 most are near 0:
+
+    >>> x = np.array([0.0, 0.5])
+    >>> cosine_density(x, 3).round(3), cosine_density(x, 64).round(3)
+    (array([0.5, 0.5]), array([3.154, 0.   ]))
     """
     log_ratio = scipy.special.gammaln(D / 2) - scipy.special.gammaln((D - 1) / 2)
     c = np.exp(log_ratio) / np.pi**0.5
@@ -122,13 +182,26 @@ def cosine_density(x, D):
 
 
 def cosine_quantile(q, D):
-    """The cosine that two random directions in D dimensions stay below with probability q."""
+    """The cosine that two random directions in D dimensions stay below with probability q.
+
+    99 of 100 random directions of a head's 64 dimensions have less than this:
+
+    >>> round(float(cosine_quantile(0.99, 64)), 3)
+    0.288
+    """
     half = (D - 1) / 2
     return 2 * scipy.stats.beta(half, half).ppf(q) - 1
 
 
 def random_cosines(D, n, seed):
-    """Cosines of n pairs of Gaussian vectors in D dimensions [n], drawn PAIRS at a time."""
+    """Cosines of n pairs of Gaussian vectors in D dimensions [n], drawn PAIRS at a time.
+
+    Of 5,000 pairs one in a hundred has more than theory says:
+
+    >>> cosines = random_cosines(64, 5000, seed=0)
+    >>> round(float(np.quantile(cosines, 0.99)), 2), round(float(cosine_quantile(0.99, 64)), 2)
+    (0.29, 0.29)
+    """
     rng = np.random.default_rng(seed)
     cosines = []
     for i in range(0, n, PAIRS):

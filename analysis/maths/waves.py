@@ -22,6 +22,14 @@ def position_peaks(table, seed=0, shuffles=nulls.SHUFFLES):
     """(fast, slow): frequencies of the peaks of a position table [T D] above chance.
 
     In cycles over its T rows, the highest first; see spectra.peaks_above_chance.
+
+    A table of 128 positions with a wave of 20 cycles:
+
+    >>> table = np.random.default_rng(0).normal(size=(128, 4))
+    >>> table += 2 * np.cos(2 * np.pi * 20 * np.arange(128) / 128)[:, None]
+    >>> fast, slow = position_peaks(table, shuffles=100)
+    >>> fast.tolist(), slow.tolist()
+    ([20], [])
     """
     surrogates = nulls.row_shuffles(table, shuffles, seed)
     shuffled = nulls.distribution(spectra.mean_amplitude, surrogates)
@@ -33,6 +41,13 @@ def followed(table, seed=0):
 
     The highest fast peaks of a position table [T D], then the highest slow ones; without any the
     largest amplitude at any frequency.
+
+    A table with a wave of 20 cycles, and noise, which has none:
+
+    >>> noise = np.random.default_rng(0).normal(size=(128, 4))
+    >>> wave = np.cos(2 * np.pi * 20 * np.arange(128) / 128)[:, None]
+    >>> followed(noise + 2 * wave), followed(noise)
+    (([20], True), ([43], False))
     """
     fast, slow = position_peaks(table, seed)
     frequencies = [*fast[:FOLLOWED].tolist(), *slow[:FOLLOWED].tolist()]
@@ -48,13 +63,26 @@ def carried(q, k, S, low, high):
     """What each column can give to the scores in a band: [T r] twice, [r] -> [r].
 
     It is s_j times the sum of |q_j(f)| |k_j(f)| over low <= f <= high.
+
+    Columns of query and key are a wave of 3 cycles, of 16 tokens; the weight is 2:
+
+    >>> x = np.cos(2 * np.pi * 3 * np.arange(16) / 16)[:, None]
+    >>> carried(x, x, np.array([2.0]), 2, 4).round(9), carried(x, x, np.array([2.0]), 5, 8).round(9)
+    (array([128.]), array([0.]))
     """
     products = spectra.amplitude(q) * spectra.amplitude(k)
     return S * products[low : high + 1].sum(axis=0)
 
 
 def correlation(q, k, reach):
-    """Cross-correlation (eq 12) at the lags -reach ... reach: [T c] twice -> [2 reach + 1 c]."""
+    """Cross-correlation (eq 12) at the lags -reach ... reach: [T c] twice -> [2 reach + 1 c].
+
+    The key moved by one token to the right, at lags -2 to 2:
+
+    >>> q = np.random.default_rng(0).normal(size=(100, 1))
+    >>> correlation(q, np.roll(q, 1, axis=0), reach=2)[:, 0].round(1)
+    array([-0.1,  0.1,  0.1,  1. ,  0.1])
+    """
     T = len(q)
     curves = lags.xcorr(q, k)
     return curves[T - 1 - reach : T + reach]
@@ -66,6 +94,12 @@ def by_chance(x, q, r, low, high, reach, seed=0):
     The 99 % quantile over DRAWS. In each draw r orthonormal directions take the place of U_K, and
     the one that carries most of the band together with the query's column is compared, so that the
     null is chosen as the columns are.
+
+    A column must correlate more than this before it tells anything:
+
+    >>> x = np.random.default_rng(0).normal(size=(64, 8))
+    >>> by_chance(x, x[:, :2], r=4, low=5, high=20, reach=10).round(1)
+    array([0.6, 0.7])
     """
     rng = np.random.default_rng(seed)
     q_amplitude = spectra.amplitude(q)[low : high + 1]
@@ -86,6 +120,15 @@ def periodic(q, k, shuffles, seed=0):
 
     A column is periodic if its largest amplitude of more than DRIFT cycles is above the 99 %
     quantile of that of its shuffled rows. Second: [shuffles].
+
+    The first of two columns is a wave of 10 cycles in queries and keys, the second noise:
+
+    >>> q, k = np.random.default_rng(0).normal(size=(2, 64, 2))
+    >>> wave = 2 * np.cos(2 * np.pi * 10 * np.arange(64) / 64)
+    >>> q, k = q + wave[:, None] * [1, 0], k + wave[:, None] * [1, 0]
+    >>> is_periodic, by_chance = periodic(q, k, shuffles=200)
+    >>> is_periodic, float(by_chance.mean())
+    (array([ True, False]), 0.0)
     """
     r = q.shape[1]
 
@@ -106,6 +149,12 @@ def replaced(x, W_Q, W_K):
 
     As a share of their largest entry: [T D], [D d] twice -> a number. It is rounding alone, as only
     W_A = W_Q W_K^T matters.
+
+    Rounding, and so nothing:
+
+    >>> x, W_Q, W_K = np.random.default_rng(0).normal(size=(3, 6, 6))
+    >>> bool(replaced(x, W_Q[:, :2], W_K[:, :2]) < 1e-12)
+    True
     """
     W_A = W_Q @ W_K.T
     identity = np.eye(len(W_Q))
@@ -122,6 +171,12 @@ def largest(X, U=None):
     """Largest amplitude of any column at each f: [L T D], [L H D r] -> [L F].
 
     The columns are those of X, or of X U over all heads.
+
+    A layer of two tokens and two columns, and what a head of one direction has of it:
+
+    >>> X = np.array([[[3.0, 1.0], [0.0, 1.0]]])
+    >>> largest(X), largest(X, np.array([[[[0.0], [1.0]]]]))
+    (array([[3., 3.]]), array([[2., 0.]]))
     """
     if U is None:
         return np.array([_largest_of_columns(x) for x in X])
@@ -137,13 +192,21 @@ def _largest_of_columns(x):
 
 
 def contrast(curve, f):
-    """Height at f over the median height at all frequencies but 0: [... F] -> [...]."""
+    """Height at f over the median height at all frequencies but 0: [... F] -> [...].
+
+    >>> float(contrast(np.array([9.0, 2.0, 8.0, 2.0]), f=2))
+    4.0
+    """
     median = np.median(curve[..., 1:], axis=-1)
     return curve[..., f] / np.maximum(median, 1e-300)
 
 
 def spectrum_correlation(curve, other):
-    """Correlation of two spectra [F] over all frequencies but 0; 0 where one of them is flat."""
+    """Correlation of two spectra [F] over all frequencies but 0; 0 where one of them is flat.
+
+    >>> round(float(spectrum_correlation(np.array([9.0, 1, 2, 3]), np.array([0.0, 10, 20, 30]))), 9)
+    1.0
+    """
     a = _centred(curve[1:])
     b = _centred(other[1:])
     norms = np.linalg.norm(a) * np.linalg.norm(b)
@@ -162,6 +225,11 @@ def effective_rank(S):
     """Participation ratio of the squared singular values, 1 to r: [... r] -> [...].
 
     It is (sum s^2)^2 / sum s^4.
+
+    Two equal directions, and two of which one hardly counts:
+
+    >>> effective_rank(np.array([[3.0, 3.0], [3.0, 0.3]])).round(2)
+    array([2.  , 1.02])
     """
     squares = np.square(S)
     total = squares.sum(axis=-1, keepdims=True)
@@ -175,6 +243,12 @@ def between(V, W_Q, W_K):
 
     V [D n] orthonormal, [H D d] twice -> [H]. No D x D matrix is formed: |W_A|^2 is the sum over
     the entries of (W_Q^T W_Q) (W_K^T W_K), entry by entry.
+
+    One head joins the first two of four directions to each other, another the last ones:
+
+    >>> first, last = np.eye(4)[:, :2], np.eye(4)[:, 2:]
+    >>> between(first, np.array([first, last]), np.array([first, last]))
+    array([1., 0.])
     """
     V_Q = V.T @ W_Q
     V_K = V.T @ W_K
@@ -196,6 +270,13 @@ def position_share(total, squares, N):
     the mean of N independent values keeps 1/N of theirs, the result is (N share - 1) / (N - 1): 1
     for a function of position; where position explains nothing, 0 on average, at times below. A
     constant has 0.
+
+    Two documents of three tokens; one series depends on the position alone, one on the document
+    too:
+
+    >>> x = np.array([[[1, 1], [2, 2], [3, 3]], [[1, -1], [2, -2], [3, -3]]], float)
+    >>> position_share(x.sum(axis=0), np.square(x).sum(axis=(0, 1)), N=2).round(9)
+    array([ 1., -1.])
     """
     mean = total.mean(axis=-2) / N
     mean_square = squares / (N * total.shape[-2])

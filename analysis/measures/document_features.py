@@ -71,10 +71,8 @@ def pooled(model, documents, pool="mean", seed=0, run=stream.UNSAVED):
 
     documents: token arrays [T_i], with a len; each passes alone, so that nothing is padded. pool:
     the mean over its tokens, special ones included, or the first or last token's features. Raises
-    ValueError for another pool, and for the first token of a causal model.
+    ValueError for the first token of a causal model.
     """
-    if pool not in POOLS:
-        raise ValueError(f"--pool is {pool!r}; there are: {', '.join(POOLS)}")
     if pool == "first" and model.config.causal:
         raise ValueError(
             "--pool first: the first token of a causal model sees nothing but itself; "
@@ -123,8 +121,8 @@ def digest(model, documents, *options):
 def restored(path, shape):
     """Features [N versions D] from a file; None if there is none, or it is damaged."""
     try:
-        with np.load(path) as file:
-            features = file["pooled"]
+        with open(path, "rb") as file, np.load(file) as arrays:
+            features = arrays["pooled"]
     except stream.DAMAGED:
         return None
     return features if features.shape == shape else None

@@ -63,7 +63,8 @@ def select(names, model, documents=None, run=stream.UNSAVED):
     """
     layers = inputs.layers(model)
     if names == "auto":
-        return [(layers[i], head) for i, head in auto(mean_attention(model, documents, run))]
+        attention = mean_attention(model, documents, run)
+        return [(layers[i], head) for i, head in auto(attention)]
     pairs = parse(names, model.config)
     lacking = [name(layer, head) for layer, head in pairs if layer not in layers]
     if lacking:
@@ -80,15 +81,28 @@ def mean_attention(model, documents=None, run=stream.UNSAVED):
     On the first documents, or from positions alone if there are none.
     """
     if documents is None:
-        by_layer = [from_positions(model, layer) for layer in inputs.layers(model)]
-        return profiles.mean_attention(np.array(by_layer), model.config.n_ctx)
+        return attention_to_positions(model)
     few = documents.first(LOOKED_AT)
+    return attention_over(model, few, documents.T, run, "choosing heads")
+
+
+def attention_to_positions(model, T=None):
+    """Mean attention by offset if the stream held T positions alone, of every head: [L H R]."""
+    by_layer = [from_positions(model, layer, T) for layer in inputs.layers(model)]
+    return profiles.mean_attention(np.array(by_layer), T or model.config.n_ctx)
+
+
+def attention_over(model, documents, T, run=stream.UNSAVED, what="reading attention"):
+    """Mean attention by offset over documents of T tokens, of every head: [L H R].
+
+    what: words for the progress of this pass.
+    """
 
     def measure(_, document):
         return {"profile": head_profiles(model, document)}
 
-    total = run.gather(measure, few, "choosing heads")["profile"]
-    return profiles.mean_attention(total / len(few), documents.T)
+    total = run.gather(measure, documents, what)["profile"]
+    return profiles.mean_attention(total / len(documents), T)
 
 
 def from_positions(model, layer, T=None, reach=profiles.REACH):
@@ -128,29 +142,52 @@ def auto(attention):
     return pairs
 
 
-def head_profiles(model, document, edits=()):
+def head_profiles(model, document, edits=(), reach=profiles.REACH):
     """Attention profile of every head on one document: [T] -> [L H R].
 
     edits: {point: f(x)}, what stands in the place of x.
     """
+
+    def measure(points, layer):
+        return profiles.profile(points["pattern"][0], reach)
+
+    return np.array(_by_layer(model, document, edits, measure))
+
+
+def score_profiles(model, document, edits=(), reach=profiles.REACH):
+    """Profiles of attention and of `scores_before_mask` of every head: [T] -> two of [L H R]."""
+
+    def measure(points, layer):
+        scores = scores_before_mask(points["q"][0], points["k"][0], model.config.attn_scale(layer))
+        both = (points["pattern"][0], scores)
+        return [profiles.profile(x, reach) for x in both]
+
+    return np.array(_by_layer(model, document, edits, measure)).swapaxes(0, 1)
+
+
+def scores_before_mask(q, k, scale):
+    """Scores of all pairs, those that a mask hides too, less the mean of each query: [... T S].
+
+    In a trace hidden scores are -inf already, so they are computed again: [... T d], [... S d]. A
+    constant for a query changes no attention.
+    """
+    scores = scale * q @ k.swapaxes(-1, -2)
+    return scores - scores.mean(axis=-1, keepdims=True)
+
+
+def _by_layer(model, document, edits, measure):
+    """measure({point: array}, layer) of every layer's q, k and pattern [1 H ...] in one pass."""
     edits = dict(edits)
-    by_layer = {}
+    measured, points = [], {}
 
     def hook(name, x, layer=None):
         if name in edits:
             x = edits[name](x)
+        if name in ("q", "k", "pattern"):
+            points[name] = x
         if name == "pattern":
-            by_layer[layer] = profiles.profile(x)[0]
+            measured.append(measure(points, layer))
         return x
 
     forward(model, document, hook=hook)
-    return np.array([by_layer[layer] for layer in sorted(by_layer)])
-
-
-def without_words(model, document):
-    """Attention profile of every head with all words at zero, special tokens too: [T] -> [L H R].
-
-    Positions and token types are all that is read, through all layers: any document of T tokens
-    gives these profiles.
-    """
-    return head_profiles(model, document, {"embed": np.zeros_like})
+    return measured

@@ -9,14 +9,14 @@ first two principal components.
 Order: options, one layer of one document, the four passes, what they say of each head.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from minitx import forward
 
 from ..maths import joint
-from ..runner import options, stream
+from ..runner import stream
 from ..texts import corpus, words
 
 LONGEST = 64  # tokens of a document unless asked otherwise
@@ -41,28 +41,20 @@ PER_HEAD = (
 )
 
 
+# the options that the experiments on this space share
+Distance = Literal["cosine", "euclidean"]
+Scope = Literal["head", "layer", "model"]
+Products = Literal["centred", "plain"]
+
+
 class How(NamedTuple):
     """What a fit correlates, and who shares a scale."""
 
-    distance: str = "cosine"
-    scope: str = "head"
-    products: str = "centred"
+    distance: Distance = "cosine"
+    scope: Scope = "head"
+    products: Products = "centred"
     weighted: bool = False
     words: bool = False
-
-
-def how(distance, scope, products, weighted, words=0):
-    """The options as How; raises ValueError for a value that does not exist."""
-    for name, value, values in (
-        ("distance", distance, joint.DISTANCES),
-        ("scope", scope, joint.SCOPES),
-        ("products", products, joint.PRODUCTS),
-    ):
-        if value not in values:
-            raise ValueError(f"--{name} {value!r}: there are {', '.join(values)}")
-    options.within("weighted", weighted, 0, 1)
-    options.within("words", words, 0, 1)
-    return How(distance, scope, products, bool(weighted), bool(words))
 
 
 def documents(model, text, n, tokens):
@@ -136,7 +128,7 @@ def fit(model, documents, settings, seed=0, shuffles=SHUFFLES, run=stream.UNSAVE
     their own.
     """
     means = _means(model, documents, settings, run)
-    turn = _turns(seed, means[0].shape)
+    turn = turns(seed, means[0].shape)
     turned_means = [(means[0][..., None, :] @ turn)[..., 0, :], means[1]]
     curves = _scanned(model, documents, settings, means, turned_means, turn, run)
     best = {name: joint.best(curve, settings.scope) for name, curve in curves.items()}
@@ -170,7 +162,7 @@ def _means(model, documents, settings, run):
     return [sums[name] / sums["tokens"][:, None, None] for name in "qk"]
 
 
-def _turns(seed, shape):
+def turns(seed, shape):
     """A random rotation for each head: [L H d d]."""
     Q, R = np.linalg.qr(np.random.default_rng(seed).standard_normal((*shape, shape[-1])))
     return Q * np.sign(np.diagonal(R, axis1=-2, axis2=-1))[..., None, :]
@@ -264,8 +256,8 @@ def distances(layer, settings, moves, planes):
 def _near(model, documents, settings, moves, planes, null, seed, shuffles, run):
     """Sums over the queries of how near their strongest keys are, and pictures of the heads.
 
-    near, turned: sums of 1/rank and of rank 1. queries: how many were counted. density: a small
-    picture of each head.
+    near, turned: sums of 1/rank and of rank 1. queries: how many were counted. own_ranks,
+    turned_ranks: Spearman's correlations, text by text. density: a small picture of each head.
     """
 
     def use(layer, rng):
@@ -274,6 +266,9 @@ def _near(model, documents, settings, moves, planes, null, seed, shuffles, run):
         far = distances(layer, settings, moves, planes)
         sums = {"near": _nearness(layer, far, shuffles, rng)}
         sums["turned"] = _nearness(turned, [full], 0, rng)[0, 0]
+        sums["own_ranks"] = _rank_correlations(layer, moves, settings)
+        sums["turned_ranks"] = _rank_correlations(turned, null, settings)
+        sums["texts"] = 1
         sums["queries"] = (layer.seen.sum(axis=1) > 1).sum()
         sums["density"] = _pictures(layer, settings, moves, planes)
         return sums
@@ -283,6 +278,16 @@ def _near(model, documents, settings, moves, planes, null, seed, shuffles, run):
         return map_layers(model, document, lambda layer: use(layer, rng), settings)
 
     return run.gather(measure, documents, "documents: nearness")
+
+
+def _rank_correlations(layer, moves, settings):
+    """Spearman's correlation of products and distances of one layer, before and after: [2 H]."""
+    correlations = []
+    for q, k in stages(layer, moves):
+        products = joint.PRODUCTS[settings.products].of(q @ k.swapaxes(-1, -2), layer.seen)
+        distances = joint.distances(q, k, settings.distance)
+        correlations.append(joint.rank_correlation(products, distances, layer.seen))
+    return np.array(correlations)
 
 
 def _nearness(layer, far, shuffles, rng):
@@ -336,7 +341,10 @@ def _correlations(curves, best):
 
 
 def measures(near):
-    """Nearness of the strongest keys of each head [L H] with its nulls, and shares of the heads."""
+    """Nearness of the strongest keys of each head [L H] with its nulls, and shares of the heads.
+
+    And Spearman's correlations of products and distances, means over the texts.
+    """
     queries = near["queries"][:, None]
     means = np.moveaxis(near["near"], 0, 4) / queries  # [O 2 stages 2 spaces 2 L H]
     turned = np.moveaxis(near["turned"], 0, 2) / queries  # [2 stages 2 L H]
@@ -352,6 +360,9 @@ def measures(near):
             share = holds(gain).mean(axis=(-2, -1))
             result[name + end] = share[0]
             result[name + end + "_null"] = share[1:].max()
+    for name, null in (("own", ""), ("turned", "_null")):
+        by_stage = near[f"{name}_ranks"] / near["texts"][:, None, None]  # [L 2 H]
+        result["spearman_before" + null], result["spearman" + null] = by_stage.swapaxes(0, 1)
     result["mrr_before_turned_null"] = turned[0, 0]
     result["mrr_turned_null"] = turned[1, 0]
     return result

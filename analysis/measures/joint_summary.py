@@ -44,6 +44,12 @@ NUMBERS = {
     "correlation_mean": "correlation of products and distances after, moved and scaled, mean of "
     "all heads",
     "correlation_mean_null": f"{TURNED}, with their own scale",
+    "spearman_before_mean": "Spearman's correlation of products and distances before, text by "
+    "text, mean of all heads",
+    "spearman_before_mean_null": TURNED,
+    "spearman_mean": "Spearman's correlation of products and distances after, moved and scaled, "
+    "text by text, mean of all heads",
+    "spearman_mean_null": f"{TURNED}, with their own scale",
     "mrr_turned_mean": f"{RANK} {FULL}, after, for queries turned at random with a move and a "
     "scale of their own",
     "first_mean": f"{FIRST} {FULL}",
@@ -73,6 +79,8 @@ AVERAGED = (
     "correlation_before",
     "correlation_moved",
     "correlation",
+    "spearman_before",
+    "spearman",
     "mrr_before",
     "mrr",
     "mrr_plane_before",

@@ -49,7 +49,7 @@ def windows(model, tokens, window=0, stride=0):
     the ends of every window. Raises ValueError for a window or a stride that is too small or large.
     """
     cfg, T = model.config, len(tokens)
-    before, after = (0, 0) if cfg.causal else _ends(model, tokens)
+    before, after = (0, 0) if cfg.causal else ends(model, tokens)
     size = (window or cfg.n_ctx) - before - after  # ordinary tokens of a window
     inner = T - before - after  # ordinary tokens of the document
     stride = stride or max(size // 2, 1)
@@ -83,7 +83,7 @@ def _counting_window(inner, size, stride, causal):
     return np.rint((i - (size - 1) / 2) / stride).astype(int)
 
 
-def _ends(model, tokens):
+def ends(model, tokens):
     """How many special tokens stand at the two ends of a document."""
     before, after = corpus.specials(model)
     at_start = np.array_equal(tokens[: len(before)], before)
@@ -186,7 +186,7 @@ def masked(model, tokens, condition=None, every=1, start=0, window=0, stride=0, 
     """
     needs_head(model, "masked")
     mask_id = mask_token(model.tokenizer)
-    before, after = _ends(model, tokens)
+    before, after = ends(model, tokens)
     measured = np.arange(before, len(tokens) - after)[start::every]
     losses = [np.zeros(0)]
     for part in windows(model, tokens, window, stride):

@@ -4,12 +4,17 @@ The maths is in masks.py. T tokens as queries and S = T as keys, H heads.
 """
 
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from ..maths import masks
 
 # name -> f(rows of the table that a text reads)
+# what the values of a mask do: the names of masks.MEANINGS, as the option of an experiment
+Meaning = Literal[
+    "scores", "weights", "weights_raw", "embedding", "library-2023", "library-now", "library-now-2d"
+]
 POSITIONS = {"kept": lambda rows: rows, "zero": np.zeros_like}
 
 
@@ -43,6 +48,8 @@ def tap(model, mask=None, meaning="weights", positions="kept", seed=None):
             return POSITIONS[positions](x)
         if name in ("q", "k"):
             state[name] = x
+        if name == "pattern" and rule.values and mask is not None:
+            return x * state["mask"]  # times v: the pattern times v times the mask
         return masked(x, layer) if name == rule.point and mask is not None else x
 
     return hook

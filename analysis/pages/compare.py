@@ -205,30 +205,41 @@ def _ticks(n):
     return range(0, n, 2 if n <= 12 else 4)
 
 
-def make(experiment, models, names, options, out, only="", resume=False):
+def make(experiment, models, names, options, out, only="", resume=False, format="svg"):
     """Compare two models in one experiment, write the results to a folder, return the table.
 
     The folder `out` receives what `minitx run` writes of each model, in A/ and B/, and compare.md,
-    compare.json and compare.svg.
+    compare.json and compare.svg, or .png where that is the format.
     """
+    results.check_format(format)
     shape = same_shape(models, names)
     out = results.writable(out)
     outcomes, sides = [], []
     for model, name, side in zip(models, names, "AB"):
         folder = results.writable(out / side)
-        outcome = results.produce(experiment, model, name, options, folder, resume)
+        outcome = results.produce(experiment, model, name, options, folder, resume, format)
         outcomes.append(outcome)
         sides.append(per_head(experiment, outcome.result, shape))
     measures = differences(experiment, sides, only)
     table = markdown(measures, experiment, names)
     record = _as_json(experiment, outcomes, measures)
-    with draw.style():
-        title = f"{experiment.question}  (A: {names[0]}, B: {names[1]})"
-        picture = draw.titled(draw.svg(plot(measures)), title)
+    title = f"{experiment.question}  (A: {names[0]}, B: {names[1]})"
+    picture = _picture(measures, title, format)
+    for other in {*results.FORMATS} - {format}:
+        (out / f"compare.{other}").unlink(missing_ok=True)
     results.write(out / "compare.md", table)
     results.write(out / "compare.json", record)
-    results.write(out / "compare.svg", picture)
+    results.write(out / f"compare.{format}", picture)
     return table
+
+
+def _picture(measures, title, format):
+    """The figure with its title, in a format."""
+    with draw.style():
+        figure = plot(measures)
+        if format == "png":
+            return draw.png(figure, title)
+        return draw.titled(draw.svg(figure), title)
 
 
 def _as_json(experiment, outcomes, measures):

@@ -174,6 +174,21 @@ TERMS = (
         "variance.",
     ),
     Term(
+        "cca",
+        "canonical correlation",
+        r"canonical correlations?|CCA",
+        "How closely one direction of a space can follow one of another: 1 if one tells the other. "
+        "The first pair of directions is the closest, the next ones have nothing in common with "
+        "those before.",
+    ),
+    Term(
+        "toeplitz",
+        "Toeplitz",
+        r"Toeplitz",
+        "A table of scores is Toeplitz if a score depends only on how far the two tokens stand "
+        "apart: it is the same all along each diagonal.",
+    ),
+    Term(
         "cosine",
         "cosine",
         r"cosines?",

@@ -15,6 +15,7 @@ import numpy as np
 from minitx.weights import KNOWN
 
 from ..runner import registry, results
+from ..runner.files import finite
 from ..runner.results import Failure, words
 from ..texts import formats
 from .claims import CHECKPOINTS, CLAIMS, TEXTS
@@ -90,9 +91,17 @@ def concerns(claim, name, model):
 
 def command(claim):
     """The experiment behind a claim, with its options as flags and the name of its text."""
-    flags = [f"--{name.replace('_', '-')} {value!r}" for name, value in claim.options.items()]
+    flags = [flag(name, value) for name, value in claim.options.items()]
     text = [f"on {claim.on}"] if claim.on else []
     return " ".join([claim.experiment, *flags, *text]).replace("'", '"')
+
+
+def flag(name, value):
+    """An option as a flag of the command line."""
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    return f"--{name} {value!r}"
 
 
 def check_text(name, location):
@@ -142,7 +151,7 @@ def judged(claim, name, model, outcome=None):
     row = {"verdict": verdict, "reason": reason, "source": claim.source, "what": claim.what}
     row["published"] = claim.published
     row["of"] = f"{claim.of}, {claim.on}" if claim.on else claim.of or "any model"
-    row |= {"ours": ours, "null": null, "readings": [*claim.readings]}
+    row |= {"ours": finite(ours), "null": finite(null), "readings": [*claim.readings]}
     return row | {"measured": command(claim) + _documents(claim, outcome)}
 
 

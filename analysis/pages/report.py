@@ -1,7 +1,8 @@
 """One page with every experiment on one model: index.html, which needs nothing beside it.
 
-It answers before it explains. Order: `make`, the page, its head. Figures are embedded as images, so
-that no name inside one can meet a name inside another; nothing runs, and nothing is loaded.
+It answers before it explains; report.json says the same to a program. Order: `make`, the page, its
+head, the record. Figures are embedded as images, so that no name inside one can meet a name inside
+another; nothing runs, and nothing is loaded.
 """
 
 import base64
@@ -19,12 +20,17 @@ STYLE = (Path(__file__).parent / "page" / "report.css").read_text(encoding="utf-
 
 
 def make(model, name, out, options=(), resume=False):
-    """Run every experiment and write index.html into the folder `out`; 1 if one failed, else 0."""
+    """Run every experiment, write index.html and report.json into the folder `out`.
+
+    Returns 1 if one failed, else 0.
+    """
     start = time.monotonic()
     experiments = registry.EXPERIMENTS.values()
     runs = [*results.every(experiments, model, name, dict(options), out, resume)]
     total = time.monotonic() - start
-    results.write(out / "index.html", page(model, name, runs, total))
+    rows = published.rows(name, model, outcomes(runs))
+    results.write(out / "index.html", page(model, name, runs, rows, total))
+    results.write(out / "report.json", results.as_json(record(model, name, runs, rows)) + "\n")
     print(f"{'all':18} {total:6.1f} s\n{out / 'index.html'}")
     failed = results.failed(outcomes(runs))
     if failed:
@@ -37,9 +43,11 @@ def outcomes(runs):
     return {experiment.name: outcome for experiment, outcome, _ in runs}
 
 
-def page(model, name, runs, seconds):
-    """The whole document; runs: (experiment, outcome, seconds) of each."""
-    rows = published.rows(name, model, outcomes(runs))
+def page(model, name, runs, rows, seconds):
+    """The whole document.
+
+    runs: (experiment, outcome, seconds) of each. rows: the claims, as published.rows gives them.
+    """
     sections = "".join(section(run, name, outcome, time) for run, outcome, time in runs)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -95,3 +103,22 @@ def facts(model):
         "weights": f"{size / 1e6:.1f} MB on disk, computed in {settings.dtype(model)}",
         "sha256": "; ".join(hashes),
     }
+
+
+def record(model, name, runs, rows):
+    """What the page says, for JSON; arrays and settings stand in the files of each experiment."""
+    answered = {experiment.name: _answered(experiment, outcome) for experiment, outcome, _ in runs}
+    whole = {"model": str(name), "facts": facts(model), "experiments": answered, "claims": rows}
+    return whole | {"files": ["index.html", "report.json"]}
+
+
+def _answered(experiment, outcome):
+    """What one experiment gave: the same keys for a Failure, which says why there is nothing."""
+    verdict, *answer = overview.answer_of(outcome)
+    entry = {"question": experiment.question, "verdict": verdict}
+    if isinstance(outcome, results.Failure):
+        nothing = {"answer": None, "says": "", "note": "", "numbers": {}, "files": []}
+        return entry | {"reason": outcome.reason} | nothing
+    entry |= {"reason": "", "answer": dict(zip(("measure", "value", "chance"), answer))}
+    entry |= {"says": outcome.says, "note": outcome.note, "numbers": outcome.headline}
+    return entry | {"files": [f"{experiment.name}{ending}" for ending in results.ENDINGS]}

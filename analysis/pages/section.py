@@ -116,5 +116,5 @@ def _making(experiment, name, outcome, seconds):
 def _links(experiment):
     """Links to the files of an experiment."""
     name = experiment.name
-    endings = ".svg", ".npz", ".json"
-    return " · ".join(f'<a href="{quote(name)}{end}">{name}{end}</a>' for end in endings)
+    links = (f'<a href="{quote(name)}{end}">{name}{end}</a>' for end in results.ENDINGS)
+    return " · ".join(links)

@@ -1,4 +1,4 @@
-"""What the figures share: style, colours, labels, and SVG that is the same bytes every time.
+"""What the figures share: style, colours, labels, and files that are the same bytes every time.
 
 matplotlib is imported where something is drawn, never when this module is.
 """
@@ -8,6 +8,8 @@ import re
 import warnings
 from functools import partial
 from html import escape
+
+from . import fonts
 
 # Okabe and Ito's palette: distinct with every common kind of colour vision
 BLUE = "#0072B2"
@@ -57,9 +59,10 @@ def figure(width, height):
 def svg(picture):
     """A figure as SVG text, without date or program name."""
     buffer = io.StringIO()
+    fonts.cover(picture)
     with warnings.catch_warnings():
         # the viewer's fonts will have it
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        warnings.filterwarnings("ignore", "Glyph .* missing from ")
         picture.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return settled(buffer.getvalue())
 
@@ -116,17 +119,41 @@ def headed(picture, title, above=24):
     picture.set_figheight(picture.get_figheight() + above / 72)
     font = {"fontsize": 10.5, "fontweight": "bold"}
     picture.suptitle(literal(title), x=0.01, horizontalalignment="left", **font)
+    fonts.cover(picture)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        warnings.filterwarnings("ignore", "Glyph .* missing from ")
         picture.draw_without_rendering()  # what is made late, as ticks are, has the style too
     picture._repr_png_ = partial(_png, picture)  # a notebook shows it, without pyplot too
     return picture
 
 
-def _png(picture):
-    """A figure as PNG."""
+def png(picture, title, above=24, dots=160):
+    """A figure as PNG of so many dots an inch, with a title on a strip of its own.
+
+    above: height of the strip in points. Warns of characters that no font here has.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.image import imread
+
+    lacking = fonts.cover(picture)
+    drawn = imread(io.BytesIO(_png(picture, dpi=dots)))
+    height, width = drawn.shape[:2]
+    height += round(above / 72 * dots)
+    sheet = Figure(figsize=(width / dots, height / dots), dpi=dots, facecolor="white")
+    sheet.figimage(drawn, 0, 0)
+    place = 8 * dots / 72 / width, 1 - above / 2 * dots / 72 / height
+    style = {"fontsize": 10.5, "fontweight": "bold", "verticalalignment": "center"}
+    sheet.text(*place, literal(title), **style)
+    fonts.warn("".join(sorted({*lacking, *fonts.cover(sheet)})))
+    return _png(sheet, dpi=dots, metadata={"Software": None})
+
+
+def _png(picture, **options):
+    """A figure as PNG; characters that no font has are boxes."""
     buffer = io.BytesIO()
-    picture.savefig(buffer, format="png")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        picture.savefig(buffer, format="png", **options)
     return buffer.getvalue()
 
 

@@ -1,6 +1,7 @@
 """Files that are replaced in one step, so that none is ever half written."""
 
 import json
+import math
 import os
 
 
@@ -18,3 +19,12 @@ def write(path, content):
 def as_json(value):
     """A value as JSON text; raises ValueError for NaN and infinities, which JSON lacks."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def finite(value):
+    """A value with None for every NaN and infinity in its lists and dictionaries."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

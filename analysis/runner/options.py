@@ -1,4 +1,161 @@
-"""Checks of an experiment's options: each raises ValueError that says what was given and wanted."""
+"""What an option of an experiment may be: its kind, choices and range, read from its annotation.
+
+    text: str            whole: bool            rate: float
+    documents: int       distance: Literal["cosine", "euclidean"]
+    clusters: Annotated[int, AtLeast(1)]        gauge: Annotated[int, Within(2, 50)]
+
+Where the annotation does not say all, as for a number that depends on the model, an experiment
+checks by itself; see the end of this file.
+Order: ranges, the option, how an annotation is understood, checks by an experiment.
+"""
+
+import difflib
+import os
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Annotated, Literal, get_args, get_origin
+
+import numpy as np
+
+KINDS = {bool: "True or False", int: "a whole number", float: "a number", str: "text"}
+ACCEPTED = {  # types that are taken for a kind: NumPy's numbers too, and paths for text
+    bool: (bool, np.bool_),
+    int: (Integral,),
+    float: (Real,),
+    str: (str, os.PathLike),
+}
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """Numbers from `least` on."""
+
+    least: float
+
+    def __contains__(self, value):
+        return value >= self.least
+
+    def __str__(self):
+        return f"{self.least} or more"
+
+
+@dataclass(frozen=True)
+class Within:
+    """Numbers from `least` to `most`, both among them."""
+
+    least: float
+    most: float
+
+    def __contains__(self, value):
+        return self.least <= value <= self.most
+
+    def __str__(self):
+        return f"{self.least} to {self.most}"
+
+
+@dataclass(frozen=True)
+class OrZero:
+    """0, which leaves the number to the experiment, or a number of another range."""
+
+    others: AtLeast | Within
+
+    def __contains__(self, value):
+        return value == 0 or value in self.others
+
+    def __str__(self):
+        return f"0, or {self.others}"
+
+
+Count = Annotated[int, AtLeast(1)]
+Size = Annotated[int, AtLeast(0)]  # 0: as many as there are, or as the experiment chooses
+Seed = Annotated[int, AtLeast(0)]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One keyword of an experiment."""
+
+    name: str
+    kind: type  # one of KINDS
+    default: object
+    help: str = ""
+    choices: tuple = ()  # the texts there are; (): any
+    range: AtLeast | Within | OrZero | None = None
+
+    @property
+    def flag(self):
+        """Its name on the command line."""
+        return self.name.replace("_", "-")
+
+    @property
+    def wanted(self):
+        """What it may be, in words."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.range is not None:
+            return f"{KINDS[self.kind]}, {self.range}"
+        return f"{KINDS[self.kind]}, as {self.default!r}"
+
+    def checked(self, value):
+        """A value as its kind; raises ValueError for another type, choice or number.
+
+        NumPy's numbers are taken as Python's, paths as text.
+        """
+        if not _is_of_kind(value, self.kind):
+            given = f"{value!r} ({type(value).__name__})"
+            raise ValueError(f"{self.name} is {given}; wanted {self.wanted}")
+        value = os.fspath(value) if self.kind is str else self.kind(value)
+        if self.choices and value not in self.choices:
+            near = near_matches(value, self.choices)
+            raise ValueError(f"{self.name} is {value!r}; wanted {self.wanted}{near}")
+        if self.range is not None and value not in self.range:
+            raise ValueError(f"{self.name} is {value}; wanted {self.range}")
+        return value
+
+    def parsed(self, given):
+        """The same for what a flag was given: text, which may stand for a number, or a bool."""
+        try:
+            value = self.kind(given)
+        except ValueError:
+            value = given
+        return self.checked(value)
+
+
+def _is_of_kind(value, kind):
+    """Whether a value is of a kind of KINDS; for Python a bool is a whole number, here not."""
+    if isinstance(value, ACCEPTED[bool]):
+        return kind is bool
+    return isinstance(value, ACCEPTED[kind])
+
+
+def near_matches(given, names):
+    """'; did you mean …?' with the names that are nearly as given; "" if there are none."""
+    close = difflib.get_close_matches(given, names, cutoff=0.4)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def understand(name, annotation, default, about=""):
+    """The Option that a keyword's annotation and default describe; about: the line of its help.
+
+    Raises ValueError if the annotation is missing or none of those above, or if the default is not
+    what it says.
+    """
+    kind, *notes = get_args(annotation) if get_origin(annotation) is Annotated else [annotation]
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if choices and all(isinstance(choice, str) for choice in choices):
+        kind = str
+    limits = next((note for note in notes if isinstance(note, AtLeast | Within | OrZero)), None)
+    if not isinstance(kind, type) or kind not in KINDS:
+        kinds = ", ".join(known.__name__ for known in KINDS)
+        raise ValueError(
+            f"the annotation of {name!r} is {annotation}; wanted one of {kinds}, "
+            "a Literal of texts, or an Annotated number"
+        )
+    new = Option(name, kind, default, about, choices, limits)
+    if type(default) is not kind:
+        raise ValueError(f"the default of {name!r} is {default!r}; wanted {KINDS[kind]}")
+    new.checked(default)
+    return new
 
 
 def at_least(name, value, least):

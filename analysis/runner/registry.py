@@ -28,7 +28,8 @@ line of the file is the question:
         answer=answer_waves,
     )
 
-The function's name is the command (with - for _), its keywords with their defaults are the flags.
+The function's name is the command (with - for _), its keywords with their defaults are the flags;
+their annotations say what they may be (options.py), which is checked before any work.
 `run` sums over documents (stream.py). `draw(result)` makes a matplotlib figure of the same arrays,
 `says(result)` tells in plain words what they show, `answer(result)` answers the question in a word
 and a number. The results listed in `numbers` are the headline figures, those that tell most first;
@@ -38,50 +39,21 @@ head. weights_only=True: it runs on a partial checkpoint too. least_documents: f
 nothing to measure; the report then reads so many.
 """
 
-import difflib
 import inspect
 import itertools
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Integral
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
-EXPERIMENTS = {}
-KINDS = {int: "a whole number", str: "text"}  # of options, as an error names them
+from ..texts import formats
+from .options import near_matches, understand
+
+EXPERIMENTS: dict[str, "Experiment"] = {}
 VERDICTS = ("yes", "partly", "no")
 
 
 class NotApplicable(ValueError):
     """The model lacks what an experiment needs: nothing is wrong with either."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """One keyword of an experiment."""
-
-    name: str
-    default: object
-    help: str
-
-    @property
-    def flag(self):
-        return self.name.replace("_", "-")
-
-    def checked(self, value):
-        """A value as the type of the default; raises ValueError if it is of another type.
-
-        NumPy's whole numbers count as int, paths as str.
-        """
-        kind = type(self.default)
-        if kind is int and isinstance(value, Integral) and not isinstance(value, bool):
-            return int(value)
-        if kind is str and isinstance(value, str | os.PathLike):
-            return os.fspath(value)
-        raise ValueError(
-            f"{self.name} is {value!r} ({type(value).__name__}); wanted {KINDS[kind]}, as "
-            f"{self.default!r}"
-        )
 
 
 class Answer(NamedTuple):
@@ -133,6 +105,7 @@ class Experiment:
         """The keywords of `run`, with the 'name: help' lines of its docstring."""
         parameters = inspect.signature(self.run).parameters.values()
         keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        annotations = get_type_hints(self.run, include_extras=True)
         helps = {}
         name = None  # of the keyword whose help goes on
         for line in self._doc[1:]:
@@ -142,15 +115,21 @@ class Experiment:
                 helps[name] = text
             elif name:
                 helps[name] = f"{helps[name]} {line}".strip()
-        return [Option(name, default, helps.get(name, "")) for name, default in keywords.items()]
+        return [
+            understand(name, annotations.get(name), default, helps.get(name, ""))
+            for name, default in keywords.items()
+        ]
 
-    def checked(self, given):
+    def checked(self, given, is_text=False):
         """Options {name: value}, names with - or _, as `run` takes them.
 
-        Raises ValueError for a name that is no option, with those there are, or a value of another
-        type than the default.
+        is_text: the values are those of flags, where a text may stand for a number. Raises
+        ValueError for a name that is no option, with those there are, or a value that is not what
+        the option's annotation says.
         """
         options = {option.name: option for option in self.options}
+        if self.reads_texts:
+            given = with_ids(given)
         checked = {}
         for given_name, value in given.items():
             name = given_name.replace("-", "_")
@@ -158,8 +137,14 @@ class Experiment:
                 raise ValueError(
                     f"{self.name} has no option {given_name!r} (there are: {self._defaults})"
                 )
-            checked[name] = options[name].checked(value)
+            option = options[name]
+            checked[name] = option.parsed(value) if is_text else option.checked(value)
         return checked
+
+    @property
+    def reads_texts(self):
+        """Whether it has an option `text`, in whose place `ids` may name a file of token ids."""
+        return any(option.name == "text" for option in self.options)
 
     @property
     def _defaults(self):
@@ -174,17 +159,30 @@ class Experiment:
         return (inspect.getdoc(self.run) or self.question).splitlines()
 
 
+def with_ids(given):
+    """Options with `text` in place of `ids`; raises ValueError where both were given."""
+    given = dict(given)
+    path = given.pop("ids", None)
+    if path is None:
+        return given
+    if given.get("text", "sample") != "sample":
+        raise ValueError(f"text is {given['text']!r} and ids {path!r}; wanted one of them")
+    formats.not_empty(str(path), "ids")
+    return given | {"text": f"{formats.IDS}{path}"}
+
+
 def register(run, *, draw, question="", **described):
     """Put `run` on the list of experiments and return its Experiment.
 
     A call is the last statement of the experiment's file. The question is the first line of the
     file, unless it is given; `described` are the other fields of an Experiment. Raises ValueError
-    if the name is taken.
+    if the name is taken, or an option is not annotated as options.py says.
     """
     question = question or run.__globals__["__doc__"].partition("\n")[0]
     new = Experiment(run, question, draw, **described)
     if new.name in EXPERIMENTS:
         raise ValueError(f"there is already an experiment {new.name!r}")
+    _ = new.options  # raises if one is not annotated
     EXPERIMENTS[new.name] = new
     return new
 
@@ -193,9 +191,8 @@ def get(name):
     """The experiment called `name`; raises ValueError with the near matches if there is none."""
     if name in EXPERIMENTS:
         return EXPERIMENTS[name]
-    close = difflib.get_close_matches(name, EXPERIMENTS, cutoff=0.4)
-    guess = f"; did you mean {' or '.join(close)}?" if close else ""
-    raise ValueError(f"unknown experiment {name!r}{guess} (there are: {', '.join(EXPERIMENTS)})")
+    near = near_matches(name, EXPERIMENTS)
+    raise ValueError(f"unknown experiment {name!r}{near} (there are: {', '.join(EXPERIMENTS)})")
 
 
 def headline(experiment, result):

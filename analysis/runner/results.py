@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,15 +24,20 @@ from minitx import threads, weights
 from . import draw, progress, registry, settings, stream
 from .files import as_json, write
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = "svg", "png"  # of figures; each is a property of a Result
 SHOWN = 6  # numbers in a notebook's table; the others are folded
+ENDINGS = ".svg", ".npz", ".json"  # of the files of a Result
 
 
 class Number(NamedTuple):
     """One headline number of a Result, or a list of them."""
 
-    value: object
+    value: Any
     means: str
-    null: object = None  # what chance gives, where that was measured
+    null: Any = None  # what chance gives, where that was measured
     null_means: str = ""
     labels: list | None = None  # what the entries of a list belong to
 
@@ -43,57 +48,76 @@ class Result:
 
     `.arrays` {name: array}, `.numbers` {name: Number}, `.says` in plain words, `.answer` to the
     experiment's question, or None, `.settings`: all that the numbers depend on.
+
+    The highest peak of the position table's spectrum, and what peaks of shuffled rows reach:
+
+    >>> from minitx import analysis
+    >>> result = analysis.run("positions", "tiny-roberta")
+    >>> peak = result.numbers["peak"]
+    >>> round(peak.value, 1), round(peak.null, 1)
+    (1.3, 0.9)
     """
 
     experiment: str
-    arrays: dict
-    numbers: dict
+    arrays: dict[str, np.ndarray]
+    numbers: dict[str, Number]
     says: str
     answer: registry.Answer | None
-    settings: dict
+    settings: dict[str, Any]
     _experiment: registry.Experiment = field(repr=False)
 
     @property
-    def title(self):
+    def title(self) -> str:
         """The experiment's question and the model."""
         return f"{self._experiment.question}  ({self.settings['model']})"
 
     @property
-    def headline(self):
+    def headline(self) -> dict[str, Any]:
         """The numbers as the JSON file holds them, see registry.headline."""
         return registry.headline(self._experiment, self.arrays)
 
     @cached_property
-    def drawn(self):
+    def drawn(self) -> tuple[str, bytes]:
         """The figure as SVG text without its title, and as a small PNG."""
         with draw.style():
             picture = self._experiment.draw(self.arrays)
             return draw.svg(picture), draw.thumbnail(picture)
 
     @property
-    def svg(self):
+    def svg(self) -> str:
         """The figure with its title, as SVG text."""
         return draw.titled(self.drawn[0], self.title)
 
-    def figure(self):
+    def figure(self) -> "Figure":
         """The figure with its title: a matplotlib Figure of your own, to change or to save."""
         with draw.style():
             return draw.headed(self._experiment.draw(self.arrays), self.title)
 
-    def save(self, folder):
+    @property
+    def png(self) -> bytes:
+        """The figure with its title, as PNG."""
+        with draw.style():
+            return draw.png(self._experiment.draw(self.arrays), self.title)
+
+    def save(self, folder: str | os.PathLike[str], format: Literal["svg", "png"] = "svg") -> Path:
         """Write the three files that `minitx run` writes into a folder, and return its path.
 
-        The JSON file, which `finished` takes as the sign that the others are of its settings, goes
+        format: of the figure, svg or png; one of the other format, of an earlier run, goes. The
+        JSON file, which `finished` takes as the sign that the others are of its settings, goes
         first and comes last: whatever fails in between, arrays never stand beside settings that are
         not theirs.
         """
+        check_format(format)
         out = writable(folder)
         arrays = io.BytesIO()
-        np.savez_compressed(arrays, **self.arrays)
-        record = {"answer": self.answer and self.answer._asdict()}
+        np.savez_compressed(arrays, **self.arrays)  # type: ignore[arg-type]  # names are data
+        record: dict[str, Any] = {"answer": self.answer and self.answer._asdict()}
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
-        contents = {".svg": self.svg, ".npz": arrays.getvalue(), ".json": as_json(record) + "\n"}
+        contents = {f".{format}": getattr(self, format), ".npz": arrays.getvalue()}
+        contents[".json"] = as_json(record) + "\n"
         (out / f"{self.experiment}.json").unlink(missing_ok=True)
+        for other in {*FORMATS} - {format}:
+            (out / f"{self.experiment}.{other}").unlink(missing_ok=True)
         for ending, content in contents.items():
             write(out / (self.experiment + ending), content)
         return out
@@ -135,6 +159,12 @@ def _table(rows):
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in (titles, *rows))}</table>"
 
 
+def check_format(format):
+    """Raise ValueError unless figures have this format."""
+    if format not in FORMATS:
+        raise ValueError(f"format is {format!r}; wanted {' or '.join(FORMATS)}")
+
+
 class Outcome(NamedTuple):
     """The results of one run, as the pages take them."""
 
@@ -160,22 +190,23 @@ def run(name, model, options):
     experiment = registry.get(name.replace("_", "-"))
     options = experiment.checked(options)
     given = model
-    model, called = _loaded(given)
+    model, called = loaded(given)
     stated = _stated(experiment, model, called, options)
     changed = settings.changes(model) if model is given else []
     if changed:  # so that --resume does not take the results for those of the files
         stated["changed"] = changed
-    with _one_thread_of_blas():
+    with one_thread_of_blas():
         return _explained(experiment, experiment.run(model, **stated["options"]), stated)
 
 
-def _loaded(model):
+def loaded(model):
     """A Model, and what it is called; one that is named is loaded and checked for NaN."""
     if isinstance(model, minitx.Model):
         return model, _name_of(model)
-    loaded = minitx.load(weights.find(model), partial=True)
-    minitx.check(loaded)
-    return loaded, model
+    name = model
+    model = minitx.load(weights.find(name), partial=True)
+    minitx.check(model)
+    return model, name
 
 
 def _name_of(model):
@@ -189,7 +220,7 @@ def _name_of(model):
 
 
 @contextmanager
-def _one_thread_of_blas():
+def one_thread_of_blas():
     """One thread for each product, as for the commands, unless the user chose a number.
 
     Documents run side by side; threads inside one small product would only wait for each other:
@@ -218,10 +249,10 @@ def _stated(experiment, model, name, options):
     return settings.of_run(experiment, model, name, experiment.checked(options))
 
 
-def produce(experiment, model, name, options, out, resume=False):
+def produce(experiment, model, name, options, out, resume=False, format="svg"):
     """Run, draw and write one experiment into the folder `out` -> Outcome.
 
-    resume: go on with an interrupted run.
+    resume: go on with an interrupted run. format: of the figure's file.
     """
     stated = _stated(experiment, model, name, options)
     with stream.resumable(out, experiment.name, settings.key(stated), resume) as run:
@@ -229,7 +260,7 @@ def produce(experiment, model, name, options, out, resume=False):
         if not arrays:
             arrays = experiment.run(model, run, **stated["options"])
         result = _explained(experiment, arrays, stated)
-        result.save(out)
+        result.save(out, format)
     svg, thumbnail = result.drawn
     return Outcome(
         result.headline, result.arrays, result.says, stated, svg, result.answer, thumbnail
@@ -240,7 +271,7 @@ def finished(experiment, stated, out):
     """The arrays of a run that ended in this folder with the same settings, or None."""
     try:
         record = json.loads((out / f"{experiment.name}.json").read_text(encoding="utf-8"))
-        with np.load(out / f"{experiment.name}.npz") as arrays:
+        with open(out / f"{experiment.name}.npz", "rb") as file, np.load(file) as arrays:
             is_same = record["settings"] == json.loads(as_json(stated))
             return dict(arrays) if is_same else None
     except stream.DAMAGED:

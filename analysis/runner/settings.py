@@ -4,6 +4,7 @@ Order: the settings, the model and what was changed of it, its files, other mode
 key of a state.
 """
 
+import contextlib
 import hashlib
 import importlib.metadata
 import platform
@@ -36,7 +37,7 @@ def of_run(experiment, model, name, options):
     stated |= model_files(folder)
     stated["dtype"] = dtype(model)
     stated["options"] = values
-    stated["versions"] = versions()
+    stated["versions"] = versions(model.tokenizer.packages)
     if "others" in values:
         stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
     if model.missing:  # weights alone are looked at, no text is read
@@ -101,13 +102,23 @@ def others(names):
     return [(name, weights.find(name)) for name in stripped]
 
 
-def versions():
-    """minitx, Python and the packages that compute or draw."""
-    packages = ("numpy", "scipy", "tokenizers", "matplotlib")
-    installed = {package: importlib.metadata.version(package) for package in packages}
+def versions(of_texts=("tokenizers",)):
+    """minitx, Python and the packages that compute, make tokens of texts, or draw."""
+    packages = ("numpy", "scipy", *of_texts, "matplotlib")
+    installed = {}
+    for package in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            installed[package] = importlib.metadata.version(package)
     return {"minitx": minitx.__version__, "python": platform.python_version()} | installed
 
 
 def key(stated):
-    """Text that is the same for the same settings."""
-    return hashlib.sha256(as_json(stated).encode()).hexdigest()
+    """Text that is the same for the same settings, True and 1 being the same.
+
+    Switches were numbers before: a run that was interrupted then can be gone on with.
+    """
+    values = {
+        name: int(value) if isinstance(value, bool) else value
+        for name, value in stated["options"].items()
+    }
+    return hashlib.sha256(as_json(stated | {"options": values}).encode()).hexdigest()

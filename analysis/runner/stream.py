@@ -139,8 +139,9 @@ def _digest(state):
 def _intact(path):
     """The arrays of a state; raises ValueError if they are not those that were saved."""
     try:
-        with np.load(path) as file:
-            state = dict(file)
+        # opened here: NumPy leaves a file open that is no whole archive
+        with open(path, "rb") as file, np.load(file) as arrays:
+            state = dict(arrays)
         digest = state.pop("digest")
     except DAMAGED:
         state = digest = None

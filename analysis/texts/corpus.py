@@ -2,9 +2,10 @@
 
 formats.py finds the documents of a text. `documents` makes full ones: the lines are read one after
 another, joined by line breaks, and cut into documents of T tokens, no padding, special tokens at
-the ends. `texts` gives the documents themselves, each as long as it is.
+the ends. `texts` gives the documents themselves, each as long as it is. Token ids from a file take
+the place of a text in both.
 
-Order: special tokens, full documents, real ones, checks of options.
+Order: special tokens, tokens of a text, full documents, real ones, checks of options.
 """
 
 import sys
@@ -12,14 +13,17 @@ from itertools import islice
 
 import numpy as np
 
-from .formats import lines, records
+from . import ids
+from .formats import Record, is_ids, lines, records, shown
 
 SENTENCE = "He looked at her for a moment, and then he went out of the room."  # a short example
 AS_MANY = 100  # full documents, at most, where their number is not given
 
 
 def specials(model):
-    """The special tokens that the tokenizer puts (before, after) a text."""
+    """The special tokens that the tokenizer puts (before, after) a text; none without tokenizer."""
+    if not has_tokenizer(model):
+        return np.zeros(0, int), np.zeros(0, int)
     whole = model.tokenizer.encode("a")
     body = model.tokenizer.encode("a", special=False)
     starts = range(len(whole))
@@ -27,11 +31,58 @@ def specials(model):
     return whole[:start], whole[start + len(body) :]
 
 
+def has_tokenizer(model):
+    """Whether the model's tokenizer is there and one that minitx can use."""
+    try:
+        model.tokenizer.encode("a")
+    except (FileNotFoundError, ValueError):
+        return False
+    return True
+
+
+def labels(model, tokens):
+    """A readable label for each of these tokens; without tokenizer its number."""
+    if has_tokenizer(model):
+        return model.tokenizer.pieces(tokens)
+    return [f"<{token}>" for token in np.ravel(tokens)]
+
+
+def bodies(model, text, column="", label=""):
+    """Every document of a text -> (Record, its tokens without special ones)."""
+    if not is_ids(text):
+        for record in records(text, column, label):
+            yield record, model.tokenizer.encode(record.text, special=False)
+        return
+    if column or label:
+        raise ValueError(f"{shown(text)} has no columns: --column and --label do not go with --ids")
+    before, after = ids.ends(text, model.config)
+    for line in ids.lines(text, model.config):
+        body = line.tokens[len(before) : len(line.tokens) - len(after)]
+        yield Record("", None, line.where), body
+
+
+def _of_lines(model, text, column):
+    """The tokens of every line of a text, its line break among them, or of every line of ids."""
+    if is_ids(text):
+        for _, body in bodies(model, text, column):
+            yield body
+        return
+    for line in lines(text, column):
+        yield model.tokenizer.encode(line + "\n", special=False)
+
+
+def tokens_of(model, text):
+    """All tokens of a text at once, without special ones."""
+    if is_ids(text):
+        return np.concatenate([body for _, body in bodies(model, text)])
+    return model.tokenizer.encode(whole_text(text), special=False)
+
+
 def pieces(model, text, size, column=""):
     """The tokens of a text in pieces [size] without special tokens; the last, shorter one too."""
     pending = []
-    for line in lines(text, column):
-        pending.extend(model.tokenizer.encode(line + "\n", special=False).tolist())
+    for tokens in _of_lines(model, text, column):
+        pending.extend(tokens.tolist())
         while len(pending) >= size:
             yield np.array(pending[:size])
             del pending[:size]
@@ -46,7 +97,7 @@ class DocumentSet:
         self.text = text
         self.n = n
         self.T = T
-        self.before, self.after = specials(model)
+        self.before, self.after = _ends(model, text)
         self.size = T - len(self.before) - len(self.after)  # ordinary tokens of the longest
 
     def __len__(self):
@@ -83,7 +134,7 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column=""):
     longest). column: as for formats.records. Raises ValueError, before any work, if the model
     cannot read them or the text is too short.
     """
-    least, longest = shortest(model), model.config.n_ctx
+    least, longest = shortest(model, text), model.config.n_ctx
     if tokens and not least <= tokens <= longest:
         raise ValueError(
             f"--tokens {tokens}: this model reads {least} to {longest} tokens, "
@@ -95,7 +146,7 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column=""):
     full.n = lengths.count(full.size)
     if full.n < max(n, 1):
         raise ValueError(
-            f"{text!r} has {sum(lengths)} tokens, {full.n} documents of {full.T} tokens each; "
+            f"{shown(text)} has {sum(lengths)} tokens, {full.n} documents of {full.T} tokens each; "
             f"wanted {n or 'at least 1'}: take fewer --documents, fewer --tokens, or a longer text"
         )
     return full
@@ -130,8 +181,7 @@ class Texts(DocumentSet):
 
     def _bodies(self, skipped):
         """(record, ordinary tokens) of documents with two tokens or more; others are counted."""
-        for record in records(self.text, self.column, self.label):
-            body = self.model.tokenizer.encode(record.text, special=False)
+        for record, body in bodies(self.model, self.text, self.column, self.label):
             if len(body) >= 2:
                 yield record, body
             elif len(body) == 1:
@@ -143,6 +193,10 @@ class Texts(DocumentSet):
         for _, body in islice(self._bodies(dict(self.skipped)), self.n):
             yield np.concatenate([self.before, body[: self.size], self.after])
 
+    def first(self):
+        """The first of them [T_0]."""
+        return next(iter(self))
+
 
 def texts(model, text, documents=0, tokens=0, column="", label=""):
     """The documents of a text as they are, each as long as it is.
@@ -152,20 +206,25 @@ def texts(model, text, documents=0, tokens=0, column="", label=""):
     formats.records. Raises ValueError, before any work, if there are too few.
     """
     _at_least("documents", documents, 1)
-    _at_least("tokens", tokens, shortest(model))
+    _at_least("tokens", tokens, shortest(model, text))
     real = Texts(model, text, documents, tokens, column, label)
     if len(real) < max(documents, 1):
         counts = ", ".join(f"{n} {reason}" for reason, n in real.skipped.items() if n)
         left_out = f" (left out: {counts})" if counts else ""
         raise ValueError(
-            f"{text!r} has {len(real)} documents{left_out}; wanted {documents or 'at least 1'}"
+            f"{shown(text)} has {len(real)} documents{left_out}; wanted {documents or 'at least 1'}"
         )
     return real
 
 
-def shortest(model):
-    """Tokens of the shortest document: two ordinary ones and the special ones."""
-    return 2 + sum(map(len, specials(model)))
+def shortest(model, text="sample"):
+    """Tokens of the shortest document of a text: two ordinary ones and the special ones."""
+    return 2 + sum(map(len, _ends(model, text)))
+
+
+def _ends(model, text):
+    """The special tokens (before, after) a document of this text."""
+    return ids.ends(text, model.config) if is_ids(text) else specials(model)
 
 
 def whole_text(text):

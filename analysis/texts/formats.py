@@ -9,6 +9,7 @@
     a .jsonl file   one object a line; the text is under the keys that --column names
     a folder        with pos/ and neg/: each .txt file in these is a document with that label;
                     else all .txt files inside, in the order of their names
+    ids:FILE        token ids in place of words, one document a line (ids.py); --ids FILE for short
 
 Nothing else is guessed: any other name is read as a .txt file.
 
@@ -27,6 +28,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+IDS = "ids:"  # before the name of a file of token ids
 SAMPLE = Path(__file__).with_name("sample.txt")
 CLASSES = "neg", "pos"
 # of TruthfulQA, of most others: read where --column names none
@@ -270,9 +272,14 @@ def files(text):
     Those of a labelled folder come from its classes in turn. Raises FileNotFoundError if there is
     none.
     """
-    if text == "-":
+    if str(text).removeprefix(IDS) == "-":
         return [Path(_standard_input().name)]
     location = place(text)
+    if is_ids(text) and not location.is_file():
+        raise FileNotFoundError(
+            f"no file {str(location)!r}: wanted token ids, one document a line, or - for standard "
+            "input"
+        )
     is_folder = bool(text) and location.is_dir()
     paths = _classes(text)
     if not paths:
@@ -286,9 +293,19 @@ def files(text):
     return paths
 
 
+def is_ids(text):
+    """Whether the option --text names a file of token ids."""
+    return str(text).startswith(IDS)
+
+
 def place(text):
     """The file or folder that the option --text names."""
-    return SAMPLE if text == "sample" else Path(text).expanduser()
+    return SAMPLE if text == "sample" else Path(str(text).removeprefix(IDS)).expanduser()
+
+
+def shown(text):
+    """The name of a text as errors give it."""
+    return repr(str(text).removeprefix(IDS))
 
 
 def _classes(text):
@@ -347,14 +364,15 @@ def described(text):
         names = [path.relative_to(place(text)).as_posix() for path in paths]
         listing = "".join(f"{digest}  {name}\n" for digest, name in zip(digests, names))
         digests = [hashlib.sha256(listing.encode()).hexdigest()]
-    name = "standard input" if text == "-" else place(text).name
+    is_standard_input = str(text).removeprefix(IDS) == "-"
+    name = "standard input" if is_standard_input else place(text).name
     return {"name": name, "files": len(paths), "sha256": digests[0]}
 
 
 def filled(text):
     """Raise ValueError if a text, named as for --text, has nothing but blanks."""
     if not any(line.strip() for path in files(text) for _, line in decoded(path)):
-        not_empty("", f"--text {text!r}")
+        not_empty("", f"{'--ids' if is_ids(text) else '--text'} {shown(text)}")
 
 
 def not_empty(text, name):

@@ -1,7 +1,5 @@
 """Patching every layer and token, or head, in turn: against what must come out, and by hand."""
 
-import doctest
-
 import numpy as np
 import pytest
 import tiny
@@ -81,9 +79,3 @@ def test_texts_points_and_measures_that_do_not_fit():
         minitx.sweep(model, text, source, lambda y: y[0, -1, :2])
     with pytest.raises(ValueError, match="has no head that gives logits"):
         minitx.sweep(tiny.load("gpt2-bare"), text, source, last)
-
-
-def test_its_example_gives_what_it_says():
-    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
-    example = parser.get_doctest(minitx.sweep.__doc__, {}, "sweep", None, 0)
-    assert example.examples and runner.run(example).failed == 0

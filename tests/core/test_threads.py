@@ -298,6 +298,7 @@ print(os.waitpid(child, 0)[1])
 """
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 def test_a_forked_process_computes_too():
     """A fork copies no threads: the child has helpers of its own."""
     cores(2)

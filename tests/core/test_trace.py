@@ -4,7 +4,6 @@ Edits that change nothing must change no bit; ablations are compared with a mode
 the same (float64, another order of the same sums: measured at most 1e-14, bound 1e-12).
 """
 
-import doctest
 from collections.abc import Mapping
 
 import numpy as np
@@ -430,12 +429,6 @@ def test_labels_are_the_pieces_of_the_tokens(bundled):
     assert "".join(trace.labels[1][trace.valid[1]]) == "<s>It rained all day.</s>"
     with pytest.raises(FileNotFoundError, match="no tokenizer in .*gpt2-causal"):
         _ = minitx.run(tiny.load("gpt2-causal"), [5, 6], keep=[]).labels
-
-
-@pytest.mark.parametrize("text", [minitx.Trace.__doc__, minitx.final_norm.__doc__])
-def test_examples_of_docstrings_give_what_they_say(text):
-    example = doctest.DocTestParser().get_doctest(text, {}, "example", None, 0)
-    assert example.examples and doctest.DocTestRunner().run(example).failed == 0
 
 
 def test_one_point_needs_no_list_and_types_have_their_cost():

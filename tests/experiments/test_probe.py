@@ -12,7 +12,13 @@ import minitx
 from minitx import weights
 from minitx.analysis.experiments import norms, probe, shift
 from minitx.analysis.maths import stats
-from minitx.analysis.measures import losses, position_probe, position_tables, residual_stream
+from minitx.analysis.measures import (
+    losses,
+    norm_tap,
+    position_probe,
+    position_tables,
+    residual_stream,
+)
 from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
@@ -159,10 +165,10 @@ def test_the_documents_of_the_test_are_not_learned_from(documents):
 def test_conditions_do_what_their_names_say(bert, causal):
     """A window as numbers against the same boolean mask; the causal mask against keys removed."""
     document = corpus.documents(bert, "sample", 1, 30).first()[0]
-    ways = probe.conditions(bert, "window:3", "weights", seed=0)
+    ways = probe.conditions(bert, "window:3", "weights", eps=0.01, seed=0)
     window = "off, window(n=3, low=0)"
-    names = [probe.ON, probe.OFF, window, probe.CAUSAL, probe.RANDOM, probe.RANDOM_OFF]
-    assert [*ways] == names
+    others = [probe.NORM, probe.CAUSAL, probe.RANDOM, probe.RANDOM_OFF]
+    assert [*ways] == [probe.ON, probe.OFF, window, *others]
     zero = {"condition": position_tables.stand_in(np.zeros_like(bert.weights.W_pos))}
     own = residual_stream.states(bert, document, mask=lambda q, k: abs(q - k) < 3, **zero)
     assert max_error(ways[window](document), own) < 1e-5  # float32: measured 0
@@ -174,7 +180,41 @@ def test_conditions_do_what_their_names_say(bert, causal):
     assert np.array_equal(ways[probe.ON](document), residual_stream.states(bert, document))
     assert not np.allclose(ways[probe.RANDOM](document), ways[probe.RANDOM_OFF](document))
     # there, positions off is just that
-    assert probe.CAUSAL not in probe.conditions(causal, "", "weights", seed=0)
+    causal_ways = probe.conditions(causal, "", "weights", eps=0, seed=0)
+    assert not {probe.CAUSAL, probe.NORM} & {*causal_ways}
+
+
+@pytest.mark.parametrize("name", ["bert", "causal"])
+def test_norms_that_grow_are_what_enters_the_first_layer(request, name):
+    """Positions at zero, and the stream before layer 0 times 1 + eps t; nothing else."""
+    model = request.getfixturevalue(name)
+    tokens = tiny.ids(model, 20)
+    edits = {"pos_embed": np.zeros_like}
+    off = minitx.run(model, tokens, edits=edits, keep=[("resid_pre", 0)])["resid_pre", 0]
+    t = np.arange(20)[:, None]
+    for eps, seed in ((0.5, None), (0.5, 3)):
+        factor = 1 + eps * (t if seed is None else np.random.default_rng((3, 20)).permutation(t))
+        edits["resid_pre", 0] = lambda x, factor=factor: x * factor.astype(x.dtype)
+        expected = minitx.run(model, tokens, edits=edits).arrays
+        got = residual_stream.states(model, tokens, norm_tap.condition(eps, seed))
+        assert max_error(got[0], off[0] * factor) < 1e-5
+        for layer in range(model.config.n_layers - 1):  # the last is behind the final norm
+            assert max_error(got[layer + 1], expected["resid_post", layer][0]) < 1e-4
+
+
+def test_growing_norms_beside_their_nulls(causal):
+    """Where words have a direction in common, a linear readout finds the norm along it."""
+    model = tiny.with_weights(causal, W_E=causal.weights.W_E + 3)
+    result = probe.probe(model, documents=6, tokens=30, mask="", eps=0.05)
+    r2 = dict(zip(result["conditions"], result["r2"]))
+    assert r2[probe.NORM][0] > r2[probe.OFF][0] + 0.1  # what enters the first layer
+    assert result["r2_norm"] == r2[probe.NORM].max()
+    assert result["r2_norm_last"] == r2[probe.NORM][-1]
+    by_name = [result[f"loss_{name}"] for name in ("on", "off", "norm", "norm_null")]
+    assert np.isfinite(by_name).all() and len({*map(float, by_name)}) == 4
+    assert "x_t (1 + 0.05 t)" in probe.says(result | {"best_mask": ""})
+    without = probe.probe(model, documents=6, tokens=30, mask="", eps=0.0)
+    assert not [name for name in without if "norm" in name or name.startswith("loss")]
 
 
 def test_without_order_there_are_no_positions(bert):
@@ -211,7 +251,6 @@ def test_masks_are_named_with_their_parameters():
             {"mask": "linear:x"},
             "--mask 'linear:x': could not convert.*wanted names joined by commas",
         ),
-        ("probe", {"meaning": "x"}, "'x' is no meaning of a mask"),
         (
             "probe",
             {"documents": 5},
@@ -232,8 +271,6 @@ def test_masks_are_named_with_their_parameters():
             {"tokens": 32},
             "--tokens 32: documents as long as the model reads leave no room",
         ),
-        ("shift", {"steps": 1}, "--steps is 1; wanted 2 to 64"),
-        ("shift", {"every": 0}, "--every is 0; wanted 1 or more"),
     ],
 )
 def test_bad_options_are_noticed(causal, name, options, message):

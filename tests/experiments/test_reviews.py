@@ -358,16 +358,9 @@ def test_the_cache_lies_where_caches_lie(monkeypatch, tmp_path):
     assert document_features.folder() == tmp_path / ".cache/minitx/features"
 
 
-@pytest.mark.parametrize(
-    "pool, message",
-    [
-        ("max", "--pool is 'max'; there are: mean, first, last"),
-        ("first", "first token of a causal model sees nothing but itself"),
-    ],
-)
-def test_a_pool_that_there_is_not(causal, pool, message):
-    with pytest.raises(ValueError, match=message):
-        document_features.pooled(causal, DOCUMENTS, pool)
+def test_the_first_token_of_a_causal_model_is_no_pool(causal):
+    with pytest.raises(ValueError, match="first token of a causal model sees nothing but itself"):
+        document_features.pooled(causal, DOCUMENTS, "first")
 
 
 # the experiment
@@ -532,11 +525,9 @@ def test_the_same_seed_gives_the_same_numbers_and_another_another_split(causal):
             "--column and --label go with --task labels",
         ),
         ([*rows(20)], {"label": "stars"}, "no column 'stars'; .*; there are: text, label"),
-        ([*rows(20)], {"task": "sort"}, "--task is 'sort'; there are: labels, order, auto"),
         ([*rows(20)], {"tokens": 300}, "--tokens is 300; wanted 4 to 256"),
         ([*rows(20)], {"documents": 30}, r"t.jsonl' has 20 documents; wanted 30"),
         ([*rows(20)], {"test": "/nowhere"}, "no text file '/nowhere'"),
-        ([*rows(20)], {"pool": "max"}, "--pool is 'max'"),
     ],
 )
 def test_what_cannot_be_measured_is_said(bundled, tmp_path, content, options, message):

@@ -23,6 +23,13 @@ def test_there_are_few_rooms_and_no_circle():
     assert rooms.circle({("a", "b"), ("b", "c"), ("c", "b"), ("a", "c")}) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("pair", sorted(rooms.ON_CALL), ids=" -> ".join)
+def test_what_is_imported_on_a_call_is_imported_inside_a_function(pair):
+    module, target = pair
+    assert target in rooms.imports(module, MODULES[module])
+    assert target not in rooms.imports(module, MODULES[module], top_level_only=True)
+
+
 def test_minitx_has_floors_inside():
     for module, target in rooms.module_arrows():
         if rooms.room(module) == rooms.room(target) == "minitx":

@@ -1,16 +1,19 @@
-"""What users see: the public names, light imports, the README's code and tables, make's targets."""
+"""What users see: public names, light imports, the documents' code and tables, make's targets."""
 
 import re
 import subprocess
 import sys
 
+import pytest
 import readme
 import rooms
 
 import minitx
+from minitx.analysis import commands
 
 ROOT = rooms.ROOT
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+SURFACE = (ROOT / "minitx/README.md").read_text(encoding="utf-8")
 HEAVY = "scipy", "matplotlib", "huggingface_hub", "torch", "transformers", "tokenizers"
 IMPORT = f"""
 import sys, time
@@ -19,6 +22,11 @@ import minitx
 seconds = time.process_time() - start
 print(seconds, sorted({{name.split('.')[0] for name in sys.modules}} & set({HEAVY})))
 """
+
+
+def folder(document):
+    """The name of a document's test: its folder."""
+    return document.parent.name
 
 
 def test_import_is_light():
@@ -30,7 +38,7 @@ def test_import_is_light():
 
 
 def test_public_names_are_those_of_the_documentation():
-    table = README.partition("<!-- surface -->")[2].partition("<!-- end -->")[0]
+    table = SURFACE.partition("<!-- surface -->")[2].partition("<!-- end -->")[0]
     assert sorted(minitx.__all__) == sorted(re.findall(r"^\| `minitx\.(\w+)`", table, re.M))
     assert all(hasattr(minitx, name) for name in minitx.__all__)
     modules = {name.removeprefix("minitx.") for name in rooms.INSIDE} | {"analysis", "weights"}
@@ -38,25 +46,53 @@ def test_public_names_are_those_of_the_documentation():
     assert public - (modules - {*minitx.__all__}) == {*minitx.__all__}
 
 
-def test_generated_parts_are_the_codes_own():
-    assert readme.filled(README) == README, "run: python tests/tools/readme.py"
+def test_the_readme_is_short():
+    assert README.count("\n") <= 120
 
 
-def test_links_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]*)?\)", README):
-        assert (ROOT / target).exists(), target
+@pytest.mark.parametrize("document", readme.DOCUMENTS, ids=folder)
+def test_generated_parts_are_the_codes_own(document):
+    text = document.read_text(encoding="utf-8")
+    assert readme.filled(text) == text, "run: python tests/tools/readme.py"
 
 
-def test_the_readmes_python_runs(tmp_path, monkeypatch):
-    """The README's Python block, run as it stands."""
-    block = re.search(r"```python\n(.*?)```", README, re.S)[1]
+def test_each_generated_part_is_in_one_document():
+    texts = [document.read_text(encoding="utf-8") for document in readme.DOCUMENTS]
+    marks = re.findall(r"<!-- (?!end)(\w+) -->", "".join(texts))
+    assert sorted(marks) == sorted(readme.PARTS)
+
+
+@pytest.mark.parametrize("document", readme.DOCUMENTS, ids=folder)
+def test_links_lead_somewhere(document):
+    text = document.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]*)?\)", text):
+        assert (document.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("document", readme.DOCUMENTS, ids=folder)
+def test_python_in_documents_runs(document, tmp_path, monkeypatch):
+    """Each document's Python blocks, one after another, as they stand."""
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "README.md", "exec"), {})
-    assert block.count("\n") <= 16
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", document.read_text(encoding="utf-8"), re.S):
+        exec(compile(block, str(document), "exec"), names)
+
+
+def test_flags_in_documents_are_flags():
+    """Each `minitx …` line of a block of shell is one that the command line takes."""
+    for document in readme.DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        for block in re.findall(r"```\n(.*?)```", text, re.S):
+            for line in re.findall(r"^minitx (.*)", block, re.M):
+                argv = line.partition("#")[0].split()
+                if "--help" not in argv:
+                    assert commands.parser(argv).parse_args(argv).command
 
 
 def test_every_make_target_is_used():
     make = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.search(r"\.PHONY: (.*)", make)[1].split()
-    uses = README + (ROOT / ".ci/run").read_text(encoding="utf-8")
+    texts = [path.read_text(encoding="utf-8") for path in readme.DOCUMENTS]
+    files = ".ci/run", ".github/workflows/ci.yml", "CONTRIBUTING.md"
+    uses = "".join(texts + [(ROOT / file).read_text(encoding="utf-8") for file in files])
     assert not [target for target in targets if f"make {target}" not in uses]

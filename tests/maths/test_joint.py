@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from distance import max_error
 from scipy.special import softmax
+from scipy.stats import spearmanr
 
 from minitx.analysis.maths import joint
 from minitx.analysis.texts import words
@@ -264,6 +265,20 @@ def test_the_scale_is_the_best_and_never_worse_than_none(pair, distance, product
         assert (reached <= mean.min(axis=0)).all()
         assert (reached <= unchanged).all()
         assert (reached <= at_one).all()
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_rank_correlation_is_spearmans_over_the_pairs_seen(pair, sight):
+    """With ties, as in the library; hidden pairs change nothing."""
+    seen = SIGHT[sight]
+    products = np.rint(products_of(*pair))
+    d = joint.distances(*pair, "cosine")
+    hidden = np.where(seen, products, np.inf)
+    for s in (products, hidden):
+        ours = joint.rank_correlation(s, d, seen)
+        direct = [spearmanr(s[h][seen], d[h][seen]).statistic for h in range(H)]
+        assert max_error(ours, direct) < 1e-12
+    assert not joint.rank_correlation(0 * products, d, seen).any()
 
 
 @pytest.mark.parametrize("distance", joint.DISTANCES)

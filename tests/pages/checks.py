@@ -426,6 +426,23 @@ def test_the_policy_holds(tab, tmp_path):
     tab.requests[:] = [url for url in tab.requests if "127.0.0.1" not in url]
 
 
+def test_a_notebooks_frame_shows_it_and_is_shut_off(tab, tmp_path, model):
+    shown = minitx.explore(model, SENTENCE)._repr_html_()
+    path = tmp_path / "notebook.html"
+    path.write_text(f'<!doctype html><meta charset="utf-8"><body>{shown}', encoding="utf-8")
+    tab.open(path, "document.querySelectorAll('iframe').length == 1")
+    assert tab.js("document.querySelector('iframe').contentDocument") is None
+    with tab.in_frame():
+        tab.wait(READY)
+        tab.js("set({head: 5})")
+        tab.settle()
+        assert is_selected(tab, cell(5))
+        outside = "(() => { try { return parent.document.title } catch (e) { return e.name } })()"
+        assert tab.js(outside) == "SecurityError"
+        tab.js("save('heads')")
+        tab.until((tmp_path / "browser/heads.svg").is_file)
+
+
 @pytest.mark.parametrize("width", [390, 900])
 def test_a_narrow_window_holds_all_of_it(tmp_path, model, width):
     explore.write(model, "m", SENTENCE, tmp_path / "page.html", words=True)

@@ -19,6 +19,7 @@ SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives
     "models": {"others": "tiny-bert", "shuffles": 5},
     "extraction": {"documents": 2},
     "components": {"documents": 3},
+    "bases": {"documents": 2, "tokens": 20, "rotations": 20},
     "rotation": {"gauge": 2, "compare": 2},
     "lags": {"documents": 2},
     "residual": {"documents": 2, "tokens": 30, "tables": 2},
@@ -156,6 +157,11 @@ def test_a_comparison_by_hand():
     assert compare.compared(a, np.full((2, 2), 0.1))["alike"] == 0  # nothing varies
 
 
+@pytest.mark.parametrize("name", compare.comparable())
+def test_no_flag_of_an_experiment_is_one_of_compare(name):
+    assert commands.parser(["compare", "a", "b", "--experiment", name])
+
+
 def test_models_of_two_shapes_are_refused_before_any_work(folders, tmp_path, capsys):
     out = tmp_path / "x"
     options = "--experiment", "profiles", "--out", out
@@ -171,7 +177,7 @@ def test_models_of_two_shapes_are_refused_before_any_work(folders, tmp_path, cap
         (
             ["predict"],
             "predict gives no number for each head, and cannot be compared head by head; these "
-            "can: profiles, queries-keys, singular-values, rotation, lags, joint-space, joint-grid",
+            "can: profiles, queries-keys, singular-values, bases, rotation, lags,",
         ),
         (["profile"], "unknown experiment 'profile'; did you mean profiles"),
         (
@@ -228,3 +234,10 @@ def test_many_measures_are_drawn_up_to_a_limit():
         measures[f"m{i}"] = (a, a + i, compare.compared(a, a + i))
     titles = [axes.get_title() for axes in compare.plot(measures).axes]
     assert f"m{compare.DRAWN - 1}: A" in titles and f"m{compare.DRAWN}: A" not in titles
+
+
+def test_figures_may_be_png(folders, tmp_path):
+    assert run(folders, "one", "same", tmp_path, *OPTIONS, "--format", "png") == 0
+    for file in ("compare.png", "A/profiles.png", "B/profiles.png"):
+        assert (tmp_path / file).read_bytes().startswith(b"\x89PNG")
+    assert not [*tmp_path.rglob("*.svg")]

@@ -260,7 +260,7 @@ def test_the_figures_of_words_are_those_of_words():
     model = minitx.load(weights.find("tiny-bert"))
     tokens = explore.readable(model, SENTENCE)
     facts = explore.data(model, "m", SENTENCE, tokens, words=True)["facts"]
-    result = registry.get("joint-space").run(model, sentence=SENTENCE, words=1)
+    result = registry.get("joint-space").run(model, sentence=SENTENCE, words=True)
     forms = {"correlation": "{:.2f} → {:.2f}", "first": "{:.0%} → {:.0%}"}
     for fact, (name, form) in zip(facts, forms.items()):
         pairs = zip(result[f"{name}_before"].ravel(), result[name].ravel())

@@ -29,6 +29,7 @@ SIZES = {
     "roberta-base": ("roberta", 50265),
     "bert-base-uncased": ("bert", 30522),
     "gpt2": ("gpt2", 50257),
+    "xlm-roberta-base": ("xlm-roberta", 250002),
 }
 
 
@@ -94,7 +95,7 @@ def test_a_number_is_compared_only_on_its_own_text():
     row = published.judged(claim, "bert-base-uncased", bert, outcome)
     assert (row["verdict"], row["ours"]) == ("pass", 0.77)
     assert row["measured"] == (
-        'remove-positions --documents 0 --whole 1 --tokens 512 --ways "zero" --every 512 '
+        'remove-positions --documents 0 --whole --tokens 512 --ways "zero" --every 512 '
         "on IMDB reviews, 2,000 of 25,000 documents"
     )
 
@@ -137,6 +138,39 @@ def test_every_claim_is_of_an_experiment_its_options_and_a_known_checkpoint():
         assert not claim.of or claim.of in published.CHECKPOINTS
         assert not claim.on or claim.on in published.TEXTS
         assert claim.rule and claim.source
+
+
+def spectra(first, last, null=(0.0, 0.0)):
+    """Correlations of queries and keys with the table's spectrum, as `extraction` has them."""
+    arrays = {}
+    for name, *values in zip("qk", first, last, null):
+        arrays[f"correlation_{name}"] = values[:2]
+        arrays[f"correlation_{name}_null"] = [values[2], 0.0]
+    return arrays
+
+
+@pytest.mark.parametrize(
+    "arrays, verdicts",
+    [
+        (spectra((0.9, 0.8), (0.1, 0.2)), ("pass", "pass")),
+        (spectra((0.9, 0.8), (0.1, 0.85)), ("pass", "fail")),  # the keys' do not fade
+        (spectra((0.9, 0.1), (0, 0), (0.2, 0)), ("fail", "pass")),  # the keys have none
+    ],
+)
+def test_spectra_are_asked_of_queries_and_of_keys(arrays, verdicts):
+    of_spectra = [claim for claim in published.CLAIMS if claim.source == "EMNLP figure 6"]
+    assert tuple(judged(claim, "any", **arrays)[0] for claim in of_spectra) == verdicts
+
+
+def test_a_correlation_known_from_digests_may_be_of_either_stage():
+    claim = next(x for x in published.CLAIMS if x.published == -0.938)
+    arrays = {"spearman_before_mean": -0.94, "spearman_mean": -0.99, "documents": 200}
+    bert = sized("bert-base-uncased")
+    verdict, ours, reason = judged(claim, "bert-base-uncased", bert, **arrays)
+    assert (verdict, ours) == ("pass", [-0.94, -0.99])
+    assert reason.endswith("(known from two digests of the paper, not from it); fits: before")
+    arrays["spearman_before_mean"] = -0.9
+    assert judged(claim, "bert-base-uncased", bert, **arrays)[0] == "fail"
 
 
 # conventions that the slides leave open
@@ -206,6 +240,7 @@ def texts(tmp_path_factory):
     with open(folder / "TruthfulQA.csv", "w", newline="") as file:
         rows = [[f"What is {i} and {i}?", f"It is {2 * i}, they say.", "I know."] for i in range(5)]
         csv.writer(file).writerows([["Question", "Best Answer", "Correct Answers"], *rows])
+    (folder / "wiki.txt").write_text("It was a film.\nI saw it twice, and I liked it.\n")
     return folder
 
 
@@ -213,11 +248,15 @@ STANDS_IN = {
     "roberta-base": ("tiny-roberta", "roberta"),
     "bert-base-uncased": ("tiny-bert", "bert"),
     "gpt2": ("tiny-gpt2", "gpt2"),
+    "xlm-roberta-base": ("tiny-roberta", "roberta"),
 }
 RUNS = {  # with options or a text of their own
     "roberta-base": {"models-2"},
-    "bert-base-uncased": {"remove-positions-imdb"},
+    "bert-base-uncased": {"remove-positions-imdb", "joint-grid-wikiauto"},
+    "xlm-roberta-base": {"models-2"},
     "gpt2": {
+        "rotation-2",
+        "joint-grid-wikiauto",
         "remove-positions-imdb-2",
         "mask-positions-truthfulqa",
         "mask-positions-truthfulqa-2",
@@ -245,6 +284,7 @@ def stood_in(request, tmp_path_factory, texts):
         patch.setitem(claims.CHECKPOINTS, request.param, ((kind, 4, 128, 1024), ""))
         patch.setattr(published, "CLAIMS", own)
         given = ["--imdb", str(texts / "imdb"), "--truthfulqa", str(texts / "TruthfulQA.csv")]
+        given += ["--wikiauto", str(texts / "wiki.txt")]
         given += ["--documents", "3", "--tokens", "64", "--out", str(tmp / "out")]
         assert cli.main(["published", str(folder), *given]) == 0
     rows = json.loads((tmp / "out/published.json").read_text(encoding="utf-8"))
@@ -265,11 +305,11 @@ def test_each_row_runs_with_its_own_options_and_text(stood_in):
         settings = json.loads((folder / f"{claim.experiment}.json").read_text())["settings"]
         assert {key: settings["options"][key] for key in claim.options} == claim.options
         if claim.on:
-            text = {"IMDB reviews": "imdb", "TruthfulQA": "TruthfulQA.csv"}[claim.on]
-            assert settings["text"]["name"] == text
+            names = {"TruthfulQA": "TruthfulQA.csv", "Wiki-Auto": "wiki.txt"}
+            assert settings["text"]["name"] == names.get(claim.on, "imdb")
             assert row["measured"].endswith(" documents")
             assert row["verdict"] in ("pass", "fail")
-        else:  # the user's own, for what needs none of its own
+        elif not own:  # the user's own, for what needs none of its own
             assert settings["options"].get("tokens", 64) == 64
         ran.add(label)
     assert ran >= RUNS[name]
@@ -280,10 +320,13 @@ def test_each_row_runs_with_its_own_options_and_text(stood_in):
 def test_robertas_peaks_are_compared_with_berts_and_without_it_not_measured(stood_in, tmp_path):
     """The stand-ins have 1.34 and 1.39, so the claim fails; without BERT nothing can be said."""
     name, rows, _, model = stood_in
-    [(claim, row)] = [(claim, row) for claim, row in rows if claim.experiment == "models"]
-    if name != "roberta-base":
-        assert row["verdict"] == "other checkpoint"
+    by_name = {claim.of: (claim, row) for claim, row in rows if claim.experiment == "models"}
+    assert by_name.keys() == {"roberta-base", "xlm-roberta-base"}
+    for other, (_, row) in by_name.items():
+        assert (row["verdict"] == "other checkpoint") == (other != name)
+    if name not in by_name:
         return
+    claim, row = by_name[name]
     assert row["verdict"] == "fail"
     assert row["ours"] == pytest.approx(1.336, abs=1e-3)
     assert row["null"] == pytest.approx(1.389, abs=1e-3)
@@ -354,9 +397,8 @@ def test_the_command_writes_the_table_and_finds_every_number(tmp_path, capsys):
     assert [row["what"] for row in rows] == [claim.what for claim in published.CLAIMS]
     for row in rows:
         sources = "removal", "mask"
-        elsewhere = (
-            "head(" in row["what"] or "that of BERT" in row["what"] or row["source"] in sources
-        )
+        not_run = row["verdict"] == "other checkpoint" and "--" in row["measured"]
+        elsewhere = "head(" in row["what"] or not_run or row["source"] in sources
         assert row["ours"] is not None or elsewhere, row
         assert row["verdict"] in published.VERDICTS
         assert row["verdict"] in ("pass", "fail") or row["of"] != "any model", row

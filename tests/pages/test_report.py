@@ -312,12 +312,11 @@ def test_experiments_whose_minimum_was_raised_say_so(folder, page):
 
 
 @pytest.mark.parametrize("name", NEEDY)
-def test_no_fewer_documents_would_do(name, tmp_path, bundled):
+def test_no_fewer_documents_would_do(name, bundled):
     """The minimum is what the experiment asks for; that it is enough shows the page above."""
     experiment = registry.get(name)
-    given = {"documents": experiment.least_documents - 1, "tokens": 64}
     with pytest.raises(ValueError):
-        results.produce(experiment, bundled, "tiny-roberta", given, tmp_path)
+        experiment.run(bundled, documents=experiment.least_documents - 1, tokens=64)
 
 
 # colours and small pictures

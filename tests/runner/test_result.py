@@ -36,12 +36,15 @@ def result(bundled):
     [
         ("positions", {"shuffles": 5}),
         ("attention", {"show": 4, "tokens": 24, "seed": 3}),
-        ("queries-keys", {"tokens": 24, "bias": 1, "head": "L0H1"}),
+        ("queries-keys", {"tokens": 24, "bias": True, "head": "L0H1"}),
     ],
 )
 @pytest.mark.parametrize("is_loaded", [True, False])
 def test_a_saved_result_is_the_commands_to_the_byte(tmp_path, bundled, name, options, is_loaded):
-    flags = [f"--{option}={value}" for option, value in options.items()]
+    flags = [
+        f"--{option}" if value is True else f"--{option}={value}"
+        for option, value in options.items()
+    ]
     command = ["run", name, "tiny-roberta", "--out", str(tmp_path / "command"), *flags]
     assert commands.run_command(command) == 0
     model = bundled if is_loaded else "tiny-roberta"
@@ -87,9 +90,9 @@ def probe_of_options(model, run=None, *, a_name: int = 0, text: str = "sample"):
     [
         ("rotatoin", {}, "unknown experiment 'rotatoin'; did you mean rotation"),
         ("rotation", {"gage": 4}, r"rotation has no option 'gage' \(there are: head='auto', .*=8,"),
-        ("rotation", {"gauge": 4.0}, r"gauge is 4.0 \(float\); wanted a whole number, as 8"),
-        ("rotation", {"gauge": "4"}, r"gauge is '4' \(str\); wanted a whole number, as 8"),
-        ("rotation", {"seed": True}, r"seed is True \(bool\); wanted a whole number, as 0"),
+        ("rotation", {"gauge": 4.0}, r"gauge is 4.0 \(float\); wanted a whole number, 2 to 50"),
+        ("rotation", {"gauge": "4"}, r"gauge is '4' \(str\); wanted a whole number, 2 to 50"),
+        ("rotation", {"seed": True}, r"seed is True \(bool\); wanted a whole number, 0 or more"),
         ("rotation", {"head": 3}, r"head is 3 \(int\); wanted text, as 'auto'"),
         ("rotation", {"text": None}, r"text is None \(NoneType\); wanted text, as 'sample'"),
     ],

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 NAMES = "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"
 FLAGS = (
@@ -186,6 +187,28 @@ class Tab:
             if time.monotonic() > end:
                 raise TimeoutError("waited in vain")
             time.sleep(0.02)
+
+    @contextmanager
+    def in_frame(self, seconds=20):
+        """Commands go to the one frame of the page, which is shut off and has a session of its own.
+
+        A browser that keeps such frames in the page's own process has none for it.
+        """
+        outer, self._session = self._session, None
+        frames = []
+        self.until(lambda: frames.extend(self._frames()) or frames, seconds)
+        [frame] = frames
+        answer = self.call("Target.attachToTarget", targetId=frame["targetId"], flatten=True)
+        self._session = answer["sessionId"]
+        for domain in ("Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        yield
+        self._session = outer
+
+    def _frames(self):
+        """Frames that have a process of their own."""
+        targets = self.call("Target.getTargets")["targetInfos"]
+        return [target for target in targets if target["type"] == "iframe"]
 
     def settle(self):
         """Until the next frame has been drawn, hover texts and all."""

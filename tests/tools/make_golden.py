@@ -717,8 +717,9 @@ def main():
     }
     (fresh / "versions.json").write_text(json.dumps(versions, indent=1) + "\n")
     save_file(losses(fresh / LONG), fresh / "losses.safetensors")
-    if (GOLDEN / "sort-gpt").exists():  # its author's numbers, not made here
-        shutil.copytree(GOLDEN / "sort-gpt", fresh / "sort-gpt")
+    for name in ("sort-gpt", "japanese"):  # its author's numbers; what make_japanese.py makes
+        if (GOLDEN / name).exists():
+            shutil.copytree(GOLDEN / name, fresh / name)
     shutil.rmtree(GOLDEN, ignore_errors=True)
     os.replace(fresh, GOLDEN)
 

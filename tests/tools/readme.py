@@ -1,6 +1,7 @@
-"""The generated parts of README.md.
+"""The generated parts of README.md and of the folders' READMEs.
 
-`python tests/tools/readme.py` writes them, test_house.py compares them.
+`python tests/tools/readme.py` writes them, tests/house/test_surface.py compares them. A part stands
+between `<!-- name -->` and `<!-- end -->`, in one of the documents.
 """
 
 import os
@@ -11,6 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 # so that it also runs without an installation
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/tools")]
+FOLDERS = "minitx", "analysis", "weights", "tests", "benchmarks"
+DOCUMENTS = [ROOT / "README.md", *(ROOT / folder / "README.md" for folder in FOLDERS)]
 
 
 def points():
@@ -36,6 +39,43 @@ def surface():
             first[name] = (getattr(minitx, name).__doc__ or "").strip().splitlines()[0]
     rows = [f"| `minitx.{name}` | {first[name]} |" for name in minitx.__all__]
     return "\n".join(["| name | what |", "|---|---|", *rows])
+
+
+def commands():
+    """Every command with what it must be given, and what it does."""
+    from minitx.analysis.commands import parser
+
+    commands = _commands_below(parser())
+    rows = [
+        f"| `{' '.join(['minitx', name, *_arguments(commands.choices[name])])}` | {about.help} |"
+        for name, about in zip(commands.choices, commands._choices_actions)
+    ]
+    return "\n".join(["| command | what it does |", "|---|---|", *rows])
+
+
+def _commands_below(parser):
+    """The action of a parser that holds its commands; None if it has none."""
+    return next((a for a in parser._actions if isinstance(a.choices, dict)), None)
+
+
+def _arguments(parser):
+    """What a command must be given, as its usage writes it."""
+    words = [a.metavar for a in parser._get_positional_actions()]
+    words += [f"{a.option_strings[0]} {a.metavar}" for a in parser._actions if _is_asked_for(a)]
+    below = _commands_below(parser)
+    return words + _arguments(next(iter(below.choices.values()))) if below else words
+
+
+def _is_asked_for(action):
+    return bool(action.required and action.option_strings)
+
+
+def breaks():
+    """How many breaks the suite is shown to notice."""
+    from breaks import BREAKS, NOTHING
+
+    n = sum(entry.what != NOTHING for entry in BREAKS)
+    return f"{n} deliberate breaks of the code, a line each: the tests notice every one of them."
 
 
 def experiments():
@@ -66,7 +106,7 @@ def speed():
     """What the newest run of `make bench` measured of what was wanted."""
     newest = max((ROOT / "benchmarks/results").glob("*.md"), key=lambda path: path.stem)
     head, _, tail = newest.read_text(encoding="utf-8").partition("## What was wanted\n\n")
-    name = newest.relative_to(ROOT)
+    name = newest.relative_to(ROOT / "benchmarks")
     machine = head.split("\n\n")[1].partition("; two threads")[0]
     table = tail.partition("\n\n")[0]
     return f"{machine} ([{name}]({name})):\n\n{table}"
@@ -78,21 +118,28 @@ def _beginning(card):
     return re.split(r"[.:]\s", " ".join(body.split()))[0]
 
 
-PARTS = {f.__name__: f for f in (points, surface, experiments, checkpoints, speed)}
+PARTS = {
+    part.__name__: part
+    for part in (points, surface, commands, breaks, experiments, checkpoints, speed)
+}
 
 
 def filled(text):
-    """README text with each `<!-- name -->` … `<!-- end -->` part generated again."""
+    """A document with each of its `<!-- name -->` … `<!-- end -->` parts generated again."""
     for name, make in PARTS.items():
         part = re.search(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end -->)", text, re.S)
-        if not part:
-            raise ValueError(f"README.md has no part <!-- {name} --> … <!-- end -->")
-        text = f"{text[: part.start()]}{make()}\n{text[part.end() :]}"
+        if part:
+            text = f"{text[: part.start()]}{make()}\n{text[part.end() :]}"
     return text
 
 
+def write(path):
+    """Generate the parts of one document again."""
+    new = path.with_suffix(".tmp")
+    new.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
+    os.replace(new, path)
+
+
 if __name__ == "__main__":
-    readme = ROOT / "README.md"
-    new = filled(readme.read_text(encoding="utf-8"))
-    readme.with_suffix(".tmp").write_text(new, encoding="utf-8")
-    os.replace(readme.with_suffix(".tmp"), readme)
+    for document in DOCUMENTS:
+        write(document)

@@ -1,0 +1,328 @@
+"""Does the SVD gather a head's positions in few columns, where other bases do not?
+
+Queries and keys of one head in four bases: raw, as X W_Q has them; SVD, X U_Q with
+W_Q W_K^T = U_Q S U_K^T; the principal axes of queries and of keys; random rotations, the null.
+Position is what the halves of the documents have in common at a place (maths/bases.py). Means are
+over the heads that carry positions. In a partial checkpoint positions alone are read.
+
+N documents, L layers, H heads, T ordinary tokens, d width of a head, r bases, c columns drawn.
+Axis "side": queries, keys. Order: the experiment, sums over documents, measures, the head drawn;
+the words; the picture.
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from ..maths import bases as maths
+from ..measures import heads, inputs
+from ..runner import draw, options
+from ..runner.registry import Answer, NotApplicable, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+BASES = "raw", "svd", "pca"  # and random rotations
+NAMES = {"raw": "raw: X W_Q", "svd": "SVD: X U_Q", "pca": "principal axes", "random": "random"}
+COLORS = {"raw": draw.BLUE, "svd": draw.VERMILION, "pca": draw.GREEN, "random": draw.GREY}
+CARRIES = 0.05  # position's share of a head's variance from which it counts as carrying positions
+BEYOND = 0.95  # of the random rotations, that a basis has to surpass
+MAJORITY = 0.5  # of the heads
+DRAWN = 3  # columns of each basis
+FIRST = 64  # positions drawn
+
+
+def bases(
+    model,
+    run=UNSAVED,
+    *,
+    head: str = "auto",
+    text: str = "sample",
+    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 16,
+    tokens: options.Size = 0,
+    rotations: Annotated[int, options.Within(20, 1000)] = 40,
+    seed: options.Seed = 0,
+):
+    """Positions in queries and keys in four bases: in how many columns, and how pure.
+
+    head: the head to draw, as L0H0; auto: the one with most of positions
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
+    rotations: random rotations, the null
+    seed: seed of the rotations
+    """
+    shown = None if head == "auto" else heads.select(head, model)
+    if shown is not None and len(shown) > 1:
+        raise ValueError(f"--head {head!r} names {len(shown)} heads; wanted one, or auto")
+    layers = inputs.layers(model)
+    texts = [] if model.missing else corpus.documents(model, text, documents, tokens)
+    sums = _summed(model, texts, run) if texts else _of_table(model, layers, tokens)
+    position = maths.of_position(*sums["halves"])  # [2 L H d d]
+    whole = sums["covariance"]
+    by_basis = _bases(model, layers, whole)
+    turns = maths.random(rotations, model.config.d_head, np.random.default_rng(seed))
+    result = _measures(position, whole, by_basis, turns)
+    result["documents"], result["d"] = len(texts), model.config.d_head
+    place = np.unravel_index(result["carried"].argmax(), whole.shape[1:3])
+    if shown is not None:
+        [(layer, number)] = shown
+        place = layers.index(layer), number
+    result |= _drawn(sums["halves"], position, by_basis | {"random": turns[0]}, place)
+    name = layers[place[0]], int(place[1])
+    return result | {"head": heads.name(*name), "papers_head": heads.papers_name(*name)}
+
+
+def _summed(model, texts, run):
+    """Means of queries and keys at each place in two halves of the documents, and covariances.
+
+    halves: [2 halves][2 sides L H T d]; covariance: [2 sides L H d d].
+    """
+    inner = slice(len(texts.before), texts.T - len(texts.after))
+    W = _weights(model, inputs.layers(model))
+
+    def measure(i, document):
+        X = inputs.of_text(model, document)[:, inner]
+        x = (X[:, None] @ W).astype(np.float64)  # [2 L H T d]
+        return {("even", "odd")[i % 2]: x, "square": x.swapaxes(-1, -2) @ x}
+
+    sums = run.gather(measure, texts, "documents")
+    N, T = len(texts), inner.stop - inner.start
+    halves = sums["even"] / (N - N // 2), sums["odd"] / (N // 2)
+    mean = (sums["even"] + sums["odd"]).sum(axis=-2) / (N * T)
+    covariance = sums["square"] / (N * T) - mean[..., :, None] * mean[..., None, :]
+    return {"halves": halves, "covariance": covariance}
+
+
+def _of_table(model, layers, T):
+    """The same of positions alone, which are all that a partial checkpoint has."""
+    X = np.array([inputs.of_positions(model, layer, T or None) for layer in layers])
+    x = (X[:, None] @ _weights(model, layers)).astype(np.float64)
+    return {"halves": (x, x), "covariance": maths.of_position(x, x)}
+
+
+def _weights(model, layers):
+    """The query and key weights of every head [2 L H D d]."""
+    cfg = model.config
+    if cfg.d_head > cfg.d_model:
+        raise NotApplicable("bases needs heads no wider than the model")
+    sides = []
+    for name in ("W_Q", "W_K"):
+        arrays = np.array([getattr(model.layers[layer], name) for layer in layers])  # [L D H*d]
+        by_head = arrays.reshape(*arrays.shape[:2], cfg.n_heads, cfg.d_head)
+        sides.append(by_head.swapaxes(1, 2))
+    return np.array(sides)
+
+
+def _bases(model, layers, covariance):
+    """{basis: M [2 sides L H d d]}."""
+    W_Q, W_K = _weights(model, layers)
+    own = np.broadcast_to(maths.raw(W_Q), covariance.shape)
+    svd = np.array(maths.svd(W_Q, W_K))
+    return {"raw": own, "svd": svd, "pca": maths.principal(covariance)}
+
+
+def _measures(position, whole, by_basis, turns):
+    """Columns and purity of each basis [L H], means over queries and keys, beside the null's."""
+    variances = {name: maths.variances(position, M) for name, M in by_basis.items()}
+    total = np.trace(position, axis1=-2, axis2=-1) / np.trace(whole, axis1=-2, axis2=-1)
+    result = {"carried": total.mean(axis=0)}
+    carry = result["carried"] >= CARRIES
+    result["n_carry"], result["n_heads"] = carry.sum(), carry.size
+    null = _of_rotations(position, whole, turns)
+    for name, v in variances.items():
+        result[f"columns_by_head_{name}"] = maths.columns(v).mean(axis=0)
+        pure = maths.purity(v, maths.variances(whole, by_basis[name]))
+        result[f"purity_by_head_{name}"] = pure.mean(axis=0)
+        result[f"accumulated_{name}"] = _mean(maths.accumulated(v).mean(axis=0), carry)
+        result[f"columns_{name}"] = _mean(result[f"columns_by_head_{name}"], carry)
+        result[f"columns_{name}_null"] = _mean(null["columns"].mean(axis=0), carry)
+        result[f"purity_{name}"] = _mean(result[f"purity_by_head_{name}"], carry)
+        result[f"purity_{name}_null"] = _mean(null["purity"].mean(axis=0), carry)
+    result["columns_by_head_random"] = null["columns"].mean(axis=0)
+    result["purity_by_head_random"] = null["purity"].mean(axis=0)
+    result["accumulated_random"] = _mean(null["accumulated"], carry)
+    least = np.quantile(null["columns"], 1 - BEYOND, axis=0)
+    beyond = {name: result[f"columns_by_head_{name}"] < least for name in by_basis}
+    for name, is_beyond in beyond.items():
+        result[f"beyond_{name}"] = _mean(is_beyond, carry)
+        result[f"beyond_{name}_null"] = 1 - BEYOND
+        result[f"paired_{name}"] = _mean(maths.paired(*by_basis[name]), carry)
+        result[f"paired_{name}_null"] = 1 / whole.shape[-1]
+    fewer = result["columns_by_head_svd"] < result["columns_by_head_raw"]
+    return result | {"fewer": _mean(fewer, carry)}
+
+
+def _of_rotations(position, whole, turns):
+    """Columns and purity under each rotation [n L H]; shares accumulated, their mean [L H d]."""
+    measures = {"columns": [], "purity": []}
+    accumulated = 0
+    for turn in turns:
+        v = maths.variances(position, turn)
+        measures["columns"].append(maths.columns(v).mean(axis=0))
+        measures["purity"].append(maths.purity(v, maths.variances(whole, turn)).mean(axis=0))
+        accumulated = accumulated + maths.accumulated(v).mean(axis=0) / len(turns)
+    result = {name: np.array(values) for name, values in measures.items()}
+    return result | {"accumulated": accumulated}
+
+
+def _mean(x, carry):
+    """Mean over the heads that carry positions, of all heads if none does: [L H ...] -> [...]."""
+    return x[carry].mean(axis=0) if carry.any() else x.mean(axis=(0, 1))
+
+
+def _drawn(halves, position, by_basis, place):
+    """The columns of one head with most of positions, in each basis: [r 2 c T]."""
+    curves = []
+    here = (slice(None), *place)
+    mean = (halves[0] + halves[1])[here] / 2  # [2 T d]
+    mean = mean - mean.mean(axis=1, keepdims=True)
+    for name, M in by_basis.items():
+        own = np.broadcast_to(M, position.shape)[here] if name == "random" else M[here]
+        v = maths.variances(position[here], own).sum(axis=0)
+        x = mean @ own[..., np.argsort(-v, kind="stable")[:DRAWN]]  # [2 T c]
+        curves.append(x.swapaxes(1, 2)[..., :FIRST])
+    return {"curves": np.array(curves), "bases": np.array([*by_basis])}
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    by_basis = "; ".join(
+        f"{NAMES[name]}: {r[f'columns_{name}']:.1f} columns, {r[f'purity_{name}']:.2f} pure, "
+        f"{r[f'paired_{name}']:.2f} paired, more gathered than {BEYOND:.0%} of random rotations in "
+        f"{r[f'beyond_{name}']:.0%} of the heads"
+        for name in BASES
+    )
+    source = "" if r["documents"] else "Of positions alone: "
+    return (
+        f"{source}{r['n_carry']} of {r['n_heads']} heads carry positions ({CARRIES:.0%} or more of "
+        f"the variance of their queries and keys). Of their {r['d']} columns positions fill, by "
+        f"basis: {by_basis}. Random rotations: {r['columns_svd_null']:.1f} columns, "
+        f"{r['purity_svd_null']:.2f} pure; two that differ for queries and keys: "
+        f"{r['paired_svd_null']:.2f} paired. The SVD needs fewer columns than the raw basis in "
+        f"{r['fewer']:.0%} of the heads."
+    )
+
+
+def answer(r):
+    """Yes: in most heads that carry positions the SVD gathers them beyond chance, raw ones do not.
+
+    Partly: the SVD does beyond chance, but so does the raw basis.
+    """
+    verdict = "no"
+    if r["n_carry"] and r["beyond_svd"] > MAJORITY:
+        verdict = "yes" if r["beyond_raw"] <= MAJORITY else "partly"
+    value = f"{r['columns_svd']:.1f} of {r['d']} (raw: {r['columns_raw']:.1f})"
+    chance = f"{r['columns_svd_null']:.1f}, random rotations"
+    return Answer(verdict, "columns that positions fill in the basis of the SVD", value, chance)
+
+
+def plot(r):
+    """One head's columns in four bases; below, how gathered positions are in all heads."""
+    figure = draw.figure(12.5, 7.6)
+    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+    panels = above.subplots(1, len(r["bases"]), sharex=True)
+    for axes, name, curves in zip(panels, r["bases"], r["curves"]):
+        _draw_columns(axes, str(name), curves)
+    panels[0].set_ylabel(f"{r['head']}, {r['papers_head']}:\nmean over documents, scaled")
+    left, middle, right = below.subplots(1, 3)
+    _draw_accumulated(left, r)
+    _draw_heads(middle, r, "columns", "columns filled")
+    _draw_heads(right, r, "purity", "their purity")
+    middle.set_ylim(0, None)
+    right.set_ylim(0, 1)
+    return figure
+
+
+def _draw_columns(axes, name, curves):
+    """The columns with most of positions, queries and keys, one above the other."""
+    scale = abs(curves).max() or 1.0
+    places = np.arange(curves.shape[-1])
+    for i, (q, k) in enumerate(zip(*curves)):
+        level = -2.1 * i
+        axes.plot(places, q / scale + level, color=draw.BLUE, linewidth=1.1)
+        axes.plot(places, k / scale + level, color=draw.ORANGE, linewidth=1.1)
+    axes.set_yticks(-2.1 * np.arange(curves.shape[1]), ["most", *["next"] * (curves.shape[1] - 1)])
+    axes.set(title=NAMES[name], xlabel="position (tokens)")
+
+
+def _draw_accumulated(axes, r):
+    """Share of positions in the first columns, by basis."""
+    for name in (*BASES, "random"):
+        share = r[f"accumulated_{name}"]
+        style = {"color": COLORS[name], "linestyle": "--" if name == "random" else "-"}
+        axes.plot(np.arange(1, len(share) + 1), share, label=NAMES[name], **style)
+    axes.set(xlabel="columns, those with most first", ylim=(0, 1.02))
+    axes.set_ylabel("share of positions in them")
+    axes.legend(**draw.ABOVE)
+
+
+def _draw_heads(axes, r, measure, label):
+    """A dot for each head that carries positions, in each basis, against random rotations."""
+    carry = r["carried"] >= CARRIES
+    for name in BASES:
+        x = r[f"{measure}_by_head_random"][carry]
+        y = r[f"{measure}_by_head_{name}"][carry]
+        axes.plot(x, y, "o", color=COLORS[name], markersize=5, alpha=0.8, markeredgewidth=0)
+    axes.axline((0, 0), slope=1, color="black", linewidth=0.6)
+    axes.set(xlabel=f"{label}: random rotations", ylabel=f"{label}: the basis")
+
+
+register(
+    bases,
+    draw=plot,
+    says=says,
+    look="Above, the three columns of one head that hold most of positions, queries blue, keys "
+    "orange: waves where a basis has gathered them. Below left, the higher a line rises at once, "
+    "the fewer columns positions fill. The dots are heads that carry positions: below the line "
+    "their positions fill fewer columns than in random rotations (middle), above it these columns "
+    "hold less of anything else (right). Principal axes are those of the data, of queries and of "
+    "keys apart: they may gather positions as well, but a column of the queries then has no column "
+    "of the keys that it meets; the SVD, of the weights alone, has both.",
+    published="The raw columns of Q and K already look like positions, mixed with words; in the "
+    "basis of the SVD the parts come apart, and why it works so well is not quite clear "
+    "(Yamamoto's blog post).",
+    figure="blog post",
+    answer=answer,
+    per_head=(
+        "carried",
+        *(f"{measure}_by_head_{name}" for measure in ("columns", "purity") for name in BASES),
+    ),
+    numbers={
+        "columns_svd": "columns that positions fill in the basis of the SVD, (sum v)^2 / sum v^2 "
+        "of the columns' position variances v, mean over the heads that carry positions",
+        "columns_svd_null": "columns that positions fill in random rotations of the raw basis",
+        "columns_raw": "columns that positions fill in the raw basis",
+        "columns_raw_null": "columns that positions fill in random rotations",
+        "columns_pca": "columns that positions fill in the principal axes of queries and of keys",
+        "columns_pca_null": "columns that positions fill in random rotations",
+        "purity_svd": "position's share of the variance of the columns that it fills, "
+        "in the basis of the SVD",
+        "purity_svd_null": "position's share in the columns of random rotations",
+        "purity_raw": "position's share of the variance of the columns that it fills, "
+        "in the raw basis",
+        "purity_raw_null": "position's share in the columns of random rotations",
+        "purity_pca": "position's share of the variance of the columns that it fills, "
+        "in the principal axes",
+        "purity_pca_null": "position's share in the columns of random rotations",
+        "beyond_svd": "share of the heads in which the SVD gathers positions in fewer columns than "
+        "95 % of random rotations",
+        "beyond_svd_null": "share of random rotations that do",
+        "beyond_raw": "share of the heads in which the raw basis does",
+        "beyond_raw_null": "share of random rotations that do",
+        "beyond_pca": "share of the heads in which the principal axes do",
+        "beyond_pca_null": "share of random rotations that do",
+        "paired_svd": "how far each column of the queries meets its own column of the keys alone, "
+        "in the basis of the SVD: by construction",
+        "paired_svd_null": "two unrelated rotations of queries and keys",
+        "paired_pca": "how far each column of the queries meets its own column of the keys alone, "
+        "in the principal axes",
+        "paired_pca_null": "two unrelated rotations of queries and keys",
+        "fewer": "share of the heads in which positions fill fewer columns in the SVD's basis than "
+        "in the raw one",
+        "n_carry": "heads that carry positions",
+        "head": "head drawn",
+        "documents": "documents read",
+    },
+    weights_only=True,
+    least_documents=2,
+)

@@ -1,0 +1,352 @@
+"""Do heads keep their direction on positions alone, without words?
+
+The same heads under four inputs: a text, its words in random order, positions alone (words at
+zero) and words alone (positions at zero), and what remains of each head's attention and of the peak
+of its scores. That a peak stays when words are shuffled does not show that positions make it: words
+copied from the neighbours, in whatever order, may.
+
+N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
+I conditions, n heads drawn, J columns drawn of each. Order: the experiment, what is measured on one
+document, its parts; the words; the picture.
+"""
+
+import numpy as np
+
+from ..maths import factors, nulls, profiles
+from ..maths import lags as lag_maths
+from ..maths import sources as maths
+from ..measures import conditions as inputs_given
+from ..measures import heads, inputs
+from ..runner import draw, options
+from ..runner.registry import Answer, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+CONDITIONS = inputs_given.CONDITIONS
+NEAR = profiles.REACH
+COLUMNS = 20  # of query and key, those with the largest singular values, as in the paper
+KEPT = 0.5  # of its attention on the text, from which a head keeps its direction
+MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
+PERMUTATIONS = 1000  # of the heads with a direction
+DRAWN = 3  # heads, where none are named
+TOLD = 6  # heads in the sentence
+KINDS = {  # what a head's direction is built on: whether it stays on positions, words, shuffled
+    "positions alone": lambda positions, words, shuffled: positions & ~words,
+    "words alone": lambda positions, words, shuffled: words & ~positions,
+    "either": lambda positions, words, shuffled: words & positions,
+    "both, words in any order": lambda positions, words, shuffled: ~words & ~positions & shuffled,
+    "both, words in order": lambda positions, words, shuffled: ~words & ~positions & ~shuffled,
+}
+COLORS = (draw.BLUE, draw.ORANGE, draw.GREEN, draw.VERMILION, draw.PURPLE)
+
+
+def conditions(
+    model,
+    run=UNSAVED,
+    *,
+    head: str = "auto",
+    text: str = "sample",
+    documents: options.Size = 8,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
+):
+    """Attention and scores of the same heads on a text, on its words shuffled, on positions alone,
+    and on words alone.
+
+    head: heads to draw, as L0H0,L1H2; auto: of each layer the sharpest with a direction, three at
+    most
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
+    seed: seed of the shuffles
+    """
+    texts = corpus.documents(model, text, documents, tokens)
+    options.within("tokens", texts.T, NEAR + 1, model.config.n_ctx)
+    pairs = _select(head, model, texts, run)
+    mean = _gather(model, texts, pairs, seed, run)
+    T, causal = texts.T, model.config.causal
+    result = {"documents": len(texts), "T": T, "causal": causal, "lags": profiles.offsets()}
+    result["conditions"] = np.array([condition.words for condition in CONDITIONS.values()])
+    for name in ("attention", "scores", "scores_shuffled"):
+        result[name] = profiles.mean_attention(mean[name], T)
+    result["xcorr"] = mean["xcorr"]
+    result |= _own_offsets(result, T, causal)
+    result |= _kinds(result, seed)
+    return result | _by_head(result, pairs)
+
+
+def _select(names, model, documents, run):
+    """Heads by name; for 'auto' the sharpest with a direction of each layer, DRAWN at most."""
+    if names != "auto":
+        return heads.select(names, model)
+    attention = heads.mean_attention(model, documents, run)
+    directed = profiles.directed(attention, documents.T, causal=model.config.causal)
+    away = attention * (profiles.offsets() != 0)
+    sharp = np.where(directed, away.max(axis=-1), 0)  # [L H]
+    layers = np.argsort(-sharp.max(axis=1), kind="stable")[:DRAWN]
+    pairs = [(int(i), int(sharp[i].argmax())) for i in sorted(layers) if sharp[i].any()]
+    return pairs or heads.auto(attention)
+
+
+def _gather(model, documents, pairs, seed, run):
+    """Means over documents under every condition: {name: [I ...]}."""
+    split = {pair: factors.svd(*inputs.query_key(model, *pair)) for pair in pairs}
+    same = _measure(model, documents.first()[0], inputs_given.SAME, split)
+
+    def measure(i, document):
+        by_condition = []
+        for name in CONDITIONS:
+            if name == inputs_given.SAME:
+                by_condition.append(same)
+                continue
+            tokens = inputs_given.tokens(documents, i, document, name, seed)
+            by_condition.append(_measure(model, tokens, name, split))
+        sums = {name: np.array([given[name] for given in by_condition]) for name in same}
+        order = np.random.default_rng((seed, i)).permutation(len(document))
+        X = inputs.of_text(model, document)[:, order]
+        sums["scores_shuffled"] = inputs_given.scores_by_lag(model, X)
+        return sums
+
+    sums = run.gather(measure, documents, "documents")
+    return {name: total / len(documents) for name, total in sums.items()}
+
+
+def _measure(model, tokens, name, split):
+    """Attention and scores of all heads [L H R], xcorr [n R J] of those drawn, on one document."""
+    X, attention = inputs_given.stream_and_profiles(model, tokens, name)
+    curves = []
+    middle = slice(len(tokens) - 1 - NEAR, len(tokens) + NEAR)
+    for (layer, _), (U_Q, _, U_K) in split.items():
+        q, k = (X[layer] @ U[:, :COLUMNS] for U in (U_Q, U_K))
+        curves.append(lag_maths.xcorr(q, k)[middle])
+    scores = inputs_given.scores_by_lag(model, X)
+    return {"attention": attention, "scores": scores, "xcorr": np.array(curves)}
+
+
+def _own_offsets(r, T, causal):
+    """Each head's offset on the text, and what remains there of attention and scores: [I L H]."""
+    attention, scores = r["attention"], r["scores"]
+    away = profiles.offsets() != 0
+    best = np.where(away, attention[0], -1).argmax(axis=-1)
+    offset = profiles.offsets()[best]
+    remaining = np.take_along_axis(attention, best[None, ..., None], axis=-1)[..., 0]
+    rise = maths.rise(scores, offset[None], causal)
+    result = {"offset_of_heads": offset, "attention_of_heads": remaining, "rise_of_heads": rise}
+    result["directed"] = profiles.directed(attention[0], T, causal=causal)
+    result["score_kept_of_heads"] = maths.over(rise, np.maximum(rise[0], 0))
+    result["rise_of_heads_shuffled"] = maths.rise(r["scores_shuffled"], offset, causal)
+    result["n_directed"] = result["directed"].sum()
+    uniform = profiles.mean_attention(profiles.uniform(T, causal), T)
+    result["uniform_of_heads"] = uniform[best]
+    return result
+
+
+def _kinds(r, seed):
+    """How many heads with a direction keep it under each condition, and what it is built on.
+
+    The null deals the attention of each condition to these heads anew.
+    """
+    directed = r["directed"]
+    attention = r["attention"][:, directed]  # [I n R]
+    n = directed.sum()
+    place = (r["offset_of_heads"][directed] + NEAR)[None, :, None]
+    own = r["attention_of_heads"][0][directed]
+    rng = np.random.default_rng(seed)
+    by_chance = []
+    for _ in range(PERMUTATIONS):
+        permuted = attention[:, rng.permutation(n)]
+        at_place = np.take_along_axis(permuted, place, axis=-1)[..., 0]
+        by_chance.append((at_place >= KEPT * own).sum(axis=1))
+    keeps = r["attention_of_heads"] >= KEPT * r["attention_of_heads"][0]  # [I L H]
+    result = {"keeps": keeps, "n_kept": (keeps & directed).sum(axis=(1, 2))}
+    result["n_kept_null"] = np.quantile(by_chance, nulls.CHANCE, axis=0)
+    by_name = dict(zip(CONDITIONS, keeps))
+    alone = by_name["positions"], by_name["words"], by_name["shuffled"]
+    kinds = [directed & is_kind(*alone) for is_kind in KINDS.values()]
+    result["n_by_kind"] = np.array([kind.sum() for kind in kinds])
+    result["kinds"] = np.array([*KINDS])
+    result["kind_of_heads"] = np.array(kinds).argmax(axis=0)
+    return result
+
+
+def _by_head(r, pairs):
+    """What is drawn and told of heads: those drawn, and all with a direction, sharpest first."""
+    rows, columns = (np.array(x) for x in zip(*pairs))
+    result = {"heads": np.array([heads.name(*pair) for pair in pairs])}
+    result["drawn"] = np.array(pairs)
+    result["offset"] = r["offset_of_heads"][rows, columns]
+    for i, name in enumerate(CONDITIONS):
+        result["at_offset_" + name] = r["attention_of_heads"][i, rows, columns]
+        result["score_" + name] = r["score_kept_of_heads"][i, rows, columns]
+    result["at_offset_text_null"] = r["uniform_of_heads"][rows, columns]
+    places = np.argwhere(r["directed"])
+    sharpest_first = np.argsort(-r["attention_of_heads"][0][r["directed"]], kind="stable")
+    result["directed_heads"] = places[sharpest_first]
+    return result
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    n = int(r["n_directed"])
+    without = zip(r["conditions"][1:], r["n_kept"][1:], r["n_kept_null"][1:])
+    counts = "; ".join(
+        f"{words} {kept} (heads dealt anew: up to {high:.0f})" for words, kept, high in without
+    )
+    kinds = ", ".join(f"{kind} {k}" for kind, k in zip(r["kinds"], r["n_by_kind"]) if k)
+    sharpest = "; ".join(_describe_head(r, *place) for place in r["directed_heads"][:TOLD])
+    if not n:
+        return f"0 of {r['directed'].size} heads have a direction that they could keep."
+    return (
+        f"{n} of {r['directed'].size} heads have a direction. At least {KEPT:.0%} of their "
+        f"attention to it stays on: {counts}. Built on: {kinds}. Attention at the offset, and the "
+        f"peak of the scores there as a share of that on the text, {', '.join(r['conditions'])}: "
+        f"{sharpest}."
+    )
+
+
+def _describe_head(r, layer, head):
+    """'L0H3 at -1: attention 0.99 0.99 0.98 0.01, scores 1.00 1.00 0.97 0.00'."""
+    attention = " ".join(f"{x:.2f}" for x in r["attention_of_heads"][:, layer, head])
+    scores = " ".join(f"{x:.2f}" for x in r["score_kept_of_heads"][:, layer, head])
+    offset = draw.offset(r["offset_of_heads"][layer, head])
+    return f"{heads.name(layer, head)} at {offset}: attention {attention}, scores {scores}"
+
+
+def answer(r):
+    """Yes if nearly all heads with a direction keep it on positions alone, partly if some do."""
+    n, i = int(r["n_directed"]), [*CONDITIONS].index("positions")
+    measure = "heads with a direction that keep half of their attention to it on positions alone"
+    if not n:
+        return Answer("no", measure, f"0 of {r['directed'].size} heads with one", "0 heads")
+    k = int(r["n_kept"][i])
+    verdict = "no"
+    if k:
+        verdict = "yes" if k >= MOST * n else "partly"
+    return Answer(verdict, measure, f"{k} of {n}", f"up to {r['n_kept_null'][i]:.0f} of {n}")
+
+
+def plot(r):
+    """A row for each head drawn, a column for each condition; at the right all heads."""
+    n = len(r["heads"])
+    figure = draw.figure(12.5, max(1.3 + 2.15 * n, 5.5))
+    left, right = figure.subfigures(1, 2, width_ratios=(2.6, 1), wspace=0.03)
+    grid = left.subplots(n, len(CONDITIONS), squeeze=False, sharex=True, sharey="row")
+    for row, name in enumerate(r["heads"]):
+        for i, words in enumerate(r["conditions"]):
+            _draw_condition(grid[row, i], r, row, i)
+            offset = draw.offset(r["offset"][row])
+            attention = r["attention_of_heads"][i, *r["drawn"][row]]
+            grid[row, i].set_title(f"{words}: {attention:.2f}")
+        grid[row, 0].set_ylabel(f"{name}, looks at {offset}")
+    for axes in grid[-1]:
+        axes.set_xlabel("lag (tokens, + right)")
+    left.legend(handles=[*_describe_lines()], loc="outside lower center", ncols=2)
+    _draw_all(right.subplots(), r)
+    return figure
+
+
+def _describe_lines():
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    yield Patch(color=draw.VERMILION, alpha=0.55, linewidth=0, label="mean attention")
+    yield Line2D([], [], color=draw.SKY, linewidth=0.8, label="xcorr, column by column")
+    yield Line2D([], [], color=draw.BLUE, label="mean score, highest of the row = 1")
+    yield Line2D([], [], color=draw.GREY, linestyle="--", label="null: inputs in random order")
+
+
+def _draw_condition(axes, r, row, i):
+    """Attention, xcorr and mean score of one head under one condition."""
+    layer, head = r["drawn"][row]
+    lags = r["lags"]
+    visible = lags <= (0 if r["causal"] else NEAR)
+    axes.bar(lags, r["attention"][i, layer, head], 0.8, color=draw.VERMILION, alpha=0.55)
+    axes.plot(lags, r["xcorr"][i, row], color=draw.SKY, linewidth=0.5)
+    curves = r["scores"][:, layer, head, visible]
+    curves = curves - np.median(curves, axis=-1, keepdims=True)
+    highest = np.full(visible.sum(), curves.max())
+    null = r["scores_shuffled"][layer, head, visible]
+    axes.plot(lags[visible], maths.over(null - np.median(null), highest), **NULL)
+    axes.plot(lags[visible], maths.over(curves[i], highest), **SCORE)
+    axes.axhline(0, color="black", linewidth=0.5)
+    axes.set_ylim(-0.8, 1.2)
+
+
+SCORE = {"color": draw.BLUE, "linewidth": 1.6}
+NULL = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
+
+
+def _draw_all(axes, r):
+    """The attention of each head with a direction to its offset, under every condition."""
+    x = np.arange(len(CONDITIONS))
+    for layer, head in r["directed_heads"]:
+        color = COLORS[r["kind_of_heads"][layer, head]]
+        axes.plot(x, r["attention_of_heads"][:, layer, head], "o-", color=color, linewidth=1)
+    for color, kind, n in zip(COLORS, r["kinds"], r["n_by_kind"]):
+        if n:
+            axes.plot([], [], "o-", color=color, label=f"{kind}: {n}")
+    axes.set_xticks(x, [str(words).replace(" ", "\n") for words in r["conditions"]])
+    axes.set(ylim=(-0.03, 1.03), xlim=(-0.3, len(x) - 0.7))
+    axes.set_ylabel("attention to its offset on the text")
+    axes.set_title(f"{r['n_directed']} heads with a direction,\nand what it is built on")
+    if r["n_directed"]:
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.12))
+
+
+register(
+    conditions,
+    draw=plot,
+    says=says,
+    answer=answer,
+    look=(
+        "Each row is a head, each column an input: the text, its words in random order, positions "
+        "without words, words without positions. A head that reads positions keeps its bar, and "
+        "the peak of its scores (blue), in the third column and loses both in the fourth. One that "
+        "keeps them on shuffled words but on neither alone needs both: some head before it finds "
+        "the neighbour by position and copies its word, and it is that word which it reads. Light "
+        "blue are the columns of query and key, without their biases, the dashed line what inputs "
+        "in random order leave. Scores are drawn less their median, the highest of a row being 1: "
+        "without words the norms scale positions up. "
+        "At the right all heads with a direction, coloured by what it is built on."
+    ),
+    published=(
+        "In roberta-base the sharp peak of head(8,9) at -1 vanishes on positions alone; on words "
+        "alone the columns' correlations are mostly flat, though their sum is large at the "
+        "neighbour; with words shuffled it stays: adjacency is built on words and positions "
+        "(Yamamoto and Matsuzaki, figures 9 and 11 and section 5)."
+    ),
+    figure="figure 9, figure 11",
+    labels={
+        "n_kept": "conditions",
+        "n_by_kind": "kinds",
+        "offset": "heads",
+        **{f"at_offset_{name}": "heads" for name in CONDITIONS},
+        **{f"score_{name}": "heads" for name in CONDITIONS},
+    },
+    numbers={
+        "n_directed": (
+            f"heads with a direction on the text: at least {profiles.TIMES} times what uniform "
+            "attention gives goes to one offset, not 0"
+        ),
+        "n_kept": (
+            f"heads with a direction that keep at least {KEPT:.0%} of their attention to that "
+            "offset, by condition"
+        ),
+        "n_kept_null": (
+            f"99 % quantile of {PERMUTATIONS} random deals of each condition's attention to the "
+            "heads with a direction"
+        ),
+        "n_by_kind": "heads with a direction by what it is built on",
+        "offset": "offset other than 0 to which each head drawn attends most on the text",
+        "at_offset_text": "mean attention to that offset on the text",
+        "at_offset_text_null": "what uniform attention gives to that offset",
+        "at_offset_shuffled": "mean attention to that offset, words shuffled",
+        "at_offset_positions": "mean attention to that offset on positions alone",
+        "at_offset_words": "mean attention to that offset on words alone",
+        "score_shuffled": "share of the peak of the scores that stays when words are shuffled",
+        "score_positions": "share of the peak of the scores that stays on positions alone",
+        "score_words": "share of the peak of the scores that stays on words alone",
+        "documents": "documents read",
+    },
+    per_head=("offset_of_heads",),
+)

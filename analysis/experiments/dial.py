@@ -1,0 +1,370 @@
+"""If positions are moved, does attention follow them?
+
+The keys of one layer read their input with positions moved by s tokens, all else as it was: a head
+that finds offset o by positions then attends to o - s, one that finds it by words stays at o. N
+documents, T tokens, n ordinary ones, l layers, S shifts, H heads, R offsets, K shifts of the loss.
+
+Order: the experiment, its parts; the words; the picture.
+"""
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from ..maths import followed as maths
+from ..maths import profiles
+from ..measures import heads, inputs, later_layers, moved_positions
+from ..measures import positions_read as reading
+from ..runner import draw, options
+from ..runner.registry import Answer, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+FOLLOWS = {"keys": -1, "queries": 1, "both": 0}  # tokens that an offset moves for each of the shift
+MOST = 0.9  # of a layer's cells exactly as expected: the layer follows; one exception in ten
+LABELLED = 12  # heads of a layer, at most, in the legend of its lines
+SLOPE = 0.5  # of the expected slope, from which a layer follows in part
+
+
+def dial(
+    model,
+    run=UNSAVED,
+    *,
+    move: Literal["keys", "queries", "both"] = "keys",
+    layer: Annotated[int, options.AtLeast(-1)] = -1,
+    reach: Annotated[int, options.Within(1, 8)] = 4,
+    text: str = "sample",
+    documents: options.Size = 16,
+    tokens: options.Size = 0,
+    losses: Annotated[int, options.AtLeast(0)] = 4,
+    seed: options.Seed = 0,
+):
+    """Where every head with a direction looks, and what the loss says, when the positions that its
+    layer reads are moved.
+
+    move: what reads moved positions; both, together, is the control: nothing may move
+    layer: the layer that reads them (-1: all, one after another)
+    reach: largest shift on each side, in tokens
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100); a partial checkpoint
+    reads positions alone
+    tokens: length of each document (0: the model's longest input)
+    losses: documents whose loss is measured
+    seed: seed of the null and of what is hidden
+    """
+    layers = _layers(model, layer)
+    shifts = np.arange(-reach, reach + 1)
+    if model.missing:
+        result = _alone(model, layers, move, shifts, tokens, seed)
+    else:
+        document_set = corpus.documents(model, text, documents, tokens)
+        options.several(document_set)
+        _check_room(len(range(*reading.ordinary(document_set).indices(document_set.T))), reach)
+        result = _on_text(model, run, document_set, layers, move, shifts, losses, seed)
+    result |= {"layers": np.array(layers), "shifts": shifts, "causal": model.config.causal}
+    result["move"] = move
+    return result | maths.followed(result, FOLLOWS[move], seed)
+
+
+def _layers(model, layer):
+    """The layers whose dial is turned; raises ValueError for one that is not there."""
+    available = inputs.layers(model)
+    if layer == -1:
+        return available
+    if layer not in available:
+        raise ValueError(f"--layer is {layer}; wanted -1, or one of {available}")
+    return [layer]
+
+
+def _check_room(n, reach):
+    """Raise ValueError unless documents of n ordinary tokens leave room for the shifts."""
+    least = 2 * (profiles.REACH + reach)
+    if n < least:
+        raise ValueError(
+            f"documents have {n} ordinary tokens; wanted {least} or more to move positions by "
+            f"{reach} (--reach) and see {profiles.REACH} offsets on each side"
+        )
+
+
+def _on_text(model, run, document_set, layers, move, shifts, losses, seed):
+    """Mean attention by offset over the documents, and the loss."""
+    N, places = len(document_set), reading.ordinary(document_set)
+    total = reading.total(model, document_set, run)
+    n_losses = min(losses, N)
+
+    def measure(i, document):
+        passed = reading.of_document(model, document)
+        others = (total - passed.inputs) / (N - 1)
+        rng = np.random.default_rng((seed, i))
+        by_layer = [
+            moved_positions.attention(model, r, move, shifts, places, rng)
+            for r in reading.readings(model, passed, others, places, layers)
+        ]
+        sums = {"attention": by_layer}
+        given = later_layers.task(model, document, places, i)
+        if given is not None and n_losses:
+            used = (i < n_losses) / n_losses
+            sums["losses"] = moved_positions.losses(
+                model, given, others, places, layers, shifts, used
+            )
+        return sums
+
+    sums = run.gather(measure, document_set, "documents")
+    result = {"T": document_set.T, "n": len(range(document_set.T)[places]), "documents": N}
+    result["attention"] = sums["attention"] / N
+    return result | _loss_results(sums, layers, shifts, n_losses)
+
+
+def _alone(model, layers, move, shifts, tokens, seed):
+    """The same on positions alone, without words, for a checkpoint that lacks them."""
+    T = tokens or model.config.n_ctx
+    options.within("tokens", T, 2 * (profiles.REACH + shifts[-1]), model.config.n_ctx)
+    rng = np.random.default_rng((seed, 0))
+    by_layer = [
+        moved_positions.attention(model, r, move, shifts, slice(0, T), rng)
+        for r in reading.alone(model, layers, T)
+    ]
+    return {"T": T, "n": T, "documents": 0, "attention": np.array(by_layer)}
+
+
+def _loss_results(sums, layers, shifts, n_losses):
+    """Loss, and its rise in every layer with keys moved and with both moved: [l K+1] each."""
+    if "losses" not in sums:
+        return {}
+    by_layer = sums["losses"]
+    result = {"loss": by_layer[0, 0, 0], "loss_documents": n_losses}
+    result["loss_shifts"] = np.array([0, *moved_positions.loss_shifts(shifts)])
+    rise = by_layer - by_layer[..., :1]
+    result["rise_keys"], result["rise_both"] = rise[:, 0], rise[:, 1]
+    worst = np.unravel_index(rise[:, 0].argmax(), rise[:, 0].shape)
+    result["rise"], result["rise_null"] = rise[:, 0][worst], rise[:, 1][worst]
+    result["rise_layer"] = layers[worst[0]]
+    result["rise_shift"] = result["loss_shifts"][worst[1]]
+    return result
+
+
+def _verdicts(r):
+    """Of each layer: "yes", "partly", "no", or "" without a head whose cells can be told."""
+    follows = FOLLOWS[str(r["move"])]
+    for n, cells, slope, by_chance in zip(
+        r["layer_n_exact"], r["layer_n_cells"], r["layer_slope"], r["layer_slope_null"]
+    ):
+        if not cells:
+            yield ""
+        elif n >= MOST * cells:
+            yield "yes"
+        elif follows and follows * slope > max(SLOPE, by_chance):
+            yield "partly"
+        else:
+            yield "no"
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    moved = {"keys": "keys", "queries": "queries", "both": "queries and keys together"}
+    expected = {"keys": "o - s", "queries": "o + s", "both": "o still"}[str(r["move"])]
+    lines = [
+        f"layer {layer}: {n} of {cells} exactly at {expected}, slope {slope:+.2f}, attention "
+        f"there {weight:.2f} (moves dealt: {by_chance:.2f})"
+        for layer, n, cells, slope, weight, by_chance in zip(
+            *(r[name] for name in ("layers", *LINES))
+        )
+        if cells
+    ]
+    summary = "; ".join(lines) or "no head has a direction"
+    return (
+        f"With the positions that the {moved[str(r['move'])]} of one layer read moved by s tokens, "
+        f"heads that attended to offset o, counted at each shift: {summary}. Attended offsets "
+        f"dealt to other shifts: at most {r['n_exact_null']:.0f} of {r['n_cells']} exact, slopes "
+        f"within {r['slope_null']:.2f}.{_alone_words(r)}{_loss_words(r)}"
+    )
+
+
+LINES = (
+    "layer_n_exact",
+    "layer_n_cells",
+    "layer_slope",
+    "layer_mean_weight",
+    "layer_mean_weight_null",
+)
+
+
+def _alone_words(r):
+    """A sentence on what was read, where it was no text."""
+    if r["documents"]:
+        return ""
+    return (
+        " Positions alone were read, without words, in every layer as if those before it wrote "
+        "nothing; heads that attend to their own token by positions count as well."
+    )
+
+
+def _loss_words(r):
+    """A sentence on the loss, where there is one."""
+    if "loss" not in r:
+        return ""
+    return (
+        f" The loss, {r['loss']:.2f} nats, rises most with the keys of layer {r['rise_layer']} "
+        f"moved by {r['rise_shift']}: by {r['rise']:+.2f}; with its queries and keys moved "
+        f"together by {r['rise_null']:+.2f}."
+    )
+
+
+def answer(r):
+    """Yes if in every layer with directions nine cells in ten are exact, partly if in some."""
+    verdicts = np.array([*_verdicts(r)])
+    measure = "heads with a direction, times shifts, that attend exactly where moved positions say"
+    following = np.isin(verdicts, ("yes", "partly"))
+    if not r["n_cells"]:
+        return Answer("no", measure, "0 of 0: no head has a direction", "0")
+    verdict = "no"
+    if following.any():
+        verdict = "yes" if (verdicts[verdicts != ""] == "yes").all() else "partly"
+    groups = [(_layer_list(r["layers"][rows]), rows) for rows in (following, verdicts == "no")]
+    counts = [
+        f"{r['layer_n_exact'][rows].sum()} of {r['layer_n_cells'][rows].sum()} in {named}"
+        for named, rows in groups
+        if rows.any()
+    ]
+    return Answer(verdict, measure, ", ".join(counts), f"up to {r['n_exact_null']:.0f}")
+
+
+def _layer_list(numbers):
+    """'L0-2,5'."""
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1)
+    texts = [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs if len(run)]
+    return "L" + ",".join(texts)
+
+
+def plot(r):
+    """Attended offset against the shift, a line for each head; below, its weight and the loss."""
+    rows = [i for i, cells in enumerate(r["layer_n_cells"]) if cells]
+    columns = min(max(len(rows), 1), 4)
+    n_rows = -(-max(len(rows), 1) // columns)
+    figure = draw.figure(12.5, 3.9 * n_rows + 3.6)
+    above, below = figure.subfigures(2, 1, height_ratios=(3.9 * n_rows, 3.6))
+    grid = above.subplots(n_rows, columns, squeeze=False, sharey=True).ravel()
+    for axes in grid[len(rows) :]:
+        axes.set_visible(False)
+    for axes, i in zip(grid, rows):
+        _draw_lines(axes, r, i)
+    if rows:
+        most = min(r["directed"].sum(axis=1).max(), LABELLED)
+        low, high = grid[0].get_ylim()
+        left = 0.95 - 0.08 * -(-most // 2)  # of the height, beside the legends' lines
+        grid[0].set_ylim(low, low + (high - low) / left)
+    else:
+        grid[0].set(visible=True, title="no head has a direction")
+    grid[0].set_ylabel("offset with most attention (tokens)")
+    weights, cost = below.subplots(1, 2)
+    _draw_weights(weights, r, rows)
+    _draw_loss(cost, r)
+    return figure
+
+
+def _draw_lines(axes, r, i):
+    """One layer: lines of its heads, a little apart, and where they ought to lie."""
+    shifts = r["shifts"]
+    directed = np.flatnonzero(r["directed"][i])
+    for number, head in enumerate(directed):
+        shown = r["told"][i, :, head] | (shifts == 0)
+        x, color = shifts[shown], _color(head, r["directed"].shape[1])
+        axes.plot(x, r["expected"][i, shown, head], color="#BBBBBB", linewidth=3, zorder=0)
+        label = None
+        if number < LABELLED:
+            label = f"{heads.name(r['layers'][i], head)}: {draw.offset(r['offset'][i, head])}"
+        apart = min(0.12, 0.6 / len(directed)) * (number - (len(directed) - 1) / 2)
+        attended = r["attended"][i, shown, head] + apart
+        axes.plot(x, attended, "o-", markersize=4, linewidth=1.2, color=color, label=label)
+    exact, cells = r["layer_n_exact"][i], r["layer_n_cells"][i]
+    slope = f"{r['layer_slope'][i]:+.2f}"
+    axes.set_title(f"layer {r['layers'][i]}: {exact} of {cells} exact, slope {slope}")
+    moved = {"both": "both"}.get(str(r["move"]), f"the {r['move']}")
+    axes.set_xlabel(f"s, shift of {moved} (tokens)")
+    axes.set_xticks(shifts)
+    axes.legend(ncols=2, loc="upper right", handlelength=1.2, columnspacing=0.8)
+
+
+def _color(i, n):
+    """One of n colours, that of number i."""
+    from matplotlib import colormaps
+
+    few = (draw.BLUE, draw.VERMILION, draw.GREEN, draw.PURPLE, draw.ORANGE, draw.SKY)
+    return few[i] if n <= len(few) else colormaps["turbo"](i / max(n - 1, 1))
+
+
+def _draw_weights(axes, r, rows):
+    """Attention at the expected offset, mean over the heads of each layer, with the null."""
+    shifts = r["shifts"]
+    for number, i in enumerate(rows):
+        shown = r["told"][i].any(axis=1)
+        n = r["told"][i].sum(axis=1)[shown]
+        color = _color(number, len(rows))
+        for name, style in (("weight", "o-"), ("weight_dealt", ":")):
+            mean = (r[name][i] * r["told"][i]).sum(axis=1)[shown] / n
+            label = f"layer {r['layers'][i]}" if name == "weight" else None
+            axes.plot(shifts[shown], mean, style, markersize=4, color=color, label=label)
+    axes.plot([], [], ":", color=draw.GREY, label="null: moves dealt")
+    axes.set(ylim=(0, 1.02), xlabel="shift (tokens)", ylabel="attention to the expected offset")
+    axes.set_xticks(shifts)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def _draw_loss(axes, r):
+    """Rise of the loss in every layer, with keys moved and with both moved."""
+    if "loss" not in r:
+        axes.set_visible(False)
+        return
+    for i, layer in enumerate(r["layers"]):
+        color = _color(i, len(r["layers"]))
+        label = f"keys of layer {layer}"
+        axes.plot(r["loss_shifts"], r["rise_keys"][i], "o-", markersize=4, color=color, label=label)
+        axes.plot(r["loss_shifts"], r["rise_both"][i], ":", color=color)
+    axes.plot([], [], ":", color=draw.GREY, label="control: both moved")
+    axes.set(xlabel="shift (tokens)", ylabel=f"rise of the loss\n(nats, from {r['loss']:.2f})")
+    axes.set_xticks(r["loss_shifts"])
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+register(
+    dial,
+    draw=plot,
+    says=says,
+    answer=answer,
+    look=(
+        "Each head with a direction is a line: where it attends most when the positions that its "
+        "layer's keys read are moved. On its grey band, of slope -1, a head follows the positions; "
+        "a level line is a head that finds its offset by words, its own or ones that layers before "
+        "copied, and cares for no position. Below, the attention to the offset expected, dotted "
+        "where every key is moved by an amount of its own; and what the loss says, dotted where "
+        "queries and keys are moved together, which ought to change nothing. Layer 0 reads "
+        "positions exactly, through its norms; deeper layers on average over other documents."
+    ),
+    published=(
+        "The blog post names as its goal to show that position components contribute to "
+        "inference; the paper shows that waves and attention agree, not that one causes the other."
+    ),
+    figure="asked by the blog post",
+    numbers={
+        "n_exact": "heads with a direction, times shifts, that attend exactly where expected",
+        "n_exact_null": "exact cells, attended offsets dealt to other shifts, 99 % quantile",
+        "slope": "tokens that the attended offset moves for each token of the shift, mean of heads",
+        "slope_null": "size of the mean slope, offsets dealt to other shifts, 99 % quantile",
+        "mean_weight": "attention at the offset expected, mean over heads and shifts",
+        "mean_weight_null": "attention there when every key is moved by an amount of its own",
+        "layer_slope": "slope in each layer, mean over its heads with a direction; 0 without any",
+        "layer_slope_null": "size of the slope in each layer, offsets dealt to other shifts",
+        "layer_n_exact": "exact cells in each layer",
+        "layer_n_exact_null": "exact cells in each layer, offsets dealt to other shifts",
+        "layer_n_cells": "heads with a direction, times shifts, in each layer",
+        "rise": "largest rise of the loss with the keys of one layer moved, in nats per token",
+        "rise_null": "rise of the loss where queries and keys of that layer are moved together",
+        "loss": "mean loss in nats per token without a shift (masked models: one in 8 hidden)",
+        "n_cells": "heads with a direction, times shifts other than 0",
+        "documents": "documents measured; 0: positions alone",
+    },
+    labels={f"layer_{name}": "layer_names" for name in ("slope", "n_exact", "n_cells")},
+    per_head=("slopes", "offset"),
+    least_documents=2,
+    weights_only=True,
+)

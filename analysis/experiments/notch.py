@@ -1,0 +1,332 @@
+"""Does a head's direction hang on one band of the position waves?
+
+One band of frequencies is taken out of the positions that the queries and keys of one layer read,
+all else as it was; beside it as much energy is taken evenly from all frequencies, and the band is
+left alone. N documents, T tokens, n ordinary ones, l layers, K bands, H heads, R offsets.
+
+Order: the experiment, its parts; the words; the picture.
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from ..maths import bands as maths
+from ..maths import moves, profiles, spectra
+from ..measures import heads, later_layers
+from ..measures import positions_read as reading
+from ..runner import draw, options
+from ..runner.registry import Answer, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+KEPT = 0.5  # of a head's attention at its offset; with less it has lost its direction
+WAYS = {  # name -> positions [n D] without, or with, this band of their waves
+    "without": maths.without,
+    "evenly": maths.evenly_without,
+    "alone": maths.alone,
+}
+TITLES = {
+    "without": "band taken out",
+    "evenly": "null: same energy, evenly",
+    "alone": "band alone",
+}
+NAMED = 32  # heads, at most, that are named and numbered in the figure
+
+
+def notch(
+    model,
+    run=UNSAVED,
+    *,
+    layer: Annotated[int, options.AtLeast(-1)] = -1,
+    bands: Annotated[int, options.Within(1, 8)] = 4,
+    text: str = "sample",
+    documents: options.Size = 12,
+    tokens: options.Size = 0,
+    losses: Annotated[int, options.AtLeast(0)] = 2,
+):
+    """Which heads lose their direction, and what the loss says, without a band of the waves.
+
+    layer: the layer that reads them (-1: all, one after another)
+    bands: how many; the fastest has periods of 2 to 4 tokens, each other twice as long
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
+    losses: documents whose loss is measured
+    """
+    options.within("layer", layer, -1, model.config.n_layers - 1)
+    layers = [*range(model.config.n_layers)] if layer == -1 else [layer]
+    document_set = corpus.documents(model, text, documents, tokens)
+    options.several(document_set)
+    N, places = len(document_set), reading.ordinary(document_set)
+    n = len(range(document_set.T)[places])
+    limits = [*maths.octaves(n, bands), (1, n // 2)]  # the last: all waves
+    n_losses = min(losses, N)
+    total = reading.total(model, document_set, run)
+
+    def measure(i, document):
+        passed = reading.of_document(model, document)
+        others = (total - passed.inputs) / (N - 1)
+        readings = [*reading.readings(model, passed, others, places, layers)]
+        sums = _attention(model, readings, limits, places)
+        given = later_layers.task(model, document, places, i)
+        if given is not None and n_losses:
+            sums["losses"] = np.zeros((len(layers), 1 + len(WAYS), len(limits)))
+            if i < n_losses:
+                sums["losses"] += _losses(model, given, others, places, layers, limits) / n_losses
+        return sums
+
+    sums = run.gather(measure, document_set, "documents")
+    result = {"T": document_set.T, "n": n, "documents": N, "layers": np.array(layers)}
+    result |= {"limits": np.array(limits), "bands": np.array([*maths.names(bands), "all waves"])}
+    result |= {name: sums[name] / N for name in ("still", "attention", "energy")}
+    result |= _kept(result, model.config.causal)
+    return result | _summary(result) | _loss_results(sums, layers)
+
+
+def _attention(model, readings, limits, places):
+    """Attention by offset as it is [l H R], in each of WAYS [l W K H R], energies [l K]."""
+    still, changed, energies = [], [], []
+    for r in readings:
+        x, parts = r.positions, _parts(r, limits)
+        still.append(_layer_attention(model, r, x, places))
+        rows = [[way(x, part) for part in parts] for way in WAYS.values()]
+        changed.append([[_layer_attention(model, r, new, places) for new in row] for row in rows])
+        energies.append([maths.energy(x, part) for part in parts])
+    return {
+        "still": np.array(still),
+        "attention": np.array(changed),
+        "energy": np.array(energies),
+    }
+
+
+def _parts(r, limits):
+    """The bands of the positions that a layer reads: K arrays [n D]."""
+    return [spectra.bandpass(r.positions, *band) for band in limits]
+
+
+def _layer_attention(model, r, positions, places):
+    """Mean attention by offset of a layer whose queries and keys read these positions: [H R]."""
+    q, k = _queries_keys(model, r, positions)
+    pattern = reading.pattern(model, r.layer, q, k)
+    return moves.attention_between(pattern, places, places)
+
+
+def _queries_keys(model, r, positions):
+    """Queries and keys of a layer that read these positions [n D]."""
+    x = r.put(positions.astype(r.x.dtype))
+    return reading.queries(model, r.layer, x), reading.keys(model, r.layer, x)
+
+
+def _losses(model, given, others, places, layers, limits):
+    """Losses of one document: [l 1+W K]; the first row as the model is."""
+    passed = reading.of_document(model, given.tokens)
+    last = len(passed.streams) - 1
+    plain = later_layers.loss(model, given, passed.streams[last], last, {})
+    result = np.full((len(layers), 1 + len(WAYS), len(limits)), plain)
+    for i, r in enumerate(reading.readings(model, passed, others, places, layers)):
+        parts = _parts(r, limits)
+        for way, change in enumerate(WAYS.values(), 1):
+            for band, part in enumerate(parts):
+                q, k = _queries_keys(model, r, change(r.positions, part))
+                points = {("q", r.layer): q, ("k", r.layer): k}
+                stream = passed.streams[r.layer]
+                result[i, way, band] = later_layers.loss(model, given, stream, r.layer, points)
+    return result
+
+
+def _kept(r, causal):
+    """Attention that each head keeps at its own offset, as a share, in each of WAYS: [l K H]."""
+    offset = r["still"].argmax(axis=-1)  # [l H]
+    own = np.take_along_axis(r["still"], offset[..., None], axis=-1)[..., 0]
+    index = offset[:, None, None, :, None]
+    changed = np.take_along_axis(r["attention"], index, axis=-1)[..., 0]  # [l W K H]
+    kept = changed / np.maximum(own, 1e-300)[:, None, None]
+    result = {f"kept_{way}": kept[:, i] for i, way in enumerate(WAYS)}
+    result["directed"] = profiles.directed(r["still"], r["n"], causal=causal)
+    result["least_kept"] = result["kept_without"][:, :-1].min(axis=1)
+    result["offset"] = offset - profiles.REACH
+    return result
+
+
+def _summary(r):
+    """Of the heads with a direction that need positions: how many lose it without a band.
+
+    They need positions if they lose it without all waves. The last band, of all, is left out.
+    """
+    directed = r["directed"]
+    needs = directed & (r["kept_without"][:, -1] < KEPT)  # [l H]
+    kept = {way: np.moveaxis(r[f"kept_{way}"][:, :-1], 1, -1)[needs] for way in WAYS}  # [heads K]
+    least = {way: x.min(axis=1) for way, x in kept.items()}
+    most = kept["alone"].max(axis=1)
+    result = {"n_directed": directed.sum(), "n_need": needs.sum()}
+    result["n_lost"] = (least["without"] < KEPT).sum()
+    result["n_lost_null"] = (least["evenly"] < KEPT).sum()
+    result["n_enough"] = (most >= KEPT).sum()
+    result["kept"], result["kept_null"] = (_mean(least[way], 1.0) for way in ("without", "evenly"))
+    result["alone"] = _mean(most, 0.0)
+    result["by_band_lost"] = (kept["without"] < KEPT).sum(axis=0)
+    result["by_band_lost_null"] = (kept["evenly"] < KEPT).sum(axis=0)
+    result["by_band_enough"] = (kept["alone"] >= KEPT).sum(axis=0)
+    result["band_names"] = r["bands"][:-1]
+    return result
+
+
+def _mean(x, empty):
+    """Mean of an array, or what stands for that of none."""
+    return x.mean() if len(x) else empty
+
+
+def _loss_results(sums, layers):
+    """The loss, and by how much it rises in each of WAYS: [l K] each."""
+    if "losses" not in sums:
+        return {}
+    rise = sums["losses"][:, 1:] - sums["losses"][:, :1]
+    result = {f"rise_{way}": rise[:, i] for i, way in enumerate(WAYS)}
+    result["loss"] = sums["losses"][0, 0, 0]
+    of_bands = rise[:, 0, :-1]
+    layer, band = np.unravel_index(of_bands.argmax(), of_bands.shape)
+    result["rise"], result["rise_null"] = rise[layer, 0, band], rise[layer, 1, band]
+    return result | {"rise_layer": layers[layer], "rise_band": band}
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    if not r["n_directed"]:
+        return f"No head has a direction that it could lose.{_loss_words(r)}"
+    bands = [
+        f"{band} tokens: {lost} ({null})"
+        for band, lost, null in zip(r["bands"], r["by_band_lost"], r["by_band_lost_null"])
+    ]
+    return (
+        f"Of {r['n_directed']} heads with a direction {r['n_need']} lose it, keeping less than "
+        f"half of their attention at its offset, without all waves of the positions that their "
+        f"layer reads: the others read none. {r['n_lost']} of these {r['n_need']} lose it without "
+        f"one band (with as much energy taken evenly from all frequencies: {r['n_lost_null']}). By "
+        f"period: {'; '.join(bands)}. Without the band that a head needs most it keeps "
+        f"{r['kept']:.2f} on average (null: {r['kept_null']:.2f}). One band alone is enough for "
+        f"{r['n_enough']}; the best one leaves {r['alone']:.2f}.{_loss_words(r)}"
+    )
+
+
+def _loss_words(r):
+    """A sentence on the loss, where there is one."""
+    if "loss" not in r:
+        return ""
+    return (
+        f" The loss, {r['loss']:.2f} nats, rises most without the periods of "
+        f"{r['bands'][r['rise_band']]} tokens in layer {r['rise_layer']}: by {r['rise']:+.2f} "
+        f"(null: {r['rise_null']:+.2f})."
+    )
+
+
+def answer(r):
+    """Yes if most heads that need positions lose their direction without a band, partly if some.
+
+    More have to than with as much energy taken evenly.
+    """
+    verdict = "no"
+    if r["n_lost"] > r["n_lost_null"]:
+        verdict = "yes" if 2 * r["n_lost"] > r["n_need"] else "partly"
+    measure = "heads with a direction that reads positions, and that one band's loss halves"
+    value = f"{r['n_lost']} of {r['n_need']} (kept {r['kept']:.2f})"
+    return Answer(verdict, measure, value, f"{r['n_lost_null']} (kept {r['kept_null']:.2f})")
+
+
+def plot(r):
+    """What each head with a direction keeps, band by band, in each of WAYS; beside it the loss."""
+    n = max(int(r["n_directed"]), 1)
+    figure = draw.figure(12.5, np.clip(0.3 * n, 1.8, 9) + 2.3)
+    widths = (1, 1, 1, 1.3) if "loss" in r else (1, 1, 1)
+    axes = figure.subplots(1, len(widths), width_ratios=widths)
+    for i, way in enumerate(WAYS):
+        image = _draw_kept(axes[i], r, way)
+        if i:
+            axes[i].set_yticklabels([])
+    axes[0].set_ylabel("head, and its offset")
+    label = "attention kept at the head's offset"
+    figure.colorbar(image, ax=axes[:3], location="bottom", label=label, shrink=0.5, aspect=30)
+    if "loss" in r:
+        _draw_loss(axes[3], r)
+    return figure
+
+
+def _draw_kept(axes, r, way):
+    """A row for each head with a direction, a column for each band."""
+    places = np.argwhere(r["directed"])
+    kept = r[f"kept_{way}"].swapaxes(1, 2)[r["directed"]]  # [heads K]
+    shown = kept if len(kept) else np.zeros((1, len(r["bands"])))
+    image = axes.imshow(shown, cmap="viridis", vmin=0, vmax=1, aspect="auto")
+    step = -(-len(places) // NAMED) or 1
+    named = [_name(r, *place) for place in places[::step]]
+    axes.set_yticks(range(0, len(places), step), named)
+    axes.set_xticks(range(len(r["bands"])), r["bands"], rotation=30, ha="right")
+    axes.set(xlabel="periods (tokens)", title=TITLES[way] if len(kept) else "no direction")
+    if len(places) <= NAMED:
+        for i, j in np.ndindex(kept.shape):
+            color = "black" if kept[i, j] > 0.6 else "white"
+            text = f"{kept[i, j]:.2f}"
+            axes.text(j, i, text, ha="center", va="center", fontsize=10, color=color)
+    return image
+
+
+def _name(r, i, head):
+    return f"{heads.name(r['layers'][i], head)} {draw.offset(r['offset'][i, head])}"
+
+
+def _draw_loss(axes, r):
+    """Rise of the loss without each band, and by its energy alone, a line for each layer."""
+    from matplotlib import colormaps
+
+    bands = np.arange(len(r["bands"]))
+    for i, layer in enumerate(r["layers"]):
+        color = colormaps["viridis"](0.85 * i / max(len(r["layers"]) - 1, 1))
+        label = f"layer {layer}"
+        axes.plot(bands, r["rise_without"][i], "o-", markersize=4, color=color, label=label)
+        axes.plot(bands, r["rise_evenly"][i], ":", color=color)
+    axes.plot([], [], ":", color=draw.GREY, label="null: evenly")
+    axes.set_xticks(bands, r["bands"], rotation=30, ha="right")
+    axes.set(xlabel="periods taken out (tokens)", title="loss")
+    axes.set_ylabel(f"rise (nats, from {r['loss']:.2f})")
+    axes.legend()
+
+
+register(
+    notch,
+    draw=plot,
+    says=says,
+    answer=answer,
+    look=(
+        "A row for each head with a direction, a column for each band of periods: how much of its "
+        "attention at its offset a head keeps when the positions that its layer's queries and keys "
+        "read lack the band (dark: the head needs it), when they lack as much energy of all "
+        "frequencies, and when they have that band alone (bright: it is enough). A head that is "
+        "bright even without all waves reads no positions in its layer. Of the others one that "
+        "keeps all without any band and little by one alone reads waves of many periods at once."
+    ),
+    published=(
+        "The paper draws waves of a period near ten tokens and leaves open whether sharp peaks at "
+        "one neighbour can be made of them."
+    ),
+    figure="asked by the paper",
+    numbers={
+        "n_lost": "heads that read positions, and keep less than half without one of the bands",
+        "n_lost_null": "heads that do so with as much energy taken evenly from all frequencies",
+        "kept": "attention kept at its offset without the band that a head needs most, mean",
+        "kept_null": "attention kept with as much energy taken evenly, at worst, mean of heads",
+        "n_enough": "heads that keep half or more by one band alone",
+        "alone": "attention kept with the best band alone, mean over heads with a direction",
+        "by_band_lost": "heads that lose their direction without each band",
+        "by_band_lost_null": "heads that lose their direction to an even loss of its energy",
+        "by_band_enough": "heads that keep their direction by each band alone",
+        "rise": "largest rise of the loss without a band in one layer, in nats per token",
+        "rise_null": "rise of the loss in that layer with as much energy taken evenly",
+        "loss": "mean loss in nats per token as the model is (masked models: one in 8 hidden)",
+        "n_need": "heads with a direction that lose it without all waves: they read positions",
+        "n_directed": "heads with a direction",
+        "documents": "documents measured",
+    },
+    labels={"by_band_lost": "band_names", "by_band_enough": "band_names"},
+    per_head=("least_kept", "offset"),
+    least_documents=2,
+)

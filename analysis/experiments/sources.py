@@ -1,0 +1,577 @@
+"""Are the sharp peaks made of position waves?
+
+Every query and key is a sum over sources: position, word, what layers wrote, token type, biases. So
+every score is an exact sum of a term for each pair of sources, and the peak of a head, how far its
+mean score at one lag stands above that at the others, is divided among them; the term position x
+position further among the waves that it is made of. The paper leaves open what makes its sharpest
+peaks, which look at the next token.
+
+N documents, T tokens, L layers, H heads, C sources, R lags (positive: the key stands to the right),
+n heads drawn, W bands of periods. Order: the experiment, what is measured on one document, its
+parts; the words; the picture.
+"""
+
+import numpy as np
+
+from ..maths import lags as lag_maths
+from ..maths import profiles
+from ..maths import sources as maths
+from ..measures import heads, inputs, score_sources
+from ..runner import draw, options
+from ..runner.registry import Answer, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+NEAR = profiles.REACH  # lags within which a peak is compared
+HALF = 0.5  # of a peak, from which a term makes it
+MOST = 0.9  # of the sharp heads: "yes" allows one exception in ten
+SHUFFLES = 20  # of the places of the queries
+LONG = 8  # tokens: the paper's waves have this period or a longer one
+SHOWN = 4  # heads with curves of their own
+LISTED = 16  # heads with a bar
+TOLD = 6  # heads in the sentence
+POSITION = score_sources.SOURCES.index("position")
+GROUPS = {  # terms together, whichever of the two is the query's: name -> colour
+    "position × position": draw.BLUE,
+    "position × word": draw.SKY,
+    "position × layers": draw.GREEN,
+    "word × word": draw.ORANGE,
+    "word × layers": "#F0E442",
+    "layers × layers": draw.PURPLE,
+    "type, bias": draw.GREY,
+}
+
+
+def sources(
+    model,
+    run=UNSAVED,
+    *,
+    head: str = "auto",
+    text: str = "sample",
+    documents: options.Size = 16,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
+):
+    """Each head's scores split by what queries and keys are made of, and what makes its peak.
+
+    head: heads to tell about, as L0H0,L1H2; auto: those that give more than half of their attention
+    to a neighbour, or else the sharpest at -1 and at +1
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read, 2 or more (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
+    seed: seed of the shuffles
+    """
+    inputs.reachable(model)
+    if head != "auto":
+        heads.select(head, model)  # names that are none are noticed before the work
+    document_set = None
+    T = tokens or model.config.n_ctx
+    if not model.missing:
+        document_set = corpus.documents(model, text, documents, tokens)
+        options.at_least("documents", len(document_set), 2)
+        T = document_set.T
+    options.within("tokens", T, NEAR + 1, model.config.n_ctx)
+    causal = model.config.causal
+    visible = np.tri(T, dtype=bool) if causal else np.ones((T, T), bool)
+    mean, placed = _gather(model, document_set, visible, seed, run)
+    fit = maths.LagFit(visible)
+    result = {"documents": len(document_set or []), "T": T, "causal": causal}
+    result |= {"layers": np.array(inputs.layers(model)), "lags": profiles.offsets()}
+    result["sources"] = np.array(score_sources.SOURCES)
+    result |= _divide(mean, fit, T, causal)
+    result |= _positions(model, placed, result, visible, fit, seed)
+    chosen_heads = _choose(head, model, result)
+    result |= _by_head(result, chosen_heads)
+    return result | _headline(result)
+
+
+def _gather(model, documents, visible, seed, run):
+    """Means over documents of what `_measure_layer` gives, stacked over layers; Places."""
+    T = len(visible)
+    if documents is None:
+        splits, placed = score_sources.of_positions(model, T)
+        order = np.random.default_rng((seed, 0)).permutation(T)
+        by_layer = [_measure_layer(split, visible, order) for split in splits]
+        sums = _stacked(by_layer)
+        sums["attention"] = np.array(
+            [heads.from_positions(model, layer, T) for layer in inputs.layers(model)]
+        )
+        return sums, placed
+    placed = score_sources.places(model, documents, run)
+
+    def measure(i, document):
+        order = np.random.default_rng((seed, i)).permutation(T)
+        attention = []
+
+        def note_profile(name, x, layer=None):
+            if name == "pattern":
+                attention.append(profiles.profile(x[0]))
+            return x
+
+        def look(_, split):
+            return _measure_layer(split, visible, order)
+
+        by_layer = score_sources.along(model, document, placed, i % 2, look, note_profile)
+        return _stacked(by_layer) | {"attention": np.array(attention)}
+
+    sums = run.gather(measure, documents, "documents")
+    return {name: total / len(documents) for name, total in sums.items()}, placed
+
+
+def _stacked(by_layer):
+    """A list of {name: array} as {name: [L ...]}."""
+    return {name: np.array([layer[name] for layer in by_layer]) for name in by_layer[0]}
+
+
+def _measure_layer(split, visible, order):
+    """Sums of one layer: of terms by lag, of scores squared and by lag, with tokens shuffled."""
+    q, k, scores = split
+    T = len(visible)
+    centred = maths.within_rows(scores, visible)
+    mixed = maths.within_rows(scores[:, order][:, :, order], visible)
+    terms = maths.lag_sums(q, k, NEAR)
+    whole = maths.diagonal_sums(scores)[:, T - 1 - NEAR : T + NEAR]
+    error = abs(terms.sum(axis=(0, 1)) - whole).max() / max(abs(whole).max(), 1e-300)
+    result = {"terms": terms, "error": error}
+    result["products"] = maths.term_products(q, k, centred)
+    result["squares"] = np.einsum("hij,hij->h", centred, centred, dtype=np.float64)
+    result["by_lag"] = maths.diagonal_sums(centred)
+    result["by_lag_shuffled"] = maths.diagonal_sums(mixed)
+    result["squares_shuffled"] = np.einsum("hij,hij->h", mixed, mixed, dtype=np.float64)
+    return result
+
+
+def _divide(mean, fit, T, causal):
+    """Mean scores by lag, the terms' parts of peaks and of the variance, how Toeplitz heads are."""
+    terms = np.moveaxis(mean["terms"], 0, 2) / (T - abs(profiles.offsets()))  # [C C L H R]
+    scores = terms.sum(axis=(0, 1))
+    lag, _ = lag_maths.peak(scores, NEAR, causal)
+    attention = profiles.mean_attention(mean["attention"], T)
+    products = np.moveaxis(mean["products"], 0, 2)
+    result = {"terms": terms, "scores": scores, "lag_of_heads": lag, "attention": attention}
+    result["peak_of_terms"] = maths.peak_parts(terms, lag, causal)
+    result["variance_of_terms"] = maths.over(products, mean["squares"])
+    result["directed"] = profiles.directed(attention, T, causal=causal)
+    for end in ("", "_shuffled"):
+        explained = fit.explained(mean["by_lag" + end])
+        result["toeplitz_of_heads" + end] = maths.over(explained, mean["squares" + end])
+    result["error"] = mean["error"].max()
+    result["position_share_of_heads"] = result["peak_of_terms"][POSITION, POSITION]
+    result["position_variance_of_heads"] = result["variance_of_terms"][POSITION, POSITION]
+    return result
+
+
+def _positions(model, placed, r, visible, fit, seed):
+    """Waves of position x position: parts of each peak [W W L H], and how Toeplitz it is.
+
+    The null has the places of the queries in random order.
+    """
+    T, causal = len(visible), bool(r["causal"])
+    names, band = maths.bands(T)
+    whole = maths.rise(r["scores"], r["lag_of_heads"], causal)
+    orders = np.random.default_rng(seed).permuted(np.tile(np.arange(T), (SHUFFLES, 1)), axis=1)
+    pairs = T - abs(profiles.offsets())
+    waves, by_chance, toeplitz = [], [], []
+    for i, layer in enumerate(r["layers"]):
+        sides = [_both_ways(model, layer, x) for x in placed.halves[:, i]]
+        lag, peak = r["lag_of_heads"][i], whole[i]
+        terms = _by_band(sides, band, len(names)) / pairs
+        waves.append(maths.over(maths.rise(terms, lag, causal), peak))
+        shuffled = np.array([_shuffled(sides, order) for order in orders]) / pairs
+        by_chance.append(maths.over(maths.rise(shuffled, lag, causal), peak))
+        toeplitz.append(_toeplitz(sides, visible, fit))
+    result = {"waves_of_heads": np.stack(waves, axis=2), "bands": names}
+    counts = np.bincount(band[1:], minlength=len(names))
+    result["waves_flat"] = counts / counts.sum()  # what a spike, of all frequencies alike, has
+    result["band_is_long"] = _is_long(T, band, len(names))
+    result["position_shares_null"] = np.stack(by_chance, axis=1)  # [SHUFFLES L H]
+    result["position_toeplitz_of_heads"] = np.array(toeplitz)
+    return result
+
+
+def _is_long(T, band, n):
+    """Which bands hold periods of LONG tokens or more only: [W]."""
+    period = T / np.maximum(np.arange(len(band)), 1)
+    shortest = [period[band == i].min(initial=np.inf) for i in range(n)]
+    return np.array(shortest) >= LONG * (1 - 1e-9)
+
+
+def _both_ways(model, layer, x):
+    """Queries and keys [H T d] of positions [T D], without biases."""
+    cfg, w = model.config, model.layers[layer]
+    q, k = (score_sources.project(x[None], W, 0.0, cfg)[0] for W in (w.W_Q, w.W_K))
+    return q * cfg.attn_scale(layer), k
+
+
+def _by_band(sides, band, n):
+    """Sums by lag of each pair of bands, the queries' and the keys': [W W H R]."""
+    banded = []
+    for side in sides:
+        banded.append([_in_bands(x, band, n) for x in side])
+    (q_even, k_even), (q_odd, k_odd) = banded
+    even, odd = maths.lag_sums(q_even, k_odd, NEAR), maths.lag_sums(q_odd, k_even, NEAR)
+    return (even + odd) / 2
+
+
+def _in_bands(x, band, n):
+    """Queries or keys in n bands: [H T d] -> [n H T d]."""
+    H, T, d = x.shape
+    table = x.swapaxes(0, 1).reshape(T, H * d)
+    return maths.in_bands(table, band, n).reshape(n, T, H, d).swapaxes(1, 2)
+
+
+def _shuffled(sides, order):
+    """Sums by lag with the places of the queries in another order: [H R]."""
+    (q_even, k_even), (q_odd, k_odd) = sides
+    even = maths.lag_sums(q_even[None, :, order], k_odd[None], NEAR)
+    odd = maths.lag_sums(q_odd[None, :, order], k_even[None], NEAR)
+    return (even + odd)[0, 0] / 2
+
+
+def _toeplitz(sides, visible, fit):
+    """Share of the variance of position x position that the lag explains: [H]."""
+    (q_even, k_even), (q_odd, k_odd) = sides
+    scores = q_even @ k_odd.swapaxes(-1, -2) + q_odd @ k_even.swapaxes(-1, -2)
+    centred = maths.within_rows(scores, visible)
+    squares = np.square(centred).sum(axis=(-2, -1))
+    return maths.over(fit.explained(maths.diagonal_sums(centred)), squares)
+
+
+def _choose(names, model, r):
+    """Rows and columns (layer's row, head) of the heads to tell about, the sharpest first."""
+    layers = r["layers"].tolist()
+    if names != "auto":
+        return [(layers.index(layer), head) for layer, head in heads.select(names, model)]
+    neighbours = r["attention"][..., [NEAR - 1, NEAR + 1]]  # [L H 2]
+    sharpest_first = np.argsort(-neighbours.max(axis=-1), axis=None, kind="stable")
+    places = [np.unravel_index(i, neighbours.shape[:2]) for i in sharpest_first]
+    sharp = [place for place in places if neighbours[place].max() > heads.SHARP]
+    if sharp:
+        return sharp
+    by_side = neighbours.reshape(-1, 2).argmax(axis=0).tolist()
+    if r["causal"]:  # nothing is seen to the right
+        by_side = by_side[:1]
+    return [np.unravel_index(i, neighbours.shape[:2]) for i in dict.fromkeys(by_side)]
+
+
+def _by_head(r, places):
+    """What is told of the heads chosen."""
+    rows, columns = (np.array(x) for x in zip(*places))
+    numbers = r["layers"][rows]
+    named = [heads.name(*pair) for pair in zip(numbers, columns)]
+    result = {"heads": np.array(named), "rows": rows, "columns": columns}
+    attention = r["attention"][rows, columns] * (profiles.offsets() != 0)
+    result["at_offset"] = attention.max(axis=1)
+    result["offset"] = profiles.offsets()[attention.argmax(axis=1)]
+    result["lag"] = r["lag_of_heads"][rows, columns]
+    for name in ("position_share", "position_variance", "toeplitz", "position_toeplitz"):
+        result[name] = r[f"{name}_of_heads"][rows, columns]
+    result["toeplitz_null"] = r["toeplitz_of_heads_shuffled"][rows, columns]
+    result["position_share_null"] = np.quantile(
+        r["position_shares_null"][:, rows, columns], 0.99, axis=0
+    )
+    waves = r["waves_of_heads"][:, :, rows, columns]  # [W W n]
+    is_long = r["band_is_long"]
+    result["waves"] = np.einsum("wwn->nw", waves)  # what two waves of one band make
+    result["long_waves"] = waves[is_long][:, is_long].sum(axis=(0, 1))
+    result["long_waves_null"] = result["position_share"] * r["waves_flat"][is_long].sum()
+    return result
+
+
+def _headline(r):
+    """Counts, and means by layer."""
+    places = r["rows"], r["columns"]
+    makes = r["position_share"] >= HALF
+    by_chance = r["position_shares_null"][:, places[0], places[1]] >= HALF
+    result = {"n_sharp": len(makes), "n_positions": makes.sum()}
+    result["n_positions_null"] = by_chance.sum(axis=1).max()
+    result["n_long"] = (r["long_waves"] >= HALF).sum()
+    result["layer_names"] = np.array([f"layer {layer}" for layer in r["layers"]])
+    for name in ("position_variance", "toeplitz"):
+        result[name + "_by_layer"] = r[name + "_of_heads"].mean(axis=1)
+    result["toeplitz_by_layer_null"] = r["toeplitz_of_heads_shuffled"].mean(axis=1)
+    directed, share = r["directed"], r["position_share_of_heads"]
+    result["n_directed_by_layer"] = directed.sum(axis=1)
+    result["n_positions_by_layer"] = (directed & (share >= HALF)).sum(axis=1)
+    result["groups"] = np.array([*GROUPS])
+    result["peak_by_group"] = _grouped(r["peak_of_terms"][:, :, places[0], places[1]]).T
+    result["terms_by_group"] = _grouped(r["terms"][:, :, places[0], places[1]]).swapaxes(0, 1)
+    return result
+
+
+def _grouped(terms):
+    """Terms [C C ...] added up by the two sources, whichever is the query's: [groups ...]."""
+    sums = {name: np.zeros(terms.shape[2:]) for name in GROUPS}
+    for a, query in enumerate(score_sources.SOURCES):
+        for b, key in enumerate(score_sources.SOURCES):
+            first, second = sorted((query, key), key=score_sources.SOURCES.index)
+            name = f"{first} × {second}"
+            group = name if name in GROUPS else "type, bias"
+            sums[group] += terms[a, b]
+    return np.array([*sums.values()])
+
+
+def says(r):
+    """The paper's open question, answered for this model with its numbers."""
+    n = int(r["n_sharp"])
+    sharpest = "; ".join(_describe_head(r, i) for i in range(min(n, TOLD)))
+    more = f"; and {n - TOLD} more" if n > TOLD else ""
+    start = f"{n} heads give" if n > 1 else "1 head gives"
+    start += f" more than {heads.SHARP} of the attention to a neighbour."
+    if not _any_sharp(r):
+        start = f"No head gives more than {heads.SHARP} of its attention to a neighbour."
+    verdict = (
+        f"{start} Position × position makes at least half of the peak in {r['n_positions']} of "
+        f"{n} (places of the queries shuffled: {r['n_positions_null']} at most), and waves of "
+        f"{LONG} tokens or more would alone in {r['n_long']}: {sharpest}{more}. "
+    )
+    return verdict + _describe_layers(r) + _describe_source(r)
+
+
+def _describe_head(r, i):
+    """'L0H3 at -1 (0.99 of its attention): 1.00 positions, 0.44 waves of 8 tokens or more'."""
+    share, lag = r["position_share"][i], draw.offset(r["lag"][i])
+    elsewhere = f", scores highest at {lag}" if r["lag"][i] != r["offset"][i] else ""
+    largest = r["peak_by_group"][i].argmax()
+    waves = f", {r['long_waves'][i]:.2f} of it waves of {LONG} tokens or more"
+    waves += f" (a spike: {r['long_waves_null'][i]:.2f})"
+    other = f", {r['groups'][largest]} {r['peak_by_group'][i, largest]:.2f}"
+    return (
+        f"{r['heads'][i]} at {draw.offset(r['offset'][i])} ({r['at_offset'][i]:.2f} of its "
+        f"attention{elsewhere}): {share:.2f} of the peak position × position"
+        + (waves if share >= HALF else other)
+    )
+
+
+def _describe_layers(r):
+    """Heads with a direction, and how Toeplitz scores are, by layer."""
+    pairs = zip(r["layer_names"], r["n_positions_by_layer"], r["n_directed_by_layer"])
+    counts = ", ".join(f"{name} {k} of {n}" for name, k, n in pairs if n)
+    toeplitz = ", ".join(f"{x:.2f}" for x in r["toeplitz_by_layer"])
+    return (
+        f"Of the heads with a direction positions make the peak in: {counts or 'none there are'}. "
+        f"The lag alone explains this share of the variance of scores, layer by layer: {toeplitz} "
+        f"(tokens shuffled: {r['toeplitz_by_layer_null'].max():.2f} at most)."
+    )
+
+
+def _describe_source(r):
+    """What was not measured."""
+    if r["documents"]:
+        return ""
+    return (
+        " All from positions alone, as words and the layers' writing are not in this checkpoint: "
+        "here a peak has no other source, and only the waves and the lag tell something."
+    )
+
+
+def answer(r):
+    """Yes: position x position makes at least half of the peak of nearly all sharp heads.
+
+    Partly: of more heads than shuffled places give. No, where no head is sharp.
+    """
+    n, k = int(r["n_sharp"]), int(r["n_positions"])
+    by_chance = int(r["n_positions_null"])
+    if not _any_sharp(r):
+        measure = f"heads with more than {heads.SHARP} of their attention at -1 or +1"
+        return Answer("no", measure, f"0 of {r['lag_of_heads'].size}", "0 heads")
+    verdict = "no"
+    if k > by_chance:
+        verdict = "yes" if k >= MOST * n else "partly"
+    measure = "sharpest heads at -1 or +1 whose peak is at least half position × position"
+    if not r["documents"]:
+        measure += ", positions alone"
+    return Answer(verdict, measure, f"{k} of {n}", f"{by_chance} of {n}, places shuffled")
+
+
+def _any_sharp(r):
+    """Whether a head gives more than SHARP of its attention to a neighbour."""
+    return bool(r["at_offset"].max() > heads.SHARP)
+
+
+def plot(r):
+    """Mean scores of sharp heads by source; below, parts of peaks, waves, and Toeplitz shares."""
+    figure = draw.figure(12.5, 8.6)
+    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+    n = min(len(r["heads"]), SHOWN)
+    grid = above.subplots(1, n, squeeze=False)[0]
+    for i in range(n):
+        _draw_curves(grid[i], r, i)
+    grid[0].set_ylabel("mean score, less its mean")
+    above.legend(handles=[*_describe_lines()], loc="outside upper left", ncols=4)
+    parts, waves, toeplitz = below.subplots(1, 3, width_ratios=(1.15, 1.15, 1))
+    _draw_parts(parts, r)
+    _draw_waves(waves, r)
+    _draw_toeplitz(toeplitz, r)
+    return figure
+
+
+def _describe_lines():
+    """The sum and its groups of terms."""
+    from matplotlib.lines import Line2D
+
+    yield Line2D([], [], color="black", linewidth=3, alpha=0.35, label="the whole score")
+    for name, color in GROUPS.items():
+        yield Line2D([], [], color=color, label=name)
+
+
+def _draw_curves(axes, r, i):
+    """Mean score of a head by lag, whole and by group of terms, each less its mean."""
+    lags = r["lags"]
+    if r["causal"]:
+        lags = lags[lags <= 0]
+    curves = r["terms_by_group"][i][:, : len(lags)]
+    curves = curves - curves.mean(axis=1, keepdims=True)
+    axes.plot(lags, curves.sum(axis=0), color="black", linewidth=4, alpha=0.35)
+    for curve, color in zip(curves[::-1], [*GROUPS.values()][::-1]):
+        axes.plot(lags, curve, color=color)
+    axes.set_xlabel("lag (tokens, + right)")
+    axes.set_title(
+        f"{r['heads'][i]}: {draw.offset(r['offset'][i])} has {r['at_offset'][i]:.2f}\n"
+        f"position × position: {r['position_share'][i]:.2f}"
+    )
+
+
+def _draw_parts(axes, r):
+    """Bars: what the peak of each head is made of; negative parts hang below 0."""
+    n = min(len(r["heads"]), LISTED)
+    places = np.arange(n)
+    up, down = np.zeros((2, n))
+    for name, part in zip(GROUPS, r["peak_by_group"][:n].T):
+        bottom = np.where(part >= 0, up, down)
+        axes.bar(places, part, 0.75, bottom, color=GROUPS[name])
+        up, down = up + np.maximum(part, 0), down + np.minimum(part, 0)
+    axes.plot(places, r["position_share_null"][:n], "_", color="black", markersize=12)
+    axes.axhline(0, color="black", linewidth=0.7)
+    axes.set_xticks(places, r["heads"][:n], rotation=90)
+    axes.set_xlim(-0.6, max(n, SHOWN) - 0.4)
+    axes.set_ylabel("share of the peak")
+    axes.set_title("what peaks are made of (black:\npositions, 99 % of shuffled places)")
+
+
+def _draw_waves(axes, r):
+    """Bars: what the waves of a band make of the peak of each head; dashes: a spike's."""
+    n, names = min(len(r["heads"]), SHOWN), r["bands"]
+    width = 0.8 / n
+    for i in range(n):
+        places = np.arange(len(names)) + width * (i - (n - 1) / 2)
+        shade = 0.35 + 0.65 * (n - i) / n
+        axes.bar(places, r["waves"][i], width, color=draw.BLUE, alpha=shade, label=r["heads"][i])
+        spike = r["waves_flat"] * r["position_share"][i]
+        axes.plot(places, spike, "_", color="black", markersize=40 * width)
+    axes.axhline(0, color="black", linewidth=0.7)
+    axes.set_xticks(range(len(names)), names, rotation=45)
+    axes.set_xlabel("period of the wave (tokens)")
+    axes.set_ylabel("share of the peak")
+    axes.set_title("waves in position × position\n(black: a spike, all waves alike)")
+    axes.legend()
+
+
+def _draw_toeplitz(axes, r):
+    """A dot for each head: variance of the scores by lag alone, and position x position's share."""
+    from matplotlib import colormaps
+
+    L = len(r["layers"])
+    for row, layer in enumerate(r["layers"]):
+        color = colormaps["viridis_r"](0.1 + 0.9 * row / max(L, 1))
+        label = f"layer {layer}" if L <= TOLD or row in (0, L - 1) else None
+        x, y = r["position_variance_of_heads"][row], r["toeplitz_of_heads"][row]
+        axes.plot(x, y, "o", color=color, label=label, alpha=0.8)
+    axes.axhline(r["toeplitz_of_heads_shuffled"].max(), color=draw.GREY, linestyle="--")
+    axes.set(xlabel="position × position", ylabel="the lag alone")
+    axes.set_title("share of the variance of scores\n(dashed: tokens shuffled, at most)")
+    axes.legend()
+
+
+register(
+    sources,
+    draw=plot,
+    says=says,
+    answer=answer,
+    look=(
+        "Above, the mean score of the sharpest heads by lag, split into terms that sum to it "
+        "exactly: where the blue line lies on the grey one, positions make the peak; where others "
+        "do, words, or what earlier layers made of words and positions. In layer 0 position is the "
+        "table's own part; in later layers it is what stands at a place in all documents, for "
+        "queries in one half of them and for keys in the other. Below, bars divide each peak among "
+        "the terms, and then position × position among the periods of its waves: a spike has all "
+        "frequencies alike (black dashes), and waves of long periods alone can make no narrow "
+        "peak. At the right, how much of the variance of the scores of a token the lag explains "
+        "(Toeplitz scores depend on nothing else), and how much position × position holds."
+    ),
+    published=(
+        "The paper leaves open whether its solitary peaks, such as that of head(8,9) of "
+        "roberta-base at -1, are made of position waves, as none of its waves is faster than 8 "
+        "tokens (Yamamoto and Matsuzaki, section 5). That position-based scores are nearly "
+        "Toeplitz: Wennberg and Henter (2021)."
+    ),
+    figure="section 5",
+    labels={
+        "position_share": "heads",
+        "long_waves": "heads",
+        "toeplitz": "heads",
+        "position_toeplitz": "heads",
+        "position_variance": "heads",
+        "offset": "heads",
+        "at_offset": "heads",
+        "n_positions_by_layer": "layer_names",
+        "n_directed_by_layer": "layer_names",
+        "position_variance_by_layer": "layer_names",
+        "toeplitz_by_layer": "layer_names",
+    },
+    numbers={
+        "n_positions": (
+            "sharpest heads at -1 or +1 in which position × position holds at least half of the "
+            "peak of the scores"
+        ),
+        "n_positions_null": f"the most in {SHUFFLES} shuffles of the places of the queries",
+        "n_sharp": (
+            f"heads with more than {heads.SHARP} of their attention at -1 or +1; where none has, "
+            "the sharpest on each side"
+        ),
+        "n_long": (
+            f"sharpest heads in which position waves of {LONG} tokens or more hold at least half "
+            "of the peak"
+        ),
+        "position_share": "share of the peak of the scores that position × position holds",
+        "position_share_null": (
+            f"99 % quantile of that share over {SHUFFLES} shuffles of the places of the queries"
+        ),
+        "long_waves": (
+            f"share of the peak that position waves with periods of {LONG} tokens or more hold"
+        ),
+        "long_waves_null": (
+            f"what waves of {LONG} tokens or more would hold of it if all frequencies held alike, "
+            "as in a spike"
+        ),
+        "offset": "offset other than 0 with most attention, in tokens",
+        "at_offset": "mean attention to that offset",
+        "toeplitz": "share of the variance of a token's scores that the lag alone explains",
+        "toeplitz_null": (
+            "share of the variance that the lag explains with tokens in random order, where each "
+            "token's fit with itself is left"
+        ),
+        "position_toeplitz": "share of the variance of position × position that the lag explains",
+        "position_variance": "share of the variance of scores that position × position holds",
+        "n_positions_by_layer": (
+            "heads with a direction whose peak is at least half position × position, by layer"
+        ),
+        "n_directed_by_layer": "heads with a direction, by layer",
+        "position_variance_by_layer": (
+            "share of the variance of scores that position × position holds, mean over the heads"
+        ),
+        "toeplitz_by_layer": (
+            "share of the variance of scores that the lag alone explains, mean over the heads"
+        ),
+        "error": "what the terms leave out of the scores, relative: rounding",
+        "documents": "documents read (0: positions alone)",
+    },
+    weights_only=True,
+    least_documents=2,
+    per_head=(
+        "lag_of_heads",
+        "position_share_of_heads",
+        "position_variance_of_heads",
+        "toeplitz_of_heads",
+    ),
+)

@@ -1,0 +1,94 @@
+"""Bands of a position table's waves: what is left without one, or of one alone.
+
+n rows (places), D columns. Frequencies are cycles in n tokens; the mean over the places, frequency
+0, is in no band and stays.
+"""
+
+import numpy as np
+
+
+def octaves(n, bands):
+    """(low, high) of bands with periods from 2 tokens up, each twice as long: the slowest first.
+
+    The slowest band takes all that is left. Raises ValueError if a band would hold no frequency of
+    a table of n rows.
+
+    Of 64 places, in cycles: periods over 8 tokens, 4 to 8, and 2 to 4.
+
+    >>> octaves(64, 3)
+    [(1, 8), (9, 16), (17, 32)]
+    """
+    edges = [n / 2**i for i in range(bands, 0, -1)]  # frequencies at which one band ends
+    lows = [1, *(int(edge) + 1 for edge in edges[:-1])]
+    highs = [*(int(edge) for edge in edges[:-1]), n // 2]
+    if any(low > high for low, high in zip(lows, highs)):
+        most = max(1, int(np.log2(n)) - 1)
+        raise ValueError(f"{bands} bands are too many for {n} places; wanted 1 to {most}")
+    return list(zip(lows, highs))
+
+
+def names(bands):
+    """Their periods in tokens: 'over 16', '8 to 16', '4 to 8', '2 to 4'; of one band 'all'.
+
+    >>> names(3)
+    ['over 8', '4 to 8', '2 to 4']
+    """
+    if bands == 1:
+        return ["all"]
+    octave = [f"{2 ** (i - 1)} to {2**i}" for i in range(bands, 1, -1)]
+    return [f"over {2**bands}", *octave]
+
+
+def without(x, part):
+    """A table [n D] without a part of its waves, as spectra.bandpass gives it.
+
+    A wave and a constant, of which the constant is left:
+
+    >>> x = np.cos(2 * np.pi * 3 * np.arange(24) / 24)[:, None]  # 3 cycles in 24 places
+    >>> round(float(np.ptp(without(x + 5, part=x))), 9)
+    0.0
+    """
+    return x - part
+
+
+def alone(x, part):
+    """A table [n D] with this part of its waves only, and its mean.
+
+    The wave of 3 cycles, with the mean of both:
+
+    >>> x = np.cos(2 * np.pi * 3 * np.arange(24) / 24)[:, None]  # 3 cycles in 24 places
+    >>> y = np.cos(2 * np.pi * 5 * np.arange(24) / 24)[:, None]
+    >>> bool(np.allclose(alone(x + y + 2, part=x), x + 2))
+    True
+    """
+    return x.mean(axis=0) + part
+
+
+def evenly_without(x, part):
+    """A table [n D] that has lost as much energy as `without`, evenly from all frequencies.
+
+    Half of the energy is taken, from both waves alike:
+
+    >>> x = np.cos(2 * np.pi * 3 * np.arange(24) / 24)[:, None]  # 3 cycles in 24 places
+    >>> y = np.cos(2 * np.pi * 5 * np.arange(24) / 24)[:, None]
+    >>> bool(np.allclose(evenly_without(x + y, part=x), 0.5**0.5 * (x + y)))
+    True
+    """
+    mean = x.mean(axis=0)
+    left = 1 - energy(x, part)
+    return mean + left**0.5 * (x - mean)
+
+
+def energy(x, part):
+    """Share of the energy of a table's waves [n D] that lies in a part of them.
+
+    Of two waves of one height each has half:
+
+    >>> x = np.cos(2 * np.pi * 3 * np.arange(24) / 24)[:, None]  # 3 cycles in 24 places
+    >>> y = np.cos(2 * np.pi * 5 * np.arange(24) / 24)[:, None]
+    >>> round(energy(x + y, part=x), 9)
+    0.5
+    """
+    deviations = np.square(x - x.mean(axis=0)).sum(dtype=np.float64)
+    inside = np.square(part).sum(dtype=np.float64)
+    return float(min(inside / max(deviations, 1e-300), 1.0))

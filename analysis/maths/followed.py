@@ -1,0 +1,90 @@
+"""Whether attended offsets follow positions that were moved: head by head, layer by layer, in all.
+
+A cell is a head with a direction at one shift other than 0. l layers, S shifts, H heads, R = 2 wide
++ 1 offsets. Order: cells, figures over all of them with their nulls, and for each layer.
+"""
+
+import numpy as np
+
+from . import moves, profiles
+
+SHIFTED = "attended", "expected", "told"
+BY_LAYER = "directed", "exact", "slopes", "weight", "weight_dealt"
+
+
+def followed(r, follows, seed):
+    """Where heads with a direction attend at each shift, and how that moves with the shift.
+
+    One head at offset -1, whose look moves a token to the left for each that its keys are
+    moved:
+
+    >>> shifts, wide = np.array([-1, 0, 1]), profiles.REACH + 1
+    >>> attention = np.zeros((1, 4, 1, 2 * wide + 1))  # the last: positions in random order
+    >>> for i, s in enumerate(shifts):
+    ...     attention[0, i, 0, wide - 1 - s] = 1
+    >>> r = {"attention": attention, "shifts": shifts, "causal": False, "n": 64}
+    >>> f = followed(r | {"documents": 1, "layers": [0]}, follows=-1, seed=0)
+    >>> f["attended"][0, :, 0], int(f["n_exact"]), float(f["slope"])
+    (array([ 0, -1, -2]), 2, -1.0)
+    """
+    shifts, causal, n = r["shifts"], r["causal"], r["n"]
+    wide = r["attention"].shape[-1] // 2
+    by_layer = r["attention"][:, :-1]  # [l S H R]
+    still = by_layer[:, len(shifts) // 2]
+    # without words a head that attends to its own token does so by positions, too
+    judge = profiles.directed if r["documents"] else profiles.stands_out
+    directed = judge(still, n, causal=causal)
+    reach = profiles.REACH
+    near = slice(wide - reach, wide + reach + 1)
+    offset = still[..., near].argmax(axis=-1) - reach  # [l H]
+    attended = by_layer.argmax(axis=-1) - wide  # [l S H]
+    cells = [moves.cells(of_layer, shifts, follows, causal) for of_layer in offset]
+    expected = np.array([places for places, _ in cells])
+    is_told = np.array([known for _, known in cells]) & directed[:, None]
+    by_chance = r["attention"][:, [-1] * len(shifts)]  # positions in random order
+    slopes = [moves.slopes(a, shifts, known) for a, known in zip(attended, is_told)]
+    result = {"directed": directed, "offset": offset, "attended": attended}
+    result |= {"expected": expected, "told": is_told}
+    result["exact"] = (attended == expected) & is_told
+    result["weight"] = _weights(by_layer, expected, wide)
+    result["weight_dealt"] = _weights(by_chance, expected, wide)
+    result["slopes"] = np.array(slopes)
+    over_all = _summary(result, shifts, seed)
+    return result | over_all | _by_layer(result, r["layers"], shifts, seed)
+
+
+def _weights(attention, expected, wide):
+    """Attention at the expected offset: [l S H R], [l S H] -> [l S H]."""
+    place = (expected + wide)[..., None]
+    weights = np.take_along_axis(attention, place, axis=-1)
+    return weights[..., 0]
+
+
+def _summary(r, shifts, seed):
+    """Figures over all layers, with their nulls."""
+    is_told = r["told"]
+    flat = [np.moveaxis(r[name], 1, 0).reshape(len(shifts), -1) for name in SHIFTED]
+    n_exact, slope = moves.by_chance(*flat, shifts, seed)
+    followers = r["directed"] & is_told.any(axis=1)
+    result = {"n_directed": r["directed"].sum(), "n_cells": is_told.sum()}
+    result |= {"n_exact": r["exact"].sum(), "n_exact_null": n_exact}
+    result |= {"slope": _mean(r["slopes"], followers), "slope_null": slope}
+    result["mean_weight"] = _mean(r["weight"], is_told)
+    result["mean_weight_null"] = _mean(r["weight_dealt"], is_told)
+    return result
+
+
+def _mean(values, where):
+    """Mean of the values where this holds; 0 if it holds nowhere."""
+    return values[where].mean() if where.any() else 0.0
+
+
+def _by_layer(r, layers, shifts, seed):
+    """The same for each layer: lists over the layers."""
+    rows = []
+    for i in range(len(layers)):
+        part = {name: r[name][i : i + 1] for name in (*SHIFTED, *BY_LAYER)}
+        rows.append(_summary(part, shifts, seed))
+    result = {f"layer_{name}": np.array([row[name] for row in rows]) for name in rows[0]}
+    result["layer_names"] = np.array([f"layer {i}" for i in layers])
+    return result

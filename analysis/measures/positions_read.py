@@ -1,0 +1,161 @@
+"""What each attention layer reads of a document, with its positions as a part that can be changed.
+
+Layer 0 reads positions exactly: rows of the position table, which are added to the words and go
+through the norms with their own statistics. In deeper layers the position part is what stands at a
+place on average over the *other* documents; it is changed, all else staying as it was. Special
+tokens at the ends keep their positions: what stands in their places is always the same word.
+
+T tokens, n ordinary ones, D width, L layers, H heads, N documents.
+
+Order: one pass, the positions in it, attention from it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from minitx import forward
+from minitx.kernels import layer_norm, linear, matmul_heads, softmax_
+from minitx.model import split_heads
+
+from . import inputs
+
+
+def ordinary(documents):
+    """The places of ordinary tokens."""
+    return slice(len(documents.before), documents.T - len(documents.after))
+
+
+class Pass(NamedTuple):
+    """What one forward pass goes through."""
+
+    words: np.ndarray  # [T D] words and token types, before positions are added
+    rows: np.ndarray  # [T D] of the position table
+    streams: np.ndarray  # [L T D] residual stream before each layer
+    inputs: np.ndarray  # [L T D] what each attention layer reads
+
+
+def of_document(model, document):
+    """The Pass of one document [T]."""
+    points = {"embed": [], "type_embed": [], "pos_embed": [], "resid_pre": [], "ln1": []}
+
+    def hook(name, x, layer=None):
+        if name in points:
+            points[name].append(x[0])
+        return x
+
+    forward(model, document, hook=hook)
+    streams = np.array(points["resid_pre"])
+    layer_inputs = np.array(points["ln1"]) if model.config.pre_norm else streams
+    words = sum(points["embed"] + points["type_embed"])
+    return Pass(words, points["pos_embed"][0], streams, layer_inputs)
+
+
+def total(model, documents, run):
+    """Sum over the documents of what every attention layer reads: [L T D] in float64."""
+
+    def measure(_, document):
+        return {"inputs": of_document(model, document).inputs}
+
+    return run.gather(measure, documents, "what stands at each place")["inputs"]
+
+
+class Reading(NamedTuple):
+    """What one attention layer reads of one document, and with other positions."""
+
+    layer: int
+    x: np.ndarray  # [T D]
+    positions: np.ndarray  # [n D] the position part at the ordinary places
+    put: Callable  # positions [n D] -> x [T D] with them
+
+
+def readings(model, passed, others, places, layers=None):
+    """A Reading for each of these layers, or for all.
+
+    passed: the document's Pass. others: [L T D] mean over the other documents. places: slice of the
+    ordinary ones.
+    """
+    if layers is None:
+        layers = range(model.config.n_layers)
+    for layer in layers:
+        x = passed.inputs[layer]
+        if layer == 0:
+            yield Reading(0, x, passed.rows[places], _put_rows(model, passed, places))
+        else:
+            positions = others[layer, places].astype(x.dtype)
+            yield Reading(layer, x, positions, _put_part(x, positions, places))
+
+
+def _put_rows(model, passed, places):
+    """positions [n D] -> what layer 0 reads with them, through its norms."""
+
+    def put(positions):
+        rows = passed.rows.copy()
+        rows[places] = positions
+        return normed(model, passed.words + rows)
+
+    return put
+
+
+def _put_part(x, before, places):
+    """positions [n D] -> x [T D] with them in the place of those before."""
+
+    def put(positions):
+        changed = x.copy()
+        changed[places] += positions - before
+        return changed
+
+    return put
+
+
+def normed(model, x, layer=0):
+    """The sum of the embeddings as this layer reads it, if no layer before it writes: [T D]."""
+    cfg, w = model.config, model.weights
+    if w.ln_embed_w is not None:
+        x = layer_norm(x, w.ln_embed_w, w.ln_embed_b, cfg.eps)
+    if cfg.pre_norm:
+        x = layer_norm(x, model.layers[layer].ln1_w, model.layers[layer].ln1_b, cfg.eps)
+    return x
+
+
+def alone(model, layers, T):
+    """Readings of T positions without words, for each of these layers.
+
+    They are what a layer reads if the layers before it write nothing; all that a checkpoint without
+    words can show.
+    """
+    rows = inputs.reachable(model)[:T]
+    for layer in layers:
+        x = inputs.of_positions(model, layer, T)  # raises NotApplicable if its norm is missing
+        yield Reading(layer, x, rows, partial(_put_alone, model, layer))
+
+
+def _put_alone(model, layer, positions):
+    return normed(model, positions, layer)
+
+
+def queries(model, layer, x):
+    """Queries of a layer that reads x [T D]: [1 H T d]."""
+    w = model.layers[layer]
+    return split_heads(linear(x[None], w.W_Q, w.b_Q), model.config)
+
+
+def keys(model, layer, x):
+    """Keys of a layer that reads x [T D]: [1 H T d]."""
+    w = model.layers[layer]
+    return split_heads(linear(x[None], w.W_K, w.b_K), model.config)
+
+
+def pattern(model, layer, q, k):
+    """Attention of a layer with these queries and keys [1 H T d]: [H T T]."""
+    scores = matmul_heads(q * model.config.attn_scale(layer), k.swapaxes(-1, -2))
+    if model.config.causal:
+        scores += no_future(scores.shape[-1], scores.dtype)
+    return softmax_(scores)[0]
+
+
+def no_future(T, dtype):
+    """What is added to the scores of a causal model: -inf where a key is later: [T T]."""
+    return np.where(np.tri(T, dtype=bool), 0.0, -np.inf).astype(dtype)

@@ -1,0 +1,103 @@
+"""How much of the position table each layer's stream still holds; runs that go on."""
+
+import constructed
+import numpy as np
+import pytest
+
+from minitx.analysis.experiments import cca as experiment
+from minitx.analysis.measures import residual_stream
+from minitx.analysis.runner import draw, registry, stream
+
+SMALL = {"documents": 8, "tokens": 64, "shuffles": 30}
+
+
+@pytest.fixture(scope="module")
+def results():
+    """What the experiment gives on each constructed model."""
+    built = {name: getattr(constructed, name)() for name in ("waves", "copies", "neither")}
+    return {name: experiment.cca(model, **SMALL) for name, model in built.items()}
+
+
+def test_positions_that_nothing_writes_over_stay(results):
+    for name in ("waves", "neither"):  # they need not be waves
+        result = results[name]
+        assert result["mean"].min() > 0.99
+        assert result["high"].tolist() == [12, 12, 12]
+        assert experiment.answer(result).verdict == "yes"
+        # 24 columns hold much of any function of 62 places
+        assert (result["mean"] > result["mean_null"] + 0.2).all()
+
+
+def test_positions_that_a_head_erases_are_gone(results):
+    result = results["copies"]
+    assert result["mean"][0] > 0.99
+    assert result["mean"][1:].max() < 0.5 * result["mean"][0]
+    assert result["high"].tolist() == [12, 0, 0]
+    assert experiment.answer(result).verdict == "no"
+
+
+def test_on_its_own_documents_a_fit_finds_more(results):
+    for result in results.values():
+        assert (result["mean_fitted"] > result["mean"] - 1e-9).all()
+    erased = results["copies"]
+    assert erased["mean_fitted"][1] > erased["mean"][1] + 0.05
+
+
+def test_the_bundles_positions_end_after_layer_0(bundled):
+    result = experiment.cca(bundled, documents=12)
+    assert result["mean"][0] > 0.98  # measured 0.99
+    assert result["mean"][1:].max() < 0.25  # measured 0.09
+    assert result["mean"][1] > 2 * result["mean_null"][1]  # measured 0.09 against 0.03
+    arrays = {name: np.asarray(x) for name, x in result.items()}
+    assert "0.99, 0." in experiment.says(arrays)
+    assert experiment.answer(arrays).value == "0 of 4"
+    with draw.style():
+        assert "before layer 3" in draw.svg(experiment.plot(arrays))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"documents": 1}, "--documents is 1; wanted 2 or more"),
+        (
+            {"documents": 4, "tokens": 16},
+            "half of 4 have 28 ordinary tokens, and 128 [+] 12 directions fit so few whatever they "
+            "are; wanted 22 documents or more",
+        ),
+        ({"documents": 40, "tokens": 12}, "12 components wanted of 10 places and 128 columns"),
+    ],
+)
+def test_bad_options_are_noticed_before_the_work(bundled, options, message, monkeypatch):
+    monkeypatch.setattr(residual_stream, "states", None)
+    with pytest.raises(ValueError, match=message):
+        experiment.cca(bundled, **options)
+
+
+# runs of the three experiments that go on where they were interrupted
+
+
+class Interrupted(stream.Run):
+    """A run that is interrupted at the third document of its last stage."""
+
+    def gather(self, measure, documents, what, keep=()):
+        def failing(i, x):
+            if what == "documents" and i >= 2:
+                raise KeyboardInterrupt
+            return measure(i, x)
+
+        return super().gather(failing, documents, what, keep)
+
+
+@pytest.mark.parametrize("name", ["sources", "conditions", "cca"])
+def test_a_run_goes_on_to_the_same_bytes(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "BATCH", 2)
+    model = constructed.copies()
+    run = registry.get(name).run
+    options = {"documents": 10, "tokens": 40}
+    whole = run(model, **options)
+    with pytest.raises(KeyboardInterrupt):
+        run(model, Interrupted(tmp_path, name, "key"), **options)
+    assert [*tmp_path.iterdir()]
+    resumed = run(model, stream.Run(tmp_path, name, "key", resume=True), **options)
+    for key, x in whole.items():
+        assert np.asarray(x).tobytes() == np.asarray(resumed[key]).tobytes(), key

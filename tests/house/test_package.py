@@ -1,0 +1,127 @@
+"""What goes with the code says what the code says: versions, the workflow, the page of an index."""
+
+import configparser
+import datetime
+import re
+
+import pytest
+import rooms
+import yaml
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+import minitx
+
+ROOT = rooms.ROOT
+MAIN = "https://raw.githubusercontent.com/minitx/minitx/main/"
+
+
+def text(name):
+    """A file of the project."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+SETUP = configparser.ConfigParser()
+SETUP.read_string(text("setup.cfg"))
+TARGETS = re.search(r"\.PHONY: (.*)", text("Makefile"))[1].split()
+WORKFLOW = yaml.safe_load(text(".github/workflows/ci.yml"))
+STEPS = [(name, step) for name, job in WORKFLOW["jobs"].items() for step in job["steps"]]
+COMMANDS = [step["run"] for _, step in STEPS if "run" in step]
+
+
+def requirements(lines):
+    """{name: its one version} of lines as `numpy>=2.1`."""
+    parsed = [Requirement(line) for line in lines.splitlines() if line and line[0] != "#"]
+    return {r.name: [Version(limit.version) for limit in r.specifier] for r in parsed}
+
+
+def differing(stated, tried):
+    """Names whose lowest version is not the one that is tried."""
+    stated, tried = requirements(stated), requirements(tried)
+    return sorted(name for name in stated if stated[name] != tried.get(name))
+
+
+def test_the_lowest_versions_are_those_that_are_tried():
+    assert differing(SETUP["options"]["install_requires"], text("tests/lowest.txt")) == []
+
+
+def test_other_lowest_versions_are_noticed():
+    assert differing("numpy>=2.1\nscipy>=1.15", "numpy==2.1.0\nscipy==1.15.0") == []
+    assert differing("numpy>=2.1\nscipy>=1.15", "numpy==2.2.0\nscipy==1.15.0") == ["numpy"]
+    assert differing("numpy>=2.1\nscipy>=1.15", "numpy==2.1.0\npyparsing==3") == ["scipy"]
+
+
+def test_the_workflow_takes_targets_of_make():
+    names = {*re.findall(r"make ([\w-]+)", "\n".join(COMMANDS))}
+    assert names >= {"lint", "test", "test-lowest", "mutants", "report"}
+    assert names <= {*TARGETS}
+
+
+def test_the_workflow_tries_every_python_that_is_stated():
+    classifiers = SETUP["metadata"]["classifiers"]
+    stated = re.findall(r"Python :: (3\.\d+)", classifiers)
+    assert WORKFLOW["jobs"]["test"]["strategy"]["matrix"]["python"] == stated
+    assert SETUP["options"]["python_requires"] == f">={stated[0]}"
+    versions = {
+        step["with"]["python-version"] for _, step in STEPS if "python" in str(step.get("uses"))
+    }
+    assert versions - {"${{ matrix.python }}"} <= {*stated}
+
+
+def test_every_part_of_the_breaks_has_its_turn():
+    parts = WORKFLOW["jobs"]["breaks"]["strategy"]["matrix"]["part"]
+    assert parts == [*range(1, len(parts) + 1)]
+    assert f"/{len(parts)}" in COMMANDS[-1]
+
+
+@pytest.mark.parametrize("name", [".github/workflows/ci.yml", "CONTRIBUTING.md"])
+def test_files_and_targets_that_are_named_exist(name):
+    named = text(name)
+    paths = re.findall(
+        r"(?<![\w/.])(?:tests|analysis|minitx|weights|\.github|\.ci)/[\w./-]*", named
+    )
+    assert [path for path in paths if not (ROOT / path.rstrip(".")).exists()] == []
+    targets = re.findall(r"`make ([\w-]+)|run: make ([\w-]+)", named)
+    assert {a or b for a, b in targets} <= {*TARGETS}
+
+
+def test_the_page_of_an_index_leads_out_of_it():
+    """An index shows no picture and follows no link that leads into the repository."""
+    page = text(SETUP["metadata"]["long_description"].removeprefix("file: "))
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert links and all(link.startswith("https://") for link in links)
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page)
+    assert pictures and all((ROOT / link.removeprefix(MAIN)).is_file() for link in pictures)
+
+
+def test_the_pages_python_runs(tmp_path, monkeypatch):
+    block = re.search(r"```python\n(.*?)```", text("PACKAGE.md"), re.S)[1]
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block, "PACKAGE.md", "exec"), {})
+
+
+def test_whoever_is_named_is_named_alike():
+    citation = yaml.safe_load(text("CITATION.cff"))
+    holder = re.search(r"Copyright \(c\) \d+ (.*)", text("LICENSE"))[1]
+    assert SETUP["metadata"]["author"] == citation["authors"][0]["name"] == holder
+    assert SETUP["metadata"]["url"] == citation["repository-code"]
+
+
+def test_the_newest_release_is_the_version_of_the_code():
+    headings = re.findall(r"^## (.*)", text("CHANGELOG.md"), re.M)
+    assert headings[0] == "Unreleased"
+    releases = [
+        re.fullmatch(r"([\d.]+) \(([\d-]+)\)", heading).groups() for heading in headings[1:]
+    ]
+    versions = [Version(version) for version, _ in releases]
+    assert versions == sorted(versions, reverse=True)
+    dates = [datetime.date.fromisoformat(date) for _, date in releases]
+    assert dates == sorted(dates, reverse=True)
+    citation = yaml.safe_load(text("CITATION.cff"))
+    assert releases[0] == (minitx.__version__, citation["date-released"])
+    assert citation["version"] == minitx.__version__
+
+
+def test_what_breaks_is_said_first():
+    unreleased = text("CHANGELOG.md").split("\n## ")[1]
+    assert re.findall("^### (.*)", unreleased, re.M) == ["Breaking", "New", "Changed", "Mended"]
