@@ -128,7 +128,7 @@ def bundled() -> list[str]:
     """Names of the checkpoints that come with the project.
 
     >>> bundled()
-    ['tiny-bert', 'tiny-gpt2', 'tiny-roberta']
+    ['deep-roberta', 'tiny-bert', 'tiny-gpt2', 'tiny-roberta']
     """
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 

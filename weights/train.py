@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +38,7 @@ except ImportError as error:
     ) from error
 
 SAMPLE = Path(__file__).parents[1] / "analysis" / "texts" / "sample.txt"
-VOCAB, LAYERS, WIDTH, HEADS = 1024, 4, 128, 4
+VOCAB = 1024
 INIT, FRESH = 0.08, 0.02  # deviation of the first weights; of position rows that are added later
 WARM_UP, BETAS, EPSILON, DECAY, CLIP = 500, (0.9, 0.98), 1e-6, 0.1, 1.0
 MASKED = 0.2  # share of the tokens that a masked language model has to predict
@@ -51,7 +51,11 @@ SAVE_SECONDS, REPORT_STEPS = 60, 200
 class Recipe:
     """The settings in which the checkpoints differ.
 
-    A stage is (context, inputs, steps, first rate, last rate).
+    A stage is (context, inputs, steps, first rate, last rate). The fields from `depths` to `skip`
+    keep positions in deeper layers. `depths` has each stage's number of layers, where they are not
+    all there from the start: a new layer begins as a copy of an old one. Matrices that write to the
+    stream begin at `writers` of their size; from step `spans_from` on, tokens to predict come in
+    spans of mean length `span`; in every step each layer is left out with probability `skip`.
     """
 
     family: str
@@ -59,6 +63,15 @@ class Recipe:
     eps: float
     offset: int  # the row of the position table that the first token reads
     stages: tuple
+    layers: int = 4
+    width: int = 128
+    heads: int = 4
+    depths: tuple = ()
+    writers: float = 1.0
+    spans_from: int = 0
+    span: float = 1.0
+    skip: float = 0.0
+    products: str = "bfloat16"  # precision of the products: or float32, faster on some CPUs
 
 
 # Short inputs first: at context 32 the first layer learned to look at neighbours within 5 million
@@ -108,7 +121,27 @@ RECIPES = {
             (256, 32, 900, 1.2e-3, 0.0),
         ),
     ),
+    "deep-roberta": Recipe(
+        "roberta",
+        ("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
+        1e-5,
+        2,
+        (
+            (32, 64, 2400, 2e-3, 2e-3),
+            (32, 64, 600, 2e-3, 2e-3),
+            (32, 64, 600, 2e-3, 2e-3),
+            (64, 32, 950, 2e-3, 2e-3),
+            (128, 16, 3700, 2e-3, 2e-3),
+            (128, 16, 2000, 2e-3, 0.0),
+        ),
+        heads=8,
+        depths=(1, 2, 4, 4, 4, 4),
+        writers=0.2,
+        skip=0.3,
+        products="float32",
+    ),
 }
+WRITERS = (".output.dense", "c_proj")  # the matrices that write to the stream
 
 
 # ---- text and tokenizers
@@ -231,27 +264,38 @@ def framed(recipe, body, rng, pairs):
     return ids, types
 
 
-def masked(recipe, ids, rng):
+def to_predict(shape, span, rng):
+    """Which tokens are to be predicted [B T] bool: a share MASKED, in spans of that mean length."""
+    if span == 1:
+        return rng.random(shape) < MASKED
+    # with n starts a token, a place is in no span with probability exp(-n span)
+    starts = rng.random(shape) < -np.log(1 - MASKED) / span
+    t = np.arange(shape[1])
+    ends = np.where(starts, t + rng.geometric(1 / span, shape), 0)
+    return np.maximum.accumulate(ends, axis=1) > t
+
+
+def masked(recipe, ids, rng, span=1):
     """Inputs [B T], and which of their tokens are to be predicted [B T] bool.
 
     Of these tokens 80 % are masked, 10 % replaced by random ones, and 10 % left as they were.
     """
     n_special = len(recipe.specials)
-    predicted = (rng.random(ids.shape) < MASKED) & (ids >= n_special)
+    predicted = to_predict(ids.shape, span, rng) & (ids >= n_special)
     fate = rng.random(ids.shape)
     inputs = np.where(predicted & (fate < 0.8), n_special - 1, ids)
     random = rng.integers(n_special, VOCAB, ids.shape)
     return np.where(predicted & (fate >= 0.9), random, inputs), predicted
 
 
-def make_batch(recipe, body, rng, pairs=PAIRS):
+def make_batch(recipe, body, rng, pairs=PAIRS, span=1):
     """Tensors: inputs [B T], types [B T], flat places to predict at [N], targets [N]."""
     if recipe.family == "gpt2":
         inputs, types, targets = body[:, :-1].copy(), np.zeros(0), body[:, 1:].flatten()
         places = np.arange(len(targets))
     else:
         ids, types = framed(recipe, body, rng, pairs)
-        inputs, predicted = masked(recipe, ids, rng)
+        inputs, predicted = masked(recipe, ids, rng, span)
         places, targets = np.flatnonzero(predicted), ids[predicted]
     return [torch.from_numpy(array) for array in (inputs, types, places, targets)]
 
@@ -277,16 +321,17 @@ def shapes(recipe, context):
 
 def parts_gpt2(recipe, context):
     """Shapes of GPT-2's embedding tables, and of the modules that have a bias: {name: shape}."""
-    V, D, M, P = VOCAB, WIDTH, 4 * WIDTH, context + recipe.offset
+    V, D, M, P = VOCAB, recipe.width, 4 * recipe.width, context + recipe.offset
     tables = {"transformer.wte": (V, D), "transformer.wpe": (P, D)}
     layer = {"ln_1": (D,), "attn.c_attn": (D, 3 * D), "attn.c_proj": (D, D)}
     layer |= {"ln_2": (D,), "mlp.c_fc": (D, M), "mlp.c_proj": (M, D)}
-    return tables, in_every_layer("transformer.h", layer) | {"transformer.ln_f": (D,)}
+    modules = in_every_layer("transformer.h", layer, recipe.layers)
+    return tables, modules | {"transformer.ln_f": (D,)}
 
 
 def parts_bert(recipe, context):
     """The same for BERT and RoBERTa."""
-    V, D, M, P = VOCAB, WIDTH, 4 * WIDTH, context + recipe.offset
+    V, D, M, P = VOCAB, recipe.width, 4 * recipe.width, context + recipe.offset
     embeddings = f"{recipe.family}.embeddings"
     tables = {f"{embeddings}.word_embeddings": (V, D)}
     tables[f"{embeddings}.position_embeddings"] = (P, D)
@@ -294,14 +339,14 @@ def parts_bert(recipe, context):
     layer = {f"attention.self.{part}": (D, D) for part in ("query", "key", "value")}
     layer |= {"attention.output.dense": (D, D), "attention.output.LayerNorm": (D,)}
     layer |= {"intermediate.dense": (M, D), "output.dense": (D, M), "output.LayerNorm": (D,)}
-    modules = in_every_layer(f"{recipe.family}.encoder.layer", layer)
+    modules = in_every_layer(f"{recipe.family}.encoder.layer", layer, recipe.layers)
     dense, ln, _ = head_names(recipe.family)
     return tables, modules | {f"{embeddings}.LayerNorm": (D,), dense: (D, D), ln: (D,)}
 
 
-def in_every_layer(prefix, layer):
-    """The shapes of one layer under the names of all layers."""
-    return {f"{prefix}.{i}.{name}": shape for i in range(LAYERS) for name, shape in layer.items()}
+def in_every_layer(prefix, layer, n):
+    """The shapes of one layer under the names of n layers."""
+    return {f"{prefix}.{i}.{name}": shape for i in range(n) for name, shape in layer.items()}
 
 
 def head_names(family):
@@ -322,10 +367,12 @@ def position_name(recipe):
 def initial(recipe, rng):
     """Fresh weights for the first stage: matrices normal with deviation INIT, biases 0, norms 1."""
     first_context = recipe.stages[0][0]
+    recipe = replace(recipe, layers=(*recipe.depths, recipe.layers)[0])
     weights = {}
     for name, shape in shapes(recipe, first_context).items():
         if len(shape) == 2:
             values = INIT * rng.standard_normal(shape)
+            values *= recipe.writers if name.removesuffix(".weight").endswith(WRITERS) else 1.0
         else:
             values = np.full(shape, name.endswith("weight"))
         weights[name] = torch.tensor(values, dtype=torch.float32)
@@ -333,14 +380,14 @@ def initial(recipe, rng):
     return {name: p.requires_grad_() for name, p in weights.items()}
 
 
-def attention(q, k, v, causal):
+def attention(q, k, v, heads, causal):
     """softmax(q kᵀ / √d) v per head, [B T D].
 
     Plain products train faster on a CPU than the fused call.
     """
     B, T, D = q.shape
-    q, k, v = (x.view(B, T, HEADS, D // HEADS).transpose(1, 2) for x in (q, k, v))
-    scores = q @ k.transpose(-1, -2) * (D // HEADS) ** -0.5
+    q, k, v = (x.view(B, T, heads, D // heads).transpose(1, 2) for x in (q, k, v))
+    scores = q @ k.transpose(-1, -2) * (D // heads) ** -0.5
     if causal:
         scores = scores + torch.full((T, T), -torch.inf, dtype=scores.dtype).triu(1)
     return (torch.softmax(scores, -1, dtype=scores.dtype) @ v).transpose(1, 2).reshape(B, T, D)
@@ -357,8 +404,8 @@ def linear(w, name, x):
     return F.linear(x, W.T if name.startswith("transformer.") else W, w[f"{name}.bias"])
 
 
-def logits_bert(recipe, w, ids, types, places):
-    """Logits [N V] of BERT and RoBERTa at N flat places of ids [B T]."""
+def logits_bert(recipe, w, ids, types, places, layers):
+    """Logits [N V] of BERT and RoBERTa at N flat places of ids [B T], through those layers."""
     embeddings, eps = f"{recipe.family}.embeddings", recipe.eps
     W_E = w[f"{embeddings}.word_embeddings.weight"]
     W_pos = w[f"{embeddings}.position_embeddings.weight"]
@@ -366,12 +413,13 @@ def logits_bert(recipe, w, ids, types, places):
     x = F.embedding(ids, W_E)
     x = x + W_pos[recipe.offset : recipe.offset + ids.shape[1]]
     x = norm(w, f"{embeddings}.LayerNorm", x + F.embedding(types, W_type), eps)
-    for i in range(LAYERS):
+    for i in layers:
         layer = f"{recipe.family}.encoder.layer.{i}"
         q, k, v = (
             linear(w, f"{layer}.attention.self.{part}", x) for part in ("query", "key", "value")
         )
-        z = linear(w, f"{layer}.attention.output.dense", attention(q, k, v, causal=False))
+        z = attention(q, k, v, recipe.heads, causal=False)
+        z = linear(w, f"{layer}.attention.output.dense", z)
         x = norm(w, f"{layer}.attention.output.LayerNorm", x + z, eps)
         post = F.gelu(linear(w, f"{layer}.intermediate.dense", x))
         x = norm(w, f"{layer}.output.LayerNorm", x + linear(w, f"{layer}.output.dense", post), eps)
@@ -380,25 +428,26 @@ def logits_bert(recipe, w, ids, types, places):
     return F.linear(x, W_E, w[bias])
 
 
-def logits_gpt2(recipe, w, ids, _, places):
-    """Logits [N V] of GPT-2 at N flat places of ids [B T]."""
+def logits_gpt2(recipe, w, ids, _, places, layers):
+    """Logits [N V] of GPT-2 at N flat places of ids [B T], through those layers."""
     W_E, eps = w["transformer.wte.weight"], recipe.eps
     x = F.embedding(ids, W_E) + w["transformer.wpe.weight"][: ids.shape[1]]
-    for i in range(LAYERS):
+    for i in layers:
         layer = f"transformer.h.{i}"
         qkv = linear(w, f"{layer}.attn.c_attn", norm(w, f"{layer}.ln_1", x, eps))
-        q, k, v = qkv.split(WIDTH, -1)
-        x = x + linear(w, f"{layer}.attn.c_proj", attention(q, k, v, causal=True))
+        q, k, v = qkv.split(recipe.width, -1)
+        x = x + linear(w, f"{layer}.attn.c_proj", attention(q, k, v, recipe.heads, causal=True))
         pre = linear(w, f"{layer}.mlp.c_fc", norm(w, f"{layer}.ln_2", x, eps))
         x = x + linear(w, f"{layer}.mlp.c_proj", F.gelu(pre, approximate="tanh"))
     x = norm(w, "transformer.ln_f", x, eps).flatten(0, 1)[places]
     return F.linear(x, W_E)
 
 
-def loss_of(recipe, w, inputs, types, places, targets):
-    """Mean cross-entropy in nats per predicted token."""
+def loss_of(recipe, w, inputs, types, places, targets, layers=None):
+    """Mean cross-entropy in nats per predicted token; through all layers unless told which."""
+    layers = range(recipe.layers) if layers is None else layers
     logits_of = logits_gpt2 if recipe.family == "gpt2" else logits_bert
-    logits = logits_of(recipe, w, inputs, types, places)
+    logits = logits_of(recipe, w, inputs, types, places, layers)
     return F.cross_entropy(logits.float(), targets)
 
 
@@ -406,17 +455,18 @@ def loss_of(recipe, w, inputs, types, places, targets):
 
 
 def stage_at(recipe, step, scale):
-    """The context, inputs, rate and tokens left at a step; None after the last step.
+    """The context, inputs, rate, layers and tokens left at a step; None after the last step.
 
     Rates are linear in a stage. scale: a factor on every stage's steps.
     """
     current = None
     begin, left = 0, 0
-    for context, n, steps, first, last in recipe.stages:
+    depths = recipe.depths or [recipe.layers] * len(recipe.stages)
+    for (context, n, steps, first, last), depth in zip(recipe.stages, depths):
         end = begin + max(1, round(steps * scale))
         if begin <= step < end:
             rate = first + (last - first) * (step - begin) / (end - begin)
-            current = context, n, rate * min(1, (step + 1) / WARM_UP)
+            current = context, n, rate * min(1, (step + 1) / WARM_UP), depth
         left += max(0, end - max(begin, step)) * context * n
         begin = end
     return (*current, left) if current else None
@@ -452,9 +502,31 @@ def grow(recipe, w, moments, context, rng):
     """Lengthen the position table by fresh rows, and its moments by zeros."""
     name = position_name(recipe)
     n_rows = context + recipe.offset - len(w[name])
-    rows = torch.tensor(FRESH * rng.standard_normal((n_rows, WIDTH)), dtype=torch.float32)
+    rows = torch.tensor(FRESH * rng.standard_normal((n_rows, recipe.width)), dtype=torch.float32)
     w[name] = torch.cat([w[name].detach(), rows]).requires_grad_()
     moments[name] = tuple(torch.cat([moment, torch.zeros_like(rows)]) for moment in moments[name])
+
+
+def deepen(w, moments, depth):
+    """Add layers up to that number, copies of those that are there in turn; moments too.
+
+    All of them then write less, so that they write together about what the old ones wrote.
+    """
+    old = n_layers(w)
+    for i in range(old, depth):
+        for name in [name for name in w if f".{i % old}." in name]:
+            new = name.replace(f".{i % old}.", f".{i}.")
+            w[new] = w[name].detach().clone().requires_grad_()
+            moments[new] = tuple(moment.clone() for moment in moments[name])
+    with torch.no_grad():
+        for name in w:
+            if name.rpartition(".")[0].endswith(WRITERS):
+                w[name] *= old / depth
+
+
+def n_layers(w):
+    """The number of layers among named weights."""
+    return len({part for name in w for part in name.split(".") if part.isdigit()})
 
 
 def save_state(path, w, moments, step):
@@ -471,21 +543,30 @@ def load_state(path):
         arrays = {name: file.get_tensor(name) for name in file.keys()}
         step = int(file.metadata()["step"])
     w = {name: array.requires_grad_() for name, array in arrays.items() if "/" not in name}
-    moments = {name: (arrays[f"first/{name}"], arrays[f"second/{name}"]) for name in w}
+    learned = [name for name in w if f"first/{name}" in arrays]  # not a layer that was left out
+    moments = {name: (arrays[f"first/{name}"], arrays[f"second/{name}"]) for name in learned}
     return w, moments, step
 
 
-def update(recipe, w, optimizer, batch, rate):
-    """One AdamW step, bfloat16 in the products and float32 in the weights; returns the loss."""
+def update(recipe, w, optimizer, batch, rate, layers):
+    """One AdamW step through those layers, its weights in float32; returns the loss."""
     for group in optimizer.param_groups:
         group["lr"] = rate
-    with torch.autocast("cpu", torch.bfloat16):
-        loss = loss_of(recipe, w, *batch)
+    with torch.autocast("cpu", torch.bfloat16, enabled=recipe.products == "bfloat16"):
+        loss = loss_of(recipe, w, *batch, layers)
     loss.backward()
     torch.nn.utils.clip_grad_norm_(w.values(), CLIP)
     optimizer.step()
     optimizer.zero_grad()
     return loss.item()
+
+
+def layers_used(recipe, depth, rng):
+    """The layers of one step: each is left out with probability `skip`, unless it is the only one.
+
+    What a layer reads must then not depend on those before it.
+    """
+    return np.flatnonzero(rng.random(depth) >= (recipe.skip if depth > 1 else 0.0))
 
 
 def train(recipe, stream, path, seed, scale):
@@ -499,14 +580,17 @@ def train(recipe, stream, path, seed, scale):
     saved = time.time()
     stage = stage_at(recipe, step, scale)
     while stage:
-        context, n, rate, left = stage
+        context, n, rate, depth, left = stage
         rng = np.random.default_rng([seed, step])  # by step: resumed or not, it draws the same
-        if len(w[position_name(recipe)]) < context + recipe.offset:
+        if len(w[position_name(recipe)]) < context + recipe.offset or n_layers(w) < depth:
             moments = moments_of(w, optimizer)
             grow(recipe, w, moments, context, rng)
+            deepen(w, moments, depth)
             optimizer = optimizer_of(w, moments, step)
-        batch = make_batch(recipe, windows(stream, rng, n, body_length(recipe, context)), rng)
-        progress.add(update(recipe, w, optimizer, batch, rate), n * context)
+        body = windows(stream, rng, n, body_length(recipe, context))
+        batch = make_batch(recipe, body, rng, span=recipe.span if step >= recipe.spans_from else 1)
+        loss = update(recipe, w, optimizer, batch, rate, layers_used(recipe, depth, rng))
+        progress.add(loss, n * context)
         step += 1
         if step % REPORT_STEPS == 0:
             progress.report(f"step {step}  context {context}  rate {rate:.1e}", left)
@@ -573,9 +657,6 @@ def held_out_loss(recipe, w, tokenizer, text, seed=0):
 
 GPT2_CONFIG = {
     "architectures": ["GPT2LMHeadModel"],
-    "n_layer": LAYERS,
-    "n_head": HEADS,
-    "n_embd": WIDTH,
     "n_inner": None,
     "activation_function": "gelu_new",
     "attn_pdrop": 0.0,
@@ -585,10 +666,6 @@ GPT2_CONFIG = {
     "eos_token_id": 0,
 }
 ENCODER_CONFIG = {
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": HEADS,
-    "hidden_size": WIDTH,
-    "intermediate_size": 4 * WIDTH,
     "hidden_act": "gelu",
     "hidden_dropout_prob": 0.0,
     "attention_probs_dropout_prob": 0.0,
@@ -610,8 +687,11 @@ def config_of(recipe, context):
     config |= {"initializer_range": INIT, "tie_word_embeddings": True}
     if recipe.family == "gpt2":
         sizes = {"n_positions": context, "layer_norm_epsilon": recipe.eps}
+        sizes |= {"n_layer": recipe.layers, "n_head": recipe.heads, "n_embd": recipe.width}
         return config | GPT2_CONFIG | sizes
     sizes = {"layer_norm_eps": recipe.eps, "max_position_embeddings": context + recipe.offset}
+    sizes |= {"num_hidden_layers": recipe.layers, "num_attention_heads": recipe.heads}
+    sizes |= {"hidden_size": recipe.width, "intermediate_size": 4 * recipe.width}
     own = ROBERTA_CONFIG if recipe.family == "roberta" else BERT_CONFIG
     return config | ENCODER_CONFIG | own | sizes
 
@@ -634,6 +714,18 @@ def write_json(path, content):
     write(path, lambda part: part.write_text(text))
 
 
+# Settings of a recipe that an option changes, for a trial.
+TRIED = {
+    "layers": "number of layers",
+    "width": "width of the stream",
+    "heads": "heads of a layer",
+    "writers": "size that matrices which write to the stream begin at (1: as all others)",
+    "spans_from": "the step from which spans are masked",
+    "span": "their mean length in tokens (1: single tokens)",
+    "skip": "probability with which a layer is left out in a step",
+}
+
+
 def main():
     """Train, or go on training, one checkpoint and write it to --out."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -645,9 +737,15 @@ def main():
     parser.add_argument(
         "--steps-scale", type=float, default=1.0, help="factor on every stage's steps"
     )
+    for name, what in TRIED.items():
+        option = "--" + name.replace("_", "-")
+        parser.add_argument(option, type=Recipe.__annotations__[name], help=what)
+    parser.add_argument("--products", choices=("bfloat16", "float32"), help="their precision")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    recipe = RECIPES[given.name]
+    changed = {name: getattr(given, name) for name in (*TRIED, "products")}
+    changed = {name: value for name, value in changed.items() if value is not None}
+    recipe = replace(RECIPES[given.name], **changed)
     tokenizer, stream = prepare(recipe, given.text, given.held_out, given.out)
     print(f"{given.name}: {len(stream):,} tokens of text", flush=True)
     w = train(recipe, stream, given.out / "state.safetensors", given.seed, given.steps_scale)

@@ -11,10 +11,11 @@ import pytest
 
 import minitx
 from minitx import weights
+from minitx.analysis.experiments import cca, dial
 from minitx.analysis.texts import corpus
 
 
-@pytest.mark.parametrize("name", ["tiny-bert", "tiny-gpt2", "tiny-roberta"])
+@pytest.mark.parametrize("name", weights.bundled())
 def test_the_card_is_the_files_own(name):
     folder = weights.find(name)
     card = (folder / "README.md").read_text(encoding="utf-8")
@@ -34,3 +35,13 @@ def test_gpt2_predicts_better_than_frequencies():
     next_logit = np.take_along_axis(y, tokens[:, 1:, None], -1)[..., 0]
     logp = next_logit - np.log(np.exp(y).sum(-1))
     assert 3.0 < -logp.mean() < 3.8
+
+
+def test_deeper_layers_of_deep_roberta_keep_positions_and_read_them():
+    """The card: their heads follow moved positions, and canonical correlations fade slowly."""
+    model = minitx.load("deep-roberta")
+    turned = dial.dial(model, documents=8, losses=0)
+    assert turned["layer_n_cells"][1] >= 24
+    assert (turned["layer_n_exact"] == turned["layer_n_cells"])[:2].all()
+    kept = cca.cca(model, documents=24, shuffles=5)["mean_first"]
+    assert kept.min() > 0.85
