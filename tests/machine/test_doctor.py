@@ -346,7 +346,7 @@ def test_slower_kernels_where_nothing_could_be_measured():
     (warning,) = said({"kernels": "Haswell"}, advice.NOT_MEASURED, **pin)
     assert "holds NumPy back: Haswell kernels on a processor with avx512" in warning
     (warning,) = said({"kernels": "Haswell", "vectors": "avx2"}, advice.NOT_MEASURED, **pin)
-    assert "may hold NumPy back. To be rid" in warning
+    assert "may hold NumPy back. To remove" in warning
 
 
 def test_a_pin_that_changes_nothing_and_one_that_helps():
