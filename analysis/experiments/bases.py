@@ -81,7 +81,7 @@ def _summed(model, texts, run):
 
     halves: [2 halves][2 sides L H T d]; covariance: [2 sides L H d d].
     """
-    inner = slice(len(texts.before), texts.T - len(texts.after))
+    inner = texts.ordinary()
     W = _weights(model, inputs.layers(model))
 
     def measure(i, document):

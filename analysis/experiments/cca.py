@@ -11,7 +11,7 @@ experiment, its parts; the words; the picture.
 import numpy as np
 
 from ..maths import cca as maths
-from ..maths import nulls
+from ..maths import nulls, stats
 from ..measures import inputs, residual_stream
 from ..runner import draw, options
 from ..runner.registry import Answer, NotApplicable, register
@@ -46,7 +46,7 @@ def cca(
     seed: seed of the shuffles
     """
     texts = corpus.documents(model, text, documents, tokens)
-    inner = slice(len(texts.before), texts.T - len(texts.after))
+    inner = texts.ordinary()
     table = inputs.reachable(model)[: texts.T][inner]
     half = _half(texts, len(table), model.config.d_model, components)
     y = maths.columns(table, components)
@@ -59,7 +59,7 @@ def cca(
         others = sums["test_xx"][place], sums["test_places"][place]
         test = maths.moments(len(texts) - half, *others)
         by_layer.append(_correlate(fit, test, y, orders))
-    result = {name: np.array([layer[name] for layer in by_layer]) for name in by_layer[0]}
+    result = stats.stacked(by_layer)
     result |= {"documents": len(texts), "T": texts.T, "components": components}
     return result | _headline(result)
 

@@ -54,7 +54,7 @@ def chain(
     named = _named(turn, model)
     document_set = corpus.documents(model, text, documents, tokens)
     T, N = document_set.T, len(document_set)
-    places = reading.ordinary(document_set)
+    places = document_set.ordinary()
     still = heads.mean_attention(model, document_set, run)
     directed = profiles.directed(still, T, causal=model.config.causal)
     turned = _turned_heads(named, directed)

@@ -53,28 +53,18 @@ def dial(
     losses: documents whose loss is measured
     seed: seed of the null and of what is hidden
     """
-    layers = _layers(model, layer)
+    layers = inputs.layers_named(model, layer)
     shifts = np.arange(-reach, reach + 1)
     if model.missing:
         result = _alone(model, layers, move, shifts, tokens, seed)
     else:
         document_set = corpus.documents(model, text, documents, tokens)
         options.several(document_set)
-        _check_room(len(range(*reading.ordinary(document_set).indices(document_set.T))), reach)
+        _check_room(document_set.size, reach)
         result = _on_text(model, run, document_set, layers, move, shifts, losses, seed)
     result |= {"layers": np.array(layers), "shifts": shifts, "causal": model.config.causal}
     result["move"] = move
     return result | maths.followed(result, FOLLOWS[move], seed)
-
-
-def _layers(model, layer):
-    """The layers whose dial is turned; raises ValueError for one that is not there."""
-    available = inputs.layers(model)
-    if layer == -1:
-        return available
-    if layer not in available:
-        raise ValueError(f"--layer is {layer}; wanted -1, or one of {available}")
-    return [layer]
 
 
 def _check_room(n, reach):
@@ -89,7 +79,7 @@ def _check_room(n, reach):
 
 def _on_text(model, run, document_set, layers, move, shifts, losses, seed):
     """Mean attention by offset over the documents, and the loss."""
-    N, places = len(document_set), reading.ordinary(document_set)
+    N, places = len(document_set), document_set.ordinary()
     total = reading.total(model, document_set, run)
     n_losses = min(losses, N)
 
@@ -111,7 +101,7 @@ def _on_text(model, run, document_set, layers, move, shifts, losses, seed):
         return sums
 
     sums = run.gather(measure, document_set, "documents")
-    result = {"T": document_set.T, "n": len(range(document_set.T)[places]), "documents": N}
+    result = {"T": document_set.T, "n": document_set.size, "documents": N}
     result["attention"] = sums["attention"] / N
     return result | _loss_results(sums, layers, shifts, n_losses)
 

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..maths import embed_2d, joint
+from ..maths import embed_2d, joint, stats
 from ..measures import heads as names
 from ..measures import joint_fit, joint_summary, note_grid
 from ..runner import draw, options
@@ -206,7 +206,7 @@ def _drawn(model, ids, others, shown, top, run):
     """Products, distances, attention, places in the plane and lines of the heads drawn."""
     layers = joint_fit.layers(model, ids, shown.settings)
     records = [_head(layers[layer], head, shown, top) for layer, head in shown.heads]
-    result = {name: np.array([record[name] for record in records]) for name in records[0]}
+    result = stats.stacked(records)
     result["seen"] = layers[0].seen
     result |= _places(model, layers, others, shown, run)
     return result | _near(layers, shown, result["q_plane"], result["k_plane"])

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..maths import bands as maths
 from ..maths import moves, profiles, spectra
-from ..measures import heads, later_layers
+from ..measures import heads, inputs, later_layers
 from ..measures import positions_read as reading
 from ..runner import draw, options
 from ..runner.registry import Answer, register
@@ -55,12 +55,11 @@ def notch(
     tokens: length of each document (0: the model's longest input)
     losses: documents whose loss is measured
     """
-    options.within("layer", layer, -1, model.config.n_layers - 1)
-    layers = [*range(model.config.n_layers)] if layer == -1 else [layer]
+    layers = inputs.layers_named(model, layer)
     document_set = corpus.documents(model, text, documents, tokens)
     options.several(document_set)
-    N, places = len(document_set), reading.ordinary(document_set)
-    n = len(range(document_set.T)[places])
+    N, places = len(document_set), document_set.ordinary()
+    n = document_set.size
     limits = [*maths.octaves(n, bands), (1, n // 2)]  # the last: all waves
     n_losses = min(losses, N)
     total = reading.total(model, document_set, run)

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..maths import masks
+from ..maths import masks, stats
 from ..measures import losses, mask_tap, norm_tap, position_probe, residual_stream
 from ..measures.document_features import untrained
 from ..runner import draw, options
@@ -81,7 +81,7 @@ def probe(
             stream_of, texts, n_fit + n_choose, weights, seed, run, name
         )
         records.append(record | {"penalty": penalties})
-    result = {name: np.array([record[name] for record in records]) for name in records[0]}
+    result = stats.stacked(records)
     result["conditions"] = np.array([*streams])
     result["documents"] = np.array([n_fit, n_choose, n_test])
     result["n_tokens"] = n_test * texts.size

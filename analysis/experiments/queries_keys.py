@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from ..maths import factors, nulls, profiles, spectra, waves
+from ..maths import factors, nulls, profiles, spectra, stats, waves
 from ..measures import heads, inputs
 from ..runner import draw, options
 from ..runner.registry import Answer, register
@@ -176,7 +176,7 @@ def _measure(model, pairs, documents, T, bias, settings):
         if bare is not None:
             result |= _measure_words(bare, svd, result, settings)
         measured.append(result)
-    return {name: np.array([result[name] for result in measured]) for name in measured[0]}
+    return stats.stacked(measured)
 
 
 def _inputs(model, pairs, documents, T, bias):

@@ -69,7 +69,7 @@ def remove_positions(
     stride = stride or model.config.n_ctx // 2
 
     def measure(i, document):
-        ordinary = document[len(document_set.before) : len(document) - len(document_set.after)]
+        ordinary = document[document_set.ordinary(len(document))]
         sums, costs = _measure_features(model, document, conditions, stride)
         if model.config.task_head == "masked":
             start = i % min(every, len(ordinary))

@@ -8,7 +8,7 @@ random tables, F frequencies. Order: the experiment, its parts; the words; the p
 
 import numpy as np
 
-from ..maths import nulls, spectra
+from ..maths import nulls, spectra, stats
 from ..maths import residual as maths
 from ..measures import inputs, residual_stream
 from ..runner import draw, options
@@ -110,7 +110,7 @@ def walk(model, document, random_tables, carried, look):
         return look(*stages, x)
 
     results = residual_stream.walk(model, document, look_at_both, instead=instead, carried=carried)
-    return {name: np.array([result[name] for result in results]) for name in results[0]}
+    return stats.stacked(results)
 
 
 def _measure_point(stage, random_stage, x, table, names, rng):

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
-from ..maths import factors, layout, nulls, profiles, spectra
+from ..maths import factors, layout, nulls, profiles, spectra, stats
 from ..maths import gauge as settled
 from ..maths import rotation as maths
 from ..measures import heads, inputs
@@ -204,10 +204,10 @@ def _measure_heads(model, X, positions, compared, pairs, conditions):
         each.append(measures)
         if (layer, number) in pairs:
             drawn[layer, number] = _measure_head(X[layer], W_Q, W_K, rotations, maps, conditions)
-    result = {f"compared_{name}": np.array([x[name] for x in each]) for name in each[0]}
+    result = {f"compared_{name}": x for name, x in stats.stacked(each).items()}
     result["compared"] = np.array([heads.name(*pair) for pair in compared])
     in_order = [drawn[pair] for pair in pairs]
-    return result | {name: np.array([x[name] for x in in_order]) for name in in_order[0]}
+    return result | stats.stacked(in_order)
 
 
 def _rotations(W_Q, W_K, conditions):

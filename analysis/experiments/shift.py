@@ -53,7 +53,7 @@ def shift(
     ways = _ways(model, shifts, T, seed)
 
     def measure(i, document):
-        ordinary = document[len(document_set.before) : len(document) - len(document_set.after)]
+        ordinary = document[document_set.ordinary(len(document))]
         start = i % min(every, len(ordinary))
         counts = np.bincount(ordinary, minlength=model.config.n_vocab)
         costs = [_cost(model, document, start, every, way) for way in ways]

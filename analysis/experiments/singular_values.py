@@ -7,7 +7,7 @@ d width of a head, r singular values, n principal components.
 
 import numpy as np
 
-from ..maths import factors, waves
+from ..maths import factors, stats, waves
 from ..measures import heads, inputs
 from ..runner import draw, options
 from ..runner.registry import Answer, register
@@ -29,7 +29,7 @@ def singular_values(model, run=UNSAVED, *, components: options.Count = 12, seed:
     options.within("components", components, 1, most)
     rng = np.random.default_rng(seed)
     measured = [_measure(model, layer, components, rng) for layer in layers]
-    result = {name: np.array([layer[name] for layer in measured]) for name in measured[0]}
+    result = stats.stacked(measured)
     by_chance = result.pop("shares_null")  # [L SUBSPACES H]
     result |= {"layers": np.array(layers), "n": components, "r": result["S"].shape[-1]}
     result["held"] = result["variance"][0]

@@ -14,7 +14,7 @@ parts; the words; the picture.
 import numpy as np
 
 from ..maths import lags as lag_maths
-from ..maths import profiles
+from ..maths import profiles, stats
 from ..maths import sources as maths
 from ..measures import heads, inputs, score_sources
 from ..runner import draw, options
@@ -72,7 +72,7 @@ def sources(
         T = document_set.T
     options.within("tokens", T, NEAR + 1, model.config.n_ctx)
     causal = model.config.causal
-    visible = np.tri(T, dtype=bool) if causal else np.ones((T, T), bool)
+    visible = profiles.visible(T, causal)
     mean, placed = _gather(model, document_set, visible, seed, run)
     fit = maths.LagFit(visible)
     result = {"documents": len(document_set or []), "T": T, "causal": causal}
@@ -92,7 +92,7 @@ def _gather(model, documents, visible, seed, run):
         splits, placed = score_sources.of_positions(model, T)
         order = np.random.default_rng((seed, 0)).permutation(T)
         by_layer = [_measure_layer(split, visible, order) for split in splits]
-        sums = _stacked(by_layer)
+        sums = stats.stacked(by_layer)
         sums["attention"] = np.array(
             [heads.from_positions(model, layer, T) for layer in inputs.layers(model)]
         )
@@ -112,15 +112,10 @@ def _gather(model, documents, visible, seed, run):
             return _measure_layer(split, visible, order)
 
         by_layer = score_sources.along(model, document, placed, i % 2, look, note_profile)
-        return _stacked(by_layer) | {"attention": np.array(attention)}
+        return stats.stacked(by_layer) | {"attention": np.array(attention)}
 
     sums = run.gather(measure, documents, "documents")
     return {name: total / len(documents) for name, total in sums.items()}, placed
-
-
-def _stacked(by_layer):
-    """A list of {name: array} as {name: [L ...]}."""
-    return {name: np.array([layer[name] for layer in by_layer]) for name in by_layer[0]}
 
 
 def _measure_layer(split, visible, order):

@@ -6,7 +6,7 @@ A cell is a head with a direction at one shift other than 0. l layers, S shifts,
 
 import numpy as np
 
-from . import moves, profiles
+from . import moves, profiles, stats
 
 SHIFTED = "attended", "expected", "told"
 BY_LAYER = "directed", "exact", "slopes", "weight", "weight_dealt"
@@ -85,6 +85,6 @@ def _by_layer(r, layers, shifts, seed):
     for i in range(len(layers)):
         part = {name: r[name][i : i + 1] for name in (*SHIFTED, *BY_LAYER)}
         rows.append(_summary(part, shifts, seed))
-    result = {f"layer_{name}": np.array([row[name] for row in rows]) for name in rows[0]}
+    result = {f"layer_{name}": x for name, x in stats.stacked(rows).items()}
     result["layer_names"] = np.array([f"layer {i}" for i in layers])
     return result

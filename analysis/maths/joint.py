@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from . import stats
 from .factors import signs
 
 SCALES = 2.0 ** (np.arange(-48, 49) / 16)  # from 1/8 to 8 in steps of 4.4 %; 1 is one of them
@@ -311,11 +312,6 @@ def correlation(sums):
     return np.where(varies, covariance / np.sqrt(variances), 0)
 
 
-def _centred_ranks(x):
-    ranks = scipy.stats.rankdata(x, axis=-1)
-    return ranks - ranks.mean(axis=-1, keepdims=True)
-
-
 def rank_correlation(s, d, seen):
     """Spearman's correlation of products and distances over the pairs seen: [... T S] -> [...].
 
@@ -327,10 +323,9 @@ def rank_correlation(s, d, seen):
     >>> round(float(rank_correlation(s, np.exp(-s), np.ones((2, 2), bool))), 9)
     -1.0
     """
-    a = _centred_ranks(s[..., seen])
-    b = _centred_ranks(d[..., seen])
-    norms = _length(a) * _length(b)
-    return (a * b).sum(axis=-1) / np.where(norms > 0, norms, 1)
+    s_ranks = scipy.stats.rankdata(s[..., seen], axis=-1)
+    d_ranks = scipy.stats.rankdata(d[..., seen], axis=-1)
+    return stats.pearson(s_ranks, d_ranks)
 
 
 SCOPES = {"head": (), "layer": (-1,), "model": (-2, -1)}  # axes of [L H] that share one c

@@ -8,34 +8,17 @@ more both depend on the query alone, and the keys gather at one place far from t
 leaves open whether distances are measured in the plane of the first two principal components; there
 c has an effect. T queries and keys, d width, ... any axes before them.
 
-Order: the correlation, the note's a, how far all points have collapsed, c by distance in the plane.
+Order: the note's a, how far all points have collapsed, c by distance in the plane.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from . import joint
+from . import joint, stats
 
 STEPS = 41  # values of a tried on its range, 0 among them
 SCALES = joint.SCALES[::4]  # 1 is among them
-
-
-def correlation(x, y, seen):
-    """Pearson's correlation over the pairs seen: [... T T] twice, [T T] -> [...]; 0 without any.
-
-    >>> x = np.arange(9.0).reshape(3, 3)
-    >>> float(correlation(x, -x, np.ones((3, 3), bool)))
-    -1.0
-    """
-    x = _centred(x[..., seen])
-    y = _centred(y[..., seen])
-    squares = (x * x).sum(axis=-1) * (y * y).sum(axis=-1)
-    return (x * y).sum(axis=-1) / np.maximum(np.sqrt(squares), joint.TINY)
-
-
-def _centred(x):
-    return x - x.mean(axis=-1, keepdims=True)
 
 
 def of_scalar(q, k, a, seen, c=1.0):
@@ -52,7 +35,8 @@ def of_scalar(q, k, a, seen, c=1.0):
     q = c * q
     k = (k + a) / c
     products = q @ k.swapaxes(-1, -2)
-    return correlation(products, joint.distances(q, k, "cosine"), seen)
+    distances = joint.distances(q, k, "cosine")
+    return stats.pearson(products[..., seen], distances[..., seen])
 
 
 class Found(NamedTuple):
@@ -151,5 +135,6 @@ def by_scale(q, k, seen):
         q_moved, k_moved = joint.normalised(q, k, c, a)
         products = q_moved @ k_moved.swapaxes(-1, -2)
         centred = joint.centred(products, seen)
-        curve.append(correlation(centred, in_plane(q_moved, k_moved), seen))
+        distances = in_plane(q_moved, k_moved)
+        curve.append(stats.pearson(centred[..., seen], distances[..., seen]))
     return np.array(curve)

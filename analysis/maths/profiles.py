@@ -52,6 +52,16 @@ def mean_attention(profiles, T):
     return profiles / np.maximum(T - abs(offsets(reach)), 1)
 
 
+def visible(T, causal=False):
+    """Whether a query sees a key: [T T] bool.
+
+    >>> visible(2, causal=True)
+    array([[ True, False],
+           [ True,  True]])
+    """
+    return np.tri(T, dtype=bool) | (not causal)
+
+
 def uniform(T, causal=False, reach=REACH):
     """Profile [R] of a head that looks equally at all it may see.
 
@@ -62,8 +72,8 @@ def uniform(T, causal=False, reach=REACH):
     >>> uniform(4, reach=2)
     array([0.5 , 0.75, 1.  , 0.75, 0.5 ])
     """
-    visible = np.tri(T) if causal else np.ones((T, T))
-    return profile(visible / visible.sum(axis=1, keepdims=True), reach)
+    seen = visible(T, causal)
+    return profile(seen / seen.sum(axis=1, keepdims=True), reach)
 
 
 def directed(attention, T, reach=REACH, causal=False):

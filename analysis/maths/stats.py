@@ -59,6 +59,28 @@ def bootstrap(values, weights=None, statistic="ratio", n=2000, seed=0, level=0.9
     return np.quantile(np.concatenate(resampled), ends, axis=0)
 
 
+def stacked(records):
+    """Records of one shape, one for each layer, say: a list of {name: x} -> {name: [n ...]}.
+
+    >>> stacked([{"mean": 1.0}, {"mean": 3.0}])
+    {'mean': array([1., 3.])}
+    """
+    return {name: np.array([record[name] for record in records]) for name in records[0]}
+
+
+def pearson(x, y):
+    """Pearson's correlation along the last axis: [... n] twice -> [...]; 0 if one does not vary.
+
+    >>> float(pearson(np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0])))
+    -1.0
+    """
+    x = x - x.mean(axis=-1, keepdims=True)
+    y = y - y.mean(axis=-1, keepdims=True)
+    squares = (x * x).sum(axis=-1) * (y * y).sum(axis=-1)
+    lengths = np.sqrt(squares)
+    return (x * y).sum(axis=-1) / np.where(lengths > 0, lengths, 1)
+
+
 def entropy(counts):
     """Entropy in nats of counts [V]: the loss of a guess that knows these frequencies alone.
 

@@ -9,7 +9,7 @@ components.
 
 import numpy as np
 
-from . import lags, nulls, spectra
+from . import lags, nulls, spectra, stats
 
 DRAWS = 200  # sets of random directions: two reach beyond their 99 % quantile
 FOLLOWED = 2  # fast peaks, and slow ones, that are followed through the layers
@@ -207,15 +207,7 @@ def spectrum_correlation(curve, other):
     >>> round(float(spectrum_correlation(np.array([9.0, 1, 2, 3]), np.array([0.0, 10, 20, 30]))), 9)
     1.0
     """
-    a = _centred(curve[1:])
-    b = _centred(other[1:])
-    norms = np.linalg.norm(a) * np.linalg.norm(b)
-    return a @ b / max(norms, 1e-300)
-
-
-def _centred(x):
-    mean = np.mean(x, dtype=np.float64)
-    return np.asarray(x, np.float64) - mean
+    return stats.pearson(np.asarray(curve[1:], np.float64), np.asarray(other[1:], np.float64))
 
 
 # the weights alone

@@ -108,7 +108,7 @@ def attention_over(model, documents, T, run=stream.UNSAVED, what="reading attent
 def from_positions(model, layer, T=None, reach=profiles.REACH):
     """Attention profiles of a layer's heads if the stream held positions alone: [H R]."""
     x = inputs.of_positions(model, layer, T)
-    is_seen = np.tri(len(x), dtype=bool) | (not model.config.causal)
+    is_seen = profiles.visible(len(x), model.config.causal)
     causal_mask = np.where(is_seen, 0, -np.inf).astype(x.dtype)
     by_head = []
     for head in range(model.config.n_heads):

@@ -54,10 +54,20 @@ def of_positions(model, layer=0, T=None):
     In layer 0 it is exactly the positions' share of the input, up to the norm's scale, which words
     would change; in later layers it is the input if the layers before had written nothing.
     """
+    return of_rows(model, reachable(model)[:T], layer)
+
+
+def of_rows(model, rows, layer=0):
+    """`of_positions` of other rows [T D] in place of those of the position table."""
     cfg, w = model.config, model.weights
-    x = reachable(model)[:T]
     if w.W_type is not None and cfg.default_type is not None:
-        x = x + w.W_type[cfg.default_type]
+        rows = rows + w.W_type[cfg.default_type]
+    return normed(model, rows, layer)
+
+
+def normed(model, x, layer=0):
+    """A sum of embeddings [T D] as this layer reads it if no layer before it writes."""
+    cfg, w = model.config, model.weights
     if cfg.pre_norm:
         gain, bias = model.layers[layer].ln1_w, model.layers[layer].ln1_b
     else:
@@ -76,6 +86,19 @@ def layers(model):
     if not numbers:
         raise NotApplicable("needs query and key weights, which this checkpoint lacks")
     return numbers
+
+
+def layers_named(model, layer):
+    """The layers that --layer names: one, or with -1 all of `layers`.
+
+    Raises ValueError for one that is not there.
+    """
+    available = layers(model)
+    if layer == -1:
+        return available
+    if layer not in available:
+        raise ValueError(f"--layer is {layer}; wanted -1, or one of {available}")
+    return [layer]
 
 
 def query_key(model, layer, head, bias=False):

@@ -15,7 +15,7 @@ import numpy as np
 
 from minitx import forward
 
-from ..maths import joint
+from ..maths import joint, stats
 from ..runner import stream
 from ..texts import corpus, words
 
@@ -94,7 +94,7 @@ def map_layers(model, document, use, settings):
         return x
 
     forward(model, document, hook=tap)
-    return {name: np.array([result[name] for result in results]) for name in results[0]}
+    return stats.stacked(results)
 
 
 def layers(model, document, settings):

@@ -31,7 +31,7 @@ def parts(documents):
 
 def targets(documents, index, document, seed):
     """The slice of a document's ordinary tokens, and their places, true and permuted: [n Y]."""
-    inner = slice(len(documents.before), len(document) - len(documents.after))
+    inner = documents.ordinary(len(document))
     places = np.arange(len(document))[inner].astype(np.float64)
     permuted = np.random.default_rng((seed, index)).permutation(places)
     return inner, np.column_stack([places, permuted])

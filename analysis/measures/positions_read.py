@@ -17,15 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from minitx import forward
-from minitx.kernels import layer_norm, linear, matmul_heads, softmax_
+from minitx.kernels import linear, matmul_heads, softmax_
 from minitx.model import split_heads
 
 from . import inputs
-
-
-def ordinary(documents):
-    """The places of ordinary tokens."""
-    return slice(len(documents.before), documents.T - len(documents.after))
 
 
 class Pass(NamedTuple):
@@ -94,7 +89,7 @@ def _put_rows(model, passed, places):
     def put(positions):
         rows = passed.rows.copy()
         rows[places] = positions
-        return normed(model, passed.words + rows)
+        return inputs.normed(model, passed.words + rows)
 
     return put
 
@@ -110,16 +105,6 @@ def _put_part(x, before, places):
     return put
 
 
-def normed(model, x, layer=0):
-    """The sum of the embeddings as this layer reads it, if no layer before it writes: [T D]."""
-    cfg, w = model.config, model.weights
-    if w.ln_embed_w is not None:
-        x = layer_norm(x, w.ln_embed_w, w.ln_embed_b, cfg.eps)
-    if cfg.pre_norm:
-        x = layer_norm(x, model.layers[layer].ln1_w, model.layers[layer].ln1_b, cfg.eps)
-    return x
-
-
 def alone(model, layers, T):
     """Readings of T positions without words, for each of these layers.
 
@@ -129,11 +114,7 @@ def alone(model, layers, T):
     rows = inputs.reachable(model)[:T]
     for layer in layers:
         x = inputs.of_positions(model, layer, T)  # raises NotApplicable if its norm is missing
-        yield Reading(layer, x, rows, partial(_put_alone, model, layer))
-
-
-def _put_alone(model, layer, positions):
-    return normed(model, positions, layer)
+        yield Reading(layer, x, rows, partial(inputs.of_rows, model, layer=layer))
 
 
 def queries(model, layer, x):

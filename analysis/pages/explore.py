@@ -137,17 +137,13 @@ def measured(model, tokens, word):
     return arrays, facts, change(model, q, k, moves)
 
 
-def seen(model, T):
-    """Whether a query sees a key: [T T]."""
-    return np.tri(T, dtype=bool) | (not model.config.causal)
-
-
 def normalising(model, q, k):
     """How queries and keys [L H T d] are normalised, each head by itself, and what it achieves.
 
     Returns {"c": [L H], "a": [L H d]} and the correlations before and after [2 L H].
     """
-    sees, means = seen(model, q.shape[-2]), (q.mean(axis=-2), k.mean(axis=-2))
+    sees = profiles.visible(q.shape[-2], model.config.causal)
+    means = q.mean(axis=-2), k.mean(axis=-2)
     sums = joint.scan(q, k, means, sees * 1.0, sees, DISTANCE, PRODUCTS)
     correlations = joint.correlation(sums)
     number = joint.best(correlations, "head")
@@ -160,7 +156,7 @@ def change(model, q, k, moves):
     """Largest change of attention between pieces, which is rounding: q, k [L H T d] of pieces."""
     scale = np.array([model.config.attn_scale(layer) for layer in range(len(q))])
     scale = scale[:, None, None, None]
-    sees = seen(model, q.shape[-2])
+    sees = profiles.visible(q.shape[-2], model.config.causal)
     changes, _ = joint.changes(q, k, **moves, scale=scale, seen=sees)
     return float(changes.max())
 
@@ -200,7 +196,8 @@ def waves(model, X):
 
 def figures(model, pattern, states, plane, correlations, c):
     """What the page says of each head: [{"means": …, "values": one text a head}]."""
-    sees, strongest = seen(model, pattern.shape[-1]), pattern.argmax(axis=-1)
+    sees = profiles.visible(pattern.shape[-1], model.config.causal)
+    strongest = pattern.argmax(axis=-1)
     full, flat = [], []
     for state, (q, k) in enumerate(states):
         full.append(nearest(joint.distances(q, k, DISTANCE), strongest, sees))

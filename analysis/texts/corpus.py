@@ -103,9 +103,13 @@ class DocumentSet:
     def __len__(self):
         return self.n
 
+    def ordinary(self, T=None):
+        """The slice of ordinary tokens in a document of T tokens, without T in the longest."""
+        return slice(len(self.before), (T or self.T) - len(self.after))
+
     def shuffled(self, index, document, seed):
         """Document number `index` [T] with its ordinary tokens in random order: no text is left."""
-        inner = slice(len(self.before), len(document) - len(self.after))
+        inner = self.ordinary(len(document))
         mixed = document.copy()
         mixed[inner] = np.random.default_rng((seed, index)).permutation(document[inner])
         return mixed

@@ -80,7 +80,7 @@ def test_queries_turn_the_other_way_and_both_together_nothing(move, slope):
 def test_a_moved_layer_0_is_the_model_with_other_positions(bundled):
     """Keys and queries of layer 0 moved together: as if the document stood elsewhere."""
     documents = corpus.documents(bundled, "sample", 1, 64)
-    places = positions_read.ordinary(documents)
+    places = documents.ordinary()
     document = documents.first()[0]
     passed = positions_read.of_document(bundled, document)
     reading = next(positions_read.readings(bundled, passed, passed.inputs, places, [0]))
@@ -124,7 +124,7 @@ def test_the_loss_of_moved_keys_is_that_of_the_edited_model(bundled):
     r = dial.dial(bundled, **options)
     documents = corpus.documents(bundled, "sample", 3, 64)
     first, *rest = documents
-    places = positions_read.ordinary(documents)
+    places = documents.ordinary()
     others = np.mean([positions_read.of_document(bundled, x).inputs[2] for x in rest], axis=0)
     task = later_layers.task(bundled, first, places)
     x = positions_read.of_document(bundled, task.tokens).inputs[2].copy()
@@ -329,7 +329,7 @@ def test_moved_positions_that_came_round_are_left_out():
             {"turn": "L3H1"},
             "--turn L3H1: no layer is deeper; wanted heads of layers 0 to 2",
         ),
-        ("notch", {"layer": 4}, "--layer is 4; wanted -1 to 3"),
+        ("notch", {"layer": 4}, r"--layer is 4; wanted -1, or one of \[0, 1, 2, 3\]"),
         ("notch", {"bands": 8, "tokens": 64}, "8 bands are too many for 62 places; wanted 1 to 4"),
         ("notch", {"documents": 1}, "--documents: 1 read"),
     ],
@@ -378,3 +378,11 @@ def test_a_broken_run_goes_on_to_the_same_bytes(bundled, tmp_path, monkeypatch, 
     assert list(whole) == list(resumed)
     for key, value in whole.items():
         assert np.array_equal(np.asarray(value), np.asarray(resumed[key])), key
+
+
+@pytest.mark.parametrize("name", ["tiny-bert", "tiny-gpt2"])
+def test_positions_alone_that_are_not_moved_are_what_the_layer_reads(name):
+    """BERT's token type is read beside them, moved or not."""
+    model = minitx.load(name)
+    for r in positions_read.alone(model, [0, 1], 32):
+        np.testing.assert_array_equal(r.put(r.positions), r.x)

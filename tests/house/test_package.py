@@ -97,7 +97,9 @@ def test_the_page_of_an_index_leads_out_of_it():
 def test_the_pages_python_runs(tmp_path, monkeypatch):
     block = re.search(r"```python\n(.*?)```", text("PACKAGE.md"), re.S)[1]
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "PACKAGE.md", "exec"), {})
+    names = {}
+    exec(compile(block, "PACKAGE.md", "exec"), names)
+    assert names["result"].says
 
 
 def test_whoever_is_named_is_named_alike():

@@ -15,6 +15,7 @@ ROOT = rooms.ROOT
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SURFACE = (ROOT / "minitx/README.md").read_text(encoding="utf-8")
 HEAVY = "scipy", "matplotlib", "huggingface_hub", "torch", "transformers", "tokenizers"
+WITH_PYTHON = ROOT.name, "minitx", "analysis"  # folders whose document shows Python
 IMPORT = f"""
 import sys, time
 start = time.process_time()
@@ -73,9 +74,12 @@ def test_links_lead_somewhere(document):
 def test_python_in_documents_runs(document, tmp_path, monkeypatch):
     """Each document's Python blocks, one after another, as they stand."""
     monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", document.read_text(encoding="utf-8"), re.S)
+    assert bool(blocks) == (folder(document) in WITH_PYTHON)
     names = {}
-    for block in re.findall(r"```python\n(.*?)```", document.read_text(encoding="utf-8"), re.S):
+    for block in blocks:
         exec(compile(block, str(document), "exec"), names)
+    assert not blocks or isinstance(names["model"], minitx.Model)
 
 
 def test_flags_in_documents_are_flags():

@@ -159,7 +159,7 @@ def test_normalising_changes_no_attention_and_makes_the_correlation_no_worse(see
     moved = explore.change(seen.model, q, k, moves)
     assert 0 < moved < 1e-12 and seen.data["moved"] == moved
     assert np.abs(after_k - k).max() > 0.1  # they did move
-    sees = explore.seen(seen.model, len(seen.tokens))
+    sees = profiles.visible(len(seen.tokens), seen.model.config.causal)
     for layer in range(len(q)):
         scale = seen.model.config.attn_scale(layer)
         pattern = joint.attention(after_q[layer], after_k[layer], scale, sees)

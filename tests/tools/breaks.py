@@ -1401,8 +1401,8 @@ BREAKS = [
     Break(
         "keys that no query sees count in the note's correlation",
         JOINT_NOTE,
-        "x = _centred(x[..., seen])\ny = _centred(y[..., seen])",
-        "x = _centred(x[..., seen | True])\ny = _centred(y[..., seen | True])",
+        "stats.pearson(products[..., seen], distances[..., seen])",
+        "stats.pearson(products[..., seen | True], distances[..., seen | True])",
     ),
     Break(
         "the plane of the note is not that of queries and keys together",
@@ -1533,7 +1533,7 @@ BREAKS = [
     Break(
         "positions of layer 0 are moved after the norm",
         POSITIONS_READ,
-        "return normed(model, passed.words + rows)",
+        "return inputs.normed(model, passed.words + rows)",
         "return passed.inputs[0] + rows - passed.rows",
     ),
     Break(
@@ -1727,9 +1727,10 @@ BREAKS = [
     Break(
         "ranks are taken over hidden pairs too",
         JOINT,
-        "a = _centred_ranks(s[..., seen])\nb = _centred_ranks(d[..., seen])",
-        "a = _centred_ranks(s.reshape(*s.shape[:-2], -1))\n"
-        "b = _centred_ranks(d.reshape(*d.shape[:-2], -1))",
+        "s_ranks = scipy.stats.rankdata(s[..., seen], axis=-1)\n"
+        "d_ranks = scipy.stats.rankdata(d[..., seen], axis=-1)",
+        "s_ranks = scipy.stats.rankdata(s.reshape(*s.shape[:-2], -1), axis=-1)\n"
+        "d_ranks = scipy.stats.rankdata(d.reshape(*d.shape[:-2], -1), axis=-1)",
     ),
     Break(
         "Spearman's correlation is of the model's own keys after they moved",
