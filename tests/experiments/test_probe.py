@@ -31,6 +31,7 @@ class Documents(list):
     before = after = np.zeros(1, int)
     T = T
     size = T - 2
+    ordinary = corpus.DocumentSet.ordinary
 
 
 @pytest.fixture(scope="module")
