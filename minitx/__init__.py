@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from numpy.typing import DTypeLike as _DTypeLike
 
+from .arrays import Model
 from .cache import Cache
 from .checkpoint import check
 from .checkpoint import read_model as _read_model
 from .generate import generate
 from .inputs import Batch
-from .model import Model, final_norm, forward, logits
+from .model import final_norm, forward, logits
+from .points import POINTS
 from .sweep import sweep
 from .text import Tokenizer as _Tokenizer
-from .trace import POINTS, Trace, cost, run
+from .trace import Trace, cost, run
 
 if _TYPE_CHECKING:
     from .analysis.pages.inline import Page as _Page
@@ -61,7 +63,10 @@ def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: boo
 
         folder = find(name)
     model = _read_model(folder, dtype, partial)
-    return _replace(model, tokenizer=_Tokenizer(folder, model.config.model_type))
+    tokenizer = _Tokenizer(folder, model.config.model_type)
+    if model.encoder is not None:
+        model = _replace(model, encoder=_replace(model.encoder, tokenizer=tokenizer))
+    return _replace(model, tokenizer=tokenizer)
 
 
 def explore(

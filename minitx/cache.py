@@ -10,6 +10,7 @@ LEAST = 64  # tokens that a new cache has room for; the room is doubled whenever
 class Cache(show.Shown):
     """Keys and values of the tokens so far; every `forward(..., cache=cache)` appends its own.
 
+    In an encoder-decoder it holds the source too, which is read with the first tokens only.
     len(cache) is the number of tokens that it holds, padding included. S: these and the new ones.
 
     The third token, run alone after two cached ones, has the stream that a run of all three gives:
@@ -30,6 +31,7 @@ class Cache(show.Shown):
     def __init__(self):
         self.stored = {}
         self.valid = None
+        self.source = None  # a Source (model.py)
 
     def __len__(self) -> int:
         return 0 if self.valid is None else self.valid.shape[1]

@@ -10,29 +10,34 @@ from dataclasses import replace
 
 import numpy as np
 
+from .arrays import Cross, Layer, Model, Weights
 from .families import FAMILIES, from_hf
 from .files import listing, read_json, read_tensors
 from .memory import keep_freed_memory
-from .model import Layer, Model, Weights
+from .positions import sinusoids
 
 SHAPES = {  # our name -> axes; letters: see model.py
     "W_E": "VD",
     "W_pos": "PD",
+    "W_rel": "RH",
     "W_type": "ND",
     "ln_embed_w": "D",
     "ln_embed_b": "D",
     "ln1_w": "D",
     "ln1_b": "D",
-    "W_Q": "DD",
-    "b_Q": "D",
-    "W_K": "DD",
-    "b_K": "D",
-    "W_V": "DD",
-    "b_V": "D",
-    "W_O": "DD",
+    "W_Q": "DA",
+    "b_Q": "A",
+    "W_K": "DA",
+    "b_K": "A",
+    "W_V": "DA",
+    "b_V": "A",
+    "W_O": "AD",
     "b_O": "D",
+    "ln_cross_w": "D",
+    "ln_cross_b": "D",
     "ln2_w": "D",
     "ln2_b": "D",
+    "W_gate": "DM",
     "W_in": "DM",
     "b_in": "M",
     "W_out": "MD",
@@ -46,8 +51,14 @@ SHAPES = {  # our name -> axes; letters: see model.py
     "W_U": "DV",
     "b_U": "V",
 }
-# Buffers in real files, rightly not read (GPT-2's causal mask is called `attn.bias`).
-BUFFERS = re.compile(r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias)$")
+# In real files, rightly not read: buffers (GPT-2's causal mask is called `attn.bias`), Marian's
+# computed positions, and a bias of T5's cross-attention that nothing uses.
+BUFFERS = re.compile(
+    r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
+    r"|EncDecAttention\.relative_attention_bias\.weight)$"
+)
+# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel; not GPT2Model
+WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel")
 
 
 def read_model(folder, dtype=np.float32, partial=False):
@@ -57,19 +68,33 @@ def read_model(folder, dtype=np.float32, partial=False):
     keep_freed_memory()
     config = from_hf(read_json(folder / "config.json"))
     family = FAMILIES[config.model_type]
-    stored = Stored(read_tensors(folder), family.body, config, dtype, partial)
+    stored = Stored(read_tensors(folder), family, dtype, partial)
+    encoder = None
+    if family.encoder is not None:
+        encoder = read_stack(stored, config.encoder, family.encoder)
+    if encoder is None or stored.has_any(family.layer_prefix):
+        model = replace(read_stack(stored, config, family), encoder=encoder)
+    else:
+        model = encoder  # the file has no decoder
+    return replace(model, unused=stored.unused(family), missing=tuple(stored.missing))
+
+
+def read_stack(stored, config, family):
+    """The Model of one stack: a whole model, or an encoder-decoder's encoder or decoder."""
     config = with_head(config, family, stored)
-    body = stored.take(family.body)
+    take = functools.partial(stored.take, config=config)
+    body = take(family.body)
+    if config.sinusoids:
+        body["W_pos"] = sinusoids(config.n_pos, config.d_model).astype(stored.dtype)
     layers = []
     for i in range(config.n_layers):
-        arrays = stored.take(family.layer, prefix=family.layer_prefix.format(i))
-        layers.append(Layer(index=i, **arrays))
+        prefix = family.layer_prefix.format(i)
+        cross = {}
+        if family.cross is not None:
+            cross["cross"] = Cross(index=i, **take(family.cross, prefix=prefix))
+        layers.append(Layer(index=i, **take(family.layer, prefix=prefix), **cross))
     head = _head_weights(config, family, stored, body["W_E"])
-    absent = dict.fromkeys(name for name in SHAPES if name not in vars(layers[0]))
-    weights = Weights(**absent | body | head)
-    unused = stored.unused(family.layer_prefix.format("")[:-1])
-    missing = tuple(stored.missing)
-    return Model(config, weights, tuple(layers), unused=unused, missing=missing)
+    return Model(config, Weights(**body | head), tuple(layers))
 
 
 def with_head(config, family, stored):
@@ -83,15 +108,16 @@ def with_head(config, family, stored):
 def _task_head(config, family, stored):
     """ "masked", "causal", "sequence" or None."""
     saved_from = config.architecture
-    classifier = family.heads["sequence"].values()
+    classifier = family.heads.get("sequence", {}).values()
     if saved_from.endswith("ForSequenceClassification"):
         return "sequence"
-    if not saved_from and all(stored.find(tensor) for tensor in classifier):
+    if not saved_from and classifier and all(stored.find(tensor) for tensor in classifier):
         return "sequence"
     if "masked" in family.heads:
         return "masked" if stored.find(family.heads["masked"]["W_head"]) else None
-    # GPT2LMHeadModel, not GPT2Model
-    tied = config.tied and (not saved_from or "Head" in saved_from)
+    if "causal" not in family.heads:
+        return None
+    tied = config.tied and (not saved_from or bool(WITH_HEAD.search(saved_from)))
     return "causal" if tied or stored.find(family.heads["causal"]["W_U"]) else None
 
 
@@ -100,9 +126,9 @@ def _head_weights(config, family, stored, W_E):
     table = family.heads.get(config.task_head, {})
     tied = config.tied and config.task_head != "sequence"
     if "W_U" not in table or not tied or W_E is None or stored.find(table["W_U"]):
-        return stored.take(table)
+        return stored.take(table, config)
     own = {ours: tensor for ours, tensor in table.items() if ours != "W_U"}
-    return {"W_U": W_E.T, **stored.take(own)}
+    return {"W_U": W_E.T, **stored.take(own, config)}
 
 
 def check(model: Model) -> None:
@@ -114,14 +140,30 @@ def check(model: Model) -> None:
     >>> minitx.check(minitx.load("tiny-bert")) is None
     True
     """
-    parts = {"": model.weights} | {f"layers[{w.index}].": w for w in model.layers}
-    wrong = []
-    for prefix, part in parts.items():
-        for name, array in vars(part).items():
-            if isinstance(array, np.ndarray) and not np.isfinite(array).all():
-                wrong.append(prefix + name)
+    wrong = [name for name, x in named_arrays(model).items() if not np.isfinite(x).all()]
     if wrong:
         raise ValueError(f"NaN or infinity in: {', '.join(wrong)}")
+
+
+def sizes_of(config):
+    """{letter of an axis: its size}; letters: see model.py."""
+    sizes = {"V": config.n_vocab, "P": config.n_pos, "R": config.n_buckets, "N": config.n_types}
+    sizes |= {"D": config.d_model, "M": config.d_mlp, "H": config.n_heads}
+    return sizes | {"A": config.n_heads * config.d_head}
+
+
+def named_arrays(model):
+    """{name as one writes it in Python: array} of all weights of a model."""
+    parts = {"": model.weights}
+    for w in model.layers:
+        parts |= {f"layers[{w.index}].": w, f"layers[{w.index}].cross.": w.cross}
+    arrays = {}
+    for prefix, part in parts.items():
+        own = {} if part is None else vars(part)
+        arrays |= {prefix + k: x for k, x in own.items() if isinstance(x, np.ndarray)}
+    if model.encoder is not None:
+        arrays |= {f"encoder.{name}": x for name, x in named_arrays(model.encoder).items()}
+    return arrays
 
 
 class Stored:
@@ -131,13 +173,13 @@ class Stored:
     such as "roberta.", is removed. `.missing`: names that a partial checkpoint lacks.
     """
 
-    def __init__(self, tensors, body, config, dtype, partial):
+    def __init__(self, tensors, family, dtype, partial):
+        self.dtype = dtype
         self.partial = partial
         self.used = set()
         self.missing = {}  # in the order in which they were asked for
-        self.sizes = {"V": config.n_vocab, "P": config.n_pos, "N": config.n_types}
-        self.sizes |= {"D": config.d_model, "M": config.d_mlp}
-        self.tensors = _without_prefix(tensors, _prefix(tensors, body, partial))
+        self.n_classes = {}  # only the file knows this size: {"C": n} once it is read
+        self.tensors = _plain_names(tensors, family, partial)
         self.array = functools.cache(lambda name: self.tensors[name](dtype))
 
     def find(self, tensor, prefix=""):
@@ -145,26 +187,39 @@ class Stored:
         names = (prefix + name for name in tensor.names)
         return next((name for name in names if name in self.tensors), None)
 
-    def take(self, table, prefix=""):
-        """{our name: array} for a table of {our name: Tensor}."""
-        return {ours: self._take(ours, tensor, prefix) for ours, tensor in table.items()}
+    def has_any(self, layers):
+        """Whether there is a tensor inside those layers."""
+        return any(name.startswith(_before_number(layers)) for name in self.tensors)
 
-    def _take(self, ours, tensor, prefix):
+    def take(self, table, config, prefix=""):
+        """{our name: array} for a table of {our name: Tensor}."""
+        here = {ours: t for ours, t in table.items() if not t.only or getattr(config, t.only)}
+        return {ours: self._take(ours, tensor, config, prefix) for ours, tensor in here.items()}
+
+    def _take(self, ours, tensor, config, prefix):
         name = self.find(tensor, prefix)
+        if name is None and tensor.optional:
+            return None
         if name is None:
             return self._lack(ours, prefix + "|".join(tensor.names))
         self.used.add(name)
         array = np.atleast_1d(self.array(name))
         if tensor.transposed:
             array = array.T
-        wanted = self._shape(ours, name, array)
+        axes = self._axes(ours, name)
+        if len(axes) == 1 and array.ndim == 2 and len(array) == 1:
+            array = array[0]  # BART's bias of the logits is [1 V]
+        sizes = sizes_of(config) | self.n_classes
+        if "C" in axes:
+            self.n_classes.setdefault("C", array.shape[-1])
+            sizes |= self.n_classes
+        wanted = tuple(sizes[axis] for axis in axes)
         if tensor.third is not None:
             wanted = (*wanted[:-1], 3 * wanted[-1])
         if array.shape != wanted:
-            given, axes = list(array.shape), " ".join(self._axes(ours, name))
             raise ValueError(
-                f"{name!r}, read as {ours} [{axes}], has shape {given}; config.json makes it "
-                f"{list(wanted)}"
+                f"{name!r}, read as {ours} [{' '.join(axes)}], has shape {list(array.shape)}; "
+                f"config.json makes it {list(wanted)}"
             )
         if tensor.third is None:
             return array
@@ -184,17 +239,11 @@ class Stored:
             return SHAPES[ours].replace("V", "C")
         return SHAPES[ours]
 
-    def _shape(self, ours, name, array):
-        axes = self._axes(ours, name)
-        self.sizes.setdefault(axes[-1], array.shape[-1])  # only the file knows the number C
-        return tuple(self.sizes[axis] for axis in axes)
-
-    def unused(self, layers):
-        """Names that nobody asked for. Raises ValueError for one inside the layers.
-
-        layers: how the names inside the layers begin.
-        """
+    def unused(self, family):
+        """Names that nobody asked for. Raises ValueError for one inside the layers."""
         left = [n for n in self.tensors if n not in self.used and not BUFFERS.search(n)]
+        stacks = [stack for stack in (family, family.encoder) if stack is not None]
+        layers = tuple(_before_number(stack.layer_prefix) for stack in stacks)
         inside = [name for name in left if name.startswith(layers)]
         if inside:
             text = "tensors inside the layers that this architecture has no use for"
@@ -202,11 +251,26 @@ class Stored:
         return tuple(left)
 
 
-def _prefix(tensors, body, partial):
-    """The prefix before the family's own names, found by the word embedding."""
-    anchors = [body["W_E"].names[0]]
+def _before_number(layers):
+    """ "encoder.layer.{}." -> "encoder.layer."."""
+    return layers.partition("{}")[0]
+
+
+def _plain_names(tensors, family, partial):
+    """The tensors by the family's own names for them, without a prefix such as "roberta."."""
+    anchors = (family.encoder or family).body["W_E"].names
     if partial:
-        anchors.append(body["W_pos"].names[0])
+        anchors = (*anchors, family.body["W_pos"].names[0])
+    alone = "embed_tokens.weight"
+    if family.encoder is not None and alone in tensors:
+        tensors = {
+            f"encoder.{name}": tensor for name, tensor in tensors.items()
+        }  # an encoder alone
+    return _without_prefix(tensors, _prefix(tensors, anchors))
+
+
+def _prefix(tensors, anchors):
+    """What stands before the family's own names, by the word embedding."""
     prefixes = set()
     for anchor in anchors:
         names = (name for name in tensors if f".{name}".endswith(f".{anchor}"))

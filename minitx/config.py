@@ -20,30 +20,41 @@ class Config(show.Shown):
     d_mlp: int
     n_vocab: int
     n_ctx: int  # longest input, in tokens
-    n_pos: int  # rows of the position table, of which `offset : offset + n_ctx` can be reached
+    n_pos: int  # rows of the position table, `offset : offset + n_ctx` of which are read; 0: none
     n_types: int  # rows of the token-type table; 0: none
-    eps: float  # added to the variance by every LayerNorm
+    eps: float  # added to the variance by every norm
     act: str  # activation of the MLP
     head_act: str | None = None  # activation inside the task head
-    pre_norm: bool = (
-        False  # LayerNorm before attention and MLP (GPT-2), or after the addition (BERT)
-    )
+    pre_norm: bool = False  # norms before attention and MLP (GPT-2), or after the addition (BERT)
+    rms_norm: bool = False  # norms take no mean off and have no bias (T5)
+    gated: bool = False  # the MLP is act(x W_gate) (x W_in) (T5 v1.1)
     causal: bool = False  # a query sees no later key
     offset: int = 0  # row of the position table that the first token reads
+    sinusoids: bool = False  # the position table is computed, not learned (Marian)
+    n_buckets: int = 0  # rows of W_rel, for distances of key and query (T5); 0: there is none
+    max_distance: int = 0  # all distances from here on are in the last bucket
     no_position_id: int | None = None  # token id that takes no position (RoBERTa's padding)
     pad_id: int = 0  # token id that fills up a batch
     default_type: int | None = None  # token type where none is given; None: nothing is added
+    d_kv: int = 0  # width of a head; 0: d_model / n_heads
+    embed_scale: float = 1.0  # factor on rows of the word embedding
+    unembed_scale: float = 1.0  # factor on the stream before W_U
     scale_attn: bool = True  # scores are divided by sqrt(d_head)
     scale_by_layer: bool = False  # scores are divided by layer + 1
     tied: bool = True  # W_U is W_E transposed where the file has no output embedding
     architecture: str = ""  # the class name that the checkpoint was saved from
     task_head: str | None = None  # "masked", "causal", "sequence" or None; known from the tensors
+    encoder: "Config | None" = None  # of an encoder-decoder; the other fields are the decoder's
+    start_id: int | None = None  # the decoder's first token
+    end_id: int | None = None  # ends a text that is generated
+    first_id: int | None = None  # what must follow the start (mBART's language); None: anything
+    last_id: int | None = None  # what must come last where the length runs out
     _summary = show.config
 
     @property
     def d_head(self) -> int:
         """Width of a head."""
-        return self.d_model // self.n_heads
+        return self.d_kv or self.d_model // self.n_heads
 
     def attn_scale(self, layer: int) -> float:
         """The factor on q.k in a layer: 1/sqrt(d_head) (Vaswani et al. 2017, 3.2.1)."""
@@ -64,7 +75,11 @@ def check_config(cfg):
         raise ValueError(f"the norms' epsilon is {cfg.eps!r}; wanted a number from 0 to 1")
     if not 0 <= cfg.pad_id < cfg.n_vocab:
         raise ValueError(f"pad_token_id is {cfg.pad_id}; wanted 0 to {cfg.n_vocab - 1}")
-    if cfg.d_model % cfg.n_heads:
+    if cfg.d_model % cfg.n_heads and not cfg.d_kv:
         raise ValueError(f"width {cfg.d_model} is not divisible by {cfg.n_heads} heads")
     if cfg.act not in ACTIVATIONS:
         raise ValueError(f"unknown activation {cfg.act!r}; supported: {', '.join(ACTIVATIONS)}")
+    if cfg.encoder is not None:
+        check_config(cfg.encoder)
+        if cfg.start_id is None:
+            raise ValueError("decoder_start_token_id is missing; an encoder-decoder needs it")

@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .arrays import Model
 from .cache import Cache
-from .inputs import Ids, Texts, check_batch
+from .inputs import Ids, Texts, source_arguments
 from .kernels import softmax_
-from .model import Model, forward, logits
+from .model import forward, logits
+from .prompts import check_generates, check_room, read_prompts
 
 
 class Sampling(NamedTuple):
@@ -47,9 +49,11 @@ class Sampling(NamedTuple):
 
 def generate(
     model: Model,
-    prompt: Texts | Ids,
-    n: int,
+    prompt: Texts | Ids | None = None,
+    n: int = 20,
     *,
+    source: Texts | Ids | None = None,
+    source_valid: ArrayLike | None = None,
     valid: ArrayLike | None = None,
     temperature: float = 0.0,
     top_k: int | None = None,
@@ -61,11 +65,14 @@ def generate(
 
     prompt: ids [T] or [B T] -> ids [T+n] or [B T+n]. Or a text, a list of texts, or lists of ids of
     different lengths -> one array of ids for each prompt, without padding.
+    source: what an encoder-decoder reads, in the same forms; its prompt may then be left out: the
+    start token. The encoder runs once.
     valid: [B T] bool, False on padding, which must be on the left.
     temperature: 0 takes the likeliest token; else one is drawn from softmax(logits / temperature),
     among the top_k likeliest and the smallest set with probability top_p (Holtzman et al. 2020).
     seed: the same seed draws the same tokens.
-    stop: a token id that ends a row; in an array, ended rows are filled up with it.
+    stop: a token id that ends a row; in an array, ended rows are filled up with it. In an
+    encoder-decoder it is the model's own end token unless another is given.
     Raises ValueError if the prompt or n do not fit the model.
 
     >>> import minitx
@@ -74,78 +81,51 @@ def generate(
     >>> model.tokenizer.decode(ids)
     'The dogs, and the others'
     """
-    task_head = model.config.task_head
-    if task_head != "causal":
-        text = f"generate needs a causal language model; this one has head {task_head!r}"
-        raise ValueError(text)
+    check_generates(model)
     sampling = Sampling(temperature, top_k, top_p)
     sampling.check(n)
-    rows = _rows_of_ids(model, prompt)
-    if rows is None:
-        batch = _check_prompt(model, prompt, valid, n)
-        new = _continue(model, batch, n, stop, sampling, seed)
-        ids = np.concatenate([batch.tokens, new], axis=1)
-        return ids[0] if np.ndim(prompt) == 1 else ids
-    if valid is not None:
-        text = "valid goes with an array of token ids; texts and rows of several lengths are padded"
-        raise ValueError(f"{text} here")
-    tokens, is_token = _pad_left(rows, model.config.pad_id)
-    batch = _check_prompt(model, tokens, is_token, n)
-    new = _continue(model, batch, n, stop, sampling, seed)
-    continued = [np.concatenate([row, _until(stop, more)]) for row, more in zip(rows, new)]
-    return continued[0] if isinstance(prompt, str) else continued
+    prompts = read_prompts(model, prompt, valid, source, source_valid)
+    check_room(model, prompts.batch, n)
+    if stop is None and model.encoder is not None:
+        stop = model.config.end_id
+    new = _continue(model, prompts, n, stop, sampling, seed)
+    rows = [*np.concatenate([prompts.batch.tokens, new], axis=1)]
+    if prompts.ragged:
+        own = [row[is_token] for row, is_token in zip(prompts.batch.tokens, prompts.batch.valid)]
+        rows = [np.concatenate([row, _until(stop, more)]) for row, more in zip(own, new)]
+    if prompts.single:
+        return rows[0]
+    return rows if prompts.ragged else np.array(rows)
 
 
-def _rows_of_ids(model, prompt):
-    """Ids of each prompt, if these are texts or of several lengths; None for an array of ids."""
-    rows = [prompt] if isinstance(prompt, str) else prompt
-    if not len(rows):
-        return None
-    if isinstance(rows[0], str):
-        return [model.tokenizer.encode(text) for text in rows]
-    several_lengths = np.ndim(rows[0]) > 0 and len({len(row) for row in rows}) > 1
-    return rows if several_lengths else None
-
-
-def _pad_left(rows, pad_id):
-    """Rows of ids -> tokens and valid [B T]."""
-    lengths = [len(row) for row in rows]
-    if not all(lengths):
-        raise ValueError(f"prompt {lengths.index(0)} is empty; wanted at least one token")
-    T = max(lengths)
-    tokens = [[pad_id] * (T - len(row)) + list(row) for row in rows]
-    valid = [[False] * (T - n) + [True] * n for n in lengths]
-    return tokens, valid
-
-
-def _check_prompt(model, tokens, valid, n):
-    """A prompt as a Batch. Raises ValueError if it, with n new tokens, does not fit the model."""
-    batch = check_batch(model.config, tokens, valid)
-    if not batch.valid[:, -1].all():
-        raise ValueError("a row ends in padding; pad prompts on the left to continue them")
-    longest, n_ctx = int(batch.valid.sum(axis=1).max()), model.config.n_ctx
-    if longest + n - 1 > n_ctx:  # the last new token is not read
-        raise ValueError(f"{longest} tokens and {n} new ones; this model reads at most {n_ctx}")
-    return batch
-
-
-def _continue(model, batch, n, stop, sampling, seed):  # -> [B n], fewer if every row stops early
-    """New tokens: the prompt in one pass, then one token a pass over the cache."""
-    tokens, valid = batch.tokens, batch.valid
+def _continue(model, prompts, n, stop, sampling, seed):  # -> [B n], fewer if every row stops early
+    """New tokens: source and prompt in one pass, then one token a pass over the cache."""
+    tokens, valid = prompts.batch.tokens, prompts.batch.valid
+    given = source_arguments(prompts.source)
+    forced = forced_tokens(model.config, tokens, n)
     rng = np.random.default_rng(seed)
     cache, new, ended = Cache(), [], np.zeros(len(tokens), bool)
-    for _ in range(n):
-        x = forward(model, tokens, valid=valid, cache=cache)
+    for i in range(n):
+        x = forward(model, tokens, valid=valid, cache=cache, **given)
         y = logits(model, x[:, -1:])  # [B 1 V]
         token = sampling.draw(y[:, 0], rng)
+        if i in forced:
+            token = np.full_like(token, forced[i])
         if stop is not None:
             token = np.where(ended, stop, token)
             ended |= token == stop
         new.append(token)
         if ended.all():
             break
-        tokens, valid = token[:, None], None
-    return np.stack(new, axis=1) if new else batch.tokens[:, :0]
+        tokens, valid, given = token[:, None], None, {}
+    return np.stack(new, axis=1) if new else tokens[:, :0]
+
+
+def forced_tokens(cfg, tokens, n):
+    """{number of a new token: the only one that may stand there}, as config.json says."""
+    forced = {0: cfg.first_id} if tokens.shape[1] == 1 else {}
+    forced[n - 1] = forced.get(n - 1) if cfg.last_id is None else cfg.last_id
+    return {i: token for i, token in forced.items() if token is not None}
 
 
 def _until(stop, row):

@@ -38,6 +38,65 @@ def as_batch(model, text, valid=None, types=None):
     return check_batch(model.config, *model.encode(texts))
 
 
+def check_source(model, source):
+    """Raises ValueError if a source is missing, or given to a model that reads none."""
+    if model.encoder is None and source is not None:
+        text = (
+            "has no encoder (its own is model.encoder)" if model.config.causal else "is one stack"
+        )
+        raise ValueError(f"source given, but this model ({model.config.model_type}) {text}")
+    if model.encoder is not None and source is None:
+        text = f"this model ({model.config.model_type}) is an encoder-decoder"
+        raise ValueError(f"{text}; it needs source= text or ids, beside the decoder's tokens")
+
+
+def source_arguments(batch):
+    """How the Batch of a source, or None, is given to `forward`."""
+    return {} if batch is None else {"source": batch.tokens, "source_valid": batch.valid}
+
+
+def as_target(model, text, valid, source):
+    """What the decoder of an encoder-decoder reads, as a checked Batch; source: a Batch.
+
+    Token ids are taken as they are. A text becomes the start token and its own tokens but the last,
+    an end token: the decoder says each token from those before it. None: the start token alone, or
+    in a classifier the source itself, moved in the same way.
+    """
+    cfg = model.config
+    if text is not None and not is_text(text):
+        return check_batch(cfg, text, valid)
+    if valid is not None:
+        raise ValueError("valid goes with token ids; a text brings its own")
+    if text is None and cfg.task_head == "sequence":
+        rows = [tokens[is_token] for tokens, is_token in zip(source.tokens, source.valid)]
+    elif text is None:
+        rows = [[cfg.end_id]] * len(source.tokens)
+    else:
+        texts = [text] if isinstance(text, str) else text
+        rows = [model.tokenizer.encode(text) for text in texts]
+    return check_batch(cfg, *padded([shifted(cfg, row) for row in rows], cfg.pad_id))
+
+
+def shifted(cfg, row):
+    """The start token, and a row's tokens without an end token at its end."""
+    row = [*row]
+    return [cfg.start_id, *(row[:-1] if row[-1:] == [cfg.end_id] else row)]
+
+
+def padded(rows, pad_id, left=False):
+    """Rows of ids -> tokens and valid [B T]."""
+    lengths = [len(row) for row in rows]
+    if not all(lengths):
+        raise ValueError(f"prompt {lengths.index(0)} is empty; wanted at least one token")
+    T = max(lengths)
+    valid = np.arange(T) < np.array(lengths)[:, None]
+    if left:
+        valid = valid[:, ::-1]
+    tokens = np.full(valid.shape, pad_id)
+    tokens[valid] = np.concatenate(rows)
+    return tokens, valid
+
+
 def is_text(given):
     """Whether it is a text, or a list that begins with a text or a pair of texts."""
     if isinstance(given, list | tuple) and given:

@@ -87,6 +87,19 @@ def normalise(x, mean, scale, w, b):  # [B T D], [B T], [B T], [D], [D] -> [B T 
     return out
 
 
+def inverse_rms(x, eps):  # [B T D] -> [B T]
+    """RMSNorm's number per token: 1/sqrt(mean of squares + eps)."""
+    square = np.einsum("...d,...d->...", x, x) / x.shape[-1]
+    return 1.0 / np.sqrt(square + eps)
+
+
+def scaled(x, scale, w):  # [B T D], [B T], [D] -> [B T D]
+    """RMSNorm with its number given: x * scale * w (Zhang & Sennrich 2019)."""
+    out = np.multiply(x, scale[..., None], out=empty_feature_major(x.shape, x.dtype))
+    out *= w
+    return out
+
+
 def layer_norm(x, w, b, eps):  # [B T D], [D], [D] -> [B T D]
     """LayerNorm of each token."""
     mean, scale = mean_and_inverse_std(x, eps)

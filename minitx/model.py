@@ -2,121 +2,52 @@
 
 Read downward: `forward` -> `embed`, `block` -> `attention`, `mlp`, `norm`; then `final_norm` and
 `logits`. Every intermediate passes through `x = hook("name", x)`: without a trace that is the
-identity, with one it is recorded or replaced (trace.py lists the names); `cfg` are the model's
-choices (config.py). Axis letters: B batch, T tokens (queries), S keys, L layers, H heads, D width,
-d width of a head, M width inside the MLP, V vocabulary, P positions, N token types, C classes.
+identity, with one it is recorded or replaced (points.py lists the names); `cfg` are the model's
+choices (config.py). An encoder-decoder is two such stacks: the model itself is the decoder, and
+`model.encoder` a model of its own, whose last stream the decoder's cross-attention reads.
+
+Axis letters: B batch, T tokens (queries), S keys, L layers, H heads, D width, d width of a head,
+A = H d, M width inside the MLP, V vocabulary, P positions, R buckets of relative positions, N token
+types, C classes.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import show
+from .arrays import Model
 from .cache import Cache
-from .config import Config
-from .inputs import Batch, Ids, check_batch
+from .inputs import Ids, check_batch, check_source
 from .kernels import (
     ACTIVATIONS,
     empty_feature_major,
     feature_major,
+    inverse_rms,
     layer_norm,
     linear,
     matmul_heads,
     mean_and_inverse_std,
     normalise,
+    scaled,
     softmax_,
 )
-from .positions import key_numbers, learned_rows, token_numbers
-from .text import Tokenizer
+from .masks import Keys, Mask, attention_bias
+from .positions import key_numbers, position_rows, relative_bias, token_numbers
 
 Hook = Callable[..., np.ndarray]  # hook(name, x) or hook(name, x, layer=i) -> what stands for x
-Mask = ArrayLike | Callable[[np.ndarray, np.ndarray], np.ndarray]
+ENCODER, CROSS = "enc_", "cross_"  # how the points of an encoder and of cross-attention begin
 
 
-class Arrays(show.Shown):
-    """Arrays by name, as attributes."""
+class Source(NamedTuple):
+    """What a decoder reads beside its own tokens."""
 
-    _summary = show.weights
-
-    def __init__(self, **arrays):
-        vars(self).update(arrays)
-
-
-class Weights(Arrays):
-    """A model's arrays outside its layers; None for those that it lacks."""
-
-    W_E: np.ndarray  # [V D]
-    W_pos: np.ndarray  # [P D]
-    W_type: np.ndarray  # [N D]
-    ln_embed_w: np.ndarray  # [D]
-    ln_embed_b: np.ndarray
-    ln_final_w: np.ndarray  # [D]
-    ln_final_b: np.ndarray
-    W_head: np.ndarray  # [D D]; from here on the task head
-    b_head: np.ndarray
-    ln_head_w: np.ndarray  # [D]
-    ln_head_b: np.ndarray
-    W_U: np.ndarray  # [D V], or [D C]
-    b_U: np.ndarray
-
-
-class Layer(Arrays):
-    """The arrays of one layer."""
-
-    index: int  # the layer's number
-    W_Q: np.ndarray  # [D D]
-    b_Q: np.ndarray
-    W_K: np.ndarray  # [D D]
-    b_K: np.ndarray
-    W_V: np.ndarray  # [D D]
-    b_V: np.ndarray
-    W_O: np.ndarray  # [D D]
-    b_O: np.ndarray
-    W_in: np.ndarray  # [D M]
-    b_in: np.ndarray
-    W_out: np.ndarray  # [M D]
-    b_out: np.ndarray
-    ln1_w: np.ndarray  # [D]
-    ln1_b: np.ndarray
-    ln2_w: np.ndarray  # [D]
-    ln2_b: np.ndarray
-
-
-@dataclass(frozen=True, repr=False)
-class Model(show.Shown):
-    """A checkpoint in memory. Arrays are read-only; matrices are used as x @ W.
-
-    `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
-    `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
-    lacks; they are None, and the model has weights to look at but cannot run.
-
-    >>> import minitx
-    >>> model = minitx.load("tiny-roberta")
-    >>> model.config.n_ctx, model.weights.W_pos.shape, model.layers[3].W_Q.shape
-    (256, (258, 128), (128, 128))
-    >>> model.tokenizer.encode("A dog")
-    array([  0,  37, 425,  75,   2])
-    """
-
-    config: Config
-    weights: Weights
-    layers: tuple[Layer, ...]
-    tokenizer: Tokenizer = None  # type: ignore[assignment]  # minitx.load gives one
-    unused: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    _summary = show.model
-
-    def encode(
-        self,
-        texts: Sequence[str] | Sequence[tuple[str, str]],
-        pad: Literal["left", "right"] = "right",
-    ) -> Batch:
-        """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]."""
-        return self.tokenizer.batch(texts, self.config, pad)
+    x: np.ndarray  # [B S D]: the encoder's last stream
+    keys: Keys
+    cached: dict[int, tuple]  # layer -> its keys and values, once they are computed
+    bias: np.ndarray | None = None  # what is added to the scores of cross-attention
 
 
 def identity(name, x, layer=None):
@@ -124,25 +55,36 @@ def identity(name, x, layer=None):
     return x
 
 
+def prefixed(prefix, hook):
+    """A hook whose names all begin with `prefix`."""
+    return lambda name, x, **layer: hook(prefix + name, x, **layer)
+
+
 def forward(
     model: Model,
     tokens: Ids,
     *,
+    source: Ids | None = None,
+    source_valid: ArrayLike | None = None,
     valid: ArrayLike | None = None,
     types: ArrayLike | None = None,
     positions: ArrayLike | None = None,
     mask: Mask | None = None,
+    enc_mask: Mask | None = None,
+    cross_mask: Mask | None = None,
     cache: Cache | None = None,
     hook: Hook = identity,
 ) -> np.ndarray:
     """Token ids [B T] (or [T]) -> final residual stream [B T D], after ln_final where there is one.
 
-    valid: [B T] bool, False on padding, which no query sees and which takes no position.
+    source: ids [B S] that the encoder of an encoder-decoder reads; tokens are then the decoder's.
+    valid, source_valid: bool, False on padding, which no query sees and which takes no position.
     types: [B T] token types.
     positions: [T] or [B T], counted from 0; by default each text's valid tokens are counted.
     mask: True where a query may look at a key: bool of a shape that broadcasts to [B H T S], or a
-    function of token numbers (q, k) -> bool.
-    cache: a Cache that holds the tokens before these (causal models only).
+    function of token numbers (q, k) -> bool. enc_mask, cross_mask: the same for an encoder, and
+    for what the decoder sees of the source.
+    cache: a Cache that holds the tokens before these (causal models only), and the source.
     Raises ValueError for input that the model cannot take.
 
     Padding changes nothing for the tokens before it:
@@ -155,6 +97,32 @@ def forward(
     >>> x.shape, np.allclose(x[0, :5], alone[0], atol=1e-5)
     ((2, 7, 128), True)
     """
+    cfg, w = model.config, model.weights
+    check_runs(model, cache)
+    batch = check_batch(cfg, tokens, valid, types)
+    key_valid = batch.valid if cache is None else cache.with_new(batch.valid)  # [B S]
+    numbers = token_numbers(cfg, batch, key_valid)
+    rows = position_rows(cfg, batch, numbers, positions)
+    seen = read_source(model, len(batch.tokens), source, source_valid, enc_mask, cache, hook)
+    if seen is not None:
+        seen = seen._replace(bias=attention_bias(cfg, numbers, seen.keys, cross_mask))
+    keys = Keys(key_numbers(numbers, key_valid), key_valid)
+    attn_bias = attention_bias(cfg, numbers, keys, mask, cfg.causal)
+    if w.W_rel is not None:
+        by_distance = hook("pos_bias", relative_bias(cfg, w.W_rel, numbers, keys, positions))
+        attn_bias = by_distance if attn_bias is None else by_distance + attn_bias
+    x = embed(batch, rows, w, cfg, hook)
+    for layer in model.layers:
+        layer_hook = partial(hook, layer=layer.index)
+        x = block(x, layer, attn_bias, cfg, layer_hook, cache, seen)
+    x = final_norm(model, x, hook=hook)
+    if cache is not None:
+        cache.valid, cache.source = key_valid, seen  # last: an interrupted pass adds nothing
+    return x
+
+
+def check_runs(model, cache):
+    """Raises ValueError for a model that cannot run, or not over a cache."""
     cfg = model.config
     if model.missing:
         missing = ", ".join(model.missing[:4])
@@ -162,61 +130,32 @@ def forward(
     if cache is not None and not cfg.causal:
         text = f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones"
         raise ValueError(text)
-    batch = check_batch(cfg, tokens, valid, types)
-    key_valid = batch.valid if cache is None else cache.with_new(batch.valid)  # [B S]
-    numbers = token_numbers(cfg, batch, key_valid)
-    rows = learned_rows(cfg, batch, numbers, positions)
-    attn_bias = attention_bias(cfg, numbers, key_valid, mask, model.weights.W_E.dtype)
-    x = embed(batch, rows, model.weights, cfg, hook)
-    for layer in model.layers:
-        layer_hook = partial(hook, layer=layer.index)
-        x = block(x, layer, attn_bias, cfg, layer_hook, cache)
-    x = final_norm(model, x, hook=hook)
-    if cache is not None:
-        cache.valid = key_valid  # last: a pass that is interrupted adds nothing
-    return x
 
 
-def attention_bias(cfg, numbers, key_valid, mask, dtype):  # -> [B H T S] or None
-    """What is added to the scores: 0 where a query may see a key, -inf where it may not.
-
-    Padding, the future in a causal model, and the user's mask are hidden. An axis along
-    which all values are equal has length 1; None means that all are 0.
-    """
-    S, T = key_valid.shape[1], numbers.shape[1]
-    visible = key_valid[:, None, None, :]
-    if cfg.causal:
-        query_column = np.arange(S - T, S)[:, None]
-        visible = visible & (np.arange(S) <= query_column)
-    if mask is not None:
-        visible = visible & _user_mask(cfg, numbers, key_valid, mask)
-    if visible.all():
+def read_source(model, n, source, valid, mask, cache, hook):  # -> Source; None in a single stack
+    """What the encoder makes of the source, or what the cache holds of it."""
+    if cache is not None and cache.source is not None:
+        if source is not None:
+            raise ValueError("the cache holds a source already; give it with the first tokens")
+        return cache.source
+    check_source(model, source)
+    if source is None:
         return None
-    return np.where(visible, 0.0, -np.inf).astype(dtype)
-
-
-def _user_mask(cfg, numbers, key_valid, mask):
-    """The user's mask as a checked boolean array that broadcasts to [B H T S]."""
-    B, T = numbers.shape
-    S = key_valid.shape[1]
-    if callable(mask):
-        keys = key_numbers(numbers, key_valid)
-        mask = mask(numbers[:, None, :, None], keys[:, None, None, :])
-    mask = np.asarray(mask)
-    wanted = [B, cfg.n_heads, T, S]
-    pairs = zip(mask.shape[::-1], wanted[::-1])
-    fits = mask.ndim <= 4 and all(size in (1, full) for size, full in pairs)
-    if mask.dtype != bool or not fits:
-        raise ValueError(
-            f"mask is {mask.dtype} {list(mask.shape)}; wanted bool, True where a query may look at "
-            f"a key, of a shape that broadcasts to [B H T S] = {wanted}"
-        )
-    return mask
+    batch = check_batch(model.encoder.config, source, valid)
+    if len(batch.tokens) != n:
+        text = f"the source has {len(batch.tokens)} texts, the decoder's tokens {n}"
+        raise ValueError(f"{text}; wanted one source for each")
+    encode = prefixed(ENCODER, hook)
+    x = forward(model.encoder, batch.tokens, valid=batch.valid, mask=mask, hook=encode)
+    numbers = token_numbers(model.encoder.config, batch, batch.valid)
+    return Source(x, Keys(numbers, batch.valid), cached={})
 
 
 def embed(batch, rows, w, cfg, hook):  # [B T] -> [B T D]
     """Sum of the rows of words, positions and token types; in BERT a LayerNorm of the sum."""
-    x = hook("embed", w.W_E[batch.tokens]) + hook("pos_embed", w.W_pos[rows])
+    x = hook("embed", w.W_E[batch.tokens] * cfg.embed_scale)
+    if rows is not None:
+        x = x + hook("pos_embed", w.W_pos[rows])
     if batch.types is not None:
         x = x + hook("type_embed", w.W_type[batch.types])
     x = feature_major(x)
@@ -225,71 +164,109 @@ def embed(batch, rows, w, cfg, hook):  # [B T] -> [B T D]
     return x
 
 
-def block(x, w, attn_bias, cfg, hook, cache=None):  # [B T D] -> [B T D]
+def block(x, w, attn_bias, cfg, hook, cache=None, source=None):  # [B T D] -> [B T D]
     """Attention, then the MLP, add to the residual stream (Xiong et al. 2020, figure 1).
 
-    Here families differ only in where the norm stands: before each of the two (GPT-2), or after
-    each addition (BERT).
+    Between them a decoder adds cross-attention, whose keys and values come from the source
+    (Vaswani et al. 2017, figure 1). Families differ in where the norm stands: before each of these
+    (GPT-2), or after each addition (BERT).
     """
 
     def attend(x):
-        return hook("attn_out", attention(x, w, attn_bias, cfg, hook, cache))
+        return self_attention(x, w, attn_bias, cfg, hook, cache)
+
+    def attend_source(x):
+        return cross_attention(x, source, w.cross, cfg, prefixed(CROSS, hook))
 
     def feed_forward(x):
         return hook("mlp_out", mlp(x, w, cfg, hook))
 
     x = hook("resid_pre", x)
-    for write, ln, point in ((attend, "ln1", "resid_mid"), (feed_forward, "ln2", "resid_post")):
+    writers = [(attend, "ln1", w, "resid_mid"), (feed_forward, "ln2", w, "resid_post")]
+    if source is not None:
+        writers.insert(1, (attend_source, "ln_cross", w.cross, "resid_cross"))
+    for write, ln, arrays, point in writers:
         if cfg.pre_norm:
-            x = x + write(norm(ln, x, w, cfg, hook))
+            x = x + write(norm(ln, x, arrays, cfg, hook))
         else:
-            x = norm(ln, x + write(x), w, cfg, hook)
+            x = norm(ln, x + write(x), arrays, cfg, hook)
         x = hook(point, x)
     return x
 
 
-def attention(x, w, attn_bias, cfg, hook, cache=None):  # [B T D] -> [B T D]
-    """softmax(q k^T / sqrt(d)) v per head, heads joined by W_O (Vaswani et al. 2017, 3.2)."""
-    q = hook("q", split_heads(linear(x, w.W_Q, w.b_Q), cfg))  # [B H T d]
+def self_attention(x, w, attn_bias, cfg, hook, cache=None):  # [B T D] -> [B T D]
+    """Attention of tokens to each other, and to those of the cache."""
+    q = hook("q", split_heads(linear(x, w.W_Q, w.b_Q), cfg))
+    k, v = keys_values(x, w, cfg, hook)
+    if cache is not None:
+        k, v = cache.append(w.index, k, v)
+    return hook("attn_out", attention(q, k, v, w, attn_bias, cfg, hook))
+
+
+def cross_attention(x, source, w, cfg, hook):  # [B T D], [B S D] -> [B T D]
+    """Attention of a decoder's tokens to those of the source, whose keys a cache computes once."""
+    q = hook("q", split_heads(linear(x, w.W_Q, w.b_Q), cfg))
+    if w.index not in source.cached:
+        source.cached[w.index] = keys_values(source.x, w, cfg, hook)
+    k, v = source.cached[w.index]
+    return hook("out", attention(q, k, v, w, source.bias, cfg, hook))
+
+
+def keys_values(x, w, cfg, hook):  # [B S D] -> [B H S d] twice
+    """What queries are compared with, and what is read where they match."""
     k = hook("k", split_heads(linear(x, w.W_K, w.b_K), cfg))
     v = hook("v", split_heads(linear(x, w.W_V, w.b_V), cfg))
-    if cache is not None:
-        k, v = cache.append(w.index, k, v)  # [B H S d]
+    return k, v
+
+
+def attention(q, k, v, w, attn_bias, cfg, hook):  # [B H T d], [B H S d] twice -> [B T D]
+    """softmax(q k^T / sqrt(d)) v per head, heads joined by W_O (Vaswani et al. 2017, 3.2)."""
     scores = matmul_heads(q * cfg.attn_scale(w.index), k.swapaxes(-1, -2))  # [B H T S]
     if attn_bias is not None:
         scores += attn_bias
     pattern = hook("pattern", softmax_(hook("scores", scores)))
     # memory in the order of join_heads, viewed by heads: joining them takes no copy
-    out = split_heads(empty_feature_major(x.shape, x.dtype), cfg)
+    joined = (len(q), q.shape[2], w.W_O.shape[0])
+    out = split_heads(empty_feature_major(joined, q.dtype), cfg)
     z = hook("z", matmul_heads(pattern, v, out))  # [B H T d]
     return linear(join_heads(z), w.W_O, w.b_O)
 
 
-def split_heads(x, cfg):  # [B T D] -> [B H T d]
+def split_heads(x, cfg):  # [B T A] -> [B H T d]
     """The features of each head by themselves."""
     B, T, _ = x.shape
     return x.reshape(B, T, cfg.n_heads, cfg.d_head).swapaxes(1, 2)
 
 
-def join_heads(z):  # [B H T d] -> [B T D]
+def join_heads(z):  # [B H T d] -> [B T A]
     """The features of all heads side by side."""
     B, H, T, d = z.shape
     return z.swapaxes(1, 2).reshape(B, T, H * d)
 
 
 def mlp(x, w, cfg, hook):  # [B T D] -> [B T D]
-    """act(x W_in + b_in) W_out + b_out."""
-    pre = hook("pre", linear(x, w.W_in, w.b_in))  # [B T M]
-    post = hook("post", ACTIVATIONS[cfg.act](pre))
-    return linear(post, w.W_out, w.b_out)
+    """act(x W_in + b_in) W_out + b_out; with a gate act(x W_gate) (x W_in) W_out (Shazeer 2020)."""
+    activate = ACTIVATIONS[cfg.act]
+    if cfg.gated:
+        pre = hook("pre", linear(x, w.W_gate))  # [B T M]
+        post = activate(pre) * hook("pre_linear", linear(x, w.W_in))
+    else:
+        post = activate(hook("pre", linear(x, w.W_in, w.b_in)))
+    return linear(hook("post", post), w.W_out, w.b_out)
 
 
 def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
-    """LayerNorm `name`; a hook sees, and may change, its mean and scale per token too."""
+    """LayerNorm `name`, or in T5 an RMSNorm (Zhang & Sennrich 2019), which takes no mean off.
+
+    A hook sees, and may change, the mean and scale per token too.
+    """
+    gain, bias = getattr(w, f"{name}_w"), getattr(w, f"{name}_b")
+    if cfg.rms_norm:
+        scale = hook(f"{name}_scale", inverse_rms(x, cfg.eps))
+        return hook(name, scaled(x, scale, gain))
     mean, scale = mean_and_inverse_std(x, cfg.eps)
     mean = hook(f"{name}_mean", mean)
     scale = hook(f"{name}_scale", scale)
-    gain, bias = getattr(w, f"{name}_w"), getattr(w, f"{name}_b")
     return hook(name, normalise(x, mean, scale, gain, bias))
 
 
@@ -343,7 +320,7 @@ def logits(
         x = ACTIVATIONS[cfg.head_act](linear(x, w.W_head, w.b_head))
     if w.ln_head_w is not None:
         x = layer_norm(x, w.ln_head_w, w.ln_head_b, cfg.eps)
-    y = linear(x, w.W_U, w.b_U)
+    y = linear(x * cfg.unembed_scale, w.W_U, w.b_U)
     if cfg.task_head == "sequence":
         y = y[:, 0]
     return hook("logits", y)

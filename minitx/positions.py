@@ -1,11 +1,13 @@
 """How a token's position enters the model.
 
-Today there is one mechanism: a learned table with a row for each position, which is added to the
-word embedding (`learned_rows`, then `embed` in model.py). Two others are usual. Rotary positions
-turn queries and keys by an angle that grows with the token's number: a function of q, k and
-`token_numbers`, called in `attention` once q and k are split into heads. ALiBi and T5 add a number
-for each pair of tokens to the scores: a term beside `attn_bias`. Axis letters: see model.py.
+There are two mechanisms. A table has a row for each position, which is added to the word embedding
+(`position_rows`, then `embed` in model.py): learned, or in Marian computed once (`sinusoids`). T5
+adds a number to the scores instead, by head and by the distance of key and query
+(`relative_bias`). A third is usual: rotary positions turn queries and keys by an angle that grows
+with the token's number. Axis letters: see model.py.
 """
+
+import math
 
 import numpy as np
 
@@ -37,12 +39,14 @@ def key_numbers(numbers, key_valid):  # -> [B S]
     return np.cumsum(key_valid, axis=1) - 1
 
 
-def learned_rows(cfg, batch, numbers, positions=None):  # -> [B T]
+def position_rows(cfg, batch, numbers, positions=None):  # -> [B T], or None without a table
     """Row of the position table W_pos that each token reads: its number plus the family's offset.
 
     positions: [T] or [B T] in place of the tokens' own numbers. Raises ValueError if the table has
     no such row.
     """
+    if not cfg.n_pos:
+        return None
     n_tokens = numbers.max() + 1
     if n_tokens > cfg.n_ctx:
         raise ValueError(f"{n_tokens} tokens; this model reads at most {cfg.n_ctx}")
@@ -58,3 +62,60 @@ def learned_rows(cfg, batch, numbers, positions=None):  # -> [B T]
         wanted = list(numbers.shape)
         raise ValueError(f"positions are {given}; wanted [T] or [B T] for tokens {wanted}")
     return np.broadcast_to(positions + cfg.offset, numbers.shape)
+
+
+def sinusoids(n, D):  # -> [n D]
+    """sin(p / 10000^(2i/D)), then the cosines of the same (Vaswani et al. 2017, 3.5).
+
+    All sines come first, as in Marian; of an odd width they have one more. They are rounded to
+    float32, with which such models were trained.
+    """
+    i = np.arange((D + 1) // 2)
+    angle = np.arange(n)[:, None] / 10000 ** (2 * i / D)
+    table = np.concatenate([np.sin(angle), np.cos(angle[:, : D // 2])], axis=1)
+    return table.astype(np.float32)
+
+
+def relative_bias(cfg, W_rel, numbers, keys, positions=None):  # -> [1 H T S], or [B H T S]
+    """What is added to the scores, by distance of key and query (Raffel et al. 2019, 2.1).
+
+    A distance is counted in columns, padding included, so that it is the same in every text.
+    positions: [S] or [B S] in place of the columns.
+    """
+    B, T = numbers.shape
+    S = keys.valid.shape[1]
+    column = np.arange(S)
+    if positions is not None:
+        column = np.asarray(positions)
+    column = np.atleast_2d(column)  # [1 S] or [B S]
+    if column.shape not in ((1, S), (B, S)):
+        given, wanted = list(column.shape), [B, S]
+        raise ValueError(f"positions are {given}; wanted [S] or [B S] for keys {wanted}")
+    query_column = column[:, S - T :]
+    distance = column[:, None, :] - query_column[:, :, None]
+    bias = W_rel[bucket(cfg, distance)]  # [1 T S H]
+    return bias.transpose(0, 3, 1, 2)
+
+
+def bucket(cfg, distance):
+    """Row of W_rel for each distance key - query.
+
+    Half of the buckets have one distance each; in the other half they grow by a constant factor up
+    to `max_distance`, and the last has all that is farther. An encoder has as many again for keys
+    after the query; in a decoder there are none.
+    """
+    n = cfg.n_buckets
+    if cfg.causal:
+        first = 0
+        distance = np.minimum(distance, 0)
+    else:
+        n //= 2
+        first = np.where(distance > 0, n, 0)
+    n_exact = n // 2
+    far = abs(distance)
+    # in float32, as in the reference library: what lies between two buckets is rounded as there
+    ratio = np.maximum(far, n_exact).astype(np.float32) / n_exact
+    growth = np.log(ratio) / math.log(cfg.max_distance / n_exact)
+    coarse = n_exact + (growth * (n - n_exact)).astype(int)
+    coarse = np.minimum(coarse, n - 1)
+    return first + np.where(far < n_exact, far, coarse)

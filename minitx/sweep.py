@@ -5,9 +5,10 @@ from typing import SupportsFloat
 
 import numpy as np
 
+from .arrays import Model
 from .inputs import Ids, Texts, as_batch
-from .model import Model
-from .trace import POINTS, run
+from .points import points
+from .trace import run
 
 
 def sweep(
@@ -39,7 +40,7 @@ def sweep(
     """
     batch = as_batch(model, text)
     other = as_batch(model, source)
-    _check(point, batch, other)
+    _check(model, point, batch, other)
     values = _run(model, other, point).stack(point)  # [L B T ...] or [L B H ...]
     L, n = len(values), values.shape[2]
     results = np.empty((L, n))
@@ -73,9 +74,9 @@ def _patch(values, i):
     return patched
 
 
-def _check(point, batch, other):
+def _check(model, point, batch, other):
     """Raises ValueError for texts of different lengths, or a point that is not in every layer."""
-    names = [name for name in POINTS if POINTS[name].per_layer]
+    names = list(dict.fromkeys(key[0] for key in points(model) if isinstance(key, tuple)))
     if point not in names:
         raise ValueError(f"point is {point!r}; a sweep takes one of: {', '.join(names)}")
     if not np.array_equal(batch.valid, other.valid):

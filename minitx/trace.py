@@ -1,92 +1,20 @@
-"""See and change what happens inside: POINTS lists the names, `run` records and edits them."""
+"""See and change what happens inside: points.py lists the names, `run` records and edits them."""
 
-import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import show
-from .inputs import Ids, Texts, as_batch
-from .model import Mask, Model, forward, logits, require_head
+from .arrays import Model
+from .inputs import Ids, Texts, as_batch, as_target, check_source, source_arguments
+from .masks import Mask
+from .model import CROSS, ENCODER, forward, logits
+from .points import OVERWRITTEN, POINTS, Key, expand, from_first, name_of, points
 
-Key = str | tuple[str, int]  # of a point: its name, or (name, layer)
 Edit = ArrayLike | Callable[[np.ndarray], ArrayLike]
-
-
-class Point(NamedTuple):
-    """One intermediate of the forward pass.
-
-    The table of all points, POINTS, by name:
-
-    >>> import minitx
-    >>> minitx.POINTS["pattern"].axes, minitx.POINTS["pattern"].meaning
-    ('B H T S', 'softmax of scores: the attention')
-    >>> [name for name, point in minitx.POINTS.items() if point.axes == "B H T d"]
-    ['q', 'k', 'v', 'z']
-    """
-
-    axes: str  # letters: see model.py
-    meaning: str
-    per_layer: bool = True  # False: it occurs once in a pass
-    needs: str = ""  # what a model must have, one of NEEDS; empty: every model has the point
-
-
-# what a point may need -> does a model meet it? given: whether the caller gave token types
-NEEDS = {
-    "token types": lambda model, given: given or model.config.default_type is not None,
-    "a norm of the embeddings": lambda model, given: model.weights.ln_embed_w is not None,
-    "a final norm": lambda model, given: model.weights.ln_final_w is not None,
-    "a task head": lambda model, given: model.config.task_head is not None,
-}
-
-
-def _norm(name, what, **rest):
-    """The three points of a LayerNorm; `what` is described as 'norm' or 'norm: its use'."""
-    norm = what.partition(":")[0]
-    return {
-        f"{name}_mean": Point("B T", f"mean that the {norm} takes off", **rest),
-        f"{name}_scale": Point("B T", f"1/sigma that the {norm} multiplies by", **rest),
-        name: Point("B T D", what, **rest),
-    }
-
-
-# one name, one meaning in all families, in the order of the forward pass
-POINTS = {
-    "embed": Point("B T D", "rows of the word embedding", False),
-    "pos_embed": Point("B T D", "rows of the position embedding", False),
-    "type_embed": Point("B T D", "rows of the token-type embedding", False, "token types"),
-    **_norm(
-        "ln_embed",
-        "LayerNorm of the embedding sum",
-        per_layer=False,
-        needs="a norm of the embeddings",
-    ),
-    "resid_pre": Point("B T D", "residual stream before the layer; normed as resid_post is"),
-    **_norm("ln1", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
-    "q": Point("B H T d", "queries"),
-    "k": Point("B H T d", "keys"),
-    "v": Point("B H T d", "values"),
-    "scores": Point("B H T S", "scaled q.k; -inf where a key is hidden"),
-    "pattern": Point("B H T S", "softmax of scores: the attention"),
-    "z": Point("B H T d", "pattern times values"),
-    "attn_out": Point("B T D", "what attention writes to the residual stream"),
-    "resid_mid": Point("B T D", "residual stream between attention and MLP"),
-    **_norm("ln2", "second LayerNorm: the MLP's input (GPT-2) or the sum after it (BERT)"),
-    "pre": Point("B T M", "MLP before the activation"),
-    "post": Point("B T M", "MLP after the activation"),
-    "mlp_out": Point("B T D", "what the MLP writes to the residual stream"),
-    "resid_post": Point(
-        "B T D", "residual stream after the layer: normed in BERT, in GPT-2 by final_norm"
-    ),
-    **_norm("ln_final", "final LayerNorm (GPT-2)", per_layer=False, needs="a final norm"),
-    "logits": Point(
-        "B T V", "scores over the vocabulary, or [B C] over classes", False, "a task head"
-    ),
-}
-OVERWRITTEN = {"scores", "pre"}  # by the in-place kernels that come next
 
 
 class Trace(show.Shown, Mapping[Key, np.ndarray]):
@@ -94,7 +22,8 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
 
     A mapping from each recorded point, a name or (name, layer), to its array. Layer -1 is the
     model's last; `"q" in trace` says whether queries of any layer were recorded.
-    `.tokens` and `.valid` [B T] are the input, `.labels` [B T] its tokens as text.
+    `.tokens` and `.valid` [B T] are the input, `.labels` [B T] its tokens as text. `.source` [B S]
+    are those of an encoder-decoder's source, `.source_labels` [B S] the same as text.
 
     >>> import minitx
     >>> model = minitx.load("tiny-roberta")
@@ -114,8 +43,9 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
     valid: np.ndarray  # [B T] bool
     arrays: dict[Key, np.ndarray]
 
-    def __init__(self, model, batch, keep, edits):
+    def __init__(self, model, batch, source, keep, edits):
         self.tokens, self.valid = batch.tokens, batch.valid
+        self.source = None if source is None else source.tokens
         self.arrays = {}
         self._model = model
         self._keep = frozenset(keep)
@@ -139,13 +69,13 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
         return x
 
     def __getitem__(self, key: Key) -> np.ndarray:
-        point = _from_first(key, self._model)
+        point = from_first(key, self._model)
         if point not in self.arrays:
-            raise KeyError(f"{key!r} is not in this trace; {self._recorded(_name(key))}")
+            raise KeyError(f"{key!r} is not in this trace; {self._recorded(name_of(key))}")
         return self.arrays[point]
 
     def __contains__(self, key: object) -> bool:
-        point = _from_first(key, self._model)
+        point = from_first(key, self._model)
         return point in self.arrays or bool(self._layers(key))
 
     def __iter__(self) -> Iterator[Key]:
@@ -162,7 +92,7 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
         """What an error says of the point `name`, or of all points where it was not recorded."""
         if layers := self._layers(name):
             return f"recorded in layers {layers}: trace[{name!r}, layer] or trace.stack({name!r})"
-        names = dict.fromkeys(map(_name, self.arrays))
+        names = dict.fromkeys(map(name_of, self.arrays))
         return f"recorded: {', '.join(names) or 'nothing'}"
 
     def stack(self, name: str) -> np.ndarray:
@@ -175,8 +105,15 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
     @property
     def labels(self) -> np.ndarray:
         """The model's pieces of text for the tokens [B T], as labels of rows and columns."""
-        pieces = self._model.tokenizer.pieces(self.tokens)
-        return np.array(pieces).reshape(self.tokens.shape)
+        return self._pieces(self.tokens)
+
+    @property
+    def source_labels(self) -> np.ndarray:
+        """The same for the tokens of the source [B S]."""
+        return self._pieces(self.source)
+
+    def _pieces(self, ids):
+        return np.array(self._model.tokenizer.pieces(ids)).reshape(ids.shape)
 
     @property
     def nbytes(self) -> int:
@@ -202,21 +139,27 @@ def _edited(key, x, edit):
 
 def run(
     model: Model,
-    text: Texts | Ids,
+    text: Texts | Ids | None,
     keep: Key | Sequence[Key] | None = None,
     edits: Mapping[Any, Edit] | None = None,
     *,
+    source: Texts | Ids | None = None,
+    source_valid: ArrayLike | None = None,
     valid: ArrayLike | None = None,
     types: ArrayLike | None = None,
     positions: ArrayLike | None = None,
     mask: Mask | None = None,
+    enc_mask: Mask | None = None,
+    cross_mask: Mask | None = None,
 ) -> Trace:
     """Forward pass with the points in `keep` recorded (None: all) and those in `edits` replaced.
 
-    text: a text, a list of texts, or token ids [T] or [B T].
+    text: a text, a list of texts, or token ids [T] or [B T]. In an encoder-decoder it is what the
+    decoder has said so far: ids as they are, a text behind the start token, or None for no more.
+    source: what an encoder-decoder's encoder reads, given in the same ways.
     keep: names, or (name, layer); layer -1 is the last.
     edits: {name or (name, layer): array or f(x) -> array}; points are recorded as edited.
-    valid, types, positions, mask: as for `forward`.
+    source_valid, valid, types, positions, mask, enc_mask, cross_mask: as for `forward`.
     Returns a Trace. The pass ends with the last point of `keep` and `edits`: keep=[("q", 0)] costs
     a part of one layer. Raises ValueError for a point that the model does not have.
 
@@ -234,24 +177,28 @@ def run(
     >>> bool((ablated["logits"] != trace["logits"]).any())
     True
     """
-    batch = as_batch(model, text, valid, types)
+    batch, source_batch = _inputs(model, text, source, source_valid, valid, types)
     available = points(model, batch.types is not None)
     keep = expand(keep, available, model)
-    trace = Trace(model, batch, keep, _edits_by_point(edits or {}, available, model))
+    trace = Trace(model, batch, source_batch, keep, _edits_by_point(edits or {}, available, model))
+    options = dict(types=batch.types, positions=positions, mask=mask)
+    if source_batch is not None:
+        options |= dict(enc_mask=enc_mask, cross_mask=cross_mask, **source_arguments(source_batch))
     try:
-        x = forward(
-            model,
-            batch.tokens,
-            valid=batch.valid,
-            types=batch.types,
-            positions=positions,
-            mask=mask,
-            hook=trace,
-        )
+        x = forward(model, batch.tokens, valid=batch.valid, hook=trace, **options)
         logits(model, x, valid=batch.valid, hook=trace)  # nothing else can still be wanted
     except Complete:
         pass
     return trace
+
+
+def _inputs(model, text, source, source_valid, valid=None, types=None):
+    """Two checked Batches: what the model reads, and the source of an encoder-decoder, or None."""
+    check_source(model, source)
+    if source is None:
+        return as_batch(model, text, valid, types), None
+    source_batch = as_batch(model.encoder, source, source_valid)
+    return as_target(model, text, valid, source_batch), source_batch
 
 
 def _edits_by_point(edits, available, model):
@@ -266,12 +213,13 @@ def _edits_by_point(edits, available, model):
 
 def cost(
     model: Model,
-    text: Texts | Ids,
+    text: Texts | Ids | None,
     keep: Key | Sequence[Key] | None = None,
     *,
+    source: Texts | Ids | None = None,
     types: ArrayLike | None = None,
 ) -> int:
-    """Bytes that the trace of `run(model, text, keep, types=types)` would hold.
+    """Bytes that the trace of `run(model, text, keep, source=source, types=types)` would hold.
 
     All points of a short text, and the queries alone:
 
@@ -282,72 +230,28 @@ def cost(
     >>> minitx.run(model, "A dog", keep="q").nbytes
     10240
     """
-    batch = as_batch(model, text, types=types)
+    batch, source_batch = _inputs(model, text, source, None, types=types)
+    sizes = {"": _sizes(model, batch)}
+    if source_batch is not None:
+        sizes[ENCODER] = _sizes(model.encoder, source_batch)
+        sizes[CROSS] = sizes[""] | {"S": sizes[ENCODER]["S"]}
+    recorded = expand(keep, points(model, batch.types is not None), model)
+    shapes = {key: _shape(name_of(key), sizes) for key in recorded}
+    if "logits" in shapes and model.config.task_head == "sequence":
+        shapes["logits"] = len(batch.tokens), model.weights.W_U.shape[1]
+    return sum(map(math.prod, shapes.values())) * model.weights.W_E.itemsize
+
+
+def _sizes(model, batch):
+    """{letter of an axis: its size} for the points of one stack."""
     cfg = model.config
     B, T = batch.tokens.shape
-    sizes = {"B": B, "T": T, "S": T, "H": cfg.n_heads, "d": cfg.d_head}
-    sizes |= {"D": cfg.d_model, "M": cfg.d_mlp, "V": cfg.n_vocab}
-    shapes = {name: [sizes[axis] for axis in p.axes.split()] for name, p in POINTS.items()}
-    if cfg.task_head == "sequence":
-        shapes["logits"] = [B, model.weights.W_U.shape[1]]
-    recorded = expand(keep, points(model, batch.types is not None), model)
-    n_numbers = sum(math.prod(shapes[_name(key)]) for key in recorded)
-    return n_numbers * model.weights.W_pos.itemsize
+    sizes = {"1": 1, "B": B, "T": T, "S": T, "H": cfg.n_heads, "d": cfg.d_head}
+    return sizes | {"D": cfg.d_model, "M": cfg.d_mlp, "V": cfg.n_vocab}
 
 
-def points(model, types=False):
-    """All points of a model: names, and (name, layer) for those of the layers.
-
-    types: whether token types are given.
-    """
-    keys = []
-    for name, point in POINTS.items():
-        if point.needs and not NEEDS[point.needs](model, types):
-            continue
-        if point.per_layer:
-            keys += [(name, layer) for layer in range(model.config.n_layers)]
-        else:
-            keys.append(name)
-    return keys
-
-
-def expand(names, available, model):
-    """Names, or (name, layer), as points of the model, each once, in order; None: all points."""
-    if names is None:
-        return available
-    if isinstance(names, str) or _from_first(names, model) in available:
-        names = [names]
-    expanded = {}
-    for key in names:
-        wanted = _from_first(key, model)
-        matches = [point for point in available if wanted in (point, _name(point))]
-        if not matches:
-            _refuse(key, model)
-        expanded |= dict.fromkeys(matches)
-    return list(expanded)
-
-
-def _from_first(key, model):
-    """("q", -1) -> ("q", last layer), as lists count; any other key as it is."""
-    if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], int | np.integer):
-        name, layer = key
-        return name, layer + model.config.n_layers if layer < 0 else layer
-    return key
-
-
-def _name(key):
-    """The name in a point's key, which is a name or (name, layer)."""
-    return key[0] if isinstance(key, tuple) and len(key) == 2 else key
-
-
-def _refuse(key, model):
-    """Raises ValueError that says why the model has no such point."""
-    name = _name(key)
-    if not isinstance(name, str) or name not in POINTS:
-        close = ", ".join(difflib.get_close_matches(str(name), POINTS, 3, 0.4)) or "none"
-        raise ValueError(f"unknown point {name!r}; near to it: {close}; all: {', '.join(POINTS)}")
-    if name == "logits":
-        require_head(model)
-    cfg, point = model.config, POINTS[name]
-    why = f", layers 0 to {cfg.n_layers - 1}" if point.per_layer else ""
-    raise ValueError(f"this model has no point {key!r} ({cfg.model_type}{why})")
+def _shape(name, sizes):
+    """Sizes of a point's axes; sizes: {how a point begins: {letter of an axis: size}}."""
+    begins = [part for part in (CROSS, ENCODER) if name.startswith(part)]
+    by_letter = sizes["".join(begins)]
+    return [by_letter[axis] for axis in POINTS[name].axes.split()]

@@ -4,7 +4,7 @@ To add a family is to write its file, to enter its model types here, and to add 
 """
 
 from ..config import Config, check_config
-from . import bert, distilbert, gpt2, roberta
+from . import bart, bert, distilbert, gpt2, marian, roberta, t5
 from .family import REQUIRED, Key
 
 FAMILIES = {  # model_type of a config.json -> family
@@ -14,6 +14,9 @@ FAMILIES = {  # model_type of a config.json -> family
     "camembert": roberta.FAMILY,
     "distilbert": distilbert.FAMILY,
     "gpt2": gpt2.FAMILY,
+    "bart": bart.FAMILY,
+    "marian": marian.FAMILY,
+    "t5": t5.FAMILY,
 }
 COMMON = {  # keys that mean the same in every family
     "n_vocab": Key("vocab_size"),
@@ -43,11 +46,20 @@ def _config(raw):
     if model_type not in FAMILIES:
         text = f"model_type is {model_type!r}; supported: {', '.join(FAMILIES)}"
         raise ValueError(text)
-    for key, only in ONLY.items():
+    family = FAMILIES[model_type]
+    for key, only in (ONLY | family.only).items():
         if raw.get(key) not in (only, None):
             raise ValueError(f"{key} is {raw.get(key)!r}; only {only!r} is supported")
-    family = FAMILIES[model_type]
-    values = {"model_type": model_type, "architecture": (raw.get("architectures") or [""])[0]}
+    encoder = None if family.encoder is None else _stack(raw, family.encoder)
+    return _stack(raw, family, encoder=encoder)
+
+
+def _stack(raw, family, **values):
+    """The Config of one stack: a model's, or of an encoder-decoder's encoder or decoder."""
+    values |= {
+        "model_type": raw["model_type"],
+        "architecture": (raw.get("architectures") or [""])[0],
+    }
     for field, key in (COMMON | family.config).items():
         values[field] = _value(raw, key)
     values |= family.fixed
@@ -62,6 +74,8 @@ def _value(raw, key):
     if key.default is not REQUIRED:
         return raw.get(key.name, key.default)
     value = raw.get(key.name)
+    if value is None:
+        value = raw.get(key.other)
     if value is None:
         available = ", ".join(sorted(raw))
         raise ValueError(f"{key.name!r} is missing ({raw['model_type']}); there are: {available}")

@@ -17,6 +17,7 @@ class Key(NamedTuple):
 
     name: str
     default: object = REQUIRED
+    other: str = ""  # the key that is read where this one is missing
 
 
 class Tensor(NamedTuple):
@@ -25,6 +26,8 @@ class Tensor(NamedTuple):
     names: tuple  # the first of these that the file has
     transposed: bool = False  # stored [out, in], used [in, out]
     third: int | None = None  # 0, 1 or 2: the array is that third of the last axis
+    only: str = ""  # field of Config that must be true for the array to be there
+    optional: bool = False  # an array that may be absent
 
 
 def no_more(values):
@@ -43,11 +46,14 @@ class Family(NamedTuple):
     heads: dict  # task head -> our name -> Tensor
     derived: Callable = no_more  # {field: value} so far -> further fields that follow from them
     sequence_act: str | None = None  # activation inside a head for classes
+    only: dict = {}  # noqa: RUF012  key of config.json -> the only value that is computed
+    cross: dict | None = None  # our name -> Tensor of one layer's cross-attention
+    encoder: "Family | None" = None  # the other stack of an encoder-decoder
 
 
-def tensor(*names, transposed=False):
-    """One array, by the names that it may have."""
-    return Tensor(names, transposed)
+def tensor(*names, **more):
+    """One array, by the names that it may have; more: fields of Tensor."""
+    return Tensor(names, **more)
 
 
 def dense(ours, theirs, transposed=True):

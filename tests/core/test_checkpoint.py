@@ -423,12 +423,12 @@ def test_a_header_that_lies(tmp_path, fields):
         (
             "gpt2-causal",
             dict(transformer__h__0__attn__c_attn__bias=lambda x: x[:53]),
-            r"b_Q \[D\], has shape \[53\]",
+            r"b_Q \[A\], has shape \[53\]",
         ),
         (
             "gpt2-causal",
             dict(transformer__h__0__attn__c_attn__weight=lambda x: x[:, :36].copy()),
-            r"W_Q \[D D\].*54\]",
+            r"W_Q \[D A\].*54\]",
         ),
         (
             "gpt2-causal",

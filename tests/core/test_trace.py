@@ -11,7 +11,7 @@ import pytest
 import tiny
 
 import minitx
-from minitx.trace import points
+from minitx.points import points
 
 VARIANTS = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "roberta-sequence", "gpt2-bare"]
 CLOSE = dict(rtol=0, atol=1e-12)
@@ -324,7 +324,7 @@ def test_logits_can_be_edited_too():
         (
             "bert-masked",
             "patern",
-            "unknown point 'patern'; near to it: pattern.*; all: embed, pos_embed, .*logits$",
+            "unknown point 'patern'; near to it: pattern.*; this model has: embed, pos_embed, .*logits$",
         ),
         ("bert-masked", "resid", "unknown point 'resid'; near to it: .*resid_pre"),
         ("bert-masked", ("Q", 0), "unknown point 'Q'"),
@@ -333,10 +333,18 @@ def test_logits_can_be_edited_too():
         ("bert-masked", ("q", -3), r"no point \('q', -3\) \(bert, layers 0 to 1\)"),
         ("bert-masked", ("q", "0"), r"no point \('q', '0'\)"),
         ("bert-masked", ("embed", 0), r"no point \('embed', 0\) \(bert\)"),
-        ("bert-masked", "ln_final", r"no point 'ln_final' \(bert\)"),
-        ("gpt2-causal", "ln_embed_scale", r"no point 'ln_embed_scale' \(gpt2\)"),
-        ("gpt2-causal", "type_embed", r"no point 'type_embed' \(gpt2\)"),
-        ("distilbert-masked", "type_embed", r"no point 'type_embed' \(distilbert\)"),
+        ("bert-masked", "ln_final", r"no point 'ln_final' \(bert; it needs a final norm\)"),
+        (
+            "gpt2-causal",
+            "ln_embed_scale",
+            r"no point 'ln_embed_scale' \(gpt2; it needs a norm of the embeddings\)",
+        ),
+        ("gpt2-causal", "type_embed", r"no point 'type_embed' \(gpt2; it needs token types\)"),
+        (
+            "distilbert-masked",
+            "type_embed",
+            r"no point 'type_embed' \(distilbert; it needs token types\)",
+        ),
         ("bert-bare", "logits", r"this checkpoint \(BertModel\) has no head that gives logits"),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_users_slip_is_refused_and_right_use_is_accepted(tmp_path):
 SURFACE = {f"minitx.{name}": getattr(minitx, name) for name in minitx.__all__}
 SURFACE |= {f"weights.{name}": getattr(weights, name) for name in weights.__all__}
 SURFACE |= {"analysis.run": analysis.run, "analysis.Result": Result}
-SURFACE |= {"Config": minitx.model.Config, "Tokenizer": minitx.text.Tokenizer}
+SURFACE |= {"Config": minitx.config.Config, "Tokenizer": minitx.text.Tokenizer}
 INSIDE = "minitx.Cache.with_new", "minitx.Cache.append"  # what a forward pass calls
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 import minitx
 from minitx import weights
-from minitx.model import Layer, Weights
+from minitx.arrays import Layer, Weights
 
 H, T = 4, 128  # heads, places
 PERIODS = np.array([2.2, 2.6, 3.1, 3.7, 4.9, 6.3, 8.7, 11.9, 17.0, 23.0, 31.0, 47.0])  # in tokens

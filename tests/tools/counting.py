@@ -16,6 +16,7 @@ import tiny
 
 import minitx
 from minitx import threads
+from minitx.arrays import Layer, Weights
 from minitx.checkpoint import SHAPES
 
 MIB = 1 << 20
@@ -27,7 +28,7 @@ def sized(variant, L=2, D=320, H=5, M=1024, V=1000, P=514):
     """A random float32 model in the form of a golden one; its layers share their weights."""
     golden = tiny.load(variant, np.float32)
     rng = np.random.default_rng(0)
-    sizes = {"V": V, "P": P, "N": golden.config.n_types, "D": D, "M": M}
+    sizes = {"V": V, "P": P, "N": golden.config.n_types, "D": D, "M": M, "A": D}
 
     def drawn(part):
         arrays = {}
@@ -42,8 +43,8 @@ def sized(variant, L=2, D=320, H=5, M=1024, V=1000, P=514):
     layer = drawn(golden.layers[0])
     config = replace(golden.config, n_layers=L, d_model=D, n_heads=H, d_mlp=M, n_vocab=V)
     config = replace(config, n_pos=P, n_ctx=P - config.offset)
-    layers = tuple(SimpleNamespace(index=i, **layer) for i in range(L))
-    return minitx.Model(config, SimpleNamespace(**weights), layers)
+    layers = tuple(Layer(index=i, **layer) for i in range(L))
+    return minitx.Model(config, Weights(**weights), layers)
 
 
 def cores(n):

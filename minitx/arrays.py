@@ -1,0 +1,116 @@
+"""A model in memory: its arrays by the names that papers give them. Axis letters: see model.py."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from . import show
+from .config import Config
+from .inputs import Batch
+from .text import Tokenizer
+
+
+class Arrays(show.Shown):
+    """Arrays by name, as attributes; None for those that a model lacks."""
+
+    _summary = show.weights
+
+    def __init__(self, **arrays):
+        vars(self).update(dict.fromkeys(type(self).__annotations__) | arrays)
+
+
+class Weights(Arrays):
+    """A model's arrays outside its layers."""
+
+    W_E: np.ndarray  # [V D]
+    W_pos: np.ndarray  # [P D]
+    W_rel: np.ndarray  # [R H]: what T5 adds to the scores
+    W_type: np.ndarray  # [N D]
+    ln_embed_w: np.ndarray  # [D]
+    ln_embed_b: np.ndarray
+    ln_final_w: np.ndarray  # [D]
+    ln_final_b: np.ndarray
+    W_head: np.ndarray  # [D D]; from here on the task head
+    b_head: np.ndarray
+    ln_head_w: np.ndarray  # [D]
+    ln_head_b: np.ndarray
+    W_U: np.ndarray  # [D V], or [D C]
+    b_U: np.ndarray
+
+
+class Layer(Arrays):
+    """The arrays of one layer. In a decoder `.cross` has those of cross-attention."""
+
+    index: int  # the layer's number
+    W_Q: np.ndarray  # [D A]
+    b_Q: np.ndarray
+    W_K: np.ndarray  # [D A]
+    b_K: np.ndarray
+    W_V: np.ndarray  # [D A]
+    b_V: np.ndarray
+    W_O: np.ndarray  # [A D]
+    b_O: np.ndarray
+    cross: "Cross"
+    W_gate: np.ndarray  # [D M]
+    W_in: np.ndarray  # [D M]
+    b_in: np.ndarray
+    W_out: np.ndarray  # [M D]
+    b_out: np.ndarray
+    ln1_w: np.ndarray  # [D]
+    ln1_b: np.ndarray
+    ln2_w: np.ndarray  # [D]
+    ln2_b: np.ndarray
+
+
+class Cross(Arrays):
+    """The arrays of one layer's cross-attention, with the norm before or after it."""
+
+    index: int  # the layer's number
+    W_Q: np.ndarray  # [D A]: from the decoder's stream
+    b_Q: np.ndarray
+    W_K: np.ndarray  # [D A]: from the encoder's
+    b_K: np.ndarray
+    W_V: np.ndarray  # [D A]
+    b_V: np.ndarray
+    W_O: np.ndarray  # [A D]
+    b_O: np.ndarray
+    ln_cross_w: np.ndarray  # [D]
+    ln_cross_b: np.ndarray
+
+
+@dataclass(frozen=True, repr=False)
+class Model(show.Shown):
+    """A checkpoint in memory. Arrays are read-only; matrices are used as x @ W.
+
+    `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
+    `.encoder`: the Model of an encoder-decoder's encoder; None in a single stack.
+    `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
+    lacks; they are None, and the model has weights to look at but cannot run.
+
+    >>> import minitx
+    >>> model = minitx.load("tiny-roberta")
+    >>> model.config.n_ctx, model.weights.W_pos.shape, model.layers[3].W_Q.shape
+    (256, (258, 128), (128, 128))
+    >>> model.tokenizer.encode("A dog")
+    array([  0,  37, 425,  75,   2])
+    """
+
+    config: Config
+    weights: Weights
+    layers: tuple[Layer, ...]
+    tokenizer: Tokenizer = None  # type: ignore[assignment]  # minitx.load gives one
+    unused: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    encoder: "Model | None" = None
+    _summary = show.model
+
+    def encode(
+        self,
+        texts: Sequence[str] | Sequence[tuple[str, str]],
+        pad: Literal["left", "right"] = "right",
+    ) -> Batch:
+        """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]: a source's, too."""
+        reader = self if self.encoder is None else self.encoder
+        return self.tokenizer.batch(texts, reader.config, pad)

@@ -1,0 +1,174 @@
+"""The names of all intermediates of a forward pass: POINTS, and those of them that a model has."""
+
+import difflib
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrays import Model
+from .model import CROSS, ENCODER, require_head
+
+Key = str | tuple[str, int]  # of a point: its name, or (name, layer)
+
+
+class Point(NamedTuple):
+    """One intermediate of the forward pass.
+
+    The table of all points, POINTS, by name:
+
+    >>> import minitx
+    >>> minitx.POINTS["pattern"].axes, minitx.POINTS["pattern"].meaning
+    ('B H T S', 'softmax of scores: the attention')
+    >>> minitx.POINTS["cross_pattern"].needs
+    ('an encoder',)
+    """
+
+    axes: str  # letters: see model.py
+    meaning: str
+    per_layer: bool = True  # False: it occurs once in a pass
+    needs: tuple[str, ...] = ()  # what a model must have, of NEEDS
+
+
+# what a point may need -> does a model meet it? given: whether the caller gave token types
+NEEDS = {
+    "a position table": lambda model, given: model.weights.W_pos is not None,
+    "a relative bias": lambda model, given: model.weights.W_rel is not None,
+    "token types": lambda model, given: given or model.config.default_type is not None,
+    "a norm of the embeddings": lambda model, given: model.weights.ln_embed_w is not None,
+    "norms with a mean": lambda model, given: not model.config.rms_norm,
+    "a gated MLP": lambda model, given: model.config.gated,
+    "an encoder": lambda model, given: model.encoder is not None,
+    "a final norm": lambda model, given: model.weights.ln_final_w is not None,
+    "a task head": lambda model, given: model.config.task_head is not None,
+}
+NORMED, FINAL, SOURCE = ("a norm of the embeddings",), ("a final norm",), ("an encoder",)
+
+
+def _norm(name, what, per_layer=True, needs=()):
+    """The three points of a norm; `what` is described as 'norm' or 'norm: its use'."""
+    norm = what.partition(":")[0]
+    mean, scale = f"mean that the {norm} takes off", f"1/sigma that the {norm} multiplies by"
+    three = {f"{name}_mean": Point("B T", mean, per_layer, (*needs, "norms with a mean"))}
+    three[f"{name}_scale"] = Point("B T", scale, per_layer, needs)
+    return three | {name: Point("B T D", what, per_layer, needs)}
+
+
+# One name, one meaning in all families, in the order of the forward pass. In an encoder-decoder
+# these are the decoder's; the keys S of cross-attention are the tokens of the source.
+POINTS = {
+    "embed": Point("B T D", "rows of the word embedding", False),
+    "pos_embed": Point("B T D", "rows of the position embedding", False, ("a position table",)),
+    "type_embed": Point("B T D", "rows of the token-type embedding", False, ("token types",)),
+    **_norm("ln_embed", "LayerNorm of the embedding sum", False, NORMED),
+    "pos_bias": Point("1 H T S", "what T5 adds to the scores", False, ("a relative bias",)),
+    "resid_pre": Point("B T D", "residual stream before the layer; normed as resid_post is"),
+    **_norm("ln1", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
+    "q": Point("B H T d", "queries"),
+    "k": Point("B H T d", "keys"),
+    "v": Point("B H T d", "values"),
+    "scores": Point("B H T S", "scaled q.k; -inf where a key is hidden"),
+    "pattern": Point("B H T S", "softmax of scores: the attention"),
+    "z": Point("B H T d", "pattern times values"),
+    "attn_out": Point("B T D", "what attention writes to the residual stream"),
+    "resid_mid": Point("B T D", "residual stream between attention and MLP"),
+    **_norm("ln_cross", "LayerNorm: cross-attention's input, or the sum after it", needs=SOURCE),
+    f"{CROSS}q": Point("B H T d", "queries to the source", needs=SOURCE),
+    f"{CROSS}k": Point("B H S d", "keys of the source", needs=SOURCE),
+    f"{CROSS}v": Point("B H S d", "values of the source", needs=SOURCE),
+    f"{CROSS}scores": Point("B H T S", "scaled q.k; -inf on padding of the source", needs=SOURCE),
+    f"{CROSS}pattern": Point("B H T S", "where each token looks in the source", needs=SOURCE),
+    f"{CROSS}z": Point("B H T d", "cross_pattern times values of the source", needs=SOURCE),
+    f"{CROSS}out": Point("B T D", "what cross-attention writes to the stream", needs=SOURCE),
+    "resid_cross": Point("B T D", "stream between cross-attention and MLP", needs=SOURCE),
+    **_norm("ln2", "second LayerNorm: the MLP's input (GPT-2) or the sum after it (BERT)"),
+    "pre": Point("B T M", "MLP before the activation"),
+    "pre_linear": Point("B T M", "what the gate, post, is multiplied by", needs=("a gated MLP",)),
+    "post": Point("B T M", "MLP after the activation"),
+    "mlp_out": Point("B T D", "what the MLP writes to the residual stream"),
+    "resid_post": Point(
+        "B T D", "residual stream after the layer: normed in BERT, in GPT-2 by final_norm"
+    ),
+    **_norm("ln_final", "final LayerNorm (GPT-2)", False, FINAL),
+    "logits": Point(
+        "B T V", "scores over the vocabulary, or [B C] over classes", False, ("a task head",)
+    ),
+}
+# An encoder, which runs first, has the same but those that need another; T and S are then the
+# tokens of the source.
+OTHERS = SOURCE, (*SOURCE, "norms with a mean"), ("a task head",)
+POINTS = {
+    ENCODER + name: point._replace(meaning=f"encoder: {point.meaning}")
+    for name, point in POINTS.items()
+    if point.needs not in OTHERS
+} | POINTS
+# by the in-place kernels that come next
+OVERWRITTEN = {f"{part}{name}" for part in ("", ENCODER) for name in ("scores", "pre")}
+OVERWRITTEN |= {f"{CROSS}scores"}
+
+
+def points(model: Model, types: bool = False) -> list[Key]:
+    """All points of a model: names, and (name, layer) for those of the layers.
+
+    types: whether token types are given.
+    """
+    keys: list[Key] = []
+    for name, point in POINTS.items():
+        stack = stack_of(name, model)
+        if stack is None or not all(NEEDS[need](stack, types) for need in point.needs):
+            continue
+        if point.per_layer:
+            keys += [(name, layer) for layer in range(stack.config.n_layers)]
+        else:
+            keys.append(name)
+    return keys
+
+
+def expand(names, available, model):
+    """Names, or (name, layer), as points of the model, each once, in order; None: all points."""
+    if names is None:
+        return available
+    if isinstance(names, str) or from_first(names, model) in available:
+        names = [names]
+    expanded = {}
+    for key in names:
+        wanted = from_first(key, model)
+        matches = [point for point in available if wanted in (point, name_of(point))]
+        if not matches:
+            _refuse(key, model)
+        expanded |= dict.fromkeys(matches)
+    return list(expanded)
+
+
+def from_first(key, model):
+    """("q", -1) -> ("q", last layer), as lists count; any other key as it is."""
+    if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], int | np.integer):
+        name, layer = key
+        stack = stack_of(str(name), model) or model
+        return name, layer + stack.config.n_layers if layer < 0 else layer
+    return key
+
+
+def stack_of(name, model):
+    """The stack in which a point lies, the encoder or the model itself; None: it has no encoder."""
+    return model.encoder if name.startswith(ENCODER) else model
+
+
+def name_of(key):
+    """The name in a point's key, which is a name or (name, layer)."""
+    return key[0] if isinstance(key, tuple) and len(key) == 2 else key
+
+
+def _refuse(key, model):
+    """Raises ValueError that says why the model has no such point."""
+    name = name_of(key)
+    if not isinstance(name, str) or name not in POINTS:
+        close = ", ".join(difflib.get_close_matches(str(name), POINTS, 3, 0.4)) or "none"
+        names = ", ".join(dict.fromkeys(map(name_of, points(model))))
+        raise ValueError(f"unknown point {name!r}; near to it: {close}; this model has: {names}")
+    if name == "logits":
+        require_head(model)
+    cfg, point = (stack_of(name, model) or model).config, POINTS[name]
+    why = f", layers 0 to {cfg.n_layers - 1}" if point.per_layer else ""
+    if point.needs:
+        why += f"; it needs {' and '.join(point.needs)}"
+    raise ValueError(f"this model has no point {key!r} ({cfg.model_type}{why})")
