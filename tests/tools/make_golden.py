@@ -717,7 +717,7 @@ def main():
     }
     (fresh / "versions.json").write_text(json.dumps(versions, indent=1) + "\n")
     save_file(losses(fresh / LONG), fresh / "losses.safetensors")
-    for name in ("sort-gpt", "japanese"):  # its author's numbers; what make_japanese.py makes
+    for name in ("sort-gpt", "japanese", "pieces"):  # its author's numbers; other scripts' files
         if (GOLDEN / name).exists():
             shutil.copytree(GOLDEN / name, fresh / name)
     shutil.rmtree(GOLDEN, ignore_errors=True)

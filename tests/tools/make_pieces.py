@@ -8,8 +8,9 @@ template with words drawn for its slots. Half of both have something in them tha
 A folder for each kind of tokenizer, with the files that such a checkpoint has: `marian`, one
 vocabulary for the pieces of two unigram models; `separate`, two, of byte-pair models, where <pad>
 has the same id in both (the library would write the source's into a target); `t5`, and `t5-json`,
-the same as the library saves it; and `bart`, bytes. ids.npz: the library's ids of all sentences, one after another, and how many there
-are of each (`…_lengths`). decoded.json: its texts for the ids of every third sentence.
+the same as the library saves it; and `bart`, bytes.
+ids.npz: the library's ids of all sentences, one after another, and how many there are of each
+(`…_lengths`). decoded.json: its texts for the ids of every third sentence.
 """
 
 import io
@@ -47,8 +48,8 @@ TEMPLATES = (
 # what is put into a sentence: other forms of characters, blanks, special tokens, unknown signs
 AWKWARD = (
     "ＢＥＲＴ ﬁn ½ ① ² Ⅳ … é e\u0301 ß ẞ ç Ünï 日本語 한국어 ж 😀 👩\u200d🔬 → ≠ € § © ° "
-    "</s> <unk> <pad> <s> <mask> <extra_id_0> <extra_id_7> <extra_id_100> <0x0A> >>fra<< >>deu<< << "
-    ">> ▁ ▁▁a _ __ # ## \\ ``quoted'' 3,000.50 1921-05-03 a.m. e-mail@x.org don't can’t "
+    "</s> <unk> <pad> <s> <mask> <extra_id_0> <extra_id_7> <extra_id_100> <0x0A> >>fra<< >>deu<< "
+    "<< >> ▁ ▁▁a _ __ # ## \\ ``quoted'' 3,000.50 1921-05-03 a.m. e-mail@x.org don't can’t "
     "http://example.org/a?b=c ALLCAPS iiiiiiiiii …… !!! ?! -- — –"
 ).split(" ")
 AWKWARD += ["  ", "\t", "\u00a0", "\u3000", "\u200b", "\ufeff", "\u00ad", "\x07", "W" * 90]
@@ -78,12 +79,10 @@ def _awkward(rng, sentences):
     """Every second sentence with an insert, a tenth with a beginning, and three that are blank."""
     texts = []
     for i, text in enumerate(sentences):
-        if i % 2:
-            place = rng.randrange(len(text) + 1)
-            text = text[:place] + AWKWARD[i // 2 % len(AWKWARD)] + text[place:]
-        if i % 10 == 0:
-            text = BEGINNINGS[i // 10 % len(BEGINNINGS)] + text
-        texts.append(text)
+        place = rng.randrange(len(text) + 1)
+        insert = AWKWARD[i // 2 % len(AWKWARD)] if i % 2 else ""
+        begin = "" if i % 10 else BEGINNINGS[i // 10 % len(BEGINNINGS)]
+        texts.append(begin + text[:place] + insert + text[place:])
     return [*texts[:-3], "", " ", ">>fra<<"]
 
 
