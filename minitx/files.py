@@ -73,7 +73,8 @@ def _refuse_pickles(folder):
     if pickles and not (folder / INDEX).is_file():
         raise ValueError(
             f"{folder} has weights only as {listing(pickles)}, which minitx never opens: a pickle "
-            "can run any code; if you trust the file, convert it to model.safetensors"
+            "can run any code; if you trust the file, convert it to model.safetensors, as "
+            "save_pretrained of transformers does, or look on the model's page for a converted copy"
         )
 
 
