@@ -2,9 +2,10 @@
 
 published.json holds them with their sources, in four kinds: a slice of the logits or of the last
 hidden state for given ids (in an encoder-decoder those of its source, beside those of `target`);
-scores of pieces at a mask or at the end of a text; a greedy continuation; the ids of a text. A checkpoint that is not here is skipped with the command that gets it. The
-comparisons themselves are tried on golden models, so that they are known to pass for the right
-numbers and to fail for wrong ones.
+scores of pieces at a mask or at the end of a text; a greedy continuation; the ids of a text.
+A checkpoint that is not here is skipped with the command that gets it. The comparisons themselves
+are tried on golden models, so that they are known to pass for the right numbers and to fail for
+wrong ones.
 
 Bounds: the published ones (1e-4 unless the entry says otherwise: values are printed to four
 decimals) plus 1e-5 of the value, which is float32's share over twelve layers and the reference
