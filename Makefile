@@ -1,6 +1,6 @@
 # make report: everything on a bundled checkpoint, in report/index.html.  make test: the suite.
 PYTHON ?= python3
-MODEL ?= tiny-roberta
+MODEL ?= deep-roberta
 BIN = .venv/bin
 
 report: .venv/ready
