@@ -1764,4 +1764,10 @@ BREAKS = [
         'curves = r["xcorr"][INPUTS.index(condition), drawn]',
         'curves = r["xcorr"][INPUTS.index(condition)]',
     ),
+    Break(
+        "a figure says above chance of every offset",
+        ROTATIONS,
+        'verdict = "above" if r["excess"][i] > r["excess_null"][i] else "within"',
+        'verdict = "above"',
+    ),
 ]
