@@ -1746,4 +1746,28 @@ BREAKS = [
         'of_queries_and_keys(max, "correlation_{}", -1)',
         'of_queries_and_keys(min, "correlation_{}", -1)',
     ),
+    Break(
+        "heads of the first layer are asked what was shown of a deep one",
+        CLAIMS,
+        "directed[0] = False",
+        "directed[:0] = False",
+    ),
+    Break(
+        "5 to 20 directions in one layer are enough",
+        CLAIMS,
+        "np.all((ours >= least) & (ours <= most))",
+        "np.any((ours >= least) & (ours <= most))",
+    ),
+    Break(
+        "columns of all heads drawn count as those of heads behind the first layer",
+        CLAIMS,
+        'curves = r["xcorr"][INPUTS.index(condition), drawn]',
+        'curves = r["xcorr"][INPUTS.index(condition)]',
+    ),
+    Break(
+        "a figure says above chance of every offset",
+        ROTATIONS,
+        'verdict = "above" if r["excess"][i] > r["excess_null"][i] else "within"',
+        'verdict = "above"',
+    ),
 ]
