@@ -1,8 +1,9 @@
 """Makes tests/golden: tiny random models and what the reference library computes with them.
 
-The only test code that needs torch. Read downward: the table of variants, one folder as it is made
-(a random model, its files on disk, the reference's own reading of exactly those files), the claims
-that a golden folder must meet, `main`. Everything about a model is drawn at random, biases and
+With make_golden_pairs.py, which makes the encoder-decoders, the only test code that needs torch.
+Read downward: the table of variants, one folder as it is made (a random model, its files on disk,
+the reference's own reading of exactly those files), the claims that a golden folder must meet,
+`main`. Everything about a model is drawn at random, biases and
 norms too: a zero bias or a unit norm hides a swapped name. Weights are scaled so that attention is
 neither flat nor saturated.
 
