@@ -1,7 +1,7 @@
 """Makes tests/golden/recurrent-toy: what torch computes with the bundled recurrent toy.
 
 Needs torch, as make_golden.py does, and the functions of weights/train_recurrent.py, with which the
-models were trained. reference.safetensors holds `source` [B S], and for each model in float64
+models were trained. recurrent.safetensors holds `source` [B S], and for each model in float64
 `NAME.logits` [B S V] and `NAME.pattern` [B S S]; the decoder reads what it should have written.
 """
 
@@ -28,7 +28,7 @@ def main():
         arrays |= {f"{name}.logits": logits, f"{name}.pattern": pattern.contiguous()}
     folder = ROOT / "tests/golden/recurrent-toy"
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(arrays, folder / "reference.safetensors")
+    save_file(arrays, folder / "recurrent.safetensors")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from minitx.analysis.toys import gru, recurrent
 
 MODELS = gru.load()
 NAMES = "fixed", "additive", "dot", "fixed-wide"
-GOLDEN = Path(__file__).parents[1] / "golden/recurrent-toy/reference.safetensors"
+GOLDEN = Path(__file__).parents[1] / "golden/recurrent-toy/recurrent.safetensors"
 
 
 @pytest.fixture(scope="module")
