@@ -236,7 +236,7 @@ class Stored:
 
     def _axes(self, ours, name):
         """Letters of an array's axes; a classifier gives C classes in place of V words."""
-        if name.startswith(("classifier", "score")):
+        if name.startswith(("classifier", "classification_head", "score")):
             return SHAPES[ours].replace("V", "C")
         return SHAPES[ours]
 
@@ -260,7 +260,7 @@ def _before_number(layers):
 def _plain_names(tensors, family, partial):
     """The tensors by the family's own names for them, without a prefix such as "roberta."."""
     anchors = (family.encoder or family).body["W_E"].names
-    if partial:
+    if partial and "W_pos" in family.body:
         anchors = (*anchors, family.body["W_pos"].names[0])
     alone = "embed_tokens.weight"
     if family.encoder is not None and alone in tensors:

@@ -93,9 +93,9 @@ POINTS = {
         "B T V", "scores over the vocabulary, or [B C] over classes", False, ("a task head",)
     ),
 }
-# An encoder, which runs first, has the same but those that need another; T and S are then the
-# tokens of the source.
-OTHERS = SOURCE, (*SOURCE, "norms with a mean"), ("a task head",)
+# An encoder, which runs first, has the same but those that need another, and no token types; T and
+# S are then the tokens of the source.
+OTHERS = SOURCE, (*SOURCE, "norms with a mean"), ("a task head",), ("token types",)
 POINTS = {
     ENCODER + name: point._replace(meaning=f"encoder: {point.meaning}")
     for name, point in POINTS.items()

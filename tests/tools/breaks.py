@@ -104,6 +104,8 @@ LATER_LAYERS = "analysis/measures/later_layers.py"
 POSITIONS_READ = "analysis/measures/positions_read.py"
 JOINT_FIT = "analysis/measures/joint_fit.py"
 EXTRACTION = "analysis/experiments/extraction.py"
+GRU = "analysis/toys/gru.py"
+TOY = "analysis/toys/recurrent.py"
 
 
 class Break(NamedTuple):
@@ -1745,5 +1747,101 @@ BREAKS = [
         CLAIMS,
         'of_queries_and_keys(max, "correlation_{}", -1)',
         'of_queries_and_keys(min, "correlation_{}", -1)',
+    ),
+    Break(
+        "a GRU's reset gate resets nothing",
+        GRU,
+        "x_n + r * h_n",
+        "x_n + h_n",
+    ),
+    Break(
+        "a GRU's update gate is turned round",
+        GRU,
+        "(1 - z) * n + z * h",
+        "z * n + (1 - z) * h",
+    ),
+    Break(
+        "a fixed context is the encoder's first state",
+        GRU,
+        "pattern[:, -1] = 1",
+        "pattern[:, 0] = 1",
+    ),
+    Break(
+        "additive attention does not read its query",
+        GRU,
+        "queries[:, None] + keys",
+        "keys",
+    ),
+    Break(
+        "dot-product attention is scaled",
+        GRU,
+        "(k @ q[..., None])[..., 0]",
+        "(k @ q[..., None])[..., 0] / k.shape[-1] ** 0.5",
+    ),
+    Break(
+        "a recurrent decoder starts from nothing",
+        GRU,
+        "s = keys[:, -1]",
+        "s = np.zeros_like(keys[:, -1])",
+    ),
+    Break(
+        "a recurrent decoder starts with a symbol of the source",
+        GRU,
+        "len(W_E) - 1",
+        "0",
+    ),
+    Break(
+        "a recurrent decoder does not read its target",
+        GRU,
+        "output if target is None else target[:, t]",
+        "output",
+    ),
+    Break(
+        "maps of another sequence are of the same",
+        TOY,
+        "np.roll(source, 1, axis=0)",
+        "source",
+    ),
+    Break(
+        "a sequence of which half is right is a whole one",
+        TOY,
+        '"exact": (right == 1).mean(axis=1)',
+        '"exact": (right >= 0.5).mean(axis=1)',
+    ),
+    Break(
+        "a context vector holds one symbol more",
+        TOY,
+        "fails.argmax(axis=1) + lengths[0] - 1",
+        "fails.argmax(axis=1) + lengths[0]",
+    ),
+    Break(
+        "attention may win where the fixed vector holds all",
+        TOY,
+        "low >= MOST > high",
+        "low >= MOST",
+    ),
+    Break(
+        "heads of the first layer are asked what was shown of a deep one",
+        CLAIMS,
+        "directed[0] = False",
+        "directed[:0] = False",
+    ),
+    Break(
+        "5 to 20 directions in one layer are enough",
+        CLAIMS,
+        "np.all((ours >= least) & (ours <= most))",
+        "np.any((ours >= least) & (ours <= most))",
+    ),
+    Break(
+        "columns of all heads drawn count as those of heads behind the first layer",
+        CLAIMS,
+        'curves = r["xcorr"][INPUTS.index(condition), drawn]',
+        'curves = r["xcorr"][INPUTS.index(condition)]',
+    ),
+    Break(
+        "a figure says above chance of every offset",
+        ROTATIONS,
+        'verdict = "above" if r["excess"][i] > r["excess_null"][i] else "within"',
+        'verdict = "above"',
     ),
 ]
