@@ -108,8 +108,8 @@ def test_source_and_target_have_models_and_vocabularies_of_their_own():
 @pytest.mark.parametrize("text", [">>fra<< A dog", ">>fra<<A dog"])
 def test_a_language_in_front_of_a_source_is_one_token(text):
     source, _ = of_stacks(GOLDEN / "marian", "marian")
-    found = source.pieces(source.encode(text))
-    assert found[0] == ">>fra<<" and found[-1] == "</s>" and found[1] == "▁A"
+    own = source.pieces(source.encode(text))
+    assert own[0] == ">>fra<<" and own[-1] == "</s>" and own[1] == "▁A"
     assert source.encode(text).tolist()[0] == 2
     assert ">>fra<<" not in source.pieces(source.encode(f"A {text}"))  # in front only
     assert source.pieces(source.encode(">>xyz<< A"))[0] == "<unk>"

@@ -13,6 +13,7 @@ ids.npz: the library's ids of all sentences, one after another, and how many the
 (`…_lengths`). decoded.json: its texts for the ids of every third sentence.
 """
 
+import contextlib
 import io
 import json
 import random
@@ -91,19 +92,11 @@ def model(kind, texts, n, **more):
     import sentencepiece
 
     out = io.BytesIO()
-    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
-        file.write(_rules())
-        file.flush()
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(texts),
-            model_writer=out,
-            model_type=kind,
-            vocab_size=n,
-            normalization_rule_tsv=file.name,
-            num_threads=1,
-            minloglevel=2,
-            **more,
-        )
+    more |= {"sentence_iterator": iter(texts), "model_writer": out, "model_type": kind}
+    more |= {"vocab_size": n, "normalization_rule_tsv": "rules.tsv"}  # the name is in the model
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("rules.tsv").write_text(_rules(), encoding="utf-8")
+        sentencepiece.SentencePieceTrainer.train(num_threads=1, minloglevel=2, **more)
     return out.getvalue()
 
 
@@ -215,8 +208,8 @@ def main():
     arrays, decoded = {}, {}
     for name, (folder, is_target) in VARIANTS.items():
         tokenizer = reference(folder)
-        lines = texts["targets" if is_target else "sources"]
-        keyword = "text_target" if is_target else "text"
+        name_of_texts, keyword = ("targets", "text_target") if is_target else ("sources", "text")
+        lines = texts[name_of_texts]
         ids = [tokenizer(**{keyword: line})["input_ids"] for line in lines]
         arrays[name] = np.concatenate(ids).astype(np.uint16)
         arrays[f"{name}_lengths"] = np.array([*map(len, ids)], np.uint16)

@@ -71,6 +71,66 @@ BOTH = {  # of BART and Marian
 }
 
 
+OF_BART = {
+    "_name_or_path": "bart-base",
+    "activation_dropout": 0.1,
+    "activation_function": "gelu",
+    "architectures": ["BartModel"],
+    "bos_token_id": 0,
+    "decoder_start_token_id": 2,
+    "early_stopping": True,
+    "eos_token_id": 2,
+    "forced_eos_token_id": 2,
+    "gradient_checkpointing": False,
+    "model_type": "bart",
+    "no_repeat_ngram_size": 3,
+    "normalize_embedding": True,
+    "num_beams": 4,
+    "pad_token_id": 1,
+    "scale_embedding": False,
+    "task_specific_params": {"summarization": {"length_penalty": 1.0, "max_length": 128}},
+    "torch_dtype": "float32",
+    "transformers_version": "4.12.0.dev0",
+}
+OF_MARIAN = {
+    "activation_dropout": 0.0,
+    "activation_function": "swish",
+    "architectures": ["MarianMTModel"],
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+    "forced_eos_token_id": 0,
+    "max_length": T,
+    "model_type": "marian",
+    "normalize_embedding": False,
+    "num_beams": 6,
+    "scale_embedding": True,
+    "share_encoder_decoder_embeddings": True,
+    "static_position_embeddings": True,
+    "transformers_version": "4.22.0.dev0",
+}
+OF_T5 = {
+    "architectures": ["T5ForConditionalGeneration"],
+    "d_ff": M,
+    "d_kv": 10,
+    "d_model": D,
+    "decoder_start_token_id": 0,
+    "dropout_rate": 0.1,
+    "eos_token_id": 1,
+    "initializer_factor": 1.0,
+    "is_encoder_decoder": True,
+    "layer_norm_epsilon": 1e-06,
+    "model_type": "t5",
+    "n_positions": 512,
+    "num_heads": H,
+    "num_layers": L,
+    "output_past": True,
+    "pad_token_id": 0,
+    "relative_attention_num_buckets": 32,
+    "task_specific_params": {"summarization": {"num_beams": 4, "prefix": "summarize: "}},
+    "vocab_size": 512,
+}
+
+
 def n_pieces(name):
     """How many tokens a golden vocabulary has."""
     return len(json.loads((PIECES / name / "vocab.json").read_text(encoding="utf-8")))
@@ -79,28 +139,7 @@ def n_pieces(name):
 def bart():
     """Settings and tensors of BART, saved without its head."""
     n = n_pieces("bart")
-    settings = BOTH | {
-        "_name_or_path": "bart-base",
-        "activation_dropout": 0.1,
-        "activation_function": "gelu",
-        "architectures": ["BartModel"],
-        "bos_token_id": 0,
-        "decoder_start_token_id": 2,
-        "early_stopping": True,
-        "eos_token_id": 2,
-        "forced_eos_token_id": 2,
-        "gradient_checkpointing": False,
-        "model_type": "bart",
-        "no_repeat_ngram_size": 3,
-        "normalize_embedding": True,
-        "num_beams": 4,
-        "pad_token_id": 1,
-        "scale_embedding": False,
-        "task_specific_params": {"summarization": {"length_penalty": 1.0, "max_length": 128}},
-        "torch_dtype": "float32",
-        "transformers_version": "4.12.0.dev0",
-        "vocab_size": n,
-    }
+    settings = BOTH | OF_BART | {"vocab_size": n}
     shapes = stacks(T + 2) | {"shared": [n, D]}
     shapes |= {f"{side}.embed_tokens": [n, D] for side in ("encoder", "decoder")}
     shapes |= {f"{side}.layernorm_embedding": [D] for side in ("encoder", "decoder")}
@@ -110,68 +149,34 @@ def bart():
 def marian():
     """Settings and tensors of OPUS-MT; its padding, the last id, is what a target begins with."""
     n = n_pieces("marian")
-    settings = BOTH | {
-        "activation_dropout": 0.0,
-        "activation_function": "swish",
-        "architectures": ["MarianMTModel"],
-        "bad_words_ids": [[n - 1]],
-        "bos_token_id": 0,
-        "decoder_start_token_id": n - 1,
-        "decoder_vocab_size": n,
-        "eos_token_id": 0,
-        "forced_eos_token_id": 0,
-        "max_length": T,
-        "model_type": "marian",
-        "normalize_embedding": False,
-        "num_beams": 6,
-        "pad_token_id": n - 1,
-        "scale_embedding": True,
-        "share_encoder_decoder_embeddings": True,
-        "static_position_embeddings": True,
-        "transformers_version": "4.22.0.dev0",
-        "vocab_size": n,
-    }
+    settings = BOTH | OF_MARIAN | {"vocab_size": n, "decoder_vocab_size": n}
+    settings |= dict.fromkeys(("pad_token_id", "decoder_start_token_id"), n - 1)
+    settings["bad_words_ids"] = [[n - 1]]
     shapes = {f"model.{name}": shape for name, shape in stacks(T).items()}
     shapes |= {"model.shared": [n, D], "final_logits_bias": [1, n]}
     tensors = drawn(shapes)
     tensors["final_logits_bias"] = tensors.pop("final_logits_bias.weight")
-    angles = np.arange(T)[:, None] / 10000 ** (2 * np.arange(D // 2) / D)
-    table = np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
+    table = sinusoids()
     for side in ("encoder", "decoder"):  # computed, and in the files all the same
         tensors[f"model.{side}.embed_positions.weight"] = table
     return settings, tensors
 
 
+def sinusoids():
+    """The table of positions, sines in its first half and cosines in its second."""
+    angles = np.arange(T)[:, None] / 10000 ** (2 * np.arange(D // 2) / D)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
+
+
 def t5():
     """Settings and tensors of T5; heads are not as wide as the stream has room for."""
-    n = 512  # more rows than tokens, as in the published ones
-    settings = {
-        "architectures": ["T5ForConditionalGeneration"],
-        "d_ff": M,
-        "d_kv": 10,
-        "d_model": D,
-        "decoder_start_token_id": 0,
-        "dropout_rate": 0.1,
-        "eos_token_id": 1,
-        "initializer_factor": 1.0,
-        "is_encoder_decoder": True,
-        "layer_norm_epsilon": 1e-06,
-        "model_type": "t5",
-        "n_positions": 512,
-        "num_heads": H,
-        "num_layers": L,
-        "output_past": True,
-        "pad_token_id": 0,
-        "relative_attention_num_buckets": 32,
-        "task_specific_params": {"summarization": {"num_beams": 4, "prefix": "summarize: "}},
-        "vocab_size": n,
-    }
+    n = OF_T5["vocab_size"]  # more rows than tokens, as in the published ones
     shapes = {"shared": [n, D], "encoder.embed_tokens": [n, D], "decoder.embed_tokens": [n, D]}
     for side in ("encoder", "decoder"):
         shapes[f"{side}.final_layer_norm"] = [D]
         for i in range(L):
             shapes |= t5_layer(f"{side}.block.{i}.layer", side == "decoder", first=i == 0)
-    return settings, drawn(shapes, copies=("encoder.embed_tokens", "decoder.embed_tokens"))
+    return OF_T5, drawn(shapes, copies=("encoder.embed_tokens", "decoder.embed_tokens"))
 
 
 def t5_layer(layer, is_decoder, first):
