@@ -1,0 +1,225 @@
+"""Experiments about what a transformer is: parts, shapes, mixing, slices, projections."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tiny
+from counting import CAUSAL, MASKED, multiplications, record_products, sized
+from safetensors.numpy import load_file
+
+import minitx
+from minitx import weights
+from minitx.analysis.experiments import parts, shapes
+from minitx.analysis.runner import registry
+
+EVERY = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "bert-bare"]
+
+
+@pytest.fixture
+def products(monkeypatch):
+    """Every product that is done, as (a, b), as long as the test runs."""
+    return record_products(monkeypatch)
+
+
+def run(name, model, **options):
+    """The arrays of an experiment, as its words and its figure take them."""
+    result = registry.get(name).run(model, **options)
+    return {key: np.asarray(value) for key, value in result.items()}
+
+
+# parts
+
+
+@pytest.mark.parametrize("T", [1, 9])
+@pytest.mark.parametrize("variant", EVERY)
+def test_multiply_adds_are_those_of_the_pass(variant, T, products):
+    model = tiny.load(variant)
+    x = minitx.forward(model, tiny.ids(model, 1, T))
+    counts = parts.multiply_adds(model, T)
+    of_layers = multiplications(products)
+    assert of_layers == sum(counts.values()) - counts[parts.OUTPUT]
+    if model.config.task_head:
+        minitx.logits(model, x)
+    assert multiplications(products) - of_layers == counts[parts.OUTPUT]
+    assert parts.parts(model, tokens=T)["multiply_adds"].sum() == sum(counts.values())
+
+
+@pytest.mark.parametrize("variant", [MASKED, CAUSAL])
+def test_multiply_adds_of_each_part_are_those_of_its_products(variant, products):
+    """Told apart by the arrays that take part; the layers share their weights here."""
+    model, T = sized(variant), 30
+    trace_of_layers = minitx.forward(model, tiny.ids(model, 1, T))
+    assert trace_of_layers.shape[1] == T
+    counts = parts.multiply_adds(model, T)
+    by_part = dict.fromkeys(counts, 0)
+    for a, b in products:
+        names = [n for n, W in vars(model.layers[0]).items() if np.ndim(W) == 2]
+        used = [n for n in names if np.shares_memory(a, getattr(model.layers[0], n))]
+        part = parts.part_of(used[0]) if used else None
+        if part is None:
+            part = parts.SCORES if b.shape[-1] == T else parts.MIXING
+        by_part[part] += multiplications([(a, b)])
+    assert by_part == counts | {parts.OUTPUT: 0}
+
+
+@pytest.mark.parametrize("variant", EVERY)
+def test_weights_are_those_of_the_file_each_once(variant):
+    model = tiny.load(variant)
+    tensors = load_file(tiny.GOLDEN / variant / "model.safetensors")
+    by_part = parts.weights_by_part(model)
+    sizes = {}  # by what they hold: a tied matrix may be there twice
+    for name, x in tensors.items():
+        if name not in model.unused and x.dtype.kind == "f":
+            sizes[x.tobytes()] = x.size
+    assert sum(by_part.values()) == sum(sizes.values())
+    for part in (parts.SCORES, parts.SOFTMAX, parts.MIXING):
+        assert by_part[part] == 0
+
+
+@pytest.mark.parametrize("past", [0, 20])
+def test_a_step_costs_what_a_cache_leaves_to_do(past, products):
+    model = sized(CAUSAL)
+    tokens = tiny.ids(model, past + 1)
+    cache = minitx.Cache()
+    if past:
+        minitx.forward(model, tokens[:past], cache=cache)
+    products.clear()
+    minitx.logits(model, minitx.forward(model, tokens[past:], cache=cache))
+    assert multiplications(products) == sum(parts.multiply_adds(model, 1, past).values())
+    products.clear()
+    minitx.logits(model, minitx.forward(model, tokens)[:, -1:])
+    r = run("parts", model, tokens=past + 1)
+    assert multiplications(products) == r["step_whole"]
+    assert r["step_cached"] == sum(parts.multiply_adds(model, 1, past).values())
+    assert r["step_cached"] * (past + 1) == pytest.approx(r["step_whole"], rel=0.6)
+
+
+@pytest.mark.parametrize("width, inner", [(60, 64), (60, 240), (60, 130)])
+def test_attention_overtakes_the_mlp_where_the_formula_says(width, inner):
+    model = sized(MASKED, D=width, H=5, M=inner)
+    result = parts.parts(model)
+    assert result["overtakes"] == inner
+    assert result["overtakes_whole"] == max(inner - 2 * width, 1)
+    for T, reached in ((inner, True), (inner - 1, False)):
+        counts = parts.multiply_adds(model, T)
+        assert (2 * counts[parts.SCORES] >= counts[parts.MLPS]) == reached
+
+
+def test_an_encoder_has_no_steps(bundled, causal):
+    result = run("parts", bundled)
+    assert "step_cached" not in result
+    assert "no steps of decoding" in parts.says(result)
+    result = run("parts", causal)
+    assert "in a cache" in parts.says(result)
+
+
+def test_half_of_the_work_is_attention_where_the_bundle_reads_all_it_can(bundled):
+    """D 128, M 512: 4 D^2 + 2 T D is 2 D M at T = 256."""
+    result = run("parts", bundled)
+    assert result["attention"] == 0.5 and parts.answer(result).verdict == "partly"
+    short = run("parts", bundled, tokens=16)
+    assert parts.answer(short).verdict == "no"  # measured 0.35
+    alone = run("parts", replace(bundled, layers=[without_mlp(w) for w in bundled.layers]))
+    assert parts.answer(alone).verdict == "yes"
+
+
+def without_mlp(w):
+    """A layer whose MLP is one unit wide."""
+    small = {"W_in": w.W_in[:, :1], "b_in": w.b_in[:1], "W_out": w.W_out[:1]}
+    return minitx.model.Layer(**vars(w) | small)
+
+
+# shapes
+
+
+@pytest.fixture(scope="module")
+def models(bundled):
+    """The bundles, and one of them as a classifier of three classes."""
+    bundles = {name: minitx.load(weights.find(name)) for name in ("tiny-bert", "tiny-gpt2")}
+    config = replace(bundled.config, task_head="sequence")
+    head = {"W_U": bundled.weights.W_U[:, :3], "b_U": bundled.weights.b_U[:3]}
+    classifier = tiny.with_weights(replace(bundled, config=config), **head)
+    return bundles | {"tiny-roberta": bundled, "classifier": classifier}
+
+
+MODELS = "tiny-roberta", "tiny-bert", "tiny-gpt2", "classifier"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_shape_is_that_of_its_array(name, models):
+    model = models[name]
+    r = run("shapes", model, sentence="The dog ran.")
+    trace = minitx.run(model, "The dog ran.")
+    by_name = dict(zip(r["names"].tolist(), r["shapes"].tolist()))
+    for key, x in trace.items():
+        point = key if isinstance(key, str) else key[0]
+        if x.ndim > 2 or point == "logits":
+            assert by_name[point] == " × ".join(map(str, x.shape[1:])), key
+    T, V = int(r["T"]), model.config.n_vocab
+    assert by_name["pieces"] == by_name["ids"] == str(T) and by_name["text"] == "12"
+    assert by_name["one-hot"] == f"{T} × {V}" and r["one_hot"] == T * V
+    assert by_name["distribution"] == by_name["logits"]
+    assert r["made"] == sum(x.size for x in trace.values())
+    assert r["row_sum"] == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_letters_of_a_shape_are_its_axes(name, models):
+    """One letter, one size, whatever the box."""
+    r = run("shapes", models[name])
+    sizes = {}
+    for letters, shape in zip(r["axes"].tolist(), r["shapes"].tolist()):
+        for letter, size in zip(letters.split(), shape.split(" × "), strict=True):
+            assert sizes.setdefault(letter, size) == size
+    cfg = models[name].config
+    assert sizes["D"] == str(cfg.d_model) and sizes["H"] == str(cfg.n_heads)
+    assert sizes["M"] == str(cfg.d_mlp) and sizes["d"] == str(cfg.d_head)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_boxes_are_in_the_order_of_the_pass(name, models):
+    r = run("shapes", models[name])
+    columns = [shapes.COLUMNS.index(column) for column in r["columns"].tolist()]
+    assert columns == sorted(columns)
+    names = r["names"].tolist()
+    assert names[:5] == ["text", "pieces", "ids", "one-hot", "embed"]
+    assert names[-2:] == ["logits", "distribution"]
+    norm_first = names.index("ln1") < names.index("q")
+    assert norm_first == models[name].config.pre_norm
+    with_norm = "ln_final" in names and columns[names.index("ln_final")] == 2
+    assert with_norm == models[name].config.pre_norm
+
+
+def test_no_vector_is_that_of_the_sentence(models):
+    r = run("shapes", models["tiny-bert"])
+    assert r["vectors"] == r["T"] == len(r["pieces"]) == 21 and r["width"] == 128
+    assert shapes.answer(r).verdict == "no" and "'[CLS]', one among 21" in shapes.says(r)
+    assert shapes.answer(r | {"vectors": np.array(1)}).verdict == "yes"
+    r = run("shapes", models["classifier"])
+    assert shapes.answer(r).verdict == "partly" and "reads a single one" in shapes.says(r)
+    assert r["probability_null"] == pytest.approx(1 / 3)
+
+
+def test_the_likeliest_piece_is_that_of_the_last_row(models):
+    """Of a causal model it is the first piece that it would write."""
+    model = models["tiny-gpt2"]
+    sentence = "He looked at her for a"
+    r = run("shapes", model, sentence=sentence)
+    tokens = model.tokenizer.encode(sentence)
+    [written] = minitx.generate(model, tokens, 1)[-1:]
+    assert r["likeliest"] == model.tokenizer.pieces(np.ravel(written)[-1:])[0]
+    assert r["probability"] > 20 * r["probability_null"]  # measured 0.065 against 0.001
+
+
+def test_a_checkpoint_without_output_ends_with_its_stream(models):
+    model = models["tiny-roberta"]
+    bare = replace(model, config=replace(model.config, task_head=None))
+    r = run("shapes", bare)
+    assert r["names"][-1] == "resid_post" and "probability" not in r
+    assert "has no output" in shapes.says(r)
+
+
+def test_a_sentence_without_tokens_is_noticed(models):
+    with pytest.raises(ValueError, match="--sentence '' has no tokens"):
+        registry.get("shapes").run(models["tiny-gpt2"], sentence="")
