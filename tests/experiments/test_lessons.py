@@ -10,9 +10,11 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx import weights
-from minitx.analysis.experiments import mixing, parts, shapes
+from minitx.analysis.experiments import mixing, parts, projections, shapes, slices
 from minitx.analysis.maths import effective
+from minitx.analysis.measures import losses
 from minitx.analysis.runner import registry
+from minitx.analysis.texts import corpus
 
 EVERY = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "bert-bare"]
 
@@ -317,3 +319,148 @@ def test_singular_values_are_those_of_the_matrix():
         s = np.linalg.svd(x, compute_uv=False)
         assert np.allclose(effective.singular_values(x), s, rtol=1e-7)
         assert effective.rank(s, max(shape)) == np.linalg.matrix_rank(x)
+
+
+# slices
+
+
+@pytest.mark.parametrize("variant", EVERY)
+def test_the_order_of_the_dimensions_means_nothing(variant):
+    """Every array that reads or writes the stream follows it, the task head's too."""
+    model = tiny.load(variant)
+    order = np.random.default_rng(0).permutation(model.config.d_model)
+    other, tokens = slices.reordered(model, order), tiny.ids(model, 9)
+    keep = None if model.config.task_head else ["pattern", "resid_post"]
+    plain, moved = (minitx.run(x, tokens, keep=keep) for x in (model, other))
+    for key, x in plain.items():
+        point = key if isinstance(key, str) else key[0]
+        expected = x[..., order] if minitx.POINTS[point].axes == "B T D" else x
+        assert np.allclose(moved[key], expected, rtol=0, atol=1e-11), key  # measured 1e-14
+    alone = slices.reordered(model, order, only=slices.WRITES)
+    pattern = minitx.run(alone, tokens, keep="pattern")["pattern", 0]
+    assert np.abs(pattern - plain["pattern", 0]).max() > 0.01
+
+
+def test_every_head_of_the_bundle_changes_without_any_slice(bundled):
+    r = run("slices", bundled, documents=2, tokens=64)
+    assert r["n_changed"] == r["n_heads"] == 16 and r["least"] > 0.05  # measured 0.11
+    assert r["own"] == pytest.approx(r["own_null"], rel=0.2)  # a slice like any other
+    assert r["reordered"] < 1e-4 and r["reordered_null"] > 0.5  # measured 2e-6 and 1
+    assert slices.answer(r).verdict == "no" and "the whole of the stream" in slices.says(r)
+
+
+@pytest.mark.parametrize("name", ["tiny-roberta", "tiny-gpt2"])
+def test_heads_that_do_read_slices_are_noticed(name, models):
+    """W_Q and W_K are zero outside the blocks on their diagonal."""
+    model = models[name]
+    H, d = model.config.n_heads, model.config.d_head
+    blocks = np.kron(np.eye(H, dtype=np.float32), np.ones((d, d), np.float32))
+    layers = {w.index: {"W_Q": w.W_Q * blocks, "W_K": w.W_K * blocks} for w in model.layers}
+    cut = tiny.with_weights(model, layers=layers)
+    r = run("slices", cut, documents=2, tokens=32)
+    assert r["n_changed"] == 0 and r["least"] < 1e-6 and (r["own_of_heads"] > 0.001).all()
+    assert slices.answer(r).verdict == "yes" and "16 stay as they are" in slices.says(r)
+    first_alone = tiny.with_weights(model, layers={0: layers[0]})
+    r = run("slices", first_alone, documents=2, tokens=32)
+    assert r["n_changed"] == 12 and slices.answer(r).verdict == "partly"
+
+
+def test_the_change_of_a_head_is_the_attention_that_moves(bundled):
+    """Of every layer for itself, from patterns computed by hand."""
+    tokens, D = tiny.ids(bundled, 12), bundled.config.d_model
+    trace = minitx.run(bundled, tokens, keep=["resid_pre", "pattern"])
+    moved = slices._without_slices(bundled, tokens, np.random.default_rng(0))
+    d = bundled.config.d_head
+    assert moved.shape == (5, 4, 4) and D == 4 * d
+    for w in bundled.layers:
+        x = trace["resid_pre", w.index][0].astype(np.float64)
+        x[:, d : 2 * d] = 0
+        q, k = x @ w.W_Q + w.b_Q, x @ w.W_K + w.b_K
+        for head in range(4):
+            own = slice(head * d, (head + 1) * d)
+            e = np.exp(q[:, own] @ k[:, own].T / np.sqrt(d))
+            pattern = e / e.sum(axis=1, keepdims=True)
+            change = abs(pattern - trace["pattern", w.index][0, head]).sum(axis=1).mean() / 2
+            assert moved[1, w.index, head] == pytest.approx(change, abs=1e-5)
+
+
+def test_one_head_has_no_slice(causal):
+    model = replace(causal, config=replace(causal.config, n_heads=1))
+    with pytest.raises(registry.NotApplicable, match="slices needs two heads or more"):
+        registry.get("slices").run(model)
+
+
+# projections
+
+
+@pytest.mark.parametrize("variant", tiny.ONE_EACH)
+def test_only_the_product_of_queries_and_keys_counts(variant):
+    model = tiny.load(variant)
+    cfg, tokens = model.config, tiny.ids(model, 9)
+    layers = range(cfg.n_layers)
+    plain = minitx.run(model, tokens, keep=["q", "pattern"])
+    ways = projections._ways(model, 0)
+    together = projections.changed(model, ways[projections.TOGETHER], layers)
+    turned = minitx.run(together, tokens, keep=["q", "pattern"])
+    for layer in layers:
+        assert np.abs(turned["q", layer] - plain["q", layer]).max() > 0.1
+        difference = turned["pattern", layer] - plain["pattern", layer]
+        assert np.abs(difference).max() < 1e-11  # float64: measured 1e-15
+    assert projections.input_error(model, tokens) < 1e-12
+
+
+def test_swapped_matrices_are_each_others_with_their_biases():
+    model = tiny.load("bert-masked")
+    tokens, keep = tiny.ids(model, 9), ["q", "k", "v"]
+    ways = projections._ways(model, 0)
+    plain = minitx.run(model, tokens, keep)
+    for name, pair in projections.SWAPS.items():
+        trace = minitx.run(projections.changed(model, ways[name], [0]), tokens, keep)
+        a, b = pair.lower()
+        assert np.array_equal(trace[a, 0], plain[b, 0]) and np.array_equal(trace[b, 0], plain[a, 0])
+        [other] = {"q", "k", "v"} - {a, b}
+        assert np.array_equal(trace[other, 0], plain[other, 0])
+        later = projections.changed(model, ways[name], [1])
+        assert later.layers[0].W_Q is model.layers[0].W_Q
+    next_head = minitx.run(projections.changed(model, ways[projections.NEXT], [0]), tokens, keep)
+    for name in "kv":
+        expected = np.roll(plain[name, 0], -1, axis=1)
+        assert np.allclose(next_head[name, 0], expected, rtol=0, atol=1e-12)  # another tile
+    assert np.array_equal(next_head["q", 0], plain["q", 0])
+
+
+@pytest.mark.parametrize("name", ["tiny-roberta", "tiny-gpt2"])
+def test_matrices_in_each_others_place_cost_a_bundle_its_predictions(name, models):
+    r = run("projections", models[name], documents=4, tokens=48)
+    assert r["rise"] > 3 and r["rise_interval"][0] > 2  # measured 5.5 and 5.1
+    assert r["rise_null"] > 1 and r["rise_qk"] > 0.5 and r["rise_qv"] > 2
+    assert abs(r["rise_turned"]) < 1e-4 and r["input_error"] < 1e-5  # rounding
+    assert r["rise_by_layer"].argmax() == 0
+    by_way = dict(zip(r["ways"].tolist(), r["rises"].tolist()))
+    assert by_way[projections.MAIN] == r["rise"] and by_way[projections.QV] == r["rise_qv"]
+    assert projections.answer(r).verdict == "yes"
+
+
+def test_a_swap_of_equal_matrices_changes_nothing(models):
+    model = models["tiny-gpt2"]
+    equal = {w.index: {"W_V": w.W_K, "b_V": w.b_K} for w in model.layers}
+    r = run("projections", tiny.with_weights(model, layers=equal), documents=3, tokens=32)
+    assert r["rise"] == 0 and not r["rise_by_layer"].any()
+    assert projections.answer(r).verdict == "partly"
+    assert projections.answer(r | {"input_error": np.array(0.1)}).verdict == "no"
+
+
+def test_the_loss_is_the_models_own(models):
+    """Of every document the tokens that are hidden are others."""
+    model = models["tiny-gpt2"]
+    r = run("projections", model, documents=2, tokens=32)
+    documents = corpus.documents(model, "sample", 2, 32)
+    costs = np.concatenate([losses.causal(model, document) for document in documents])
+    assert r["loss"] == pytest.approx(costs.mean()) and r["n_predicted"] == len(costs) == 62
+    masked = run("projections", models["tiny-roberta"], documents=2, tokens=34, every=8)
+    assert masked["n_predicted"] == 8 and masked["predicts"] == "pseudo-loss"
+
+
+def test_a_model_that_predicts_no_tokens_is_refused(models):
+    with pytest.raises(registry.NotApplicable, match="head is sequence"):
+        registry.get("projections").run(models["classifier"])
