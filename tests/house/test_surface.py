@@ -48,7 +48,9 @@ def test_public_names_are_those_of_the_documentation():
 
 
 def test_the_readme_is_short():
-    assert README.count("\n") <= 120
+    """What is written by hand; the tables have a line for each command and each experiment."""
+    by_hand = re.sub(r"<!-- \w+ -->.*?<!-- end -->", "", README, flags=re.DOTALL)
+    assert by_hand.count("\n") <= 76
 
 
 @pytest.mark.parametrize("document", readme.DOCUMENTS, ids=folder)
