@@ -1902,4 +1902,10 @@ BREAKS = [
         "np.roll(getattr(w, name), -d, axis=-1)",
         "np.roll(getattr(w, name), -1, axis=-1)",
     ),
+    Break(
+        "every layer projects what the first one reads",
+        PROJECTIONS,
+        "X[w.index] @ W + b - x",
+        "X[0] @ W + b - x",
+    ),
 ]
