@@ -25,7 +25,8 @@ def singular_values(x):
     array([4., 3.])
     """
     x = np.asarray(x, np.float64)
-    gram = x.T @ x if x.shape[0] >= x.shape[1] else x @ x.T
+    n, D = x.shape
+    gram = x.T @ x if n >= D else x @ x.T
     squares = scipy.linalg.eigvalsh(gram)[::-1]
     return np.sqrt(np.maximum(squares, 0))
 
@@ -38,7 +39,9 @@ def rank(s, n):
     >>> rank(np.array([2.0, 1.0, 1e-9]), 10)
     2
     """
-    return int((s > s.max() * n * np.finfo(np.float32).eps).sum())
+    epsilon = np.finfo(np.float32).eps
+    bound = s.max() * n * epsilon
+    return int((s > bound).sum())
 
 
 def effective_rank(s):
@@ -47,4 +50,5 @@ def effective_rank(s):
     >>> effective_rank(np.array([2.0, 2.0, 2.0, 0.0])).round(9)
     np.float64(3.0)
     """
-    return np.exp(entropy(s / max(s.sum(), 1e-300)))
+    total = max(s.sum(), 1e-300)
+    return np.exp(entropy(s / total))

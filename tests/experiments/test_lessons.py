@@ -130,7 +130,7 @@ def test_half_of_the_work_is_attention_where_the_bundle_reads_all_it_can(bundled
 def without_mlp(w):
     """A layer whose MLP is one unit wide."""
     small = {"W_in": w.W_in[:, :1], "b_in": w.b_in[:1], "W_out": w.W_out[:1]}
-    return minitx.model.Layer(**vars(w) | small)
+    return minitx.arrays.Layer(**vars(w) | small)
 
 
 # shapes
