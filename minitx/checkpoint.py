@@ -110,7 +110,7 @@ def _task_head(config, family, stored):
     """ "masked", "causal", "sequence" or None."""
     saved_from = config.architecture
     classifier = family.heads.get("sequence", {}).values()
-    if saved_from.endswith("ForSequenceClassification"):
+    if classifier and saved_from.endswith("ForSequenceClassification"):
         return "sequence"
     if not saved_from and classifier and all(stored.find(tensor) for tensor in classifier):
         return "sequence"

@@ -167,8 +167,10 @@ def _refuse(key, model):
         raise ValueError(f"unknown point {name!r}; near to it: {close}; this model has: {names}")
     if name == "logits":
         require_head(model)
-    cfg, point = (stack_of(name, model) or model).config, POINTS[name]
+    stack, point = stack_of(name, model), POINTS[name]
+    needs = SOURCE if stack is None else point.needs
+    cfg = (stack or model).config
     why = f", layers 0 to {cfg.n_layers - 1}" if point.per_layer else ""
-    if point.needs:
-        why += f"; it needs {' and '.join(point.needs)}"
+    if needs:
+        why += f"; it needs {' and '.join(needs)}"
     raise ValueError(f"this model has no point {key!r} ({cfg.model_type}{why})")

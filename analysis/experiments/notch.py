@@ -321,7 +321,7 @@ register(
         "kept_null": "attention kept with as much energy taken evenly, at worst, mean of heads",
         "n_enough": "heads that keep half or more with one band alone",
         "alone": "attention kept with the best band alone, mean over heads that read positions",
-        "alone_null": "attention that the same heads keep without any waves",
+        "alone_null": "attention that heads keep without any waves",
         "by_band_lost": "heads that lose their direction without each band",
         "by_band_lost_null": "heads that lose their direction when as much energy as each band's "
         "is taken evenly from all frequencies",

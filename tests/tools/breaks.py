@@ -106,6 +106,12 @@ JOINT_FIT = "analysis/measures/joint_fit.py"
 EXTRACTION = "analysis/experiments/extraction.py"
 GRU = "analysis/toys/gru.py"
 TOY = "analysis/toys/recurrent.py"
+PARTS = "analysis/experiments/parts.py"
+SHAPES_EXPERIMENT = "analysis/experiments/shapes.py"
+MIXING = "analysis/experiments/mixing.py"
+EFFECTIVE = "analysis/maths/effective.py"
+SLICES = "analysis/experiments/slices.py"
+PROJECTIONS = "analysis/experiments/projections.py"
 
 
 class Break(NamedTuple):
@@ -1747,6 +1753,162 @@ BREAKS = [
         CLAIMS,
         'of_queries_and_keys(max, "correlation_{}", -1)',
         'of_queries_and_keys(min, "correlation_{}", -1)',
+    ),
+    Break(
+        "a tied output matrix counts as weights of its own",
+        PARTS,
+        "place not in counted",
+        "True",
+    ),
+    Break(
+        "a classifier reads out every token",
+        PARTS,
+        '1 if cfg.task_head == "sequence" else T',
+        "T",
+    ),
+    Break(
+        "a step does not multiply the keys that a cache holds",
+        PARTS,
+        "cfg.n_layers * T * (past + T)",
+        "cfg.n_layers * T * T",
+    ),
+    Break(
+        "a step without a cache reads out every token again",
+        PARTS,
+        "multiply_adds(model, n, read_out=1)",
+        "multiply_adds(model, n)",
+    ),
+    Break(
+        "projections are the MLPs' when attention overtakes them",
+        PARTS,
+        "costs[MLPS] - costs[PROJECTIONS]",
+        "costs[MLPS] + costs[PROJECTIONS]",
+    ),
+    Break(
+        "the batch is an axis of every shape",
+        SHAPES_EXPERIMENT,
+        "Step(name, column, axes, x.shape[1:], _meaning(name, model.config))",
+        "Step(name, column, axes, x.shape[:-1], _meaning(name, model.config))",
+    ),
+    Break(
+        "the final norm stands before the layers",
+        SHAPES_EXPERIMENT,
+        "column = AFTER",
+        "column = BEFORE",
+    ),
+    Break(
+        "the likeliest piece is that of the first row",
+        SHAPES_EXPERIMENT,
+        "probabilities[min(last, len(probabilities) - 1)]",
+        "probabilities[0]",
+    ),
+    Break(
+        "a classifier's scores are over the vocabulary",
+        SHAPES_EXPERIMENT,
+        'name == "logits" and model.config.task_head == "sequence"',
+        'name == "logits" and model.config.task_head == "none"',
+    ),
+    Break(
+        "a layer gets what the layers before made of the new vector",
+        MIXING,
+        'before[name, layer].copy(order="K")',
+        'x.copy(order="K")',
+    ),
+    Break(
+        "a vector is replaced by itself",
+        MIXING,
+        "(j + 1) % x.shape[1]",
+        "j",
+    ),
+    Break(
+        "rows and replaced vectors are mixed up",
+        MIXING,
+        "pairs.transpose(2, 1, 3, 0)",
+        "pairs.transpose(2, 1, 0, 3)",
+    ),
+    Break(
+        "the null of A V mixes each token's own values",
+        MIXING,
+        "pattern @ v[:, :, order]",
+        "pattern @ v",
+    ),
+    Break(
+        "rows that do not see a vector count as those that do",
+        MIXING,
+        "by_attention[:, ~seen].sum()",
+        "0 * by_attention[:, ~seen].sum()",
+    ),
+    Break(
+        "effective keys are those of the mean entropy",
+        MIXING,
+        "np.exp(entropy).mean(axis=1)",
+        "np.exp(entropy.mean(axis=1))",
+    ),
+    Break(
+        "rounding counts as rank",
+        EFFECTIVE,
+        "s > s.max() * n * np.finfo(np.float32).eps",
+        "s > 0",
+    ),
+    Break(
+        "the effective rank is of squared singular values",
+        EFFECTIVE,
+        "s / max(s.sum(), 1e-300)",
+        "s * s / max((s * s).sum(), 1e-300)",
+    ),
+    Break(
+        "the output keeps the order of dimensions where W_head reads them",
+        SLICES,
+        'name == "W_U" and model.weights.W_head is None',
+        'name == "W_U"',
+    ),
+    Break(
+        "a bias of attention keeps the order of dimensions",
+        SLICES,
+        '("W_Q", "W_K", "W_V", "W_in", "W_head", "b_O", "b_out")',
+        '("W_Q", "W_K", "W_V", "W_in", "W_head", "b_out")',
+    ),
+    Break(
+        "slices at zero add up from layer to layer",
+        SLICES,
+        'before[layer].copy(order="K")',
+        'x.copy(order="K")',
+    ),
+    Break(
+        "every head's own slice is the first",
+        SLICES,
+        'np.einsum("hlh->lh", by_slice)',
+        "by_slice[0]",
+    ),
+    Break(
+        "a swap leaves the biases where they are",
+        PROJECTIONS,
+        '("W_", "b_")',
+        '("W_",)',
+    ),
+    Break(
+        "keys are not turned with their queries",
+        PROJECTIONS,
+        '("W_Q", "b_Q", "W_K", "b_K")',
+        '("W_Q", "b_Q")',
+    ),
+    Break(
+        "a swap in one layer is one in all",
+        PROJECTIONS,
+        "way(w) if w.index in layers else {}",
+        "way(w)",
+    ),
+    Break(
+        "the next head's keys are shifted by one column",
+        PROJECTIONS,
+        "np.roll(getattr(w, name), -d, axis=-1)",
+        "np.roll(getattr(w, name), -1, axis=-1)",
+    ),
+    Break(
+        "every layer projects what the first one reads",
+        PROJECTIONS,
+        "X[w.index] @ W + b - x",
+        "X[0] @ W + b - x",
     ),
     Break(
         "a GRU's reset gate resets nothing",

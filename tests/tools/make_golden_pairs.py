@@ -20,7 +20,8 @@ import numpy as np
 import torch
 import transformers
 from transformers.models.bart.modeling_bart import BartEncoder
-from transformers.models.t5.modeling_t5 import T5LayerNorm
+from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
+from transformers.models.t5.modeling_t5 import T5Attention, T5LayerNorm
 
 BART = dict(
     vocab_size=61,
@@ -205,9 +206,8 @@ def without_shared(tensors, *_):
 
 def with_positions(tensors, config, _):
     """Marian's computed positions, as files of older versions hold them."""
-    table = transformers.models.marian.modeling_marian.MarianSinusoidalPositionalEmbedding(
-        config["max_position_embeddings"], config["d_model"]
-    ).create_weight()
+    sizes = config["max_position_embeddings"], config["d_model"]
+    table = MarianSinusoidalPositionalEmbedding(*sizes).create_weight()
     names = (f"model.{stack}.embed_positions.weight" for stack in STACKS)
     return tensors | {name: table.clone() for name in names}
 
@@ -519,6 +519,28 @@ def unpatched(folder, arrays):
     return outputs
 
 
+# --- what depends on positions alone
+
+BUCKETS = (32, 128), (8, 9), (13, 11), (32, 40), (64, 500), (4, 100)  # how many, largest distance
+DISTANCES = torch.arange(-600, 601)  # key - query
+TABLES = (12, 18), (12, 15), (600, 8), (3, 1)  # positions, width
+
+
+def positions():
+    """{name: array}: buckets of distances "N.MAX.encoder|decoder", Marian's tables "N.WIDTH"."""
+    arrays = {}
+    for n, largest in BUCKETS:
+        for side in STACKS:
+            rows = T5Attention._relative_position_bucket(
+                DISTANCES, bidirectional=side == "encoder", num_buckets=n, max_distance=largest
+            )
+            arrays[f"{n}.{largest}.{side}"] = rows.numpy().astype(np.uint8)
+    for n, width in TABLES:
+        table = MarianSinusoidalPositionalEmbedding(n, width).create_weight()
+        arrays[f"{n}.{width}"] = table.numpy()
+    return arrays
+
+
 # --- the claims that a golden folder meets
 
 
@@ -562,6 +584,9 @@ def main():
     transformers.logging.disable_progress_bar()
     for row in VARIANTS:
         make(single.GOLDEN / row[0], row)
+    folder = single.GOLDEN / "positions"
+    folder.mkdir(exist_ok=True)
+    single.save_arrays(positions(), folder / "positions.safetensors")
     path = single.GOLDEN / "versions-pairs.json"
     path.write_text(json.dumps(single.versions(), indent=1) + "\n")
 
