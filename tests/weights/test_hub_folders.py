@@ -6,11 +6,12 @@ ones, tiny random weights. The hub is the stand-in of tools/hub.py.
 
 import importlib.util
 import json
+import re
 
 import numpy as np
 import pytest
 import standins
-from downloads import Machine
+from downloads import ROOT, Machine
 from hub import Hub
 
 import minitx
@@ -85,6 +86,30 @@ def test_a_text_is_read_continued_and_looked_into(fetched, repo):
     ids = minitx.generate(model, n=8, source=SOURCE)
     assert ids[0] == model.config.start_id and len(ids) <= 9
     assert isinstance(model.tokenizer.decode(ids), str)
+
+
+@needs_package
+def test_the_commands_of_the_document_run_on_the_stand_ins(fetched, monkeypatch):
+    """What they print there is of the published weights; here they only run."""
+    document = (ROOT / "weights" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^minitx fetch ([\w-]+)  ", document, re.M)) == {*SHORT.values()}
+    monkeypatch.setenv("HF_HOME", str(fetched[standins.T5].parents[3]))
+    for key in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        monkeypatch.delenv(key, raising=False)
+    [session] = re.findall(r"```pycon\n(.*?)```", document, re.S)
+    lines = [line.removeprefix(">>> ") for line in session.split("\n") if line.startswith(">>> ")]
+    names = {}
+    exec("\n".join(lines), names)
+    assert names["model"].config.model_type == "bart" and len(lines) > 10
+    S, T = names["trace"].source.size, names["trace"].tokens.size
+    assert names["trace"]["cross_pattern", 1].shape == (1, standins.H, T, S)
+
+
+def test_a_folder_of_lora_matrices_has_no_model(tmp_path):
+    (tmp_path / "adapter_config.json").write_text("{}")
+    (tmp_path / "adapter_model.safetensors").write_bytes(standins.files(standins.T5)["config.json"])
+    with pytest.raises(FileNotFoundError, match=r"no config.json .* adapter_config.json, adapter"):
+        minitx.load(tmp_path)
 
 
 def test_a_bart_saved_without_its_head_has_one(fetched):
