@@ -1847,14 +1847,14 @@ BREAKS = [
     Break(
         "rounding counts as rank",
         EFFECTIVE,
-        "s > s.max() * n * np.finfo(np.float32).eps",
+        "s > bound",
         "s > 0",
     ),
     Break(
         "the effective rank is of squared singular values",
         EFFECTIVE,
-        "s / max(s.sum(), 1e-300)",
-        "s * s / max((s * s).sum(), 1e-300)",
+        "entropy(s / total)",
+        "entropy(s * s / (s * s).sum())",
     ),
     Break(
         "the output keeps the order of dimensions where W_head reads them",
