@@ -191,7 +191,7 @@ def rest(model, held, n=None):
 
 @pytest.mark.parametrize("held,n_points", [(0, 119), (4, 89)])
 def test_a_pass_that_is_broken_off_adds_nothing_to_the_cache(held, n_points):
-    """At any of its intermediates, in either stack; over a cache neither runs the encoder."""
+    """At any of its intermediates, in either stack."""
     model = tiny.load("bart-scaled")
     whole = rest(model, held)
     for n in (*range(0, n_points, 4), n_points - 1):
