@@ -73,10 +73,13 @@ def read_model(folder, dtype=np.float32, partial=False):
     if family.encoder is not None:
         encoder = read_stack(stored, config.encoder, family.encoder)
     if encoder is None or stored.has_any(family.layer_prefix):
-        model = replace(read_stack(stored, config, family), encoder=encoder)
+        model = read_stack(stored, config, family)
     else:
-        model = encoder  # the file has no decoder
-    return replace(model, unused=stored.unused(family), missing=tuple(stored.missing))
+        model, encoder = encoder, None  # the file has no decoder
+    missing = tuple(stored.missing)
+    if encoder is not None:
+        encoder = replace(encoder, missing=missing)
+    return replace(model, encoder=encoder, unused=stored.unused(family), missing=missing)
 
 
 def read_stack(stored, config, family):

@@ -12,8 +12,14 @@ def body(side):
     return {"W_E": tensor(f"{side}.embed_tokens.weight", "shared.weight")}
 
 
+LONGEST = 1 << 20  # positions; their table is computed, so that no file bounds it
+
+
 def derived(values):
     """Positions are counted from row 0."""
+    if values["n_ctx"] > LONGEST:
+        text = f"max_position_embeddings is {values['n_ctx']}"
+        raise ValueError(f"{text}; wanted at most {LONGEST}")
     return {"n_pos": values["n_ctx"], **bart.scale(values)}
 
 
