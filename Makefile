@@ -49,6 +49,7 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden.py
 	$(BIN)/python tests/tools/make_golden_pairs.py
 	$(BIN)/python tests/tools/make_japanese.py
+	$(BIN)/python tests/tools/make_pieces.py
 	$(BIN)/python tests/tools/make_recurrent.py
 
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"

@@ -57,8 +57,9 @@ BUFFERS = re.compile(
     r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
     r"|EncDecAttention\.relative_attention_bias\.weight)$"
 )
-# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel; not GPT2Model
-WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel")
+# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, not GPT2Model; BartModel, since the
+# published BARTs were trained with the head and saved without it
+WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|^BartModel")
 
 
 def read_model(folder, dtype=np.float32, partial=False):

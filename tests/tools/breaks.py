@@ -106,6 +106,9 @@ JOINT_FIT = "analysis/measures/joint_fit.py"
 EXTRACTION = "analysis/experiments/extraction.py"
 GRU = "analysis/toys/gru.py"
 TOY = "analysis/toys/recurrent.py"
+PIECES = "minitx/pieces.py"
+ARRAYS = "minitx/arrays.py"
+LOCAL = "weights/local.py"
 PARTS = "analysis/experiments/parts.py"
 SHAPES_EXPERIMENT = "analysis/experiments/shapes.py"
 MIXING = "analysis/experiments/mixing.py"
@@ -1348,8 +1351,8 @@ BREAKS = [
     Break(
         "the settings leave out the packages that split Japanese words",
         TEXT,
-        'return ("tokenizers", *splitter)',
-        'return ("tokenizers",)',
+        'japanese.packages(settings_in(self.folder)) if form == "vocab.txt" else ()',
+        "()",
     ),
     Break("ids outside the vocabulary are read", IDS, "token >= config.n_vocab", "False"),
     Break("padding in a file of ids is read", IDS, "token == config.no_position_id", "False"),
@@ -2311,5 +2314,89 @@ BREAKS = [
         ROTATIONS,
         'verdict = "above" if r["excess"][i] > r["excess_null"][i] else "within"',
         'verdict = "above"',
+    ),
+    Break(
+        "a target is cut into the pieces of the source's model",
+        PIECES,
+        'name = "target.spm" if target else "source.spm"',
+        'name = "source.spm"',
+    ),
+    Break(
+        "a target's pieces are numbered by the source's vocabulary",
+        PIECES,
+        "own = target and separate(settings)",
+        "own = False",
+    ),
+    Break(
+        "the pieces that stand for spans in T5 are counted from the front",
+        PIECES,
+        "reversed(range(n_extra))",
+        "range(n_extra)",
+    ),
+    Break(
+        "the language in front of a source is cut into pieces",
+        PIECES,
+        "LANGUAGE if is_marian else None",
+        "None",
+    ),
+    Break(
+        "T5 takes what stands between >> and << in front for a language",
+        PIECES,
+        "LANGUAGE if is_marian else None",
+        "LANGUAGE",
+    ),
+    Break(
+        "a decoded text keeps the pieces' sign for a blank",
+        PIECES,
+        '"".join(pieces).replace("▁", " ").strip()',
+        '"".join(pieces).strip()',
+    ),
+    Break(
+        "a pair of texts for T5 has one end",
+        PIECES,
+        '"$A $B </s>" if is_marian else "$A </s> $B </s>"',
+        '"$A $B </s>"',
+    ),
+    Break(
+        "one tokenizer.json stands for two vocabularies",
+        PIECES,
+        '"tokenizer.json" not in files or separate(settings_in(folder))',
+        '"tokenizer.json" not in files',
+    ),
+    Break(
+        "labels of a source are the target's pieces",
+        TRACE,
+        "_pieces(self._model.encoder, self.source)",
+        "_pieces(self._model, self.source)",
+    ),
+    Break(
+        "a source's text is read by the target's tokenizer",
+        ARRAYS,
+        "reader.tokenizer.batch(texts, reader.config, pad)",
+        "self.tokenizer.batch(texts, reader.config, pad)",
+    ),
+    Break(
+        "the package that cuts pieces is not among those that ids depend on",
+        TEXT,
+        '["sentencepiece"] if form == "pieces" else more',
+        "more",
+    ),
+    Break(
+        "a text for T5 may be no longer than those of its training",
+        TEXT,
+        "config.n_pos and T > config.n_ctx",
+        "T > config.n_ctx",
+    ),
+    Break(
+        "a download leaves the target's pieces behind",
+        LOCAL,
+        '"target.spm"',
+        '"target.model"',
+    ),
+    Break(
+        "a BartModel has no head",
+        CHECKPOINT,
+        '"Head|ForConditionalGeneration|MTModel|^BartModel"',
+        '"Head|ForConditionalGeneration|MTModel"',
     ),
 ]

@@ -42,6 +42,7 @@ INSIDE = {
     "minitx.model": 1,
     "minitx.cache": 1,
     "minitx.inputs": 1,
+    "minitx.pieces": 1,
     "minitx.text": 1,
     "minitx.files": 1,
     "minitx.families": 1,
