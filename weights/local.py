@@ -18,6 +18,7 @@ BUNDLED = Path(__file__).parent
 MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"
 TEXTS = (  # configuration and tokenizer, as far as a checkpoint has them
     "config.json",
+    "generation_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "vocab.json",
