@@ -26,6 +26,7 @@ CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
 GENERATE = "minitx/generate.py"
+CONSTRAINTS = "minitx/constraints.py"
 
 COMMANDS = "analysis/__main__.py"
 ADVICE = "analysis/machine/advice.py"
@@ -1818,8 +1819,8 @@ BREAKS = [
     Break(
         "Marian has no head where its file has no output matrix",
         CHECKPOINT,
-        '"Head|ForConditionalGeneration|MTModel"',
-        '"Head|ForConditionalGeneration"',
+        '"Head|ForConditionalGeneration|MTModel|^BartModel"',
+        '"Head|ForConditionalGeneration|^BartModel"',
     ),
     Break(
         "Marian's vocabularies are one",
@@ -1920,8 +1921,8 @@ BREAKS = [
     Break(
         "T5 must name its start token",
         T5,
-        'values["pad_id"] if start is None else start',
-        "start",
+        'values["pad_id"] if values["start_id"] is None else values["start_id"]',
+        'values["start_id"]',
     ),
     Break(
         "T5's decoder has as many layers as its encoder",
@@ -2041,21 +2042,21 @@ BREAKS = [
     ),
     Break(
         "the first token is not forced",
-        GENERATE,
-        "{0: cfg.first_id} if tokens.shape[1] == 1 else {}",
+        CONSTRAINTS,
+        "{0: cfg.first_id if given == 1 else None}",
         "{}",
     ),
     Break(
         "the first token is forced behind a prompt too",
-        GENERATE,
-        "{0: cfg.first_id} if tokens.shape[1] == 1 else {}",
+        CONSTRAINTS,
+        "{0: cfg.first_id if given == 1 else None}",
         "{0: cfg.first_id}",
     ),
     Break(
         "the last token is not forced",
-        GENERATE,
-        "forced.get(n - 1) if cfg.last_id is None else cfg.last_id",
-        "forced.get(n - 1)",
+        CONSTRAINTS,
+        "cfg.last_id is not None",
+        "False",
     ),
     Break(
         "an encoder-decoder's own end token ends nothing",
