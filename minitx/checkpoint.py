@@ -67,17 +67,22 @@ def read_model(folder, dtype=np.float32, partial=False):
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
     keep_freed_memory()
-    config = from_hf(read_json(folder / "config.json"))
+    generation = folder / "generation_config.json"
+    generated = read_json(generation) if generation.is_file() else None
+    config = from_hf(read_json(folder / "config.json"), generated)
     family = FAMILIES[config.model_type]
     stored = Stored(read_tensors(folder), family, dtype, partial)
     encoder = None
     if family.encoder is not None:
         encoder = read_stack(stored, config.encoder, family.encoder)
     if encoder is None or stored.has_any(family.layer_prefix):
-        model = replace(read_stack(stored, config, family), encoder=encoder)
+        model = read_stack(stored, config, family)
     else:
-        model = encoder  # the file has no decoder
-    return replace(model, unused=stored.unused(family), missing=tuple(stored.missing))
+        model, encoder = encoder, None  # the file has no decoder
+    missing = tuple(stored.missing)
+    if encoder is not None:
+        encoder = replace(encoder, missing=missing)
+    return replace(model, encoder=encoder, unused=stored.unused(family), missing=missing)
 
 
 def read_stack(stored, config, family):

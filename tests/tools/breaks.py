@@ -26,6 +26,7 @@ CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
 GENERATE = "minitx/generate.py"
+CONSTRAINTS = "minitx/constraints.py"
 
 COMMANDS = "analysis/__main__.py"
 ADVICE = "analysis/machine/advice.py"
@@ -115,6 +116,12 @@ MIXING = "analysis/experiments/mixing.py"
 EFFECTIVE = "analysis/maths/effective.py"
 SLICES = "analysis/experiments/slices.py"
 PROJECTIONS = "analysis/experiments/projections.py"
+POINTS = "minitx/points.py"
+VISIBLE = "minitx/masks.py"
+GIVEN = "minitx/inputs.py"
+BART = "minitx/families/bart.py"
+MARIAN = "minitx/families/marian.py"
+T5 = "minitx/families/t5.py"
 
 
 class Break(NamedTuple):
@@ -237,14 +244,14 @@ BREAKS = [
     Break(
         "BERT's norm comes before the addition",
         MODEL,
-        "norm(ln, x + write(x), w, cfg, hook)",
-        "x + norm(ln, write(x), w, cfg, hook)",
+        "norm(ln, x + write(x), arrays, cfg, hook)",
+        "x + norm(ln, write(x), arrays, cfg, hook)",
     ),
     Break(
         "GPT-2's second norm is left out",
         MODEL,
-        "x + write(norm(ln, x, w, cfg, hook))",
-        'x + write(norm(ln, x, w, cfg, hook) if ln == "ln1" else x)',
+        "x + write(norm(ln, x, arrays, cfg, hook))",
+        'x + write(norm(ln, x, arrays, cfg, hook) if ln != "ln2" else x)',
     ),
     Break(
         "GPT-2 without its final norm",
@@ -313,19 +320,27 @@ BREAKS = [
         "z.reshape(B, T, H * d)",
     ),
     Break(
-        "a token sees the one to its right", MODEL, "np.arange(S - T, S)", "1 + np.arange(S - T, S)"
+        "a token sees the one to its right",
+        VISIBLE,
+        "np.arange(S - T, S)",
+        "1 + np.arange(S - T, S)",
     ),
-    Break("BERT looks to the left only", MODEL, "cfg.causal", "True", where="attention_bias"),
+    Break(
+        "BERT looks to the left only",
+        MODEL,
+        "attention_bias(cfg, numbers, keys, mask, cfg.causal)",
+        "attention_bias(cfg, numbers, keys, mask, True)",
+    ),
     Break(
         "padding is attended to",
-        MODEL,
-        "key_valid[:, None, None, :]",
-        "key_valid[:, None, None, :] | True",
+        VISIBLE,
+        "keys.valid[:, None, None, :]",
+        "keys.valid[:, None, None, :] | True",
     ),
     Break(
         "the user's mask is not applied",
-        MODEL,
-        "visible & _user_mask(cfg, numbers, key_valid, mask)",
+        VISIBLE,
+        "visible & _user_mask(cfg, numbers, keys, mask)",
         "visible",
     ),
     Break(
@@ -369,8 +384,8 @@ BREAKS = [
     Break(
         "a tied head is missing its matrix",
         CHECKPOINT,
-        '{"W_U": W_E.T, **stored.take(own)}',
-        '{"W_U": None, **stored.take(own)}',
+        '{"W_U": W_E.T, **stored.take(own, config)}',
+        '{"W_U": None, **stored.take(own, config)}',
     ),
     Break(
         "BERT's unused output bias is added",
@@ -384,7 +399,12 @@ BREAKS = [
         'tensor("lm_head.decoder.bias", "lm_head.bias")',
         'tensor("lm_head.bias")',
     ),
-    Break("the output bias is left out", MODEL, "linear(x, w.W_U, w.b_U)", "linear(x, w.W_U)"),
+    Break(
+        "the output bias is left out",
+        MODEL,
+        "linear(x * cfg.unembed_scale, w.W_U, w.b_U)",
+        "linear(x * cfg.unembed_scale, w.W_U)",
+    ),
     Break("BERT classifies without tanh", BERT, 'sequence_act="tanh"', 'sequence_act="relu"'),
     Break(
         "DistilBERT classifies without relu",
@@ -407,7 +427,7 @@ BREAKS = [
     Break(
         "a GPT-2 body without a head gives logits",
         CHECKPOINT,
-        'not saved_from or "Head" in saved_from',
+        "not saved_from or bool(WITH_HEAD.search(saved_from))",
         "True",
     ),
     # names and files
@@ -421,8 +441,8 @@ BREAKS = [
     Break(
         "GPT-2's causal mask is taken for a weight",
         CHECKPOINT,
-        r'r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias)$"',
-        r'r"(^|\.)(position_ids|token_type_ids|attn\.masked_bias)$"',
+        "BUFFERS.search(n)",
+        'BUFFERS.search(n.replace("attn.bias", ""))',
     ),
     Break(
         "BF16 is widened into the lower half", FILES, 'raw.astype("<u4") << 16', 'raw.astype("<u4")'
@@ -451,7 +471,7 @@ BREAKS = [
         "file.suffix in PICKLES",
         "file.stem in PICKLES",
     ),
-    Break("NaN in weights passes the check", CHECKPOINT, "not np.isfinite(array).all()", "False"),
+    Break("NaN in weights passes the check", CHECKPOINT, "not np.isfinite(x).all()", "False"),
     # config
     Break(
         "n_inner null means three widths", GPT2, '4 * values["d_model"]', '3 * values["d_model"]'
@@ -535,8 +555,8 @@ BREAKS = [
     ),
     Break(
         "a layer counted from the last is the last one recorded",
-        TRACE,
-        "layer + model.config.n_layers if layer < 0 else layer",
+        POINTS,
+        "layer + stack.config.n_layers if layer < 0 else layer",
         "layer",
     ),
     Break(
@@ -545,7 +565,7 @@ BREAKS = [
         "point in self.arrays or bool(self._layers(key))",
         "point in self.arrays",
     ),
-    Break("the estimate forgets the size of a number", TRACE, "model.weights.W_pos.itemsize", "1"),
+    Break("the estimate forgets the size of a number", TRACE, "model.weights.W_E.itemsize", "1"),
     Break(
         "a partial checkpoint is taken for a whole one",
         MODEL,
@@ -1757,6 +1777,293 @@ BREAKS = [
         'of_queries_and_keys(max, "correlation_{}", -1)',
         'of_queries_and_keys(min, "correlation_{}", -1)',
     ),
+    # encoder-decoders
+    Break("BART's positions begin at row 0", BART, '"offset": OFFSET', '"offset": 0'),
+    Break(
+        "BART's positions begin behind the padding id",
+        BART,
+        '"offset": OFFSET',
+        '"offset": values["pad_id"] + 1',
+    ),
+    Break(
+        "scaled word embeddings are not scaled",
+        BART,
+        'values["d_model"] ** 0.5 if values["embed_scale"] else 1.0',
+        "1.0",
+    ),
+    Break(
+        "an untied BART's stacks share a word embedding",
+        BART,
+        'tensor(f"{side}.embed_tokens.weight", "shared.weight")',
+        'tensor("shared.weight", f"{side}.embed_tokens.weight")',
+    ),
+    Break(
+        "an encoder-decoder's bias of the logits is left out",
+        BART,
+        'tensor("final_logits_bias", optional=True)',
+        'tensor("final_logits", optional=True)',
+    ),
+    Break("an mBART is read as a BART", BART, '"normalize_before": False', '"normalize": False'),
+    Break(
+        "a BART classifier's size is that of the vocabulary",
+        CHECKPOINT,
+        '("classifier", "classification_head", "score")',
+        '("classifier", "score")',
+    ),
+    Break(
+        "the encoder of a classifier has a head",
+        CHECKPOINT,
+        'classifier and saved_from.endswith("ForSequenceClassification")',
+        'saved_from.endswith("ForSequenceClassification")',
+    ),
+    Break(
+        "Marian has no head where its file has no output matrix",
+        CHECKPOINT,
+        '"Head|ForConditionalGeneration|MTModel|^BartModel"',
+        '"Head|ForConditionalGeneration|^BartModel"',
+    ),
+    Break(
+        "Marian's vocabularies are one",
+        MARIAN,
+        'Key("decoder_vocab_size", other="vocab_size")',
+        'Key("vocab_size")',
+    ),
+    Break(
+        "sines and cosines take turns",
+        POSITIONS,
+        "np.concatenate([np.sin(angle), np.cos(angle[:, : D // 2])], axis=1)",
+        "np.stack([np.sin(angle), np.cos(angle)], axis=2).reshape(n, -1)[:, :D]",
+    ),
+    Break(
+        "sinusoids are not rounded as the models were trained",
+        POSITIONS,
+        "table.astype(np.float32)",
+        "table",
+    ),
+    Break(
+        "a decoder has buckets for later keys",
+        POSITIONS,
+        "cfg.causal",
+        "False",
+        where="bucket",
+    ),
+    Break(
+        "an encoder has no buckets for later keys",
+        POSITIONS,
+        "cfg.causal",
+        "True",
+        where="bucket",
+    ),
+    Break(
+        "fewer buckets than half have one distance each",
+        POSITIONS,
+        "n // 2",
+        "n // 4",
+        where="bucket",
+    ),
+    Break(
+        "a distance is that of query and key",
+        POSITIONS,
+        "column[:, None, :] - query_column[:, :, None]",
+        "query_column[:, :, None] - column[:, None, :]",
+    ),
+    Break(
+        "over a cache new tokens have the first ones' distances",
+        POSITIONS,
+        "column[:, S - T :]",
+        "column[:, :T]",
+    ),
+    Break(
+        "padding is seen where there is a bias by distance",
+        MODEL,
+        "by_distance if attn_bias is None else by_distance + attn_bias",
+        "by_distance",
+    ),
+    Break(
+        "cross-attention has a bias by distance too",
+        MODEL,
+        "attention_bias(cfg, numbers, seen.keys, cross_mask)",
+        "attention_bias(cfg, numbers, seen.keys, cross_mask) if w.W_rel is None "
+        "else w.W_rel[np.minimum(seen.keys.numbers, 1)].transpose(0, 2, 1)[:, :, None]",
+    ),
+    Break(
+        "T5's scores are divided by the root of the width",
+        T5,
+        '"scale_attn": False',
+        '"scale_attn": True',
+    ),
+    Break("T5's norms follow the addition", T5, '"pre_norm": True', '"pre_norm": False'),
+    Break(
+        "RMSNorm takes a mean off",
+        KERNELS,
+        'np.einsum("...d,...d->...", x, x) / x.shape[-1]',
+        "x.var(-1)",
+    ),
+    Break(
+        "the gate is what it multiplies",
+        MODEL,
+        'post = activate(pre) * hook("pre_linear", linear(x, w.W_in))',
+        'post = pre * activate(hook("pre_linear", linear(x, w.W_in)))',
+    ),
+    Break("gated-gelu is the exact GELU", T5, '"gated-gelu": "gelu_new"', '"gated-gelu": "gelu"'),
+    Break(
+        "a tied T5's stream is not made smaller before its output embedding",
+        MODEL,
+        "x * cfg.unembed_scale",
+        "x",
+    ),
+    Break(
+        "an untied T5's stream is made smaller too",
+        T5,
+        'values["d_model"] ** -0.5 if scaled else 1.0',
+        'values["d_model"] ** -0.5',
+    ),
+    Break(
+        "T5 must name its start token",
+        T5,
+        'values["pad_id"] if values["start_id"] is None else values["start_id"]',
+        'values["start_id"]',
+    ),
+    Break(
+        "T5's decoder has as many layers as its encoder",
+        T5,
+        'Key("num_decoder_layers", other="num_layers")',
+        'Key("num_layers")',
+    ),
+    Break("T5's sizes are not checked", T5, "check(values)", "pass"),
+    Break(
+        "a bias that T5's cross-attention does not use is in the way",
+        CHECKPOINT,
+        "BUFFERS.search(n)",
+        'BUFFERS.search(n.replace("EncDec", ""))',
+    ),
+    Break(
+        "padding of the source is read by the encoder",
+        MODEL,
+        "valid=batch.valid, mask=mask, hook=encode",
+        "mask=mask, hook=encode",
+    ),
+    Break(
+        "padding of the source is read by the decoder",
+        MODEL,
+        "Keys(numbers, batch.valid)",
+        "Keys(numbers, batch.valid | True)",
+    ),
+    Break(
+        "the user's mask of the encoder is not applied",
+        MODEL,
+        "valid=batch.valid, mask=mask, hook=encode",
+        "valid=batch.valid, hook=encode",
+    ),
+    Break(
+        "the user's mask of the source is not applied",
+        MODEL,
+        "attention_bias(cfg, numbers, seen.keys, cross_mask)",
+        "attention_bias(cfg, numbers, seen.keys, None)",
+    ),
+    Break(
+        "keys of the source are the decoder's own",
+        MODEL,
+        "keys_values(source.x, w, cfg, hook)",
+        "keys_values(x, w, cfg, hook)",
+    ),
+    Break(
+        "keys of the source are computed for every token",
+        MODEL,
+        "w.index not in source.cached",
+        "True",
+    ),
+    Break(
+        "a cache forgets the source",
+        MODEL,
+        "cache.valid, cache.source = key_valid, seen",
+        "cache.valid = key_valid",
+    ),
+    Break(
+        "cross-attention has the norm of self-attention",
+        MODEL,
+        '(attend_source, "ln_cross", w.cross, "resid_cross")',
+        '(attend_source, "ln1", w, "resid_cross")',
+    ),
+    Break(
+        "cross-attention follows the MLP",
+        MODEL,
+        'writers.insert(1, (attend_source, "ln_cross", w.cross, "resid_cross"))',
+        'writers.append((attend_source, "ln_cross", w.cross, "resid_cross"))',
+    ),
+    Break(
+        "a target of text has no start token",
+        GIVEN,
+        "[cfg.start_id, *(row[:-1] if row[-1:] == [cfg.end_id] else row)]",
+        "[*(row[:-1] if row[-1:] == [cfg.end_id] else row)]",
+    ),
+    Break(
+        "a target of text keeps its end token",
+        GIVEN,
+        "row[:-1] if row[-1:] == [cfg.end_id] else row",
+        "row",
+    ),
+    Break(
+        "a classifier's decoder does not read the source again",
+        GIVEN,
+        'text is None and cfg.task_head == "sequence"',
+        "False",
+    ),
+    Break(
+        "token types given to an encoder-decoder are ignored",
+        TRACE,
+        "as_target(model, text, valid, types, source_batch)",
+        "as_target(model, text, valid, None, source_batch)",
+    ),
+    Break(
+        "layers of the encoder are counted from the decoder's last",
+        POINTS,
+        "stack_of(str(name), model) or model",
+        "model",
+    ),
+    Break(
+        "the estimate takes the target for the source",
+        TRACE,
+        'sizes[""] | {"S": sizes[ENCODER]["S"]}',
+        'sizes[""]',
+    ),
+    Break(
+        "the check passes over the encoder",
+        CHECKPOINT,
+        "model.encoder is not None",
+        "False",
+        where="named_arrays",
+    ),
+    Break(
+        "the encoder of a partial checkpoint seems whole",
+        CHECKPOINT,
+        "replace(encoder, missing=missing)",
+        "encoder",
+    ),
+    Break(
+        "the first token is not forced",
+        CONSTRAINTS,
+        "{0: cfg.first_id if given == 1 else None}",
+        "{}",
+    ),
+    Break(
+        "the first token is forced behind a prompt too",
+        CONSTRAINTS,
+        "{0: cfg.first_id if given == 1 else None}",
+        "{0: cfg.first_id}",
+    ),
+    Break(
+        "the last token is not forced",
+        CONSTRAINTS,
+        "cfg.last_id is not None",
+        "False",
+    ),
+    Break(
+        "an encoder-decoder's own end token ends nothing",
+        GENERATE,
+        "stop = model.config.end_id",
+        "pass",
+    ),
     Break(
         "a tied output matrix counts as weights of its own",
         PARTS,
@@ -1850,14 +2157,14 @@ BREAKS = [
     Break(
         "rounding counts as rank",
         EFFECTIVE,
-        "s > s.max() * n * np.finfo(np.float32).eps",
+        "s > bound",
         "s > 0",
     ),
     Break(
         "the effective rank is of squared singular values",
         EFFECTIVE,
-        "s / max(s.sum(), 1e-300)",
-        "s * s / max((s * s).sum(), 1e-300)",
+        "entropy(s / total)",
+        "entropy(s * s / (s * s).sum())",
     ),
     Break(
         "the output keeps the order of dimensions where W_head reads them",
