@@ -17,7 +17,7 @@ from minitx import interrupt, weights
 from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
 from .pages import compare, explore, published, report
-from .runner import registry, results
+from .runner import registry, results, sides
 from .runner.options import Size, understand
 from .texts import corpus, formats
 
@@ -130,6 +130,7 @@ def of_all_experiments(commands):
         for option in COMMON:
             help_ = f"{option.help}, for every experiment that reads texts"
             command.add_argument(f"--{option.flag}", help=help_)
+        of_side(command)
         of_ids(command)
         if function is report_:
             help_ = "a short text, for every experiment that draws one"
@@ -208,8 +209,17 @@ def flags(command, experiment):
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
         command.add_argument(f"--{option.flag}", default=option.default, help=about, **how)
+    if not sides.has_own(experiment):
+        of_side(command)
     if experiment.reads_texts:
         of_ids(command)
+
+
+def of_side(command):
+    """The flag that names what is read of an encoder-decoder."""
+    names = f"{{{','.join(sides.OPTION.choices)}}}"
+    flag, default = f"--{sides.OPTION.flag}", sides.OPTION.default
+    command.add_argument(flag, default=default, metavar=names, help=sides.OPTION.help)
 
 
 def of_ids(command):
@@ -298,7 +308,8 @@ def options_of(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
     given = {option.name: getattr(arguments, option.name) for option in experiment.options}
     ids = {"ids": arguments.ids} if experiment.reads_texts else {}
-    return experiment.checked(given | ids, is_text=True)
+    options = experiment.checked(given | ids, is_text=True)
+    return options | {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
 
 
 def list_(arguments):
@@ -416,6 +427,7 @@ def common(arguments, model):
     Raises ValueError if the text cannot be read with them.
     """
     given = {}
+    side = sides.OPTION.parsed(arguments.side)
     for option in COMMON:
         value = getattr(arguments, option.name)
         if value is not None:
@@ -429,8 +441,9 @@ def common(arguments, model):
     if given and not model.missing and can_read:
         formats.not_empty(text, "--text")
         formats.filled(text)
-        corpus.documents(model, text, given.get("documents", 0), given.get("tokens", 0))
-    return given
+        reader = sides.reader(model)
+        corpus.documents(reader, text, given.get("documents", 0), given.get("tokens", 0))
+    return given if side == sides.AUTO else given | {sides.OPTION.name: side}
 
 
 def trace_(arguments):
