@@ -259,7 +259,7 @@ def _before_number(layers):
 def _plain_names(tensors, family, partial):
     """The tensors by the family's own names for them, without a prefix such as "roberta."."""
     anchors = (family.encoder or family).body["W_E"].names
-    if partial:
+    if partial and "W_pos" in family.body:
         anchors = (*anchors, family.body["W_pos"].names[0])
     alone = "embed_tokens.weight"
     if family.encoder is not None and alone in tensors:
