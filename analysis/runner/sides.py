@@ -70,6 +70,13 @@ def part(experiment, model, side):
     return model
 
 
+def lacking(model):
+    """What a model lacks that is to be looked at by its weights alone."""
+    if SOURCE in model.missing:
+        return "a decoder reads no text without a source"
+    return f"{len(model.missing)} tensors of this checkpoint are missing"
+
+
 def reader(model):
     """The Model that reads texts: an encoder-decoder's encoder, or the model itself."""
     return model if model.encoder is None else model.encoder
