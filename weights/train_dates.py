@@ -33,10 +33,10 @@ class Recipe:
     decoder_layers: int = 2
     heads: int = 4
     width: int = 64
-    inner: int = 256
+    inner: int = 192
     context: int = 64
     texts: int = 64
-    steps: int = 16000
+    steps: int = 12000
     rate: float = 2e-3
     warm_up: int = 500
     decline: float = 0.5  # share of the steps at the end in which the rate falls to 0
@@ -254,6 +254,7 @@ TOKENIZER = {
     "eos_token": "</s>",
     "unk_token": "<unk>",
     "clean_up_tokenization_spaces": False,
+    "model_input_names": ["input_ids", "attention_mask"],
 }
 
 
