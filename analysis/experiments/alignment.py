@@ -185,7 +185,7 @@ def _names(model):
 
 
 def _example(model, task, result):
-    """The maps of one source: the head that looks best, and the mean over the heads of its layer."""
+    """The maps of one source: of the head that looks best, and of its layer's mean."""
     head = _shown(result)
     [(layer, number)] = heads.parse(head, model.config)
     said = _said(model, task)
@@ -240,8 +240,8 @@ def _says_shape(r):
     most = r["heads"][r["diagonal"].argmax()]
     null = r["diagonal_null"].flat[r["diagonal"].argmax()]
     return (
-        f"Attention has {r['entropy'].min():.0%} to {r['entropy'].max():.0%} of the entropy of even "
-        f"attention; step and place go together most in {most} (correlation "
+        f"Attention has {r['entropy'].min():.0%} to {r['entropy'].max():.0%} of the entropy of "
+        f"even attention; step and place go together most in {most} (correlation "
         f"{r['diagonal'].max():.2f}, {null:.2f} with places permuted)."
     )
 

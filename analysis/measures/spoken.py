@@ -47,10 +47,9 @@ def _ids(model, given):
     return tokens
 
 
-def traced(model, spoken, keep, source=None):
-    """The Trace of a Spoken; source: ids [S] that stand in place of its own."""
-    source = spoken.source if source is None else source
-    return minitx.run(model, spoken.read, keep, source=source)
+def traced(model, said, keep, edits=None):
+    """The Trace of a Spoken."""
+    return minitx.run(model, said.read, keep, edits, source=said.source)
 
 
 def ordinary(model, tokens):
@@ -64,10 +63,10 @@ def ordinary(model, tokens):
     return is_own
 
 
-def steps(model, spoken):
+def steps(model, said):
     """A label for each step: the token that is read, an arrow, the token that is said."""
-    read, said = (corpus.labels(model, tokens) for tokens in (spoken.read, spoken.said))
-    return [f"{a}→{b}" for a, b in zip(read, said)]
+    read, follows = (corpus.labels(model, tokens) for tokens in (said.read, said.said))
+    return [f"{a}→{b}" for a, b in zip(read, follows)]
 
 
 def shares_pieces(model):

@@ -1,12 +1,12 @@
 """What an experiment reads of an encoder-decoder: the one place that decides.
 
 encoder: `model.encoder`, a Model of its own, whose texts and weights are read as those of a BERT.
-decoder: its weights alone, as of a partial checkpoint. A decoder reads no text without a source, and
-what it computes depends on the source as much as on the text.
+decoder: its weights alone, as of a partial checkpoint. A decoder reads no text without a source,
+and what it computes depends on the source as much as on the text.
 cross: what looks from the decoder's tokens to those of a source.
 
-An experiment that names its sides (attention, alignment) takes a source by itself; it gets the whole
-model for a decoder and for cross-attention.
+An experiment that names its sides (attention, alignment) takes a source by itself; it gets the
+whole model for a decoder and for cross-attention.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
-"""Pairs of texts: a source, what is said of it, and which part of the one is from which of the other.
+"""Pairs of texts: a source, what is said of it, and where each part of that comes from.
 
 A file of pairs is JSON Lines; target and links may be left out:
 
-    {"source": "3 May 1912", "target": "1912-05-03", "links": [[[0, 4], [6, 10]], [[8, 10], [0, 1]]]}
+    {"source": "3 May 1912", "target": "1912-05-03", "links": [[[0, 4], [6, 10]]]}
 
 A link is a pair of ranges of characters, of the target and of the source it is from; a range is the
 first character and the one after the last. Read downward: pairs, a file, generated dates.
