@@ -156,6 +156,7 @@ def of_one_text(commands):
     trace.add_argument(
         "--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)"
     )
+    trace.add_argument("--source", metavar="TEXT", help="what an encoder-decoder's encoder reads")
     trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
     about = "a page to explore every head on one text"
     page = add(commands, "explore", explore_, about, "MODEL", "TEXT")
@@ -164,6 +165,8 @@ def of_one_text(commands):
         action="store_true",
         help="whole words: attention summed over a key's pieces, averaged over a query's",
     )
+    help_ = "what an encoder-decoder says of TEXT, its source (its own greedy output)"
+    page.add_argument("--target", metavar="TEXT", help=help_)
     page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
 
 
@@ -453,13 +456,17 @@ def trace_(arguments):
         results.writable(Path(arguments.save).parent)
     model = minitx.load(weights.find(arguments.model))
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
-    estimate = minitx.cost(model, text, keep)
+    source = arguments.source and text_of(arguments.source)
+    estimate = minitx.cost(model, text, keep, source=source)
     start = time.monotonic()
-    trace = minitx.run(model, text, keep)
+    trace = minitx.run(model, text, keep, source=source)
     seconds = time.monotonic() - start
     if arguments.save:  # first: whoever reads the table may stop before its end
         save(trace, Path(arguments.save))
-    print(f"{trace.tokens.size} tokens: {' | '.join(model.tokenizer.pieces(trace.tokens[0]))}\n")
+    print_tokens(model, "tokens", trace.tokens)
+    if trace.source is not None:
+        print_tokens(model, "tokens of the source", trace.source)
+    print()
     print_points(trace)
     print(
         f"\n{trace.nbytes / 1e6:.3f} MB recorded in {seconds:.3f} s"
@@ -467,6 +474,11 @@ def trace_(arguments):
     )
     if arguments.save:
         print(f"{arguments.save} written")
+
+
+def print_tokens(model, what, tokens):
+    """A line with the number of the tokens [1 T], and their pieces."""
+    print(f"{tokens.size} {what}: {' | '.join(model.tokenizer.pieces(tokens[0]))}")
 
 
 def text_of(given):
@@ -504,8 +516,8 @@ def point(name):
 
 
 def save(trace, path):
-    """Write tokens, valid and the recorded arrays, named as for --keep."""
-    named = {}
+    """Write tokens, valid, source and the recorded arrays, named as for --keep."""
+    named = {} if trace.source is None else {"source": trace.source}
     for key, x in trace.items():
         name = key if isinstance(key, str) else f"{key[0]}.L{key[1]}"
         named[name] = x
@@ -520,7 +532,8 @@ def explore_(arguments):
     text = text_of(arguments.text)
     page = folder(arguments, "explore") / "explore.html"
     model, name = load(arguments.model), arguments.model
-    megabytes = explore.write(model, name, text, page, arguments.words) / 1e6
+    target = arguments.target and text_of(arguments.target)
+    megabytes = explore.write(model, name, text, page, arguments.words, target) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 

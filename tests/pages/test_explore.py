@@ -20,12 +20,11 @@ import pytest
 from analysis_models import gpt2
 
 import minitx
-from minitx import weights
+from minitx import analysis, weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis.maths import factors, joint, profiles
-from minitx.analysis.measures import inputs
+from minitx.analysis.measures import inputs, looks
 from minitx.analysis.pages import explore
-from minitx.analysis.runner import registry
 
 SENTENCE = "The brown capybara is sleeping now."
 
@@ -111,7 +110,7 @@ def test_the_files_of_the_page_are_shipped():
 def test_numbers_come_back_within_the_error_that_the_page_states(seen):
     """Half a step of 16 bits: measured 0.5 to 1.0 of what is stated."""
     word = np.arange(len(seen.tokens))
-    arrays, _, _ = explore.measured(seen.model, seen.tokens, word)
+    arrays, _, _ = explore.measured(looks.of_text(seen.model, seen.tokens), word, word)
     for name, (x, _) in arrays.items():
         packed = page_data(seen.page)["arrays"][name]
         assert packed == seen.data["arrays"][name]
@@ -142,8 +141,8 @@ def test_what_the_page_holds_is_what_the_model_computes(seen):
     assert abs(arrays["profile"] - profile).max() < 1e-5
     X = inputs.of_text(seen.model, seen.tokens)
     U_Q, S, U_K = factors.svd(*inputs.query_key(seen.model, 2, 1))
-    for side, U in enumerate((U_Q, U_K)):
-        difference = arrays["columns"][2, 1, side] - X[2] @ U[:, : explore.COLUMNS]
+    for columns, U in zip(np.split(arrays["columns"][2, 1], 2), (U_Q, U_K)):
+        difference = columns - X[2] @ U[:, : explore.COLUMNS]
         # 6e-5 by rounding, the rest by float32 in the SVD; columns reach 5
         assert abs(difference).max() < 1e-3
     weight = S * S / (S * S).sum()
@@ -154,9 +153,10 @@ def test_what_the_page_holds_is_what_the_model_computes(seen):
 def test_normalising_changes_no_attention_and_makes_the_correlation_no_worse(seen):
     trace = minitx.run(seen.model, seen.tokens, keep=["q", "k", "pattern"])
     q, k = (trace.stack(name)[:, 0].astype(np.float64) for name in "qk")
-    moves, (before, after) = explore.normalising(seen.model, q, k)
+    look = looks.of_text(seen.model, seen.tokens)
+    moves, (before, after) = explore.normalising(q, k, look.sees)
     after_q, after_k = joint.normalised(q, k, **moves)
-    moved = explore.change(seen.model, q, k, moves)
+    moved = explore.change(look, moves)
     assert 0 < moved < 1e-12 and seen.data["moved"] == moved
     assert np.abs(after_k - k).max() > 0.1  # they did move
     sees = profiles.visible(len(seen.tokens), seen.model.config.causal)
@@ -180,7 +180,7 @@ def test_what_lies_in_a_plane_is_drawn_true_to_scale(monkeypatch):
     q, k = (flat[:, :, side] @ axes.T + 4 for side in (0, 1))  # [L H T d]
     places, share = explore.planes([(q, k), (q, k)])
     for head in (0, 1):
-        drawn = joint.distances(*places[0, head, 1], "euclidean")
+        drawn = joint.distances(*np.split(places[0, head, 1], 2), "euclidean")
         true = joint.distances(q[0, head], k[0, head], "euclidean")
         assert abs(drawn - true).max() < 1e-12
     assert share.sum(axis=-1) == pytest.approx(np.ones((1, 2, 2)))
@@ -260,7 +260,7 @@ def test_the_figures_of_words_are_those_of_words():
     model = minitx.load(weights.find("tiny-bert"))
     tokens = explore.readable(model, SENTENCE)
     facts = explore.data(model, "m", SENTENCE, tokens, words=True)["facts"]
-    result = registry.get("joint-space").run(model, sentence=SENTENCE, words=True)
+    result = analysis.EXPERIMENTS["joint-space"].run(model, sentence=SENTENCE, words=True)
     forms = {"correlation": "{:.2f} → {:.2f}", "first": "{:.0%} → {:.0%}"}
     for fact, (name, form) in zip(facts, forms.items()):
         pairs = zip(result[f"{name}_before"].ravel(), result[name].ravel())
