@@ -97,12 +97,24 @@ def facts(model):
     hashes = [f"{name} {digest}" for name, digest in settings.hashes(folder).items()]
     return {
         "type": f"{cfg.model_type}, {cfg.task_head or 'no'} head, {sight}",
-        "shape": f"{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model}",
+        "shape": " and ".join(shape(name, stack) for name, stack in stacks(model).items()),
         "widths": f"{widths}, {order}",
         "input": f"at most {cfg.n_ctx} tokens, vocabulary {cfg.n_vocab}",
         "weights": f"{size / 1e6:.1f} MB on disk, computed in {settings.dtype(model)}",
         "sha256": "; ".join(hashes),
     }
+
+
+def stacks(model):
+    """{name: config} of an encoder-decoder's encoder and decoder; {"": config} of a single stack."""
+    if model.encoder is None:
+        return {"": model.config}
+    return {"encoder: ": model.encoder.config, "decoder: ": model.config}
+
+
+def shape(name, cfg):
+    """How large a stack is."""
+    return f"{name}{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model}"
 
 
 def record(model, name, runs, rows):

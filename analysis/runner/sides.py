@@ -70,6 +70,12 @@ def part(experiment, model, side):
     return model
 
 
+def read(experiment, model, options):
+    """The Model in which an experiment with these options reads."""
+    side, _ = split(options)
+    return part(experiment, model, chosen(experiment, model, side))
+
+
 def lacking(model):
     """What a model lacks that is to be looked at by its weights alone."""
     if SOURCE in model.missing:
