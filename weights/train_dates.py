@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, decoders, models, processors
 
 from minitx.weights import dates, train
+from minitx.weights.train import F, torch  # it says what to do where PyTorch is missing
 
 SPECIALS = "<s>", "<pad>", "</s>", "<unk>"
 START, PAD, END = 0, 1, 2
@@ -33,8 +32,8 @@ class Recipe:
     decoder_layers: int = 2
     heads: int = 4
     width: int = 64
-    inner: int = 192
-    context: int = 64
+    inner: int = 192  # width inside an MLP
+    context: int = 64  # the longest text and ISO date, in pieces
     texts: int = 64
     steps: int = 12000
     rate: float = 2e-3
@@ -46,7 +45,7 @@ class Recipe:
 
 
 def build_tokenizer():
-    """Single characters after BART's special pieces: a BPE without merges."""
+    """A piece for every character, behind BART's special ones: a BPE without merges."""
     vocabulary = {piece: i for i, piece in enumerate((*SPECIALS, *dates.ALPHABET))}
     tokenizer = Tokenizer(models.BPE(vocabulary, [], unk_token="<unk>"))
     tokenizer.add_special_tokens(list(SPECIALS))
@@ -278,8 +277,8 @@ def main():
     parser.add_argument("--out", required=True, type=Path, help="folder for checkpoint and state")
     parser.add_argument("--seed", type=int, default=0)
     for name, kind in Recipe.__annotations__.items():
-        option = "--" + name.replace("_", "-")
-        parser.add_argument(option, type=kind, default=getattr(Recipe, name))
+        option, default = "--" + name.replace("_", "-"), getattr(Recipe, name)
+        parser.add_argument(option, type=kind, default=default, help=f"{default} if not given")
     given = vars(parser.parse_args())
     out, seed = given.pop("out"), given.pop("seed")
     recipe = replace(Recipe(), **given)
