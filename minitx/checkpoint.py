@@ -109,7 +109,7 @@ def _task_head(config, family, stored):
     """ "masked", "causal", "sequence" or None."""
     saved_from = config.architecture
     classifier = family.heads.get("sequence", {}).values()
-    if saved_from.endswith("ForSequenceClassification"):
+    if classifier and saved_from.endswith("ForSequenceClassification"):
         return "sequence"
     if not saved_from and classifier and all(stored.find(tensor) for tensor in classifier):
         return "sequence"
@@ -235,7 +235,7 @@ class Stored:
 
     def _axes(self, ours, name):
         """Letters of an array's axes; a classifier gives C classes in place of V words."""
-        if name.startswith(("classifier", "score")):
+        if name.startswith(("classifier", "classification_head", "score")):
             return SHAPES[ours].replace("V", "C")
         return SHAPES[ours]
 

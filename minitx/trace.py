@@ -198,7 +198,7 @@ def _inputs(model, text, source, source_valid, valid=None, types=None):
     if source is None:
         return as_batch(model, text, valid, types), None
     source_batch = as_batch(model.encoder, source, source_valid)
-    return as_target(model, text, valid, source_batch), source_batch
+    return as_target(model, text, valid, types, source_batch), source_batch
 
 
 def _edits_by_point(edits, available, model):

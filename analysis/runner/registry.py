@@ -42,6 +42,7 @@ encoder-decoder, where it takes a source by itself (sides.py).
 
 import inspect
 import itertools
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_type_hints
@@ -223,6 +224,9 @@ def _labels(names, result):
 
 
 def markdown():
-    """The README's table of experiments."""
-    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in EXPERIMENTS.values()]
-    return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows])
+    """The README's table of experiments on published figures, and a line with all the others."""
+    every = EXPERIMENTS.values()
+    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in every if e.figure]
+    others = [f"`{e.name}`: {e.question}" for e in every if not e.figure]
+    line = textwrap.fill(" ".join(["Not published:", *others]), 120)
+    return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows, "", line])

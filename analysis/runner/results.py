@@ -198,7 +198,7 @@ def run(name, model, options):
     if changed:  # so that --resume does not take the results for those of the files
         stated["changed"] = changed
     with one_thread_of_blas():
-        return _explained(experiment, experiment.run(part, **stated["options"]), stated)
+        return explained(experiment, experiment.run(part, **stated["options"]), stated)
 
 
 def loaded(model):
@@ -270,7 +270,7 @@ def produce(experiment, model, name, options, out, resume=False, format="svg"):
         arrays = finished(experiment, stated, out) if resume else None
         if not arrays:
             arrays = experiment.run(part, run, **stated["options"])
-        result = _explained(experiment, arrays, stated)
+        result = explained(experiment, arrays, stated)
         result.save(out, format)
     svg, thumbnail = result.drawn
     return Outcome(
@@ -289,7 +289,7 @@ def finished(experiment, stated, out):
         return None
 
 
-def _explained(experiment, arrays, stated):
+def explained(experiment, arrays, stated):
     """The Result of these arrays: numbers, words and answer."""
     arrays = {name: np.asarray(value) for name, value in arrays.items()}
     headline = registry.headline(experiment, arrays)

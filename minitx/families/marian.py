@@ -8,8 +8,8 @@ FIXED = bart.FIXED | {"sinusoids": True}
 
 
 def body(side):
-    """The word embedding of one of the two stacks, shared or its own."""
-    return {"W_E": tensor("shared.weight", f"{side}.embed_tokens.weight")}
+    """The word embedding of one of the two stacks, its own or shared."""
+    return {"W_E": tensor(f"{side}.embed_tokens.weight", "shared.weight")}
 
 
 def derived(values):

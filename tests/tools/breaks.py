@@ -105,6 +105,14 @@ POSITIONS_READ = "analysis/measures/positions_read.py"
 JOINT_FIT = "analysis/measures/joint_fit.py"
 EXTRACTION = "analysis/experiments/extraction.py"
 DATES = "weights/dates.py"
+GRU = "analysis/toys/gru.py"
+TOY = "analysis/toys/recurrent.py"
+PARTS = "analysis/experiments/parts.py"
+SHAPES_EXPERIMENT = "analysis/experiments/shapes.py"
+MIXING = "analysis/experiments/mixing.py"
+EFFECTIVE = "analysis/maths/effective.py"
+SLICES = "analysis/experiments/slices.py"
+PROJECTIONS = "analysis/experiments/projections.py"
 
 
 class Break(NamedTuple):
@@ -1776,5 +1784,257 @@ BREAKS = [
         DATES,
         '("{month}/{day}/{year}", "number", "number")',
         '("{day}/{month}/{year}", "number", "number")',
+    ),
+    Break(
+        "a tied output matrix counts as weights of its own",
+        PARTS,
+        "place not in counted",
+        "True",
+    ),
+    Break(
+        "a classifier reads out every token",
+        PARTS,
+        '1 if cfg.task_head == "sequence" else T',
+        "T",
+    ),
+    Break(
+        "a step does not multiply the keys that a cache holds",
+        PARTS,
+        "cfg.n_layers * T * (past + T)",
+        "cfg.n_layers * T * T",
+    ),
+    Break(
+        "a step without a cache reads out every token again",
+        PARTS,
+        "multiply_adds(model, n, read_out=1)",
+        "multiply_adds(model, n)",
+    ),
+    Break(
+        "projections are the MLPs' when attention overtakes them",
+        PARTS,
+        "costs[MLPS] - costs[PROJECTIONS]",
+        "costs[MLPS] + costs[PROJECTIONS]",
+    ),
+    Break(
+        "the batch is an axis of every shape",
+        SHAPES_EXPERIMENT,
+        "Step(name, column, axes, x.shape[1:], _meaning(name, model.config))",
+        "Step(name, column, axes, x.shape[:-1], _meaning(name, model.config))",
+    ),
+    Break(
+        "the final norm stands before the layers",
+        SHAPES_EXPERIMENT,
+        "column = AFTER",
+        "column = BEFORE",
+    ),
+    Break(
+        "the likeliest piece is that of the first row",
+        SHAPES_EXPERIMENT,
+        "probabilities[min(last, len(probabilities) - 1)]",
+        "probabilities[0]",
+    ),
+    Break(
+        "a classifier's scores are over the vocabulary",
+        SHAPES_EXPERIMENT,
+        'name == "logits" and model.config.task_head == "sequence"',
+        'name == "logits" and model.config.task_head == "none"',
+    ),
+    Break(
+        "a layer gets what the layers before made of the new vector",
+        MIXING,
+        'before[name, layer].copy(order="K")',
+        'x.copy(order="K")',
+    ),
+    Break(
+        "a vector is replaced by itself",
+        MIXING,
+        "(j + 1) % x.shape[1]",
+        "j",
+    ),
+    Break(
+        "rows and replaced vectors are mixed up",
+        MIXING,
+        "pairs.transpose(2, 1, 3, 0)",
+        "pairs.transpose(2, 1, 0, 3)",
+    ),
+    Break(
+        "the null of A V mixes each token's own values",
+        MIXING,
+        "pattern @ v[:, :, order]",
+        "pattern @ v",
+    ),
+    Break(
+        "rows that do not see a vector count as those that do",
+        MIXING,
+        "by_attention[:, ~seen].sum()",
+        "0 * by_attention[:, ~seen].sum()",
+    ),
+    Break(
+        "effective keys are those of the mean entropy",
+        MIXING,
+        "np.exp(entropy).mean(axis=1)",
+        "np.exp(entropy.mean(axis=1))",
+    ),
+    Break(
+        "rounding counts as rank",
+        EFFECTIVE,
+        "s > bound",
+        "s > 0",
+    ),
+    Break(
+        "the effective rank is of squared singular values",
+        EFFECTIVE,
+        "entropy(s / total)",
+        "entropy(s * s / (s * s).sum())",
+    ),
+    Break(
+        "the output keeps the order of dimensions where W_head reads them",
+        SLICES,
+        'name == "W_U" and model.weights.W_head is None',
+        'name == "W_U"',
+    ),
+    Break(
+        "a bias of attention keeps the order of dimensions",
+        SLICES,
+        '("W_Q", "W_K", "W_V", "W_in", "W_head", "b_O", "b_out")',
+        '("W_Q", "W_K", "W_V", "W_in", "W_head", "b_out")',
+    ),
+    Break(
+        "slices at zero add up from layer to layer",
+        SLICES,
+        'before[layer].copy(order="K")',
+        'x.copy(order="K")',
+    ),
+    Break(
+        "every head's own slice is the first",
+        SLICES,
+        'np.einsum("hlh->lh", by_slice)',
+        "by_slice[0]",
+    ),
+    Break(
+        "a swap leaves the biases where they are",
+        PROJECTIONS,
+        '("W_", "b_")',
+        '("W_",)',
+    ),
+    Break(
+        "keys are not turned with their queries",
+        PROJECTIONS,
+        '("W_Q", "b_Q", "W_K", "b_K")',
+        '("W_Q", "b_Q")',
+    ),
+    Break(
+        "a swap in one layer is one in all",
+        PROJECTIONS,
+        "way(w) if w.index in layers else {}",
+        "way(w)",
+    ),
+    Break(
+        "the next head's keys are shifted by one column",
+        PROJECTIONS,
+        "np.roll(getattr(w, name), -d, axis=-1)",
+        "np.roll(getattr(w, name), -1, axis=-1)",
+    ),
+    Break(
+        "every layer projects what the first one reads",
+        PROJECTIONS,
+        "X[w.index] @ W + b - x",
+        "X[0] @ W + b - x",
+    ),
+    Break(
+        "a GRU's reset gate resets nothing",
+        GRU,
+        "x_n + r * h_n",
+        "x_n + h_n",
+    ),
+    Break(
+        "a GRU's update gate is turned round",
+        GRU,
+        "(1 - z) * n + z * h",
+        "z * n + (1 - z) * h",
+    ),
+    Break(
+        "a fixed context is the encoder's first state",
+        GRU,
+        "pattern[:, -1] = 1",
+        "pattern[:, 0] = 1",
+    ),
+    Break(
+        "additive attention does not read its query",
+        GRU,
+        "queries[:, None] + keys",
+        "keys",
+    ),
+    Break(
+        "dot-product attention is scaled",
+        GRU,
+        "(k @ q[..., None])[..., 0]",
+        "(k @ q[..., None])[..., 0] / k.shape[-1] ** 0.5",
+    ),
+    Break(
+        "a recurrent decoder starts from nothing",
+        GRU,
+        "s = keys[:, -1]",
+        "s = np.zeros_like(keys[:, -1])",
+    ),
+    Break(
+        "a recurrent decoder starts with a symbol of the source",
+        GRU,
+        "len(W_E) - 1",
+        "0",
+    ),
+    Break(
+        "a recurrent decoder does not read its target",
+        GRU,
+        "output if target is None else target[:, t]",
+        "output",
+    ),
+    Break(
+        "maps of another sequence are of the same",
+        TOY,
+        "np.roll(source, 1, axis=0)",
+        "source",
+    ),
+    Break(
+        "a sequence of which half is right is a whole one",
+        TOY,
+        '"exact": (right == 1).mean(axis=1)',
+        '"exact": (right >= 0.5).mean(axis=1)',
+    ),
+    Break(
+        "a context vector holds one symbol more",
+        TOY,
+        "fails.argmax(axis=1) + lengths[0] - 1",
+        "fails.argmax(axis=1) + lengths[0]",
+    ),
+    Break(
+        "attention may win where the fixed vector holds all",
+        TOY,
+        "low >= MOST > high",
+        "low >= MOST",
+    ),
+    Break(
+        "heads of the first layer are asked what was shown of a deep one",
+        CLAIMS,
+        "directed[0] = False",
+        "directed[:0] = False",
+    ),
+    Break(
+        "5 to 20 directions in one layer are enough",
+        CLAIMS,
+        "np.all((ours >= least) & (ours <= most))",
+        "np.any((ours >= least) & (ours <= most))",
+    ),
+    Break(
+        "columns of all heads drawn count as those of heads behind the first layer",
+        CLAIMS,
+        'curves = r["xcorr"][INPUTS.index(condition), drawn]',
+        'curves = r["xcorr"][INPUTS.index(condition)]',
+    ),
+    Break(
+        "a figure says above chance of every offset",
+        ROTATIONS,
+        'verdict = "above" if r["excess"][i] > r["excess_null"][i] else "within"',
+        'verdict = "above"',
     ),
 ]
