@@ -106,7 +106,7 @@ def facts(model):
 
 
 def stacks(model):
-    """{name: config} of an encoder-decoder's encoder and decoder; {"": config} of a single stack."""
+    """{name: config} of an encoder-decoder's two stacks; {"": config} of a single stack."""
     if model.encoder is None:
         return {"": model.config}
     return {"encoder: ": model.encoder.config, "decoder: ": model.config}

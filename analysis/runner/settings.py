@@ -16,8 +16,10 @@ import minitx
 from minitx import weights
 from minitx.weights import local
 
-from ..texts import formats
+from ..texts import formats, pairs
 from .files import as_json
+
+DRAWN = "", pairs.DATES  # values of an option that name no file
 
 
 def of_run(experiment, model, name, options):
@@ -42,7 +44,8 @@ def of_run(experiment, model, name, options):
         stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
     if model.missing:  # weights alone are looked at, no text is read
         return stated | {"missing": list(model.missing)}
-    texts = {option: values[option] for option in ("text", "test") if values.get(option)}
+    options = "text", "test", "pairs"
+    texts = {option: values[option] for option in options if values.get(option, "") not in DRAWN}
     return stated | {option: formats.described(text) for option, text in texts.items()}
 
 

@@ -5,6 +5,7 @@ Each runs, or says in one sentence why not; nothing else.
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import encoder_decoders
 import numpy as np
@@ -20,16 +21,14 @@ from minitx.analysis.runner import registry, sides
 SIDES = "encoder", "decoder", "cross"
 SMALL = {"documents": 2, "shuffles": 2, "compare": 2, "evaluations": 8, "losses": 2}
 SMALL |= {"others": "tiny-bert"}
-WITHOUT_TABLE = {
-    "attention",
-    "bases",
-    "components",
-    "joint-grid",
-    "joint-space",
-    "probe",
-    "profiles",
-}
-NEED_A_HEAD = {"shift", "mask-positions", "predict"}  # which an encoder by itself has not
+WITHOUT_TABLE = {"attention", "bases", "components", "joint-grid", "joint-space", "mixing", "parts"}
+WITHOUT_TABLE |= {"probe", "profiles", "shapes", "slices"}
+NEED_A_HEAD = {
+    "shift",
+    "mask-positions",
+    "predict",
+    "projections",
+}  # which an encoder by itself has not
 
 
 @pytest.fixture(scope="module", params=encoder_decoders.MAKERS)
@@ -233,7 +232,7 @@ def test_without_a_target_it_is_the_models_own_output(bart):
     tokens = bart.tokenizer.encode("A dog ran.")
     row = minitx.generate(bart, n=len(r["pieces"]), source=tokens)
     pieces = bart.tokenizer.pieces(row)
-    assert r["pieces"].tolist() == [f"{a}→{b}" for a, b in zip(pieces, pieces[1:])]
+    assert r["pieces"].tolist() == [f"{a}→{b}" for a, b in pairwise(pieces)]
 
 
 def test_too_long_or_empty_texts_are_refused(bart):

@@ -15,6 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
+import encoder_decoders
 import numpy as np
 import pytest
 from analysis_models import gpt2
@@ -370,3 +371,87 @@ def test_a_short_model_and_half_a_checkpoint_are_refused_before_any_work(
     assert not list(tmp_path.rglob("*.html"))
     shutil.rmtree(tmp_path / "short")
     assert cli.main(["explore", str(tmp_path / "short"), SENTENCE]) == 2
+
+
+# an encoder-decoder
+
+
+@pytest.fixture(scope="module", params=encoder_decoders.MAKERS)
+def pair(request, tmp_path_factory):
+    """A random encoder-decoder, what it says of the sentence, and the data of the page."""
+    folder = encoder_decoders.MAKERS[request.param](tmp_path_factory.mktemp(request.param))
+    model = minitx.load(folder)
+    said = explore.readable(model, SENTENCE, "The dog ran")
+    return SimpleNamespace(model=model, said=said, data=explore.data(model, "m", SENTENCE, said))
+
+
+def test_every_part_of_an_encoder_decoder_is_what_the_model_computes(pair):
+    names = {"encoder": "enc_pattern", "decoder": "pattern", "cross": "cross_pattern"}
+    trace = minitx.run(pair.model, pair.said.read, [*names.values()], source=pair.said.source)
+    assert [*pair.data["parts"]] == [*names]
+    for part, point in names.items():
+        shown = pair.data["parts"][part]
+        pattern = explore.unpack(shown["arrays"]["pattern"])
+        wanted = trace.stack(point)[:, 0]
+        assert pattern.shape == wanted.shape
+        assert abs(pattern - wanted).max() < 1e-5  # 7.6e-6 by rounding to 16 bits
+        assert shown["layers"] == len(wanted) and 0 <= shown["moved"] < 1e-12
+        assert len(shown["facts"]) == 4 and shown["causal"] == (part == "decoder")
+
+
+def test_rows_of_cross_attention_are_the_targets_and_columns_the_sources(pair):
+    pieces = pair.model.tokenizer.pieces
+    read, source = ([x.replace(" ", "␣") for x in pieces(ids)] for ids in pair.said[1::-1])
+    cross, decoder = pair.data["parts"]["cross"], pair.data["parts"]["decoder"]
+    assert (cross["labels"], cross["keys"]) == (read, source)
+    assert decoder["labels"] == read and "keys" not in decoder
+    assert "uniform" not in cross and "profile" not in cross["arrays"]
+    assert len(decoder["uniform"]) == 2 * (len(read) - 1) + 1
+
+
+def test_columns_of_cross_attention_are_of_both_streams(pair):
+    """q without its bias, turned as U_Q turns it, has the norms of X U_Q."""
+    look = looks.of_cross(pair.model, pair.said)
+    w, d = pair.model.layers[1].cross, pair.model.config.d_head
+    for x, W, b, wanted in (
+        (look.X_q[1], w.W_Q, w.b_Q, look.q[1, 2]),
+        (look.X_k[1], w.W_K, w.b_K, look.k[1, 2]),
+    ):
+        projected = x @ W + (0 if b is None else b)
+        assert abs(projected[:, 2 * d :] - wanted).max() < 1e-4  # float32 of the model
+    U_Q, _, U_K = factors.svd(*(W[:, 2 * d :].astype(float) for W in (w.W_Q, w.W_K)))
+    columns = explore.unpack(pair.data["parts"]["cross"]["arrays"]["columns"])[1, 2]
+    wanted = np.concatenate([look.X_q[1] @ U_Q, look.X_k[1] @ U_K])[:, : explore.COLUMNS]
+    assert abs(columns - wanted).max() < 2e-3
+
+
+def test_words_of_two_texts_are_merged_each_by_itself(pair):
+    words = explore.data(pair.model, "m", SENTENCE, pair.said, words=True)["parts"]["cross"]
+    whole = explore.unpack(words["arrays"]["pattern"])
+    assert whole.shape[-2:] == (len(words["labels"]), len(words["keys"]))
+    assert "capybara" in words["keys"] and "capybara" not in words["labels"]
+    assert abs(whole.sum(axis=-1) - 1).max() < 1e-4
+
+
+def test_the_page_has_a_choice_of_parts(pair):
+    page = explore.page(pair.data)
+    assert page_data(page)["parts"].keys() == {"encoder", "decoder", "cross"}
+    assert page_data(page) == json.loads(json.dumps(pair.data))
+    assert len(page.encode()) < 1e6  # 0.7 MB, of which the library is 0.5
+
+
+def test_what_is_said_of_a_source_may_be_given_or_is_the_models_own(pair, bundled, capsys):
+    own = explore.readable(pair.model, SENTENCE)
+    row = minitx.generate(pair.model, n=len(own.said), source=own.source)
+    assert np.array_equal(np.append(own.read, own.said[-1]), row)
+    page = minitx.explore(pair.model, SENTENCE, target="The dog ran")
+    assert page_data(page.html)["parts"] == json.loads(json.dumps(pair.data["parts"]))
+    with pytest.raises(ValueError, match="target is 'a dog', but this model .roberta. is one"):
+        explore.readable(bundled, SENTENCE, "a dog")
+    with pytest.raises(ValueError, match="this model reads at most 64"):
+        explore.readable(pair.model, SENTENCE, "now " * 99)
+    folder = str(pair.model.tokenizer.folder)
+    given = ["trace", folder, "The dog ran", "--source", SENTENCE, "--keep", "cross_pattern"]
+    assert cli.main(given) == 0
+    out = capsys.readouterr().out
+    assert " tokens of the source: " in out and " 1 3 7 18 " in out
