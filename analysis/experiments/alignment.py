@@ -64,7 +64,7 @@ def alignment(
     for name in ("diagonal", "diagonal_null"):
         result[name] = sums[name] / len(given)
     for name in MEASURES:
-        result |= _shares(name, sums)
+        result |= _by_head(name, sums)
     return result | _example(model, given[0], result)
 
 
@@ -100,9 +100,9 @@ def _said(model, task):
 def _wanted(model, task, said):
     """{measure: [T S] bool}, the source tokens that a step should look at."""
     is_own = spoken.ordinary(model, said.source)
-    wanted = {"copied": np.zeros((len(said.said), len(is_own)), bool), "aligned": None}
+    wanted = {"copied": np.zeros((len(said.outputs), len(is_own)), bool), "aligned": None}
     if spoken.shares_pieces(model):
-        wanted["copied"] = (said.said[:, None] == said.source) & is_own
+        wanted["copied"] = (said.outputs[:, None] == said.source) & is_own
     wanted["aligned"] = np.zeros_like(wanted["copied"])
     if task.pair is not None and task.pair.links:
         of_source, of_said = (model.tokenizer.spans(text) for text in task.pair[:2])
@@ -126,7 +126,7 @@ def _measure(model, task, shuffles, seed):
     pattern, y = _cross(model, said)
     orders = maths.permutations(spoken.ordinary(model, said.source), shuffles, seed)
     own = pattern[:, :-1]
-    sums = {"steps": len(said.said), "agree": (y.argmax(axis=-1) == said.said).sum()}
+    sums = {"steps": len(said.outputs), "agree": (y.argmax(axis=-1) == said.outputs).sum()}
     sums["entropy"] = maths.evenness(own).sum(axis=-1)
     sums["diagonal"] = maths.diagonality(own)
     sums["diagonal_null"] = np.mean([maths.diagonality(own, order) for order in orders], axis=0)
@@ -159,20 +159,20 @@ def _counted(name, strongest, wanted, orders):
     return sums
 
 
-def _shares(name, sums):
+def _by_head(name, sums):
     """Shares of the steps that have something to look at; {} where none has."""
     n = sums[f"{name}_steps"]
     if not n:
         return {}
     share, permuted = sums[f"{name}_hits"] / n, sums[f"{name}_permuted"] / n  # [L H+1], [K L H+1]
-    read = sums[f"{name}_read_hits"] / max(sums[f"{name}_read_steps"], 1)
+    when_read = sums[f"{name}_read_hits"] / max(sums[f"{name}_read_steps"], 1)
     own = share[:, :-1]
     best = np.unravel_index(own.argmax(), own.shape)
     result = {name: own, f"{name}_null": permuted[..., :-1].mean(axis=0), f"{name}_steps": int(n)}
     result[f"{name}_best"] = own[best]
     result[f"{name}_best_null"] = np.quantile(permuted[..., :-1].max(axis=(1, 2)), nulls.CHANCE)
     result[f"{name}_best_head"] = heads.name(*map(int, best))
-    result[f"{name}_best_read"] = read[:, :-1][best]
+    result[f"{name}_best_read"] = when_read[:, :-1][best]
     result[f"{name}_mean"] = share[:, -1]
     result[f"{name}_mean_null"] = np.quantile(permuted[..., -1], nulls.CHANCE, axis=0)
     return result
@@ -192,13 +192,11 @@ def _example(model, task, result):
     pattern = _cross(model, said)[0][layer][:, :MOST, :MOST]
     wanted = _wanted(model, task, said)
     name = "aligned" if "aligned" in result else "copied"
-    return {
-        "map_head": head,
-        "map": np.array([pattern[number], pattern[-1]]),
-        "map_wanted": wanted[name][:MOST, :MOST],
-        "map_steps": np.array(spoken.steps(model, said)[:MOST]),
-        "map_source": np.array(corpus.labels(model.encoder, said.source[:MOST])),
-    }
+    example = {"map_head": head, "map": np.array([pattern[number], pattern[-1]])}
+    example["map_wanted"] = wanted[name][:MOST, :MOST]
+    example["map_steps"] = np.array(spoken.steps(model, said)[:MOST])
+    example["map_source"] = np.array(corpus.labels(model.encoder, said.source[:MOST]))
+    return example
 
 
 def _shown(result):
@@ -215,10 +213,10 @@ def _shown(result):
 def says(r):
     """What the numbers show, in plain words."""
     agree = f"{r['agree']:.0%} of the {r['steps']} tokens are those that the model itself says"
-    return " ".join([f"{agree}.", *_says_shares(r), _says_shape(r)])
+    return " ".join([f"{agree}.", *_says_where(r), _says_shape(r)])
 
 
-def _says_shares(r):
+def _says_where(r):
     """A sentence for each measure that there is."""
     sentences = []
     for name, what in MEASURES.items():
@@ -246,9 +244,9 @@ def _says_shape(r):
     )
 
 
-def _percent(shares):
-    """Shares as one text."""
-    return ", ".join(f"{share:.0%}" for share in shares)
+def _percent(values):
+    """Shares of the steps as one text."""
+    return ", ".join(f"{value:.0%}" for value in values)
 
 
 def answer(r):

@@ -125,7 +125,7 @@ def _of_source(model, head, show, side, said, seed):
 
 def _of_decoder(model, said, head, show, seed):
     """What the decoder looks at of what it has said."""
-    T = len(said.read)
+    T = len(said.inputs)
     patterns = _all_patterns(model, said, "pattern")
     by_offset = profiles.mean_attention(profiles.profile(patterns), T)  # [L H R]
     pairs = _pairs(head, model, heads.auto(by_offset))
@@ -134,14 +134,14 @@ def _of_decoder(model, said, head, show, seed):
     uniform = profiles.uniform(T, causal=True)
     result["at_offset_null"] = profiles.mean_attention(uniform, T)[best]
     edits = conditions.CONDITIONS["positions"].edits
-    alone = _chosen(_all_patterns(model, said, "pattern", edits), pairs)
+    alone = _of_pairs(_all_patterns(model, said, "pattern", edits), pairs)
     result["at_offset_positions"] = _at_offsets(alone, best)
-    mixed = said._replace(read=_mixed(model, said.read, seed, first=1))
+    mixed = said._replace(inputs=_mixed(model, said.inputs, seed, first=1))
     for suffix, of_side in (("", said), ("_shuffled", mixed)):
-        chosen = _chosen(_all_patterns(model, of_side, "pattern"), pairs)
-        labels = corpus.labels(model, of_side.read[:show])
-        result[f"at_offset{suffix}"] = _at_offsets(chosen, best)
-        result[f"pattern{suffix}"] = chosen[:, :show, :show]
+        drawn = _of_pairs(_all_patterns(model, of_side, "pattern"), pairs)
+        labels = corpus.labels(model, of_side.inputs[:show])
+        result[f"at_offset{suffix}"] = _at_offsets(drawn, best)
+        result[f"pattern{suffix}"] = drawn[:, :show, :show]
         result[f"pieces{suffix}"] = np.array(labels)
     return result
 
@@ -153,9 +153,9 @@ def _of_cross(model, said, head, show, seed):
     result = _named(pairs) | {"strongest_null": 1 / len(said.source)}
     mixed = said._replace(source=_mixed(model, said.source, seed))
     for suffix, of_side in (("", said), ("_shuffled", mixed)):
-        chosen = _chosen(_all_patterns(model, of_side, "cross_pattern"), pairs)
-        result[f"strongest{suffix}"] = chosen.max(axis=-1).mean(axis=-1)
-        result[f"pattern{suffix}"] = chosen[:, :show, :show]
+        drawn = _of_pairs(_all_patterns(model, of_side, "cross_pattern"), pairs)
+        result[f"strongest{suffix}"] = drawn.max(axis=-1).mean(axis=-1)
+        result[f"pattern{suffix}"] = drawn[:, :show, :show]
         result[f"pieces{suffix}"] = np.array(spoken.steps(model, of_side)[:show])
         labels = corpus.labels(model.encoder, of_side.source[:show])
         result[f"source_pieces{suffix}"] = np.array(labels)
@@ -174,7 +174,7 @@ def _all_patterns(model, said, point, edits=()):
     return spoken.traced(model, said, [point], edits=dict(edits)).stack(point)[:, 0]
 
 
-def _chosen(patterns, pairs):
+def _of_pairs(patterns, pairs):
     """Those of some heads, of [L H T S]: [n T S]."""
     return np.array([patterns[pair] for pair in pairs])
 
@@ -189,8 +189,8 @@ def _sharpest(patterns):
     """The two sharpest heads of [L H T S], and the broadest, by their mean largest weight."""
     weight = patterns.max(axis=-1).mean(axis=-1)  # [L H]
     order = np.argsort(-weight, axis=None, kind="stable").tolist()
-    chosen = dict.fromkeys([*order[:2], order[-1]])
-    return [tuple(map(int, np.unravel_index(i, weight.shape))) for i in chosen]
+    numbers = dict.fromkeys([*order[:2], order[-1]])
+    return [tuple(map(int, np.unravel_index(i, weight.shape))) for i in numbers]
 
 
 def _mixed(model, tokens, seed, first=0):

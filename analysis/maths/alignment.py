@@ -4,6 +4,7 @@ Order: the strongest place, shares of steps, the null, how even and how diagonal
 """
 
 import numpy as np
+import scipy
 
 
 def hits(strongest, wanted):
@@ -11,7 +12,7 @@ def hits(strongest, wanted):
 
     Two of three steps look where they should:
 
-    >>> hits(np.array([0, 1, 1]), np.eye(3, dtype=bool))
+    >>> int(hits(np.array([0, 1, 1]), np.eye(3, dtype=bool)))
     2
     """
     steps = np.arange(len(wanted))
@@ -26,9 +27,7 @@ def permutations(is_own, n, seed):
     """
     rng = np.random.default_rng(seed)
     orders = np.tile(np.arange(len(is_own)), (n, 1))
-    own = np.flatnonzero(is_own)
-    for order in orders:
-        order[own] = rng.permutation(own)
+    orders[:, is_own] = rng.permuted(orders[:, is_own], axis=1)
     return orders
 
 
@@ -38,9 +37,8 @@ def evenness(pattern):
     >>> evenness(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
     [1.0, 0.0]
     """
-    p = np.maximum(np.asarray(pattern, np.float64), 1e-300)
-    entropy = -(p * np.log(p)).sum(axis=-1) + 0.0
-    return entropy / np.log(max(p.shape[-1], 2))
+    entropy = scipy.special.entr(pattern.astype(np.float64)).sum(axis=-1)
+    return entropy / np.log(max(pattern.shape[-1], 2))
 
 
 def diagonality(pattern, places=None):
@@ -52,8 +50,9 @@ def diagonality(pattern, places=None):
     (1.0, -1.0)
     """
     T, S = pattern.shape[-2:]
-    places = np.arange(S) if places is None else places
-    centre = np.asarray(pattern, np.float64) @ places
+    if places is None:
+        places = np.arange(S)
+    centre = pattern @ places.astype(np.float64)
     centre = centre - centre.mean(axis=-1, keepdims=True)
     step = np.arange(T) - (T - 1) / 2
     size = np.sqrt((centre * centre).sum(axis=-1) * (step * step).sum())

@@ -53,8 +53,8 @@ def of_decoder(model, said):
     names = "q", "k", "pattern", stream, stream
     trace = spoken.traced(model, said, [*dict.fromkeys(names)])
     arrays = _exact(*(trace.stack(name)[:, 0] for name in names))
-    sees = profiles.visible(len(said.read), causal=True)
-    return Look(model, model.layers, said.read, said.read, *arrays, sees)
+    sees = profiles.visible(len(said.inputs), causal=True)
+    return Look(model, model.layers, said.inputs, said.inputs, *arrays, sees)
 
 
 def of_cross(model, said):
@@ -68,7 +68,7 @@ def of_cross(model, said):
     arrays = _exact(*(trace.stack(name)[:, 0] for name in names), source)
     sees = np.ones(arrays[2].shape[-2:], bool)
     crosses = [layer.cross for layer in model.layers]
-    return Look(model, crosses, said.read, said.source, *arrays, sees)
+    return Look(model, crosses, said.inputs, said.source, *arrays, sees)
 
 
 def of_parts(model, said):

@@ -19,8 +19,8 @@ class Spoken(NamedTuple):
     """A source and what is said of it."""
 
     source: np.ndarray  # [S] ids
-    read: np.ndarray  # [T] ids that the decoder reads, the start token first
-    said: np.ndarray  # [T] the id that follows each
+    inputs: np.ndarray  # [T] ids that the decoder reads, the start token first
+    outputs: np.ndarray  # [T] the id that it says behind each
 
 
 def greedy(model, source):
@@ -33,9 +33,9 @@ def greedy(model, source):
 
 def forced(model, source, target):
     """A given target, text or ids, that the decoder reads whatever it would say by itself."""
-    said = _ids(model, target)
-    read = np.array([model.config.start_id, *said[:-1]])
-    return Spoken(_ids(model.encoder, source), read, said)
+    outputs = _ids(model, target)
+    inputs = np.array([model.config.start_id, *outputs[:-1]])
+    return Spoken(_ids(model.encoder, source), inputs, outputs)
 
 
 def _ids(model, given):
@@ -49,7 +49,7 @@ def _ids(model, given):
 
 def traced(model, said, keep, edits=None):
     """The Trace of a Spoken."""
-    return minitx.run(model, said.read, keep, edits, source=said.source)
+    return minitx.run(model, said.inputs, keep, edits, source=said.source)
 
 
 def ordinary(model, tokens):
@@ -65,8 +65,8 @@ def ordinary(model, tokens):
 
 def steps(model, said):
     """A label for each step: the token that is read, an arrow, the token that is said."""
-    read, follows = (corpus.labels(model, tokens) for tokens in (said.read, said.said))
-    return [f"{a}→{b}" for a, b in zip(read, follows)]
+    inputs, outputs = (corpus.labels(model, tokens) for tokens in said[1:])
+    return [f"{a}→{b}" for a, b in zip(inputs, outputs)]
 
 
 def shares_pieces(model):

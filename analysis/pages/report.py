@@ -95,9 +95,10 @@ def facts(model):
     order = "norm before each part" if cfg.pre_norm else "norm after each part"
     widths = f"{cfg.d_head} in a head, {cfg.d_mlp} in an MLP; activation {cfg.act}"
     hashes = [f"{name} {digest}" for name, digest in settings.hashes(folder).items()]
+    shapes = " and ".join(shape(name, stack) for name, stack in stacks(model).items())
     return {
         "type": f"{cfg.model_type}, {cfg.task_head or 'no'} head, {sight}",
-        "shape": " and ".join(shape(name, stack) for name, stack in stacks(model).items()),
+        "shape": shapes,
         "widths": f"{widths}, {order}",
         "input": f"at most {cfg.n_ctx} tokens, vocabulary {cfg.n_vocab}",
         "weights": f"{size / 1e6:.1f} MB on disk, computed in {settings.dtype(model)}",

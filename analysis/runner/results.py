@@ -251,7 +251,7 @@ def _stated(experiment, model, name, options):
     Raises NotApplicable before any work.
     """
     wanted, options = sides.split(options)
-    side = sides.chosen(experiment, model, wanted)
+    side = sides.side_of(experiment, model, wanted)
     part = sides.part(experiment, model, side)
     experiment.check(part)
     if sides.has_own(experiment):

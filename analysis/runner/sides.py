@@ -46,7 +46,7 @@ def of(experiment):
     return SIDES[:2] if experiment.weights_only else SIDES[:1]
 
 
-def chosen(experiment, model, side=AUTO):
+def side_of(experiment, model, side=AUTO):
     """The side of a model that an experiment reads; "" in a single stack.
 
     Raises NotApplicable for one that it cannot read, or that the model does not have.
@@ -70,10 +70,10 @@ def part(experiment, model, side):
     return model
 
 
-def read(experiment, model, options):
+def model_of(experiment, model, options):
     """The Model in which an experiment with these options reads."""
     side, _ = split(options)
-    return part(experiment, model, chosen(experiment, model, side))
+    return part(experiment, model, side_of(experiment, model, side))
 
 
 def lacking(model):

@@ -38,10 +38,10 @@ def pairs(location, n, seed=0):
         return [
             _of_date(date) for date in dates.draw(np.random.default_rng(seed), n, held_out=True)
         ]
-    read = [*islice(_of_file(formats.place(location)), n)]
-    if not read:
+    listed = [*islice(_of_file(formats.place(location)), n)]
+    if not listed:
         raise ValueError(f"{formats.shown(location)} holds no pairs; wanted a line for each")
-    return read
+    return listed
 
 
 def _of_date(date):

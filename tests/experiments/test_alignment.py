@@ -42,10 +42,12 @@ def constructed(monkeypatch, dates, looks_at):
 
     def cross(model, said):
         cfg = model.config
-        pattern = np.full((cfg.n_layers, cfg.n_heads + 1, len(said.said), len(said.source)), 0.01)
+        pattern = np.full(
+            (cfg.n_layers, cfg.n_heads + 1, len(said.outputs), len(said.source)), 0.01
+        )
         for (layer, head), places in looks_at.items():
             pattern[layer, head, np.arange(len(places)), places] = 1
-        return pattern / pattern.sum(axis=-1, keepdims=True), np.eye(cfg.n_vocab)[said.said]
+        return pattern / pattern.sum(axis=-1, keepdims=True), np.eye(cfg.n_vocab)[said.outputs]
 
     monkeypatch.setattr(alignment, "_cross", cross)
     monkeypatch.setattr(pairs, "pairs", lambda *_: [DATE])
@@ -116,8 +118,8 @@ def test_a_text_is_read_with_the_models_own_output(bart):
 
 
 def test_where_nothing_is_copied_it_is_said_so(bart, tmp_path):
-    one = written(tmp_path, {"source": "A dog ran.", "target": "Seven blue"})
-    result = analysis.run("alignment", bart, pairs=one)
+    file = written(tmp_path, {"source": "A dog ran.", "target": "Seven blue"})
+    result = analysis.run("alignment", bart, pairs=file)
     assert "copied" not in result.arrays and "copied_best" not in result.numbers
     assert "nothing can be copied" in result.says
     assert result.answer.verdict == "no"
@@ -128,14 +130,14 @@ def test_words_of_a_file_are_linked_to_their_pieces(bart, tmp_path):
     """Of "the dog" in source and target: the tokens whose characters are linked."""
     source, target = "We saw the dog today", "the dog slept"
     links = [[[0, 7], [7, 14]]]
-    one = written(tmp_path, {"source": source, "target": target, "links": links})
-    [pair] = pairs.pairs(one, 5)
+    file = written(tmp_path, {"source": source, "target": target, "links": links})
+    [pair] = pairs.pairs(file, 5)
     task = alignment.Task(bart.tokenizer.encode(source), pair)
     said = spoken.forced(bart, task.source, target)
     wanted = alignment._wanted(bart, task, said)["aligned"]
     pieces = bart.tokenizer.pieces
     steps, places = wanted.any(axis=1), wanted.any(axis=0)
-    assert "".join(pieces(said.said[steps])).strip() == "the dog"
+    assert "".join(pieces(said.outputs[steps])).strip() == "the dog"
     assert "".join(pieces(said.source[places])).strip() == "the dog"
     assert wanted.sum() == steps.sum() * places.sum()
 
@@ -166,10 +168,10 @@ def test_files_without_pairs_and_two_texts_are_refused(bart, tmp_path):
 
 def test_settings_have_the_digest_of_the_pairs(bart, tmp_path):
     """So that an interrupted run does not go on with others."""
-    one = written(tmp_path, {"source": "A dog ran.", "target": "A dog"})
-    before = analysis.run("alignment", bart, pairs=one).settings["pairs"]
+    file = written(tmp_path, {"source": "A dog ran.", "target": "A dog"})
+    before = analysis.run("alignment", bart, pairs=file).settings["pairs"]
     written(tmp_path, {"source": "A dog ran.", "target": "A cat"})
-    after = analysis.run("alignment", bart, pairs=one).settings["pairs"]
+    after = analysis.run("alignment", bart, pairs=file).settings["pairs"]
     assert before != after
     assert "pairs" not in analysis.run("alignment", bart, pairs="dates", documents=1).settings
     with pytest.raises(FileNotFoundError, match="no text file"):

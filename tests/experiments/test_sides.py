@@ -56,8 +56,8 @@ def options(experiment):
 
 def expected(experiment, family, side):
     """Part of the sentence with which an experiment refuses a side; "" where it runs."""
-    name, read = experiment.name, sides.of(experiment)
-    if side not in read:
+    name = experiment.name
+    if side not in sides.of(experiment):
         return f"--side is {side}, but {name} "
     if name in NEED_A_HEAD:
         return f"{name} needs a masked or causal language model"
@@ -176,14 +176,14 @@ def test_two_models_are_compared_on_one_side(bart, tmp_path):
 
 
 def test_the_report_is_of_the_encoder_and_what_reads_it(bart, tmp_path, monkeypatch):
-    chosen = {name: analysis.EXPERIMENTS[name] for name in ("positions", "alignment", "predict")}
-    monkeypatch.setattr(registry, "EXPERIMENTS", chosen)
+    few = {name: analysis.EXPERIMENTS[name] for name in ("positions", "alignment", "predict")}
+    monkeypatch.setattr(registry, "EXPERIMENTS", few)
     given = ["report", str(bart.tokenizer.folder), "--documents", "2", "--out", str(tmp_path)]
     assert commands.run_command(given) == 0
     record = json.loads((tmp_path / "report.json").read_text())
-    told = {name: entry["says"] for name, entry in record["experiments"].items()}
-    assert told["positions"].startswith(sides.SENTENCES["encoder"])
-    assert told["alignment"].startswith(sides.SENTENCES["cross"])
+    sentences = {name: entry["says"] for name, entry in record["experiments"].items()}
+    assert sentences["positions"].startswith(sides.SENTENCES["encoder"])
+    assert sentences["alignment"].startswith(sides.SENTENCES["cross"])
     assert record["experiments"]["predict"]["verdict"] == "left out"
     shape = "encoder: 2 layers × 3 heads, width 24 and decoder: 3 layers × 3 heads, width 24"
     assert record["facts"]["shape"] == shape
@@ -208,16 +208,16 @@ def test_maps_are_those_of_the_forward_pass(model, side):
     given = dict(side=side, source=source, target=target, head="L2H1,L0H0", show=64)
     r = analysis.run("attention", model, **given).arrays
     said = model.tokenizer.encode(target)
-    read = [model.config.start_id, *said[:-1]]
+    tokens = [model.config.start_id, *said[:-1]]
     point = "pattern" if side == "decoder" else "cross_pattern"
-    trace = minitx.run(model, read, point, source=source)
+    trace = minitx.run(model, tokens, point, source=source)
     wanted = np.array([trace[point, 2][0, 1], trace[point, 0][0, 0]])
     assert np.array_equal(r["pattern"], wanted)
     pieces = model.tokenizer.pieces
     if side == "decoder":
-        assert r["pieces"].tolist() == pieces(read) and "source_pieces" not in r
+        assert r["pieces"].tolist() == pieces(tokens) and "source_pieces" not in r
         return
-    steps = [f"{a}→{b}" for a, b in zip(pieces(read), pieces(said))]
+    steps = [f"{a}→{b}" for a, b in zip(pieces(tokens), pieces(said))]
     assert r["pieces"].tolist() == steps
     assert r["source_pieces"].tolist() == pieces(model.tokenizer.encode(source))
     assert r["strongest"] == pytest.approx(wanted.max(axis=-1).mean(axis=-1))

@@ -387,7 +387,7 @@ def pair(request, tmp_path_factory):
 
 def test_every_part_of_an_encoder_decoder_is_what_the_model_computes(pair):
     names = {"encoder": "enc_pattern", "decoder": "pattern", "cross": "cross_pattern"}
-    trace = minitx.run(pair.model, pair.said.read, [*names.values()], source=pair.said.source)
+    trace = minitx.run(pair.model, pair.said.inputs, [*names.values()], source=pair.said.source)
     assert [*pair.data["parts"]] == [*names]
     for part, point in names.items():
         shown = pair.data["parts"][part]
@@ -401,12 +401,12 @@ def test_every_part_of_an_encoder_decoder_is_what_the_model_computes(pair):
 
 def test_rows_of_cross_attention_are_the_targets_and_columns_the_sources(pair):
     pieces = pair.model.tokenizer.pieces
-    read, source = ([x.replace(" ", "␣") for x in pieces(ids)] for ids in pair.said[1::-1])
+    target, source = ([x.replace(" ", "␣") for x in pieces(ids)] for ids in pair.said[1::-1])
     cross, decoder = pair.data["parts"]["cross"], pair.data["parts"]["decoder"]
-    assert (cross["labels"], cross["keys"]) == (read, source)
-    assert decoder["labels"] == read and "keys" not in decoder
+    assert (cross["labels"], cross["keys"]) == (target, source)
+    assert decoder["labels"] == target and "keys" not in decoder
     assert "uniform" not in cross and "profile" not in cross["arrays"]
-    assert len(decoder["uniform"]) == 2 * (len(read) - 1) + 1
+    assert len(decoder["uniform"]) == 2 * (len(target) - 1) + 1
 
 
 def test_columns_of_cross_attention_are_of_both_streams(pair):
@@ -442,8 +442,8 @@ def test_the_page_has_a_choice_of_parts(pair):
 
 def test_what_is_said_of_a_source_may_be_given_or_is_the_models_own(pair, bundled, capsys):
     own = explore.readable(pair.model, SENTENCE)
-    row = minitx.generate(pair.model, n=len(own.said), source=own.source)
-    assert np.array_equal(np.append(own.read, own.said[-1]), row)
+    row = minitx.generate(pair.model, n=len(own.outputs), source=own.source)
+    assert np.array_equal(np.append(own.inputs, own.outputs[-1]), row)
     page = minitx.explore(pair.model, SENTENCE, target="The dog ran")
     assert page_data(page.html)["parts"] == json.loads(json.dumps(pair.data["parts"]))
     with pytest.raises(ValueError, match="target is 'a dog', but this model .roberta. is one"):
