@@ -196,8 +196,8 @@ def page(settings, records, counts):
         f"{settings['line']}; two threads. minitx at commit {settings['commit']}; {versions}.\n",
         f"Shape of {settings['shape']}, random weights, one text; {settings['rounds']} rounds of "
         "one run, each system in a process of its own, in turn. Median and quartiles; ratios are "
-        "taken within rounds, and above 1 they are in favour of minitx. All outputs were compared before "
-        "anything was timed.\n",
+        "taken within rounds, and above 1 they are in favour of minitx. All outputs were compared "
+        "before anything was timed.\n",
         "| case | system/task | time | over minitx |\n|---|---|---|---|",
     ]
     for case, record in records:
