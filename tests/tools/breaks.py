@@ -2431,4 +2431,10 @@ BREAKS = [
         '"Head|ForConditionalGeneration|MTModel|^BartModel"',
         '"Head|ForConditionalGeneration|MTModel"',
     ),
+    Break(
+        "places are made up for pieces that say none",
+        TEXT,
+        "self.packages[1:]",
+        "()",
+    ),
 ]
