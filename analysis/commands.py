@@ -21,6 +21,7 @@ from .pages import compare, decode, explore, published, report
 from .runner import registry, results
 from .runner.options import Size, understand
 from .texts import corpus, formats, ids
+from .toys import recurrent
 
 TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
 COMMON = (  # options that `report` and `published` pass on to every experiment that has them
@@ -103,6 +104,7 @@ def parser(argv=()):
     fetch.add_argument(
         "--revision", help="branch, tag or commit (the one fetched first, else main)"
     )
+    of_the_toy(commands)
     about = "how fast NumPy is on this machine, and what holds it back"
     in_json(add(commands, "doctor", doctor_, about))
     return top
@@ -213,6 +215,16 @@ def of_two_models(commands, argv):
     name = named_experiment(argv)
     if name:
         flags(compare_both, registry.get(name))
+
+
+def of_the_toy(commands):
+    """The command of the recurrent toy, which takes no model."""
+    about = "a fixed context vector, or attention: a recurrent toy copies sequences"
+    toy = add(commands, "toy", toy_, about)
+    flags(toy, recurrent.EXPERIMENT)
+    toy.add_argument("--out", help="folder for the results (out/toy)")
+    of_figure(toy)
+    in_json(toy)
 
 
 def named_experiment(argv):
@@ -535,6 +547,22 @@ def explore_(arguments):
     megabytes = explore.write(model, name, text, page, arguments.words) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
+
+
+def toy_(arguments):
+    """minitx toy"""
+    experiment = recurrent.EXPERIMENT
+    options = options_of(experiment, arguments)
+    out = results.writable(arguments.out or Path("out") / "toy")
+    result = recurrent.run(**options)
+    result.save(out, arguments.format)
+    if arguments.json:
+        print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
+        return
+    print(f"{experiment.question} {results.sentence(result.answer)}\n\n{result.says}\n")
+    for number in result.headline.values():
+        print(headline(number))
+    print(f"{out / experiment.name}.{arguments.format} .npz .json written")
 
 
 def decode_(arguments):

@@ -19,7 +19,7 @@ from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
 from .sweep import sweep
-from .text import Tokenizer as _Tokenizer
+from .text import of_stacks as _of_stacks
 from .trace import Trace, cost, run
 
 if _TYPE_CHECKING:
@@ -63,10 +63,11 @@ def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: boo
 
         folder = find(name)
     model = _read_model(folder, dtype, partial)
-    tokenizer = _Tokenizer(folder, model.config.model_type)
-    if model.encoder is not None:
-        model = _replace(model, encoder=_replace(model.encoder, tokenizer=tokenizer))
-    return _replace(model, tokenizer=tokenizer)
+    source, target = _of_stacks(folder, model.config.model_type)
+    if model.encoder is None:
+        return _replace(model, tokenizer=source)
+    encoder = _replace(model.encoder, tokenizer=source)
+    return _replace(model, tokenizer=target, encoder=encoder)
 
 
 def explore(

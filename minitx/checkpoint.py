@@ -57,8 +57,9 @@ BUFFERS = re.compile(
     r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
     r"|EncDecAttention\.relative_attention_bias\.weight)$"
 )
-# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel; not GPT2Model
-WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel")
+# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, not GPT2Model; BartModel, since the
+# published BARTs were trained with the head and saved without it
+WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|^BartModel")
 
 
 def read_model(folder, dtype=np.float32, partial=False):
@@ -75,10 +76,13 @@ def read_model(folder, dtype=np.float32, partial=False):
     if family.encoder is not None:
         encoder = read_stack(stored, config.encoder, family.encoder)
     if encoder is None or stored.has_any(family.layer_prefix):
-        model = replace(read_stack(stored, config, family), encoder=encoder)
+        model = read_stack(stored, config, family)
     else:
-        model = encoder  # the file has no decoder
-    return replace(model, unused=stored.unused(family), missing=tuple(stored.missing))
+        model, encoder = encoder, None  # the file has no decoder
+    missing = tuple(stored.missing)
+    if encoder is not None:
+        encoder = replace(encoder, missing=missing)
+    return replace(model, encoder=encoder, unused=stored.unused(family), missing=missing)
 
 
 def read_stack(stored, config, family):
@@ -111,7 +115,7 @@ def _task_head(config, family, stored):
     """ "masked", "causal", "sequence" or None."""
     saved_from = config.architecture
     classifier = family.heads.get("sequence", {}).values()
-    if saved_from.endswith("ForSequenceClassification"):
+    if classifier and saved_from.endswith("ForSequenceClassification"):
         return "sequence"
     if not saved_from and classifier and all(stored.find(tensor) for tensor in classifier):
         return "sequence"
@@ -237,7 +241,7 @@ class Stored:
 
     def _axes(self, ours, name):
         """Letters of an array's axes; a classifier gives C classes in place of V words."""
-        if name.startswith(("classifier", "score")):
+        if name.startswith(("classifier", "classification_head", "score")):
             return SHAPES[ours].replace("V", "C")
         return SHAPES[ours]
 
@@ -261,7 +265,7 @@ def _before_number(layers):
 def _plain_names(tensors, family, partial):
     """The tensors by the family's own names for them, without a prefix such as "roberta."."""
     anchors = (family.encoder or family).body["W_E"].names
-    if partial:
+    if partial and "W_pos" in family.body:
         anchors = (*anchors, family.body["W_pos"].names[0])
     alone = "embed_tokens.weight"
     if family.encoder is not None and alone in tensors:

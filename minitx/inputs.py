@@ -55,7 +55,7 @@ def source_arguments(batch):
     return {} if batch is None else {"source": batch.tokens, "source_valid": batch.valid}
 
 
-def as_target(model, text, valid, source):
+def as_target(model, text, valid, types, source):
     """What the decoder of an encoder-decoder reads, as a checked Batch; source: a Batch.
 
     Token ids are taken as they are. A text becomes the start token and its own tokens but the last,
@@ -64,9 +64,9 @@ def as_target(model, text, valid, source):
     """
     cfg = model.config
     if text is not None and not is_text(text):
-        return check_batch(cfg, text, valid)
-    if valid is not None:
-        raise ValueError("valid goes with token ids; a text brings its own")
+        return check_batch(cfg, text, valid, types)
+    if valid is not None or types is not None:
+        raise ValueError("valid and types go with token ids; a text brings its own")
     if text is None and cfg.task_head == "sequence":
         rows = [tokens[is_token] for tokens, is_token in zip(source.tokens, source.valid)]
     elif text is None:

@@ -93,9 +93,9 @@ POINTS = {
         "B T V", "scores over the vocabulary, or [B C] over classes", False, ("a task head",)
     ),
 }
-# An encoder, which runs first, has the same but those that need another; T and S are then the
-# tokens of the source.
-OTHERS = SOURCE, (*SOURCE, "norms with a mean"), ("a task head",)
+# An encoder, which runs first, has the same but those that need another, and no token types; T and
+# S are then the tokens of the source.
+OTHERS = SOURCE, (*SOURCE, "norms with a mean"), ("a task head",), ("token types",)
 POINTS = {
     ENCODER + name: point._replace(meaning=f"encoder: {point.meaning}")
     for name, point in POINTS.items()
@@ -167,8 +167,10 @@ def _refuse(key, model):
         raise ValueError(f"unknown point {name!r}; near to it: {close}; this model has: {names}")
     if name == "logits":
         require_head(model)
-    cfg, point = (stack_of(name, model) or model).config, POINTS[name]
+    stack, point = stack_of(name, model), POINTS[name]
+    needs = SOURCE if stack is None else point.needs
+    cfg = (stack or model).config
     why = f", layers 0 to {cfg.n_layers - 1}" if point.per_layer else ""
-    if point.needs:
-        why += f"; it needs {' and '.join(point.needs)}"
+    if needs:
+        why += f"; it needs {' and '.join(needs)}"
     raise ValueError(f"this model has no point {key!r} ({cfg.model_type}{why})")

@@ -6,7 +6,7 @@ minitx. They look at arrays' shapes and bytes and read no file.
 
 import html
 import textwrap
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -52,11 +52,10 @@ def _row(tag, values):
 def model(model):
     """A model: its sizes and those of its weights; in HTML one row for all layers."""
     cfg = model.config
-    groups = {f"weights.{name}": [x] for name, x in _arrays(model.weights).items()}
-    for layer in model.layers:
-        for name, x in _arrays(layer).items():
-            groups.setdefault(f"layers[i].{name}", []).append(x)
+    groups = _by_name(model)
     arrays = [x for group in groups.values() for x in group]
+    if model.encoder is not None:
+        arrays += [x for group in _by_name(model.encoder).values() for x in group]
     head = f"{cfg.task_head} head" if cfg.task_head else "no task head"
     title = f"Model {cfg.architecture or cfg.model_type} ({cfg.model_type}, {head})"
     normed = "not normed before ln_final" if cfg.pre_norm else "normed after each addition"
@@ -67,6 +66,9 @@ def model(model):
         f"reads up to {cfg.n_ctx} tokens of a vocabulary of {cfg.n_vocab}",
         f"{n_numbers:,} numbers in {len(arrays)} arrays, {_size(_distinct(arrays))}",
     ]
+    if cfg.encoder is not None:
+        sizes = f"{cfg.encoder.n_layers} layers of {cfg.encoder.n_heads} heads"
+        lines.append(f"among them those of its encoder, model.encoder: {sizes}")
     for what, names in (("missing", model.missing), ("not read", model.unused)):
         if names:
             lines.append(f"tensors {what} ({len(names)}): {_first(names)}")
@@ -77,11 +79,25 @@ def model(model):
     return Summary(title, lines, ("array", "shape", "arrays", "kB in all"), rows)
 
 
+def _by_name(model):
+    """{name: arrays} of a model without its encoder; those of all layers have one name."""
+    groups = {f"weights.{name}": [x] for name, x in _arrays(model.weights).items()}
+    for layer in model.layers:
+        arrays = _arrays(layer)
+        if vars(layer).get("cross") is not None:
+            arrays |= {f"cross.{name}": x for name, x in _arrays(layer.cross).items()}
+        for name, x in arrays.items():
+            groups.setdefault(f"layers[i].{name}", []).append(x)
+    return groups
+
+
 def weights(part):
-    """Arrays of a model or of one of its layers, by shape."""
+    """Arrays of a model, of one of its layers, or of that layer's cross-attention, by shape."""
     arrays = _arrays(part)
     layer = vars(part).get("index")
     name = "Weights outside the layers" if layer is None else f"Weights of layer {layer}"
+    if "ln_cross_w" in vars(part):
+        name += ", cross-attention"
     return _summary_of_arrays(f"{name}: {_count(len(arrays), 'array')}", arrays, arrays)
 
 
@@ -113,10 +129,21 @@ def trace(tokens, arrays, points):
 
 def config(cfg):
     """Fields of a config; the text leaves out those that have their default."""
-    values = {field.name: getattr(cfg, field.name) for field in fields(cfg)}
-    given = [f"{f.name}={values[f.name]!r}" for f in fields(cfg) if values[f.name] != f.default]
+    rows = [(field.name, getattr(cfg, field.name)) for field in fields(cfg)]
     title = "Config (what is not listed has its default)"
-    return Summary(title, [", ".join(given)], ("field", "value"), list(values.items()))
+    return Summary(title, [_given(cfg)], ("field", "value"), rows)
+
+
+def _given(cfg):
+    """The fields of a config that do not have their default, and those of its encoder's."""
+    texts = []
+    for field in fields(cfg):
+        value = getattr(cfg, field.name)
+        if is_dataclass(value):
+            texts.append(f"{field.name}=({_given(value)})")
+        elif value != field.default:
+            texts.append(f"{field.name}={value!r}")
+    return ", ".join(texts)
 
 
 def cache(cache):

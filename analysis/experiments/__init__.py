@@ -7,6 +7,7 @@ IN_ORDER = (
     "singular_values", "bases", "components", "rotation", "lags", "conditions", "sources",
     "residual", "cca", "dial", "chain", "notch", "remove_positions", "norms", "shift",
     "mask_positions", "probe", "reviews", "joint_space", "joint_grid", "predict",
+    "parts", "shapes", "mixing", "slices", "projections",
 )  # fmt: skip
 
 for name in IN_ORDER:

@@ -247,6 +247,7 @@ def plot(r):
     else:
         grid[0].set(visible=True, title="no head has a direction")
     grid[0].set_ylabel("offset with most attention (tokens)")
+    grid[0].locator_params(axis="y", integer=True)
     weights, cost = below.subplots(1, 2)
     _draw_weights(weights, r, rows)
     _draw_loss(cost, r)

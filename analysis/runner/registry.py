@@ -41,6 +41,7 @@ there is nothing to measure; the report then reads this many.
 
 import inspect
 import itertools
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_type_hints
@@ -221,6 +222,9 @@ def _labels(names, result):
 
 
 def markdown():
-    """The README's table of experiments."""
-    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in EXPERIMENTS.values()]
-    return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows])
+    """The README's table of experiments on published figures, and a line with all the others."""
+    every = EXPERIMENTS.values()
+    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in every if e.figure]
+    others = [f"`{e.name}`: {e.question}" for e in every if not e.figure]
+    line = textwrap.fill(" ".join(["Not published:", *others]), 120)
+    return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows, "", line])

@@ -196,7 +196,7 @@ def run(name, model, options):
     if changed:  # so that --resume does not take the results for those of the files
         stated["changed"] = changed
     with one_thread_of_blas():
-        return _explained(experiment, experiment.run(model, **stated["options"]), stated)
+        return explained(experiment, experiment.run(model, **stated["options"]), stated)
 
 
 def loaded(model):
@@ -259,7 +259,7 @@ def produce(experiment, model, name, options, out, resume=False, format="svg"):
         arrays = finished(experiment, stated, out) if resume else None
         if not arrays:
             arrays = experiment.run(model, run, **stated["options"])
-        result = _explained(experiment, arrays, stated)
+        result = explained(experiment, arrays, stated)
         result.save(out, format)
     svg, thumbnail = result.drawn
     return Outcome(
@@ -278,7 +278,7 @@ def finished(experiment, stated, out):
         return None
 
 
-def _explained(experiment, arrays, stated):
+def explained(experiment, arrays, stated):
     """The Result of these arrays: numbers, words and answer."""
     arrays = {name: np.asarray(value) for name, value in arrays.items()}
     headline = registry.headline(experiment, arrays)

@@ -23,9 +23,12 @@ def config(side):
 
 
 def body(side):
-    """Embeddings of one of the two stacks, with their norm."""
+    """Embeddings of one of the two stacks, with their norm.
+
+    What is shared stands for a stack's own word embedding where the file has none.
+    """
     return {
-        "W_E": tensor("shared.weight", f"{side}.embed_tokens.weight"),
+        "W_E": tensor(f"{side}.embed_tokens.weight", "shared.weight"),
         "W_pos": tensor(f"{side}.embed_positions.weight"),
         **norm("ln_embed", f"{side}.layernorm_embedding"),
     }

@@ -8,12 +8,18 @@ FIXED = bart.FIXED | {"sinusoids": True}
 
 
 def body(side):
-    """The word embedding of one of the two stacks, shared or its own."""
-    return {"W_E": tensor("shared.weight", f"{side}.embed_tokens.weight")}
+    """The word embedding of one of the two stacks, its own or shared."""
+    return {"W_E": tensor(f"{side}.embed_tokens.weight", "shared.weight")}
+
+
+LONGEST = 1 << 20  # positions; their table is computed, so that no file bounds it
 
 
 def derived(values):
     """Positions are counted from row 0."""
+    if values["n_ctx"] > LONGEST:
+        text = f"max_position_embeddings is {values['n_ctx']}"
+        raise ValueError(f"{text}; wanted at most {LONGEST}")
     return {"n_pos": values["n_ctx"], **bart.scale(values)}
 
 

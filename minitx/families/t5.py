@@ -65,8 +65,21 @@ CROSS = {
 CAUSAL = {"W_U": tensor("lm_head.weight", transposed=True)}
 
 
+def check(values):
+    """Raises ValueError for sizes that only T5 has, and that no model can have."""
+    for name in ("d_kv", "n_buckets", "max_distance"):
+        if type(values[name]) is not int or values[name] < 1:
+            text = f"{name} is {values[name]!r}"
+            raise ValueError(f"{text}; wanted a whole number of at least 1")
+    n, largest = values["n_buckets"], values["max_distance"]
+    if not 4 <= n < 2 * largest:
+        text = f"{n} buckets of distances up to {largest}"
+        raise ValueError(f"{text}; wanted at least 4, and fewer than two a distance")
+
+
 def derived(values):
     """ "gated-gelu" is a gate and GELU in its form with tanh; the start is the padding id."""
+    check(values)
     act = values["act"]
     gated = act.startswith("gated-")
     return {"gated": gated, "act": ACTIVATIONS.get(act, act.removeprefix("gated-"))}

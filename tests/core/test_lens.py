@@ -18,11 +18,6 @@ def model(request):
     return tiny.load(request.param)
 
 
-def inputs(model):
-    """Left-padded tokens [2 7] of unequal length, and their valid."""
-    return tiny.padded([tiny.ids(model, n, seed=n) for n in (7, 4)], "left")[:2]
-
-
 def lens(model, stream, valid):
     """What the model would say if it ended with this stream; the stream if it has no head."""
     x = minitx.final_norm(model, stream)
@@ -30,20 +25,21 @@ def lens(model, stream, valid):
 
 
 def test_at_the_last_layer_it_gives_the_models_own_logits(model):
-    tokens, valid = inputs(model)
-    trace = minitx.run(model, tokens, valid=valid)
-    x = minitx.forward(model, tokens, valid=valid)
+    tokens, given = tiny.texts(model)
+    trace = minitx.run(model, tokens, **given)
+    x = minitx.forward(model, tokens, **given)
     assert np.array_equal(minitx.final_norm(model, trace["resid_post", -1]), x)
     if "logits" in trace:
-        assert np.array_equal(lens(model, trace["resid_post", -1], valid), trace["logits"])
+        assert np.array_equal(lens(model, trace["resid_post", -1], given["valid"]), trace["logits"])
 
 
 def test_at_any_layer_it_gives_the_logits_of_the_model_that_ends_there(model):
-    tokens, valid = inputs(model)
-    trace = minitx.run(model, tokens, valid=valid)
+    tokens, given = tiny.texts(model)
+    valid = given["valid"]
+    trace = minitx.run(model, tokens, **given)
     for n in range(model.config.n_layers + 1):
         ends_there = replace(model, layers=model.layers[:n])
-        x = minitx.forward(ends_there, tokens, valid=valid)
+        x = minitx.forward(ends_there, tokens, **given)
         y = minitx.logits(ends_there, x, valid=valid) if model.config.task_head else x
         streams = [("resid_post", n - 1)] if n else []
         streams += [("resid_pre", n)] if n < model.config.n_layers else []
@@ -54,11 +50,12 @@ def test_at_any_layer_it_gives_the_logits_of_the_model_that_ends_there(model):
 
 def test_the_stream_of_a_model_that_norms_it_on_the_way_is_as_it_was(model):
     """And in the others it is not read before it is normed: that was the silent mistake."""
-    trace = minitx.run(model, inputs(model)[0])
+    tokens, given = tiny.texts(model)
+    trace = minitx.run(model, tokens, **given)
     for name in ("resid_pre", "resid_mid", "resid_post"):
         x = trace[name, 0]
         assert (minitx.final_norm(model, x) is x) == (not model.config.pre_norm)
-    if model.config.pre_norm:
+    if model.config.pre_norm and not model.config.rms_norm:
         x = minitx.final_norm(model, trace["resid_post", 0])
         w = model.weights
         normed = (x - w.ln_final_b) / w.ln_final_w

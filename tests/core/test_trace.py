@@ -324,7 +324,7 @@ def test_logits_can_be_edited_too():
         (
             "bert-masked",
             "patern",
-            "unknown point 'patern'; near to it: pattern.*; this model has: embed, pos_embed, .*logits$",
+            "unknown point 'patern'; near to it: pattern.*; this model has: embed, .*logits$",
         ),
         ("bert-masked", "resid", "unknown point 'resid'; near to it: .*resid_pre"),
         ("bert-masked", ("Q", 0), "unknown point 'Q'"),

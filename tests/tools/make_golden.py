@@ -1,8 +1,9 @@
 """Makes tests/golden: tiny random models and what the reference library computes with them.
 
-The only test code that needs torch. Read downward: the table of variants, one folder as it is made
-(a random model, its files on disk, the reference's own reading of exactly those files), the claims
-that a golden folder must meet, `main`. Everything about a model is drawn at random, biases and
+With make_golden_pairs.py, which makes the encoder-decoders, the only test code that needs torch.
+Read downward: the table of variants, one folder as it is made (a random model, its files on disk,
+the reference's own reading of exactly those files), the claims that a golden folder must meet,
+`main`. Everything about a model is drawn at random, biases and
 norms too: a zero bias or a unit norm hides a swapped name. Weights are scaled so that attention is
 neither flat nor saturated.
 
@@ -275,15 +276,19 @@ def draw(name, shape, config, rng):
 # --- its files
 
 
-def save(model, folder, disk, rng):
-    """Save as the library does, then change the files as the words of `disk` say."""
+def save(model, folder, disk, rng, changes=None):
+    """Save as the library does, then change the files as the words of `disk` say.
+
+    changes: {word: change}; by default DISK.
+    """
+    changes = changes or DISK
     model.save_pretrained(folder)
     tensors = load_file(folder / "model.safetensors")
     config = json.loads((folder / "config.json").read_text())
     words = disk.split()
     for word in words:
-        if word in DISK:
-            tensors = DISK[word](tensors, config, rng)
+        if word in changes:
+            tensors = changes[word](tensors, config, rng)
     tensors = {name: t.contiguous() for name, t in tensors.items()}
     if "hub-config" in words:
         config = {key: config[key] for key in HUB_CONFIG if key in config}
@@ -700,6 +705,16 @@ def fractions(rng, T, n_heads):
     return {"keys": keys, "rows": rows, "linear": linear}
 
 
+def versions():
+    """Of everything that computes the reference."""
+    return {
+        "python": sys.version.split()[0],
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }
+
+
 def main():
     """Make every variant in a folder beside, which then takes the place of the old one."""
     transformers.logging.set_verbosity_error()
@@ -709,17 +724,13 @@ def main():
     for row in VARIANTS:
         make(fresh / row[0], row)
     float_masks(fresh)
-    versions = {
-        "python": sys.version.split()[0],
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-    }
-    (fresh / "versions.json").write_text(json.dumps(versions, indent=1) + "\n")
+    (fresh / "versions.json").write_text(json.dumps(versions(), indent=1) + "\n")
     save_file(losses(fresh / LONG), fresh / "losses.safetensors")
-    for name in ("sort-gpt", "japanese"):  # its author's numbers; what make_japanese.py makes
-        if (GOLDEN / name).exists():
-            shutil.copytree(GOLDEN / name, fresh / name)
+    # what others make: sort-gpt's author, make_japanese.py, make_golden_pairs.py
+    for path in GOLDEN.iterdir():
+        if path.is_dir() and not (fresh / path.name).exists():
+            shutil.copytree(path, fresh / path.name)
+    shutil.copy(GOLDEN / "versions-pairs.json", fresh)
     shutil.rmtree(GOLDEN, ignore_errors=True)
     os.replace(fresh, GOLDEN)
 

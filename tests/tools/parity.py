@@ -15,11 +15,24 @@ import numpy as np
 from safetensors.numpy import load_file
 
 import minitx
+from minitx.inputs import Batch, shifted
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VARIANTS = sorted(path.parent.name for path in GOLDEN.glob("*/reference.safetensors"))
 DTYPES = (np.float64, np.float32)
-INPUTS = ("tokens", "types", "positions", "valid", "mask")
+# what a text comes with -> the axes of tokens that it has: T of the model's own, S of a source
+INPUTS = {
+    "tokens": "T",
+    "types": "T",
+    "positions": "T",
+    "valid": "T",
+    "mask": "TT",
+    "source": "S",
+    "source_valid": "S",
+    "enc_mask": "SS",
+    "cross_mask": "TS",
+}
+IDS = {"T": "tokens", "S": "source"}
 COLUMNS = "resid_pre q k v pattern z attn_out pre mlp_out".split()
 TEXT = "The tide had gone out before the boats came home, and nobody on the quay said a word."
 
@@ -37,59 +50,84 @@ def our_name(key, config):
     """The library's "hidden.3" or "q.3" -> our ("resid_pre", 3), ("q", 3).
 
     The last of its hidden states is the residual stream after the last layer, in GPT-2 after the
-    final norm.
+    final norm. Names of an encoder begin with "enc_".
     """
     name, _, n = key.partition(".")
-    if name != "hidden":
+    part = "enc_" if name.startswith("enc_") else ""
+    if name != f"{part}hidden":
         return (name, int(n)) if n else name
-    if int(n) < config.n_layers:
-        return "resid_pre", int(n)
-    return "ln_final" if config.pre_norm else ("resid_post", config.n_layers - 1)
+    stack = config.encoder if part else config
+    if int(n) < stack.n_layers:
+        return f"{part}resid_pre", int(n)
+    return f"{part}ln_final" if stack.pre_norm else (f"{part}resid_post", stack.n_layers - 1)
 
 
-def batch(rows, side, fill):
-    """Texts of different lengths -> arrays for `run`, and each text's columns.
+def columns(rows, sides):
+    """{axis: length of a padded batch}, and for each text {axis: where it lies}.
 
-    The arrays are [B T], but a mask [B 1 T T].
+    sides: {axis: on which side its padding is}.
     """
-    lengths = [len(row["tokens"]) for row in rows]
-    B, T = len(rows), max(lengths)
-    where = [slice(T - n, T) if side == "left" else slice(n) for n in lengths]
-    arrays = {name: np.zeros((B, T), int) for name in ("types", "positions") if name in rows[0]}
-    arrays |= {"tokens": np.full((B, T), fill), "valid": np.zeros((B, T), bool)}
-    if "mask" in rows[0]:
-        arrays["mask"] = np.zeros((B, 1, T, T), bool)
-    for i, (row, columns) in enumerate(zip(rows, where)):
-        for name, array in arrays.items():
-            place = (i, 0, columns, columns) if name == "mask" else (i, columns)
-            array[place] = row.get(name, True)
+    ids = {axis: name for axis, name in IDS.items() if name in rows[0]}
+    sizes = {axis: max(len(row[name]) for row in rows) for axis, name in ids.items()}
+    where = []
+    for row in rows:
+        lengths = {axis: len(row[name]) for axis, name in ids.items()}
+        places = {axis: slice(n) for axis, n in lengths.items()}
+        left = [axis for axis in ids if sides[axis] == "left"]
+        places |= {axis: slice(sizes[axis] - lengths[axis], sizes[axis]) for axis in left}
+        where.append(places)
+    return sizes, where
+
+
+def batch(rows, sides, fill):
+    """Texts of different lengths -> arrays for `run`, and where each text lies, as `columns` says.
+
+    The arrays are [B T] or [B S], but masks [B 1 T S].
+    """
+    sizes, where = columns(rows, sides)
+    wanted = ["valid"] + ["source_valid"] * ("source" in rows[0])
+    arrays = {}
+    for name, axes in INPUTS.items():
+        if name in rows[0] or name in wanted:
+            shape = [sizes[axis] for axis in axes]
+            kind = int if name in ("tokens", "source", "types", "positions") else bool
+            padding = fill if name in IDS.values() else 0
+            array = arrays[name] = np.full((len(rows), *shape), padding, kind)
+            for i, (row, places) in enumerate(zip(rows, where)):
+                array[(i, *(places[axis] for axis in axes))] = row.get(name, True)
+            if len(axes) == 2:
+                arrays[name] = array[:, None]
     return arrays, where
 
 
-def text_only(x, key, columns):
+def text_only(x, key, places):
     """One text's part of an array without batch axis: its columns on each axis of tokens."""
     name = key if isinstance(key, str) else key[0]
-    axes = minitx.POINTS[name][0].split()[1:]
+    axes = minitx.POINTS[name].axes.split()[1:]
     if x.ndim != len(axes):
         return x
-    place = tuple(columns if axis in "TS" else slice(None) for axis in axes)
-    return x[place]
+    own = "S" if name.startswith("enc_") else "T"
+    of_keys = "S" if name.startswith("cross_") else own
+    where = {"T": places[own], "S": places.get(of_keys)}
+    return x[tuple(where.get(axis, slice(None)) for axis in axes)]
 
 
-def distances(model, rows, side=None, fill=0):
+def distances(model, rows, side=None, fill=0, source_side=None):
     """{point: (max |difference|, max |reference|)}.
 
-    Each text alone, or all in a batch padded on one side.
+    Each text alone, or all in a batch padded on one side; source_side: by default the same.
     """
     groups = [[row] for row in rows] if side is None else [rows]
+    sides = {"T": side, "S": source_side or side}
     farthest = {}
     for group in groups:
-        arrays, where = batch(group, side, fill)
+        arrays, where = batch(group, sides, fill)
         trace = minitx.run(model, arrays.pop("tokens"), **arrays)
         for i, row in enumerate(group):
             for name in row.keys() - set(INPUTS):
                 key = our_name(name, model.config)
-                ours = text_only(trace[key][i], key, where[i])
+                x = trace[key]
+                ours = text_only(x[i % len(x)], key, where[i])  # one bias by distance for all
                 assert ours.dtype == model.weights.W_E.dtype, f"{key} is {ours.dtype}"
                 far, size = distance(ours, row[name], key)
                 before = farthest.get(key, (0.0, 0.0))
@@ -136,7 +174,11 @@ def library(folder, row, dtype):
     try:
         import torch
         import transformers
-        from make_golden import library_model, run, watch
+
+        if "source" in row:
+            from make_golden_pairs import library_model, run, watch
+        else:
+            from make_golden import library_model, run, watch
     except ImportError as error:
         sys.exit(
             f"parity compares with the reference library, which is not here ({error}); "
@@ -152,14 +194,23 @@ def library(folder, row, dtype):
 
 
 def inputs(model, text):
-    """A text as one row of ids and types; random ids where the folder has no tokenizer."""
+    """A text as one row of ids and types; random ids where the folder has no tokenizer.
+
+    An encoder-decoder has it as its source, and behind the start token as its target.
+    """
     try:
         encoded = model.encode([text])
     except FileNotFoundError:
         print("no tokenizer here: random ids")
         n = min(32, model.config.n_ctx)
-        return {"tokens": np.random.default_rng(0).integers(5, model.config.n_vocab, n)}
-    return {name: x[0] for name, x in encoded._asdict().items() if name in INPUTS and x is not None}
+        encoded = Batch(
+            np.random.default_rng(0).integers(5, model.config.n_vocab, (1, n)), None, None
+        )
+    row = {name: x[0] for name, x in encoded._asdict().items() if name in INPUTS and x is not None}
+    if model.encoder is None:
+        return row
+    source = row["tokens"]
+    return {"source": source, "tokens": np.array(shifted(model.config, source))}
 
 
 def compare(folder, text):

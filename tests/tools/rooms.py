@@ -17,6 +17,7 @@ FLOORS = {
     "minitx.analysis.machine": 1,
     "minitx.analysis.runner": 2,
     "minitx.analysis.measures": 3,
+    "minitx.analysis.toys": 3,
     "minitx.analysis.experiments": 4,
     "minitx.analysis.pages": 4,
     "minitx.analysis": 5,  # the command line
@@ -41,6 +42,7 @@ INSIDE = {
     "minitx.model": 1,
     "minitx.cache": 1,
     "minitx.inputs": 1,
+    "minitx.pieces": 1,
     "minitx.text": 1,
     "minitx.files": 1,
     "minitx.families": 1,

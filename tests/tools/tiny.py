@@ -1,7 +1,7 @@
 """Small checkpoint folders for tests: a golden one's tensors and settings, with changes.
 
 `make` writes a whole folder; `pack` writes the bytes of a safetensors file from arrays or from raw
-(kind, shape, bytes), so that broken files can be made too; `ids` and `padded` draw inputs;
+(kind, shape, bytes), so that broken files can be made too; `ids`, `padded` and `texts` draw inputs;
 `with_weights` swaps arrays of a model.
 """
 
@@ -24,6 +24,7 @@ ONE_EACH = [
     "distilbert-masked",
     "gpt2-causal",
 ]
+PAIRS = ["bart-causal", "marian-separate", "t5-gated"]  # encoder-decoders, one of each family
 KINDS = {"<f8": "F64", "<f4": "F32", "<f2": "F16", "|u1": "U8", "<i8": "I64"}
 
 
@@ -93,6 +94,20 @@ def padded(rows, side, fill=0, width=None):
         tokens[i, where[i]] = row
         valid[i, where[i]] = True
     return tokens, valid, where
+
+
+def texts(model, lengths=(7, 4), source_lengths=(5, 8), side="left", source_side=None):
+    """Random texts in a padded batch: tokens [B T], and what `run` takes beside them.
+
+    That is `valid`, and in an encoder-decoder `source` and `source_valid` [B S], which are padded
+    on the source_side, by default the same.
+    """
+    tokens, valid, _ = padded([ids(model, n, seed=n) for n in lengths], side)
+    if model.encoder is None:
+        return tokens, {"valid": valid}
+    rows = [ids(model.encoder, n, seed=9 + n) for n in source_lengths]
+    source, source_valid, _ = padded(rows, source_side or side)
+    return tokens, {"valid": valid, "source": source, "source_valid": source_valid}
 
 
 def with_weights(model, layers=(), **arrays):

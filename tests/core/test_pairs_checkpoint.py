@@ -1,0 +1,545 @@
+"""Loading encoder-decoders: configs, names in every spelling, what is shared, what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+import tiny
+from safetensors.numpy import load_file
+
+import minitx
+from minitx.families import from_hf
+
+BART = (
+    "vocab_size d_model max_position_embeddings activation_function decoder_start_token_id "
+    "encoder_layers encoder_attention_heads encoder_ffn_dim "
+    "decoder_layers decoder_attention_heads decoder_ffn_dim"
+).split()
+T5 = (
+    "vocab_size d_model d_kv d_ff num_layers num_heads layer_norm_epsilon "
+    "relative_attention_num_buckets"
+).split()
+NEEDED = {"bart-causal": BART, "marian-shared": BART, "t5-relu": T5}
+FAMILY = {name: name.split("-")[0] for name in NEEDED}
+
+
+def edited(**changes):
+    """A `change` for tiny.make: a tensor's new value, None to take it out, or a function of it."""
+
+    def change(tensors):
+        for key, value in changes.items():
+            name = key.replace("__", ".")
+            new = value(tensors[name]) if callable(value) else value
+            tensors.pop(name, None)
+            if new is not None:
+                tensors[name] = new
+
+    return change
+
+
+def same(model, other):
+    """Two loaded models, with their encoders, hold the same arrays, bit for bit."""
+    ours, others = named(model), named(other)
+    return ours.keys() == others.keys() and all(
+        (x == others[name]).all() for name, x in ours.items()
+    )
+
+
+def named(model):
+    """{name: array} of every weight, of the encoder and of cross-attention too."""
+    from minitx.checkpoint import named_arrays
+
+    return named_arrays(model)
+
+
+# --- config.json
+
+
+@pytest.mark.parametrize("variant,key", [(v, key) for v in NEEDED for key in NEEDED[v]])
+def test_a_missing_key_is_named_and_no_default_is_taken(variant, key):
+    settings = tiny.config(variant)
+    if "num_decoder_layers" in settings:
+        del settings["num_decoder_layers"]
+    message = rf"'{key}' is missing \({FAMILY[variant]}\); there are: .*model_type"
+    absent = {name: value for name, value in settings.items() if name != key}
+    for given in (absent, settings | {key: None}):
+        with pytest.raises(ValueError, match=message):
+            from_hf(given)
+
+
+@pytest.mark.parametrize("variant", NEEDED)
+def test_nothing_else_is_needed(variant):
+    full = tiny.config(variant)
+    own = ["pad_token_id"] if variant == "t5-relu" else []  # T5's start, where none is named
+    config = from_hf({key: full[key] for key in ["model_type", *NEEDED[variant], *own]})
+    assert config.model_type == FAMILY[variant] and config.tied is True
+    assert (config.n_layers, config.d_model, config.encoder.n_layers) == (2, 18, 2)
+    assert config.causal and not config.encoder.causal and config.encoder.encoder is None
+    assert config.start_id == full["decoder_start_token_id"]
+    assert (config.end_id, config.first_id, config.last_id) == (None, None, None)
+    assert config.embed_scale == 1
+
+
+@pytest.mark.parametrize(
+    "variant,changes,message",
+    [
+        (
+            "bart-causal",
+            dict(model_type="mbart"),
+            "model_type is 'mbart'; supported: .*bart, marian",
+        ),
+        ("t5-relu", dict(model_type="mt5"), "model_type is 'mt5'; supported: "),
+        (
+            "bart-causal",
+            dict(normalize_before=True),
+            "normalize_before is True; only False is supported",
+        ),
+        (
+            "bart-causal",
+            dict(add_final_layer_norm=True),
+            "add_final_layer_norm is True; only False is supported",
+        ),
+        (
+            "bart-causal",
+            dict(normalize_embedding=False),
+            "normalize_embedding is False; only True is supported",
+        ),
+        (
+            "bart-causal",
+            dict(static_position_embeddings=True),
+            "static_position_embeddings is True; only False is supported",
+        ),
+        (
+            "marian-shared",
+            dict(normalize_embedding=True),
+            "normalize_embedding is True; only False is supported",
+        ),
+        ("bart-causal", dict(add_bias_logits=True), "add_bias_logits is True; only False"),
+        ("bart-causal", dict(is_decoder=True), "is_decoder is True; only False is supported"),
+        ("bart-causal", dict(encoder_attention_heads=4), "width 18 is not divisible by 4 heads"),
+        ("bart-causal", dict(decoder_attention_heads=5), "width 18 is not divisible by 5 heads"),
+        (
+            "bart-causal",
+            dict(encoder_layers=0),
+            "n_layers is 0; wanted a whole number of at least 1",
+        ),
+        ("bart-causal", dict(decoder_start_token_id=None), "'decoder_start_token_id' is missing"),
+        (
+            "t5-relu",
+            dict(decoder_start_token_id=None, pad_token_id=None),
+            "decoder_start_token_id is missing; an encoder-decoder needs it",
+        ),
+        ("t5-relu", dict(feed_forward_proj="gated-gelu_10"), "unknown activation 'gelu_10'"),
+        ("t5-relu", dict(feed_forward_proj=["relu"]), "a value is of the wrong kind"),
+        ("t5-relu", dict(d_kv="5"), "d_kv is '5'; wanted a whole number of at least 1"),
+        (
+            "t5-relu",
+            dict(relative_attention_max_distance=4),
+            "8 buckets of distances up to 4; wanted at least 4, and fewer than two a",
+        ),
+        (
+            "t5-relu",
+            dict(relative_attention_num_buckets=3),
+            "3 buckets of distances up to 9",
+        ),
+        (
+            "marian-shared",
+            dict(max_position_embeddings=10**9),
+            "max_position_embeddings is 1000000000; wanted at most 1048576",
+        ),
+        ("marian-separate", dict(decoder_vocab_size=52), "pad_token_id is 52; wanted 0 to 51"),
+    ],
+)
+def test_what_would_be_computed_wrongly_is_refused(tmp_path, variant, changes, message):
+    with pytest.raises(ValueError, match=message):
+        minitx.load(tiny.make(tmp_path, variant, **changes))
+
+
+def test_old_configs_that_say_how_a_stack_is_built_are_read():
+    old = dict(normalize_before=False, add_final_layer_norm=False, normalize_embedding=True)
+    settings = tiny.config("bart-causal")
+    assert from_hf(settings | old | dict(static_position_embeddings=False)) == from_hf(settings)
+    old = dict(normalize_before=False, normalize_embedding=False, static_position_embeddings=True)
+    settings = tiny.config("marian-shared")
+    assert from_hf(settings | old) == from_hf(settings)
+
+
+def test_what_the_families_differ_in():
+    """BART's table has two rows more, whatever the pad id; Marian may have two vocabularies."""
+    for pad in (0, 1, 57):
+        config = from_hf(tiny.config("bart-causal", pad_token_id=pad))
+        assert (config.offset, config.n_pos, config.n_ctx, config.pad_id) == (2, 14, 12, pad)
+        assert config.no_position_id is None
+    marian = from_hf(tiny.config("marian-separate"))
+    assert (marian.offset, marian.n_pos, marian.sinusoids) == (0, 12, True)
+    assert (marian.n_vocab, marian.encoder.n_vocab) == (53, 61)
+    assert from_hf(tiny.config("marian-shared")).embed_scale == 18**0.5
+    assert from_hf(tiny.config("marian-odd")).encoder.embed_scale == 1
+    t5 = from_hf(tiny.config("t5-relu"))
+    assert (t5.n_pos, t5.pre_norm, t5.rms_norm, t5.gated) == (0, True, True, False)
+    assert (t5.d_head, t5.attn_scale(1), t5.encoder.attn_scale(0)) == (5, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "changes,drop,scaled",
+    [
+        ({}, [], True),
+        (dict(scale_decoder_outputs=False), [], False),
+        (dict(scale_decoder_outputs=True, tie_word_embeddings=False), [], True),
+        (dict(tie_word_embeddings=False), ["scale_decoder_outputs"], False),
+        (dict(tie_word_embeddings=True), ["scale_decoder_outputs"], True),
+        ({}, ["scale_decoder_outputs", "tie_word_embeddings"], True),
+    ],
+)
+def test_t5_makes_the_stream_smaller_before_a_tied_output_embedding(changes, drop, scaled):
+    """Old files say so by tie_word_embeddings, new ones by scale_decoder_outputs, which wins."""
+    config = from_hf(tiny.config("t5-relu", drop, **changes))
+    assert config.unembed_scale == pytest.approx(18**-0.5 if scaled else 1)
+    assert config.encoder.unembed_scale == 1
+
+
+@pytest.mark.parametrize(
+    "name,act,gated",
+    [
+        ("relu", "relu", False),
+        ("gated-gelu", "gelu_new", True),
+        ("gated-silu", "silu", True),
+        ("gelu", "gelu", False),
+    ],
+)
+def test_the_mlp_of_t5(name, act, gated):
+    config = from_hf(tiny.config("t5-relu", feed_forward_proj=name))
+    for stack in (config, config.encoder):
+        assert (stack.act, stack.gated) == (act, gated)
+
+
+def test_numbers_of_layers_of_t5():
+    config = from_hf(tiny.config("t5-relu", num_layers=3, num_decoder_layers=1))
+    assert (config.n_layers, config.encoder.n_layers) == (1, 3)
+    for settings in (dict(num_decoder_layers=None), {}):
+        given = tiny.config(
+            "t5-relu", () if settings else ["num_decoder_layers"], num_layers=4, **settings
+        )
+        assert from_hf(given).n_layers == 4
+
+
+def test_what_generation_begins_and_ends_with_is_read_from_the_config():
+    config = from_hf(tiny.config("bart-causal"))
+    assert (config.start_id, config.end_id, config.first_id, config.last_id) == (2, 2, 7, 2)
+    assert config.encoder.start_id is None and config.encoder.last_id is None
+
+
+VALUES = [None, True, False, -1, 0, 10**9, 1.5, float("nan"), "x", "", [], ["x"], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("variant", tiny.PAIRS)
+def test_any_value_in_any_key_loads_or_says_what_is_wrong(tmp_path, variant):
+    """No JSON value raises anything but ValueError; what loads also runs, or says why not."""
+    tiny.make(tmp_path, variant)
+    settings = tiny.config(variant)
+    wrong = {}
+    for key in settings:
+        for value in VALUES:
+            (tmp_path / "config.json").write_text(json.dumps(settings | {key: value}))
+            try:
+                model = minitx.load(tmp_path)
+                minitx.forward(model, [4, 5], **({} if model.encoder is None else {"source": [6]}))
+            except ValueError:
+                pass
+            except Exception as error:
+                wrong[key, str(value)] = repr(error)
+    assert not wrong
+
+
+# --- tensors
+
+
+def test_a_word_embedding_that_is_shared_is_one_array():
+    """In memory too; where the stacks have their own, each is its own."""
+    shared = tiny.load("bart-causal")
+    assert np.shares_memory(shared.weights.W_E, shared.encoder.weights.W_E)
+    assert np.shares_memory(shared.weights.W_E, shared.weights.W_U)
+    separate = tiny.load("marian-separate")
+    assert separate.weights.W_E.shape == (53, 18) and separate.weights.W_U.shape == (18, 53)
+    assert separate.encoder.weights.W_E.shape == (61, 18)
+    assert np.shares_memory(separate.weights.W_E, separate.weights.W_U)
+    untied = tiny.load("bart-untied")
+    assert abs(untied.weights.W_E - untied.encoder.weights.W_E).max() > 1
+    assert abs(untied.weights.W_E.T - untied.weights.W_U).max() > 1
+
+
+COPIES = {
+    "bart-causal": ["model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head"],
+    "marian-shared": ["model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head"],
+    "t5-relu": ["encoder.embed_tokens", "decoder.embed_tokens", "lm_head"],
+}
+
+
+@pytest.mark.parametrize("variant", COPIES)
+def test_copies_of_the_shared_embedding_may_be_there_or_not(tmp_path, variant):
+    """One of them, all, or all without the shared one: the same model."""
+    expected = tiny.load(variant)
+    shared = "shared.weight" if variant == "t5-relu" else "model.shared.weight"
+    copies = [f"{name}.weight" for name in COPIES[variant]]
+    for i, names in enumerate([copies[:1], copies[1:2], copies[2:], copies]):
+
+        def written(tensors, names=names):
+            return tensors | dict.fromkeys(names, tensors[shared])
+
+        model = minitx.load(tiny.make(tmp_path / str(i), variant, written), dtype=np.float64)
+        assert same(model, expected)
+
+    def without_shared(tensors):
+        new = tensors | dict.fromkeys(copies[:2], tensors[shared])
+        return {name: x for name, x in new.items() if name != shared}
+
+    model = minitx.load(tiny.make(tmp_path / "own", variant, without_shared), dtype=np.float64)
+    assert same(model, expected)
+
+
+@pytest.mark.parametrize("variant", ["marian-shared", "t5-relu"])
+def test_extras_of_old_files_are_not_weights(variant):
+    """Marian's computed positions, and a bias of T5's cross-attention that nothing uses."""
+    stored = load_file(tiny.GOLDEN / variant / "model.safetensors")
+    extra = "embed_positions" if variant == "marian-shared" else "EncDecAttention.relative"
+    assert any(extra in name for name in stored)
+    assert not tiny.load(variant).unused
+
+
+def test_a_bias_of_the_logits_is_read_where_there_is_one():
+    with_bias, without = tiny.load("bart-causal"), tiny.load("bart-scaled")
+    assert with_bias.weights.b_U.shape == (61,) and with_bias.weights.b_U.any()
+    assert without.weights.b_U is None
+    x = np.random.default_rng(0).normal(size=(1, 2, 18))
+    plain = x @ with_bias.weights.W_U
+    np.testing.assert_allclose(
+        minitx.logits(with_bias, x) - plain, with_bias.weights.b_U + 0 * plain
+    )
+
+
+@pytest.mark.parametrize(
+    "variant,tensor,message",
+    [
+        (
+            "bart-causal",
+            "model.decoder.layers.1.encoder_attn.k_proj.weight",
+            r"'decoder.layers.1.encoder_attn.k_proj.weight', read as W_K \[D A\], has shape "
+            r"\[3, 3\]; config.json makes it \[18, 18\]",
+        ),
+        (
+            "bart-causal",
+            "model.encoder.embed_positions.weight",
+            r"read as W_pos \[P D\].* \[14, 18\]",
+        ),
+        ("bart-causal", "final_logits_bias", r"'final_logits_bias', read as b_U \[V\], has shape"),
+        (
+            "t5-relu",
+            "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+            r"relative_attention_bias.weight', read as W_rel \[R H\].* makes it \[8, 3\]",
+        ),
+        (
+            "t5-gated",
+            "decoder.block.1.layer.2.DenseReluDense.wi_0.weight",
+            r"read as W_gate \[D M\]",
+        ),
+        (
+            "t5-relu",
+            "decoder.block.0.layer.1.EncDecAttention.o.weight",
+            r"W_O \[A D\].* \[15, 18\]",
+        ),
+        (
+            "marian-separate",
+            "model.decoder.embed_tokens.weight",
+            r"W_E \[V D\].* makes it \[53, 18\]",
+        ),
+    ],
+)
+def test_a_tensor_of_a_wrong_shape_is_named(tmp_path, variant, tensor, message):
+    def small(tensors):
+        return tensors | {tensor: np.ones((3, 3), np.float32)}
+
+    with pytest.raises(ValueError, match=message):
+        minitx.load(tiny.make(tmp_path, variant, small))
+
+
+@pytest.mark.parametrize(
+    "variant,tensor,message",
+    [
+        (
+            "bart-causal",
+            "model.decoder.layers.0.encoder_attn_layer_norm.bias",
+            "no tensor for ln_cross_b: wanted 'decoder.layers.0.encoder_attn_layer_norm.bias'",
+        ),
+        (
+            "t5-relu",
+            "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+            "no tensor for W_rel: wanted 'encoder.block.0.layer.0.SelfAttention.relative",
+        ),
+        (
+            "marian-shared",
+            "model.encoder.layers.1.fc2.weight",
+            "no tensor for W_out: wanted 'encoder.layers.1.fc2.weight'",
+        ),
+    ],
+)
+def test_a_missing_tensor_is_named(tmp_path, variant, tensor, message):
+    def without(tensors):
+        del tensors[tensor]
+
+    with pytest.raises(ValueError, match=message):
+        minitx.load(tiny.make(tmp_path, variant, without))
+
+
+def test_a_gate_in_the_config_and_in_the_file_go_together(tmp_path):
+    with pytest.raises(ValueError, match="no tensor for W_gate: .*DenseReluDense.wi_0.weight"):
+        minitx.load(tiny.make(tmp_path / "a", "t5-relu", feed_forward_proj="gated-gelu"))
+    message = "tensors inside the layers that this architecture has no use for: .*wi_0.weight"
+    with pytest.raises(ValueError, match=message):
+        minitx.load(tiny.make(tmp_path / "b", "t5-gated", feed_forward_proj="relu"))
+
+
+def test_an_mbart_by_its_tensors_is_refused(tmp_path):
+    """A final norm of a stack is not in BART; nothing that could be a weight is passed over."""
+    norms = {f"model.encoder.layers.0.{name}_layer_norm.weight": np.ones(18) for name in ("a", "b")}
+    with pytest.raises(ValueError, match="tensors inside the layers that this architecture has no"):
+        minitx.load(tiny.make(tmp_path / "a", "bart-causal", lambda tensors: tensors | norms))
+    final = {"model.encoder.layer_norm.weight": np.ones(18)}
+    model = minitx.load(tiny.make(tmp_path / "b", "bart-causal", lambda tensors: tensors | final))
+    assert model.unused == ("encoder.layer_norm.weight",)
+
+
+# --- an encoder alone
+
+
+def encoder_tensors(tensors):
+    """Those of a file that an encoder has, and the shared word embedding."""
+    kept = "encoder.", "shared."
+    return {n: x for n, x in tensors.items() if n.removeprefix("model.").startswith(kept)}
+
+
+def by_itself(tensors):
+    """The same as BART's encoder is saved by itself, without a word before its names."""
+    own = encoder_tensors(tensors)
+    shared = own.pop("model.shared.weight")
+    own = {name.removeprefix("model.encoder."): x for name, x in own.items()}
+    return own | {"embed_tokens.weight": shared}
+
+
+@pytest.mark.parametrize(
+    "variant,change",
+    [
+        ("bart-causal", encoder_tensors),
+        ("bart-causal", by_itself),
+        ("marian-shared", encoder_tensors),
+        ("t5-relu", encoder_tensors),
+        ("t5-gated", encoder_tensors),
+    ],
+)
+def test_a_file_with_an_encoder_alone_is_that_encoder(tmp_path, variant, change):
+    alone = minitx.load(tiny.make(tmp_path, variant, change), dtype=np.float64)
+    model = tiny.load(variant)
+    assert alone.encoder is None and alone.config == model.encoder.config
+    assert same(alone, model.encoder)
+    source, given = tiny.ids(alone, 2, 5), {"valid": [[1, 1, 1, 1, 0], [1] * 5]}
+    x = minitx.forward(alone, source, **given)
+    assert np.array_equal(x, minitx.forward(model.encoder, source, **given))
+    with pytest.raises(ValueError, match="is one stack"):
+        minitx.run(alone, source, source=source)
+
+
+# --- the whole model
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variant", tiny.PAIRS)
+def test_all_weights_have_the_precision_and_are_read_only(variant, dtype):
+    model = tiny.load(variant, dtype)
+    arrays = named(model)
+    assert {x.dtype for x in arrays.values()} == {np.dtype(dtype)}
+    for name in ("layers[1].cross.W_K", "encoder.layers[0].W_Q", "encoder.weights.W_E", "W_U"):
+        assert name.replace("weights.", "") in arrays
+    for name, x in arrays.items():
+        if not name.endswith("W_pos"):  # computed in Marian
+            assert not x.flags.writeable, name
+
+
+SPOILED = {
+    "bart": (
+        "model.encoder.layers.0.self_attn.q_proj.weight",
+        "model.decoder.layers.1.encoder_attn.k_proj.weight",
+    ),
+    "t5": (
+        "encoder.block.0.layer.0.SelfAttention.q.weight",
+        "decoder.block.1.layer.1.EncDecAttention.k.weight",
+    ),
+}
+
+
+@pytest.mark.parametrize("variant", ["bart-causal", "t5-relu", "t5-gated"])
+def test_check_names_every_weight_that_is_not_a_number(tmp_path, variant):
+    names = SPOILED[variant.split("-")[0]]
+
+    def spoiled(tensors):
+        for name in names:
+            tensors[name] = tensors[name].copy()
+            tensors[name][0, 0] = np.nan
+
+    assert minitx.check(tiny.load(variant)) is None
+    model = minitx.load(tiny.make(tmp_path, variant, spoiled))
+    message = r"NaN or infinity in: layers\[1\].cross.W_K, encoder.layers\[0\].W_Q$"
+    with pytest.raises(ValueError, match=message):
+        minitx.check(model)
+    with pytest.raises(ValueError, match=r"NaN or infinity in: layers\[0\].W_Q$"):
+        minitx.check(model.encoder)
+
+
+def test_a_model_and_its_encoder_show_themselves():
+    model = tiny.load("bart-scaled")
+    arrays = named(model)
+    kinds = {(x.ctypes.data, x.size): x for x in arrays.values()}
+    shown = repr(model)
+    assert "Model BartForConditionalGeneration (bart, causal head)\n  3 layers of 6 heads" in shown
+    assert f"{sum(x.size for x in kinds.values()):,} numbers in {len(arrays)} arrays" in shown
+    assert "among them those of its encoder, model.encoder: 1 layers of 2 heads" in shown
+    assert "(bart, no task head)\n  1 layers of 2 heads" in repr(model.encoder)
+    assert "among them" not in repr(model.encoder)
+    html = model._repr_html_()
+    assert "<td>layers[i].cross.W_K</td><td>[18 18]</td><td>3</td>" in html
+    assert "cross" not in model.encoder._repr_html_() and "encoder" not in html
+    assert html.count("<tr>") <= 40
+    cross = repr(model.layers[2].cross)
+    assert cross.startswith("Weights of layer 2, cross-attention: 10 arrays")
+    assert repr(model.layers[2]).startswith("Weights of layer 2: 16 arrays")
+    config = repr(model.config)
+    assert "encoder=(model_type='bart', n_layers=1, n_heads=2" in config
+    assert max(map(len, config.splitlines())) <= 100 and len(config.splitlines()) <= 10
+    trace = minitx.run(model, [4, 5], ["cross_pattern", "enc_z"], source=[6, 7, 8])
+    assert "[1 6 2 3]  cross_pattern" in repr(trace)
+    assert "where each token looks in the source" in trace._repr_html_()
+
+
+@pytest.mark.parametrize("variant", tiny.PAIRS)
+def test_a_partial_checkpoint_shows_what_it_has_and_runs_nothing(tmp_path, variant):
+    """Without a layer's cross-attention and an encoder's MLP."""
+    removed = (
+        "encoder_attn.k_proj",
+        "EncDecAttention.k",
+        "encoder.layers.0.fc1",
+        ".0.layer.1.Dense",
+    )
+
+    def without(tensors):
+        return {n: x for n, x in tensors.items() if not any(part in n for part in removed)}
+
+    whole = minitx.load(tiny.GOLDEN / variant)
+    assert same(whole, minitx.load(tiny.GOLDEN / variant, partial=True))
+    part = minitx.load(tiny.make(tmp_path, variant, without), partial=True)
+    assert part.layers[0].cross.W_K is None and part.encoder.layers[0].W_in is None
+    assert np.array_equal(part.layers[1].cross.W_Q, whole.layers[1].cross.W_Q)
+    for attempt in (
+        lambda: minitx.forward(part, [1, 2], source=[3]),
+        lambda: minitx.run(part, [1, 2], keep=["enc_q"], source=[3]),
+        lambda: minitx.forward(part.encoder, [3]),
+    ):
+        with pytest.raises(ValueError, match="partial checkpoint cannot run; missing: "):
+            attempt()
