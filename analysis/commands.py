@@ -18,7 +18,7 @@ from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
 from .measures import decoding
 from .pages import compare, decode, explore, published, report
-from .runner import registry, results
+from .runner import registry, results, sides
 from .runner.options import Size, understand
 from .texts import corpus, formats, ids
 from .toys import recurrent
@@ -133,6 +133,7 @@ def of_all_experiments(commands):
         for option in COMMON:
             help_ = f"{option.help}, for every experiment that reads texts"
             command.add_argument(f"--{option.flag}", help=help_)
+        of_side(command)
         of_ids(command)
         if function is report_:
             help_ = "a short text, for every experiment that draws one"
@@ -158,6 +159,7 @@ def of_one_text(commands):
     trace.add_argument(
         "--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)"
     )
+    trace.add_argument("--source", metavar="TEXT", help="what an encoder-decoder's encoder reads")
     trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
     about = "a page to explore every head on one text"
     page = add(commands, "explore", explore_, about, "MODEL", "TEXT")
@@ -166,6 +168,8 @@ def of_one_text(commands):
         action="store_true",
         help="whole words: attention summed over a key's pieces, averaged over a query's",
     )
+    help_ = "what an encoder-decoder says of TEXT, its source (its own greedy output)"
+    page.add_argument("--target", metavar="TEXT", help=help_)
     page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
     of_a_source(add(commands, "decode", decode_, "what an encoder-decoder says of a text", "MODEL"))
 
@@ -245,8 +249,17 @@ def flags(command, experiment):
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
         command.add_argument(f"--{option.flag}", default=option.default, help=about, **how)
+    if not sides.has_own(experiment):
+        of_side(command)
     if experiment.reads_texts:
         of_ids(command)
+
+
+def of_side(command):
+    """The flag that names what is read of an encoder-decoder."""
+    names = f"{{{','.join(sides.OPTION.choices)}}}"
+    flag, default = f"--{sides.OPTION.flag}", sides.OPTION.default
+    command.add_argument(flag, default=default, metavar=names, help=sides.OPTION.help)
 
 
 def of_ids(command):
@@ -335,7 +348,8 @@ def options_of(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
     given = {option.name: getattr(arguments, option.name) for option in experiment.options}
     ids = {"ids": arguments.ids} if experiment.reads_texts else {}
-    return experiment.checked(given | ids, is_text=True)
+    options = experiment.checked(given | ids, is_text=True)
+    return options | {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
 
 
 def list_(arguments):
@@ -453,6 +467,7 @@ def common(arguments, model):
     Raises ValueError if the text cannot be read with them.
     """
     given = {}
+    side = sides.OPTION.parsed(arguments.side)
     for option in COMMON:
         value = getattr(arguments, option.name)
         if value is not None:
@@ -466,8 +481,9 @@ def common(arguments, model):
     if given and not model.missing and can_read:
         formats.not_empty(text, "--text")
         formats.filled(text)
-        corpus.documents(model, text, given.get("documents", 0), given.get("tokens", 0))
-    return given
+        reader = sides.reader(model)
+        corpus.documents(reader, text, given.get("documents", 0), given.get("tokens", 0))
+    return given if side == sides.AUTO else given | {sides.OPTION.name: side}
 
 
 def trace_(arguments):
@@ -477,13 +493,17 @@ def trace_(arguments):
         results.writable(Path(arguments.save).parent)
     model = minitx.load(weights.find(arguments.model))
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
-    estimate = minitx.cost(model, text, keep)
+    source = arguments.source and text_of(arguments.source)
+    estimate = minitx.cost(model, text, keep, source=source)
     start = time.monotonic()
-    trace = minitx.run(model, text, keep)
+    trace = minitx.run(model, text, keep, source=source)
     seconds = time.monotonic() - start
     if arguments.save:  # first: whoever reads the table may stop before its end
         save(trace, Path(arguments.save))
-    print(f"{trace.tokens.size} tokens: {' | '.join(model.tokenizer.pieces(trace.tokens[0]))}\n")
+    print_tokens(model, "tokens", trace.tokens)
+    if trace.source is not None:
+        print_tokens(model, "tokens of the source", trace.source)
+    print()
     print_points(trace)
     print(
         f"\n{trace.nbytes / 1e6:.3f} MB recorded in {seconds:.3f} s"
@@ -491,6 +511,11 @@ def trace_(arguments):
     )
     if arguments.save:
         print(f"{arguments.save} written")
+
+
+def print_tokens(model, what, tokens):
+    """A line with the number of the tokens [1 T], and their pieces."""
+    print(f"{tokens.size} {what}: {' | '.join(model.tokenizer.pieces(tokens[0]))}")
 
 
 def text_of(given):
@@ -528,8 +553,8 @@ def point(name):
 
 
 def save(trace, path):
-    """Write tokens, valid and the recorded arrays, named as for --keep."""
-    named = {}
+    """Write tokens, valid, source and the recorded arrays, named as for --keep."""
+    named = {} if trace.source is None else {"source": trace.source}
     for key, x in trace.items():
         name = key if isinstance(key, str) else f"{key[0]}.L{key[1]}"
         named[name] = x
@@ -544,7 +569,8 @@ def explore_(arguments):
     text = text_of(arguments.text)
     page = folder(arguments, "explore") / "explore.html"
     model, name = load(arguments.model), arguments.model
-    megabytes = explore.write(model, name, text, page, arguments.words) / 1e6
+    target = arguments.target and text_of(arguments.target)
+    megabytes = explore.write(model, name, text, page, arguments.words, target) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 

@@ -194,10 +194,10 @@ def page(settings, records, counts):
     text = [
         f"# Encoder-decoders beside the reference library, {settings['day']}\n",
         f"{settings['line']}; two threads. minitx at commit {settings['commit']}; {versions}.\n",
-        f"Shape of {settings['shape']}, random weights, one text; one run of "
-        f"{settings['rounds']} rounds, each system in a process of its own, in turn. Median and "
-        "quartiles; ratios are taken within rounds, and above 1 they are in favour of minitx. "
-        "All outputs were compared before anything was timed.\n",
+        f"Shape of {settings['shape']}, random weights, one text; {settings['rounds']} rounds of "
+        "one run, each system in a process of its own, in turn. Median and quartiles; ratios are "
+        "taken within rounds, and above 1 they are in favour of minitx. All outputs were compared "
+        "before anything was timed.\n",
         "| case | system/task | time | over minitx |\n|---|---|---|---|",
     ]
     for case, record in records:

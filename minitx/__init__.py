@@ -71,13 +71,20 @@ def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: boo
 
 
 def explore(
-    model: Model | str | _PathLike[str], text: str, words: bool = False, height: int = 800
+    model: Model | str | _PathLike[str],
+    text: str,
+    words: bool = False,
+    height: int = 800,
+    *,
+    target: str | None = None,
 ) -> "_Page":
     """A page to look into every head on one text, inside a notebook; `.save(path)` writes a file.
 
     model: a Model, or its name. words: whole words in place of pieces. height: of the frame, in
-    pixels. The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in
-    the notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
+    pixels. target: of an encoder-decoder, which reads the text as its source, what it says of it,
+    by default its own greedy output; the page has encoder, decoder and cross-attention.
+    The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in the
+    notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
     own, more than the page shows or the model reads, or a partial checkpoint.
 
     >>> import minitx
@@ -87,4 +94,4 @@ def explore(
     """
     from .analysis.pages import inline
 
-    return inline.page(model, text, words, height)
+    return inline.page(model, text, words, height, target)

@@ -56,6 +56,13 @@ class Tokenizer(show.Shown):
         encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
         return np.array(encoding.ids, np.intp)
 
+    def spans(self, text: str) -> np.ndarray:
+        """The characters of each token of a text: [T 2], the first, and the one after the last.
+
+        Both are 0 for special tokens. A blank that belongs to a token counts as its character.
+        """
+        return np.array(self._tokenizer.encode(text).offsets, np.intp).reshape(-1, 2)
+
     def decode(self, ids: ArrayLike, special: bool = False) -> str:
         """Ids [T] -> text, special tokens left out unless special=True."""
         return self._tokenizer.decode(np.ravel(ids).tolist(), skip_special_tokens=not special)

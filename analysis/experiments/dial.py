@@ -53,6 +53,7 @@ def dial(
     losses: documents whose loss is measured
     seed: seed of the null and of what is hidden
     """
+    inputs.reachable(model)
     layers = inputs.layers_named(model, layer)
     shifts = np.arange(-reach, reach + 1)
     if model.missing:

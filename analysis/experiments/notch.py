@@ -55,6 +55,7 @@ def notch(
     tokens: length of each document (0: the model's longest input)
     losses: documents whose loss is measured
     """
+    inputs.reachable(model)
     layers = inputs.layers_named(model, layer)
     document_set = corpus.documents(model, text, documents, tokens)
     options.several(document_set)

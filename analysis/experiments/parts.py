@@ -32,9 +32,9 @@ COLORS = {  # the parts, in the order in which a pass meets them
 }
 PRODUCTS = (SCORES, MIXING)  # of two activations: no weights take part
 PART_OF = {  # arrays of a model by what follows W_, b_, or by the norm's name
-    **dict.fromkeys(("E", "pos", "type"), EMBEDDINGS),
+    **dict.fromkeys(("E", "pos", "rel", "type"), EMBEDDINGS),
     **dict.fromkeys("QKVO", PROJECTIONS),
-    **dict.fromkeys(("in", "out"), MLPS),
+    **dict.fromkeys(("gate", "in", "out"), MLPS),
     **dict.fromkeys(("ln_embed", "ln1", "ln2", "ln_final"), NORMS),
     **dict.fromkeys(("head", "ln_head", "U"), OUTPUT),
 }

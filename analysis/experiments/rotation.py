@@ -108,6 +108,7 @@ def rotation(
     tokens: length of each document (0: the model's longest input)
     seed: seed of the random bases and deals
     """
+    inputs.reachable(model)
     if model.missing:
         input = "positions"
     document_set = attended = None

@@ -324,7 +324,6 @@ def test_text_in_and_ids_out():
         ("gpt2-causal", None, {}, "no prompt; wanted a text, a list of texts, or ids to continue"),
         ("gpt2-causal", [4], dict(source=[5]), "source given, but this model .* has no encoder"),
         ("bart-sequence", None, dict(source=[5]), "this one has head 'sequence'"),
-        ("bart-bare", None, dict(source=[5]), "this one has head None"),
         ("t5-encoder", [4], {}, "this one has head None"),
         (
             "bart-causal",

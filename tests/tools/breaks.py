@@ -105,6 +105,7 @@ LATER_LAYERS = "analysis/measures/later_layers.py"
 POSITIONS_READ = "analysis/measures/positions_read.py"
 JOINT_FIT = "analysis/measures/joint_fit.py"
 EXTRACTION = "analysis/experiments/extraction.py"
+DATES = "weights/dates.py"
 GRU = "analysis/toys/gru.py"
 TOY = "analysis/toys/recurrent.py"
 PIECES = "minitx/pieces.py"
@@ -2067,6 +2068,36 @@ BREAKS = [
         GENERATE,
         "stop = model.config.end_id",
         "pass",
+    ),
+    Break(
+        "dates that are held out are trained on too",
+        DATES,
+        "is_held_out(day) == held_out",
+        "is_held_out(day) >= held_out",
+    ),
+    Break(
+        "held-out forms of dates are trained on too",
+        DATES,
+        "tuple(form for form in FORMS if form not in UNSEEN)",
+        "FORMS",
+    ),
+    Break(
+        "the span of a date's part begins behind its first character",
+        DATES,
+        "spans[name] = slice(start, len(text))",
+        "spans[name] = slice(start + 1, len(text))",
+    ),
+    Break(
+        "the weekday of a date is the next one's",
+        DATES,
+        "WEEKDAYS[day.weekday()]",
+        "WEEKDAYS[day.isoweekday() % 7]",
+    ),
+    Break(
+        "numbers between slashes are day and month",
+        DATES,
+        '("{month}/{day}/{year}", "number", "number")',
+        '("{day}/{month}/{year}", "number", "number")',
     ),
     Break(
         "a tied output matrix counts as weights of its own",
