@@ -1,6 +1,6 @@
 # make report: everything on a bundled checkpoint, in report/index.html.  make test: the suite.
 PYTHON ?= python3
-MODEL ?= tiny-roberta
+MODEL ?= deep-roberta
 BIN = .venv/bin
 
 report: .venv/ready
@@ -48,7 +48,10 @@ mutants: .venv/ready  ## one deliberate break at a time, the suite must notice e
 golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden.py
 	$(BIN)/python tests/tools/make_golden_pairs.py
+	$(BIN)/python tests/tools/make_generated.py
 	$(BIN)/python tests/tools/make_japanese.py
+	$(BIN)/python tests/tools/make_pieces.py
+	$(BIN)/python tests/tools/make_recurrent.py
 
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"
 	$(BIN)/python tests/tools/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")

@@ -5,6 +5,7 @@ texts        from files to documents of token ids
 machine      what this computer is
 runner       how any experiment is run: list, options, stream, files, figure style
 measures     numbers from forward passes that several experiments share
+toys         small models that are no transformers
 experiments  one question a file; the file's name is the command's
 pages        what people look at
 commands     the command line, derived from the list of experiments

@@ -16,10 +16,12 @@ from minitx import interrupt, weights
 
 from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
-from .pages import compare, explore, published, report
-from .runner import registry, results
+from .measures import decoding
+from .pages import compare, decode, explore, published, report
+from .runner import registry, results, sides
 from .runner.options import Size, understand
-from .texts import corpus, formats
+from .texts import corpus, formats, ids
+from .toys import recurrent
 
 TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
 COMMON = (  # options that `report` and `published` pass on to every experiment that has them
@@ -102,6 +104,7 @@ def parser(argv=()):
     fetch.add_argument(
         "--revision", help="branch, tag or commit (the one fetched first, else main)"
     )
+    of_the_toy(commands)
     about = "how fast NumPy is on this machine, and what holds it back"
     in_json(add(commands, "doctor", doctor_, about))
     return top
@@ -130,6 +133,7 @@ def of_all_experiments(commands):
         for option in COMMON:
             help_ = f"{option.help}, for every experiment that reads texts"
             command.add_argument(f"--{option.flag}", help=help_)
+        of_side(command)
         of_ids(command)
         if function is report_:
             help_ = "a short text, for every experiment that draws one"
@@ -155,6 +159,7 @@ def of_one_text(commands):
     trace.add_argument(
         "--keep", metavar="POINTS", help="only these, joined by commas: q,k,pattern.L3 (all)"
     )
+    trace.add_argument("--source", metavar="TEXT", help="what an encoder-decoder's encoder reads")
     trace.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
     about = "a page to explore every head on one text"
     page = add(commands, "explore", explore_, about, "MODEL", "TEXT")
@@ -163,7 +168,33 @@ def of_one_text(commands):
         action="store_true",
         help="whole words: attention summed over a key's pieces, averaged over a query's",
     )
+    help_ = "what an encoder-decoder says of TEXT, its source (its own greedy output)"
+    page.add_argument("--target", metavar="TEXT", help=help_)
     page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
+    of_a_source(add(commands, "decode", decode_, "what an encoder-decoder says of a text", "MODEL"))
+
+
+def of_a_source(command):
+    """The flags of `decode`."""
+    command.add_argument(
+        "text", nargs="?", metavar="TEXT", help="source to read, a file of it, or -"
+    )
+    about = "token ids of the source in place of TEXT: the first line of a file"
+    command.add_argument("--ids", metavar="FILE", help=about)
+    about = "each step: whose query asks, where it looks in the source, its best tokens"
+    command.add_argument("--steps", action="store_true", help=about)
+    for name, default, about in (
+        ("--n", 20, "tokens to generate, at most (20)"),
+        ("--beams", 1, "continuations side by side, of which the best is printed (1)"),
+        ("--layer", -1, "whose cross-attention the steps show, counted from 0 (the last)"),
+        ("--head", None, "the same for a head (the mean over all)"),
+    ):
+        command.add_argument(name, type=int, default=default, metavar="N", help=about)
+    about = "power of the length that beams are divided by (1.0)"
+    command.add_argument("--length-penalty", type=float, default=1.0, metavar="X", help=about)
+    about = "draw the steps: a map of attention, .svg or .png"
+    command.add_argument("--out", metavar="FILE", help=about)
+    in_json(command)
 
 
 def of_two_models(commands, argv):
@@ -190,6 +221,16 @@ def of_two_models(commands, argv):
         flags(compare_both, registry.get(name))
 
 
+def of_the_toy(commands):
+    """The command of the recurrent toy, which takes no model."""
+    about = "a fixed context vector, or attention: a recurrent toy copies sequences"
+    toy = add(commands, "toy", toy_, about)
+    flags(toy, recurrent.EXPERIMENT)
+    toy.add_argument("--out", help="folder for the results (out/toy)")
+    of_figure(toy)
+    in_json(toy)
+
+
 def named_experiment(argv):
     """The --experiment of `compare`; None if these arguments have none."""
     if argv[:1] != ["compare"]:
@@ -208,8 +249,17 @@ def flags(command, experiment):
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
         command.add_argument(f"--{option.flag}", default=option.default, help=about, **how)
+    if not sides.has_own(experiment):
+        of_side(command)
     if experiment.reads_texts:
         of_ids(command)
+
+
+def of_side(command):
+    """The flag that names what is read of an encoder-decoder."""
+    names = f"{{{','.join(sides.OPTION.choices)}}}"
+    flag, default = f"--{sides.OPTION.flag}", sides.OPTION.default
+    command.add_argument(flag, default=default, metavar=names, help=sides.OPTION.help)
 
 
 def of_ids(command):
@@ -298,7 +348,8 @@ def options_of(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
     given = {option.name: getattr(arguments, option.name) for option in experiment.options}
     ids = {"ids": arguments.ids} if experiment.reads_texts else {}
-    return experiment.checked(given | ids, is_text=True)
+    options = experiment.checked(given | ids, is_text=True)
+    return options | {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
 
 
 def list_(arguments):
@@ -416,6 +467,7 @@ def common(arguments, model):
     Raises ValueError if the text cannot be read with them.
     """
     given = {}
+    side = sides.OPTION.parsed(arguments.side)
     for option in COMMON:
         value = getattr(arguments, option.name)
         if value is not None:
@@ -429,8 +481,9 @@ def common(arguments, model):
     if given and not model.missing and can_read:
         formats.not_empty(text, "--text")
         formats.filled(text)
-        corpus.documents(model, text, given.get("documents", 0), given.get("tokens", 0))
-    return given
+        reader = sides.reader(model)
+        corpus.documents(reader, text, given.get("documents", 0), given.get("tokens", 0))
+    return given if side == sides.AUTO else given | {sides.OPTION.name: side}
 
 
 def trace_(arguments):
@@ -440,13 +493,17 @@ def trace_(arguments):
         results.writable(Path(arguments.save).parent)
     model = minitx.load(weights.find(arguments.model))
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
-    estimate = minitx.cost(model, text, keep)
+    source = arguments.source and text_of(arguments.source)
+    estimate = minitx.cost(model, text, keep, source=source)
     start = time.monotonic()
-    trace = minitx.run(model, text, keep)
+    trace = minitx.run(model, text, keep, source=source)
     seconds = time.monotonic() - start
     if arguments.save:  # first: whoever reads the table may stop before its end
         save(trace, Path(arguments.save))
-    print(f"{trace.tokens.size} tokens: {' | '.join(model.tokenizer.pieces(trace.tokens[0]))}\n")
+    print_tokens(model, "tokens", trace.tokens)
+    if trace.source is not None:
+        print_tokens(model, "tokens of the source", trace.source)
+    print()
     print_points(trace)
     print(
         f"\n{trace.nbytes / 1e6:.3f} MB recorded in {seconds:.3f} s"
@@ -454,6 +511,11 @@ def trace_(arguments):
     )
     if arguments.save:
         print(f"{arguments.save} written")
+
+
+def print_tokens(model, what, tokens):
+    """A line with the number of the tokens [1 T], and their pieces."""
+    print(f"{tokens.size} {what}: {' | '.join(model.tokenizer.pieces(tokens[0]))}")
 
 
 def text_of(given):
@@ -491,8 +553,8 @@ def point(name):
 
 
 def save(trace, path):
-    """Write tokens, valid and the recorded arrays, named as for --keep."""
-    named = {}
+    """Write tokens, valid, source and the recorded arrays, named as for --keep."""
+    named = {} if trace.source is None else {"source": trace.source}
     for key, x in trace.items():
         name = key if isinstance(key, str) else f"{key[0]}.L{key[1]}"
         named[name] = x
@@ -507,9 +569,73 @@ def explore_(arguments):
     text = text_of(arguments.text)
     page = folder(arguments, "explore") / "explore.html"
     model, name = load(arguments.model), arguments.model
-    megabytes = explore.write(model, name, text, page, arguments.words) / 1e6
+    target = arguments.target and text_of(arguments.target)
+    megabytes = explore.write(model, name, text, page, arguments.words, target) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
+
+
+def toy_(arguments):
+    """minitx toy"""
+    experiment = recurrent.EXPERIMENT
+    options = options_of(experiment, arguments)
+    out = results.writable(arguments.out or Path("out") / "toy")
+    result = recurrent.run(**options)
+    result.save(out, arguments.format)
+    if arguments.json:
+        print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
+        return
+    print(f"{experiment.question} {results.sentence(result.answer)}\n\n{result.says}\n")
+    for number in result.headline.values():
+        print(headline(number))
+    print(f"{out / experiment.name}.{arguments.format} .npz .json written")
+
+
+def decode_(arguments):
+    """minitx decode MODEL TEXT"""
+    with_steps = arguments.steps or arguments.out is not None or arguments.json
+    if with_steps and arguments.beams != 1:
+        raise ValueError(f"--beams {arguments.beams}: steps are those of one beam, greedy decoding")
+    if arguments.out is not None:
+        decode.check_file(arguments.out)
+    if (arguments.text is None) == (arguments.ids is None):
+        raise ValueError("wanted a TEXT or --ids FILE to decode, one of them")
+    text = None if arguments.text is None else text_of(arguments.text)
+    model = minitx.load(weights.find(arguments.model))
+    decoding.check(model, arguments.layer, arguments.head)
+    source = ids_of(model, arguments.ids) if text is None else model.encoder.tokenizer.encode(text)
+    if with_steps:
+        show_steps(arguments, model, source)
+        return
+    width = {"num_beams": arguments.beams, "length_penalty": arguments.length_penalty}
+    row = minitx.generate(model, n=arguments.n, source=source, **width)
+    print(decode.text_of(model, row[1:]))
+
+
+def ids_of(model, file):
+    """The first line of a file of token ids, as the source of an encoder-decoder."""
+    lines = ids.lines(f"{formats.IDS}{file}", model.encoder.config)
+    first = next(lines, None)
+    if first is None:
+        raise ValueError(f"--ids {file} has no token ids")
+    return first.tokens
+
+
+def show_steps(arguments, model, source):
+    """Print and draw each step of greedy decoding."""
+    where = {"layer": arguments.layer, "head": arguments.head}
+    decoded = decoding.steps(model, source, arguments.n, **where)
+    text = decode.text_of(model, decoded.said)
+    if arguments.out is not None:
+        decode.write(decoded, f"Where does each step look?  ({arguments.model})", arguments.out)
+    if arguments.json:
+        print(results.as_json(decode.record(decoded, text)))
+        return
+    print(text)
+    if arguments.steps:
+        print(f"\n{decode.table(decoded)}\n\n{decode.says(decoding.naive(decoded))}")
+    if arguments.out is not None:
+        print(f"{arguments.out} written")
 
 
 def fetch_(arguments):

@@ -472,7 +472,7 @@ def imported(modules):
     return {"seconds": time.perf_counter() - start, "memory": memory()}
 
 
-def main(name, folder, threads):
+def main(name, folder, threads, systems=PEERS):
     """Answer orders until stdin ends. What a library prints goes to stderr."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -481,12 +481,12 @@ def main(name, folder, threads):
         order = json.loads(line)
         try:
             if order["task"] == "import":
-                reply = imported(PEERS[name].imports)
+                reply = imported(systems[name].imports)
             else:
                 if order["shape"] != shape:
                     peer = None  # its memory is free before the next one is loaded
                     gc.collect()
-                    peer = PEERS[name](Path(folder) / order["shape"], int(threads))
+                    peer = systems[name](Path(folder) / order["shape"], int(threads))
                     shape = order["shape"]
                 reply = answer(peer, order)
         # a system that is not installed, or cannot do this, must not end the others

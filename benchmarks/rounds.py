@@ -23,6 +23,7 @@ from minitx.analysis.machine import doctor
 PAUSE = 0.15
 WATCHED = 0.3  # seconds in which nobody works, to see how busy the machine is by itself
 THREADS = "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"
+PEERS = "benchmarks.peers"
 AGREE = 1e-3  # of an array's largest entry: all systems are exact to float32
 SPIN = """
 import os, sys
@@ -50,8 +51,8 @@ class Failed(RuntimeError):
 class Process:
     """One system waiting for orders."""
 
-    def __init__(self, system, work, threads):
-        command = [sys.executable, "-m", "benchmarks.peers", system, str(work), str(threads)]
+    def __init__(self, system, work, threads, module=PEERS):
+        command = [sys.executable, "-m", module, system, str(work), str(threads)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         root = Path(__file__).parents[1]
         self.process = subprocess.Popen(
@@ -88,11 +89,12 @@ class Process:
 class Processes(dict):
     """{system: its process}, started when it is first needed, all ended with the context."""
 
-    def __init__(self, work, threads):
+    def __init__(self, work, threads, module=PEERS):
         self.work, self.threads = work, threads
+        self.module = module  # whose classes the systems are
 
     def __missing__(self, system):
-        self[system] = Process(system, self.work, self.threads)
+        self[system] = Process(system, self.work, self.threads, self.module)
         return self[system]
 
     def __enter__(self):

@@ -53,9 +53,43 @@ GPT2 = dict(
     eos_token_id=50256,
     tie_word_embeddings=True,
 )
+BART = dict(
+    model_type="bart",
+    architectures=["BartForConditionalGeneration"],
+    vocab_size=50265,
+    d_model=768,
+    encoder_layers=6,
+    decoder_layers=6,
+    encoder_attention_heads=12,
+    decoder_attention_heads=12,
+    encoder_ffn_dim=3072,
+    decoder_ffn_dim=3072,
+    activation_function="gelu",
+    max_position_embeddings=1024,
+    scale_embedding=False,
+    pad_token_id=1,
+    bos_token_id=0,
+    eos_token_id=None,  # nothing ends a text: all generate the same number of tokens
+    forced_eos_token_id=None,
+    decoder_start_token_id=2,
+    tie_word_embeddings=True,
+)
 SHAPES = {  # name -> config.json; the small ones are for tests
     "roberta-base": ROBERTA,
     "gpt2": GPT2,
+    "bart-base": BART,
+    "bart-small": BART
+    | dict(
+        vocab_size=101,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=64,
+        decoder_ffn_dim=64,
+        max_position_embeddings=130,
+    ),
     "roberta-small": ROBERTA
     | dict(
         vocab_size=101,
@@ -88,7 +122,7 @@ def layers(config):
 
 def names(config):
     """{tensor name: shape} of a checkpoint with this config.json."""
-    return (_roberta if config["model_type"] == "roberta" else _gpt2)(config)
+    return {"roberta": _roberta, "gpt2": _gpt2, "bart": _bart}[config["model_type"]](config)
 
 
 def _roberta(c):
@@ -133,6 +167,25 @@ def _gpt2(c):
         ):
             body |= _pair(f"h.{i}.{part}", *shape, bias=shape[-1])
     return {f"transformer.{name}": shape for name, shape in body.items()}
+
+
+def _bart(c):
+    """Shapes of a BART with a tied head; c: its config.json."""
+    D, M, V = c["d_model"], c["encoder_ffn_dim"], c["vocab_size"]
+    body = {"shared.weight": (V, D)}
+    for side, attentions in ("encoder", ("self_attn",)), ("decoder", ("self_attn", "encoder_attn")):
+        body[f"{side}.embed_positions.weight"] = c["max_position_embeddings"] + 2, D
+        body |= _pair(f"{side}.layernorm_embedding", D)
+        for i in range(c[f"{side}_layers"]):
+            layer = f"{side}.layers.{i}"
+            for attention in attentions:
+                for part in "q_proj", "k_proj", "v_proj", "out_proj":
+                    body |= _pair(f"{layer}.{attention}.{part}", D, D)
+                body |= _pair(f"{layer}.{attention}_layer_norm", D)
+            body |= _pair(f"{layer}.fc1", M, D) | _pair(f"{layer}.fc2", D, M)
+            body |= _pair(f"{layer}.final_layer_norm", D)
+    tensors = {f"model.{name}": shape for name, shape in body.items()}
+    return tensors | {"final_logits_bias": (1, V)}
 
 
 def _pair(name, *shape, bias=None):

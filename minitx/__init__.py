@@ -19,7 +19,7 @@ from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
 from .sweep import sweep
-from .text import Tokenizer as _Tokenizer
+from .text import of_stacks as _of_stacks
 from .trace import Trace, cost, run
 
 if _TYPE_CHECKING:
@@ -63,20 +63,28 @@ def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: boo
 
         folder = find(name)
     model = _read_model(folder, dtype, partial)
-    tokenizer = _Tokenizer(folder, model.config.model_type)
-    if model.encoder is not None:
-        model = _replace(model, encoder=_replace(model.encoder, tokenizer=tokenizer))
-    return _replace(model, tokenizer=tokenizer)
+    source, target = _of_stacks(folder, model.config.model_type)
+    if model.encoder is None:
+        return _replace(model, tokenizer=source)
+    encoder = _replace(model.encoder, tokenizer=source)
+    return _replace(model, tokenizer=target, encoder=encoder)
 
 
 def explore(
-    model: Model | str | _PathLike[str], text: str, words: bool = False, height: int = 800
+    model: Model | str | _PathLike[str],
+    text: str,
+    words: bool = False,
+    height: int = 800,
+    *,
+    target: str | None = None,
 ) -> "_Page":
     """A page to look into every head on one text, inside a notebook; `.save(path)` writes a file.
 
     model: a Model, or its name. words: whole words in place of pieces. height: of the frame, in
-    pixels. The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in
-    the notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
+    pixels. target: of an encoder-decoder, which reads the text as its source, what it says of it,
+    by default its own greedy output; the page has encoder, decoder and cross-attention.
+    The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in the
+    notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
     own, more than the page shows or the model reads, or a partial checkpoint.
 
     >>> import minitx
@@ -86,4 +94,4 @@ def explore(
     """
     from .analysis.pages import inline
 
-    return inline.page(model, text, words, height)
+    return inline.page(model, text, words, height, target)

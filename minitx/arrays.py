@@ -85,7 +85,8 @@ class Model(show.Shown):
     """A checkpoint in memory. Arrays are read-only; matrices are used as x @ W.
 
     `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
-    `.encoder`: the Model of an encoder-decoder's encoder; None in a single stack.
+    `.tokenizer`: text to ids and back. `.encoder`: the Model of an encoder-decoder's encoder, whose
+    tokenizer is that of the source; None in a single stack.
     `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
     lacks; they are None, and the model has weights to look at but cannot run.
 
@@ -113,4 +114,4 @@ class Model(show.Shown):
     ) -> Batch:
         """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]: a source's, too."""
         reader = self if self.encoder is None else self.encoder
-        return self.tokenizer.batch(texts, reader.config, pad)
+        return reader.tokenizer.batch(texts, reader.config, pad)

@@ -59,6 +59,15 @@ class Cache(show.Shown):
         held[:, :, :, n_old:n_all] = k, v
         return held[0, :, :, :n_all], held[1, :, :, :n_all]
 
+    def take(self, rows: list[int] | np.ndarray) -> None:
+        """Keep these texts of the batch, in this order; a text may be left out, or repeated.
+
+        The source, which may have other rows, stays as it is.
+        """
+        self.stored = {layer: held[:, rows] for layer, held in self.stored.items()}
+        if self.valid is not None:
+            self.valid = self.valid[rows]
+
     def _grow(self, layer, k, n_old, n_all):
         B, H, _, d = k.shape
         grown = np.empty((2, B, H, max(LEAST, 2 * n_all), d), k.dtype)

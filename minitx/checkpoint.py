@@ -57,8 +57,9 @@ BUFFERS = re.compile(
     r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
     r"|EncDecAttention\.relative_attention_bias\.weight)$"
 )
-# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel; not GPT2Model
-WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel")
+# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, not GPT2Model; BartModel, since the
+# published BARTs were trained with the head and saved without it
+WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|^BartModel")
 
 
 def read_model(folder, dtype=np.float32, partial=False):
@@ -66,7 +67,9 @@ def read_model(folder, dtype=np.float32, partial=False):
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
     keep_freed_memory()
-    config = from_hf(read_json(folder / "config.json"))
+    generation = folder / "generation_config.json"
+    generated = read_json(generation) if generation.is_file() else None
+    config = from_hf(read_json(folder / "config.json"), generated)
     family = FAMILIES[config.model_type]
     stored = Stored(read_tensors(folder), family, dtype, partial)
     encoder = None

@@ -49,6 +49,7 @@ class Config(show.Shown):
     end_id: int | None = None  # ends a text that is generated
     first_id: int | None = None  # what must follow the start (mBART's language); None: anything
     last_id: int | None = None  # what must come last where the length runs out
+    bad_words: tuple[tuple[int, ...], ...] = ()  # ids that are never generated, of one token each
     _summary = show.config
 
     @property

@@ -33,6 +33,20 @@ def read_json(path, other=""):
         raise ValueError(f"{path} does not hold a JSON object: {error}") from None
 
 
+def names_in(folder):
+    """Names of the files in a folder."""
+    return {file.name for file in folder.iterdir()}
+
+
+def settings_in(folder):
+    """What a folder says of its tokenizer: a dictionary."""
+    settings = {}
+    for file in ("config.json", "tokenizer_config.json"):
+        if (folder / file).is_file():
+            settings |= read_json(folder / file)
+    return settings
+
+
 def read_tensors(folder):
     """{name: function of dtype that gives the array} of a folder's safetensors file or shards."""
     if (folder / WEIGHTS).is_file():
@@ -59,7 +73,8 @@ def _refuse_pickles(folder):
     if pickles and not (folder / INDEX).is_file():
         raise ValueError(
             f"{folder} has weights only as {listing(pickles)}, which minitx never opens: a pickle "
-            "can run any code; if you trust the file, convert it to model.safetensors"
+            "can run any code; if you trust the file, convert it to model.safetensors, as "
+            "save_pretrained of transformers does, or look on the model's page for a converted copy"
         )
 
 

@@ -1,12 +1,15 @@
-"""Continue texts with a causal language model, token after token over a cache."""
+"""Continue texts with a language model, token after token over a cache."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Model
+from .beams import Width, search
 from .cache import Cache
+from .constraints import constraints, until
 from .inputs import Ids, Texts, source_arguments
 from .kernels import softmax_
 from .model import forward, logits
@@ -60,6 +63,9 @@ def generate(
     top_p: float | None = None,
     seed: int | None = None,
     stop: int | None = None,
+    num_beams: int = 1,
+    length_penalty: float = 1.0,
+    early_stopping: bool = False,
 ) -> np.ndarray | Any:  # Any: a list of arrays, for several prompts
     """The prompt followed by up to n new tokens, as ids.
 
@@ -73,6 +79,13 @@ def generate(
     seed: the same seed draws the same tokens.
     stop: a token id that ends a row; in an array, ended rows are filled up with it. In an
     encoder-decoder it is the model's own end token unless another is given.
+    num_beams: with more than 1, beam search (beams.py): the best of so many continuations, ranked
+    by sum of log-probabilities / length ** length_penalty. early_stopping: a text is done as soon
+    as num_beams continuations have ended, though an open one might still be better.
+    In an encoder-decoder the folder's settings, in generation_config.json or else config.json, say
+    what begins and ends a text, which tokens are forced there, and which single tokens never come
+    (bad_words_ids). Its num_beams, length_penalty, min_length and no_repeat_ngram_size are not
+    read: the first two are arguments, the others are not computed.
     Raises ValueError if the prompt or n do not fit the model.
 
     >>> import minitx
@@ -84,33 +97,30 @@ def generate(
     check_generates(model)
     sampling = Sampling(temperature, top_k, top_p)
     sampling.check(n)
+    width = Width(num_beams, length_penalty, early_stopping)
+    width.check(temperature)
     prompts = read_prompts(model, prompt, valid, source, source_valid)
     check_room(model, prompts.batch, n)
     if stop is None and model.encoder is not None:
         stop = model.config.end_id
-    new = _continue(model, prompts, n, stop, sampling, seed)
-    rows = [*np.concatenate([prompts.batch.tokens, new], axis=1)]
-    if prompts.ragged:
-        own = [row[is_token] for row, is_token in zip(prompts.batch.tokens, prompts.batch.valid)]
-        rows = [np.concatenate([row, _until(stop, more)]) for row, more in zip(own, new)]
-    if prompts.single:
-        return rows[0]
-    return rows if prompts.ragged else np.array(rows)
+    allowed = constraints(model.config, prompts.batch.tokens.shape[1], n, stop)
+    if num_beams == 1 or n == 0:
+        draw = partial(sampling.draw, rng=np.random.default_rng(seed))
+        new = _continue(model, prompts, n, stop, allowed, draw)
+    else:
+        new = _best_beam(model, prompts, n, stop, allowed, width)
+    return prompts.with_new(new, stop)
 
 
-def _continue(model, prompts, n, stop, sampling, seed):  # -> [B n], fewer if every row stops early
+def _continue(model, prompts, n, stop, allowed, draw):  # -> [B n], fewer if every row stops early
     """New tokens: source and prompt in one pass, then one token a pass over the cache."""
     tokens, valid = prompts.batch.tokens, prompts.batch.valid
     given = source_arguments(prompts.source)
-    forced = forced_tokens(model.config, tokens, n)
-    rng = np.random.default_rng(seed)
     cache, new, ended = Cache(), [], np.zeros(len(tokens), bool)
     for i in range(n):
         x = forward(model, tokens, valid=valid, cache=cache, **given)
         y = logits(model, x[:, -1:])  # [B 1 V]
-        token = sampling.draw(y[:, 0], rng)
-        if i in forced:
-            token = np.full_like(token, forced[i])
+        token = draw(allowed.apply(i, y[:, 0]))
         if stop is not None:
             token = np.where(ended, stop, token)
             ended |= token == stop
@@ -121,15 +131,7 @@ def _continue(model, prompts, n, stop, sampling, seed):  # -> [B n], fewer if ev
     return np.stack(new, axis=1) if new else tokens[:, :0]
 
 
-def forced_tokens(cfg, tokens, n):
-    """{number of a new token: the only one that may stand there}, as config.json says."""
-    forced = {0: cfg.first_id} if tokens.shape[1] == 1 else {}
-    forced[n - 1] = forced.get(n - 1) if cfg.last_id is None else cfg.last_id
-    return {i: token for i, token in forced.items() if token is not None}
-
-
-def _until(stop, row):
-    """A row of new ids up to the first `stop`, which is included."""
-    if stop is None or stop not in row:
-        return row
-    return row[: (row == stop).argmax() + 1]
+def _best_beam(model, prompts, n, stop, allowed, width):  # -> [B n], fewer if all end early
+    """New tokens of each row's best beam."""
+    new = search(model, prompts, n, stop, allowed, width).done[:, 0]
+    return new[:, : max(len(until(stop, row)) for row in new)]

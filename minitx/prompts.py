@@ -1,9 +1,10 @@
-"""What is to be continued: from what a user gives to padded ids."""
+"""What is to be continued: from what a user gives to padded ids, and back to rows of ids."""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from .constraints import until
 from .inputs import Batch, as_batch, check_batch, check_source, is_text, padded, shifted
 
 
@@ -15,42 +16,77 @@ class Prompts(NamedTuple):
     ragged: bool  # a list of rows is wanted, without padding
     single: bool  # only one row was given, not a list of them
 
+    def with_new(self, new, stop):
+        """Each prompt and its new tokens [B n], in the form that is wanted."""
+        tokens, valid = self.batch.tokens, self.batch.valid
+        rows = [*np.concatenate([tokens, new], axis=1)]
+        if self.ragged:
+            own = [row[is_token] for row, is_token in zip(tokens, valid)]
+            rows = [np.concatenate([row, until(stop, more)]) for row, more in zip(own, new)]
+        if self.single:
+            return rows[0]
+        return rows if self.ragged else np.array(rows)
+
 
 def read_prompts(model, prompt, valid, source, source_valid):
     """Texts, ids or nothing, and the source of an encoder-decoder, as Prompts."""
     check_source(model, source)
-    source_batch = None
-    if source is not None:
-        source_batch = as_batch(model.encoder, source, source_valid)
-    given = source if prompt is None else prompt
-    if given is None:
-        raise ValueError("no prompt; wanted a text, a list of texts, or ids to continue")
-    rows = None
+    sources = None if source is None else _source(model, source, source_valid)
     if prompt is None:
-        rows = [[model.config.start_id]] * len(source_batch.tokens)
-    else:
-        rows = _rows_of_ids(model, prompt)
-    ragged = rows is not None and (prompt is not None or is_text(source))
-    single = isinstance(given, str) or (not ragged and np.ndim(given) == 1)
+        return _starts(model.config, valid, source, sources)
+    rows = _rows_of_ids(model, prompt)
     if rows is None:
-        return Prompts(check_batch(model.config, prompt, valid), source_batch, ragged, single)
-    if valid is not None:
-        text = "valid goes with an array of token ids; texts and rows of several lengths are padded"
-        raise ValueError(f"{text} here")
+        batch = check_batch(model.config, prompt, valid)
+        return Prompts(batch, sources, ragged=False, single=_is_row(prompt))
+    _refuse_valid(valid)
     tokens, is_token = padded(rows, model.config.pad_id, left=True)
-    return Prompts(check_batch(model.config, tokens, is_token), source_batch, ragged, single)
+    batch = check_batch(model.config, tokens, is_token)
+    return Prompts(batch, sources, ragged=True, single=isinstance(prompt, str))
+
+
+def _starts(cfg, valid, source, sources):
+    """The start token alone for each source, in the form in which the source is given."""
+    if sources is None:
+        raise ValueError("no prompt; wanted a text, a list of texts, or ids to continue")
+    _refuse_valid(valid)
+    batch = check_batch(cfg, [[cfg.start_id]] * len(sources.tokens))
+    ragged = is_text(source) or _several_lengths(source)
+    return Prompts(batch, sources, ragged, single=isinstance(source, str) or _is_row(source))
+
+
+def _source(model, source, valid):
+    """What an encoder-decoder reads as a checked Batch; rows of several lengths are padded."""
+    if is_text(source) or not _several_lengths(source):
+        return as_batch(model.encoder, source, valid)
+    _refuse_valid(valid)
+    cfg = model.encoder.config
+    return check_batch(cfg, *padded(source, cfg.pad_id))
 
 
 def _rows_of_ids(model, prompt):
     """Ids of each prompt, if these are texts or of several lengths; None for an array of ids."""
-    rows = [prompt] if isinstance(prompt, str) else prompt
-    if not len(rows):
-        return None
-    if isinstance(rows[0], str):
-        rows = [model.tokenizer.encode(text) for text in rows]
-        return rows if model.encoder is None else [shifted(model.config, row) for row in rows]
-    several_lengths = np.ndim(rows[0]) > 0 and len({len(row) for row in rows}) > 1
-    return rows if several_lengths else None
+    if not is_text(prompt):
+        return prompt if _several_lengths(prompt) else None
+    texts = [prompt] if isinstance(prompt, str) else prompt
+    rows = [model.tokenizer.encode(text) for text in texts]
+    return rows if model.encoder is None else [shifted(model.config, row) for row in rows]
+
+
+def _several_lengths(rows):
+    """Whether these are rows of ids that make no array."""
+    return len(rows) > 1 and np.ndim(rows[0]) > 0 and len({len(row) for row in rows}) > 1
+
+
+def _is_row(given):
+    """Whether these are the ids of one text."""
+    return not is_text(given) and np.ndim(given[0]) == 0
+
+
+def _refuse_valid(valid):
+    """Raises ValueError where padding is ours to say."""
+    if valid is not None:
+        text = "valid goes with an array of token ids; texts and rows of several lengths are padded"
+        raise ValueError(f"{text} here")
 
 
 def check_generates(model):

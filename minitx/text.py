@@ -1,7 +1,7 @@
 """Text <-> token ids, over the `tokenizers` package; pieces for labels.
 
-Truncation and padding stored in a tokenizer.json are switched off; folders from before that file
-existed work too.
+Truncation and padding stored in a tokenizer.json are switched off; folders without that file work
+too.
 """
 
 from collections.abc import Sequence
@@ -12,25 +12,29 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import japanese, show
+from . import japanese, pieces, show
 from .config import Config
-from .files import read_json
+from .files import names_in, settings_in
 from .inputs import Batch
 
 
 class Tokenizer(show.Shown):
-    """The tokenizer of a checkpoint folder; its files are read when it is first used."""
+    """The tokenizer of a checkpoint folder; its files are read when it is first used.
+
+    target: that of what an encoder-decoder says, which in Marian is not that of its source.
+    """
 
     _summary = show.tokenizer
 
-    def __init__(self, folder: Path, model_type: str) -> None:
+    def __init__(self, folder: Path, model_type: str, target: bool = False) -> None:
         self.folder = folder
         self.model_type = model_type
+        self.target = target
 
     @cached_property
     def _tokenizer(self):
         try:
-            tokenizer = _load(self.folder, self.model_type)
+            tokenizer = _load(self.folder, self.model_type, self.target)
         except (ValueError, OSError):
             raise
         except Exception as error:  # the tokenizers package raises no closer type
@@ -43,14 +47,21 @@ class Tokenizer(show.Shown):
     @property
     def packages(self) -> tuple[str, ...]:
         """Names of the packages that the ids of a text depend on."""
-        is_new = (self.folder / "tokenizer.json").is_file()
-        splitter = () if is_new else japanese.packages(_settings(self.folder))
-        return ("tokenizers", *splitter)
+        form = _form(self.folder, self.target)
+        more = japanese.packages(settings_in(self.folder)) if form == "vocab.txt" else ()
+        return ("tokenizers", *(["sentencepiece"] if form == "pieces" else more))
 
     def encode(self, text: str, pair: str | None = None, special: bool = True) -> np.ndarray:
         """Text -> ids [T], with the special tokens that the tokenizer adds unless special=False."""
         encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
         return np.array(encoding.ids, np.intp)
+
+    def spans(self, text: str) -> np.ndarray:
+        """The characters of each token of a text: [T 2], the first, and the one after the last.
+
+        Both are 0 for special tokens. A blank that belongs to a token counts as its character.
+        """
+        return np.array(self._tokenizer.encode(text).offsets, np.intp).reshape(-1, 2)
 
     def decode(self, ids: ArrayLike, special: bool = False) -> str:
         """Ids [T] -> text, special tokens left out unless special=True."""
@@ -79,7 +90,7 @@ class Tokenizer(show.Shown):
         rows = [self._encoding(text) for text in texts]
         lengths = [len(row) for row in rows]
         T = max(lengths)
-        if T > config.n_ctx:
+        if config.n_pos and T > config.n_ctx:  # T5 has no table of positions
             i = lengths.index(T)
             text = f"text {i} is {T} tokens long; this model reads at most {config.n_ctx}"
             raise ValueError(text)
@@ -96,21 +107,44 @@ class Tokenizer(show.Shown):
         return self._tokenizer.encode(*([text] if isinstance(text, str) else text))
 
 
-def _load(folder, model_type):
+def of_stacks(folder, model_type):
+    """The tokenizers of what is read, and of what an encoder-decoder says: most often the same."""
+    source = Tokenizer(folder, model_type)
+    if not pieces.has_target(folder):
+        return source, source
+    return source, Tokenizer(folder, model_type, target=True)
+
+
+def _load(folder, model_type, target):
     """A tokenizer from the newest form of files that a folder has."""
     import tokenizers
 
-    files = {file.name for file in folder.iterdir()}
-    if "tokenizer.json" in files:
-        return tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    if {"vocab.json", "merges.txt"} <= files:
+    form = _form(folder, target)
+    if form == "tokenizer.json":
+        return tokenizers.Tokenizer.from_file(str(folder / form))
+    if form == "merges.txt":
         return _byte_bpe(tokenizers, folder, model_type)
-    if "vocab.txt" in files:
+    if form == "vocab.txt":
         return _wordpiece(tokenizers, folder)
+    if form == "pieces":
+        return pieces.tokenizer(folder, settings_in(folder), target)
     raise FileNotFoundError(
-        f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt, or "
-        f"vocab.txt; there are: {', '.join(sorted(files))}"
+        f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt or with "
+        "source.spm and target.spm, vocab.txt, or spiece.model; there are: "
+        f"{', '.join(sorted(names_in(folder)))}"
     )
+
+
+def _form(folder, target):
+    """The newest form of tokenizer that a folder has, by its main file; None: there is none."""
+    files = names_in(folder)
+    if "tokenizer.json" in files and not (target and pieces.has_target(folder)):
+        return "tokenizer.json"
+    if {"vocab.json", "merges.txt"} <= files:
+        return "merges.txt"
+    if "vocab.txt" in files:
+        return "vocab.txt"
+    return "pieces" if pieces.are_in(files) else None
 
 
 def _byte_bpe(tokenizers, folder, model_type):
@@ -132,18 +166,9 @@ def _add_special(bpe, tokens):
     bpe.add_special_tokens([token for token in tokens if bpe.token_to_id(token) is not None])
 
 
-def _settings(folder):
-    """What a folder says of its tokenizer: a dictionary."""
-    settings = {}
-    for file in ("config.json", "tokenizer_config.json"):
-        if (folder / file).is_file():
-            settings |= read_json(folder / file)
-    return settings
-
-
 def _wordpiece(tokenizers, folder):
     """BERT's; lower case unless the settings say otherwise or the vocabulary has capitals."""
-    settings = _settings(folder)
+    settings = settings_in(folder)
     if japanese.splits(settings):
         return japanese.tokenizer(folder, settings)
     vocab = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")

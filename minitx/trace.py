@@ -105,20 +105,21 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
     @property
     def labels(self) -> np.ndarray:
         """The model's pieces of text for the tokens [B T], as labels of rows and columns."""
-        return self._pieces(self.tokens)
+        return _pieces(self._model, self.tokens)
 
     @property
     def source_labels(self) -> np.ndarray:
         """The same for the tokens of the source [B S]."""
-        return self._pieces(self.source)
-
-    def _pieces(self, ids):
-        return np.array(self._model.tokenizer.pieces(ids)).reshape(ids.shape)
+        return _pieces(self._model.encoder, self.source)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the recorded arrays, point by point."""
         return sum(x.nbytes for x in self.arrays.values())
+
+
+def _pieces(model, ids):
+    return np.array(model.tokenizer.pieces(ids)).reshape(ids.shape)
 
 
 class Complete(Exception):

@@ -18,6 +18,7 @@ BUNDLED = Path(__file__).parent
 MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"
 TEXTS = (  # configuration and tokenizer, as far as a checkpoint has them
     "config.json",
+    "generation_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "vocab.json",
@@ -25,6 +26,10 @@ TEXTS = (  # configuration and tokenizer, as far as a checkpoint has them
     "vocab.txt",
     "special_tokens_map.json",
     "added_tokens.json",
+    "spiece.model",
+    "source.spm",
+    "target.spm",
+    "target_vocab.json",
 )
 TOHOKU = "tohoku-nlp/bert-base-japanese-whole-word-masking"
 
@@ -47,6 +52,12 @@ KNOWN = {  # name: (hub id, what it is for)
         "FacebookAI/xlm-roberta-base",
         "masked LM of 100 languages; RoBERTa's architecture",
     ),
+    "bart-base": ("facebook/bart-base", "English encoder-decoder, 6 + 6 layers; mends a text"),
+    "opus-mt-en-de": (
+        "Helsinki-NLP/opus-mt-en-de",
+        "Marian: translates English into German",
+    ),
+    "t5-small": ("google-t5/t5-small", "T5: translates or sums up, as its source says"),
     "distilgpt2": ("distilbert/distilgpt2", "GPT-2 distilled to 6 layers; quick"),
     TOHOKU: (TOHOKU, "Japanese masked LM; what changes with the language"),
 }
@@ -128,7 +139,7 @@ def bundled() -> list[str]:
     """Names of the checkpoints that come with the project.
 
     >>> bundled()
-    ['deep-roberta', 'tiny-bert', 'tiny-gpt2', 'tiny-roberta']
+    ['deep-roberta', 'tiny-bart', 'tiny-bert', 'tiny-gpt2', 'tiny-roberta']
     """
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 

@@ -1,21 +1,23 @@
 """Do single heads look at one fixed offset, token by token?
 
-Attention of a few heads on the first tokens of a document, and on its tokens in random order.
-L layers, H heads, T tokens of the document, F of them drawn, R offsets, n heads drawn.
+Attention of a few heads on the first tokens of a document, and on its tokens in random order. Of an
+encoder-decoder also the decoder's attention to what it has said, and to its source.
+L layers, H heads, T tokens of the document, S of a source, F of them drawn, R offsets, n heads
+drawn.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
 from minitx import run as run_model
 
 from ..maths import profiles
-from ..measures import conditions, heads
+from ..measures import conditions, heads, spoken
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
-from ..texts import corpus
+from ..texts import corpus, formats
 
 MOST = 6  # heads that a figure holds
 COLUMNS = 3  # of them side by side
@@ -30,6 +32,9 @@ def attention(
     show: Annotated[int, options.Within(2, 64)] = 15,
     text: str = "sample",
     tokens: options.Size = 0,
+    side: Literal["auto", "encoder", "decoder", "cross"] = "auto",
+    source: str = corpus.SENTENCE,
+    target: str = "",
     seed: options.Seed = 0,
 ):
     """Heat maps of the attention of a few heads.
@@ -39,19 +44,23 @@ def attention(
     show: how many of the document's first tokens to show
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     tokens: length of the document (0: the model's longest input)
+    side: what to read of an encoder-decoder: its encoder (auto), or the decoder's attention to its
+    own tokens or (cross) to those of its source
+    source: the text that the encoder reads, with decoder and cross in place of --text
+    target: what the decoder says of it; without one, its own greedy output
     seed: seed of the shuffle
     """
+    if model.encoder is not None:
+        said = _said(model, source, target)
+        return _of_source(model, head, show, side, said, seed)
     documents = corpus.documents(model, text, tokens=tokens)
     pairs = heads.select(head, model, documents, run)  # (layer, head)
-    if len(pairs) > MOST:
-        raise ValueError(f"--head names {len(pairs)} heads; a figure holds {MOST}")
+    _check_number(pairs)
     document = documents.first()[0]
     shuffled = documents.shuffled(0, document, seed)
     best = _best_offsets(model, document, pairs)
     uniform = profiles.uniform(documents.T, model.config.causal)
-    result = {"offset": profiles.offsets()[best]}
-    result["heads"] = np.array([heads.name(*pair) for pair in pairs])
-    result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
+    result = {"offset": profiles.offsets()[best]} | _named(pairs)
     result["at_offset_null"] = profiles.mean_attention(uniform, documents.T)[best]
     positions = conditions.head_profiles(model, document, "positions")
     alone = profiles.mean_attention(positions, documents.T)
@@ -59,6 +68,25 @@ def attention(
     result |= _measure(model, document, pairs, best, show, "")
     result |= _measure(model, shuffled, pairs, best, show, "_shuffled")
     return result
+
+
+def _pairs(head, model, automatic):
+    """The heads that --head names, as (layer, head)."""
+    pairs = automatic if head == "auto" else heads.parse(head, model.config)
+    _check_number(pairs)
+    return pairs
+
+
+def _check_number(pairs):
+    """Raise ValueError for more heads than a figure holds."""
+    if len(pairs) > MOST:
+        raise ValueError(f"--head names {len(pairs)} heads; a figure holds {MOST}")
+
+
+def _named(pairs):
+    """Names of heads, counted from 0, and as the paper counts them."""
+    names = np.array([heads.name(*pair) for pair in pairs])
+    return {"heads": names, "papers_heads": np.array([heads.papers_name(*pair) for pair in pairs])}
 
 
 def _best_offsets(model, document, pairs):
@@ -86,9 +114,107 @@ def _patterns(model, document, pairs):
     return np.array([trace["pattern", layer][0, head] for layer, head in pairs])
 
 
+# of an encoder-decoder
+
+
+def _of_source(model, head, show, side, said, seed):
+    """The same of a decoder's attention to its own tokens, or to those of its source."""
+    measure = {"decoder": _of_decoder, "cross": _of_cross}[side]
+    return measure(model, said, head, show, seed)
+
+
+def _of_decoder(model, said, head, show, seed):
+    """What the decoder looks at of what it has said."""
+    T = len(said.inputs)
+    patterns = _all_patterns(model, said, "pattern")
+    by_offset = profiles.mean_attention(profiles.profile(patterns), T)  # [L H R]
+    pairs = _pairs(head, model, heads.auto(by_offset))
+    best = [by_offset[pair].argmax() for pair in pairs]
+    result = _named(pairs) | {"offset": profiles.offsets()[best]}
+    uniform = profiles.uniform(T, causal=True)
+    result["at_offset_null"] = profiles.mean_attention(uniform, T)[best]
+    edits = conditions.CONDITIONS["positions"].edits
+    alone = _of_pairs(_all_patterns(model, said, "pattern", edits), pairs)
+    result["at_offset_positions"] = _at_offsets(alone, best)
+    mixed = said._replace(inputs=_mixed(model, said.inputs, seed, first=1))
+    for suffix, of_side in (("", said), ("_shuffled", mixed)):
+        drawn = _of_pairs(_all_patterns(model, of_side, "pattern"), pairs)
+        labels = corpus.labels(model, of_side.inputs[:show])
+        result[f"at_offset{suffix}"] = _at_offsets(drawn, best)
+        result[f"pattern{suffix}"] = drawn[:, :show, :show]
+        result[f"pieces{suffix}"] = np.array(labels)
+    return result
+
+
+def _of_cross(model, said, head, show, seed):
+    """What the decoder looks at of its source, at each step."""
+    patterns = _all_patterns(model, said, "cross_pattern")
+    pairs = _pairs(head, model, _sharpest(patterns))
+    result = _named(pairs) | {"strongest_null": 1 / len(said.source)}
+    mixed = said._replace(source=_mixed(model, said.source, seed))
+    for suffix, of_side in (("", said), ("_shuffled", mixed)):
+        drawn = _of_pairs(_all_patterns(model, of_side, "cross_pattern"), pairs)
+        result[f"strongest{suffix}"] = drawn.max(axis=-1).mean(axis=-1)
+        result[f"pattern{suffix}"] = drawn[:, :show, :show]
+        result[f"pieces{suffix}"] = np.array(spoken.steps(model, of_side)[:show])
+        labels = corpus.labels(model.encoder, of_side.source[:show])
+        result[f"source_pieces{suffix}"] = np.array(labels)
+    return result
+
+
+def _said(model, source, target):
+    """A source and what is said of it: the target, or the model's own greedy output."""
+    for name, text in (("source", source), ("target", target or "-")):
+        formats.not_empty(text, f"--{name}")
+    return spoken.forced(model, source, target) if target else spoken.greedy(model, source)
+
+
+def _all_patterns(model, said, point, edits=()):
+    """Attention [L H T S] of all heads."""
+    return spoken.traced(model, said, [point], edits=dict(edits)).stack(point)[:, 0]
+
+
+def _of_pairs(patterns, pairs):
+    """Those of some heads, of [L H T S]: [n T S]."""
+    return np.array([patterns[pair] for pair in pairs])
+
+
+def _at_offsets(patterns, best):
+    """Mean attention [n] of heads [n T T] to an offset each."""
+    by_offset = profiles.mean_attention(profiles.profile(patterns), patterns.shape[-1])
+    return by_offset[np.arange(len(best)), best]
+
+
+def _sharpest(patterns):
+    """The two sharpest heads of [L H T S], and the broadest, by their mean largest weight."""
+    weight = patterns.max(axis=-1).mean(axis=-1)  # [L H]
+    order = np.argsort(-weight, axis=None, kind="stable").tolist()
+    numbers = dict.fromkeys([*order[:2], order[-1]])
+    return [tuple(map(int, np.unravel_index(i, weight.shape))) for i in numbers]
+
+
+def _mixed(model, tokens, seed, first=0):
+    """Tokens in random order, special ones and those before `first` in their places."""
+    is_own = spoken.ordinary(model, tokens)
+    is_own[:first] = False
+    mixed = tokens.copy()
+    mixed[is_own] = np.random.default_rng(seed).permutation(tokens[is_own])
+    return mixed
+
+
 def says(r):
     """What the numbers show, in plain words."""
-    return " ".join(_says_of(r, i) for i in range(len(r["heads"])))
+    of_head = _says_of if "offset" in r else _says_of_cross
+    return " ".join(of_head(r, i) for i in range(len(r["heads"])))
+
+
+def _says_of_cross(r, i):
+    """One head of cross-attention."""
+    return (
+        f"{r['heads'][i]} gives {r['strongest'][i]:.2f} of its attention to the strongest source "
+        f"token of a step (even attention: {r['strongest_null']:.3f}), and "
+        f"{r['strongest_shuffled'][i]:.2f} where the source's tokens are shuffled."
+    )
 
 
 def _says_of(r, i):
@@ -104,8 +230,11 @@ def _says_of(r, i):
 def answer(r):
     """Yes: a head gives half of its attention to one offset, also when the words are shuffled.
 
-    Partly: a head gives an offset other than 0 several times what uniform attention gives.
+    Partly: a head gives an offset other than 0 several times what uniform attention gives. In
+    cross-attention a source token stands for the offset.
     """
+    if "offset" not in r:
+        return _answer_of_cross(r)
     away = r["offset"] != 0
     sharp = away & (np.minimum(r["at_offset"], r["at_offset_shuffled"]) >= heads.SHARP)
     verdict = "no"
@@ -116,6 +245,17 @@ def answer(r):
     text = "heads drawn with half of their attention or more at one offset, words shuffled or not"
     most = f"uniform: {r['at_offset_null'].max():.3f} of it"
     return Answer(verdict, text, f"{sharp.sum()} of {len(sharp)}", most)
+
+
+def _answer_of_cross(r):
+    """The same of one source token in place of one offset."""
+    sharp = (r["strongest"] >= heads.SHARP).sum()
+    verdict = "yes" if sharp else "no"
+    if not sharp and (r["strongest"] >= profiles.TIMES * r["strongest_null"]).any():
+        verdict = "partly"
+    text = "heads drawn with half of their attention or more at one source token, step by step"
+    chance = f"even: {r['strongest_null']:.3f} of it"
+    return Answer(verdict, text, f"{sharp} of {len(r['heads'])}", chance)
 
 
 def plot(r):
@@ -148,23 +288,29 @@ def _draw_block(figure, r, members):
 def _draw_head(axes, r, i, suffix, darkest):
     """Heat map of one head, with the offset it attends to most and how much."""
     name, papers_name = r["heads"][i], r["papers_heads"][i]
-    axes.set_title(
-        f"{name}, {papers_name}{suffix.replace('_', ': ')}\n"
-        f"{r['at_offset' + suffix][i]:.2f} at {draw.offset(r['offset'][i])} "
-        f"(uniform: {r['at_offset_null'][i]:.3f})"
-    )
-    return _draw_pattern(axes, r["pattern" + suffix][i], r["pieces" + suffix], darkest)
+    if "offset" in r:
+        weight = f"{r['at_offset' + suffix][i]:.2f} at {draw.offset(r['offset'][i])}"
+        null = r["at_offset_null"][i]
+    else:
+        weight, null = f"{r['strongest' + suffix][i]:.2f} at the strongest", r["strongest_null"]
+    heading = f"{name}, {papers_name}{suffix.replace('_', ': ')}"
+    axes.set_title(f"{heading}\n{weight} (uniform: {null:.3f})")
+    pieces = r["pieces" + suffix]
+    keys = r.get("source_pieces" + suffix, pieces)
+    return _draw_pattern(axes, r["pattern" + suffix][i], pieces, keys, darkest)
 
 
-def _draw_pattern(axes, pattern, pieces, darkest):
-    """Heat map of [F F], 0 to `darkest`, with the diagonal marked."""
+def _draw_pattern(axes, pattern, queries, keys, darkest):
+    """Heat map of [F F], 0 to `darkest`; where queries are the keys the diagonal is marked."""
     F = len(pattern)
-    labels = [draw.label(piece) for piece in pieces]
     image = axes.imshow(pattern, cmap="Blues", vmin=0, vmax=darkest)
-    axes.plot([-0.5, F - 0.5], [-0.5, F - 0.5], color=draw.VERMILION, linewidth=0.7)
-    step = -(-F // LABELLED)
-    axes.set_xticks(range(0, F, step), labels[::step], rotation=90)
-    axes.set_yticks(range(0, F, step), labels[::step])
+    if queries is keys:
+        axes.plot([-0.5, F - 0.5], [-0.5, F - 0.5], color=draw.VERMILION, linewidth=0.7)
+    for set_ticks, pieces in ((axes.set_xticks, keys), (axes.set_yticks, queries)):
+        step = -(-len(pieces) // LABELLED)
+        labels = [draw.label(piece) for piece in pieces]
+        set_ticks(range(0, len(pieces), step), labels[::step])
+    axes.tick_params(axis="x", rotation=90)
     axes.tick_params(length=0)
     return image
 
@@ -181,7 +327,10 @@ register(
     figure="figure 2",
     says=says,
     answer=answer,
+    sides=("encoder", "decoder", "cross"),
     labels={
+        "strongest": "heads",
+        "strongest_shuffled": "heads",
         "at_offset": "heads",
         "at_offset_shuffled": "heads",
         "at_offset_positions": "heads",
@@ -195,6 +344,9 @@ register(
         "at_offset_positions": "mean attention to that offset on positions alone (word embeddings "
         "at zero)",
         "offset": "the offset, in tokens, to which a head attends most",
+        "strongest": "mean attention of cross-attention to the strongest source token of a step",
+        "strongest_null": "what even attention gives to each",
+        "strongest_shuffled": "the same with the source's tokens in random order",
         "heads": "heads shown",
     },
 )

@@ -233,6 +233,7 @@ def plot(r):
     _draw_heads(middle, r, "columns", "columns filled")
     _draw_heads(right, r, "purity", "their purity")
     middle.set_ylim(0, None)
+    middle.locator_params(integer=True)
     right.set_ylim(0, 1)
     return figure
 
@@ -257,6 +258,7 @@ def _draw_accumulated(axes, r):
         axes.plot(np.arange(1, len(share) + 1), share, label=NAMES[name], **style)
     axes.set(xlabel="columns, those with most first", ylim=(0, 1.02))
     axes.set_ylabel("share of positions in them")
+    axes.locator_params(axis="x", integer=True)
     axes.legend(**draw.ABOVE)
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import numpy as np
 
 from ..maths import moves, profiles
-from ..measures import heads, later_layers
+from ..measures import heads, inputs, later_layers
 from ..measures import positions_read as reading
 from ..runner import draw, options
 from ..runner.registry import Answer, NotApplicable, register
@@ -49,6 +49,7 @@ def chain(
     tokens: length of each document (0: the model's longest input)
     seed: seed of the null
     """
+    inputs.reachable(model)
     if model.config.n_layers < 2:
         raise NotApplicable("chain needs two layers or more; this model has one")
     named = _named(turn, model)

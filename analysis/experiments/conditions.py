@@ -60,6 +60,7 @@ def conditions(
     tokens: length of each document (0: the model's longest input)
     seed: seed of the shuffles
     """
+    inputs.reachable(model)
     texts = corpus.documents(model, text, documents, tokens)
     options.within("tokens", texts.T, NEAR + 1, model.config.n_ctx)
     pairs = _select(head, model, texts, run)

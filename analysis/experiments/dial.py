@@ -53,6 +53,7 @@ def dial(
     losses: documents whose loss is measured
     seed: seed of the null and of what is hidden
     """
+    inputs.reachable(model)
     layers = inputs.layers_named(model, layer)
     shifts = np.arange(-reach, reach + 1)
     if model.missing:
@@ -247,6 +248,7 @@ def plot(r):
     else:
         grid[0].set(visible=True, title="no head has a direction")
     grid[0].set_ylabel("offset with most attention (tokens)")
+    grid[0].locator_params(axis="y", integer=True)
     weights, cost = below.subplots(1, 2)
     _draw_weights(weights, r, rows)
     _draw_loss(cost, r)

@@ -352,6 +352,9 @@ def _draw_contrasts(axes, r, fast):
     names = " and ".join(str(name) for name in r["peak_names"][peaks])
     axes.set_title(f"{kind}:\n{names}" if names else f"no {kind} followed")
     if not names:
+        axes.spines[:].set_visible(False)
+        axes.tick_params(bottom=False, left=False, labelbottom=False)
+        axes.set_xlabel("")
         return
     for i, name in enumerate("xqk"):
         color = CURVES[name][1]

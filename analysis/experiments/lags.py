@@ -59,6 +59,7 @@ def lags(
     tokens: length of each document (0: the model's longest input)
     seed: seed of the shuffles
     """
+    inputs.reachable(model)
     document_set = None
     T = tokens or model.config.n_ctx
     if not model.missing:

@@ -12,7 +12,7 @@ from minitx import weights
 
 from ..maths import nulls, spectra
 from ..measures import inputs
-from ..runner import draw, options, settings
+from ..runner import draw, options, settings, sides
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
@@ -62,7 +62,7 @@ def _others(names, model):
         wanted = [name for name in weights.bundled() if weights.find(name).resolve() != own]
     else:
         wanted = [name.strip() for name in names.split(",") if name.strip()]
-    others = [minitx.load(weights.find(name), partial=True) for name in wanted]
+    others = [sides.reader(minitx.load(weights.find(name), partial=True)) for name in wanted]
     lacking = [name for name, other in zip(wanted, others) if other.weights.W_pos is None]
     if lacking:
         raise ValueError(f"--others {', '.join(lacking)}: no position table in this checkpoint")

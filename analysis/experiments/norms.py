@@ -8,8 +8,6 @@ regression on rows and on documents; the words; the picture.
 
 import numpy as np
 
-from minitx.kernels import layer_norm
-
 from ..maths import stats
 from ..measures import inputs, position_probe, residual_stream
 from ..runner import draw, options
@@ -80,14 +78,11 @@ def embedded(model, document):
     S in the order of SOURCES.
     """
     cfg, w = model.config, model.weights
-    words = w.W_E[document]
+    words = w.W_E[document] * cfg.embed_scale
     sums = words + inputs.reachable(model)[: len(document)]
     if w.W_type is not None and cfg.default_type is not None:
         sums = sums + w.W_type[cfg.default_type]
-    gain, bias = w.ln_embed_w, w.ln_embed_b
-    if cfg.pre_norm:
-        gain, bias = model.layers[0].ln1_w, model.layers[0].ln1_b
-    return np.array([words, sums, layer_norm(sums, gain, bias, cfg.eps)])
+    return np.array([words, sums, inputs.normed(model, sums)])
 
 
 def norms_of(x):

@@ -55,6 +55,7 @@ def notch(
     tokens: length of each document (0: the model's longest input)
     losses: documents whose loss is measured
     """
+    inputs.reachable(model)
     layers = inputs.layers_named(model, layer)
     document_set = corpus.documents(model, text, documents, tokens)
     options.several(document_set)
@@ -165,6 +166,7 @@ def _summary(r):
     result["n_enough"] = (most >= KEPT).sum()
     result["kept"], result["kept_null"] = (_mean(least[way], 1.0) for way in ("without", "evenly"))
     result["alone"] = _mean(most, 0.0)
+    result["alone_null"] = _mean(r["kept_without"][:, -1][needs], 0.0)
     result["by_band_lost"] = (kept["without"] < KEPT).sum(axis=0)
     result["by_band_lost_null"] = (kept["evenly"] < KEPT).sum(axis=0)
     result["by_band_enough"] = (kept["alone"] >= KEPT).sum(axis=0)
@@ -198,15 +200,16 @@ def says(r):
         f"{band} tokens: {lost} ({null})"
         for band, lost, null in zip(r["bands"], r["by_band_lost"], r["by_band_lost_null"])
     ]
+    others = " The others read no positions." if r["n_need"] < r["n_directed"] else ""
     return (
         f"Without any waves of the positions that their layer reads, {r['n_need']} of "
         f"{r['n_directed']} heads with a direction lose it: they keep less than half of their "
-        f"attention at its offset. The others read no positions. {r['n_lost']} of these "
-        f"{r['n_need']} lose it without one band (with as much energy taken evenly from all "
-        f"frequencies: {r['n_lost_null']}). By period: {'; '.join(bands)}. Without the band that "
-        f"a head needs most it keeps {r['kept']:.2f} on average (null: {r['kept_null']:.2f}). One "
-        f"band alone is enough for {r['n_enough']}; the best one leaves "
-        f"{r['alone']:.2f}.{_loss_words(r)}"
+        f"attention at its offset.{others} {r['n_lost']} of these {r['n_need']} lose it without "
+        f"one band (with as much energy taken evenly from all frequencies: {r['n_lost_null']}). By "
+        f"period: {'; '.join(bands)}. Without the band that a head needs most it keeps "
+        f"{r['kept']:.2f} on average (null: {r['kept_null']:.2f}). One band alone is enough for "
+        f"{r['n_enough']}; the best one leaves {r['alone']:.2f} on average (without any waves: "
+        f"{r['alone_null']:.2f}).{_loss_words(r)}"
     )
 
 
@@ -318,7 +321,8 @@ register(
         "kept": "attention kept at its offset without the band that a head needs most, mean",
         "kept_null": "attention kept with as much energy taken evenly, at worst, mean of heads",
         "n_enough": "heads that keep half or more with one band alone",
-        "alone": "attention kept with the best band alone, mean over heads with a direction",
+        "alone": "attention kept with the best band alone, mean over heads that read positions",
+        "alone_null": "attention that heads keep without any waves",
         "by_band_lost": "heads that lose their direction without each band",
         "by_band_lost_null": "heads that lose their direction when as much energy as each band's "
         "is taken evenly from all frequencies",

@@ -40,7 +40,8 @@ def positions(
     result |= _spectrum("position", table)
     if not model.missing:
         document = corpus.documents(model, text, 1).first()[0]
-        result |= _words(model.weights.W_E[document], shuffles, seed)
+        words = model.weights.W_E[document] * model.config.embed_scale
+        result |= _words(words, shuffles, seed)
     result |= _chance(table, shuffles, seed)
     result |= _peaks(result["position_mean"], result, T)
     result |= _explained(table, seed)

@@ -167,7 +167,7 @@ def _clusters(everywhere, k, seed, T, clustered):
     members = [labels == c for c in range(k)]
     result = {"centres": centres}
     if clustered == "scores":
-        result["cluster_names"] = np.array(maths.names_of_scores(centres))
+        result["cluster_names"] = np.array(maths.names_of_scores(centres / T))
     else:
         result["cluster_names"] = np.array(maths.names(centres, T))
         result["centre_of_mass"] = maths.centre_of_mass(centres)

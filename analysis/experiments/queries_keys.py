@@ -15,7 +15,7 @@ import numpy as np
 
 from ..maths import factors, nulls, profiles, spectra, stats, waves
 from ..measures import heads, inputs
-from ..runner import draw, options
+from ..runner import draw, options, sides
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -107,10 +107,8 @@ def queries_keys(
 def _documents(model, source, text, tokens):
     """(documents of T tokens, T), or (None, T) for positions alone."""
     if source == "text" and model.missing:
-        raise ValueError(
-            f"--input is text, but {len(model.missing)} tensors of this checkpoint are missing; "
-            "wanted positions or auto"
-        )
+        lacking = sides.lacking(model)
+        raise ValueError(f"--input is text, but {lacking}; wanted positions or auto")
     if source == "positions" or model.missing:
         documents = None
         T = tokens or model.config.n_ctx

@@ -108,6 +108,7 @@ def rotation(
     tokens: length of each document (0: the model's longest input)
     seed: seed of the random bases and deals
     """
+    inputs.reachable(model)
     if model.missing:
         input = "positions"
     document_set = attended = None
@@ -649,12 +650,12 @@ def _draw_heads(figure, r):
 
 
 def _title_of_map(r, i):
-    """'line -2 31.0% (5.0%), band 4.0% (6.0%)', what chance gives in parentheses."""
+    """Line and band, 'line -2 31.0% (5.0%)', with what chance gives in parentheses."""
     line, line_null, band, band_null = (
         r[name][i] for name in ("line", "line_null", "band", "band_null")
     )
     shift = draw.offset(int(r["line_shift"][i]))
-    return f"line {shift} {line:.1%} ({line_null:.1%}), band {band:.1%} ({band_null:.1%})"
+    return f"line {shift} {line:.1%} ({line_null:.1%})\nband {band:.1%} ({band_null:.1%})"
 
 
 def _draw_map(axes, r, values, colors, most=1):
@@ -726,8 +727,9 @@ def _draw_offsets(axes, r, i):
     axes.set(ylim=(1.15 * low, 1.1 * high))
     triangle = {"color": draw.VERMILION, "markersize": 8, "clip_on": False}
     axes.plot(r["attention_offset"][i], 1.15 * low, "^", label="attention", **triangle)
+    verdict = "above" if r["excess"][i] > r["excess_null"][i] else "within"
     axes.set_title(
-        f"above chance: {draw.offset(r['offset'][i])}; filter: "
+        f"{verdict} chance: {draw.offset(r['offset'][i])}; filter: "
         f"{draw.offset(r['filter_offset'][i])};\n"
         f"attention: {draw.offset(r['attention_offset'][i])}"
     )

@@ -263,11 +263,18 @@ def sides_of_scores(scores):
 def names_of_scores(scores):
     """A name for each profile of scores [k R], all different: 'highest at -1'.
 
+    Where two would have the same name, the highest score is added; names that are still equal get
+    numbers.
+
     >>> names_of_scores(np.array([[5.0, -1.0, 0.0], [0.0, 1.0, 2.0]]))
     ['highest at -1', 'highest at +1']
+    >>> names_of_scores(np.array([[5.0, -1.0, 0.0], [2.0, 1.0, 0.0]]))
+    ['highest at -1 (5.0)', 'highest at -1 (2.0)']
     """
     signed = [f"{offset:+d}" if offset else "0" for offset in highest(scores)]
-    return _numbered([f"highest at {offset}" for offset in signed])
+    plain = [f"highest at {offset}" for offset in signed]
+    exact = [f"{name} ({score:.1f})" for name, score in zip(plain, scores.max(axis=-1))]
+    return _numbered([e if plain.count(p) > 1 else p for p, e in zip(plain, exact)])
 
 
 def _numbered(names):

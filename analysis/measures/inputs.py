@@ -18,7 +18,10 @@ def reachable(model):
     """Rows of the position table that a token can read, first token first: [T D]."""
     cfg = model.config
     if model.weights.W_pos is None:
-        raise NotApplicable("needs the position table, which this checkpoint lacks")
+        what = "which this checkpoint lacks"
+        if cfg.n_buckets:
+            what = f"and {cfg.model_type} has none: its positions are a term of the scores"
+        raise NotApplicable(f"needs the position table, {what}")
     return np.asarray(model.weights.W_pos[cfg.offset : cfg.offset + cfg.n_ctx])
 
 
@@ -67,21 +70,32 @@ def of_rows(model, rows, layer=0):
 
 def normed(model, x, layer=0):
     """A sum of embeddings [T D] as this layer reads it if no layer before it writes."""
+    norm = norm_before(model, layer)
+    return x if norm is None else layer_norm(x, *norm, model.config.eps)
+
+
+def norm_before(model, layer=0):
+    """Gain and bias [D] of the norm of what a layer reads; None in Marian, which has no such norm.
+
+    Where norms follow each addition it is that of the embedding sum.
+    """
     cfg, w = model.config, model.weights
+    gain, bias = w.ln_embed_w, w.ln_embed_b
     if cfg.pre_norm:
         gain, bias = model.layers[layer].ln1_w, model.layers[layer].ln1_b
-    else:
-        gain, bias = w.ln_embed_w, w.ln_embed_b
+    if gain is None and cfg.sinusoids:
+        return None
     if gain is None or bias is None:
         raise NotApplicable(f"needs the norm before layer {layer}, which this checkpoint lacks")
-    return layer_norm(x, gain, bias, cfg.eps)
+    return gain, bias
 
 
 def layers(model):
     """Numbers of the layers whose query and key weights are in this checkpoint."""
     numbers = []
     for w in model.layers:
-        if not any(x is None for x in (w.W_Q, w.W_K, w.b_Q, w.b_K)):
+        biases = [] if model.config.rms_norm else [w.b_Q, w.b_K]  # T5 has none
+        if not any(x is None for x in (w.W_Q, w.W_K, *biases)):
             numbers.append(w.index)
     if not numbers:
         raise NotApplicable("needs query and key weights, which this checkpoint lacks")
@@ -102,7 +116,10 @@ def layers_named(model, layer):
 
 
 def query_key(model, layer, head, bias=False):
-    """W_Q [D d] and W_K [D d] of one head; with bias=True also b_Q [d] and b_K [d]."""
+    """W_Q [D d] and W_K [D d] of one head; with bias=True also b_Q [d] and b_K [d].
+
+    Biases that a family does not have are 0.
+    """
     w = model.layers[layer]
     d = model.config.d_head
     if w.W_Q is None or w.W_K is None:
@@ -112,7 +129,8 @@ def query_key(model, layer, head, bias=False):
         )
     arrays = [w.W_Q, w.W_K]
     if bias:
-        arrays += [w.b_Q, w.b_K]
+        zeros = np.zeros(w.W_Q.shape[1], w.W_Q.dtype)
+        arrays += [zeros if b is None else b for b in (w.b_Q, w.b_K)]
     return [x[..., head * d : (head + 1) * d] for x in arrays]
 
 

@@ -168,8 +168,8 @@ def _parts_of_positions(model, layer, T):
     if w.W_type is not None and cfg.default_type is not None:
         parts["type"] = np.broadcast_to(w.W_type[cfg.default_type], position.shape)
     parts["bias"] = np.zeros_like(position)
+    norm = inputs.norm_before(model, layer)
+    if norm is None:
+        return parts, x
     _, scale = mean_and_inverse_std(sum(parts.values()), cfg.eps)
-    gain, bias = w.ln_embed_w, w.ln_embed_b
-    if cfg.pre_norm:
-        gain, bias = model.layers[layer].ln1_w, model.layers[layer].ln1_b
-    return maths.frozen(parts, scale, gain, bias), x
+    return maths.frozen(parts, scale, *norm), x

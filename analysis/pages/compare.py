@@ -8,6 +8,7 @@ import numpy as np
 
 from ..measures import heads
 from ..runner import draw, registry, results
+from ..runner.sides import model_of
 
 PERMUTATIONS = 1000  # of the heads, for the null
 DRAWN = 8  # measures, at most, in the figure
@@ -212,7 +213,7 @@ def make(experiment, models, names, options, out, only="", resume=False, format=
     compare.json and compare.svg, or .png where that is the format.
     """
     results.check_format(format)
-    shape = same_shape(models, names)
+    shape = same_shape([model_of(experiment, model, options) for model in models], names)
     out = results.writable(out)
     outcomes, sides = [], []
     for model, name, side in zip(models, names, "AB"):

@@ -3,9 +3,9 @@
 The data, the style, the program (page/explore.*) and a charting library (page/SOURCES.md) all stand
 in it.
 Order: `write`, what can be shown, what is computed, how arrays are packed, how the page is put
-together. L layers, H heads, T tokens (or words), d width of a head, D model width, C columns, R
-offsets. Queries and keys come in two states, as they are in the model and normalised (joint.py):
-axes "state" and "side", of length 2 each.
+together. L layers, H heads, T queries and S keys (tokens, or words), d width of a head, D model
+width, C columns, R offsets. Of an encoder-decoder the page has three parts. Queries and keys come
+in two states, as they are in the model and normalised (joint.py): an axis "state" of length 2.
 """
 
 import base64
@@ -16,10 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-import minitx
-
 from ..maths import factors, joint, profiles
-from ..measures import inputs, joint_fit
+from ..measures import joint_fit, looks, spoken
 from ..runner import registry, results
 from ..texts import formats as of_texts
 from ..texts import words as of_words
@@ -35,14 +33,15 @@ TINY = 1e-300  # instead of a zero by which something is divided
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
 
 
-def write(model, name, text, path, words=False):
+def write(model, name, text, path, words=False, target=None):
     """Write the page of a text to the file `path`; return its size in bytes.
 
-    name: what the model is called on the page. words: whole words instead of pieces. Raises
-    ValueError, before any work, for a partial checkpoint, fewer than two tokens of the text's own,
-    or more than MOST tokens.
+    name: what the model is called on the page. words: whole words instead of pieces. Of an
+    encoder-decoder the text is the source; target: what is said of it, by default the model's own
+    greedy output. Raises ValueError, before any work, for a partial checkpoint, fewer than two
+    tokens of the text's own, or more than MOST tokens.
     """
-    tokens = readable(model, text)
+    tokens = readable(model, text, target)
     content = page(data(model, name, text, tokens, words)).encode()
     results.write(Path(path), content)
     return len(content)
@@ -51,13 +50,27 @@ def write(model, name, text, path, words=False):
 # what can be shown
 
 
-def readable(model, text):
-    """The tokens [T] of a text; raises ValueError if there can be no page of them."""
+def readable(model, text, target=None):
+    """The tokens [T] of a text, of an encoder-decoder a Spoken; ValueError if there is no page."""
     if model.missing:
         raise registry.NotApplicable(
             f"explore needs the whole model; {len(model.missing)} tensors are missing, "
             f"{model.missing[0]} among them"
         )
+    if model.encoder is None:
+        if target is not None:
+            kind = model.config.model_type
+            raise ValueError(f"target is {target!r}, but this model ({kind}) is one stack")
+        return _readable(model, text)
+    source = _readable(model.encoder, text)
+    if target is None:
+        return spoken.greedy(model, source)
+    _readable(model, target)
+    return spoken.forced(model, source, target)
+
+
+def _readable(model, text):
+    """The tokens [T] of a text; raises ValueError for too few or too many."""
     of_texts.valid(text, "the text")
     tokens = model.tokenizer.encode(text, special=True)
     n_own = len(model.tokenizer.encode(text, special=False))
@@ -78,18 +91,39 @@ def readable(model, text):
 
 
 def data(model, name, text, tokens, words=False):
-    """All that the page shows of a text with these tokens [T], ready for JSON."""
-    cfg = model.config
-    word, labels = _labelled(model.tokenizer, tokens, words)
-    arrays, facts, moved = measured(model, tokens, word)
+    """All that the page shows of what `readable` gives, ready for JSON.
+
+    Of an encoder-decoder every part is below "parts".
+    """
     content = {"model": str(name), "text": text}
-    content["labels"] = [label.translate(BLANKS) or "∅" for label in labels]
+    if model.encoder is None:
+        return content | part(looks.of_text(model, tokens), words)
+    parts = looks.of_parts(model, tokens)
+    return content | {"parts": {name: part(look, words) for name, look in parts.items()}}
+
+
+def part(look, words=False):
+    """What the page shows of one part of a model."""
+    model, cfg = look.model, look.model.config
+    word, labels = _labelled(model.tokenizer, look.queries, words)
+    of_key, key_labels = _labelled(model.tokenizer, look.keys, words)
+    arrays, facts, moved = measured(look, word, of_key)
+    content = {"labels": _visible(labels)}
+    if look.is_cross:
+        content["keys"] = _visible(key_labels)
+    causal = not look.sees.all()
     content |= {"layers": cfg.n_layers, "heads": cfg.n_heads, "width": cfg.d_head}
-    content |= {"causal": cfg.causal, "unit": "word" if words else "token"}
+    content |= {"causal": causal, "unit": "word" if words else "token"}
     content |= {"distance": DISTANCE, "moved": moved, "facts": facts}
-    content["uniform"] = uniform_profile(len(labels), cfg.causal).tolist()
+    if not look.is_cross:
+        content["uniform"] = uniform_profile(len(labels), causal).tolist()
     content["arrays"] = {key: pack(*packed) for key, packed in arrays.items()}
     return content
+
+
+def _visible(labels):
+    """Labels whose blanks can be seen."""
+    return [label.translate(BLANKS) or "∅" for label in labels]
 
 
 def _labelled(tokenizer, tokens, words):
@@ -114,35 +148,40 @@ def reach(T):
     return min(T - 1, profiles.REACH)
 
 
-def measured(model, tokens, word):
+def measured(look, word, of_key):
     """Arrays and figures of all heads, and the largest change of attention by normalising.
 
-    Each array comes with the number of its first axes along which it is packed apart. word: the
-    number of the word that each token belongs to [T], or of the token itself.
+    Each array comes with the number of its first axes along which it is packed apart. word, of_key:
+    the number of the word that each query, each key belongs to, or of the token itself.
     """
-    trace = minitx.run(model, tokens, keep=["q", "k", "pattern"])
-    q, k, pieces = (trace.stack(name)[:, 0].astype(np.float64) for name in ("q", "k", "pattern"))
-    pattern, *before = of_words.merged(pieces, q, k, word)
-    moves, correlations = normalising(model, *before)
+    pattern, *before = of_words.merged(look.pattern, look.q, look.k, word, of_key)
+    sees = _words_seen(look.sees, pattern.shape)
+    moves, correlations = normalising(*before, sees)
     states = [before, joint.normalised(*before, **moves)]
-    X = inputs.of_text(model, tokens).astype(np.float64)
-    X = of_words.merged(pieces[:, 0], X, X, word)[1]
+    _, X_q, X_k = of_words.merged(look.pattern[:, 0], look.X_q, look.X_k, word, of_key)
     plane, share = planes(states)
-    columns, weight = waves(model, X)
-    T = pattern.shape[-1]
-    profile = profiles.mean_attention(profiles.profile(pattern, reach(T)), T)
+    columns, weight = waves(look, X_q, X_k)
     arrays = {"pattern": (pattern, 2), "plane": (plane, 3), "columns": (columns, 2)}
-    arrays |= {"profile": (profile, 2), "share": (share, 0), "weight": (weight, 0)}
-    facts = figures(model, pattern, states, plane, correlations, moves["c"])
-    return arrays, facts, change(model, q, k, moves)
+    if not look.is_cross:
+        T = pattern.shape[-1]
+        profile = profiles.mean_attention(profiles.profile(pattern, reach(T)), T)
+        arrays["profile"] = (profile, 2)
+    arrays |= {"share": (share, 0), "weight": (weight, 0)}
+    facts = figures(pattern, states, plane, correlations, moves["c"], sees)
+    return arrays, facts, change(look, moves)
 
 
-def normalising(model, q, k):
+def _words_seen(sees, shape):
+    """Which words a word sees, where tokens see [T S]."""
+    causal = not sees.all()
+    return profiles.visible(shape[-1], causal) if causal else np.ones(shape[-2:], bool)
+
+
+def normalising(q, k, sees):
     """How queries and keys [L H T d] are normalised, each head by itself, and what it achieves.
 
     Returns {"c": [L H], "a": [L H d]} and the correlations before and after [2 L H].
     """
-    sees = profiles.visible(q.shape[-2], model.config.causal)
     means = q.mean(axis=-2), k.mean(axis=-2)
     sums = joint.scan(q, k, means, sees * 1.0, sees, DISTANCE, PRODUCTS)
     correlations = joint.correlation(sums)
@@ -152,56 +191,57 @@ def normalising(model, q, k):
     return moves, np.array([correlations[0], after])
 
 
-def change(model, q, k, moves):
-    """Largest change of attention between pieces, which is rounding: q, k [L H T d] of pieces."""
-    scale = np.array([model.config.attn_scale(layer) for layer in range(len(q))])
+def change(look, moves):
+    """Largest change of attention between pieces, which is rounding."""
+    scale = np.array([look.model.config.attn_scale(layer) for layer in range(len(look.q))])
     scale = scale[:, None, None, None]
-    sees = profiles.visible(q.shape[-2], model.config.causal)
-    changes, _ = joint.changes(q, k, **moves, scale=scale, seen=sees)
+    changes, _ = joint.changes(look.q, look.k, **moves, scale=scale, seen=look.sees)
     return float(changes.max())
 
 
 def planes(states):
     """The plane in which queries and keys together vary most, in each state.
 
-    states: pairs of q and k [L H T d]. Returns coordinates [L H state side T 2] and the share of
-    the variance of each axis [L H state 2]. Vectors have length 1 where distances are cosines.
+    states: pairs of q [L H T d] and k [L H S d]. Returns coordinates [L H state T+S 2], queries
+    first, and the share of the variance of each axis [L H state 2]. Vectors have length 1 where
+    distances are cosines.
     """
     coordinates, variance = [], []
     for pair in states:
         x = np.concatenate([joint.DISTANCES[DISTANCE].drawn(part) for part in pair], axis=-2)
         x -= x.mean(axis=-2, keepdims=True)
         projected = x @ joint.plane(x.swapaxes(-1, -2) @ x)
-        coordinates.append(projected.reshape(*projected.shape[:2], 2, -1, 2))
+        coordinates.append(projected)
         total = np.square(x).sum(axis=(-2, -1))[..., None]
         variance.append(np.square(projected).sum(axis=-2) / np.maximum(total, TINY))
     return np.stack(coordinates, axis=2), np.stack(variance, axis=2)
 
 
-def waves(model, X):
-    """The heaviest columns of Q = X U_Q and K = X U_K, and their share of W_A; X [L T D].
+def waves(look, X_q, X_k):
+    """The heaviest columns of Q = X_q U_Q and K = X_k U_K, and their share of W_A.
 
-    Returns columns [L H side T C] and shares [L H C].
+    X_q [L T D], X_k [L S D]. Returns columns [L H T+S C], queries first, and shares [L H C].
     """
+    cfg = look.model.config
     columns, weight = [], []
-    for layer, x in enumerate(X):
-        for head in range(model.config.n_heads):
-            W_Q, W_K = inputs.query_key(model, layer, head)
-            U_Q, S, U_K = factors.svd(W_Q.astype(np.float64), W_K.astype(np.float64))
-            columns.append([x @ U[:, :COLUMNS] for U in (U_Q, U_K)])
+    for w, x_q, x_k in zip(look.weights, X_q, X_k):
+        for head in range(cfg.n_heads):
+            of_head = slice(head * cfg.d_head, (head + 1) * cfg.d_head)
+            W_Q, W_K = (W[:, of_head].astype(np.float64) for W in (w.W_Q, w.W_K))
+            U_Q, S, U_K = factors.svd(W_Q, W_K)
+            columns.append(np.concatenate([x_q @ U_Q[:, :COLUMNS], x_k @ U_K[:, :COLUMNS]]))
             weight.append((S * S / max((S * S).sum(), TINY))[:COLUMNS])
-    shape = len(X), model.config.n_heads
+    shape = len(X_q), cfg.n_heads
     return [np.reshape(x, (*shape, *np.shape(x)[1:])) for x in (columns, weight)]
 
 
-def figures(model, pattern, states, plane, correlations, c):
+def figures(pattern, states, plane, correlations, c, sees):
     """What the page says of each head: [{"means": …, "values": one text a head}]."""
-    sees = profiles.visible(pattern.shape[-1], model.config.causal)
     strongest = pattern.argmax(axis=-1)
     full, flat = [], []
     for state, (q, k) in enumerate(states):
         full.append(nearest(joint.distances(q, k, DISTANCE), strongest, sees))
-        x, y = np.moveaxis(plane[:, :, state], 2, 0)
+        x, y = np.split(plane[:, :, state], [q.shape[-2]], axis=-2)
         flat.append(nearest(joint.distances(x, y, "euclidean"), strongest, sees))
     chance = np.mean([1 / n for n in sees.sum(axis=1) if n > 1])
     scales = [joint.format_scale(value) for value in c.ravel()]

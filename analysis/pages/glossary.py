@@ -182,6 +182,20 @@ TERMS = (
         "is uncorrelated with those before it.",
     ),
     Term(
+        "effective",
+        "effective number, rank",
+        r"effective (?:numbers?|ranks?|keys)|entrop(?:y|ies)",
+        "How many equally large entries would be as spread out: e to the entropy of the entries' "
+        "shares. Of a row of attention it counts keys, of a matrix directions: its effective rank.",
+    ),
+    Term(
+        "macs",
+        "multiply-add",
+        r"multiply-adds?",
+        "One product of two numbers that is added to a sum, the unit in which products of matrices "
+        "are counted: n times m times k of them for [n m] times [m k].",
+    ),
+    Term(
         "toeplitz",
         "Toeplitz",
         r"Toeplitz",

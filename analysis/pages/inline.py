@@ -49,7 +49,7 @@ class Page:
         )
 
 
-def page(model, text, words, height):
+def page(model, text, words, height, target=None):
     """The Page of a text; raises ValueError, before any work, for what it cannot show."""
     if not isinstance(height, Integral) or isinstance(height, bool) or height < LEAST_HEIGHT:
         raise ValueError(f"height is {height!r}; wanted {LEAST_HEIGHT} pixels or more")
@@ -57,7 +57,7 @@ def page(model, text, words, height):
         raise ValueError(f"the text is {text!r}; wanted a str: the page shows one text")
     given = model
     model, name = results.loaded(given)
-    tokens = explore.readable(model, text)
+    tokens = explore.readable(model, text, target)
     changed = settings.changes(model) if model is given else []
     if changed:  # the page shows the changed model, not the one of that name
         name = f"{name}, changed: {', '.join(changed)}"

@@ -95,14 +95,27 @@ def facts(model):
     order = "norm before each part" if cfg.pre_norm else "norm after each part"
     widths = f"{cfg.d_head} in a head, {cfg.d_mlp} in an MLP; activation {cfg.act}"
     hashes = [f"{name} {digest}" for name, digest in settings.hashes(folder).items()]
+    shapes = " and ".join(shape(name, stack) for name, stack in stacks(model).items())
     return {
         "type": f"{cfg.model_type}, {cfg.task_head or 'no'} head, {sight}",
-        "shape": f"{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model}",
+        "shape": shapes,
         "widths": f"{widths}, {order}",
         "input": f"at most {cfg.n_ctx} tokens, vocabulary {cfg.n_vocab}",
         "weights": f"{size / 1e6:.1f} MB on disk, computed in {settings.dtype(model)}",
         "sha256": "; ".join(hashes),
     }
+
+
+def stacks(model):
+    """{name: config} of an encoder-decoder's two stacks; {"": config} of a single stack."""
+    if model.encoder is None:
+        return {"": model.config}
+    return {"encoder: ": model.encoder.config, "decoder: ": model.config}
+
+
+def shape(name, cfg):
+    """How large a stack is."""
+    return f"{name}{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model}"
 
 
 def record(model, name, runs, rows):

@@ -36,11 +36,13 @@ and a number. The results listed in `numbers` are the headline figures, those th
 NAME_null is the null of NAME; `labels` names the entries of a list: a result that holds their
 names, or the names themselves. `per_head` names the results [L H] that `minitx compare` compares
 head by head. weights_only=True: it runs on a partial checkpoint too. least_documents: with fewer
-there is nothing to measure; the report then reads this many.
+there is nothing to measure; the report then reads this many. sides: what it reads of an
+encoder-decoder, where it takes a source by itself (sides.py).
 """
 
 import inspect
 import itertools
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_type_hints
@@ -82,6 +84,7 @@ class Experiment:
     weights_only: bool = False
     per_head: tuple = ()  # results [L H] that tell heads apart, for `minitx compare`
     least_documents: int = 1
+    sides: tuple = ()  # see sides.of
 
     @property
     def name(self):
@@ -221,6 +224,9 @@ def _labels(names, result):
 
 
 def markdown():
-    """The README's table of experiments."""
-    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in EXPERIMENTS.values()]
-    return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows])
+    """The README's table of experiments on published figures, and a line with all the others."""
+    every = EXPERIMENTS.values()
+    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in every if e.figure]
+    others = [f"`{e.name}`: {e.question}" for e in every if not e.figure]
+    line = textwrap.fill(" ".join(["Not published:", *others]), 120)
+    return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows, "", line])

@@ -21,7 +21,7 @@ import numpy as np
 import minitx
 from minitx import threads, weights
 
-from . import draw, progress, registry, settings, stream
+from . import draw, progress, registry, settings, sides, stream
 from .files import as_json, write
 
 if TYPE_CHECKING:
@@ -68,8 +68,9 @@ class Result:
 
     @property
     def title(self) -> str:
-        """The experiment's question and the model."""
-        return f"{self._experiment.question}  ({self.settings['model']})"
+        """The experiment's question and the model, with the side of an encoder-decoder."""
+        side = f", {self.settings['side']}" if "side" in self.settings else ""
+        return f"{self._experiment.question}  ({self.settings['model']}{side})"
 
     @property
     def headline(self) -> dict[str, Any]:
@@ -188,15 +189,16 @@ def run(name, model, options):
         wanted = "the name of an experiment comes first, then the model"
         raise ValueError(f"{type(name).__name__} is no name; {wanted}")
     experiment = registry.get(name.replace("_", "-"))
+    side, options = sides.split(options)
     options = experiment.checked(options)
     given = model
     model, called = loaded(given)
-    stated = _stated(experiment, model, called, options)
+    part, stated = _stated(experiment, model, called, options | {"side": side})
     changed = settings.changes(model) if model is given else []
     if changed:  # so that --resume does not take the results for those of the files
         stated["changed"] = changed
     with one_thread_of_blas():
-        return _explained(experiment, experiment.run(model, **stated["options"]), stated)
+        return explained(experiment, experiment.run(part, **stated["options"]), stated)
 
 
 def loaded(model):
@@ -244,9 +246,18 @@ def one_thread_of_blas():
 
 
 def _stated(experiment, model, name, options):
-    """The settings of a run, its options checked; raises NotApplicable before any work."""
-    experiment.check(model)
-    return settings.of_run(experiment, model, name, experiment.checked(options))
+    """The Model that an experiment reads, and the settings of the run, its options checked.
+
+    Raises NotApplicable before any work.
+    """
+    wanted, options = sides.split(options)
+    side = sides.side_of(experiment, model, wanted)
+    part = sides.part(experiment, model, side)
+    experiment.check(part)
+    if sides.has_own(experiment):
+        options |= {sides.OPTION.name: side or sides.AUTO}
+    stated = settings.of_run(experiment, part, name, experiment.checked(options))
+    return part, stated | ({"side": side} if side else {})
 
 
 def produce(experiment, model, name, options, out, resume=False, format="svg"):
@@ -254,12 +265,12 @@ def produce(experiment, model, name, options, out, resume=False, format="svg"):
 
     resume: go on with an interrupted run. format: of the figure's file.
     """
-    stated = _stated(experiment, model, name, options)
+    part, stated = _stated(experiment, model, name, options)
     with stream.resumable(out, experiment.name, settings.key(stated), resume) as run:
         arrays = finished(experiment, stated, out) if resume else None
         if not arrays:
-            arrays = experiment.run(model, run, **stated["options"])
-        result = _explained(experiment, arrays, stated)
+            arrays = experiment.run(part, run, **stated["options"])
+        result = explained(experiment, arrays, stated)
         result.save(out, format)
     svg, thumbnail = result.drawn
     return Outcome(
@@ -278,12 +289,13 @@ def finished(experiment, stated, out):
         return None
 
 
-def _explained(experiment, arrays, stated):
+def explained(experiment, arrays, stated):
     """The Result of these arrays: numbers, words and answer."""
     arrays = {name: np.asarray(value) for name, value in arrays.items()}
     headline = registry.headline(experiment, arrays)
     numbers = {name: Number(**number) for name, number in headline.items()}
     says = experiment.says(arrays) if experiment.says else ""
+    says = " ".join(filter(None, [sides.SENTENCES[stated.get("side", "")], says]))
     answer = experiment.answer(arrays) if experiment.answer else None
     return Result(experiment.name, arrays, numbers, says, answer, stated, experiment)
 
@@ -371,7 +383,7 @@ def every(experiments, model, name, options, out, resume=False):
 
 def _options_of(experiment, options, model):
     """Those of the options that an experiment has, and a note where it takes more documents."""
-    names = {option.name for option in experiment.options}
+    names = {sides.OPTION.name, *(option.name for option in experiment.options)}
     own = {name: value for name, value in options.items() if name in names}
     n, least = own.get("documents", 0), experiment.least_documents
     is_enough = not 0 < n < least  # 0: all that there are

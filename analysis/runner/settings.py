@@ -16,8 +16,10 @@ import minitx
 from minitx import weights
 from minitx.weights import local
 
-from ..texts import formats
+from ..texts import formats, pairs
 from .files import as_json
+
+DRAWN = "", pairs.DATES  # values of an option that name no file
 
 
 def of_run(experiment, model, name, options):
@@ -42,7 +44,8 @@ def of_run(experiment, model, name, options):
         stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
     if model.missing:  # weights alone are looked at, no text is read
         return stated | {"missing": list(model.missing)}
-    texts = {option: values[option] for option in ("text", "test") if values.get(option)}
+    options = "text", "test", "pairs"
+    texts = {option: values[option] for option in options if values.get(option, "") not in DRAWN}
     return stated | {option: formats.described(text) for option, text in texts.items()}
 
 
@@ -60,20 +63,39 @@ def changes(model):
     folder = model.tokenizer.folder
     dtype_of = dtype(model)
     original = minitx.load(folder, "float32" if dtype_of == "none" else dtype_of, partial=True)
+    if model.encoder is None and original.encoder is not None and not model.config.causal:
+        original = original.encoder  # an encoder by itself
+    names = _differences(model, original)
+    if model.encoder is not None and original.encoder is not None:
+        names += [f"encoder.{name}" for name in _differences(model.encoder, original.encoder)]
+    return names
+
+
+def _differences(model, original):
+    """Names of what differs in two stacks."""
     names = [] if model.config == original.config else ["config"]
-    names += _differences(model.weights, original.weights)
+    names += _different_arrays(model.weights, original.weights)
     for i, (own, of_file) in enumerate(zip(model.layers, original.layers)):
-        names += [f"{name}.L{i}" for name in _differences(own, of_file)]
+        names += [f"{name}.L{i}" for name in _different_arrays(own, of_file)]
     if len(model.layers) != len(original.layers):
         names.append("layers")
     return names
 
 
-def _differences(a, b):
-    """Names of what differs in two namespaces of arrays."""
-    a, b = vars(a), vars(b)
+def _different_arrays(a, b):
+    """Names of what differs in two namespaces of arrays, those of cross-attention among them."""
+    a, b = _flat(a), _flat(b)
     names = [name for name in a if name not in b or not np.array_equal(a[name], b[name])]
     return names + [name for name in b if name not in a]
+
+
+def _flat(arrays):
+    """{name: array} of a namespace; cross-attention's begin with cross_."""
+    own = dict(vars(arrays))
+    cross = own.pop("cross", None)
+    if cross is not None:
+        own |= {f"cross_{name}": x for name, x in vars(cross).items()}
+    return own
 
 
 def revision(folder):

@@ -54,15 +54,23 @@ def names(ids, word, decode, pieces):
     return texts
 
 
-def merged(pattern, q, k, word):
+def merged(pattern, q, k, word, of_key=None):
     """Attention [... W W], queries and keys [... W d] of words, from those of their pieces.
+
+    of_key: the number of each key's word, where keys are of another text than queries.
 
     Attention is summed over the pieces of the key and averaged over those of the query, so that
     rows still add up to 1; the vectors of the pieces are averaged.
     """
-    member = (word == np.arange(word.max() + 1)[:, None]).astype(np.float64)  # [W T]
-    mean = member / member.sum(axis=1, keepdims=True)
-    return mean @ pattern @ member.T, mean @ q, mean @ k
+    member = _members(word)
+    of_key = member if of_key is None else _members(of_key)
+    mean, mean_of_key = (x / x.sum(axis=1, keepdims=True) for x in (member, of_key))
+    return mean @ pattern @ of_key.T, mean @ q, mean_of_key @ k
+
+
+def _members(word):
+    """Which tokens belong to each word: [T] -> [W T] of 0 and 1."""
+    return (word == np.arange(word.max() + 1)[:, None]).astype(np.float64)
 
 
 def matches(name, names):

@@ -4,7 +4,7 @@ To add a family is to write its file, to enter its model types here, and to add 
 """
 
 from ..config import Config, check_config
-from . import bart, bert, distilbert, gpt2, marian, roberta, t5
+from . import bart, bert, distilbert, generation, gpt2, marian, roberta, t5
 from .family import REQUIRED, Key
 
 FAMILIES = {  # model_type of a config.json -> family
@@ -27,14 +27,17 @@ ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_a
 WRONG = ValueError, TypeError, AttributeError, KeyError  # what a value of a wrong kind raises
 
 
-def from_hf(raw):
+def from_hf(raw, generated=None):
     """Config from the dictionary of a config.json in Hugging Face layout.
+
+    generated: that of a generation_config.json.
 
     Raises ValueError if a key is missing, or if the model would be computed wrongly.
     """
     try:
-        config = _config(raw)
+        config = _config(generation.merged(raw, generated))
         check_config(config)
+        generation.check(config)
         return config
     except WRONG as error:
         wrong = "" if type(error) is ValueError else "a value is of the wrong kind: "

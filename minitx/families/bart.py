@@ -1,5 +1,6 @@
 """BART (Lewis et al. 2019): an encoder-decoder; norms follow each addition, as in BERT."""
 
+from . import generation
 from .family import Family, Key, dense, norm, tensor
 
 OFFSET = 2  # the position table has two rows that no token reads
@@ -12,12 +13,7 @@ BOTH = {  # keys of both stacks
     "pad_id": Key("pad_token_id", None),
     "embed_scale": Key("scale_embedding", False),
 }
-GENERATION = {  # what the decoder begins and ends with
-    "start_id": Key("decoder_start_token_id"),
-    "end_id": Key("eos_token_id", None),
-    "first_id": Key("forced_bos_token_id", None),
-    "last_id": Key("forced_eos_token_id", None),
-}
+GENERATION = generation.KEYS | {"start_id": Key("decoder_start_token_id")}
 
 
 def config(side):
@@ -85,6 +81,11 @@ def derived(values):
     return {"n_pos": values["n_ctx"] + OFFSET, "offset": OFFSET, **scale(values)}
 
 
+def derived_decoder(values):
+    """What the decoder has beside."""
+    return derived(values) | generation.derived(values)
+
+
 ENCODER = Family(
     config=config("encoder"),
     fixed=FIXED,
@@ -97,7 +98,7 @@ ENCODER = Family(
 FAMILY = Family(
     config=config("decoder") | GENERATION,
     fixed=FIXED | {"causal": True},
-    derived=derived,
+    derived=derived_decoder,
     only=ONLY,
     body=body("decoder"),
     layer=LAYER,

@@ -3,6 +3,7 @@
 T5 v1.1 has a gate in its MLP and an output embedding of its own.
 """
 
+from . import generation
 from .family import Family, Key, tensor
 
 ACTIVATIONS = {"gated-gelu": "gelu_new"}  # the others are named as they are: relu, gated-silu
@@ -23,8 +24,7 @@ CONFIG = {
 }
 DECODER = {
     "n_layers": Key("num_decoder_layers", other="num_layers"),
-    "start_id": Key("decoder_start_token_id", None),
-    "end_id": Key("eos_token_id", None),
+    **generation.KEYS,
     "unembed_scale": Key("scale_decoder_outputs", None),
 }
 FIXED = {"n_types": 0, "n_pos": 0, "pre_norm": True, "rms_norm": True, "scale_attn": False}
@@ -87,12 +87,11 @@ def derived(values):
 
 def derived_decoder(values):
     """What the decoder has beside; a tied output embedding reads a stream made smaller."""
-    start = values["start_id"]
+    more = derived(values) | generation.derived(values)
+    more["start_id"] = values["pad_id"] if values["start_id"] is None else values["start_id"]
     scaled = values["tied"] if values["unembed_scale"] is None else values["unembed_scale"]
-    return derived(values) | {
-        "start_id": values["pad_id"] if start is None else start,
-        "unembed_scale": values["d_model"] ** -0.5 if scaled else 1.0,
-    }
+    more["unembed_scale"] = values["d_model"] ** -0.5 if scaled else 1.0
+    return more
 
 
 ENCODER = Family(

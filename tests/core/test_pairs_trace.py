@@ -111,8 +111,8 @@ def test_shapes_are_what_the_table_says(model):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_cost_is_known_before(keep, dtype):
     for variant in VARIANTS:
-        if variant == "bart-bare" or (keep == "pos_bias" and not variant.startswith("t5")):
-            continue  # no logits; no bias by distance
+        if keep == "pos_bias" and not variant.startswith("t5"):
+            continue  # no bias by distance
         model = tiny.load(variant, dtype)
         for T, S in ((7, 4), (3, 9), (1, 1)):
             tokens, source = tiny.ids(model, 2, T), tiny.ids(model.encoder, 2, S)
@@ -368,7 +368,7 @@ def test_layer_minus_one_is_the_last_of_the_stack_in_which_the_point_lies(
         ("bart-causal", "enc_logits", "unknown point 'enc_logits'; near to it: "),
         ("bart-causal", "cross_mlp_out", "unknown point 'cross_mlp_out'; near to it: .*mlp_out"),
         ("bart-causal", "enc_cross_q", "unknown point 'enc_cross_q'; near to it: .*cross_q"),
-        ("bart-bare", "logits", r"this checkpoint \(BartModel\) has no head that gives logits"),
+        ("t5-encoder", "logits", r"checkpoint \(T5EncoderModel\) has no head that gives logits"),
     ],
 )
 def test_points_that_are_not_there(variant, key, message):

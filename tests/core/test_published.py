@@ -1,10 +1,11 @@
 """Numbers that others published for well-known checkpoints, compared where these are here.
 
-published.json holds them with their sources, in three kinds: a slice of the logits or of the last
-hidden state for given ids; scores of pieces at a mask or at the end of a text; a greedy
-continuation. A checkpoint that is not here is skipped with the command that gets it. The
-comparisons themselves are tried on golden models, so that they are known to pass for the right
-numbers and to fail for wrong ones.
+published.json holds them with their sources, in four kinds: a slice of the logits or of the last
+hidden state for given ids (in an encoder-decoder those of its source, beside those of `target`);
+scores of pieces at a mask or at the end of a text; a greedy continuation; the ids of a text.
+A checkpoint that is not here is skipped with the command that gets it. The comparisons themselves
+are tried on golden models, so that they are known to pass for the right numbers and to fail for
+wrong ones.
 
 Bounds: the published ones (1e-4 unless the entry says otherwise: values are printed to four
 decimals) plus 1e-5 of the value, which is float32's share over twelve layers and the reference
@@ -20,6 +21,7 @@ from types import SimpleNamespace
 import numpy as np
 import parity
 import pytest
+import standins
 
 import minitx
 from minitx import weights
@@ -39,7 +41,10 @@ def check_slice(model, entry):
     if "valid" in entry:
         valid = np.array(entry["valid"], bool)
         positions = np.arange(ids.size)
-    x = minitx.forward(model, ids, valid=valid, positions=positions)
+    pair = {}
+    if "target" in entry:
+        ids, pair = np.array(entry["target"]), {"source": ids}
+    x = minitx.forward(model, ids, valid=valid, positions=positions, **pair)
     if entry["point"] == "logits":
         x = minitx.logits(model, x, valid=valid)
     if "rows" in entry:
@@ -81,7 +86,13 @@ def check_greedy(model, entry):
     assert continued == entry["expected"]
 
 
-CHECKS = {"slice": check_slice, "read": check_read, "greedy": check_greedy}
+def check_encode(model, entry):
+    """The ids of a text; in an encoder-decoder of a source."""
+    reader = model.encoder or model
+    assert reader.tokenizer.encode(entry["text"]).tolist() == entry["expected"]
+
+
+CHECKS = {"slice": check_slice, "read": check_read, "greedy": check_greedy, "encode": check_encode}
 
 
 @pytest.mark.parametrize("entry", sorted(ENTRIES, key=lambda e: e["model"]), ids=lambda e: e["id"])
@@ -115,6 +126,24 @@ def test_a_slice_that_differs_is_noticed(point, theirs):
     entry["expected"][1, 1] += 0.001
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         check_slice(model, entry)
+
+
+@pytest.mark.parametrize("point", ["last hidden", "logits"])
+def test_a_slice_of_an_encoder_decoder_that_differs_is_noticed(tmp_path, point):
+    for name, data in standins.files(standins.BART).items():
+        (tmp_path / name).write_bytes(data)
+    model = minitx.load(tmp_path, dtype=np.float64)
+    source, target = [0, 9, 17, 33, 2], [2, 0, 9, 17]
+    name = "logits" if point == "logits" else ("resid_post", -1)
+    expected = minitx.run(model, target, source=source, keep=[name])[name][0, 1:3, 2:5]
+    entry = dict(input_ids=source, target=target, point=point, expected=expected.copy())
+    entry |= dict(rows=[1, 3], columns=[2, 5])
+    check_slice(model, entry)
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        check_slice(model, entry | {"input_ids": [0, 9, 17, 34, 2]})
+    check_encode(model, {"text": "a frog", "expected": model.tokenizer.encode("a frog").tolist()})
+    with pytest.raises(AssertionError):
+        check_encode(model, {"text": "a frog", "expected": [0, 2]})
 
 
 @pytest.mark.parametrize("wrong", [{}, {"value": 1.0}, {"id": 7}, {"order": -1}])

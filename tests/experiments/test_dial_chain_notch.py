@@ -240,7 +240,11 @@ def test_each_head_of_waves_needs_its_own_band(notches):
     lost = (r["kept_without"][..., :-1, :] < 0.5) & r["directed"][:, None]
     assert [[np.flatnonzero(x).tolist() for x in layer.T] for layer in lost] == needs
     assert (r["n_lost"], r["n_lost_null"]) == (4, 0)
+    # the best band alone leaves more than what is left without any
+    assert r["alone_null"] < 0.05 and r["alone"] > 0.3
     assert verdict("notch", r) == "yes"
+    said = registry.get("notch").says(r)
+    assert "lose it: they keep less" in said and "The others" not in said
 
 
 def test_a_head_that_reads_copied_words_needs_no_waves(notches):
@@ -249,7 +253,9 @@ def test_a_head_that_reads_copied_words_needs_no_waves(notches):
     assert r["n_need"] == 2
     assert r["kept_without"][1, -1, 0] > 0.9  # measured 1.13
     assert r["kept_without"][0, -1, :2].max() < 0.1
+    assert r["alone_null"] < 0.1  # of the two that read positions
     assert verdict("notch", r) == "no"
+    assert "The others read no positions." in registry.get("notch").says(r)
 
 
 def test_what_has_no_direction_loses_none(notches):

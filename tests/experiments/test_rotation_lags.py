@@ -164,6 +164,16 @@ def test_a_map_of_what_the_head_reads_is_settled_and_each_basis_shows_its_offset
     assert value == f"{r['right'] * n:.0f} of {n}"
 
 
+def test_the_figure_says_above_chance_where_the_sentence_does(of_bundle):
+    experiment = registry.get("rotation")
+    r = of_bundle | {"excess": of_bundle["excess_null"] + np.eye(1, len(of_bundle["heads"]))[0]}
+    with draw.style():
+        figure = draw.svg(experiment.draw(r))
+    assert figure.count("above chance: ") == experiment.says(r).count("; more than chance") == 1
+    n = len(r["heads"]) - 1
+    assert figure.count("within chance: ") == experiment.says(r).count("no more than chance") == n
+
+
 def test_with_the_positions_in_random_order_no_offset_stands_out(bundled):
     order = np.random.default_rng(1).permutation(bundled.config.n_ctx)
     mixed = planted(bundled, order)

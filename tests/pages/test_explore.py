@@ -15,17 +15,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
+import encoder_decoders
 import numpy as np
 import pytest
 from analysis_models import gpt2
 
 import minitx
-from minitx import weights
+from minitx import analysis, weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis.maths import factors, joint, profiles
-from minitx.analysis.measures import inputs
+from minitx.analysis.measures import inputs, looks
 from minitx.analysis.pages import explore
-from minitx.analysis.runner import registry
 
 SENTENCE = "The brown capybara is sleeping now."
 
@@ -111,7 +111,7 @@ def test_the_files_of_the_page_are_shipped():
 def test_numbers_come_back_within_the_error_that_the_page_states(seen):
     """Half a step of 16 bits: measured 0.5 to 1.0 of what is stated."""
     word = np.arange(len(seen.tokens))
-    arrays, _, _ = explore.measured(seen.model, seen.tokens, word)
+    arrays, _, _ = explore.measured(looks.of_text(seen.model, seen.tokens), word, word)
     for name, (x, _) in arrays.items():
         packed = page_data(seen.page)["arrays"][name]
         assert packed == seen.data["arrays"][name]
@@ -142,8 +142,8 @@ def test_what_the_page_holds_is_what_the_model_computes(seen):
     assert abs(arrays["profile"] - profile).max() < 1e-5
     X = inputs.of_text(seen.model, seen.tokens)
     U_Q, S, U_K = factors.svd(*inputs.query_key(seen.model, 2, 1))
-    for side, U in enumerate((U_Q, U_K)):
-        difference = arrays["columns"][2, 1, side] - X[2] @ U[:, : explore.COLUMNS]
+    for columns, U in zip(np.split(arrays["columns"][2, 1], 2), (U_Q, U_K)):
+        difference = columns - X[2] @ U[:, : explore.COLUMNS]
         # 6e-5 by rounding, the rest by float32 in the SVD; columns reach 5
         assert abs(difference).max() < 1e-3
     weight = S * S / (S * S).sum()
@@ -154,9 +154,10 @@ def test_what_the_page_holds_is_what_the_model_computes(seen):
 def test_normalising_changes_no_attention_and_makes_the_correlation_no_worse(seen):
     trace = minitx.run(seen.model, seen.tokens, keep=["q", "k", "pattern"])
     q, k = (trace.stack(name)[:, 0].astype(np.float64) for name in "qk")
-    moves, (before, after) = explore.normalising(seen.model, q, k)
+    look = looks.of_text(seen.model, seen.tokens)
+    moves, (before, after) = explore.normalising(q, k, look.sees)
     after_q, after_k = joint.normalised(q, k, **moves)
-    moved = explore.change(seen.model, q, k, moves)
+    moved = explore.change(look, moves)
     assert 0 < moved < 1e-12 and seen.data["moved"] == moved
     assert np.abs(after_k - k).max() > 0.1  # they did move
     sees = profiles.visible(len(seen.tokens), seen.model.config.causal)
@@ -180,7 +181,7 @@ def test_what_lies_in_a_plane_is_drawn_true_to_scale(monkeypatch):
     q, k = (flat[:, :, side] @ axes.T + 4 for side in (0, 1))  # [L H T d]
     places, share = explore.planes([(q, k), (q, k)])
     for head in (0, 1):
-        drawn = joint.distances(*places[0, head, 1], "euclidean")
+        drawn = joint.distances(*np.split(places[0, head, 1], 2), "euclidean")
         true = joint.distances(q[0, head], k[0, head], "euclidean")
         assert abs(drawn - true).max() < 1e-12
     assert share.sum(axis=-1) == pytest.approx(np.ones((1, 2, 2)))
@@ -260,7 +261,7 @@ def test_the_figures_of_words_are_those_of_words():
     model = minitx.load(weights.find("tiny-bert"))
     tokens = explore.readable(model, SENTENCE)
     facts = explore.data(model, "m", SENTENCE, tokens, words=True)["facts"]
-    result = registry.get("joint-space").run(model, sentence=SENTENCE, words=True)
+    result = analysis.EXPERIMENTS["joint-space"].run(model, sentence=SENTENCE, words=True)
     forms = {"correlation": "{:.2f} → {:.2f}", "first": "{:.0%} → {:.0%}"}
     for fact, (name, form) in zip(facts, forms.items()):
         pairs = zip(result[f"{name}_before"].ravel(), result[name].ravel())
@@ -370,3 +371,87 @@ def test_a_short_model_and_half_a_checkpoint_are_refused_before_any_work(
     assert not list(tmp_path.rglob("*.html"))
     shutil.rmtree(tmp_path / "short")
     assert cli.main(["explore", str(tmp_path / "short"), SENTENCE]) == 2
+
+
+# an encoder-decoder
+
+
+@pytest.fixture(scope="module", params=encoder_decoders.MAKERS)
+def pair(request, tmp_path_factory):
+    """A random encoder-decoder, what it says of the sentence, and the data of the page."""
+    folder = encoder_decoders.MAKERS[request.param](tmp_path_factory.mktemp(request.param))
+    model = minitx.load(folder)
+    said = explore.readable(model, SENTENCE, "The dog ran")
+    return SimpleNamespace(model=model, said=said, data=explore.data(model, "m", SENTENCE, said))
+
+
+def test_every_part_of_an_encoder_decoder_is_what_the_model_computes(pair):
+    names = {"encoder": "enc_pattern", "decoder": "pattern", "cross": "cross_pattern"}
+    trace = minitx.run(pair.model, pair.said.inputs, [*names.values()], source=pair.said.source)
+    assert [*pair.data["parts"]] == [*names]
+    for part, point in names.items():
+        shown = pair.data["parts"][part]
+        pattern = explore.unpack(shown["arrays"]["pattern"])
+        wanted = trace.stack(point)[:, 0]
+        assert pattern.shape == wanted.shape
+        assert abs(pattern - wanted).max() < 1e-5  # 7.6e-6 by rounding to 16 bits
+        assert shown["layers"] == len(wanted) and 0 <= shown["moved"] < 1e-12
+        assert len(shown["facts"]) == 4 and shown["causal"] == (part == "decoder")
+
+
+def test_rows_of_cross_attention_are_the_targets_and_columns_the_sources(pair):
+    pieces = pair.model.tokenizer.pieces
+    target, source = ([x.replace(" ", "␣") for x in pieces(ids)] for ids in pair.said[1::-1])
+    cross, decoder = pair.data["parts"]["cross"], pair.data["parts"]["decoder"]
+    assert (cross["labels"], cross["keys"]) == (target, source)
+    assert decoder["labels"] == target and "keys" not in decoder
+    assert "uniform" not in cross and "profile" not in cross["arrays"]
+    assert len(decoder["uniform"]) == 2 * (len(target) - 1) + 1
+
+
+def test_columns_of_cross_attention_are_of_both_streams(pair):
+    """q without its bias, turned as U_Q turns it, has the norms of X U_Q."""
+    look = looks.of_cross(pair.model, pair.said)
+    w, d = pair.model.layers[1].cross, pair.model.config.d_head
+    for x, W, b, wanted in (
+        (look.X_q[1], w.W_Q, w.b_Q, look.q[1, 2]),
+        (look.X_k[1], w.W_K, w.b_K, look.k[1, 2]),
+    ):
+        projected = x @ W + (0 if b is None else b)
+        assert abs(projected[:, 2 * d :] - wanted).max() < 1e-4  # float32 of the model
+    U_Q, _, U_K = factors.svd(*(W[:, 2 * d :].astype(float) for W in (w.W_Q, w.W_K)))
+    columns = explore.unpack(pair.data["parts"]["cross"]["arrays"]["columns"])[1, 2]
+    wanted = np.concatenate([look.X_q[1] @ U_Q, look.X_k[1] @ U_K])[:, : explore.COLUMNS]
+    assert abs(columns - wanted).max() < 2e-3
+
+
+def test_words_of_two_texts_are_merged_each_by_itself(pair):
+    words = explore.data(pair.model, "m", SENTENCE, pair.said, words=True)["parts"]["cross"]
+    whole = explore.unpack(words["arrays"]["pattern"])
+    assert whole.shape[-2:] == (len(words["labels"]), len(words["keys"]))
+    assert "capybara" in words["keys"] and "capybara" not in words["labels"]
+    assert abs(whole.sum(axis=-1) - 1).max() < 1e-4
+
+
+def test_the_page_has_a_choice_of_parts(pair):
+    page = explore.page(pair.data)
+    assert page_data(page)["parts"].keys() == {"encoder", "decoder", "cross"}
+    assert page_data(page) == json.loads(json.dumps(pair.data))
+    assert len(page.encode()) < 1e6  # 0.7 MB, of which the library is 0.5
+
+
+def test_what_is_said_of_a_source_may_be_given_or_is_the_models_own(pair, bundled, capsys):
+    own = explore.readable(pair.model, SENTENCE)
+    row = minitx.generate(pair.model, n=len(own.outputs), source=own.source)
+    assert np.array_equal(np.append(own.inputs, own.outputs[-1]), row)
+    page = minitx.explore(pair.model, SENTENCE, target="The dog ran")
+    assert page_data(page.html)["parts"] == json.loads(json.dumps(pair.data["parts"]))
+    with pytest.raises(ValueError, match="target is 'a dog', but this model .roberta. is one"):
+        explore.readable(bundled, SENTENCE, "a dog")
+    with pytest.raises(ValueError, match="this model reads at most 64"):
+        explore.readable(pair.model, SENTENCE, "now " * 99)
+    folder = str(pair.model.tokenizer.folder)
+    given = ["trace", folder, "The dog ran", "--source", SENTENCE, "--keep", "cross_pattern"]
+    assert cli.main(given) == 0
+    out = capsys.readouterr().out
+    assert " tokens of the source: " in out and " 1 3 7 18 " in out

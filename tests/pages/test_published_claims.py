@@ -7,8 +7,10 @@ import csv
 import hashlib
 import json
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
+import constructed
 import numpy as np
 import pytest
 import tiny
@@ -23,6 +25,7 @@ from minitx.analysis.measures import inputs, perplexities
 from minitx.analysis.pages import claims, published
 from minitx.analysis.runner import registry, results
 from minitx.analysis.runner.results import Failure, Outcome
+from minitx.analysis.texts import corpus
 
 CLAIMS = {claim.what: claim for claim in reversed(published.CLAIMS)}  # the first of each name
 SIZES = {
@@ -173,6 +176,72 @@ def test_a_correlation_known_from_digests_may_be_of_either_stage():
     assert judged(claim, "bert-base-uncased", bert, **arrays)[0] == "fail"
 
 
+def columns_of(*correlations):
+    """Correlations of the fit [2 4], as `cca` has them."""
+    return {"correlations_fitted": correlations, "documents": 400}
+
+
+@pytest.mark.parametrize(
+    "arrays, counts, verdict",
+    [
+        (columns_of([0.95] * 8, [0.92] * 5 + [0.89] * 3), [8, 5], "pass"),
+        (columns_of([0.95] * 8, [0.92] * 4 + [0.89] * 4), [8, 4], "fail"),  # the second has too few
+    ],
+)
+def test_directions_are_counted_in_every_layer_on_the_documents_of_the_fit(arrays, counts, verdict):
+    (claim,) = [x for x in published.CLAIMS if x.on == "WikiText-2"]
+    judgement = judged(claim, "roberta-base", **arrays)
+    assert judgement == (verdict, counts, "wanted: 5 to 20 each")
+
+
+def conditions_of(attended, scored, n_directed=None):
+    """Two layers of one head that looks at -1, as `conditions` has them.
+
+    attended: whether the deeper head keeps its direction; scored: its mean scores at -1, 0 and +1;
+    both for text, words shuffled, positions alone, words alone.
+    """
+    keeps = np.ones((4, 2, 1), bool)
+    keeps[:, 1, 0] = attended
+    directed = np.array([[True], [n_directed != 1]])
+    scores = np.zeros((4, 2, 1, 3))
+    scores[:, 1, 0] = scored
+    arrays = {"keeps": keeps, "directed": directed, "scores": scores, "causal": False}
+    arrays |= {"lags": [-1, 0, 1], "offset_of_heads": [[-1], [-1]], "n_directed": directed.sum()}
+    arrays |= {"n_kept": (keeps & directed).sum(axis=(1, 2)), "n_kept_null": [0, 0, 0, 0]}
+    arrays["scores_shuffled"] = np.array([[[0, 0, 1]], [[0, 0, 1]]])
+    # the first layer's head is drawn first: its columns do not count
+    arrays |= {"drawn": [[0, 0], [1, 0]], "xcorr": np.full((4, 2, 3, 1), 0.9)}
+    arrays["xcorr"][3, 1] = [[-0.3], [0.8], [0.1]]
+    return arrays
+
+
+TEXT, NEAR_IT, FLAT = [3, 9, 1], [1, 9, 0], [0, 0, 1]
+PAPERS = conditions_of([True, True, False, False], [TEXT, TEXT, FLAT, NEAR_IT])
+OTHERWISE = conditions_of([True, False, True, False], [TEXT, FLAT, TEXT, FLAT])
+OF_CONDITIONS = [x for x in published.CLAIMS if x.experiment == "conditions" and not x.of]
+
+
+@pytest.mark.parametrize(
+    "arrays, values, verdicts",
+    [
+        (PAPERS, [1.0, 0.0, 0.3, 1.0], ["pass", "pass", "pass", "pass"]),
+        (OTHERWISE, [0.5, 1.0, 0.3, 0.0], ["fail", "fail", "pass", "fail"]),
+    ],
+)
+def test_what_was_shown_of_a_deep_head_is_asked_of_heads_behind_the_first_layer(
+    arrays, values, verdicts
+):
+    rows = [judged(claim, "any", **arrays) for claim in OF_CONDITIONS]
+    assert [value for _, value, _ in rows] == pytest.approx(values)
+    assert [verdict for verdict, *_ in rows] == verdicts
+
+
+def test_a_model_whose_heads_are_all_of_the_first_layer_has_nothing_to_compare():
+    arrays = conditions_of([True] * 4, [TEXT] * 4, n_directed=1)
+    verdicts = [judged(claim, "any", **arrays)[0] for claim in OF_CONDITIONS]
+    assert verdicts == ["pass", "not measured", "not measured", "not measured"]
+
+
 # conventions that the slides leave open
 
 
@@ -241,6 +310,8 @@ def texts(tmp_path_factory):
         rows = [[f"What is {i} and {i}?", f"It is {2 * i}, they say.", "I know."] for i in range(5)]
         csv.writer(file).writerows([["Question", "Best Answer", "Correct Answers"], *rows])
     (folder / "wiki.txt").write_text("It was a film.\nI saw it twice, and I liked it.\n")
+    sample = Path(corpus.__file__).with_name("sample.txt").read_text(encoding="utf-8")
+    (folder / "wikitext.txt").write_text(2 * sample, encoding="utf-8")
     return folder
 
 
@@ -251,7 +322,7 @@ STANDS_IN = {
     "xlm-roberta-base": ("tiny-roberta", "roberta"),
 }
 RUNS = {  # with options or a text of their own
-    "roberta-base": {"models-2"},
+    "roberta-base": {"models-2", "cca-wikitext"},
     "bert-base-uncased": {"remove-positions-imdb", "joint-grid-wikiauto"},
     "xlm-roberta-base": {"models-2"},
     "gpt2": {
@@ -285,6 +356,7 @@ def stood_in(request, tmp_path_factory, texts):
         patch.setattr(published, "CLAIMS", own)
         given = ["--imdb", str(texts / "imdb"), "--truthfulqa", str(texts / "TruthfulQA.csv")]
         given += ["--wikiauto", str(texts / "wiki.txt")]
+        given += ["--wikitext", str(texts / "wikitext.txt")]
         given += ["--documents", "3", "--tokens", "64", "--out", str(tmp / "out")]
         assert cli.main(["published", str(folder), *given]) == 0
     rows = json.loads((tmp / "out/published.json").read_text(encoding="utf-8"))
@@ -306,6 +378,7 @@ def test_each_row_runs_with_its_own_options_and_text(stood_in):
         assert {key: settings["options"][key] for key in claim.options} == claim.options
         if claim.on:
             names = {"TruthfulQA": "TruthfulQA.csv", "Wiki-Auto": "wiki.txt"}
+            names["WikiText-2"] = "wikitext.txt"
             assert settings["text"]["name"] == names.get(claim.on, "imdb")
             assert row["measured"].endswith(" documents")
             assert row["verdict"] in ("pass", "fail")
@@ -440,6 +513,11 @@ def failing(bundled, tmp_path_factory):
     cases.append(("queries-keys", bundled, {}))  # too many columns are periodic
     one_way = minitx.load("tiny-gpt2")  # all its heads look at -1: shuffled heads agree as well
     cases.append(("rotation", one_way, {"gauge": 2, "compare": 4}))
+    # and its columns are no flatter on words alone, where one of three heads peaks as on the text
+    cases.append(("conditions", one_way, {"documents": 4}))
+    waves = constructed.waves()  # its deeper heads read positions, which nothing writes over
+    cases += [("conditions", waves, {"documents": 4}), ("cca", waves, {"documents": 6})]
+    cases.append(("cca", bundled, {"documents": 6}))  # deeper layers have no direction left
     results = [*BY_HAND.items()]
     for experiment, model, options in cases:
         run = registry.get(experiment)

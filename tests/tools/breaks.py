@@ -26,13 +26,7 @@ CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
 GENERATE = "minitx/generate.py"
-
-POINTS = "minitx/points.py"
-VISIBLE = "minitx/masks.py"
-GIVEN = "minitx/inputs.py"
-BART = "minitx/families/bart.py"
-MARIAN = "minitx/families/marian.py"
-T5 = "minitx/families/t5.py"
+CONSTRAINTS = "minitx/constraints.py"
 
 COMMANDS = "analysis/__main__.py"
 ADVICE = "analysis/machine/advice.py"
@@ -111,6 +105,28 @@ LATER_LAYERS = "analysis/measures/later_layers.py"
 POSITIONS_READ = "analysis/measures/positions_read.py"
 JOINT_FIT = "analysis/measures/joint_fit.py"
 EXTRACTION = "analysis/experiments/extraction.py"
+DATES = "weights/dates.py"
+GRU = "analysis/toys/gru.py"
+TOY = "analysis/toys/recurrent.py"
+PIECES = "minitx/pieces.py"
+ARRAYS = "minitx/arrays.py"
+LOCAL = "weights/local.py"
+PARTS = "analysis/experiments/parts.py"
+SHAPES_EXPERIMENT = "analysis/experiments/shapes.py"
+MIXING = "analysis/experiments/mixing.py"
+EFFECTIVE = "analysis/maths/effective.py"
+SLICES = "analysis/experiments/slices.py"
+PROJECTIONS = "analysis/experiments/projections.py"
+POINTS = "minitx/points.py"
+VISIBLE = "minitx/masks.py"
+GIVEN = "minitx/inputs.py"
+BART = "minitx/families/bart.py"
+MARIAN = "minitx/families/marian.py"
+T5 = "minitx/families/t5.py"
+BEAMS = "minitx/beams.py"
+CONSTRAINTS = "minitx/constraints.py"
+GENERATION = "minitx/families/generation.py"
+DECODING = "analysis/measures/decoding.py"
 
 
 class Break(NamedTuple):
@@ -1341,8 +1357,8 @@ BREAKS = [
     Break(
         "the settings leave out the packages that split Japanese words",
         TEXT,
-        'return ("tokenizers", *splitter)',
-        'return ("tokenizers",)',
+        'japanese.packages(settings_in(self.folder)) if form == "vocab.txt" else ()',
+        "()",
     ),
     Break("ids outside the vocabulary are read", IDS, "token >= config.n_vocab", "False"),
     Break("padding in a file of ids is read", IDS, "token == config.no_position_id", "False"),
@@ -1808,8 +1824,8 @@ BREAKS = [
     Break(
         "Marian has no head where its file has no output matrix",
         CHECKPOINT,
-        '"Head|ForConditionalGeneration|MTModel"',
-        '"Head|ForConditionalGeneration"',
+        '"Head|ForConditionalGeneration|MTModel|^BartModel"',
+        '"Head|ForConditionalGeneration|^BartModel"',
     ),
     Break(
         "Marian's vocabularies are one",
@@ -1910,8 +1926,8 @@ BREAKS = [
     Break(
         "T5 must name its start token",
         T5,
-        'values["pad_id"] if start is None else start',
-        "start",
+        'values["pad_id"] if values["start_id"] is None else values["start_id"]',
+        'values["start_id"]',
     ),
     Break(
         "T5's decoder has as many layers as its encoder",
@@ -2031,27 +2047,513 @@ BREAKS = [
     ),
     Break(
         "the first token is not forced",
-        GENERATE,
-        "{0: cfg.first_id} if tokens.shape[1] == 1 else {}",
+        CONSTRAINTS,
+        "{0: cfg.first_id if given == 1 else None}",
         "{}",
     ),
     Break(
         "the first token is forced behind a prompt too",
-        GENERATE,
-        "{0: cfg.first_id} if tokens.shape[1] == 1 else {}",
+        CONSTRAINTS,
+        "{0: cfg.first_id if given == 1 else None}",
         "{0: cfg.first_id}",
     ),
     Break(
         "the last token is not forced",
-        GENERATE,
-        "forced.get(n - 1) if cfg.last_id is None else cfg.last_id",
-        "forced.get(n - 1)",
+        CONSTRAINTS,
+        "cfg.last_id is not None",
+        "False",
     ),
     Break(
         "an encoder-decoder's own end token ends nothing",
         GENERATE,
         "stop = model.config.end_id",
         "pass",
+    ),
+    Break(
+        "dates that are held out are trained on too",
+        DATES,
+        "is_held_out(day) == held_out",
+        "is_held_out(day) >= held_out",
+    ),
+    Break(
+        "held-out forms of dates are trained on too",
+        DATES,
+        "tuple(form for form in FORMS if form not in UNSEEN)",
+        "FORMS",
+    ),
+    Break(
+        "the span of a date's part begins behind its first character",
+        DATES,
+        "spans[name] = slice(start, len(text))",
+        "spans[name] = slice(start + 1, len(text))",
+    ),
+    Break(
+        "the weekday of a date is the next one's",
+        DATES,
+        "WEEKDAYS[day.weekday()]",
+        "WEEKDAYS[day.isoweekday() % 7]",
+    ),
+    Break(
+        "numbers between slashes are day and month",
+        DATES,
+        '("{month}/{day}/{year}", "number", "number")',
+        '("{day}/{month}/{year}", "number", "number")',
+    ),
+    Break(
+        "a tied output matrix counts as weights of its own",
+        PARTS,
+        "place not in counted",
+        "True",
+    ),
+    Break(
+        "a classifier reads out every token",
+        PARTS,
+        '1 if cfg.task_head == "sequence" else T',
+        "T",
+    ),
+    Break(
+        "a step does not multiply the keys that a cache holds",
+        PARTS,
+        "cfg.n_layers * T * (past + T)",
+        "cfg.n_layers * T * T",
+    ),
+    Break(
+        "a step without a cache reads out every token again",
+        PARTS,
+        "multiply_adds(model, n, read_out=1)",
+        "multiply_adds(model, n)",
+    ),
+    Break(
+        "projections are the MLPs' when attention overtakes them",
+        PARTS,
+        "costs[MLPS] - costs[PROJECTIONS]",
+        "costs[MLPS] + costs[PROJECTIONS]",
+    ),
+    Break(
+        "the batch is an axis of every shape",
+        SHAPES_EXPERIMENT,
+        "Step(name, column, axes, x.shape[1:], _meaning(name, model.config))",
+        "Step(name, column, axes, x.shape[:-1], _meaning(name, model.config))",
+    ),
+    Break(
+        "the final norm stands before the layers",
+        SHAPES_EXPERIMENT,
+        "column = AFTER",
+        "column = BEFORE",
+    ),
+    Break(
+        "the likeliest piece is that of the first row",
+        SHAPES_EXPERIMENT,
+        "probabilities[min(last, len(probabilities) - 1)]",
+        "probabilities[0]",
+    ),
+    Break(
+        "a classifier's scores are over the vocabulary",
+        SHAPES_EXPERIMENT,
+        'name == "logits" and model.config.task_head == "sequence"',
+        'name == "logits" and model.config.task_head == "none"',
+    ),
+    Break(
+        "a layer gets what the layers before made of the new vector",
+        MIXING,
+        'before[name, layer].copy(order="K")',
+        'x.copy(order="K")',
+    ),
+    Break(
+        "a vector is replaced by itself",
+        MIXING,
+        "(j + 1) % x.shape[1]",
+        "j",
+    ),
+    Break(
+        "rows and replaced vectors are mixed up",
+        MIXING,
+        "pairs.transpose(2, 1, 3, 0)",
+        "pairs.transpose(2, 1, 0, 3)",
+    ),
+    Break(
+        "the null of A V mixes each token's own values",
+        MIXING,
+        "pattern @ v[:, :, order]",
+        "pattern @ v",
+    ),
+    Break(
+        "rows that do not see a vector count as those that do",
+        MIXING,
+        "by_attention[:, ~seen].sum()",
+        "0 * by_attention[:, ~seen].sum()",
+    ),
+    Break(
+        "effective keys are those of the mean entropy",
+        MIXING,
+        "np.exp(entropy).mean(axis=1)",
+        "np.exp(entropy.mean(axis=1))",
+    ),
+    Break(
+        "rounding counts as rank",
+        EFFECTIVE,
+        "s > bound",
+        "s > 0",
+    ),
+    Break(
+        "the effective rank is of squared singular values",
+        EFFECTIVE,
+        "entropy(s / total)",
+        "entropy(s * s / (s * s).sum())",
+    ),
+    Break(
+        "the output keeps the order of dimensions where W_head reads them",
+        SLICES,
+        'name == "W_U" and model.weights.W_head is None',
+        'name == "W_U"',
+    ),
+    Break(
+        "a bias of attention keeps the order of dimensions",
+        SLICES,
+        '("W_Q", "W_K", "W_V", "W_in", "W_head", "b_O", "b_out")',
+        '("W_Q", "W_K", "W_V", "W_in", "W_head", "b_out")',
+    ),
+    Break(
+        "slices at zero add up from layer to layer",
+        SLICES,
+        'before[layer].copy(order="K")',
+        'x.copy(order="K")',
+    ),
+    Break(
+        "every head's own slice is the first",
+        SLICES,
+        'np.einsum("hlh->lh", by_slice)',
+        "by_slice[0]",
+    ),
+    Break(
+        "a swap leaves the biases where they are",
+        PROJECTIONS,
+        '("W_", "b_")',
+        '("W_",)',
+    ),
+    Break(
+        "keys are not turned with their queries",
+        PROJECTIONS,
+        '("W_Q", "b_Q", "W_K", "b_K")',
+        '("W_Q", "b_Q")',
+    ),
+    Break(
+        "a swap in one layer is one in all",
+        PROJECTIONS,
+        "way(w) if w.index in layers else {}",
+        "way(w)",
+    ),
+    Break(
+        "the next head's keys are shifted by one column",
+        PROJECTIONS,
+        "np.roll(getattr(w, name), -d, axis=-1)",
+        "np.roll(getattr(w, name), -1, axis=-1)",
+    ),
+    Break(
+        "every layer projects what the first one reads",
+        PROJECTIONS,
+        "X[w.index] @ W + b - x",
+        "X[0] @ W + b - x",
+    ),
+    Break(
+        "a GRU's reset gate resets nothing",
+        GRU,
+        "x_n + r * h_n",
+        "x_n + h_n",
+    ),
+    Break(
+        "a GRU's update gate is turned round",
+        GRU,
+        "(1 - z) * n + z * h",
+        "z * n + (1 - z) * h",
+    ),
+    Break(
+        "a fixed context is the encoder's first state",
+        GRU,
+        "pattern[:, -1] = 1",
+        "pattern[:, 0] = 1",
+    ),
+    Break(
+        "additive attention does not read its query",
+        GRU,
+        "queries[:, None] + keys",
+        "keys",
+    ),
+    Break(
+        "dot-product attention is scaled",
+        GRU,
+        "(k @ q[..., None])[..., 0]",
+        "(k @ q[..., None])[..., 0] / k.shape[-1] ** 0.5",
+    ),
+    Break(
+        "a recurrent decoder starts from nothing",
+        GRU,
+        "s = keys[:, -1]",
+        "s = np.zeros_like(keys[:, -1])",
+    ),
+    Break(
+        "a recurrent decoder starts with a symbol of the source",
+        GRU,
+        "len(W_E) - 1",
+        "0",
+    ),
+    Break(
+        "a recurrent decoder does not read its target",
+        GRU,
+        "output if target is None else target[:, t]",
+        "output",
+    ),
+    Break(
+        "maps of another sequence are of the same",
+        TOY,
+        "np.roll(source, 1, axis=0)",
+        "source",
+    ),
+    Break(
+        "a sequence of which half is right is a whole one",
+        TOY,
+        '"exact": (right == 1).mean(axis=1)',
+        '"exact": (right >= 0.5).mean(axis=1)',
+    ),
+    Break(
+        "a context vector holds one symbol more",
+        TOY,
+        "fails.argmax(axis=1) + lengths[0] - 1",
+        "fails.argmax(axis=1) + lengths[0]",
+    ),
+    Break(
+        "attention may win where the fixed vector holds all",
+        TOY,
+        "low >= MOST > high",
+        "low >= MOST",
+    ),
+    Break(
+        "heads of the first layer are asked what was shown of a deep one",
+        CLAIMS,
+        "directed[0] = False",
+        "directed[:0] = False",
+    ),
+    Break(
+        "5 to 20 directions in one layer are enough",
+        CLAIMS,
+        "np.all((ours >= least) & (ours <= most))",
+        "np.any((ours >= least) & (ours <= most))",
+    ),
+    Break(
+        "columns of all heads drawn count as those of heads behind the first layer",
+        CLAIMS,
+        'curves = r["xcorr"][INPUTS.index(condition), drawn]',
+        'curves = r["xcorr"][INPUTS.index(condition)]',
+    ),
+    Break(
+        "a figure says above chance of every offset",
+        ROTATIONS,
+        'verdict = "above" if r["excess"][i] > r["excess_null"][i] else "within"',
+        'verdict = "above"',
+    ),
+    Break(
+        "a target is cut into the pieces of the source's model",
+        PIECES,
+        'name = "target.spm" if target else "source.spm"',
+        'name = "source.spm"',
+    ),
+    Break(
+        "a target's pieces are numbered by the source's vocabulary",
+        PIECES,
+        "own = target and separate(settings)",
+        "own = False",
+    ),
+    Break(
+        "the pieces that stand for spans in T5 are counted from the front",
+        PIECES,
+        "reversed(range(n_extra))",
+        "range(n_extra)",
+    ),
+    Break(
+        "the language in front of a source is cut into pieces",
+        PIECES,
+        "LANGUAGE if is_marian else None",
+        "None",
+    ),
+    Break(
+        "T5 takes what stands between >> and << in front for a language",
+        PIECES,
+        "LANGUAGE if is_marian else None",
+        "LANGUAGE",
+    ),
+    Break(
+        "a decoded text keeps the pieces' sign for a blank",
+        PIECES,
+        '"".join(pieces).replace("▁", " ").strip()',
+        '"".join(pieces).strip()',
+    ),
+    Break(
+        "a pair of texts for T5 has one end",
+        PIECES,
+        '"$A $B </s>" if is_marian else "$A </s> $B </s>"',
+        '"$A $B </s>"',
+    ),
+    Break(
+        "one tokenizer.json stands for two vocabularies",
+        PIECES,
+        '"tokenizer.json" not in files or separate(settings_in(folder))',
+        '"tokenizer.json" not in files',
+    ),
+    Break(
+        "labels of a source are the target's pieces",
+        TRACE,
+        "_pieces(self._model.encoder, self.source)",
+        "_pieces(self._model, self.source)",
+    ),
+    Break(
+        "a source's text is read by the target's tokenizer",
+        ARRAYS,
+        "reader.tokenizer.batch(texts, reader.config, pad)",
+        "self.tokenizer.batch(texts, reader.config, pad)",
+    ),
+    Break(
+        "the package that cuts pieces is not among those that ids depend on",
+        TEXT,
+        '["sentencepiece"] if form == "pieces" else more',
+        "more",
+    ),
+    Break(
+        "a text for T5 may be no longer than those of its training",
+        TEXT,
+        "config.n_pos and T > config.n_ctx",
+        "T > config.n_ctx",
+    ),
+    Break(
+        "a download leaves the target's pieces behind",
+        LOCAL,
+        '"target.spm"',
+        '"target.model"',
+    ),
+    Break(
+        "a BartModel has no head",
+        CHECKPOINT,
+        '"Head|ForConditionalGeneration|MTModel|^BartModel"',
+        '"Head|ForConditionalGeneration|MTModel"',
+    ),
+    Break(
+        "beams are multiplied by a power of their length",
+        BEAMS,
+        "ranks = candidates.scores / length**width.length_penalty",
+        "ranks = candidates.scores * length**width.length_penalty",
+    ),
+    Break(
+        "open beams are ranked with another power of their length than finished ones",
+        BEAMS,
+        "rank = scores[:, 0] / length**width.length_penalty",
+        "rank = scores[:, 0] / length",
+    ),
+    Break(
+        "rows of the cache stay where they were when beams change places",
+        BEAMS,
+        "cache.take(np.ravel(first_rows + parents))",
+        "cache.take(np.ravel(first_rows + np.arange(K)))",
+    ),
+    Break(
+        "an end token ends no beam",
+        BEAMS,
+        "ends = is_last | (candidates.tokens[..., -1] == stop)",
+        "ends = is_last | (candidates.tokens[..., -1] == -1)",
+    ),
+    Break(
+        "any of the 2 K candidates may end",
+        BEAMS,
+        "np.arange(2 * K) < K",
+        "np.arange(2 * K) < 2 * K",
+    ),
+    Break(
+        "a text goes on until its length runs out",
+        BEAMS,
+        "beams.growing & (rank > worst)",
+        "beams.growing & (rank < np.inf)",
+    ),
+    Break(
+        "early stopping waits for nothing",
+        BEAMS,
+        "growing &= np.isneginf(worst)",
+        "growing &= np.isneginf(beams.done_scores[:, 0])",
+    ),
+    Break(
+        "all beams begin with the same token",
+        BEAMS,
+        "np.full((B, K), NEVER)",
+        "np.zeros((B, K))",
+    ),
+    Break(
+        "a beam reads another text's source",
+        BEAMS,
+        "cached[layer] = k[rows], v[rows]",
+        "cached[layer] = k[rows[::-1]], v[rows[::-1]]",
+    ),
+    Break(
+        "the forced last token comes behind the last",
+        CONSTRAINTS,
+        "forced[n - 1] = cfg.last_id",
+        "forced[n] = cfg.last_id",
+    ),
+    Break(
+        "a forced token costs as much as the model says",
+        CONSTRAINTS,
+        "y[:, self.forced[i]] = 0",
+        "y[:, self.forced[i]] = -9",
+    ),
+    Break(
+        "suppressed tokens come",
+        CONSTRAINTS,
+        "y[:, self.suppressed] = -np.inf",
+        "y[:, self.suppressed] += 0",
+    ),
+    Break(
+        "an end token that is a bad word never comes",
+        CONSTRAINTS,
+        "[token for [token] in cfg.bad_words if token != stop]",
+        "[token for [token] in cfg.bad_words]",
+    ),
+    Break(
+        "keys of the source are computed again at each step",
+        MODEL,
+        "w.index not in source.cached",
+        "w.index >= 0",
+    ),
+    Break(
+        "generation_config.json is not read",
+        CHECKPOINT,
+        "read_json(generation) if generation.is_file() else None",
+        "None",
+    ),
+    Break(
+        "a token that only config.json forces is forced beside a generation_config.json",
+        GENERATION,
+        "raw | dropped",
+        "raw",
+    ),
+    Break(
+        "a step's row is that of the token it says",
+        DECODING,
+        "asking, said = (ids[:-1], ids[1:])",
+        "asking, said = (ids[1:], ids[1:])",
+    ),
+    Break(
+        "one head's attention is the mean of a layer's",
+        DECODING,
+        "pattern.mean(axis=0)",
+        "pattern[0]",
+    ),
+    Break(
+        "steps whose piece is not in the source count as looking elsewhere",
+        DECODING,
+        "(strongest == own)[is_there].mean()",
+        "(strongest == own).mean()",
+    ),
+    Break(
+        "by chance a step looks at any piece that is there",
+        DECODING,
+        "same.mean(axis=1)[is_there].mean()",
+        "same.any(axis=1)[is_there].mean()",
     ),
     Break(
         "a model that is shown does not count its encoder",

@@ -2,12 +2,23 @@
 // What the page knows: the data, the state that all views share, and what is shown of attention.
 // The page's program is data.js, views.js, explore.js, one after the other. Plot draws; d3 counts and mixes colours.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const T = data.labels.length, L = data.layers, H = data.heads;
-const [pattern, plane, columns, profile, share, weight] =
-  ["pattern", "plane", "columns", "profile", "share", "weight"].map(name => unpack(data.arrays[name]));
-const C = data.arrays.columns.shape[4], R = data.uniform.length, reach = (R - 1) / 2;
-const positions = d3.range(T);
+const page = JSON.parse(document.getElementById("data").textContent);
+const parts = page.parts ?? {"": page};  // encoder, decoder and cross of an encoder-decoder
+let data, T, S, L, H, C, R, reach, isCross, labels, places, pattern, plane, columns, profile, share, weight;
+
+function usePart(name) {  // the part that is shown: T queries, S keys; only in cross are they of different texts
+  data = parts[name];
+  isCross = "keys" in data;
+  labels = {query: data.labels, key: data.keys ?? data.labels};
+  [T, S, L, H] = [labels.query.length, labels.key.length, data.layers, data.heads];
+  places = {query: d3.range(T), key: d3.range(S)};
+  [pattern, plane, columns, share, weight] =
+    ["pattern", "plane", "columns", "share", "weight"].map(name => unpack(data.arrays[name]));
+  profile = isCross ? null : unpack(data.arrays.profile);
+  C = data.arrays.columns.shape[3];
+  R = isCross ? 0 : data.uniform.length;
+  reach = (R - 1) / 2;
+}
 
 function unpack({low, high, data}) {  // 16-bit steps between the least and the greatest value of each part
   const codes = new Uint16Array(Uint8Array.from(atob(data), c => c.charCodeAt(0)).buffer);
@@ -20,10 +31,17 @@ function unpack({low, high, data}) {  // 16-bit steps between the least and the 
 
 // state: token is the chosen one, or null; side is what is shown of it; dark is null while the system decides
 
-const state = {head: 0, token: null, side: "query", stage: "normalised", thumbs: "attention", dark: null};
+const state = {part: Object.keys(parts)[0], head: 0, token: null, side: "query", stage: "normalised",
+               thumbs: "attention", dark: null};
+usePart(state.part);
 
 function set(changes) {
-  Object.assign(state, changes);
+  const other = changes.part !== undefined && changes.part !== state.part;
+  Object.assign(state, changes, other ? {head: 0, token: null, side: "query"} : {});
+  if (other) {
+    usePart(state.part);
+    writeTokens();
+  }
   update();
 }
 
@@ -46,17 +64,17 @@ const papersName = head => `head(${layerOf(head) + 1},${head % H + 1}) in the pa
 const number = x => x.toFixed(3);
 const signed = x => x > 0 ? `+${x}` : `${x}`.replace("-", "−");
 const short = (label, most = 12) => label.length > most ? label.slice(0, most - 1) + "…" : label;
-const quoted = n => `“${short(data.labels[n], 24)}” (${n})`;
+const quoted = (n, side) => `“${short(labels[side][n], 24)}” (${n})`;
 
 // attention: i is the query's token, j the key's
 
 const ALL = 0.1, ONE = 0.01;  // least weight of a line, of all tokens and of the chosen one
-const at = (i, j, head = state.head) => pattern[(head * T + i) * T + j];
+const at = (i, j, head = state.head) => pattern[(head * T + i) * S + j];
 const hidden = (i, j) => data.causal && j > i;
 const other = side => side === "query" ? "key" : "query";
-const largest = head => d3.max(pattern.subarray(head * T * T, (head + 1) * T * T));
-const strongestKey = i => d3.greatest(positions, j => at(i, j));
-const strongestQuery = j => d3.greatest(positions, i => at(i, j));
+const largest = head => d3.max(pattern.subarray(head * T * S, (head + 1) * T * S));
+const strongestKey = i => d3.greatest(places.key, j => at(i, j));
+const strongestQuery = j => d3.greatest(places.query, i => at(i, j));
 
 function weightOf(n) {  // what token n gets from the chosen one, or gives to it; 0 if none is chosen
   const {token, side} = state;
@@ -70,27 +88,31 @@ function marked(n, side) {  // whether a query or key takes part in what is show
 function pairs() {  // the lines that are drawn: {i, j, w: weight}
   const {token, side} = state, line = (i, j) => ({i, j, w: at(i, j)});
   if (token !== null) {
-    return positions.map(n => side === "query" ? line(token, n) : line(n, token)).filter(d => d.w >= ONE);
+    return places[other(side)].map(n => side === "query" ? line(token, n) : line(n, token)).filter(d => d.w >= ONE);
   }
-  return positions.flatMap(i => {
+  return places.query.flatMap(i => {
     const best = strongestKey(i);
-    return positions.map(j => line(i, j)).filter(d => d.j === best || d.w >= ALL);
+    return places.key.map(j => line(i, j)).filter(d => d.j === best || d.w >= ALL);
   });
 }
 
-const named = (n, side) => `${side} of ${short(data.labels[n], 24)}, position ${n}`;
+const named = (n, side) => `${side} of ${short(labels[side][n], 24)}, position ${n}`;
 
 function about(n, side) {  // what is said of a query or a key under the pointer
   const name = named(n, side);
   if (state.token !== null && side === other(state.side)) {
-    return `${name}\nweight ${number(weightOf(n))} ${side === "key" ? "from" : "to"} ${quoted(state.token)}`;
+    return `${name}\nweight ${number(weightOf(n))} ${side === "key" ? "from" : "to"} ${quoted(state.token, state.side)}`;
   }
   const [verb, best] = side === "query" ? ["looks most at", strongestKey(n)]
     : ["most looked at by", strongestQuery(n)];
-  return `${name}\n${verb} ${quoted(best)}: weight ${number(side === "query" ? at(n, best) : at(best, n))}`;
+  return `${name}\n${verb} ${quoted(best, other(side))}: weight ${number(side === "query" ? at(n, best) : at(best, n))}`;
 }
 
-function character(head) {  // a head in a few words: the offset that gets most of its attention
+function character(head) {  // a head in a few words: the offset, in cross the key, that gets most of its attention
+  if (isCross) {
+    const most = d3.mean(places.query, i => d3.max(places.key, j => at(i, j, head)));
+    return `weight of a query's strongest key: ${number(most)} on average, ${number(1 / S)} if all were alike`;
+  }
   const own = profile.subarray(head * R, (head + 1) * R), best = d3.greatestIndex(own);
   return `most attention to offset ${signed(best - reach)}: ${number(own[best])} on average`;
 }

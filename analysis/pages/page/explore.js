@@ -44,9 +44,11 @@ function update() {
   paint();
   writeText();
   for (const [id, view] of Object.entries(VIEWS)) {
+    boxes[id].parentElement.hidden = !isThere(id);
+    if (!isThere(id)) continue;
     const box = boxes[id], [title, hint] = ["h2", ".hint"].map(part => box.parentElement.querySelector(part));
     const width = Math.max(200, Math.floor(box.clientWidth));  // a window may have none while it opens
-    const seen = [width, isDark(), state.stage, state.thumbs, ...view.depends.map(name => state[name])].join();
+    const seen = [width, isDark(), state.part, state.stage, state.thumbs, ...view.depends.map(name => state[name])].join();
     title.textContent = view.title();
     hint.innerHTML = view.hint();
     if (seen !== drawn[id]) box.replaceChildren(...[view.draw(width)].flat());
@@ -60,22 +62,36 @@ function update() {
 
 // the text, and what is said of the chosen token and head
 
-list.append(...data.labels.map((textContent, n) => make(
-  "span", {className: "token", id: `token${n}`, textContent, onclick: () => set({token: n})}, {role: "option"})));
+let options = [];  // {n, side: which text it is of, null where there is only one, element}
+
+function writeTokens() {  // in cross the decoder's tokens, the queries, and below them those of the source, the keys
+  const sides = isCross ? ["query", "key"] : [null];
+  options = sides.flatMap(side => labels[side ?? "query"].map((textContent, n) => {
+    const id = `token${side === "key" ? T + n : n}`;
+    const onclick = () => set(side ? {token: n, side} : {token: n});
+    return {n, side, element: make("span", {className: "token", id, textContent, onclick}, {role: "option"})};
+  }));
+  const elements = options.map(option => option.element);
+  if (isCross) elements.splice(T, 0, make("hr", {}, {"aria-hidden": "true"}));
+  list.replaceChildren(...elements);
+}
 
 function writeText() {
-  const {token, side} = state;
-  [...list.children].forEach((option, n) => {
-    const name = `${data.labels[n]}, position ${n}${token === null ? "" : `, weight ${number(weightOf(n))}`}`;
-    option.setAttribute("aria-selected", n === token);
-    option.setAttribute("aria-label", name);
-    option.title = name;
-    option.style.setProperty("--weight", Math.sqrt(weightOf(n)).toFixed(3));
-    option.style.setProperty("--of", `var(--${other(side)})`);
-  });
-  list.setAttribute("aria-activedescendant", token === null ? "" : `token${token}`);
-  if (token !== null) list.scrollTop = list.children[token].offsetTop - list.offsetTop - list.clientHeight / 2;
+  const {token, side} = state, chosen = options.find(option => option.n === token && (option.side ?? side) === side);
+  for (const {n, side: own, element} of options) {
+    const weight = own === side ? 0 : weightOf(n), isWeighed = token !== null && own !== side;
+    const name = `${element.textContent}, position ${n}${isWeighed ? `, weight ${number(weight)}` : ""}`;
+    element.setAttribute("aria-selected", element === chosen?.element);
+    element.setAttribute("aria-label", name);
+    element.title = name;
+    element.style.setProperty("--weight", Math.sqrt(weight).toFixed(3));
+    element.style.setProperty("--of", `var(--${other(side)})`);
+  }
+  list.setAttribute("aria-activedescendant", chosen ? chosen.element.id : "");
+  if (chosen) list.scrollTop = chosen.element.offsetTop - list.offsetTop - list.clientHeight / 2;
   readout.textContent = said();
+  byId("precision").textContent = precision();
+  document.querySelectorAll("input[name=part]").forEach(input => { input.checked = input.value === state.part; });
   document.querySelectorAll("input[name=side]").forEach(input => { input.checked = input.value === side; });
   facts.replaceChildren(...data.facts.map(fact => {
     const row = make("tr");
@@ -87,15 +103,17 @@ function writeText() {
 function said() {
   const {head, token, side} = state, name = nameOf(head);
   if (token === null) return `${name}, ${papersName(head)}: ${character(head)}. No ${data.unit} is chosen.`;
-  const most = d3.sort(positions, n => -weightOf(n)).slice(0, 4).filter(n => weightOf(n) >= ONE);
-  const found = most.map(n => `${quoted(n)} ${number(weightOf(n))}`).join(", ") || "nothing in particular";
-  return `${name}: ` + (side === "query" ? `${quoted(token)} looks at ${found}` : `at ${quoted(token)} look ${found}`);
+  const most = d3.sort(places[other(side)], n => -weightOf(n)).slice(0, 4).filter(n => weightOf(n) >= ONE);
+  const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || "nothing in particular";
+  const chosen = quoted(token, side);
+  return `${name}: ` + (side === "query" ? `${chosen} looks at ${found}` : `at ${chosen} look ${found}`);
 }
 
 // mouse and keys
 
 byId("release").onclick = () => set({token: null});
-document.querySelectorAll("input[name=side]").forEach(input => { input.onchange = () => set({side: input.value}); });
+document.querySelectorAll("input[name=side]").forEach(input => { input.onchange = () => set({
+  side: input.value, token: state.token === null ? null : Math.min(state.token, labels[input.value].length - 1)}); });
 
 function keys(element, changes) {  // changes() -> {key: what it does to the state}
   element.addEventListener("keydown", event => {
@@ -107,9 +125,11 @@ function keys(element, changes) {  // changes() -> {key: what it does to the sta
 }
 
 keys(list, () => {
-  const n = state.token, go = to => ({token: Math.max(0, Math.min(T - 1, to))}), turn = {side: other(state.side)};
-  return {ArrowRight: go(n === null ? 0 : n + 1), ArrowLeft: go(n === null ? T - 1 : n - 1), Home: go(0),
-          End: go(T - 1), ArrowUp: turn, ArrowDown: turn, Escape: {token: null}};
+  const n = state.token, side = other(state.side), last = labels[state.side].length - 1;
+  const go = to => ({token: Math.max(0, Math.min(last, to))});
+  const turn = {side, token: n === null ? null : Math.min(n, labels[side].length - 1)};
+  return {ArrowRight: go(n === null ? 0 : n + 1), ArrowLeft: go(n === null ? last : n - 1), Home: go(0),
+          End: go(last), ArrowUp: turn, ArrowDown: turn, Escape: {token: null}};
 });
 
 Object.assign(boxes.heads, {tabIndex: 0, role: "listbox", ariaLabel: "Heads, one row a layer. Arrow keys choose one."});
@@ -118,6 +138,9 @@ keys(boxes.heads, () => {
   return {ArrowRight: go(Math.min(H - 1, x + 1), y), ArrowLeft: go(Math.max(0, x - 1), y), Home: go(0, 0),
           ArrowDown: go(x, Math.min(L - 1, y + 1)), ArrowUp: go(x, Math.max(0, y - 1)), End: go(H - 1, L - 1)};
 });
+
+const PARTS = {encoder: "the encoder's", decoder: "the decoder's, to what it has said",
+               cross: "the decoder's, to its source"};
 
 // saving: the plots of a view one below the other, under what they show
 
@@ -135,7 +158,7 @@ function svgOf(id) {
   outer.append(add("rect", {width, height, fill: palette.card}),
                add("text", {x: 8, y: 18, fill: palette.text, "font-size": 13, "font-weight": 600}, VIEWS[id].title()),
                add("text", {x: 8, y: 34, fill: palette.soft, "font-size": 11},
-                   short(`${data.model}: ${data.text}`, Math.floor(width / 6))));
+                   short(`${page.model}: ${page.text}`, Math.floor(width / 6))));
   parts.forEach((part, n) => {
     const copy = outer.appendChild(part.cloneNode(true));
     copy.querySelectorAll("[aria-label=tip]").forEach(hover => hover.remove());
@@ -148,7 +171,7 @@ function svgOf(id) {
 
 function save(id) {
   const href = URL.createObjectURL(new Blob([svgOf(id)], {type: "image/svg+xml"}));
-  make("a", {href, download: `${id}${id === "heads" ? "" : `-${nameOf(state.head)}`}.svg`}).click();
+  make("a", {href, download: `${state.part && `${state.part}-`}${id}${id === "heads" ? "" : `-${nameOf(state.head)}`}.svg`}).click();
   setTimeout(() => URL.revokeObjectURL(href), 1000);
 }
 
@@ -168,12 +191,21 @@ function paint() {
 
 function precision() {
   const most = name => data.arrays[name].error.toPrecision(2);
-  return `${L} layers × ${H} heads of width ${data.width}, ${T} ${data.unit}s. Normalising queries and keys changed ` +
+  const counted = isCross ? `${T} queries and ${S} keys` : `${T} ${data.unit}s`;
+  return `${L} layers × ${H} heads of width ${data.width}, ${counted}. Normalising queries and keys changed ` +
     `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 16 bits between the ` +
     `least and the greatest of their head: weights within ${most("pattern")}, places in the plane within ` +
-    `${most("plane")}, columns within ${most("columns")}, mean weights within ${most("profile")}.`;
+    `${most("plane")}, columns within ${most("columns")}` +
+    (isCross ? "." : `, mean weights within ${most("profile")}.`);
 }
 
-byId("model").textContent = data.model;
-byId("precision").textContent = precision();
+byId("model").textContent = page.model;
+for (const name of Object.keys(parts)) {
+  const input = make("input", {type: "radio", name: "part", value: name, onchange: () => set({part: name})});
+  const label = make("label");
+  label.append(input, ` ${PARTS[name] ?? name}`);
+  byId("part").append(label);
+}
+byId("part").hidden = !page.parts;
+writeTokens();
 new ResizeObserver(() => requestAnimationFrame(update)).observe(main);

@@ -55,10 +55,10 @@ function heads(width) {
 function thumb(head) {  // a head's picture in the grid, as a data URL
   const canvas = document.createElement("canvas"), brush = canvas.getContext("2d");
   if (state.thumbs === "attention") {
-    canvas.width = canvas.height = T;
-    const image = brush.createImageData(T, T), shade = shades(), most = largest(head);
-    for (const i of positions) for (const j of positions) {
-      image.data.set(hidden(i, j) ? [0, 0, 0, 0] : shade(Math.sqrt(at(i, j, head) / most)), 4 * (i * T + j));
+    [canvas.width, canvas.height] = [S, T];
+    const image = brush.createImageData(S, T), shade = shades(), most = largest(head);
+    for (const i of places.query) for (const j of places.key) {
+      image.data.set(hidden(i, j) ? [0, 0, 0, 0] : shade(Math.sqrt(at(i, j, head) / most)), 4 * (i * S + j));
     }
     brush.putImageData(image, 0, 0);
   } else {
@@ -88,8 +88,8 @@ function markHead(box) {
 const stage = () => state.stage === "normalised" ? 1 : 0;
 
 function spots(head) {  // {n, side, x, y}, the queries first
-  return ["query", "key"].flatMap((side, s) => positions.map(n => {
-    const place = 2 * (((head * 2 + stage()) * 2 + s) * T + n);
+  return ["query", "key"].flatMap((side, s) => places[side].map(n => {
+    const place = 2 * ((head * 2 + stage()) * (T + S) + s * T + n);
     return {n, side, x: plane[place], y: plane[place + 1]};
   }));
 }
@@ -106,7 +106,7 @@ function joint(width) {
   const {x, y} = frame(points, width - 54, height - 86, 22);
   const axis = n => `${["first", "second"][n]} principal component (${
     (100 * share[(state.head * 2 + stage()) * 2 + n]).toFixed(0)} % of the variance)`;
-  const labelled = points.filter(p => state.token === null ? T <= 24
+  const labelled = points.filter(p => state.token === null ? (T + S) <= 48
     : marked(p.n, p.side) && (p.side === state.side || weightOf(p.n) >= 0.05));
   const place = {x: "x", y: "y"}, fill = p => palette[p.side];
   return plot({
@@ -119,7 +119,7 @@ function joint(width) {
                                 strokeOpacity: opacity, strokeLinecap: "round"}),
             Plot.dot(points, {...place, fill, symbol: "side", r: 4.5, stroke: palette.card, strokeWidth: 0.8,
                               opacity: p => marked(p.n, p.side) ? 1 : 0.25}),
-            Plot.text(labelled, {...place, text: p => short(data.labels[p.n]), fill, dy: -10, stroke: palette.card,
+            Plot.text(labelled, {...place, text: p => short(labels[p.side][p.n]), fill, dy: -10, stroke: palette.card,
                               strokeWidth: 3}),
             Plot.tip(points, Plot.pointer({...place, ...tip(p => about(p.n, p.side))}))]});
 }
@@ -127,16 +127,16 @@ function joint(width) {
 // who looks at whom
 
 function lines(width) {
-  const palette = colours(), row = T > 32 ? 14 : 18, margin = (width - Math.max(width - 230, 90)) / 2;
-  const end = (side, x) => positions.map(n => ({n, side, x}));
+  const palette = colours(), most = Math.max(T, S), row = most > 32 ? 14 : 18, margin = (width - Math.max(width - 230, 90)) / 2;
+  const end = (side, x) => places[side].map(n => ({n, side, x}));
   const names = (side, x) => Plot.text(end(side, x), {
     x: "x", y: "n", textAnchor: x ? "start" : "end", dx: x ? 8 : -8, fill: palette[side],
-    text: d => x ? `${short(data.labels[d.n])}  ${d.n}` : `${d.n}  ${short(data.labels[d.n])}`,
+    text: d => x ? `${short(labels.key[d.n])}  ${d.n}` : `${d.n}  ${short(labels.query[d.n])}`,
     opacity: d => marked(d.n, d.side) ? 1 : 0.4});
   const title = (text, x, fill) => Plot.text([text], {x, y: -0.5, dy: -12, fill, fontWeight: 600});
   return plot({
-    width, height: T * row + 40, marginLeft: margin, marginRight: margin, marginTop: 30, marginBottom: 8,
-    x: {domain: [0, 1], axis: null}, y: {domain: [T - 0.5, -0.5], axis: null},
+    width, height: most * row + 40, marginLeft: margin, marginRight: margin, marginTop: 30, marginBottom: 8,
+    x: {domain: [0, 1], axis: null}, y: {domain: [most - 0.5, -0.5], axis: null},
     marks: [Plot.link(pairs(), {x1: 0, x2: 1, y1: "i", y2: "j", strokeWidth: thickness, strokeOpacity: opacity,
                                 stroke: ink(), strokeLinecap: "round"}),
             names("query", 0), names("key", 1),
@@ -153,27 +153,27 @@ function markLine(box) {  // the chosen token's line, scrolled into sight
 // the attention matrix, one image
 
 function matrix(width) {
-  const cells = positions.flatMap(i => positions.map(j => ({i, j}))).filter(d => !hidden(d.i, d.j));
+  const cells = places.query.flatMap(i => places.key.map(j => ({i, j}))).filter(d => !hidden(d.i, d.j));
   const palette = colours(), most = largest(state.head), mix = d3.interpolateRgbBasis(palette.ramp);
-  const left = 84, top = 84, size = (width - left - 8) / T, every = Math.ceil(11 / size);
-  const whole = {x1: -0.5, x2: T - 0.5, y1: -0.5, y2: T - 0.5};
-  const ticks = {ticks: positions.filter(n => n % every === 0), tickSize: 3, label: null,
-                 tickFormat: n => short(data.labels[n], 9)};
+  const left = 84, top = 84, size = (width - left - 8) / S, every = Math.ceil(11 / size);
+  const whole = {x1: -0.5, x2: S - 0.5, y1: -0.5, y2: T - 0.5};
+  const ticks = side => ({ticks: places[side].filter(n => n % every === 0), tickSize: 3, label: null,
+                          tickFormat: n => short(labels[side][n], 9), color: palette[side]});
   const corner = (text, fill, dx, dy) => Plot.text([text], {
     frameAnchor: "top-left", textAnchor: dx ? "end" : "start", dx, dy, fill, fontWeight: 600});
   return [scale(width, most, mix), plot({
     width, height: top + size * T + 8, marginLeft: left, marginTop: top, marginRight: 8, marginBottom: 8,
-    x: {domain: [-0.5, T - 0.5]}, y: {domain: [T - 0.5, -0.5]},
-    marks: [Plot.axisX({...ticks, anchor: "top", tickRotate: -60, textAnchor: "start", color: palette.key}),
-            Plot.axisY({...ticks, color: palette.query}),
+    x: {domain: [-0.5, S - 0.5]}, y: {domain: [T - 0.5, -0.5]},
+    marks: [Plot.axisX({...ticks("key"), anchor: "top", tickRotate: -60, textAnchor: "start"}),
+            Plot.axisY(ticks("query")),
             corner("key →", palette.key, 0, 10 - top), corner("↓ query", palette.query, -8, -14),
-            Plot.raster(positions.flatMap(i => positions.map(j => hidden(i, j) ? NaN : at(i, j))), {
-              width: T, height: T, ...whole, imageRendering: "pixelated",
+            Plot.raster(places.query.flatMap(i => places.key.map(j => hidden(i, j) ? NaN : at(i, j))), {
+              width: S, height: T, ...whole, imageRendering: "pixelated",
               fill: w => isNaN(w) ? null : mix(Math.sqrt(w / most))}),
             Plot.frame({stroke: palette.line}),
             Plot.rect([0], {...whole, fill: "none", stroke: palette.chosen, strokeWidth: 2, className: "outline"}),
             Plot.tip(cells, Plot.pointer({x: "j", y: "i", ...tip(d => (
-              `query ${quoted(d.i)} → key ${quoted(d.j)}\nweight ${number(at(d.i, d.j))}`))}))]})];
+              `query ${quoted(d.i, "query")} → key ${quoted(d.j, "key")}\nweight ${number(at(d.i, d.j))}`))}))]})];
 }
 
 function scale(width, most, mix) {  // which shade is which weight
@@ -186,8 +186,8 @@ function scale(width, most, mix) {  // which shade is which weight
 function markRow(box) {  // the chosen token's row, as a query, or column, as a key
   const outline = box.querySelector(".outline rect"), {token, side} = state, drawn = box.lastChild;
   const [x, y] = ["x", "y"].map(name => drawn.scale(name).apply);
-  const ends = (along, apply) => (along ? [-0.5, T - 0.5] : [token - 0.5, token + 0.5]).map(apply);
-  const [[x1, x2], [y1, y2]] = [ends(side === "query", x), ends(side === "key", y)];
+  const ends = (along, apply) => (along ? [-0.5, along - 0.5] : [token - 0.5, token + 0.5]).map(apply);
+  const [[x1, x2], [y1, y2]] = [ends(side === "query" && S, x), ends(side === "key" && T, y)];
   const attributes = {visibility: token === null ? "hidden" : "visible", x: x1, width: x2 - x1, y: y1, height: y2 - y1};
   for (const [name, value] of Object.entries(attributes)) outline.setAttribute(name, value);
 }
@@ -197,18 +197,19 @@ function markRow(box) {  // the chosen token's row, as a query, or column, as a 
 function waves(width) {
   const palette = colours();
   return d3.range(C).map(c => {
-    const series = ["query", "key"].flatMap((side, s) => positions.map(n => (
-      {n, side, v: columns[((state.head * 2 + s) * T + n) * C + c]})));
+    const series = ["query", "key"].flatMap((side, s) => places[side].map(n => (
+      {n, side, v: columns[(state.head * (T + S) + s * T + n) * C + c]})));
     const last = c === C - 1, place = {x: "n", y: "v"};
     return plot({
       width, height: last ? 136 : 104, marginLeft: 48, marginTop: 20, marginRight: 8, marginBottom: last ? 38 : 8,
-      x: {domain: [0, T - 1], label: last ? `position (${data.unit}s) →` : null, ticks: last ? Math.min(T - 1, 8) : 0,
+      x: {domain: [0, Math.max(T, S) - 1], label: last ? `position (${data.unit}s) →` : null,
+          ticks: last ? Math.min(Math.max(T, S) - 1, 8) : 0,
           tickFormat: "d"},
       y: {label: `↑ column ${c}, ${(100 * weight[state.head * C + c]).toFixed(0)} % of W_A`, ticks: 3},
       marks: [Plot.ruleY([0], {stroke: palette.line}), ...(c ? [] : sides(-13)),
               Plot.ruleX(state.token === null ? [] : [state.token], {stroke: palette.chosen, strokeWidth: 2}),
               Plot.lineY(series, {...place, z: "side", stroke: d => palette[d.side], strokeWidth: 1.6}),
-              Plot.dot(series, {...place, r: T > 40 ? 1.5 : 2.2, fill: d => palette[d.side]}),
+              Plot.dot(series, {...place, r: T + S > 80 ? 1.5 : 2.2, fill: d => palette[d.side]}),
               Plot.tip(series, Plot.pointer({...place, ...tip(d => (
                 `${named(d.n, d.side)}\ncolumn ${c}: ${d.v.toPrecision(3)}`))}))]});
   });
@@ -219,7 +220,7 @@ function waves(width) {
 function offsets(width) {
   const palette = colours(), {token, side} = state;
   const own = d3.range(R).map(r => ({t: r - reach, w: profile[state.head * R + r], u: data.uniform[r]}));
-  const chosen = token === null ? [] : positions
+  const chosen = token === null ? [] : places.key
     .map(n => ({t: side === "query" ? n - token : token - n, w: weightOf(n)}))
     .filter(d => Math.abs(d.t) <= reach && !(data.causal && d.t > 0));
   const most = d3.max([...own.flatMap(d => [d.w, d.u]), ...chosen.map(d => d.w)]);
@@ -241,6 +242,7 @@ function offsets(width) {
 // the list: title, what to look at, how it is drawn, on which of the state the drawing depends, what a click chooses
 
 const CHOICE = ["head", "token", "side"];
+const isThere = id => id !== "profile" || !isCross;  // between two texts there is no distance
 const VIEWS = {
   heads: {
     title: () => "All heads", draw: heads, mark: markHead, depends: [], pick: d => ({head: d.head}),
@@ -272,6 +274,7 @@ const VIEWS = {
     title: () => `${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, depends: ["head"],
     pick: d => ({token: state.side === "query" ? d.i : d.j}),
     hint: () => "A row is a query and adds up to 1: how its attention is shared out over the keys." +
+      (isCross ? " The query is of the token that was said last: it asks for the next." : "") +
       (data.causal ? " This model does not see to the right: the empty half." : "")},
   profile: {
     title: () => `${nameOf(state.head)}: relative positions`, draw: offsets, depends: CHOICE,

@@ -1,0 +1,343 @@
+"""Does a decoder look at the part of its source that it is about to say?
+
+Cross-attention of an encoder-decoder, at the step that says a token: is the source token that gets
+most attention of the part that the token comes from (aligned), where that is known, or the same
+piece (copied)? L layers, H heads, T steps, S tokens of the source, K permutations of its places.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..maths import alignment as maths
+from ..maths import nulls
+from ..measures import heads, spoken
+from ..runner import draw, options
+from ..runner.registry import Answer, NotApplicable, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+from ..texts import pairs as of_pairs
+
+AS_MANY = 100  # sources that are read where their number is not given
+HALF = 0.5  # share of the steps from which a head is said to look at what is said
+MOST = 40  # steps, and tokens of the source, that a map holds
+MEASURES = {  # what the strongest source token is, the most telling first
+    "aligned": "of the part that the token comes from",
+    "copied": "the piece that is said",
+}
+
+
+def alignment(
+    model,
+    run=UNSAVED,
+    *,
+    text: str = "sample",
+    pairs: str = "",
+    documents: options.Size = 0,
+    tokens: options.Size = 0,
+    shuffles: options.Count = 100,
+    seed: options.Seed = 0,
+):
+    """Cross-attention of every head, step by step, and what it looks at.
+
+    text: file or folder with one source a line, - for standard input, or sample; what is said of a
+    source is the model's own greedy output
+    pairs: in place of a text, a file of pairs (JSON Lines with source, target and links), or dates
+    documents: sources to read (0: as many as there are, at most 100)
+    tokens: only the first of each source, this many (0: the model's longest input)
+    shuffles: permutations of the source's places, for the null
+    seed: seed of the permutations, and of dates
+    """
+    if model.config.task_head != "causal":
+        head = model.config.task_head
+        raise NotApplicable(f"alignment needs a decoder that says tokens; this head is {head}")
+    given = _given(model, text, pairs, documents, tokens, seed)
+
+    def measure(i, task):
+        return _measure(model, task, shuffles, (seed, i))
+
+    sums = run.gather(measure, given, "cross-attention")
+    n_steps = sums["steps"]
+    result = {"documents": len(given), "steps": int(n_steps), "heads": _names(model)}
+    result["agree"] = sums["agree"] / n_steps
+    result["entropy"] = sums["entropy"] / n_steps
+    for name in ("diagonal", "diagonal_null"):
+        result[name] = sums[name] / len(given)
+    for name in MEASURES:
+        result |= _by_head(name, sums)
+    return result | _example(model, given[0], result)
+
+
+# sources and what is said of them
+
+
+class Task(NamedTuple):
+    """A source, what is to be said of it, and where that comes from."""
+
+    source: np.ndarray  # [S] ids
+    pair: of_pairs.Pair | None = None
+
+
+def _given(model, text, pairs, documents, tokens, seed):
+    """The Tasks of a text or of pairs."""
+    if not pairs:
+        longest = tokens or model.encoder.config.n_ctx
+        real = corpus.texts(model.encoder, text, 0, longest)
+        return [Task(source) for source, _ in zip(real, range(documents or AS_MANY))]
+    if text != "sample":
+        raise ValueError(f"text is {text!r} and pairs {pairs!r}; wanted one of them")
+    listed = of_pairs.pairs(pairs, documents or AS_MANY, seed)
+    return [Task(model.tokenizer.encode(pair.source), pair) for pair in listed]
+
+
+def _said(model, task):
+    """The Spoken of a Task: its target, or the model's own output."""
+    if task.pair is None or task.pair.target is None:
+        return spoken.greedy(model, task.source)
+    return spoken.forced(model, task.source, task.pair.target)
+
+
+def _wanted(model, task, said):
+    """{measure: [T S] bool}, the source tokens that a step should look at."""
+    is_own = spoken.ordinary(model, said.source)
+    wanted = {"copied": np.zeros((len(said.outputs), len(is_own)), bool), "aligned": None}
+    if spoken.shares_pieces(model):
+        wanted["copied"] = (said.outputs[:, None] == said.source) & is_own
+    wanted["aligned"] = np.zeros_like(wanted["copied"])
+    if task.pair is not None and task.pair.links:
+        of_source, of_said = (model.tokenizer.spans(text) for text in task.pair[:2])
+        for target, source in task.pair.links:
+            wanted["aligned"] |= np.outer(_inside(of_said, target), _inside(of_source, source))
+    return wanted
+
+
+def _inside(spans, characters):
+    """Which tokens [T], by their spans [T 2], have one of the characters first to end."""
+    first, end = characters
+    return (spans[:, 0] < end) & (spans[:, 1] > first)
+
+
+# what is measured
+
+
+def _measure(model, task, shuffles, seed):
+    """Sums over the steps of one source; the mean over a layer's heads is one head more."""
+    said = _said(model, task)
+    pattern, y = _cross(model, said)
+    orders = maths.permutations(spoken.ordinary(model, said.source), shuffles, seed)
+    own = pattern[:, :-1]
+    sums = {"steps": len(said.outputs), "agree": (y.argmax(axis=-1) == said.outputs).sum()}
+    sums["entropy"] = maths.evenness(own).sum(axis=-1)
+    sums["diagonal"] = maths.diagonality(own)
+    sums["diagonal_null"] = np.mean([maths.diagonality(own, order) for order in orders], axis=0)
+    strongest = pattern.argmax(axis=-1)
+    for name, wanted in _wanted(model, task, said).items():
+        sums |= _counted(name, strongest, wanted, orders)
+    return sums
+
+
+def _cross(model, said):
+    """Cross-attention [L H+1 T S], the mean over heads last, and the logits [T V]."""
+    trace = spoken.traced(model, said, ["cross_pattern", "logits"])
+    pattern = trace.stack("cross_pattern")[:, 0]
+    mean = pattern.mean(axis=1, keepdims=True)
+    return np.concatenate([pattern, mean], axis=1), trace["logits"][0]
+
+
+def _counted(name, strongest, wanted, orders):
+    """Steps at which the strongest place [L H+1 T] is wanted, also with the places permuted.
+
+    "read" counts the step that reads the token in place of the one that says it.
+    """
+    sums = {
+        f"{name}_steps": wanted.any(axis=1).sum(),
+        f"{name}_hits": maths.hits(strongest, wanted),
+    }
+    sums[f"{name}_permuted"] = np.array([maths.hits(order[strongest], wanted) for order in orders])
+    sums[f"{name}_read_steps"] = wanted[:-1].any(axis=1).sum()
+    sums[f"{name}_read_hits"] = maths.hits(strongest[..., 1:], wanted[:-1])
+    return sums
+
+
+def _by_head(name, sums):
+    """Shares of the steps that have something to look at; {} where none has."""
+    n = sums[f"{name}_steps"]
+    if not n:
+        return {}
+    share, permuted = sums[f"{name}_hits"] / n, sums[f"{name}_permuted"] / n  # [L H+1], [K L H+1]
+    when_read = sums[f"{name}_read_hits"] / max(sums[f"{name}_read_steps"], 1)
+    own = share[:, :-1]
+    best = np.unravel_index(own.argmax(), own.shape)
+    result = {name: own, f"{name}_null": permuted[..., :-1].mean(axis=0), f"{name}_steps": int(n)}
+    result[f"{name}_best"] = own[best]
+    result[f"{name}_best_null"] = np.quantile(permuted[..., :-1].max(axis=(1, 2)), nulls.CHANCE)
+    result[f"{name}_best_head"] = heads.name(*map(int, best))
+    result[f"{name}_best_read"] = when_read[:, :-1][best]
+    result[f"{name}_mean"] = share[:, -1]
+    result[f"{name}_mean_null"] = np.quantile(permuted[..., -1], nulls.CHANCE, axis=0)
+    return result
+
+
+def _names(model):
+    """Names of all heads, one after another."""
+    cfg = model.config
+    return np.array([heads.name(i, j) for i in range(cfg.n_layers) for j in range(cfg.n_heads)])
+
+
+def _example(model, task, result):
+    """The maps of one source: of the head that looks best, and of its layer's mean."""
+    head = _shown(result)
+    [(layer, number)] = heads.parse(head, model.config)
+    said = _said(model, task)
+    pattern = _cross(model, said)[0][layer][:, :MOST, :MOST]
+    wanted = _wanted(model, task, said)
+    name = "aligned" if "aligned" in result else "copied"
+    example = {"map_head": head, "map": np.array([pattern[number], pattern[-1]])}
+    example["map_wanted"] = wanted[name][:MOST, :MOST]
+    example["map_steps"] = np.array(spoken.steps(model, said)[:MOST])
+    example["map_source"] = np.array(corpus.labels(model.encoder, said.source[:MOST]))
+    return example
+
+
+def _shown(result):
+    """The name of the head to draw: the one that looks best, or the sharpest."""
+    for name in MEASURES:
+        if name in result:
+            return result[f"{name}_best_head"]
+    return result["heads"][result["entropy"].argmin()]
+
+
+# what it says
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    agree = f"{r['agree']:.0%} of the {r['steps']} tokens are those that the model itself says"
+    return " ".join([f"{agree}.", *_says_where(r), _says_shape(r)])
+
+
+def _says_where(r):
+    """A sentence for each measure that there is."""
+    sentences = []
+    for name, what in MEASURES.items():
+        if name not in r:
+            continue
+        best = {part: r[f"{name}_best{part}"] for part in ("", "_head", "_null", "_read")}
+        sentences.append(
+            f"{best['_head']} looks most at a source token that is {what} at {best['']:.0%} of "
+            f"{r[f'{name}_steps']} steps (with the source's places permuted, the best head of all: "
+            f"{best['_null']:.0%}); at the step that reads the token it is {best['_read']:.0%}. "
+            "The mean over the heads of each layer in turn does so at "
+            f"{_percent(r[f'{name}_mean'])}."
+        )
+    return sentences or ["No token that is said stands in its source, so nothing can be copied."]
+
+
+def _says_shape(r):
+    """How even attention is, and how diagonal."""
+    most = r["heads"][r["diagonal"].argmax()]
+    null = r["diagonal_null"].flat[r["diagonal"].argmax()]
+    return (
+        f"Attention has {r['entropy'].min():.0%} to {r['entropy'].max():.0%} of the entropy of "
+        f"even attention; step and place go together most in {most} (correlation "
+        f"{r['diagonal'].max():.2f}, {null:.2f} with places permuted)."
+    )
+
+
+def _percent(values):
+    """Shares of the steps as one text."""
+    return ", ".join(f"{value:.0%}" for value in values)
+
+
+def answer(r):
+    """Yes: a head looks there at half of the steps, and more often than any with places permuted.
+
+    Partly: more often than these.
+    """
+    name = next((name for name in MEASURES if name in r), None)
+    if name is None:
+        return Answer("no", "tokens that are said and stand in the source", "none", "")
+    best, null = r[f"{name}_best"], r[f"{name}_best_null"]
+    verdict = "partly" if best > null else "no"
+    if best > null and best >= HALF:
+        verdict = "yes"
+    measure = f"steps at which the strongest source token of the best head is {MEASURES[name]}"
+    return Answer(verdict, measure, f"{best:.0%}", f"{null:.0%} with places permuted")
+
+
+# the picture
+
+
+def plot(r):
+    """Left a map of all heads, then two maps of one source."""
+    figure = draw.figure(12.5, 5.2)
+    left, middle, right = figure.subplots(1, 3, width_ratios=[1, 2, 2])
+    _draw_heads(left, r)
+    title = f"{r['map_head']}, first source"
+    _draw_map(middle, r, r["map"][0], title)
+    middle.set_yticks(range(len(r["map_steps"])), [draw.label(x) for x in r["map_steps"]])
+    middle.set_ylabel("read → said")
+    image = _draw_map(right, r, r["map"][1], "mean over the heads of its layer")
+    right.set_yticks([])
+    figure.colorbar(image, ax=[middle, right], label="attention", shrink=0.7)
+    return figure
+
+
+def _draw_heads(axes, r):
+    """The share of steps of every head, or how even its attention is."""
+    name = next((name for name in MEASURES if name in r), "entropy")
+    axes.set_title(f"{name}: share of steps" if name in MEASURES else "entropy over even")
+    axes.imshow(r[name], cmap="Blues", vmin=0, vmax=1)
+    for (layer, head), value in np.ndenumerate(r[name]):
+        color = "white" if value > HALF else "black"
+        axes.text(head, layer, f"{value:.2f}", ha="center", va="center", color=color, fontsize=9)
+    axes.set_xticks(range(r[name].shape[1]))
+    axes.set_yticks(range(r[name].shape[0]))
+    axes.set(xlabel="head", ylabel="layer")
+
+
+def _draw_map(axes, r, pattern, title):
+    """One map [T S]; a dot stands where the strongest token should lie."""
+    image = axes.imshow(pattern, cmap="Blues", vmin=0, vmax=max(pattern.max(), 1e-9))
+    steps, places = np.nonzero(r["map_wanted"])
+    axes.plot(places, steps, ".", color=draw.VERMILION, markersize=3)
+    labels = [draw.label(x) for x in r["map_source"]]
+    axes.set_xticks(range(len(labels)), labels, rotation=90)
+    axes.set_title(title)
+    axes.set_xlabel("source")
+    axes.tick_params(length=0)
+    return image
+
+
+SHARE = "share of steps whose strongest source token is"
+NULL = "the same with the source's places permuted: 99 % quantile"
+register(
+    alignment,
+    draw=plot,
+    says=says,
+    answer=answer,
+    look="Left every head, from never (white) to at each step. The maps show one source: a row for "
+    "each step, with the token that it reads and the one it says; a dot stands where the token "
+    "comes from. Dark places on the dots are alignment.",
+    sides=("cross",),
+    per_head=("aligned", "copied", "entropy", "diagonal"),
+    numbers={
+        "aligned_best": f"{SHARE} {MEASURES['aligned']}, best head",
+        "aligned_best_null": f"{NULL} of the best head of all",
+        "aligned_best_head": "that head",
+        "aligned_best_read": "the same at the step that reads the token",
+        "aligned_mean": "the same of the mean over the heads of each layer",
+        "aligned_mean_null": NULL,
+        "aligned_steps": "steps whose token comes from a known part",
+        "copied_best": f"{SHARE} {MEASURES['copied']}, best head",
+        "copied_best_null": f"{NULL} of the best head of all",
+        "copied_best_head": "that head",
+        "copied_best_read": "the same at the step that reads the token",
+        "copied_mean": "the same of the mean over the heads of each layer",
+        "copied_mean_null": NULL,
+        "copied_steps": "steps whose token stands in the source",
+        "agree": "share of the tokens that the model itself would say",
+        "documents": "sources read",
+        "steps": "steps in all",
+    },
+)

@@ -1,0 +1,300 @@
+"""Does attention alone move anything from one token to another?
+
+One vector of a layer's input is replaced, and the rows of what attention and the MLP write that
+change are counted, in every layer for itself. Then how attention mixes: the entropy of each row of
+its pattern, and the rank of A V, all heads side by side. A row of the pattern weighs vectors as
+wholes: one weight multiplies all numbers of a value. N documents, T tokens, L layers, H heads.
+Order: the experiment, rows that change, entropy and rank; the words; the picture.
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from minitx import forward
+from minitx.model import join_heads
+
+from ..maths import effective, profiles
+from ..measures import heads
+from ..runner import draw, options
+from ..runner.registry import Answer, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+WRITERS = {"attn_out": "resid_pre", "mlp_out": "resid_mid"}  # what is written: what it reads
+LABELLED = 24  # tokens, at most, that all get their label
+ALL = 0.99  # of the rows that see a vector, from which on attention changes all of them
+
+
+def mixing(
+    model,
+    run=UNSAVED,
+    *,
+    show: Annotated[int, options.Within(2, 64)] = 12,
+    text: str = "sample",
+    documents: options.Size = 8,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
+):
+    """Rows that change with one vector, the entropy of attention, and the rank of what it mixes.
+
+    show: tokens of the first document that are replaced, one at a time
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
+    seed: seed of the order in which values are mixed by chance
+    """
+    document_set = corpus.documents(model, text, documents, tokens)
+    options.at_least("tokens", document_set.T, 2)
+    few = document_set.first()[0][:show]
+    result = {"documents": len(document_set), "T": document_set.T}
+    result["pieces"] = np.array(corpus.labels(model, few))
+    result["changed"] = changed_rows(model, few)  # [2 L T T]
+    result |= _counts(result["changed"], model.config.causal)
+
+    def measure(i, document):
+        order = np.random.default_rng((seed, i)).permutation(len(document))
+        return _measure(model, document, order)
+
+    sums = run.gather(measure, document_set, "documents")
+    result |= {name: x / len(document_set) for name, x in sums.items()}
+    n_visible = profiles.visible(document_set.T, model.config.causal).sum(axis=1)
+    result |= {"keys": result["keys_of_heads"].mean(), "keys_null": n_visible.mean()}
+    result |= {"nats": result["entropy"].mean(), "nats_null": np.log(n_visible).mean()}
+    result["layers"] = np.array([f"layer {i}" for i in range(model.config.n_layers)])
+    for name in ("rank", "effective_rank"):
+        mixed, by_chance, values = result[f"{name}s"].T
+        result |= {name: mixed, f"{name}_null": by_chance, f"{name}_values": values}
+    return result
+
+
+def changed_rows(model, tokens):
+    """Rows that change with one vector of the input, for each writer and layer: [2 L T T] bool.
+
+    [w, l, i, j]: row i of what writer w (attention, MLP) of layer l writes differs, in any bit,
+    when vector j of what it reads is replaced by its neighbour's. All else stays as it was.
+    """
+    inputs, outputs = _watched(model, tokens, {})
+    changed = []
+    for j in range(len(tokens)):
+        _, others = _watched(model, tokens, inputs, j)
+        by_layer = [(others[key] != x).any(axis=-1)[0] for key, x in outputs.items()]
+        changed.append(by_layer)
+    L = model.config.n_layers
+    pairs = np.array(changed).reshape(len(tokens), L, len(WRITERS), -1)  # [j l w i]
+    return pairs.transpose(2, 1, 3, 0)
+
+
+def _watched(model, tokens, before, j=0):
+    """What the writers of every layer read and write: two of {(point, layer): [1 T D]}.
+
+    before: what they read in the plain pass; vector j of it is replaced. {}: the plain pass.
+    """
+    inputs, outputs = {}, {}
+
+    def hook(name, x, layer=None):
+        if name in WRITERS:
+            outputs[name, layer] = x
+        if name not in WRITERS.values():
+            return x
+        if before:  # whatever the layers before made of the new vector
+            x = before[name, layer].copy(order="K")
+            x[:, j] = x[:, (j + 1) % x.shape[1]]
+        inputs[name, layer] = x
+        return x
+
+    forward(model, tokens, hook=hook)
+    return inputs, outputs
+
+
+def _counts(changed, causal):
+    """Rows that change, as shares of those that see the vector, and those that do not see it."""
+    seen = profiles.visible(changed.shape[-1], causal)
+    by_attention, by_mlp = changed
+    result = {"attention_rows": by_attention[:, seen].mean(axis=1)}  # [L]
+    result["attention_share"] = result["attention_rows"].mean()
+    result["blind_rows"] = by_attention[:, ~seen].sum()
+    result["mlp_rows"] = by_mlp.sum(axis=1).mean()
+    own = np.eye(changed.shape[-1], dtype=bool)
+    result["mlp_own"] = bool((by_mlp == own).all())
+    return result
+
+
+def _measure(model, document, order):
+    """Entropy of each head's rows, effective keys, and ranks of V, A V and mixed by chance."""
+    points, by_layer = {}, []
+
+    def hook(name, x, layer=None):
+        if name in ("pattern", "v"):
+            points[name] = x
+        if name == "z":
+            by_layer.append(_of_layer(points["pattern"], points["v"], x, order))
+        return x
+
+    forward(model, document, hook=hook)
+    entropies, keys, ranks, effective_ranks = zip(*by_layer)
+    result = {"entropy": entropies, "keys_of_heads": keys}
+    result |= {"ranks": ranks, "effective_ranks": effective_ranks}
+    return {name: np.array(x) for name, x in result.items()}
+
+
+def _of_layer(pattern, v, z, order):
+    """One layer: entropy [H], effective keys [H]; ranks and effective ranks [3]: A V, null, V.
+
+    The null is A with the values of other tokens: their order is random.
+    """
+    entropy = effective.entropy(pattern[0])  # [H T]
+    mixed = (z, pattern @ v[:, :, order], v)
+    spectra = [effective.singular_values(join_heads(x)[0]) for x in mixed]
+    n = max(len(order), join_heads(v).shape[-1])
+    ranks = [effective.rank(s, n) for s in spectra]
+    effective_ranks = [effective.effective_rank(s) for s in spectra]
+    return entropy.mean(axis=1), np.exp(entropy).mean(axis=1), ranks, effective_ranks
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    T = len(r["pieces"])
+    blind = ""
+    if r["blind_rows"]:
+        blind = f" ({r['blind_rows']} rows that do not see it change too)"
+    few, many = _extreme(r, np.argmin), _extreme(r, np.argmax)
+    ranks = ", ".join(f"{x:.1f}" for x in r["effective_rank"])
+    return (
+        f"When one of {T} vectors that a layer reads is replaced, {r['mlp_rows']:g} row of what "
+        f"its MLP writes changes, and {r['attention_share']:.1%} of those rows of what attention "
+        f"writes that see it{blind}. Rows of attention weigh {r['keys']:.1f} keys effectively, of "
+        f"{r['keys_null']:.0f} that they see: {few}, {many}. The values have effective ranks of "
+        f"{_mean(r, 'effective_rank_values')} (mean over layers) before they are mixed and "
+        f"{_mean(r, 'effective_rank')} after ({ranks} by layer); by chance, with the values of "
+        f"other tokens, {_mean(r, 'effective_rank_null')}. Their ranks as such are "
+        f"{_mean(r, 'rank_values')} and {_mean(r, 'rank')}."
+    )
+
+
+def _mean(r, name):
+    """A mean over layers as text."""
+    return f"{r[name].mean():.1f}"
+
+
+def _extreme(r, argument):
+    """The head with the fewest or the most effective keys, as text."""
+    keys = r["keys_of_heads"]
+    layer, head = np.unravel_index(argument(keys), keys.shape)
+    return f"{heads.name(layer, head)} {keys[layer, head]:.1f}"
+
+
+def answer(r):
+    """Yes if one vector changes its own row of each MLP alone, and of attention all that see it.
+
+    Partly if attention changes less than 99 % of them; no if an MLP changes another row.
+    """
+    verdict = "no"
+    if r["mlp_own"]:
+        verdict = "yes" if r["attention_share"] >= ALL else "partly"
+    measure = "rows of attention that change with one vector of its input, of those that see it"
+    value = f"{r['attention_share']:.1%} (of the MLPs' {len(r['pieces'])} rows: {r['mlp_rows']:g})"
+    return Answer(verdict, measure, value, "")
+
+
+def plot(r):
+    """Which rows change, above; below, effective keys of every head and ranks of every layer."""
+    figure = draw.figure(12.5, 9)
+    above, below = figure.subplots(2, 2, height_ratios=(1.15, 1))
+    for axes, changed, name in zip(above, r["changed"], ("attention", "the MLP")):
+        _draw_changed(axes, r, changed, name)
+    _draw_keys(below[0], r)
+    _draw_ranks(below[1], r)
+    return figure
+
+
+def _draw_changed(axes, r, changed, name):
+    """In which share of the layers row i changes with vector j."""
+    axes.imshow(changed.mean(axis=0), cmap="Blues", vmin=0, vmax=1.25)
+    labels = [draw.label(piece) for piece in r["pieces"]]
+    step = -(-len(labels) // LABELLED)
+    places = np.arange(0, len(labels), step)
+    axes.set_xticks(places, labels[::step], rotation=90)
+    axes.set_yticks(places, labels[::step])
+    axes.set(xlabel="vector that is replaced", ylabel="row that changes (dark: in all layers)")
+    axes.set_title(f"what {name} writes")
+
+
+def _draw_keys(axes, r):
+    """Effective keys of every head, and as many as uniform attention has."""
+    keys = r["keys_of_heads"]
+    layers = np.arange(len(keys))
+    L, H = keys.shape
+    beside = np.linspace(-0.2, 0.2, H) if H > 1 else np.zeros(1)
+    x = layers[:, None] + beside
+    axes.scatter(x, keys, color=draw.BLUE, s=24, label="a head")
+    axes.plot(layers, keys.mean(axis=1), color=draw.BLUE, linewidth=1, label="mean of a layer")
+    label = f"null: uniform attention ({r['keys_null']:.0f})"
+    axes.axhline(r["keys_null"], color="black", linestyle="--", linewidth=1, label=label)
+    axes.set(yscale="log", ylabel="effective number of keys of a row", ylim=(0.9, None))
+    _label_layers(axes, L)
+    axes.legend(**draw.ABOVE)
+
+
+def _draw_ranks(axes, r):
+    """Effective ranks of each layer's values, of A V, and of A with the values of others."""
+    layers = np.arange(len(r["layers"]))
+    for name, color, line, label in (
+        ("_values", draw.GREY, "o-", "V, before mixing"),
+        ("", draw.VERMILION, "o-", "A V"),
+        ("_null", "black", "o--", "null: A with values in random order"),
+    ):
+        axes.plot(layers, r["effective_rank" + name], line, color=color, markersize=4, label=label)
+    axes.set(ylabel="effective rank, all heads", ylim=(0, None))
+    _label_layers(axes, len(layers))
+    axes.legend(**draw.ABOVE)
+
+
+def _label_layers(axes, L):
+    """Ticks for at most 16 layers."""
+    axes.set_xticks(range(0, L, -(-L // 16)))
+    axes.set_xlabel("layer")
+
+
+register(
+    mixing,
+    draw=plot,
+    says=says,
+    look=(
+        "Above, a column is the vector that is replaced in what a layer reads, a row what changes "
+        "in what it writes: the MLP's map is a diagonal, because it treats every token by itself; "
+        "attention's is full where all tokens see each other, and a triangle in a causal model. A "
+        "pale cell changes in some layers only: elsewhere the weight is so small that it is lost "
+        "in rounding. Below, a head near 1 copies one token, one near the dashed line averages "
+        "over all. A V has as many directions as the values or fewer where heads average over "
+        "many tokens, and can have more where they look at different ones. The null asks whether "
+        "it matters which tokens are mixed: where it lies on A V, their number alone does."
+    ),
+    published=(
+        "Attention is often said to focus on what is important; the MLP, which treats each token "
+        "by itself, holds most of the weights. What attention adds is that tokens are mixed; "
+        "attention alone, layer upon layer, makes all tokens alike (Dong et al. 2021)."
+    ),
+    answer=answer,
+    numbers={
+        "attention_share": (
+            "share of the rows that see a vector which attention changes when that is replaced"
+        ),
+        "mlp_rows": "rows of what an MLP writes that change when one vector is replaced",
+        "blind_rows": "rows of attention that change though they do not see the vector",
+        "keys": "effective number of keys of a row of attention, e to its entropy, mean",
+        "keys_null": "keys that a row sees, on average: uniform attention",
+        "nats": "entropy of a row of attention, in nats, mean over rows and heads",
+        "nats_null": "entropy of uniform attention, in nats",
+        "effective_rank": "effective rank of A V, all heads side by side, by layer",
+        "effective_rank_null": "effective rank of A times the values of other tokens, by layer",
+        "effective_rank_values": "effective rank of the values before they are mixed, by layer",
+        "rank": "rank of A V beyond the rounding of float32, by layer",
+        "rank_null": "rank of A times the values of other tokens, by layer",
+        "rank_values": "rank of the values before they are mixed, by layer",
+    },
+    labels=dict.fromkeys(
+        ("effective_rank", "effective_rank_values", "rank", "rank_values"), "layers"
+    ),
+    per_head=("entropy", "keys_of_heads"),
+)

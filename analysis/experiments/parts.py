@@ -1,0 +1,293 @@
+"""Is a transformer attention alone?
+
+Weights and multiply-adds of each part of a model, counted and not timed: what a pass of T tokens
+costs, where attention's own products overtake the MLPs, and what one more token costs with a cache
+of keys and values and without one. A multiply-add is counted where two arrays are multiplied as
+matrices; norms, activations and softmax take none. Exact counts: there is no chance in them.
+
+T tokens, n lengths, P parts. Order: the experiment, weights, multiply-adds; the words; the picture.
+"""
+
+import math
+
+import numpy as np
+
+from ..runner import draw, options
+from ..runner.registry import Answer, register
+from ..runner.stream import UNSAVED
+
+EMBEDDINGS, PROJECTIONS, MLPS, NORMS, OUTPUT = (
+    "embeddings", "Q, K, V, O projections", "MLPs", "norms", "output",
+)  # fmt: skip
+SCORES, SOFTMAX, MIXING = "Q Kᵀ", "softmax", "A V"
+COLORS = {  # the parts, in the order in which a pass meets them
+    EMBEDDINGS: draw.SKY,
+    PROJECTIONS: draw.BLUE,
+    SCORES: draw.VERMILION,
+    SOFTMAX: draw.PURPLE,
+    MIXING: draw.ORANGE,
+    MLPS: draw.GREEN,
+    NORMS: draw.GREY,
+    OUTPUT: "black",
+}
+PRODUCTS = (SCORES, MIXING)  # of two activations: no weights take part
+PART_OF = {  # arrays of a model by what follows W_, b_, or by the norm's name
+    **dict.fromkeys(("E", "pos", "rel", "type"), EMBEDDINGS),
+    **dict.fromkeys("QKVO", PROJECTIONS),
+    **dict.fromkeys(("gate", "in", "out"), MLPS),
+    **dict.fromkeys(("ln_embed", "ln1", "ln2", "ln_final"), NORMS),
+    **dict.fromkeys(("head", "ln_head", "U"), OUTPUT),
+}
+ALONE, HALF = 0.9, 0.5  # of the layers' multiply-adds: attention is all of them, or most
+
+
+def parts(model, run=UNSAVED, *, tokens: options.Size = 0):
+    """Weights and multiply-adds by part, against the length of the text.
+
+    tokens: length of the text, any (0: the model's longest input)
+    """
+    cfg = model.config
+    T = tokens or cfg.n_ctx
+    by_weights, by_pass = weights_by_part(model), multiply_adds(model, T)
+    result = {"T": T, "n_ctx": cfg.n_ctx, "parts": np.array([*COLORS]), "causal": cfg.causal}
+    result["weights"] = np.array([by_weights[part] for part in COLORS])
+    result["multiply_adds"] = np.array([by_pass[part] for part in COLORS])
+    result["total"] = result["weights"].sum()
+    result["shared"] = by_pass[OUTPUT] > 0 and shares_embedding(model)
+    result |= _in_layers(by_weights, by_pass) | overtaken(model)
+    longest = 4 * max(T, cfg.n_ctx, int(result["overtakes"]))
+    lengths = np.unique(np.geomspace(1, longest, 60).round().astype(int))
+    by_length = [multiply_adds(model, int(n)) for n in lengths]
+    result["lengths"] = lengths
+    result["by_length"] = np.array([[costs[part] for part in COLORS] for costs in by_length])
+    if cfg.causal:
+        result |= _steps(model, T, lengths)
+    return result
+
+
+def named_arrays(model):
+    """(part, array) of every weight, each once: a tied output matrix is the word embedding."""
+    counted = set()
+    for group in (model.weights, *model.layers):
+        for name, x in vars(group).items():
+            if not isinstance(x, np.ndarray):
+                continue
+            place = x.__array_interface__["data"][0]
+            if place not in counted:
+                counted.add(place)
+                yield part_of(name), x
+
+
+def part_of(name):
+    """The part to which an array of this name belongs."""
+    stem = name[:-2] if name.startswith("ln") else name[2:]
+    return PART_OF[stem]
+
+
+def shares_embedding(model):
+    """Whether the output's matrix is the word embedding."""
+    return np.shares_memory(model.weights.W_U, model.weights.W_E)
+
+
+def weights_by_part(model):
+    """{part: weights, in numbers}."""
+    sizes = dict.fromkeys(COLORS, 0)
+    for part, x in named_arrays(model):
+        sizes[part] += x.size
+    return sizes
+
+
+def multiply_adds(model, T, past=0, read_out=None):
+    """{part: multiply-adds} of a pass of T tokens behind `past` ones that a cache holds.
+
+    read_out: tokens that go through the output (None: all, or the one that a classifier reads).
+    Every matrix meets every token once, each query every key: hidden keys are multiplied too.
+    """
+    cfg = model.config
+    counts = dict.fromkeys(COLORS, 0)
+    for w in model.layers:
+        for name, x in vars(w).items():
+            if np.ndim(x) == 2:
+                counts[part_of(name)] += T * x.size
+    pairs = cfg.n_layers * T * (past + T)
+    counts |= dict.fromkeys(PRODUCTS, pairs * cfg.n_heads * cfg.d_head)
+    if cfg.task_head:
+        if read_out is None:
+            read_out = 1 if cfg.task_head == "sequence" else T
+        matrices = [x for x in (model.weights.W_head, model.weights.W_U) if x is not None]
+        counts[OUTPUT] = read_out * sum(x.size for x in matrices)
+    return counts
+
+
+def _in_layers(by_weights, by_pass):
+    """Shares of attention, its products, its projections and the MLPs in the layers."""
+    attention = (PROJECTIONS, *PRODUCTS)
+    groups = {"attention": attention, "products": PRODUCTS, "mlps": (MLPS,)}
+    result = {}
+    for suffix, counts in (("", by_pass), ("_weights", by_weights)):
+        whole = sum(counts[part] for part in (*attention, MLPS))
+        for name, members in groups.items():
+            result[f"{name}{suffix}"] = sum(counts[part] for part in members) / whole
+    return result
+
+
+def overtaken(model):
+    """Lengths from which on attention needs as many multiply-adds as the MLPs, or more.
+
+    Q K^T and A V need 2 T^2 H d in a layer, the MLP 2 T D M: equal at T = D M / (H d), which is M.
+    With the projections, 4 T D H d, it is M - 2 D.
+    """
+    costs = multiply_adds(model, 1)  # what has weights grows with T, the products with T^2
+    products = sum(costs[part] for part in PRODUCTS)
+    alone = math.ceil(costs[MLPS] / products)
+    whole = math.ceil((costs[MLPS] - costs[PROJECTIONS]) / products)
+    return {"overtakes": alone, "overtakes_whole": max(whole, 1)}
+
+
+def _steps(model, T, lengths):
+    """Multiply-adds of the step that adds token number n: with a cache of those before, without."""
+
+    def of_step(n):
+        cached = multiply_adds(model, 1, past=n - 1)
+        whole = multiply_adds(model, n, read_out=1)
+        return sum(cached.values()), sum(whole.values())
+
+    steps = np.array([of_step(int(n)) for n in lengths]).T
+    cached, whole = of_step(T)
+    return {"steps": steps, "step_cached": cached, "step_whole": whole}
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    shared = " The output's matrix is the word embedding, counted there." if r["shared"] else ""
+    return (
+        f"Of {r['total']:,} weights, {_listed(r, 'weights')}.{shared} {SCORES}, {SOFTMAX} and "
+        f"{MIXING} have none. For {r['T']} tokens, attention takes {r['attention']:.0%} of the "
+        f"layers' multiply-adds, {r['products']:.0%} in {SCORES} and {MIXING}, the MLPs "
+        f"{r['mlps']:.0%}. {SCORES} and {MIXING} reach the MLPs at {r['overtakes']:,} tokens, "
+        f"attention as a whole at {r['overtakes_whole']:,}; this model reads at most "
+        f"{r['n_ctx']:,}. {_about_steps(r)}"
+    )
+
+
+def _listed(r, name):
+    """The parts that have a share of at least 1 %, as text."""
+    share = r[name] / r[name].sum()
+    listed = [f"{x:.0%} in {part}" for part, x in zip(r["parts"], share) if x >= 0.01]
+    return ", ".join(listed)
+
+
+def _about_steps(r):
+    """What decoding costs, or why there are no steps."""
+    if not r["causal"]:
+        return (
+            "It has no steps of decoding: every token sees all others, so one more token changes "
+            "them all, and a cache could keep nothing."
+        )
+    return (
+        f"Decoding token {r['T']:,} takes {r['step_cached']:,} multiply-adds with the keys and "
+        f"values of those before it in a cache, {r['step_whole'] / r['step_cached']:.0f} times as "
+        f"many without: it is one step for each token, where training takes all in one pass."
+    )
+
+
+def answer(r):
+    """No if attention takes less than half of the layers' multiply-adds, yes from 90 % on."""
+    verdict = "no"
+    if r["attention"] >= HALF:
+        verdict = "yes" if r["attention"] >= ALONE else "partly"
+    measure = f"share of attention in the multiply-adds of the layers, {r['T']} tokens"
+    value = f"{r['attention']:.0%}, of their weights {r['attention_weights']:.0%}"
+    return Answer(verdict, measure, value, "")
+
+
+def plot(r):
+    """Shares by part; multiply-adds for each token against the length; steps of decoding."""
+    figure = draw.figure(12.5, 5)
+    panels = figure.subplots(1, 3 if r["causal"] else 2)
+    _draw_in_layers(panels[0], r)
+    _draw_lengths(panels[1], r)
+    if r["causal"]:
+        _draw_steps(panels[2], r)
+    return figure
+
+
+def _draw_in_layers(axes, r):
+    """Two bars for every part: its share of the weights and of the multiply-adds."""
+    y = np.arange(len(r["parts"]))
+    for name, shift, color, label in (
+        ("weights", -0.2, draw.GREY, f"of {r['total']:,} weights"),
+        ("multiply_adds", 0.2, draw.BLUE, f"of the multiply-adds, {r['T']} tokens"),
+    ):
+        share = 100 * r[name] / r[name].sum()
+        axes.barh(y + shift, share, 0.38, color=color, label=label)
+        for place, x, n in zip(y + shift, share, r[name]):
+            axes.text(x + 1, place, f"{x:.1f}" if n else "none", va="center", fontsize=10)
+    axes.set_yticks(y, [part.replace(" projections", "\nprojections") for part in r["parts"]])
+    axes.invert_yaxis()
+    axes.set(xlabel="share (%)", xlim=(0, 100))
+    axes.legend(**draw.ABOVE | {"ncols": 1})
+
+
+def _draw_lengths(axes, r):
+    """Multiply-adds for each token of the parts that have some, against the length of the text."""
+    for part, counts in zip(r["parts"], r["by_length"].T):
+        if part not in (PROJECTIONS, MLPS, OUTPUT, SCORES) or not counts.any():
+            continue
+        times, label = (2, f"{SCORES} and {MIXING}") if part == SCORES else (1, part)
+        axes.plot(r["lengths"], times * counts / r["lengths"], color=COLORS[part], label=label)
+    _mark_lengths(axes, r)
+    axes.axvline(r["overtakes"], color=draw.VERMILION, linewidth=0.8, linestyle=":")
+    axes.set_ylabel("multiply-adds for each token")
+    axes.legend(**draw.ABOVE)
+
+
+def _mark_lengths(axes, r):
+    """Logarithmic axes, and the longest text that the model reads."""
+    axes.axvline(r["n_ctx"], color="black", linewidth=0.8, linestyle="--", label="longest input")
+    axes.set(xscale="log", yscale="log", xlabel="length of the text (tokens)")
+
+
+def _draw_steps(axes, r):
+    """Multiply-adds of the step that adds one token, against the tokens that there are then."""
+    cached, whole = r["steps"]
+    axes.plot(r["lengths"], whole, color=draw.VERMILION, label="one step, no cache")
+    axes.plot(r["lengths"], cached, color=draw.BLUE, label="one step, with a cache")
+    _mark_lengths(axes, r)
+    axes.set_ylabel("multiply-adds of one step of decoding")
+    axes.legend(**draw.ABOVE)
+
+
+register(
+    parts,
+    draw=plot,
+    says=says,
+    look=(
+        "On the left, a part with weights and no multiply-adds is a table whose rows are looked "
+        "up; one with multiply-adds and no weights is attention itself. In the middle, what has "
+        "weights costs the same for each token however long the text is, while the products of "
+        "attention grow with it: the dotted line is where they reach the MLPs. Right of the "
+        "dashed line the curves are what the formula would give, if the model could read so much. "
+        "Hidden pairs of a causal model count: they are multiplied before they are hidden. A "
+        "causal model has a third panel: one step of decoding, with a cache and without."
+    ),
+    published=(
+        "The title of the first paper on transformers says that attention is all you need "
+        "(Vaswani et al. 2017); its own table counts MLPs, projections and norms too."
+    ),
+    answer=answer,
+    numbers={
+        "attention": "share of attention, its projections included, in the layers' multiply-adds",
+        "products": "share of Q Kᵀ and A V in the layers' multiply-adds",
+        "mlps": "share of the MLPs in the layers' multiply-adds",
+        "overtakes": "tokens from which on Q Kᵀ and A V need as many multiply-adds as the MLPs",
+        "overtakes_whole": "tokens from which on attention needs as many multiply-adds as the MLPs",
+        "attention_weights": "share of attention in the layers' matrices and their biases",
+        "step_cached": "multiply-adds of decoding the last token, with those before it in a cache",
+        "step_whole": "multiply-adds of decoding the last token without a cache",
+        "total": "weights of the model, in numbers; a shared matrix counts once",
+        "weights": "weights of each part, in numbers",
+        "multiply_adds": "multiply-adds of each part, for one text",
+    },
+    labels={"weights": "parts", "multiply_adds": "parts"},
+)

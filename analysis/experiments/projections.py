@@ -1,0 +1,280 @@
+"""Do query, key and value differ by their projections alone?
+
+All three come from the same input, by different matrices. So matrices change their places here:
+those of keys with those of values, of queries with those of keys or values; and the loss says what
+each is for. As controls, W_Q and W_K are turned together, which changes no product of theirs, and
+heads get the keys and values of the next head. N documents, T tokens, L layers, W ways.
+Order: the experiment, ways to change a layer, losses; the words; the picture.
+"""
+
+import textwrap
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import scipy
+
+from minitx import run as run_model
+from minitx.arrays import Layer
+from minitx.model import join_heads
+
+from ..maths import stats
+from ..measures import inputs, losses, position_tables
+from ..runner import draw, options
+from ..runner.registry import Answer, NotApplicable, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+EXACT = 1e-4  # of queries, keys and values: beyond it, they are not projections of one input
+LENGTH = 64  # tokens of a document, where that is not given
+TOGETHER = "W_Q and W_K turned together"
+NEXT = "W_K, W_V of the next head"
+MAIN, QK, QV = "W_K and W_V swapped", "W_Q and W_K swapped", "W_Q and W_V swapped"
+SWAPS = {MAIN: "KV", QK: "QK", QV: "QV"}
+NUMBERS = {  # name of a result: the way whose rise it is
+    "rise": MAIN,
+    "rise_null": NEXT,
+    "rise_qk": QK,
+    "rise_qv": QV,
+    "rise_turned": TOGETHER,
+}
+COLORS = {MAIN: draw.VERMILION, NEXT: draw.GREY, TOGETHER: draw.BLUE}
+
+
+def projections(
+    model,
+    run=UNSAVED,
+    *,
+    text: str = "sample",
+    documents: options.Size = 8,
+    tokens: options.Size = 0,
+    every: options.Count = 8,
+    seed: options.Seed = 0,
+):
+    """What swapping the matrices of queries, keys and values does to the loss.
+
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: 64, or the model's longest input if that is less)
+    every: of a masked model, hide one token in this many
+    seed: seed of the directions by which W_Q and W_K are turned
+    """
+    if model.config.task_head not in position_tables.PREDICTS:
+        raise NotApplicable(
+            "projections needs a masked or causal language model; this checkpoint's head is "
+            f"{model.config.task_head}"
+        )
+    T = tokens or min(LENGTH, model.config.n_ctx)
+    document_set = corpus.documents(model, text, documents, T)
+    layers = range(model.config.n_layers)
+    ways = _ways(model, seed)
+    models = [changed(model, way, layers) for way in ways.values()]
+    for layer in layers:
+        models += [changed(model, ways[name], [layer]) for name in (MAIN, NEXT)]
+
+    def measure(i, document):
+        costs = [_cost(x, document, i, every) for x in (model, *models)]
+        return {"costs": np.array(costs)}
+
+    sums = run.gather(measure, document_set, "documents", keep=("costs",))
+    total, n = np.moveaxis(sums["costs"], 2, 0)  # [N 1 + W + 2 L]
+    result = {"documents": len(document_set), "T": document_set.T, "ways": np.array([*ways])}
+    result["predicts"] = position_tables.PREDICTS[model.config.task_head]
+    result["layers"] = np.array([f"layer {i}" for i in layers])
+    result["input_error"] = input_error(model, document_set.first()[0])
+    return result | _rises(total, n, [*ways])
+
+
+def changed(model, way, layers):
+    """The model with `way` done to the arrays of these layers: way(layer) -> {name: array}."""
+    new = [Layer(**vars(w) | (way(w) if w.index in layers else {})) for w in model.layers]
+    return replace(model, layers=tuple(new))
+
+
+def _ways(model, seed):
+    """{what is done: way}, the same in every layer but for the directions of the turn."""
+    cfg = model.config
+    size = cfg.n_layers, cfg.n_heads, cfg.d_head, cfg.d_head
+    turns, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal(size))
+    ways = {name: partial(swapped, pair=pair) for name, pair in SWAPS.items()}
+    ways[NEXT] = partial(of_next_head, d=cfg.d_head)
+    ways[TOGETHER] = lambda w: turned(w, turns[w.index])
+    return ways
+
+
+def swapped(w, pair):
+    """Two of the matrices of a layer, and their biases, in each other's place."""
+    a, b = pair
+    arrays = {}
+    for kind in ("W_", "b_"):
+        arrays[kind + a], arrays[kind + b] = getattr(w, kind + b), getattr(w, kind + a)
+    return arrays
+
+
+def of_next_head(w, d):
+    """Every head with the keys and values of the next one, the last with those of the first."""
+    return {name: np.roll(getattr(w, name), -d, axis=-1) for name in ("W_K", "b_K", "W_V", "b_V")}
+
+
+def turned(w, turns):
+    """W_Q and W_K of each head multiplied by one orthogonal matrix [H d d]: q.k stays."""
+    turn = scipy.linalg.block_diag(*turns)
+    arrays = {}
+    for name in ("W_Q", "b_Q", "W_K", "b_K"):
+        x = getattr(w, name)
+        arrays[name] = (x @ turn).astype(x.dtype)
+    return arrays
+
+
+def input_error(model, document):
+    """Largest difference between q, k, v and their projections of one input X, over the largest.
+
+    X is what attention reads in each layer, the same for the three.
+    """
+    X = inputs.of_text(model, document)
+    trace = run_model(model, document, keep=["q", "k", "v"])
+    errors = []
+    for w in model.layers:
+        for point, W, b in (("q", w.W_Q, w.b_Q), ("k", w.W_K, w.b_K), ("v", w.W_V, w.b_V)):
+            x = join_heads(trace[point, w.index])[0]
+            error = X[w.index] @ W + b - x
+            errors.append(abs(error).max() / abs(x).max())
+    return max(errors)
+
+
+def _cost(model, document, i, every):
+    """Sum of the losses of one document, and their number."""
+    if model.config.task_head == "masked":
+        costs = losses.masked(model, document, every=every, start=i % every)
+    else:
+        costs = losses.causal(model, document)
+    return costs.sum(), len(costs)
+
+
+def _rises(total, n, ways):
+    """Loss, and its rise in every way, with intervals, from sums and numbers [N 1 + W + 2 L]."""
+    change = total - total[:, :1]
+    rises = change.sum(axis=0) / n.sum(axis=0)
+    intervals = stats.bootstrap(change, n)
+    W = len(ways) + 1
+    n_predicted = int(n[:, 0].sum())
+    result = {"loss": total[:, 0].sum() / n_predicted, "n_predicted": n_predicted}
+    result |= {"rises": rises[1:W], "intervals": intervals[:, 1:W]}
+    by_way = dict(zip(ways, rises[1:W]))
+    result |= {name: by_way[way] for name, way in NUMBERS.items()}
+    result["rise_interval"] = intervals[:, 1 + ways.index(MAIN)]
+    swapped_in, next_in = rises[W:].reshape(-1, 2).T
+    result |= {"rise_by_layer": swapped_in, "rise_by_layer_null": next_in}
+    result["intervals_by_layer"] = intervals[:, W:].reshape(2, -1, 2)
+    return result
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    low, high = r["rise_interval"]
+    worst = r["rise_by_layer"].argmax()
+    return (
+        f"Queries, keys and values are projections of one input (largest difference "
+        f"{r['input_error']:.1g}). With W_K and W_V swapped in all layers the {r['predicts']} of "
+        f"{r['loss']:.2f} nats per token changes by {r['rise']:+.2f} ({low:+.2f} to {high:+.2f}), "
+        f"most in {r['layers'][worst]} alone ({r['rise_by_layer'][worst]:+.2f}); with the keys and "
+        f"values of the next head by {r['rise_null']:+.2f}; with W_Q and W_K swapped by "
+        f"{r['rise_qk']:+.2f}, W_Q and W_V by {r['rise_qv']:+.2f}. With W_Q and W_K turned by the "
+        f"same random rotation it changes by {r['rise_turned']:+.0e}: only W_Q W_K^T counts."
+    )
+
+
+def answer(r):
+    """Yes if the three project one input and a swap of W_K and W_V raises the loss.
+
+    Partly if the swap changes nothing that documents drawn anew would not; no if they have
+    different inputs.
+    """
+    verdict = "no"
+    if r["input_error"] < EXACT:
+        verdict = "yes" if r["rise_interval"][0] > abs(r["rise_turned"]) else "partly"
+    measure = f"rise of the {r['predicts']} in nats per token, W_K and W_V swapped in all layers"
+    low, high = r["rise_interval"]
+    value = f"{r['rise']:+z.2f} ({low:+z.2f} to {high:+z.2f})"
+    return Answer(verdict, measure, value, f"another head's: {r['rise_null']:+z.2f}")
+
+
+def plot(r):
+    """The rise of the loss in every way, all layers at once; a swap in one layer at a time."""
+    figure = draw.figure(12.5, 4.8)
+    left, right = figure.subplots(1, 2)
+    _draw_ways(left, r)
+    _draw_layers(right, r)
+    return figure
+
+
+def _draw_ways(axes, r):
+    """A bar for each way, with its interval and its number."""
+    y = np.arange(len(r["ways"]))
+    for place, name, rise, low, high in zip(y, r["ways"], r["rises"], *r["intervals"]):
+        beside = [[max(rise - low, 0)], [max(high - rise, 0)]]
+        color = COLORS.get(str(name), draw.ORANGE)
+        axes.barh(place, rise, 0.7, color=color, xerr=beside, capsize=3)
+        axes.text(max(high, 0), place, f"  {rise:+z.2f}", va="center")
+    axes.axvline(0, color="black", linewidth=0.7)
+    axes.set_yticks(y, [textwrap.fill(str(name), 16) for name in r["ways"]])
+    axes.invert_yaxis()
+    axes.set(xlim=(min(0, r["intervals"].min()), 1.2 * max(r["intervals"].max(), 0.01)))
+    axes.set(xlabel=f"change of the {r['predicts']} (nats per token)", title="in all layers")
+
+
+def _draw_layers(axes, r):
+    """The change with W_K and W_V swapped in one layer, beside the next head's."""
+    x = np.arange(len(r["layers"]))
+    for i, (name, label) in enumerate(((MAIN, MAIN), (NEXT, f"null: {NEXT}"))):
+        rise = (r["rise_by_layer"], r["rise_by_layer_null"])[i]
+        low, high = r["intervals_by_layer"][:, :, i]
+        beside = [np.maximum(rise - low, 0), np.maximum(high - rise, 0)]
+        bars = x + 0.4 * i - 0.2
+        axes.bar(bars, rise, 0.38, color=COLORS[name], yerr=beside, capsize=2, label=label)
+    axes.axhline(0, color="black", linewidth=0.7)
+    step = -(-len(x) // 16)
+    axes.set_xticks(x[::step])
+    axes.set(xlabel="layer that is changed", ylabel="change of the loss (nats per token)")
+    axes.legend(**draw.ABOVE | {"ncols": 1})
+
+
+register(
+    projections,
+    draw=plot,
+    says=says,
+    look=(
+        "A long bar says that a matrix has work that the other cannot do, though both read the "
+        "same input. The bar of the rotation is nothing but rounding: a head's scores depend on "
+        "W_Q and W_K through their product alone. The grey bars are the scale: what it costs if "
+        "each head has the keys and values of another. On the right a single layer is changed."
+    ),
+    published=(
+        "Query, key and value are named after a look-up in a table, and taken for three inputs. "
+        "In self-attention the three are one, multiplied by three matrices (Vaswani et al. 2017, "
+        "3.2.2); scores depend on W_Q W_K^T alone."
+    ),
+    answer=answer,
+    numbers={
+        "rise": "change of the loss in nats per token, W_K and W_V swapped in all layers",
+        "rise_null": "change with the keys and values of the next head in all layers",
+        "rise_qk": "change of the loss in nats per token, W_Q and W_K swapped in all layers",
+        "rise_qv": "change of the loss in nats per token, W_Q and W_V swapped in all layers",
+        "rise_turned": (
+            "change of the loss in nats per token, W_Q and W_K turned together: rounding"
+        ),
+        "input_error": (
+            "largest difference of queries, keys and values from projections of one input, relative"
+        ),
+        "rise_by_layer": (
+            "change of the loss in nats per token, W_K and W_V swapped in a single layer"
+        ),
+        "rise_by_layer_null": "change with the keys and values of the next head in a single layer",
+        "rise_interval": (
+            "95 % interval of the change with W_K and W_V swapped, documents drawn anew"
+        ),
+        "loss": "mean loss in nats per token as it is (masked models: pseudo-loss)",
+        "n_predicted": "tokens predicted",
+    },
+    labels={"rise_by_layer": "layers", "rise_interval": ("from", "to")},
+)

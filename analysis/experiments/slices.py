@@ -1,0 +1,266 @@
+"""Is the embedding cut into slices, one for each head?
+
+Two interventions. The D dimensions are put in another order, together with the rows of every matrix
+that reads them and the columns of every one that writes them: then no head may notice, so no
+dimension has a place of its own. And what a layer's attention reads loses a slice of D/H
+dimensions, as many as a head has: if heads read slices, only one head changes. N documents, T
+tokens, L layers, H heads. Order: the experiment, order, slices; the words; the picture.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from minitx import forward
+from minitx.arrays import Layer, Weights
+
+from ..measures import heads
+from ..runner import draw, options
+from ..runner.registry import Answer, NotApplicable, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+# the axis of an array that runs along the stream; that of the output: `_axis_of`
+STREAM_AXIS = {
+    **dict.fromkeys(("W_E", "W_pos", "W_type", "W_O", "W_out"), 1),
+    **dict.fromkeys(("W_Q", "W_K", "W_V", "W_in", "W_head", "b_O", "b_out"), 0),
+    **dict.fromkeys(("ln_embed_w", "ln_embed_b", "ln_final_w", "ln_final_b"), 0),
+    **dict.fromkeys(("ln1_w", "ln1_b", "ln2_w", "ln2_b"), 0),
+}
+WRITES = "W_E", "W_pos", "W_type"  # what the control moves alone
+ROUNDING = 1e-4  # attention that goes to other keys: with less, a head has not changed
+LABELLED = 12  # heads, at most, that all get their label
+
+
+def slices(
+    model,
+    run=UNSAVED,
+    *,
+    text: str = "sample",
+    documents: options.Size = 4,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
+):
+    """Attention with the dimensions of the stream in another order, and with a slice at zero.
+
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
+    seed: seed of the order, and of the dimensions that are drawn
+    """
+    cfg = model.config
+    if cfg.n_heads < 2:
+        raise NotApplicable("slices needs two heads or more, and this model has one")
+    document_set = corpus.documents(model, text, documents, tokens)
+    order = np.random.default_rng(seed).permutation(cfg.d_model)
+    others = [reordered(model, order), reordered(model, order, only=WRITES)]
+
+    def measure(i, document):
+        rng = np.random.default_rng((seed, i))
+        plain = _patterns(model, document)
+        moved = [plain - _patterns(other, document) for other in others]
+        largest = [abs(x).max(axis=(-2, -1)) for x in moved]
+        return {"reordered": np.array(largest), "moved": _without_slices(model, document, rng)}
+
+    sums = run.gather(measure, document_set, "documents", keep=("reordered",))
+    moved = sums["moved"] / len(document_set)  # [H+1 L H]
+    result = {"documents": len(document_set), "T": document_set.T}
+    result["d_head"], result["D"] = cfg.d_head, cfg.d_model
+    largest = sums["reordered"].max(axis=0)
+    result |= {"reordered": largest[0].max(), "reordered_null": largest[1].max()}
+    result["by_slice"], result["random_of_heads"] = moved[:-1], moved[-1]
+    return result | _own_and_others(moved[:-1], moved[-1])
+
+
+def reordered(model, order, only=None):
+    """The same model with the D dimensions of its stream in another order [D].
+
+    only: names of the arrays that follow it, and no others (None: all).
+    """
+
+    def follow(group):
+        arrays = dict(vars(group))
+        for name, x in vars(group).items():
+            axis = _axis_of(name, model)
+            if isinstance(x, np.ndarray) and axis is not None and (only is None or name in only):
+                arrays[name] = np.take(x, order, axis)
+        return arrays
+
+    layers = tuple(Layer(**follow(layer)) for layer in model.layers)
+    return replace(model, weights=Weights(**follow(model.weights)), layers=layers)
+
+
+def _axis_of(name, model):
+    """The axis of an array along the stream, or None; W_U reads it where W_head does not."""
+    if name == "W_U" and model.weights.W_head is None:
+        return 0
+    return STREAM_AXIS.get(name)
+
+
+def _patterns(model, document):
+    """Attention of all heads on one document, in float64: [L H T T]."""
+    patterns = []
+
+    def hook(name, x, layer=None):
+        if name == "pattern":
+            patterns.append(x[0].astype(np.float64))
+        return x
+
+    forward(model, document, hook=hook)
+    return np.array(patterns)
+
+
+def _without_slices(model, document, rng):
+    """How much of each head's attention goes to other keys without each slice: [H+1 L H].
+
+    The last is without D/H dimensions drawn at random. Half of the sum of absolute differences,
+    mean over queries: 0 if nothing moves, 1 if all does. What every other layer reads stays.
+    """
+    H, D = model.config.n_heads, model.config.d_model
+    ways = [*np.arange(D).reshape(H, -1), rng.permutation(D)[: D // H]]
+    inputs, plain = _attend(model, document, {}, None)
+    moved = []
+    for dimensions in ways:
+        _, patterns = _attend(model, document, inputs, dimensions)
+        by_layer = [abs(x - y).sum(axis=-1).mean(axis=-1) / 2 for x, y in zip(patterns, plain)]
+        moved.append(by_layer)
+    return np.array(moved)
+
+
+def _attend(model, document, before, dimensions):
+    """What attention reads in each layer {layer: [1 T D]}, and its patterns, a list of [H T T].
+
+    before: what it read in the plain pass; these dimensions of it are 0. {}: the plain pass.
+    """
+    point = "ln1" if model.config.pre_norm else "resid_pre"
+    inputs, patterns = {}, []
+
+    def hook(name, x, layer=None):
+        if name == "pattern":
+            patterns.append(x[0])
+        if name != point:
+            return x
+        if before:
+            x = before[layer].copy(order="K")
+            x[..., dimensions] = 0
+        inputs[layer] = x
+        return x
+
+    forward(model, document, hook=hook)
+    return inputs, patterns
+
+
+def _own_and_others(by_slice, at_random):
+    """Change of each head without its own slice and without others' [L H], and their means."""
+    H = len(by_slice)
+    own = np.einsum("hlh->lh", by_slice)
+    others = (by_slice.sum(axis=0) - own) / (H - 1)
+    result = {"own_of_heads": own, "others_of_heads": others}
+    result |= {"own": own.mean(), "others": others.mean()}
+    result["own_null"] = result["others_null"] = at_random.mean()
+    result["n_changed"], result["n_heads"] = (others > ROUNDING).sum(), own.size
+    result["least"] = others.min()
+    return result
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    layer, head = np.unravel_index(r["others_of_heads"].argmin(), r["others_of_heads"].shape)
+    kept = r["n_heads"] - r["n_changed"]
+    rest = f"{kept} stay as they are." if kept else "Each projects the whole of the stream."
+    return (
+        f"With the {r['D']} dimensions in another order, in every matrix that reads or writes "
+        f"them, no weight of attention changes by more than {r['reordered']:.1g} (with the "
+        f"embeddings alone in that order: by up to {r['reordered_null']:.2f}). Without a slice of "
+        f"{r['d_head']} dimensions that is another head's, {r['n_changed']} of {r['n_heads']} "
+        f"heads change: {r['others']:.3f} of their attention goes elsewhere on average, of "
+        f"{heads.name(layer, head)} the least ({r['least']:.3f}). Without their own slice it is "
+        f"{r['own']:.3f}, without {r['d_head']} dimensions drawn at random {r['own_null']:.3f}. "
+        f"{rest}"
+    )
+
+
+def answer(r):
+    """No if every head changes without another head's slice; yes if none does; else partly."""
+    verdict = "partly"
+    if r["n_changed"] in (0, r["n_heads"]):
+        verdict = "no" if r["n_changed"] else "yes"
+    measure = "heads whose attention changes without the slice of another head, and its change"
+    value = f"{r['n_changed']} of {r['n_heads']}, {r['others']:.2f} (own: {r['own']:.2f})"
+    return Answer(verdict, measure, value, f"dimensions drawn: {r['own_null']:.2f}")
+
+
+def plot(r):
+    """Change of each head without each slice, in every layer; own, other and random slices."""
+    figure = draw.figure(12.5, 5)
+    maps, dots = figure.subfigures(1, 2, width_ratios=(1.4, 1))
+    _draw_maps(maps, r)
+    _draw_heads(dots.subplots(), r)
+    return figure
+
+
+def _draw_maps(figure, r):
+    """The first and the last layer: a row for each slice, a column for each head."""
+    H, L, _ = r["by_slice"].shape
+    shown = sorted({0, L - 1})
+    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    ticks = range(0, H, -(-H // LABELLED))
+    for axes, layer in zip(panels, shown):
+        moved = r["by_slice"][:, layer]
+        image = axes.imshow(moved, cmap="Blues", vmin=0, vmax=r["by_slice"].max())
+        axes.set(xlabel="head", title=f"layer {layer}", xticks=ticks, yticks=ticks)
+    panels[0].set_ylabel(f"slice of {r['d_head']} dimensions at zero")
+    bar = figure.colorbar(image, ax=panels, shrink=0.8, location="bottom")
+    bar.set_label("attention that goes elsewhere (1: all)")
+
+
+def _draw_heads(axes, r):
+    """Every head: its change without others' slices, its own, and dimensions at random."""
+    for name, marker, color, label in (
+        ("own", "D", draw.VERMILION, "its own slice"),
+        ("others", "o", draw.BLUE, "slices of other heads, mean"),
+        ("random", "_", "black", f"null: {r['d_head']} dimensions at random"),
+    ):
+        axes.plot(r[f"{name}_of_heads"].ravel(), marker, color=color, markersize=6, label=label)
+    L, H = r["own_of_heads"].shape
+    for layer in range(1, L):
+        axes.axvline(layer * H - 0.5, color=draw.GREY, linewidth=0.6)
+    axes.set_xticks(np.arange(L) * H + (H - 1) / 2, range(L))
+    axes.set(xlabel="heads, layer by layer", ylabel="attention that goes elsewhere", ylim=(0, None))
+    axes.legend(**draw.ABOVE | {"ncols": 1})
+
+
+register(
+    slices,
+    draw=plot,
+    says=says,
+    look=(
+        "If the embedding were cut into pieces, one for each head, the maps would be blue on "
+        "their diagonal and white elsewhere: a head would change with its own slice alone. "
+        "On the right each head has three marks; where they are about equally high, its own slice "
+        "is to it like any other dimensions. In order for nothing to depend on it, the order of "
+        "the dimensions is changed in all matrices at once: rounding is all that is left."
+    ),
+    published=(
+        "Drawings of attention with several heads often show the embedding cut into pieces, one "
+        "for each. What is cut is the output of W_Q, W_K and W_V: every head projects the whole "
+        "embedding (Vaswani et al. 2017, 3.2.2)."
+    ),
+    answer=answer,
+    numbers={
+        "others": "attention that goes elsewhere without the slice of another head, mean of heads",
+        "others_null": (
+            "attention that goes elsewhere without as many dimensions, drawn at random from all"
+        ),
+        "own": "attention that goes elsewhere without the head's own slice, mean over heads",
+        "own_null": (
+            "attention that goes elsewhere without as many dimensions as a head has, at random"
+        ),
+        "n_changed": "heads that change without the slices of other heads",
+        "least": "change of the head that changes least without the slices of others",
+        "reordered": "largest change of any weight of attention, all dimensions in another order",
+        "reordered_null": "largest change if the embeddings alone are in that order",
+        "n_heads": "heads of the model",
+    },
+    per_head=("own_of_heads", "others_of_heads"),
+)

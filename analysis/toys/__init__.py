@@ -1,0 +1,1 @@
+"""Small models that are no transformers, each trained for one experiment and bundled."""

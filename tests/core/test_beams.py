@@ -1,0 +1,352 @@
+"""Greedy and beam search give the reference library's tokens; what beams are by definition.
+
+golden/generated holds a tiny random model of each family and what the library generates from 200
+inputs with each setting, all in float64 (tools/make_generated.py).
+"""
+
+import json
+import shutil
+from itertools import product
+
+import numpy as np
+import pytest
+import tiny
+from safetensors.numpy import load_file
+
+import minitx
+from minitx import model as forward_pass
+from minitx.beams import Width, search
+from minitx.constraints import constraints
+from minitx.prompts import read_prompts
+
+GENERATED = tiny.GOLDEN / "generated"
+FAMILIES = "bart", "marian", "t5", "gpt2"
+ENCODER_DECODERS = FAMILIES[:3]
+N = 12  # new tokens
+SETTINGS = {"greedy": {}} | {
+    f"beams-{beams}-{penalty:g}": dict(num_beams=beams, length_penalty=penalty)
+    for beams, penalty in product((2, 4), (0.5, 1.0, 2.0))
+}
+SETTINGS["beams-4-1-early"] = dict(num_beams=4, length_penalty=1.0, early_stopping=True)
+
+
+def load(family, dtype=np.float64):
+    """A family's tiny model."""
+    return minitx.load(GENERATED / family, dtype=dtype)
+
+
+def inputs(family):
+    """The 200 golden inputs as arguments of `generate`, and their outputs by setting."""
+    arrays = load_file(GENERATED / family / "outputs.safetensors")
+    rows = arrays.pop("prompt" if family == "gpt2" else "source")
+    ids, valid = np.where(rows < 0, 0, rows).astype(int), rows >= 0
+    if family == "gpt2":
+        return {"prompt": ids, "valid": valid, "stop": 60}, arrays
+    return {"source": ids, "source_valid": valid}, arrays
+
+
+def new_tokens(family, model, given, **settings):
+    """New tokens of each row, -1 behind the end token: [N 12]."""
+    rows = minitx.generate(model, n=N, **given, **settings)
+    rows = rows[:, given.get("prompt", np.zeros((1, 1))).shape[1] :]
+    end = 60 if family == "gpt2" else model.config.end_id
+    tokens = np.full((len(rows), N), -1)
+    for line, row in zip(tokens, rows.tolist()):
+        own = row[: [*row, end].index(end) + 1]
+        line[: len(own)] = own
+    return tokens
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tokens_are_the_reference_librarys(family, setting):
+    """All 200, of each setting; at least 30 of them are no repetition of another."""
+    given, outputs = inputs(family)
+    tokens = new_tokens(family, load(family), given, **SETTINGS[setting])
+    wanted = outputs[setting]
+    assert len(wanted) == 200 and len(np.unique(wanted, axis=0)) > 30
+    wrong = np.flatnonzero((tokens != wanted).any(axis=1))
+    assert not len(wrong), (len(wrong), tokens[wrong[0]], wanted[wrong[0]])
+
+
+# --- what beams are by definition
+
+
+def few(family, rows=6):
+    """The first golden inputs of a family, as arguments of `generate`."""
+    given, _ = inputs(family)
+    return {name: x if name == "stop" else x[:rows] for name, x in given.items()}
+
+
+def searched(model, given, n=N, num_beams=4, length_penalty=1.0, early_stopping=False):
+    """The Beams that `generate` takes the best from, and the Constraints."""
+    valid, source, source_valid = (given.get(k) for k in ("valid", "source", "source_valid"))
+    prompts = read_prompts(model, given.get("prompt"), valid, source, source_valid)
+    stop = given.get("stop", model.config.end_id)
+    allowed = constraints(model.config, prompts.batch.tokens.shape[1], n, stop)
+    width = Width(num_beams, length_penalty, early_stopping)
+    return search(model, prompts, n, stop, allowed, width), prompts, allowed
+
+
+def log_probabilities(model, allowed, prompts, row, tokens):
+    """Of each of some new tokens behind a prompt: one whole pass, no cache."""
+    own = prompts.batch.valid[row]
+    text = [*prompts.batch.tokens[row][own], *tokens[:-1]]
+    source = {}
+    if prompts.source is not None:
+        is_token = prompts.source.valid[row]
+        source = {"source": prompts.source.tokens[row][is_token]}
+    y = minitx.logits(model, minitx.forward(model, text, **source))[0, own.sum() - 1 :]
+    logp = y - np.log(np.exp(y).sum(axis=1, keepdims=True))
+    return [allowed.apply(i, logp[i : i + 1])[0, token] for i, token in enumerate(tokens)]
+
+
+def cut(tokens, stop):
+    """Tokens as a list, up to the first `stop`."""
+    tokens = list(map(int, tokens))
+    return tokens[: [*tokens, stop].index(stop) + 1]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("penalty", [-1.0, 0.0, 1.5])
+def test_a_score_is_the_sum_of_log_probabilities_over_a_power_of_the_length(family, penalty):
+    """Each finished beam's, from whole passes without a cache: measured 2e-15 apart."""
+    model, given = load(family), few(family)
+    beams, prompts, allowed = searched(model, given, length_penalty=penalty)
+    stop = given.get("stop", model.config.end_id)
+    assert np.isfinite(beams.done_scores).all()
+    assert (np.diff(beams.done_scores, axis=1) <= 0).all()
+    for row, (done, scores) in enumerate(zip(beams.done, beams.done_scores)):
+        for tokens, score in zip((cut(x, stop) for x in done), scores):
+            logp = sum(log_probabilities(model, allowed, prompts, row, tokens))
+            np.testing.assert_allclose(score, logp / len(tokens) ** penalty, rtol=0, atol=1e-12)
+
+
+def plain_search(model, allowed, prompts, row, stop, width, n=N):
+    """Beam search of one text on lists, each step a whole pass: (score, tokens), best first."""
+    K, power = width.num_beams, width.length_penalty
+    opened, done = [(0.0, [])], []
+    for i in range(n):
+        candidates = []
+        for score, tokens in opened:
+            for token in range(model.config.n_vocab):
+                if i == 0 or token == 0:  # one pass gives the log-probabilities of all
+                    logp = next_tokens(model, allowed, prompts, row, tokens)
+                candidates.append((score + logp[token], [*tokens, token]))
+        candidates = sorted(candidates, key=lambda x: -x[0])[: 2 * K]
+        ends = [tokens[-1] == stop or i == n - 1 for _, tokens in candidates]
+        best = [c for c, end in zip(candidates[:K], ends) if end]
+        done += [(score / (i + 1) ** power, tokens) for score, tokens in best]
+        done = sorted(done, key=lambda x: -x[0])[:K]
+        opened = [c for c, end in zip(candidates, ends) if not end][:K]
+        full = len(done) == K
+        if not opened or (full and opened[0][0] / (i + 1) ** power <= done[-1][0]):
+            break
+        if full and width.early_stopping:
+            break
+    return done
+
+
+def next_tokens(model, allowed, prompts, row, tokens):
+    """Log-probabilities [V] of what may come behind some new tokens."""
+    own = prompts.batch.valid[row]
+    source = {}
+    if prompts.source is not None:
+        source = {"source": prompts.source.tokens[row][prompts.source.valid[row]]}
+    text = [*prompts.batch.tokens[row][own], *tokens]
+    y = minitx.logits(model, minitx.forward(model, text, **source)[:, -1:])[0]
+    logp = y - np.log(np.exp(y).sum(axis=1, keepdims=True))
+    return allowed.apply(len(tokens), logp)[0]
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_cached_batch_is_a_search_of_each_text_alone_without_a_cache(family, early):
+    model, given = load(family), few(family, 3)
+    width = Width(3, 0.7, early)
+    beams, prompts, allowed = searched(model, given, 8, *width)
+    stop = given.get("stop", model.config.end_id)
+    for row in range(3):
+        plain = plain_search(model, allowed, prompts, row, stop, width, 8)
+        assert [cut(tokens, stop) for tokens in beams.done[row]] == [x for _, x in plain]
+        scores = [score for score, _ in plain]
+        np.testing.assert_allclose(beams.done_scores[row], scores, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("penalty", [0.5, 2.0])
+def test_with_as_many_beams_as_texts_the_best_of_all_texts_is_returned(penalty):
+    """61 beams and two new tokens: none is dropped, so every text of up to two is compared."""
+    model, given = load("gpt2"), few("gpt2", 3)
+    beams, prompts, allowed = searched(model, given, 2, 61, penalty)
+    for row in range(3):
+        first = next_tokens(model, allowed, prompts, row, [])
+        texts = {(60,): first[60]}
+        for token in range(60):
+            second = next_tokens(model, allowed, prompts, row, [token])
+            texts |= {(token, i): (first[token] + second[i]) / 2**penalty for i in range(61)}
+        best = max(texts, key=texts.get)
+        assert tuple(cut(beams.done[row, 0], 60)) == best
+        np.testing.assert_allclose(beams.done_scores[row, 0], texts[best], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_one_beam_that_stops_early_is_greedy(family):
+    """Without early stopping one beam may go on behind an end token, by its second token."""
+    model, given = load(family), few(family, 200)
+    beams, _, _ = searched(model, given, num_beams=1, early_stopping=True)
+    greedy = new_tokens(family, model, given)
+    stop = given.get("stop", model.config.end_id)
+    own = [[token for token in row if token >= 0] for row in greedy.tolist()]
+    assert [cut(row, stop) for row in beams.done[:, 0]] == own
+    assert (new_tokens(family, model, given, num_beams=1) == greedy).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_beam_is_mostly_but_not_always_better_than_greedy(family):
+    """Greedy's start may fall out of the best: then a lower score than its own is returned."""
+    model, given = load(family), few(family, 200)
+    beams, prompts, allowed = searched(model, given)
+    margins = []
+    for row, tokens in enumerate(new_tokens(family, model, given).tolist()):
+        own = [token for token in tokens if token >= 0]
+        greedy = sum(log_probabilities(model, allowed, prompts, row, own)) / len(own)
+        margins.append(beams.done_scores[row, 0] - greedy)
+    margins = np.array(margins)
+    worse = int((margins < -1e-12).sum())
+    assert worse == {"bart": 0, "marian": 0, "t5": 5, "gpt2": 0}[family]
+    assert margins.mean() > 0.05  # nats a token; measured 0.07 to 0.17
+
+
+# --- the source, the cache, the forms
+
+
+@pytest.mark.parametrize("family", ENCODER_DECODERS)
+def test_the_source_is_encoded_and_its_keys_are_computed_once(family, monkeypatch):
+    """For 5 sources and 4 beams: rows are repeated, not computed again."""
+    keys, tokens = [], []
+    compute, embed = forward_pass.keys_values, forward_pass.embed
+
+    def counted_keys(x, w, cfg, hook):
+        if hasattr(w, "ln_cross_w"):
+            keys.append((w.index, len(x)))
+        return compute(x, w, cfg, hook)
+
+    def counted_embed(batch, rows, w, cfg, hook):
+        tokens.append((cfg.causal, batch.tokens.shape))
+        return embed(batch, rows, w, cfg, hook)
+
+    monkeypatch.setattr(forward_pass, "keys_values", counted_keys)
+    monkeypatch.setattr(forward_pass, "embed", counted_embed)
+    for beams in (1, 4):
+        keys.clear(), tokens.clear()
+        minitx.generate(load(family), n=6, num_beams=beams, **few(family, 5))
+        assert keys == [(0, 5), (1, 5)]
+        assert [shape for causal, shape in tokens if not causal] == [(5, 9)]
+        steps = [shape for causal, shape in tokens if causal]
+        assert steps == [(5, 1)] + [(5 * beams, 1)] * 5
+
+
+def test_a_cache_takes_rows():
+    """A row may be left out or repeated, and goes on as it would have alone."""
+    model = load("gpt2")
+    tokens = tiny.ids(model, 3, 7)
+    cache = minitx.Cache()
+    minitx.forward(model, tokens[:, :5], cache=cache)
+    rows = [2, 0, 2, 2]
+    cache.take(rows)
+    assert cache.valid.shape == (4, 5)
+    more = minitx.forward(model, tokens[rows, 5:], cache=cache)
+    whole = minitx.forward(model, tokens[rows])[:, 5:]
+    np.testing.assert_allclose(more, whole, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_sources_and_prompts_in_all_their_forms(beams):
+    """Rows of several lengths, one row, an array with padding, a prompt of one's own."""
+    model = load("t5")
+    rows = [tiny.ids(model, n, seed=n).tolist() for n in (4, 7, 2)]
+    options = dict(n=6, num_beams=beams)
+    alone = [minitx.generate(model, source=row, **options).tolist() for row in rows]
+    ragged = minitx.generate(model, source=rows, **options)
+    assert [row.tolist() for row in ragged] == [cut(row, 49) for row in alone]
+    tokens, valid, _ = tiny.padded(rows, "right")
+    array = minitx.generate(model, source=tokens, source_valid=valid, **options)
+    assert [cut(row, 49) for row in array] == [cut(row, 49) for row in alone]
+    starts = [[0, 5], [0], [0, 3, 4]]
+    rows_with_starts = minitx.generate(model, starts, source=rows, **options)
+    for start, row, given in zip(starts, rows, rows_with_starts):
+        own = minitx.generate(model, start, source=row, **options).tolist()
+        assert given.tolist() == start + cut(own[len(start) :], 49)
+    assert minitx.generate(model, source=rows[0], n=0, num_beams=beams).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "options,message",
+    [
+        (dict(num_beams=0), "num_beams=0, .*wanted a whole num_beams >= 1"),
+        (dict(num_beams=1.5), "num_beams=1.5"),
+        (dict(num_beams=2, length_penalty=float("nan")), "length_penalty=nan.*finite"),
+        (dict(num_beams=2, temperature=1.0), "beam search draws nothing: wanted one of them"),
+        (dict(source_valid=[[1, 1], [1, 0]]), "valid goes with an array of token ids"),
+        (dict(valid=[[1], [1]]), "valid goes with an array of token ids"),
+    ],
+)
+def test_what_beams_refuse(options, message):
+    with pytest.raises(ValueError, match=message):
+        minitx.generate(load("t5"), source=[[4, 5], [6]], n=3, **options)
+
+
+# --- what a folder says of generating
+
+
+def settings(tmp_path, config, generation=None):
+    """The golden Marian with these settings in its config.json and generation_config.json."""
+    folder = tmp_path / "marian"
+    shutil.copytree(GENERATED / "marian", folder, dirs_exist_ok=True)
+    own = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(own | config))
+    (folder / "generation_config.json").unlink()
+    if generation is not None:
+        (folder / "generation_config.json").write_text(json.dumps(generation))
+    return minitx.load(folder)
+
+
+def test_generation_config_stands_before_config(tmp_path):
+    """A token that only config.json forces is not forced; start and end tokens stay."""
+    forced = dict(forced_bos_token_id=7, forced_eos_token_id=3, bad_words_ids=[[4], [5]])
+    cfg = settings(tmp_path, forced).config
+    assert (cfg.first_id, cfg.last_id, cfg.bad_words) == (7, 3, ((4,), (5,)))
+    cfg = settings(tmp_path, forced, {"eos_token_id": 9, "forced_bos_token_id": 8}).config
+    assert (cfg.first_id, cfg.last_id, cfg.bad_words) == (8, None, ())
+    assert (cfg.start_id, cfg.end_id) == (60, 9)
+    cfg = settings(tmp_path, {}, {"decoder_start_token_id": 2}).config
+    assert (cfg.start_id, cfg.end_id) == (2, 0)
+
+
+def test_suppressed_and_forced_tokens(tmp_path):
+    """A suppressed token never comes, unless it is forced; the end token is not suppressed."""
+    every = dict(bad_words_ids=[[i] for i in range(61) if i != 9], forced_bos_token_id=4)
+    model = settings(tmp_path, {}, every)
+    source = [11, 12, 13]
+    for options in ({}, {"num_beams": 3}, {"temperature": 5.0, "seed": 0}):
+        row = minitx.generate(model, source=source, n=5, **options)[1:].tolist()
+        assert row[0] == 4 and set(row[1:]) <= {9, 0}
+    last = settings(tmp_path, {}, every | {"forced_eos_token_id": 3, "eos_token_id": 2})
+    rows = [minitx.generate(last, source=source, n=5, num_beams=k)[1:].tolist() for k in (1, 3)]
+    assert all(row == [4, 2] or row[-1] == 3 for row in rows)
+    # behind more than the start token nothing is forced to come first
+    assert minitx.generate(model, [60, 9], source=source, n=1).tolist()[2] in (9, 0)
+
+
+def test_settings_that_are_refused(tmp_path):
+    """A word of several tokens when it matters; an id that is none at once."""
+    model = settings(tmp_path, {}, {"bad_words_ids": [[3], [4, 5]]})
+    with pytest.raises(ValueError, match=r"bad_words_ids has \[4, 5\]; only single tokens"):
+        minitx.generate(model, source=[11], n=2)
+    for values, message in (
+        ({"eos_token_id": [0, 1]}, r"eos_token_id has \[0, 1\]; wanted one whole number from 0"),
+        ({"bad_words_ids": [[61]]}, "bad_words_ids has 61; wanted one whole number from 0 to 60"),
+        ({"forced_bos_token_id": -1}, "forced_bos_token_id has -1; wanted"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            settings(tmp_path, {}, values)

@@ -1,0 +1,99 @@
+"""Steps of greedy decoding: whose row asks, where it looks, what it says."""
+
+import numpy as np
+import pytest
+import talking
+import tiny
+
+import minitx
+from minitx.analysis.measures import decoding
+
+TEXT = "The cat sat on the mat."
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return minitx.load(talking.folder(tmp_path_factory.mktemp("talking")), dtype=np.float64)
+
+
+def test_a_step_is_what_a_pass_over_the_tokens_so_far_gives(model):
+    """Of each step's last token: its attention in the source, its best tokens, their logits."""
+    decoded = decoding.steps(model, TEXT, 8)
+    source = model.tokenizer.encode(TEXT)
+    ids = minitx.generate(model, source=source, n=8)
+    assert decoded.source.tolist() == source.tolist()
+    assert [decoded.asking[0], *decoded.said] == ids.tolist()
+    assert decoded.asking[1:].tolist() == decoded.said[:-1].tolist()
+    assert len(set(decoded.said.tolist())) > 1
+    for i in range(len(decoded.said)):
+        trace = minitx.run(model, ids[: i + 1], ["cross_pattern", "logits"], source=source)
+        attention = trace["cross_pattern", -1][0, :, -1].mean(axis=0)
+        np.testing.assert_allclose(decoded.attention[i], attention, rtol=0, atol=1e-12)
+        y = trace["logits"][0, -1]
+        best = np.argsort(-y)[:3]
+        assert decoded.best[i].tolist() == best.tolist()
+        np.testing.assert_allclose(decoded.logits[i], y[best], rtol=0, atol=1e-12)
+        p = np.exp(y - y.max())
+        np.testing.assert_allclose(decoded.probabilities[i], p[best] / p.sum(), rtol=0, atol=1e-12)
+    pieces = model.tokenizer.pieces
+    assert decoded.source_pieces.tolist() == pieces(source)
+    assert decoded.said_pieces.tolist() == pieces(decoded.said)
+    assert decoded.best_pieces.shape == decoded.best.shape == (len(decoded.said), 3)
+
+
+def test_a_layer_and_a_head_can_be_picked(model):
+    source = model.tokenizer.encode(TEXT)
+    ids = minitx.generate(model, source=source, n=6)
+    trace = minitx.run(model, ids[:-1], ["cross_pattern"], source=source)
+    for layer, head in ((0, 2), (1, 0), (-1, -1)):
+        decoded = decoding.steps(model, source, 6, layer=layer, head=head)
+        pattern = trace["cross_pattern", layer][0, head]
+        np.testing.assert_allclose(decoded.attention, pattern, rtol=0, atol=1e-12)
+    assert (decoding.steps(model, source, 6, layer=0).attention != decoded.attention).any()
+
+
+def test_steps_end_with_the_text(tmp_path):
+    """A token that is forced is said, though its logit is not among the best."""
+    golden = tiny.load("generated/bart")
+    decoded = decoding.steps(golden, [11, 12, 13], 5)
+    assert decoded.said[0] == 5 and 5 not in decoded.best[0]
+    assert decoded.said[-1] == 2
+    assert decoded.source_pieces.tolist() == ["<11>", "<12>", "<13>"]
+
+
+def made_up(source, asking, said, strongest):
+    """Steps whose strongest source pieces are known."""
+    attention = np.eye(len(source))[strongest]
+    empty = np.zeros((len(said), 0))
+    ids = np.zeros(len(said), int)
+    source, asking, said = map(np.array, (source, asking, said))
+    zeros = np.zeros(len(source), int)
+    return decoding.Steps(
+        zeros, source, ids, asking, ids, said, attention, empty, empty, empty, empty
+    )
+
+
+def test_two_readings_of_a_step_are_counted_with_what_chance_gives():
+    """Only steps whose piece stands in the source count; a blank before a piece does not."""
+    source = ["I", " have", " a", " pen", "pen"]
+    decoded = made_up(source, ["<s>", "a", "pen", "have"], ["pen", "have", "x", "I"], [3, 4, 0, 1])
+    readings = decoding.naive(decoded)
+    assert readings["said"] == (3, 1 / 3, pytest.approx((2 + 1 + 1) / 5 / 3))
+    assert readings["asking"] == (3, 1 / 3, pytest.approx((1 + 2 + 1) / 5 / 3))
+    nothing = decoding.naive(made_up(["a", "b"], ["c"], ["d"], [0]))
+    assert nothing == {"said": (0, None, None), "asking": (0, None, None)}
+
+
+@pytest.mark.parametrize(
+    "variant,options,message",
+    [
+        ("gpt2-causal", {}, r"gpt2 is one stack .*; minitx.generate\(model, prompt\) goes on"),
+        ("bert-masked", {}, "bert is one stack without cross-attention; wanted an encoder-decoder"),
+        ("generated/bart", {"layer": 2}, "layer is 2; wanted 0 to 1, or -1 for the last"),
+        ("generated/bart", {"head": -4}, "head is -4; wanted 0 to 2"),
+        ("generated/bart", {"n": 0}, "n is 0; wanted at least one step"),
+    ],
+)
+def test_what_steps_refuse(variant, options, message):
+    with pytest.raises(ValueError, match=message):
+        decoding.steps(tiny.load(variant), [4, 5], **options)

@@ -1,0 +1,178 @@
+"""The recurrent toy: its forward pass is torch's, its kinds are their formulas, attention holds."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from minitx import weights
+from minitx.analysis import __main__ as cli
+from minitx.analysis.toys import gru, recurrent
+
+MODELS = gru.load()
+NAMES = "fixed", "additive", "dot", "fixed-wide"
+GOLDEN = Path(__file__).parents[1] / "golden/recurrent-toy/recurrent.safetensors"
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """The arrays of a small run: 60 sequences of each length up to 24."""
+    return recurrent.recurrent(sequences=60, longest=24)
+
+
+def of(measured, name, model):
+    """The value of a result [n] for one model, or [A] for one kind of attention."""
+    names = recurrent.ATTENTION if len(measured[name]) == 2 else measured["models"].tolist()
+    return measured[name][list(names).index(model)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_forward_pass_is_the_references(name):
+    golden = load_file(GOLDEN)
+    source = golden["source"]
+    decoded = gru.decode(name, MODELS[name], source, target=source)
+    # measured 4e-14, logits up to 17
+    np.testing.assert_allclose(decoded.logits, golden[f"{name}.logits"], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(decoded.pattern, golden[f"{name}.pattern"], rtol=0, atol=1e-10)
+
+
+def test_the_last_state_weighs_all():
+    pattern = gru.fixed({}, np.ones((1, 2)), np.ones((1, 3, 2)))
+    assert pattern.tolist() == [[0, 0, 1]]
+
+
+def test_additive_attention_is_its_formula():
+    w, rng = MODELS["additive"], np.random.default_rng(0)
+    q, k = rng.normal(size=(2, 48)), rng.normal(size=(2, 5, 48))
+    for b, pattern in enumerate(gru.additive(w, q, k)):
+        scores = []
+        for key in k[b]:
+            hidden = np.tanh(q[b] @ w["attention.W_Q"] + key @ w["attention.W_K"])
+            scores.append((hidden * w["attention.v"][:, 0]).sum())
+        e = np.exp(scores)
+        np.testing.assert_allclose(pattern, e / e.sum(), rtol=1e-12)
+
+
+def test_dot_product_attention_is_its_formula():
+    rng = np.random.default_rng(0)
+    q, k = rng.normal(size=(2, 48)), rng.normal(size=(2, 5, 48))
+    for b, pattern in enumerate(gru.dot({}, q, k)):
+        e = np.exp([(q[b] * key).sum() for key in k[b]])
+        np.testing.assert_allclose(pattern, e / e.sum(), rtol=1e-12)
+
+
+def test_a_step_of_the_gru_is_its_formula():
+    w, rng = MODELS["dot"], np.random.default_rng(0)
+    x, h = rng.normal(size=(2, 1, 48))
+    W_x, W_h = w["encoder.W_x"].reshape(48, 3, 48), w["encoder.W_h"].reshape(48, 3, 48)
+    b_x, b_h = w["encoder.b_x"].reshape(3, 48), w["encoder.b_h"].reshape(3, 48)
+    of_x = [x @ W_x[:, i] + b_x[i] for i in range(3)]
+    of_h = [h @ W_h[:, i] + b_h[i] for i in range(3)]
+    r, z = (1 / (1 + np.exp(-of_x[i] - of_h[i])) for i in (0, 1))
+    n = np.tanh(of_x[2] + r * of_h[2])
+    np.testing.assert_allclose(gru.step(w, "encoder", x, h), n + z * (h - n), rtol=1e-10)
+
+
+def test_greedy_decoding_reads_what_it_wrote():
+    """A decoder given its own output writes it again; given the source, it goes on otherwise."""
+    source = recurrent.draw_sequences(20, 15, 0)
+    free = gru.decode("fixed", MODELS["fixed"], source)
+    forced = gru.decode("fixed", MODELS["fixed"], source, target=free.output)
+    assert (forced.output == free.output).all()
+    taught = gru.decode("fixed", MODELS["fixed"], source, target=source)
+    assert (taught.output != free.output).any()
+    assert gru.decode("dot", MODELS["dot"], source, n=3).output.shape == (20, 3)
+
+
+def test_the_fixed_vector_fails_within_the_trained_lengths(measured):
+    """200 sequences: 0.30 of the symbols right at 20 (wide: 0.47), all of them with attention."""
+    assert of(measured, "right_longest", "fixed") < 0.4  # here 0.31
+    assert of(measured, "right_longest", "fixed-wide") < 0.6  # 0.52
+    assert of(measured, "exact_longest", "fixed-wide") == 0
+    for name in recurrent.ATTENTION:
+        assert of(measured, "right_longest", name) > 0.99  # 1.00
+        assert of(measured, "exact_longest", name) > 0.95  # 1.00
+        assert of(measured, "right_beyond", name) > 0.97  # at 24: 0.99 and 1.00
+
+
+def test_all_models_copy_short_sequences(measured):
+    assert measured["right"][:, :3].min() > 0.97  # up to 4 symbols; measured 1.00
+
+
+def test_width_moves_the_limit(measured):
+    assert of(measured, "holds", "fixed") == 7
+    assert of(measured, "holds", "fixed-wide") == 11
+    assert of(measured, "holds", "dot") == 24  # the longest here
+
+
+def test_a_fixed_vector_loses_the_end_first(measured):
+    place = measured["place"][measured["models"].tolist().index("fixed")]
+    assert place[:3].mean() > 0.8  # measured 0.89
+    assert place[-3:].mean() < 0.2  # 0.06; by chance as much
+
+
+def test_the_place_that_is_looked_at_is_the_right_one(measured):
+    """And not by counting alone: on another sequence the same decoder states do not find it."""
+    for name, most in (("additive", 0.25), ("dot", 0.45)):
+        assert of(measured, "looks", name) > 0.99  # measured 1.00
+        assert 1 / 20 < of(measured, "looks_null", name) < most  # 0.13, 0.29
+
+
+def test_the_maps_are_rows_of_weights(measured):
+    maps = measured["maps"]
+    np.testing.assert_allclose(maps.sum(axis=-1), 1)
+    assert (maps.argmax(axis=-1) == np.arange(recurrent.DRAWN)).all()
+    assert {measured["source"]} == {measured["written"][i] for i in (2, 3)}
+
+
+def test_the_parameters_are_those_of_the_file(measured):
+    assert measured["parameters"].tolist() == [34480, 133456, 39136, 34480]
+
+
+def test_no_sequence_is_a_batch_of_the_training():
+    drawn = recurrent.draw_sequences(128, 20, 0)
+    trained = np.random.default_rng([0, 20]).integers(0, 16, (128, 20))
+    assert not (drawn == trained).all()
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({}, "yes"),
+        ({"right_low": 0.7}, "partly"),
+        ({"right_high": 0.95}, "partly"),
+        ({"right_high": 1.0}, "no"),
+    ],
+    ids=["as measured", "attention loses some", "the fixed vector holds most", "it holds all"],
+)
+def test_the_answer_can_fail(measured, changed, verdict):
+    other = {name: np.full_like(measured[name], value) for name, value in changed.items()}
+    assert recurrent.answer(measured | other).verdict == verdict
+
+
+def test_the_bundle_is_no_model_of_the_list_and_its_card_is_its_own():
+    assert gru.FOLDER.name not in weights.bundled()
+    card = (gru.FOLDER / "README.md").read_text(encoding="utf-8")
+    file = gru.FOLDER / "model.safetensors"
+    stated = re.search(r"sha256 \| `([0-9a-f]{64})`", card)[1]
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == stated
+    assert sum(path.stat().st_size for path in gru.FOLDER.iterdir()) < 500_000
+    assert {x.dtype for x in load_file(file).values()} == {np.dtype(np.float16)}
+
+
+def test_the_command_writes_figure_arrays_and_record(tmp_path, capsys):
+    options = ["--sequences", "5", "--longest", "20", "--out", str(tmp_path)]
+    assert cli.main(["toy", *options]) == 0
+    record = json.loads((tmp_path / "recurrent.json").read_text())
+    assert record["settings"]["options"] == {"sequences": 5, "longest": 20, "seed": 0}
+    assert "additive attention" in (tmp_path / "recurrent.svg").read_text()
+    assert np.load(tmp_path / "recurrent.npz")["maps"].shape == (2, 12, 12)
+
+
+def test_an_option_out_of_range_is_refused(tmp_path, capsys):
+    assert cli.main(["toy", "--longest", "19", "--out", str(tmp_path)]) == 2
+    assert "longest is 19; wanted 20 or more" in capsys.readouterr().err
