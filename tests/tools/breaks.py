@@ -2556,6 +2556,31 @@ BREAKS = [
         "same.any(axis=1)[is_there].mean()",
     ),
     Break(
+        "a model that is shown does not count its encoder",
+        SHOW,
+        "model.encoder is not None",
+        "False",
+        where="model",
+    ),
+    Break(
+        "computed positions can be written to",
+        CHECKPOINT,
+        'body["W_pos"].flags.writeable = False',
+        "pass",
+    ),
+    Break(
+        "a partial model needs a position table",
+        CHECKPOINT,
+        'partial and "W_pos" in family.body',
+        "partial",
+    ),
+    Break(
+        "a single stack does not say that a point is an encoder's",
+        POINTS,
+        "SOURCE if stack is None else point.needs",
+        "point.needs",
+    ),
+    Break(
         "places are made up for pieces that say none",
         TEXT,
         "self.packages[1:]",
