@@ -43,9 +43,16 @@ def steps(model, source, n=20, *, layer=-1, head=None):
     that the folder's settings force, or keep from coming, is said, or not, whatever they are.
     Raises ValueError for a model that is no encoder-decoder with a language model's head.
 
-        model = minitx.load("tiny-bart")
-        decoded = decoding.steps(model, "the 3rd of May, 1912")
-        decoded.attention.shape, decoded.said_pieces[:4]
+    To say the 9 of 1912, the query of the 1 before it looks at that 9:
+
+    >>> import minitx
+    >>> from minitx.analysis.measures import decoding
+    >>> model = minitx.load("tiny-bart")
+    >>> decoded = decoding.steps(model, "3 May 1912")
+    >>> decoded.asking_pieces[2], decoded.said_pieces[2]
+    (np.str_('1'), np.str_('9'))
+    >>> decoded.attention.shape, decoded.source_pieces[decoded.attention[2].argmax()]
+    ((12, 12), np.str_('9'))
     """
     check(model, layer, head)
     if isinstance(source, str):
