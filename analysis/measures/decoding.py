@@ -28,6 +28,7 @@ class Steps(NamedTuple):
     asking_pieces: np.ndarray  # [n] str
     said: np.ndarray  # [n] ids
     said_pieces: np.ndarray  # [n] str
+    said_probabilities: np.ndarray  # [n]
     attention: np.ndarray  # [n S]: where the query looks in the source
     best: np.ndarray  # [n k] ids, the likeliest first
     best_pieces: np.ndarray  # [n k] str
@@ -67,13 +68,15 @@ def steps(model, source, n=20, *, layer=-1, head=None):
     attention = pattern.mean(axis=0) if head is None else pattern[head]
     given = np.asarray(source), pieces(model.encoder, source)
     tokens = asking, pieces(model, asking), said, pieces(model, said)
-    return Steps(*given, *tokens, attention, **_likeliest(model, trace["logits"][0]))
+    y = trace["logits"][0].astype(np.float64)  # [n V]
+    p = scipy.special.softmax(y, axis=-1)
+    p_said = p[np.arange(len(said)), said]
+    return Steps(*given, *tokens, p_said, attention, **_likeliest(model, y, p))
 
 
-def _likeliest(model, y):  # [n V]
+def _likeliest(model, y, p):  # [n V] twice
     """The best tokens of each step, with their logits and probabilities, as fields of Steps."""
     best = np.argsort(-y, axis=-1, kind="stable")[:, :BEST]
-    p = scipy.special.softmax(y.astype(np.float64), axis=-1)
     fields = {"best": best, "best_pieces": pieces(model, best)}
     fields["logits"] = np.take_along_axis(y, best, axis=-1)
     fields["probabilities"] = np.take_along_axis(p, best, axis=-1)

@@ -35,6 +35,8 @@ def test_a_step_is_what_a_pass_over_the_tokens_so_far_gives(model):
         np.testing.assert_allclose(decoded.logits[i], y[best], rtol=0, atol=1e-12)
         p = np.exp(y - y.max())
         np.testing.assert_allclose(decoded.probabilities[i], p[best] / p.sum(), rtol=0, atol=1e-12)
+        said = p[decoded.said[i]] / p.sum()
+        np.testing.assert_allclose(decoded.said_probabilities[i], said, rtol=0, atol=1e-12)
     pieces = model.tokenizer.pieces
     assert decoded.source_pieces.tolist() == pieces(source)
     assert decoded.said_pieces.tolist() == pieces(decoded.said)
@@ -99,7 +101,7 @@ def made_up(source, asking, said, strongest):
     source, asking, said = map(np.array, (source, asking, said))
     zeros = np.zeros(len(source), int)
     return decoding.Steps(
-        zeros, source, ids, asking, ids, said, attention, empty, empty, empty, empty
+        zeros, source, ids, asking, ids, said, ids, attention, empty, empty, empty, empty
     )
 
 
