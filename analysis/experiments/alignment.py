@@ -87,7 +87,8 @@ def _given(model, text, pairs, documents, tokens, seed):
     if text != "sample":
         raise ValueError(f"text is {text!r} and pairs {pairs!r}; wanted one of them")
     listed = of_pairs.pairs(pairs, documents or AS_MANY, seed)
-    return [Task(model.tokenizer.encode(pair.source), pair) for pair in listed]
+    encode = model.encoder.tokenizer.encode
+    return [Task(encode(pair.source), pair) for pair in listed]
 
 
 def _said(model, task):
@@ -105,7 +106,8 @@ def _wanted(model, task, said):
         wanted["copied"] = (said.outputs[:, None] == said.source) & is_own
     wanted["aligned"] = np.zeros_like(wanted["copied"])
     if task.pair is not None and task.pair.links:
-        of_source, of_said = (model.tokenizer.spans(text) for text in task.pair[:2])
+        of_source = model.encoder.tokenizer.spans(task.pair.source)
+        of_said = model.tokenizer.spans(task.pair.target)
         for target, source in task.pair.links:
             wanted["aligned"] |= np.outer(_inside(of_said, target), _inside(of_source, source))
     return wanted

@@ -2354,8 +2354,8 @@ BREAKS = [
     Break(
         "a target is cut into the pieces of the source's model",
         PIECES,
-        'name = "target.spm" if target else "source.spm"',
-        'name = "source.spm"',
+        '"target.spm" if target else "source.spm"',
+        '"source.spm"',
     ),
     Break(
         "a target's pieces are numbered by the source's vocabulary",
@@ -2372,14 +2372,14 @@ BREAKS = [
     Break(
         "the language in front of a source is cut into pieces",
         PIECES,
-        "LANGUAGE if is_marian else None",
-        "None",
+        "language=LANGUAGE",
+        "language=None",
     ),
     Break(
         "T5 takes what stands between >> and << in front for a language",
         PIECES,
-        "LANGUAGE if is_marian else None",
-        "LANGUAGE",
+        "language=None",
+        "language=LANGUAGE",
     ),
     Break(
         "a decoded text keeps the pieces' sign for a blank",
@@ -2390,8 +2390,8 @@ BREAKS = [
     Break(
         "a pair of texts for T5 has one end",
         PIECES,
-        '"$A $B </s>" if is_marian else "$A </s> $B </s>"',
-        '"$A $B </s>"',
+        'pair="$A </s> $B </s>"',
+        'pair="$A $B </s>"',
     ),
     Break(
         "one tokenizer.json stands for two vocabularies",
@@ -2554,5 +2554,36 @@ BREAKS = [
         DECODING,
         "same.mean(axis=1)[is_there].mean()",
         "same.any(axis=1)[is_there].mean()",
+    ),
+    Break(
+        "a model that is shown does not count its encoder",
+        SHOW,
+        "model.encoder is not None",
+        "False",
+        where="model",
+    ),
+    Break(
+        "computed positions can be written to",
+        CHECKPOINT,
+        'body["W_pos"].flags.writeable = False',
+        "pass",
+    ),
+    Break(
+        "a partial model needs a position table",
+        CHECKPOINT,
+        'partial and "W_pos" in family.body',
+        "partial",
+    ),
+    Break(
+        "a single stack does not say that a point is an encoder's",
+        POINTS,
+        "SOURCE if stack is None else point.needs",
+        "point.needs",
+    ),
+    Break(
+        "places are made up for pieces that say none",
+        TEXT,
+        "self.packages[1:]",
+        "()",
     ),
 ]
