@@ -627,7 +627,8 @@ def show_steps(arguments, model, source):
     decoded = decoding.steps(model, source, arguments.n, **where)
     text = decode.text_of(model, decoded.said)
     if arguments.out is not None:
-        decode.write(decoded, f"Where does each step look?  ({arguments.model})", arguments.out)
+        title = decode.titled(arguments.model, model.config, **where)
+        decode.write(decoded, title, arguments.out)
     if arguments.json:
         print(results.as_json(decode.record(decoded, text)))
         return
