@@ -346,7 +346,8 @@ register(
         "offset": "the offset, in tokens, to which a head attends most",
         "strongest": "mean attention of cross-attention to the strongest source token of a step",
         "strongest_null": "what even attention gives to each",
-        "strongest_shuffled": "the same with the source's tokens in random order",
+        "strongest_shuffled": "mean attention of cross-attention to the strongest source token, "
+        "with the source's tokens in random order",
         "heads": "heads shown",
     },
 )

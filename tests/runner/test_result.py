@@ -246,7 +246,7 @@ def test_a_model_with_other_weights_gives_other_numbers(result, bundled):
 def test_a_command_does_not_take_up_results_of_a_changed_model(tmp_path, result, bundled):
     layer = vars(bundled.layers[1]) | {"W_Q": bundled.layers[1].W_Q * 0}
     layers = list(bundled.layers)
-    layers[1] = type(bundled.weights)(**layer)
+    layers[1] = type(layers[1])(**layer)
     config = replace(bundled.config, eps=0.5)
     other = replace(bundled, layers=tuple(layers), config=config)
     changed = analysis.run("positions", other, shuffles=5)
