@@ -48,6 +48,7 @@ mutants: .venv/ready  ## one deliberate break at a time, the suite must notice e
 golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden.py
 	$(BIN)/python tests/tools/make_golden_pairs.py
+	$(BIN)/python tests/tools/make_generated.py
 	$(BIN)/python tests/tools/make_japanese.py
 	$(BIN)/python tests/tools/make_pieces.py
 	$(BIN)/python tests/tools/make_recurrent.py

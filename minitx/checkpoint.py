@@ -92,6 +92,7 @@ def read_stack(stored, config, family):
     body = take(family.body)
     if config.sinusoids:
         body["W_pos"] = sinusoids(config.n_pos, config.d_model).astype(stored.dtype)
+        body["W_pos"].flags.writeable = False  # as arrays of a file are
     layers = []
     for i in range(config.n_layers):
         prefix = family.layer_prefix.format(i)

@@ -41,22 +41,26 @@ def tokenizer(folder, settings, target=False):
     Raises ValueError if the package that reads the models is not installed: the error names the
     command to install it.
     """
+    if (folder / "source.spm").is_file():
+        processor = _processor(folder / ("target.spm" if target else "source.spm"))
+        vocab = _marian(folder, settings, target)
+        return _assembled(processor, vocab, language=LANGUAGE, pair="$A $B </s>")
+    processor = _processor(folder / "spiece.model")
+    vocab = _t5(processor, settings)
+    return _assembled(processor, vocab, language=None, pair="$A </s> $B </s>")
+
+
+def _assembled(processor, vocab, language, pair):
+    """Special tokens, pieces and the end of a text, by the parts of the tokenizers package."""
     import tokenizers
 
-    is_marian = (folder / "source.spm").is_file()
-    name = "spiece.model"
-    if is_marian:
-        name = "target.spm" if target else "source.spm"
-    processor = _processor(folder / name)
-    vocab = _marian(folder, settings, target) if is_marian else _t5(processor, settings)
     new = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocab, unk_token="<unk>"))
-    extra = [piece for piece in vocab if piece.startswith("<extra_id_")]
-    new.add_special_tokens([piece for piece in (*SPECIAL, *extra) if piece in vocab])
-    pieces = _Pieces(processor, LANGUAGE if is_marian else None)
+    spans = [piece for piece in vocab if piece.startswith("<extra_id_")]
+    new.add_special_tokens([piece for piece in (*SPECIAL, *spans) if piece in vocab])
+    pieces = _Pieces(processor, language)
     new.pre_tokenizer = tokenizers.pre_tokenizers.PreTokenizer.custom(pieces)
-    end = "</s>", vocab["</s>"]
-    both = "$A </s>", "$A $B </s>" if is_marian else "$A </s> $B </s>"
-    new.post_processor = tokenizers.processors.TemplateProcessing(*both, special_tokens=[end])
+    template = tokenizers.processors.TemplateProcessing
+    new.post_processor = template("$A </s>", pair, special_tokens=[("</s>", vocab["</s>"])])
     new.decoder = tokenizers.decoders.Decoder.custom(_Text())
     return new
 

@@ -60,7 +60,11 @@ class Tokenizer(show.Shown):
         """The characters of each token of a text: [T 2], the first, and the one after the last.
 
         Both are 0 for special tokens. A blank that belongs to a token counts as its character.
+        Raises ValueError where another package cuts the text: its tokens say no place.
         """
+        if others := self.packages[1:]:
+            text = f"{others[0]} cuts the texts of {self.folder}, and says no place of its tokens"
+            raise ValueError(f"{text}; spans needs a folder with a tokenizer.json")
         return np.array(self._tokenizer.encode(text).offsets, np.intp).reshape(-1, 2)
 
     def decode(self, ids: ArrayLike, special: bool = False) -> str:

@@ -139,7 +139,7 @@ def bundled() -> list[str]:
     """Names of the checkpoints that come with the project.
 
     >>> bundled()
-    ['deep-roberta', 'tiny-bert', 'tiny-gpt2', 'tiny-roberta']
+    ['deep-roberta', 'tiny-bart', 'tiny-bert', 'tiny-gpt2', 'tiny-roberta']
     """
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 

@@ -88,7 +88,8 @@ def _given(model, text, pairs, documents, tokens, seed):
     if text != "sample":
         raise ValueError(f"text is {text!r} and pairs {pairs!r}; wanted one of them")
     listed = of_pairs.pairs(pairs, documents or AS_MANY, seed)
-    return [Task(model.tokenizer.encode(pair.source), pair) for pair in listed]
+    encode = model.encoder.tokenizer.encode
+    return [Task(encode(pair.source), pair) for pair in listed]
 
 
 def _said(model, task):
@@ -100,13 +101,14 @@ def _said(model, task):
 
 def _wanted(model, task, said):
     """{measure: [T S] bool}, the source tokens that a step should look at."""
-    is_own = spoken.ordinary(model, said.source)
+    is_own = spoken.ordinary(model.encoder, said.source)
     wanted = {"copied": np.zeros((len(said.outputs), len(is_own)), bool), "aligned": None}
     if spoken.shares_pieces(model):
         wanted["copied"] = (said.outputs[:, None] == said.source) & is_own
     wanted["aligned"] = np.zeros_like(wanted["copied"])
     if task.pair is not None and task.pair.links:
-        of_source, of_said = (model.tokenizer.spans(text) for text in task.pair[:2])
+        of_source = model.encoder.tokenizer.spans(task.pair.source)
+        of_said = model.tokenizer.spans(task.pair.target)
         for target, source in task.pair.links:
             wanted["aligned"] |= np.outer(_inside(of_said, target), _inside(of_source, source))
     return wanted
@@ -125,7 +127,7 @@ def _measure(model, task, shuffles, seed):
     """Sums over the steps of one source; the mean over a layer's heads is one head more."""
     said = _said(model, task)
     pattern, y = _cross(model, said)
-    orders = maths.permutations(spoken.ordinary(model, said.source), shuffles, seed)
+    orders = maths.permutations(spoken.ordinary(model.encoder, said.source), shuffles, seed)
     own = pattern[:, :-1]
     sums = {"steps": len(said.outputs), "agree": (y.argmax(axis=-1) == said.outputs).sum()}
     sums["entropy"] = maths.evenness(own).sum(axis=-1)

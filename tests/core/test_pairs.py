@@ -244,6 +244,9 @@ class Spell:
     def encode(self, text):
         return np.array([*map(int, text.split()), 2])
 
+    def pieces(self, ids):
+        return [str(i) for i in np.ravel(ids)]
+
     def batch(self, texts, config, pad="right"):
         tokens, valid, _ = tiny.padded([*map(self.encode, texts)], pad, config.pad_id)
         return minitx.Batch(tokens, valid, None)
@@ -270,6 +273,8 @@ def test_a_target_of_text_is_shifted_ids_are_taken_as_they_are():
     nothing = minitx.run(model, None, source=["11 12", "13 14 15"])
     assert nothing.tokens.tolist() == [[9], [9]]
     np.testing.assert_allclose(nothing["logits"][:, 0], trace["logits"][:, 0], **CLOSE)
+    assert trace.source_labels.tolist() == [["11", "12", "2", "1"], ["13", "14", "15", "2"]]
+    assert trace.labels[1].tolist() == ["9", "8", "1", "1"]
     encoded = model.encode(["11 12"])
     assert encoded.tokens.tolist() == [[11, 12, 2]]
 

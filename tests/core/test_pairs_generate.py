@@ -216,10 +216,10 @@ def step_by_step(model, row, source, n):
     return row
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_greedy_is_the_likeliest_token_each_time(variant, dtype):
-    model = tiny.load(variant, dtype)
+def test_greedy_is_the_likeliest_token_each_time(variant):
+    """In float64: in float32 rounding decides between two tokens that are nearly alike."""
+    model = tiny.load(variant)
     lengths = set()
     for seed in range(8):
         source = tiny.ids(model.encoder, 3 + seed, seed=seed)

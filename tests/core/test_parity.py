@@ -161,6 +161,17 @@ def test_without_the_reference_library_parity_says_what_to_install(monkeypatch):
         parity.compare(parity.GOLDEN / "bert-bare", "any text")
 
 
+def test_a_text_is_source_and_target_of_an_encoder_decoder():
+    """For the comparison with a checkpoint; here ids, since there is no tokenizer."""
+    for name in PAIRS:
+        model = minitx.load(parity.GOLDEN / name)
+        row = parity.inputs(model, "any text")
+        assert row["tokens"][0] == model.config.start_id
+        assert (row["tokens"][1:] == row["source"][: len(row["tokens"]) - 1]).all()
+        assert minitx.forward(model, row["tokens"], source=row["source"]).shape[1] > 10
+    assert "source" not in parity.inputs(minitx.load(parity.GOLDEN / "t5-encoder"), "any text")
+
+
 def test_the_parity_table_has_a_row_for_every_variant(monkeypatch):
     monkeypatch.setattr(parity, "VARIANTS", parity.VARIANTS[:2])
     lines = parity.markdown().splitlines()[2:]

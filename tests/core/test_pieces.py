@@ -161,6 +161,17 @@ def test_a_tokenizer_json_reads_both_sides_unless_their_vocabularies_differ(tmp_
     assert target.packages == ("tokenizers", "sentencepiece")
 
 
+def test_spans_are_those_of_a_text_or_refused():
+    """Pieces that another package cuts do not say where they stand."""
+    t5 = Tokenizer(GOLDEN / "t5-json", "t5")
+    text = "I am  ﬁne"
+    own = [text[first:end] for first, end in t5.spans(text)]
+    assert own == ["I", "a", "m", "ﬁ", "ﬁn", "e", ""]
+    message = "sentencepiece cuts the texts of .*t5, and says no place of its tokens; spans needs"
+    with pytest.raises(ValueError, match=message):
+        Tokenizer(GOLDEN / "t5", "t5").spans(text)
+
+
 # --- T5
 
 

@@ -1,7 +1,6 @@
 """Cross-attention against what is copied: constructed patterns, dates, files of pairs."""
 
 import json
-from dataclasses import replace
 
 import encoder_decoders
 import numpy as np
@@ -179,11 +178,13 @@ def test_settings_have_the_digest_of_the_pairs(bart, tmp_path):
         analysis.run("alignment", bart, pairs=str(tmp_path / "none.jsonl"))
 
 
-def test_a_model_that_says_no_tokens_is_refused(bart):
-    classifier = replace(bart, config=replace(bart.config, task_head="sequence"))
-    message = "alignment needs a decoder that says tokens; this head is sequence"
-    with pytest.raises(registry.NotApplicable, match=message):
-        analysis.run("alignment", classifier)
+def test_a_model_without_logits_is_refused(tmp_path):
+    folder = encoder_decoders.bart(tmp_path / "bare")
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"architectures": ["BartModel"], "tie_word_embeddings": False}
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(registry.NotApplicable, match="alignment needs a decoder that says tokens"):
+        analysis.run("alignment", minitx.load(folder))
 
 
 def test_the_null_permutes_ordinary_places_alone():

@@ -123,6 +123,10 @@ GIVEN = "minitx/inputs.py"
 BART = "minitx/families/bart.py"
 MARIAN = "minitx/families/marian.py"
 T5 = "minitx/families/t5.py"
+BEAMS = "minitx/beams.py"
+CONSTRAINTS = "minitx/constraints.py"
+GENERATION = "minitx/families/generation.py"
+DECODING = "analysis/measures/decoding.py"
 
 
 class Break(NamedTuple):
@@ -2350,8 +2354,8 @@ BREAKS = [
     Break(
         "a target is cut into the pieces of the source's model",
         PIECES,
-        'name = "target.spm" if target else "source.spm"',
-        'name = "source.spm"',
+        '"target.spm" if target else "source.spm"',
+        '"source.spm"',
     ),
     Break(
         "a target's pieces are numbered by the source's vocabulary",
@@ -2368,14 +2372,14 @@ BREAKS = [
     Break(
         "the language in front of a source is cut into pieces",
         PIECES,
-        "LANGUAGE if is_marian else None",
-        "None",
+        "language=LANGUAGE",
+        "language=None",
     ),
     Break(
         "T5 takes what stands between >> and << in front for a language",
         PIECES,
-        "LANGUAGE if is_marian else None",
-        "LANGUAGE",
+        "language=None",
+        "language=LANGUAGE",
     ),
     Break(
         "a decoded text keeps the pieces' sign for a blank",
@@ -2386,8 +2390,8 @@ BREAKS = [
     Break(
         "a pair of texts for T5 has one end",
         PIECES,
-        '"$A $B </s>" if is_marian else "$A </s> $B </s>"',
-        '"$A $B </s>"',
+        'pair="$A </s> $B </s>"',
+        'pair="$A $B </s>"',
     ),
     Break(
         "one tokenizer.json stands for two vocabularies",
@@ -2430,5 +2434,156 @@ BREAKS = [
         CHECKPOINT,
         '"Head|ForConditionalGeneration|MTModel|^BartModel"',
         '"Head|ForConditionalGeneration|MTModel"',
+    ),
+    Break(
+        "beams are multiplied by a power of their length",
+        BEAMS,
+        "ranks = candidates.scores / length**width.length_penalty",
+        "ranks = candidates.scores * length**width.length_penalty",
+    ),
+    Break(
+        "open beams are ranked with another power of their length than finished ones",
+        BEAMS,
+        "rank = scores[:, 0] / length**width.length_penalty",
+        "rank = scores[:, 0] / length",
+    ),
+    Break(
+        "rows of the cache stay where they were when beams change places",
+        BEAMS,
+        "cache.take(np.ravel(first_rows + parents))",
+        "cache.take(np.ravel(first_rows + np.arange(K)))",
+    ),
+    Break(
+        "an end token ends no beam",
+        BEAMS,
+        "ends = is_last | (candidates.tokens[..., -1] == stop)",
+        "ends = is_last | (candidates.tokens[..., -1] == -1)",
+    ),
+    Break(
+        "any of the 2 K candidates may end",
+        BEAMS,
+        "np.arange(2 * K) < K",
+        "np.arange(2 * K) < 2 * K",
+    ),
+    Break(
+        "a text goes on until its length runs out",
+        BEAMS,
+        "beams.growing & (rank > worst)",
+        "beams.growing & (rank < np.inf)",
+    ),
+    Break(
+        "early stopping waits for nothing",
+        BEAMS,
+        "growing &= np.isneginf(worst)",
+        "growing &= np.isneginf(beams.done_scores[:, 0])",
+    ),
+    Break(
+        "all beams begin with the same token",
+        BEAMS,
+        "np.full((B, K), NEVER)",
+        "np.zeros((B, K))",
+    ),
+    Break(
+        "a beam reads another text's source",
+        BEAMS,
+        "cached[layer] = k[rows], v[rows]",
+        "cached[layer] = k[rows[::-1]], v[rows[::-1]]",
+    ),
+    Break(
+        "the forced last token comes behind the last",
+        CONSTRAINTS,
+        "forced[n - 1] = cfg.last_id",
+        "forced[n] = cfg.last_id",
+    ),
+    Break(
+        "a forced token costs as much as the model says",
+        CONSTRAINTS,
+        "y[:, self.forced[i]] = 0",
+        "y[:, self.forced[i]] = -9",
+    ),
+    Break(
+        "suppressed tokens come",
+        CONSTRAINTS,
+        "y[:, self.suppressed] = -np.inf",
+        "y[:, self.suppressed] += 0",
+    ),
+    Break(
+        "an end token that is a bad word never comes",
+        CONSTRAINTS,
+        "[token for [token] in cfg.bad_words if token != stop]",
+        "[token for [token] in cfg.bad_words]",
+    ),
+    Break(
+        "keys of the source are computed again at each step",
+        MODEL,
+        "w.index not in source.cached",
+        "w.index >= 0",
+    ),
+    Break(
+        "generation_config.json is not read",
+        CHECKPOINT,
+        "read_json(generation) if generation.is_file() else None",
+        "None",
+    ),
+    Break(
+        "a token that only config.json forces is forced beside a generation_config.json",
+        GENERATION,
+        "raw | dropped",
+        "raw",
+    ),
+    Break(
+        "a step's row is that of the token it says",
+        DECODING,
+        "asking, said = (ids[:-1], ids[1:])",
+        "asking, said = (ids[1:], ids[1:])",
+    ),
+    Break(
+        "one head's attention is the mean of a layer's",
+        DECODING,
+        "pattern.mean(axis=0)",
+        "pattern[0]",
+    ),
+    Break(
+        "steps whose piece is not in the source count as looking elsewhere",
+        DECODING,
+        "(strongest == own)[is_there].mean()",
+        "(strongest == own).mean()",
+    ),
+    Break(
+        "by chance a step looks at any piece that is there",
+        DECODING,
+        "same.mean(axis=1)[is_there].mean()",
+        "same.any(axis=1)[is_there].mean()",
+    ),
+    Break(
+        "a model that is shown does not count its encoder",
+        SHOW,
+        "model.encoder is not None",
+        "False",
+        where="model",
+    ),
+    Break(
+        "computed positions can be written to",
+        CHECKPOINT,
+        'body["W_pos"].flags.writeable = False',
+        "pass",
+    ),
+    Break(
+        "a partial model needs a position table",
+        CHECKPOINT,
+        'partial and "W_pos" in family.body',
+        "partial",
+    ),
+    Break(
+        "a single stack does not say that a point is an encoder's",
+        POINTS,
+        "SOURCE if stack is None else point.needs",
+        "point.needs",
+    ),
+    Break(
+        "places are made up for pieces that say none",
+        TEXT,
+        "self.packages[1:]",
+        "()",
     ),
 ]

@@ -209,8 +209,8 @@ def inputs(model, text):
     row = {name: x[0] for name, x in encoded._asdict().items() if name in INPUTS and x is not None}
     if model.encoder is None:
         return row
-    source = row["tokens"]
-    return {"source": source, "tokens": np.array(shifted(model.config, source))}
+    target = shifted(model.config, row["tokens"])[: model.config.n_ctx]
+    return {"source": row["tokens"], "tokens": np.array(target)}
 
 
 def compare(folder, text):
