@@ -477,7 +477,7 @@ def common(arguments, model):
     if arguments.ids is not None:
         given = registry.with_ids(given | {"ids": arguments.ids})
     text = given.get("text", "sample")
-    can_read = formats.is_ids(text) or not results.no_tokenizer(model)
+    can_read = formats.is_ids(text) or not results.no_tokenizer(sides.reader(model))
     if given and not model.missing and can_read:
         formats.not_empty(text, "--text")
         formats.filled(text)
@@ -502,7 +502,7 @@ def trace_(arguments):
         save(trace, Path(arguments.save))
     print_tokens(model, "tokens", trace.tokens)
     if trace.source is not None:
-        print_tokens(model, "tokens of the source", trace.source)
+        print_tokens(model.encoder, "tokens of the source", trace.source)
     print()
     print_points(trace)
     print(

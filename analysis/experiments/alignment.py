@@ -1,4 +1,4 @@
-"""Does a decoder look at the part of its source that it is about to say?
+"""Does a decoder look where its next token comes from?
 
 Cross-attention of an encoder-decoder, at the step that says a token: is the source token that gets
 most attention of the part that the token comes from (aligned), where that is known, or the same
@@ -59,6 +59,7 @@ def alignment(
     sums = run.gather(measure, given, "cross-attention")
     n_steps = sums["steps"]
     result = {"documents": len(given), "steps": int(n_steps), "heads": _names(model)}
+    result["layers"] = np.array([f"L{layer}" for layer in range(model.config.n_layers)])
     result["agree"] = sums["agree"] / n_steps
     result["entropy"] = sums["entropy"] / n_steps
     for name in ("diagonal", "diagonal_null"):
@@ -100,7 +101,7 @@ def _said(model, task):
 
 def _wanted(model, task, said):
     """{measure: [T S] bool}, the source tokens that a step should look at."""
-    is_own = spoken.ordinary(model, said.source)
+    is_own = spoken.ordinary(model.encoder, said.source)
     wanted = {"copied": np.zeros((len(said.outputs), len(is_own)), bool), "aligned": None}
     if spoken.shares_pieces(model):
         wanted["copied"] = (said.outputs[:, None] == said.source) & is_own
@@ -126,7 +127,7 @@ def _measure(model, task, shuffles, seed):
     """Sums over the steps of one source; the mean over a layer's heads is one head more."""
     said = _said(model, task)
     pattern, y = _cross(model, said)
-    orders = maths.permutations(spoken.ordinary(model, said.source), shuffles, seed)
+    orders = maths.permutations(spoken.ordinary(model.encoder, said.source), shuffles, seed)
     own = pattern[:, :-1]
     sums = {"steps": len(said.outputs), "agree": (y.argmax(axis=-1) == said.outputs).sum()}
     sums["entropy"] = maths.evenness(own).sum(axis=-1)
@@ -258,7 +259,7 @@ def answer(r):
     """
     name = next((name for name in MEASURES if name in r), None)
     if name is None:
-        return Answer("no", "tokens that are said and stand in the source", "none", "")
+        return Answer("no", "steps whose token stands in the source", f"0 of {r['steps']}", "")
     best, null = r[f"{name}_best"], r[f"{name}_best_null"]
     verdict = "partly" if best > null else "no"
     if best > null and best >= HALF:
@@ -292,7 +293,7 @@ def _draw_heads(axes, r):
     axes.imshow(r[name], cmap="Blues", vmin=0, vmax=1)
     for (layer, head), value in np.ndenumerate(r[name]):
         color = "white" if value > HALF else "black"
-        axes.text(head, layer, f"{value:.2f}", ha="center", va="center", color=color, fontsize=9)
+        axes.text(head, layer, f"{value:.2f}", ha="center", va="center", color=color)
     axes.set_xticks(range(r[name].shape[1]))
     axes.set_yticks(range(r[name].shape[0]))
     axes.set(xlabel="head", ylabel="layer")
@@ -311,8 +312,21 @@ def _draw_map(axes, r, pattern, title):
     return image
 
 
-SHARE = "share of steps whose strongest source token is"
-NULL = "the same with the source's places permuted: 99 % quantile"
+def described(name, what):
+    """The headline numbers of one measure, in words."""
+    share = f"share of steps whose strongest source token is {what}"
+    permuted = f"{share}, with the source's places permuted: 99 % quantile"
+    return {
+        f"{name}_best": f"{share}, best head",
+        f"{name}_best_null": f"{permuted} of the best head of all",
+        f"{name}_best_head": f"the head whose strongest source token is most often {what}",
+        f"{name}_best_read": f"{share}, that head at the step that reads the token",
+        f"{name}_mean": f"{share}, mean over the heads of each layer",
+        f"{name}_mean_null": permuted,
+        f"{name}_steps": f"steps that have a source token that is {what}",
+    }
+
+
 register(
     alignment,
     draw=plot,
@@ -321,23 +335,15 @@ register(
     look="Left every head, from never (white) to at each step. The maps show one source: a row for "
     "each step, with the token that it reads and the one it says; a dot stands where the token "
     "comes from. Dark places on the dots are alignment.",
+    published="Maps of this kind were first shown of a recurrent translator: mostly along the "
+    "diagonal, out of it where the two languages have another order (Bahdanau, Cho and Bengio "
+    "2015, figure 3).",
     sides=("cross",),
+    labels={"aligned_mean": "layers", "copied_mean": "layers"},
     per_head=("aligned", "copied", "entropy", "diagonal"),
-    numbers={
-        "aligned_best": f"{SHARE} {MEASURES['aligned']}, best head",
-        "aligned_best_null": f"{NULL} of the best head of all",
-        "aligned_best_head": "that head",
-        "aligned_best_read": "the same at the step that reads the token",
-        "aligned_mean": "the same of the mean over the heads of each layer",
-        "aligned_mean_null": NULL,
-        "aligned_steps": "steps whose token comes from a known part",
-        "copied_best": f"{SHARE} {MEASURES['copied']}, best head",
-        "copied_best_null": f"{NULL} of the best head of all",
-        "copied_best_head": "that head",
-        "copied_best_read": "the same at the step that reads the token",
-        "copied_mean": "the same of the mean over the heads of each layer",
-        "copied_mean_null": NULL,
-        "copied_steps": "steps whose token stands in the source",
+    numbers=described("aligned", MEASURES["aligned"])
+    | described("copied", MEASURES["copied"])
+    | {
         "agree": "share of the tokens that the model itself would say",
         "documents": "sources read",
         "steps": "steps in all",

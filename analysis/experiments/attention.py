@@ -151,7 +151,7 @@ def _of_cross(model, said, head, show, seed):
     patterns = _all_patterns(model, said, "cross_pattern")
     pairs = _pairs(head, model, _sharpest(patterns))
     result = _named(pairs) | {"strongest_null": 1 / len(said.source)}
-    mixed = said._replace(source=_mixed(model, said.source, seed))
+    mixed = said._replace(source=_mixed(model.encoder, said.source, seed))
     for suffix, of_side in (("", said), ("_shuffled", mixed)):
         drawn = _of_pairs(_all_patterns(model, of_side, "cross_pattern"), pairs)
         result[f"strongest{suffix}"] = drawn.max(axis=-1).mean(axis=-1)
@@ -346,7 +346,8 @@ register(
         "offset": "the offset, in tokens, to which a head attends most",
         "strongest": "mean attention of cross-attention to the strongest source token of a step",
         "strongest_null": "what even attention gives to each",
-        "strongest_shuffled": "the same with the source's tokens in random order",
+        "strongest_shuffled": "mean attention of cross-attention to the strongest source token, "
+        "with the source's tokens in random order",
         "heads": "heads shown",
     },
 )

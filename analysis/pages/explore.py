@@ -106,7 +106,8 @@ def part(look, words=False):
     """What the page shows of one part of a model."""
     model, cfg = look.model, look.model.config
     word, labels = _labelled(model.tokenizer, look.queries, words)
-    of_key, key_labels = _labelled(model.tokenizer, look.keys, words)
+    reader = model.encoder if look.is_cross else model
+    of_key, key_labels = _labelled(reader.tokenizer, look.keys, words)
     arrays, facts, moved = measured(look, word, of_key)
     content = {"labels": _visible(labels)}
     if look.is_cross:
