@@ -23,6 +23,7 @@ from minitx.analysis.runner import draw, registry, results
 from minitx.analysis.texts.formats import sha256
 
 ROOT = Path(__file__).parents[2]
+OF_PAIRS = {"alignment"}  # which a single stack has not
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_the_page_needs_no_network_and_no_other_file(page):
         inside = re.findall(r'(?:href|src)="([^"]*)"', svg)
         assert all(link.startswith(("#", "data:")) for link in inside)
         assert not re.search(r"@import|url\((?!#)", svg)
-    n = len(registry.EXPERIMENTS)
+    n = len(registry.EXPERIMENTS) - len(OF_PAIRS)
     assert kinds == ["data:image/png;base64"] * n + ["data:image/svg+xml;base64"] * n
     assert not re.search(r"@import|url\(", report.STYLE)
 
@@ -98,6 +99,9 @@ def test_every_experiment_has_its_question_texts_numbers_and_files(page, folder)
     for name, experiment in registry.EXPERIMENTS.items():
         question = experiment.question
         assert page.text.count(question) == 2  # answers and heading
+        if name in OF_PAIRS:
+            assert f"Left out for this model: {name} needs an encoder-decoder" in page.of(name)
+            continue
         assert f"Figure: {question}" in page.all("alt")
         shown = page.of(name)
         for text in (question, experiment.look, experiment.published, experiment.summary):
