@@ -69,7 +69,8 @@ def test_a_head_that_looks_at_what_it_says_is_found(dates, monkeypatch):
     # the first digit of a part is looked for where the part before it is
     assert r["aligned"][0, 0] == 5 / 8
     assert r["aligned_best_read"] == 5 / 8
-    assert r["aligned_best_null"] < 0.9 and r["aligned_null"][1, 2] < 0.6
+    assert 0.5 < r["aligned_best_null"] < 0.9  # measured 0.75
+    assert 0.1 < r["aligned_null"][1, 2] < 0.5  # 0.26
     assert r["agree"] == 1 and r["steps"] == 12
     assert result.answer.verdict == "yes" and result.answer.value == "100%"
     assert "L1H2 looks most at a source token that is of the part" in result.says

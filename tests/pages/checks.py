@@ -469,3 +469,49 @@ def test_the_most_tokens_that_there_may_be(tab, tmp_path, model):
     )
     assert milliseconds < 2000
     assert tab.js("boxes.lines.clientHeight") < 700  # it scrolls
+
+
+@pytest.fixture
+def dates(tab, tmp_path):
+    """The page of an encoder-decoder, opened; the tab knows its cross-attention."""
+    model = minitx.load("tiny-bart")
+    text = "the 3rd of May, 1912"
+    said = explore.readable(model, text)
+    explore.write(model, "tiny-bart", text, tmp_path / "page.html")
+    tab.open(tmp_path / "page.html", READY)
+    trace = minitx.run(model, said.inputs, "cross_pattern", source=said.source)
+    tab.pattern = trace.stack("cross_pattern")[:, 0]
+    return tab
+
+
+def test_encoder_decoder_and_cross_attention_are_chosen(dates):
+    """Cross: rows are what is said, columns the source, and there is no view of distances."""
+    _, _, T, S = dates.pattern.shape
+    assert dates.js("[T, S, state.part]") == [S, S, "encoder"]
+    before = drawing(dates)
+    dates.click(*dates.place("document.querySelector('input[value=cross]')"))
+    assert dates.js("[T, S, isCross, state.head]") == [T, S, True, 0]
+    assert changed(before, drawing(dates)) == set(VIEWS) - {"profile"}
+    assert dates.js("getComputedStyle(byId('profile')).display") == "none"
+    assert dates.js("list.querySelectorAll('.token').length") == T + S
+    dates.click(*dates.place("document.querySelector('input[value=decoder]')"))
+    assert dates.js("[T, S, state.token]") == [T, T, None]
+    assert dates.js("getComputedStyle(byId('profile')).display") != "none"
+
+
+def test_tokens_of_both_texts_are_chosen(dates):
+    _, _, T, S = dates.pattern.shape
+    dates.click(*dates.place("document.querySelector('input[value=cross]')"))
+    dates.click(*dates.place(cell(4)))
+    dates.click(*dates.place("byId('token7')"))
+    row, column = dates.pattern[1, 0, 7], dates.pattern[1, 0, :, 13]
+    assert links(dates, "lines") == (row >= 0.01).sum()
+    assert f"({row.argmax()}) {row.max():.3f}" in dates.js("readout.textContent")
+    assert is_selected(dates, "byId('token7')") and outline(dates) == "visible"
+    dates.click(*dates.place(f"byId('token{T + 13}')"))
+    assert dates.js("[state.token, state.side]") == [13, "key"]
+    assert links(dates, "lines") == (column >= 0.01).sum()
+    assert f"({column.argmax()}) {column.max():.3f}" in dates.js("readout.textContent")
+    dates.click(*dates.place(f"byId('token{T + S - 1}')"))
+    dates.click(*dates.place("document.querySelector('input[value=query]')"))
+    assert dates.js("[state.token, state.side]") == [T - 1, "query"]  # there are fewer of them

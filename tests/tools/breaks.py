@@ -127,6 +127,14 @@ BEAMS = "minitx/beams.py"
 CONSTRAINTS = "minitx/constraints.py"
 GENERATION = "minitx/families/generation.py"
 DECODING = "analysis/measures/decoding.py"
+SIDES = "analysis/runner/sides.py"
+RUN_SETTINGS = "analysis/runner/settings.py"
+SPOKEN = "analysis/measures/spoken.py"
+LOOKS = "analysis/measures/looks.py"
+ALIGNMENT = "analysis/experiments/alignment.py"
+ALIGNMENT_MATHS = "analysis/maths/alignment.py"
+ATTENTION_MAPS = "analysis/experiments/attention.py"
+WORDS = "analysis/texts/words.py"
 
 
 class Break(NamedTuple):
@@ -2585,5 +2593,89 @@ BREAKS = [
         TEXT,
         "self.packages[1:]",
         "()",
+    ),
+    Break(
+        "the encoder is read where the decoder is asked for",
+        SIDES,
+        'side == "encoder"',
+        'side != "cross"',
+    ),
+    Break(
+        "a decoder by itself runs texts",
+        SIDES,
+        "(*model.missing, SOURCE)",
+        "model.missing",
+    ),
+    Break(
+        "every experiment reads every side",
+        SIDES,
+        "side not in of(experiment)",
+        "not side",
+    ),
+    Break(
+        "a change of cross-attention is not named",
+        RUN_SETTINGS,
+        "cross is not None",
+        "cross is None and arrays is None",
+    ),
+    Break(
+        "a run goes on with other pairs",
+        RUN_SETTINGS,
+        '("text", "test", "pairs")',
+        '("text", "test")',
+    ),
+    Break(
+        "a target is read by the step that says it",
+        SPOKEN,
+        "np.array([model.config.start_id, *outputs[:-1]])",
+        "np.array(outputs)",
+    ),
+    Break(
+        "alignment is of the step that reads a token",
+        ALIGNMENT,
+        "strongest = pattern.argmax(axis=-1)",
+        "strongest = np.roll(pattern.argmax(axis=-1), -1, axis=-1)",
+    ),
+    Break(
+        "the null of the best head is that of a mean head",
+        ALIGNMENT,
+        "permuted[..., :-1].max(axis=(1, 2))",
+        "permuted[..., :-1].mean(axis=(1, 2))",
+    ),
+    Break(
+        "the null of alignment leaves the places in order",
+        ALIGNMENT_MATHS,
+        "rng.permuted(orders[:, is_own], axis=1)",
+        "orders[:, is_own]",
+    ),
+    Break(
+        "a decoder asks its source before it has looked at itself",
+        LOOKS,
+        '"resid_mid"',
+        '"resid_pre"',
+    ),
+    Break(
+        "even attention to a source is even over the target",
+        ATTENTION_MAPS,
+        "1 / len(said.source)",
+        "1 / len(said.inputs)",
+    ),
+    Break(
+        "words of a source are those of the target",
+        WORDS,
+        "_members(of_key)",
+        "_members(word)",
+    ),
+    Break(
+        "a model without a norm of its embedding is refused",
+        INPUTS,
+        "gain is None and cfg.sinusoids",
+        "gain is None and cfg.rms_norm",
+    ),
+    Break(
+        "a partial checkpoint needs a stored position table",
+        CHECKPOINT,
+        'partial and "W_pos" in family.body',
+        "partial",
     ),
 ]
