@@ -108,9 +108,9 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
         return _pieces(self._model, self.tokens)
 
     @property
-    def source_labels(self) -> np.ndarray:
-        """The same for the tokens of the source [B S]."""
-        return _pieces(self._model.encoder, self.source)
+    def source_labels(self) -> np.ndarray | None:
+        """The same for the tokens of the source [B S]; None in a single stack."""
+        return None if self.source is None else _pieces(self._model.encoder, self.source)
 
     @property
     def nbytes(self) -> int:
