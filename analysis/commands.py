@@ -345,11 +345,16 @@ def place(name):
 
 
 def options_of(experiment, arguments):
+    """The options of an experiment as they were given, checked, and the side: {name: value}."""
+    side = {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
+    return own_options(experiment, arguments) | side
+
+
+def own_options(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
     given = {option.name: getattr(arguments, option.name) for option in experiment.options}
     ids = {"ids": arguments.ids} if experiment.reads_texts else {}
-    options = experiment.checked(given | ids, is_text=True)
-    return options | {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
+    return experiment.checked(given | ids, is_text=True)
 
 
 def list_(arguments):
@@ -578,7 +583,7 @@ def explore_(arguments):
 def toy_(arguments):
     """minitx toy"""
     experiment = recurrent.EXPERIMENT
-    options = options_of(experiment, arguments)
+    options = own_options(experiment, arguments)
     out = results.writable(arguments.out or Path("out") / "toy")
     result = recurrent.run(**options)
     result.save(out, arguments.format)
@@ -627,7 +632,8 @@ def show_steps(arguments, model, source):
     decoded = decoding.steps(model, source, arguments.n, **where)
     text = decode.text_of(model, decoded.said)
     if arguments.out is not None:
-        decode.write(decoded, f"Where does each step look?  ({arguments.model})", arguments.out)
+        title = decode.titled(arguments.model, model.config, **where)
+        decode.write(decoded, title, arguments.out)
     if arguments.json:
         print(results.as_json(decode.record(decoded, text)))
         return

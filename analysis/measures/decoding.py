@@ -28,6 +28,7 @@ class Steps(NamedTuple):
     asking_pieces: np.ndarray  # [n] str
     said: np.ndarray  # [n] ids
     said_pieces: np.ndarray  # [n] str
+    said_probabilities: np.ndarray  # [n]
     attention: np.ndarray  # [n S]: where the query looks in the source
     best: np.ndarray  # [n k] ids, the likeliest first
     best_pieces: np.ndarray  # [n k] str
@@ -43,9 +44,16 @@ def steps(model, source, n=20, *, layer=-1, head=None):
     that the folder's settings force, or keep from coming, is said, or not, whatever they are.
     Raises ValueError for a model that is no encoder-decoder with a language model's head.
 
-        model = minitx.load("tiny-bart")
-        decoded = decoding.steps(model, "the 3rd of May, 1912")
-        decoded.attention.shape, decoded.said_pieces[:4]
+    To say the 9 of 1912, the query of the 1 before it looks at that 9:
+
+    >>> import minitx
+    >>> from minitx.analysis.measures import decoding
+    >>> model = minitx.load("tiny-bart")
+    >>> decoded = decoding.steps(model, "3 May 1912")
+    >>> decoded.asking_pieces[2], decoded.said_pieces[2]
+    (np.str_('1'), np.str_('9'))
+    >>> decoded.attention.shape, decoded.source_pieces[decoded.attention[2].argmax()]
+    ((12, 12), np.str_('9'))
     """
     check(model, layer, head)
     if isinstance(source, str):
@@ -60,13 +68,15 @@ def steps(model, source, n=20, *, layer=-1, head=None):
     attention = pattern.mean(axis=0) if head is None else pattern[head]
     given = np.asarray(source), pieces(model.encoder, source)
     tokens = asking, pieces(model, asking), said, pieces(model, said)
-    return Steps(*given, *tokens, attention, **_likeliest(model, trace["logits"][0]))
+    y = trace["logits"][0].astype(np.float64)  # [n V]
+    p = scipy.special.softmax(y, axis=-1)
+    p_said = p[np.arange(len(said)), said]
+    return Steps(*given, *tokens, p_said, attention, **_likeliest(model, y, p))
 
 
-def _likeliest(model, y):  # [n V]
+def _likeliest(model, y, p):  # [n V] twice
     """The best tokens of each step, with their logits and probabilities, as fields of Steps."""
     best = np.argsort(-y, axis=-1, kind="stable")[:, :BEST]
-    p = scipy.special.softmax(y.astype(np.float64), axis=-1)
     fields = {"best": best, "best_pieces": pieces(model, best)}
     fields["logits"] = np.take_along_axis(y, best, axis=-1)
     fields["probabilities"] = np.take_along_axis(p, best, axis=-1)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..measures import decoding
+from ..measures import decoding, heads
 from ..runner import draw, results
 from ..texts import corpus
 
@@ -74,6 +74,7 @@ def _step(decoded, i):
         token |= {"logit": float(y), "probability": float(p)}
     asking = _token(decoded.asking[i], decoded.asking_pieces[i])
     said = _token(decoded.said[i], decoded.said_pieces[i])
+    said["probability"] = float(decoded.said_probabilities[i])
     attention = decoded.attention[i].tolist()
     return {"asking": asking, "said": said, "attention": attention, "best": best}
 
@@ -81,6 +82,13 @@ def _step(decoded, i):
 def _token(token, piece):
     """The record of a token."""
     return {"id": int(token), "piece": str(piece)}
+
+
+def titled(name, config, layer, head):
+    """The title of a figure: the model's name, and whose attention it shows."""
+    layer %= config.n_layers
+    shown = f"layer {layer}" if head is None else heads.name(layer, head % config.n_heads)
+    return f"Where does each step look?  ({name}, {shown})"
 
 
 def write(decoded, title, path):
@@ -119,19 +127,10 @@ def plot(decoded):
     axes.set_xticks(range(0, S, every), labels, rotation=90 if turned else 0)
     axes.set_xlabel("source (dot: the strongest piece)")
     said = axes.secondary_yaxis("right")
-    tokens = zip(decoded.said_pieces, said_probabilities(decoded))
-    said.set_yticks(range(n), [f"{draw.label(piece)}  {p}" for piece, p in tokens])
+    tokens = zip(decoded.said_pieces, decoded.said_probabilities)
+    said.set_yticks(range(n), [f"{draw.label(piece)}  {p:.2f}" for piece, p in tokens])
     said.set_ylabel("said, with its probability")
     for side in axes, said:
         side.tick_params(length=0)
     figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02, label="attention")
     return figure
-
-
-def said_probabilities(decoded):
-    """The probability of each token said as text; a dash where it is none of the best."""
-    texts = []
-    for token, best, p in zip(decoded.said, decoded.best, decoded.probabilities):
-        places = (best == token).nonzero()[0]
-        texts.append(f"{p[places[0]]:.2f}" if len(places) else "-")
-    return texts

@@ -20,15 +20,15 @@ def objects(name):
     """Everything of a bundled model that can be the last line of a cell."""
     model = minitx.load(name)
     cache = minitx.Cache()
-    one = {} if model.encoder is None else {"source": "May 3"}
-    two = {name: [text, text] for name, text in one.items()}
+    single = {} if model.encoder is None else {"source": "May 3"}
+    two = {name: [text, text] for name, text in single.items()}
     if model.config.causal:
         ids = {name: model.encode(texts).tokens for name, texts in two.items()}
         minitx.forward(model, [[1, 2, 3]] * 2, cache=cache, **ids)
     trace = minitx.run(model, ["The dog ran after the cat.", "It rained."], **two)
-    few = minitx.run(model, "A dog", keep=["q", ("pattern", 1)], **one)
+    few = minitx.run(model, "A dog", keep=["q", ("pattern", 1)], **single)
     parts = [model.weights, *model.layers, model.tokenizer, model.config]
-    return [model, *parts, trace, few, minitx.run(model, [1], keep=[], **one), cache]
+    return [model, *parts, trace, few, minitx.run(model, [1], keep=[], **single), cache]
 
 
 def stacks(name):

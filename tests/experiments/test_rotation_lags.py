@@ -588,7 +588,7 @@ def test_a_head_without_weights_is_refused_with_those_that_have_some(partial):
         ("rotation", {"head": ","}, "--head names no head: wanted L0H0,L1H2 or auto"),
         ("lags", {"reach": 256}, "--reach is 256; wanted 10 to 255"),
         ("lags", {"tokens": 10}, "--tokens is 10; wanted 11 to 256"),
-        ("models", {"others": "tiny-bart"}, "'tiny-bart' is no bundled model"),
+        ("models", {"others": "tiny-bard"}, "'tiny-bard' is no bundled model"),
     ],
 )
 def test_bad_options_are_noticed(bundled, name, options, message):

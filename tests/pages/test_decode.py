@@ -92,10 +92,13 @@ def test_the_figure_names_who_asks_and_what_is_said(folder, tmp_path, capsys, en
     pieces = [*decoded.source_pieces, *decoded.asking_pieces]
     for piece in map(decode.visible, pieces):
         assert piece.replace("<", "&lt;").replace(">", "&gt;") in words
-    probability = f"{decoded.probabilities[1, 0]:.2f}"
+    probability = f"{decoded.said_probabilities[1]:.2f}"
     assert f"{decode.visible(decoded.said_pieces[1])}  {probability}" in words
+    assert f"({folder}, layer 1)" in content.decode()
     printed(capsys, folder, TEXT, "--out", out, "--n", 4)
     assert out.read_bytes() == content
+    printed(capsys, folder, TEXT, "--out", out, "--n", 4, "--head", -1, "--layer", 0)
+    assert f"({folder}, L0H2)" in out.read_text(encoding="utf-8")
 
 
 def test_ids_where_there_is_no_tokenizer(tmp_path, capsys):
