@@ -38,7 +38,8 @@ def run(
     """Run an experiment on a model; in a notebook the Result shows itself.
 
     experiment: a name of EXPERIMENTS. model: a Model, or a bundled name, folder, or hub id.
-    options: as for the command, such as `documents=20`; those not given have their defaults. If
+    options: as for the command, such as `documents=20`; those not given have their defaults.
+    `side="encoder"`, "decoder" or "cross" says what to read of an encoder-decoder. If
     arrays of a Model differ from its files, the Result's settings name them under "changed". Raises
     ValueError for an unknown experiment, option, or type of an option, before any work, and
     NotApplicable, a ValueError, if the model lacks what the experiment needs.
