@@ -422,6 +422,7 @@ def _draw_curves(axes, r, i):
     for curve, color in zip(curves[::-1], [*GROUPS.values()][::-1]):
         axes.plot(lags, curve, color=color)
     axes.set_xlabel("lag (tokens, + right)")
+    axes.locator_params(axis="x", integer=True)
     axes.set_title(
         f"{r['heads'][i]}: {draw.offset(r['offset'][i])} has {r['at_offset'][i]:.2f}\n"
         f"position × position: {r['position_share'][i]:.2f}"
