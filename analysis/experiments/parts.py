@@ -4,8 +4,10 @@ Weights and multiply-adds of each part of a model, counted and not timed: what a
 costs, where attention's own products overtake the MLPs, and what one more token costs with a cache
 of keys and values and without one. A multiply-add is counted where two arrays are multiplied as
 matrices; norms, activations and softmax take none. Exact counts: there is no chance in them.
+In an encoder-decoder both stacks count, and cross-attention, for a source as long as the text.
 
-T tokens, n lengths, P parts. Order: the experiment, weights, multiply-adds; the words; the picture.
+T tokens, S those of a source, n lengths, P parts. Order: the experiment, weights, multiply-adds;
+the words; the picture.
 """
 
 import math
@@ -35,7 +37,7 @@ PART_OF = {  # arrays of a model by what follows W_, b_, or by the norm's name
     **dict.fromkeys(("E", "pos", "rel", "type"), EMBEDDINGS),
     **dict.fromkeys("QKVO", PROJECTIONS),
     **dict.fromkeys(("gate", "in", "out"), MLPS),
-    **dict.fromkeys(("ln_embed", "ln1", "ln2", "ln_final"), NORMS),
+    **dict.fromkeys(("ln_embed", "ln1", "ln_cross", "ln2", "ln_final"), NORMS),
     **dict.fromkeys(("head", "ln_head", "U"), OUTPUT),
 }
 ALONE, HALF = 0.9, 0.5  # of the layers' multiply-adds: attention is all of them, or most
@@ -50,6 +52,7 @@ def parts(model, run=UNSAVED, *, tokens: options.Size = 0):
     T = tokens or cfg.n_ctx
     by_weights, by_pass = weights_by_part(model), multiply_adds(model, T)
     result = {"T": T, "n_ctx": cfg.n_ctx, "parts": np.array([*COLORS]), "causal": cfg.causal}
+    result["has_source"] = model.encoder is not None
     result["weights"] = np.array([by_weights[part] for part in COLORS])
     result["multiply_adds"] = np.array([by_pass[part] for part in COLORS])
     result["total"] = result["weights"].sum()
@@ -68,7 +71,7 @@ def parts(model, run=UNSAVED, *, tokens: options.Size = 0):
 def named_arrays(model):
     """(part, array) of every weight, each once: a tied output matrix is the word embedding."""
     counted = set()
-    for group in (model.weights, *model.layers):
+    for group in _groups(model):
         for name, x in vars(group).items():
             if not isinstance(x, np.ndarray):
                 continue
@@ -76,6 +79,13 @@ def named_arrays(model):
             if place not in counted:
                 counted.add(place)
                 yield part_of(name), x
+
+
+def _groups(model):
+    """Everything that holds arrays: a model, its layers, their cross-attention, its encoder."""
+    crosses = [w.cross for w in model.layers if w.cross is not None]
+    groups = [model.weights, *model.layers, *crosses]
+    return groups if model.encoder is None else groups + _groups(model.encoder)
 
 
 def part_of(name):
@@ -97,26 +107,49 @@ def weights_by_part(model):
     return sizes
 
 
-def multiply_adds(model, T, past=0, read_out=None):
+def multiply_adds(model, T, past=0, read_out=None, S=None):
     """{part: multiply-adds} of a pass of T tokens behind `past` ones that a cache holds.
 
     read_out: tokens that go through the output (None: all, or the one that a classifier reads).
+    S: tokens of an encoder-decoder's source (None: T), which is read with the first tokens only.
     Every matrix meets every token once, each query every key: hidden keys are multiplied too.
     """
     cfg = model.config
-    counts = dict.fromkeys(COLORS, 0)
-    for w in model.layers:
-        for name, x in vars(w).items():
-            if np.ndim(x) == 2:
-                counts[part_of(name)] += T * x.size
-    pairs = cfg.n_layers * T * (past + T)
-    counts |= dict.fromkeys(PRODUCTS, pairs * cfg.n_heads * cfg.d_head)
+    counts = _of_stack(model, T, past + T)
+    if model.encoder is not None:
+        S = T if S is None else S
+        others = [_of_cross(model, T, S, reads=past == 0)]
+        if past == 0:
+            others.append(_of_stack(model.encoder, S, S))
+        counts = {part: counts[part] + sum(o[part] for o in others) for part in COLORS}
     if cfg.task_head:
         if read_out is None:
             read_out = 1 if cfg.task_head == "sequence" else T
         matrices = [x for x in (model.weights.W_head, model.weights.W_U) if x is not None]
         counts[OUTPUT] = read_out * sum(x.size for x in matrices)
     return counts
+
+
+def _of_stack(model, T, n_keys):
+    """{part: multiply-adds} of the layers of one stack, without cross-attention."""
+    cfg = model.config
+    counts = dict.fromkeys(COLORS, 0)
+    for w in model.layers:
+        for name, x in vars(w).items():
+            if np.ndim(x) == 2:
+                counts[part_of(name)] += T * x.size
+    return counts | dict.fromkeys(PRODUCTS, cfg.n_layers * T * n_keys * cfg.n_heads * cfg.d_head)
+
+
+def _of_cross(model, T, S, reads):
+    """The same of cross-attention; reads: keys and values of the source are computed now."""
+    cfg = model.config
+    counts = dict.fromkeys(COLORS, 0)
+    for w in model.layers:
+        of_queries = w.cross.W_Q.size + w.cross.W_O.size
+        of_keys = w.cross.W_K.size + w.cross.W_V.size
+        counts[PROJECTIONS] += T * of_queries + S * of_keys * reads
+    return counts | dict.fromkeys(PRODUCTS, cfg.n_layers * T * S * cfg.n_heads * cfg.d_head)
 
 
 def _in_layers(by_weights, by_pass):
@@ -135,7 +168,7 @@ def overtaken(model):
     """Lengths from which on attention needs as many multiply-adds as the MLPs, or more.
 
     Q K^T and A V need 2 T^2 H d in a layer, the MLP 2 T D M: equal at T = D M / (H d), which is M.
-    With the projections, 4 T D H d, it is M - 2 D.
+    With the projections, 4 T D H d, it is M - 2 D. Of an encoder-decoder all stacks count.
     """
     costs = multiply_adds(model, 1)  # what has weights grows with T, the products with T^2
     products = sum(costs[part] for part in PRODUCTS)
@@ -148,8 +181,8 @@ def _steps(model, T, lengths):
     """Multiply-adds of the step that adds token number n: with a cache of those before, without."""
 
     def of_step(n):
-        cached = multiply_adds(model, 1, past=n - 1)
-        whole = multiply_adds(model, n, read_out=1)
+        cached = multiply_adds(model, 1, past=n - 1, S=T)
+        whole = multiply_adds(model, n, read_out=1, S=T)
         return sum(cached.values()), sum(whole.values())
 
     steps = np.array([of_step(int(n)) for n in lengths]).T
@@ -160,10 +193,11 @@ def _steps(model, T, lengths):
 def says(r):
     """What the numbers show, in plain words."""
     shared = " The output's matrix is the word embedding, counted there." if r["shared"] else ""
+    source = " and a source as long" if r["has_source"] else ""
     return (
         f"Of {r['total']:,} weights, {_listed(r, 'weights')}.{shared} {SCORES}, {SOFTMAX} and "
-        f"{MIXING} have none. For {r['T']} tokens, attention takes {r['attention']:.0%} of the "
-        f"layers' multiply-adds, {r['products']:.0%} in {SCORES} and {MIXING}, the MLPs "
+        f"{MIXING} have none. For {r['T']} tokens{source}, attention takes {r['attention']:.0%} of "
+        f"the layers' multiply-adds, {r['products']:.0%} in {SCORES} and {MIXING}, the MLPs "
         f"{r['mlps']:.0%}. {SCORES} and {MIXING} reach the MLPs at {r['overtakes']:,} tokens, "
         f"attention as a whole at {r['overtakes_whole']:,}; this model reads at most "
         f"{r['n_ctx']:,}. {_about_steps(r)}"
@@ -184,10 +218,12 @@ def _about_steps(r):
             "It has no steps of decoding: every token sees all others, so one more token changes "
             "them all, and a cache could keep nothing."
         )
+    source = " and of the source" if r["has_source"] else ""
     return (
         f"Decoding token {r['T']:,} takes {r['step_cached']:,} multiply-adds with the keys and "
-        f"values of those before it in a cache, {r['step_whole'] / r['step_cached']:.0f} times as "
-        f"many without: it is one step for each token, where training takes all in one pass."
+        f"values of those before it{source} in a cache, "
+        f"{r['step_whole'] / r['step_cached']:.0f} times as many without: it is one step for each "
+        "token, where training takes all in one pass."
     )
 
 
@@ -290,4 +326,5 @@ register(
         "multiply_adds": "multiply-adds of each part, for one text",
     },
     labels={"weights": "parts", "multiply_adds": "parts"},
+    sides=("both", "encoder"),
 )

@@ -4,6 +4,7 @@ encoder: `model.encoder`, a Model of its own, whose texts and weights are read a
 decoder: its weights alone, as of a partial checkpoint. A decoder reads no text without a source,
 and what it computes depends on the source as much as on the text.
 cross: what looks from the decoder's tokens to those of a source.
+both: the encoder-decoder as a whole.
 
 An experiment that names its sides (attention, alignment) takes a source by itself; it gets the
 whole model for a decoder and for cross-attention.
@@ -16,15 +17,16 @@ from .options import understand
 from .registry import EXPERIMENTS, NotApplicable
 
 AUTO = "auto"
-SIDES = "encoder", "decoder", "cross"
+SIDES = "encoder", "decoder", "cross", "both"
 HELP = "what to read of an encoder-decoder (auto: its encoder, or what the experiment is about)"
-OPTION = understand("side", Literal["auto", "encoder", "decoder", "cross"], AUTO, HELP)
+OPTION = understand("side", Literal["auto", "encoder", "decoder", "cross", "both"], AUTO, HELP)
 SOURCE = "a source for each text"  # what a decoder by itself lacks
 SENTENCES = {
     "": "",
     "encoder": "This is of the encoder alone.",
     "decoder": "This is of the decoder.",
     "cross": "This is of cross-attention.",
+    "both": "This is of encoder and decoder together.",
 }
 
 
@@ -104,6 +106,7 @@ def _refusal(experiment, side):
         "encoder": "is about how a decoder reads its source",
         "decoder": "runs texts, which a decoder cannot read without a source",
         "cross": "is about one stack by itself",
+        "both": "is about one stack at a time",
     }
     others = [other.name for other in EXPERIMENTS.values() if side in of(other)]
     wanted = " or ".join(of(experiment))

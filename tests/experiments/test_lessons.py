@@ -48,6 +48,23 @@ def test_multiply_adds_are_those_of_the_pass(variant, T, products):
     assert parts.parts(model, tokens=T)["multiply_adds"].sum() == sum(counts.values())
 
 
+@pytest.mark.parametrize("variant", ["bart-causal", "marian-separate", "t5-gated"])
+def test_multiply_adds_of_an_encoder_decoder_are_those_of_its_pass(variant, products):
+    """The first tokens with the source; one more token, over a cache that holds both."""
+    model, T, S = tiny.load(variant), 5, 8
+    tokens = tiny.ids(model, 1, T + 1)
+    cache = minitx.Cache()
+    for piece, past in ((tokens[:, :T], 0), (tokens[:, T:], T)):
+        products.clear()
+        source = {} if past else {"source": tiny.ids(model.encoder, 1, S)}
+        minitx.logits(model, minitx.forward(model, piece, cache=cache, **source))
+        counts = parts.multiply_adds(model, piece.shape[1], past, S=S)
+        assert multiplications(products) == sum(counts.values())
+    result = run("parts", model, tokens=T)
+    assert "a source as long" in parts.says(result)
+    assert "and of the source in a cache" in parts.says(result)
+
+
 @pytest.mark.parametrize("variant", [MASKED, CAUSAL])
 def test_multiply_adds_of_each_part_are_those_of_its_products(variant, products):
     """Told apart by the arrays that take part; the layers share their weights here."""
@@ -66,7 +83,7 @@ def test_multiply_adds_of_each_part_are_those_of_its_products(variant, products)
     assert by_part == counts | {parts.OUTPUT: 0}
 
 
-@pytest.mark.parametrize("variant", EVERY)
+@pytest.mark.parametrize("variant", [*EVERY, "bart-causal", "t5-gated"])
 def test_weights_are_those_of_the_file_each_once(variant):
     model = tiny.load(variant)
     tensors = load_file(tiny.GOLDEN / variant / "model.safetensors")

@@ -18,7 +18,7 @@ from minitx.analysis.maths import spectra
 from minitx.analysis.measures import inputs
 from minitx.analysis.runner import registry, sides
 
-SIDES = "encoder", "decoder", "cross"
+SIDES = "encoder", "decoder", "cross", "both"
 SMALL = {"documents": 2, "shuffles": 2, "compare": 2, "evaluations": 8, "losses": 2}
 SMALL |= {"others": "tiny-bert"}
 WITHOUT_TABLE = {"attention", "bases", "components", "joint-grid", "joint-space", "mixing", "parts"}
@@ -85,7 +85,8 @@ def test_every_experiment_reads_a_side_or_says_why_not(model, name, side):
     assert text.startswith(refusal) and "\n" not in text
     if side not in sides.of(experiment):
         assert f"; wanted {' or '.join(sides.of(experiment))} (--side {side} is read by " in text
-        assert "attention" in text if side != "encoder" else "positions" in text
+        readers = {"encoder": "positions", "both": "parts"}
+        assert readers.get(side, "attention") in text
 
 
 @pytest.mark.parametrize("name", analysis.EXPERIMENTS)
@@ -157,7 +158,7 @@ def test_the_command_line_names_a_side(bart, tmp_path, capsys):
         (["positions", "tiny-bert", "--side", "encoder"], "this model (bert) is one stack"),
         (["alignment", "tiny-bert"], "alignment needs an encoder-decoder; this model (bert)"),
         (["alignment", folder, "--side", "encoder"], "is about how a decoder reads its source"),
-        (["positions", folder, "--side", "both"], "side is 'both'; wanted one of auto, encoder"),
+        (["positions", folder, "--side", "left"], "side is 'left'; wanted one of auto, encoder"),
     ):
         assert commands.run_command(["run", *given, *out]) == 2
         error = capsys.readouterr().err

@@ -2122,14 +2122,26 @@ BREAKS = [
     Break(
         "a step does not multiply the keys that a cache holds",
         PARTS,
-        "cfg.n_layers * T * (past + T)",
-        "cfg.n_layers * T * T",
+        "_of_stack(model, T, past + T)",
+        "_of_stack(model, T, T)",
     ),
     Break(
         "a step without a cache reads out every token again",
         PARTS,
-        "multiply_adds(model, n, read_out=1)",
-        "multiply_adds(model, n)",
+        "multiply_adds(model, n, read_out=1, S=T)",
+        "multiply_adds(model, n, S=T)",
+    ),
+    Break(
+        "a source's keys are computed again at every step",
+        PARTS,
+        "reads=past == 0",
+        "reads=True",
+    ),
+    Break(
+        "an encoder-decoder is its decoder alone",
+        PARTS,
+        "groups if model.encoder is None else groups + _groups(model.encoder)",
+        "groups",
     ),
     Break(
         "projections are the MLPs' when attention overtakes them",
