@@ -305,7 +305,8 @@ register(
         "attention grow with it: the dotted line is where they reach the MLPs. Right of the "
         "dashed line the curves are what the formula would give, if the model could read so much. "
         "Hidden pairs of a causal model count: they are multiplied before they are hidden. A "
-        "causal model has a third panel: one step of decoding, with a cache and without."
+        "causal model has a third panel: one step of decoding, with a cache and without; in an "
+        "encoder-decoder the first step reads the source too."
     ),
     published=(
         "The title of the first paper on transformers says that attention is all you need "
