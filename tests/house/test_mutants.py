@@ -160,7 +160,8 @@ def test_words_parts_and_changed_files_select_breaks(monkeypatch):
         "today's library keeps the causal mask",
     }
     parts = [mutants.select(part=mutants.part(f"{i}/4")) for i in range(1, 5)]
-    assert sorted(entry for part in parts for entry in part) == sorted(BREAKS)
+    some = [entry for entry in BREAKS if entry.what != NOTHING]
+    assert sorted(entry for part in parts for entry in part) == sorted(some)
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
     monkeypatch.setattr(mutants, "changed_files", lambda revision: {breaks.CACHE, "README.md"})
     nothing, *of_cache = mutants.select(revision="main")
