@@ -95,7 +95,7 @@ def _check_single(experiment, model, side):
     kind = model.config.model_type
     if side != AUTO:
         raise NotApplicable(f"--side is {side}, but this model ({kind}) is one stack; leave it out")
-    if of(experiment)[0] != "encoder":
+    if "encoder" not in of(experiment):
         text = f"{experiment.name} needs an encoder-decoder; this model ({kind}) is one stack"
         raise NotApplicable(text)
 

@@ -93,6 +93,8 @@ def test_every_experiment_reads_a_side_or_says_why_not(model, name, side):
 def test_a_single_stack_has_no_sides(bundled, name):
     with pytest.raises(registry.NotApplicable, match="this model \\(roberta\\) is one stack"):
         analysis.run(name, bundled, side="encoder")
+    if name != "alignment":
+        assert sides.side_of(analysis.EXPERIMENTS[name], bundled) == ""
     assert "side" not in analysis.run("positions", bundled).settings
     with pytest.raises(ValueError, match="side is 'left'; wanted one of auto, encoder, decoder"):
         analysis.run(name, bundled, side="left")
