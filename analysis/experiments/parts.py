@@ -14,6 +14,8 @@ import math
 
 import numpy as np
 
+from minitx.checkpoint import named_arrays
+
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
@@ -68,24 +70,14 @@ def parts(model, run=UNSAVED, *, tokens: options.Size = 0):
     return result
 
 
-def named_arrays(model):
+def arrays_by_part(model):
     """(part, array) of every weight, each once: a tied output matrix is the word embedding."""
     counted = set()
-    for group in _groups(model):
-        for name, x in vars(group).items():
-            if not isinstance(x, np.ndarray):
-                continue
-            place = x.__array_interface__["data"][0]
-            if place not in counted:
-                counted.add(place)
-                yield part_of(name), x
-
-
-def _groups(model):
-    """Everything that holds arrays: a model, its layers, their cross-attention, its encoder."""
-    crosses = [w.cross for w in model.layers if w.cross is not None]
-    groups = [model.weights, *model.layers, *crosses]
-    return groups if model.encoder is None else groups + _groups(model.encoder)
+    for name, x in named_arrays(model).items():
+        place = x.__array_interface__["data"][0]
+        if place not in counted:
+            counted.add(place)
+            yield part_of(name.rpartition(".")[-1]), x
 
 
 def part_of(name):
@@ -102,7 +94,7 @@ def shares_embedding(model):
 def weights_by_part(model):
     """{part: weights, in numbers}."""
     sizes = dict.fromkeys(COLORS, 0)
-    for part, x in named_arrays(model):
+    for part, x in arrays_by_part(model):
         sizes[part] += x.size
     return sizes
 

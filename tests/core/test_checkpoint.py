@@ -20,23 +20,6 @@ import minitx
 E = "embeddings.word_embeddings.weight"
 
 
-def edited(**changes):
-    """A `change` for tiny.make: a tensor's new value, None to take it out, or a function of it.
-
-    Double underscores stand for the dots of a tensor's name.
-    """
-
-    def change(tensors):
-        for key, value in changes.items():
-            name = key.replace("__", ".")
-            new = value(tensors[name]) if callable(value) else value
-            tensors.pop(name, None)
-            if new is not None:
-                tensors[name] = new
-
-    return change
-
-
 def same(model, other):
     """Two loaded models hold the same arrays, bit for bit."""
     pairs, others = by_name(model), by_name(other)
@@ -180,7 +163,7 @@ def test_a_float32_model_costs_no_second_copy(tmp_path):
     """A model of 64 MiB is loaded and run: private memory grows by less than 2 MiB."""
     V = 16 * 2**20 // 18
     big = np.random.default_rng(0).standard_normal((V, 18), np.float32)
-    tiny.make(tmp_path, "gpt2-causal", edited(transformer__wte__weight=big), vocab_size=V)
+    tiny.make(tmp_path, "gpt2-causal", tiny.edited(transformer__wte__weight=big), vocab_size=V)
     size = (tmp_path / "model.safetensors").stat().st_size / 2**20
     arguments = [sys.executable, "-c", MEASURE, tmp_path, tiny.GOLDEN / "gpt2-causal"]
     root = Path(minitx.__file__).parents[1]
@@ -226,7 +209,7 @@ def test_gamma_and_beta_are_weight_and_bias_of_a_layer_norm_only(tmp_path):
 
     tiny.make(tmp_path, "bert-masked", legacy)
     assert same(minitx.load(tmp_path), minitx.load(tiny.GOLDEN / "bert-masked"))
-    tiny.make(tmp_path, "bert-masked", edited(bert__pooler__gamma=np.ones(3, np.float32)))
+    tiny.make(tmp_path, "bert-masked", tiny.edited(bert__pooler__gamma=np.ones(3, np.float32)))
     assert minitx.load(tmp_path).unused == ("pooler.gamma",)
 
 
@@ -242,7 +225,7 @@ def test_buffers_are_passed_over_and_other_tensors_listed(tmp_path):
 
 
 def test_what_stands_in_the_layers_must_be_known(tmp_path):
-    extra = edited(transformer__h__0__attn__rotary__weight=np.ones(3, np.float32))
+    extra = tiny.edited(transformer__h__0__attn__rotary__weight=np.ones(3, np.float32))
     tiny.make(tmp_path, "gpt2-causal", extra)
     with pytest.raises(ValueError, match="inside the layers .* no use for: h.0.attn.rotary.weight"):
         minitx.load(tmp_path)
@@ -270,7 +253,7 @@ def test_two_tensors_of_one_name_are_refused(tmp_path):
 def test_tied_or_not(tmp_path):
     """The word embedding stands in for an absent output embedding, unless the config forbids it."""
     own = np.random.default_rng(2).normal(size=(61, 18)).astype(np.float32)
-    tiny.make(tmp_path, "gpt2-causal", edited(lm_head__weight=own))
+    tiny.make(tmp_path, "gpt2-causal", tiny.edited(lm_head__weight=own))
     assert (minitx.load(tmp_path).weights.W_U == own.T).all()
     tiny.make(tmp_path, "bert-masked", tie_word_embeddings=False)
     message = "no tensor for W_U: wanted 'cls.predictions.decoder.weight'"
@@ -286,9 +269,9 @@ def test_the_decoder_bias_is_added_once_and_the_alias_gives_way(tmp_path):
     alias = np.ones(61, np.float32)
     for stem, variant in (("cls__predictions__", "bert-masked"), ("lm_head__", "roberta-masked")):
         biases = {f"{stem}bias": alias, f"{stem}decoder__bias": bias}
-        tiny.make(tmp_path, variant, edited(**biases))
+        tiny.make(tmp_path, variant, tiny.edited(**biases))
         assert (minitx.load(tmp_path).weights.b_U == bias).all()
-        tiny.make(tmp_path, variant, edited(**{f"{stem}bias": alias}))
+        tiny.make(tmp_path, variant, tiny.edited(**{f"{stem}bias": alias}))
         assert (minitx.load(tmp_path).weights.b_U == alias).all()
 
 
@@ -464,7 +447,7 @@ def test_a_header_that_lies(tmp_path, fields):
 )
 def test_a_tensor_that_is_missing_or_does_not_fit(tmp_path, variant, changes, message):
     with pytest.raises(ValueError, match=message):
-        minitx.load(tiny.make(tmp_path, variant, edited(**changes)))
+        minitx.load(tiny.make(tmp_path, variant, tiny.edited(**changes)))
 
 
 def shards(folder, extra=None):
@@ -542,7 +525,7 @@ def test_nan_is_loaded_without_a_look_and_named_on_request(tmp_path):
     def spoil(value):
         return lambda x: np.where(np.arange(x.size).reshape(x.shape) == 7, np.float32(value), x)
 
-    change = edited(
+    change = tiny.edited(
         transformer__h__1__attn__c_attn__bias=spoil(np.nan),
         transformer__wte__weight=spoil(-np.inf),
     )

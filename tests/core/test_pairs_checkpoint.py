@@ -23,20 +23,6 @@ NEEDED = {"bart-causal": BART, "marian-shared": BART, "t5-relu": T5}
 FAMILY = {name: name.split("-")[0] for name in NEEDED}
 
 
-def edited(**changes):
-    """A `change` for tiny.make: a tensor's new value, None to take it out, or a function of it."""
-
-    def change(tensors):
-        for key, value in changes.items():
-            name = key.replace("__", ".")
-            new = value(tensors[name]) if callable(value) else value
-            tensors.pop(name, None)
-            if new is not None:
-                tensors[name] = new
-
-    return change
-
-
 def same(model, other):
     """Two loaded models, with their encoders, hold the same arrays, bit for bit."""
     ours, others = named(model), named(other)

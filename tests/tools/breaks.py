@@ -2138,10 +2138,11 @@ BREAKS = [
         "reads=True",
     ),
     Break(
-        "an encoder-decoder is its decoder alone",
-        PARTS,
-        "groups if model.encoder is None else groups + _groups(model.encoder)",
-        "groups",
+        "an encoder-decoder's arrays are its decoder's alone",
+        CHECKPOINT,
+        "if model.encoder is not None: arrays |= {f'encoder.{name}': x for name, x in "
+        "named_arrays(model.encoder).items()}",
+        "pass",
     ),
     Break(
         "projections are the MLPs' when attention overtakes them",

@@ -70,6 +70,23 @@ def make(folder, variant="bert-masked", change=None, drop=(), header=None, **cha
     return folder
 
 
+def edited(**changes):
+    """A `change` for tiny.make: a tensor's new value, None to take it out, or a function of it.
+
+    Double underscores stand for the dots of a tensor's name.
+    """
+
+    def change(tensors):
+        for key, value in changes.items():
+            name = key.replace("__", ".")
+            new = value(tensors[name]) if callable(value) else value
+            tensors.pop(name, None)
+            if new is not None:
+                tensors[name] = new
+
+    return change
+
+
 def load(variant, dtype=np.float64):
     """A golden model."""
     return minitx.load(GOLDEN / variant, dtype=dtype)
