@@ -173,7 +173,9 @@ NUMBERS = [None, True, False, -1, 0, 10**9, 1.5, float("nan")]
 VALUES = [*NUMBERS, "x", "", [], ["x"], {}, {"a": 1}]
 
 
-@pytest.mark.parametrize("variant", ["roberta-masked", "gpt2-causal", "distilbert-masked"])
+@pytest.mark.parametrize(
+    "variant", ["roberta-masked", "gpt2-causal", "distilbert-masked", *tiny.PAIRS]
+)
 def test_any_value_in_any_key_loads_or_says_what_is_wrong(tmp_path, variant):
     """No JSON value raises anything but ValueError; what loads also runs, or says why not."""
     tiny.make(tmp_path, variant)
@@ -183,7 +185,9 @@ def test_any_value_in_any_key_loads_or_says_what_is_wrong(tmp_path, variant):
         for value in VALUES:
             (tmp_path / "config.json").write_text(json.dumps(settings | {key: value}))
             try:
-                minitx.forward(minitx.load(tmp_path), np.arange(4, 8))
+                model = minitx.load(tmp_path)
+                source = {} if model.encoder is None else {"source": [6]}
+                minitx.forward(model, np.arange(4, 8), **source)
             except ValueError:
                 pass
             except Exception as error:
