@@ -7,7 +7,7 @@ report: .venv/ready
 	$(BIN)/minitx report $(MODEL) --out report
 
 test: .venv/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-fast: .venv/ready  ## the core and the maths, under a minute
 	$(BIN)/python -m pytest tests/core tests/maths

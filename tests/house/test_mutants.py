@@ -3,7 +3,9 @@ tell.
 """
 
 import ast
+import json
 import os
+import queue
 import shutil
 import subprocess
 import sys
@@ -210,6 +212,34 @@ def test_a_break_is_noticed_and_the_file_is_whole_again(tmp_path):
     with pytest.raises(RuntimeError, match="(?s)hung or did not run.*SyntaxError"):
         mutants.outcome(tmp_path, ONE_IS_TWO._replace(new="return"))
     assert (tmp_path / "one.py").read_text() == "ONE = 1  # one\n"
+
+
+def test_the_test_that_noticed_a_break_is_tried_first_and_kept(tmp_path, capsys):
+    small_project(tmp_path, "def test_one():\n    assert ONE == 1\n")
+    (tmp_path / "tests/test_two.py").write_text(
+        "from one import ONE\ndef test_two():\n    assert ONE < 2\n"
+    )
+    for test in ("test_two.py::test_two", "test_one.py::test_one"):
+        assert mutants.outcome(tmp_path, ONE_IS_TWO, test) == test
+    for gone in ("test_three.py::test_three", "test_one.py::test_gone", "test_one.py", None):
+        assert mutants.outcome(tmp_path, ONE_IS_TWO, gone) == "test_one.py::test_one"
+    trees = queue.Queue()
+    trees.put(tmp_path)
+    noticed = {ONE_IS_TWO.what: "test_two.py::test_two"}
+    assert mutants.report(trees, noticed, ONE_IS_TWO._replace(new="ONE = 1.5")) is True
+    assert "noticed by test_one.py::test_one" in capsys.readouterr().out
+    assert noticed == {ONE_IS_TWO.what: "test_one.py::test_one"}
+
+
+def test_the_record_keeps_the_breaks_that_are_still_listed(tmp_path):
+    first, second = BREAKS[1].what, BREAKS[2].what
+    path = tmp_path / "noticed.json"
+    mutants.record({second: "b.py::b", "gone": "c.py::c", first: "a.py::a"}, path)
+    assert list(json.loads(path.read_text(encoding="utf-8")).items()) == [
+        (first, "a.py::a"),
+        (second, "b.py::b"),
+    ]
+    assert [file.name for file in tmp_path.iterdir()] == ["noticed.json"]
 
 
 def test_a_test_that_hangs_is_named_and_ended(tmp_path, monkeypatch):

@@ -1,10 +1,12 @@
 """Is the suite able to fail? One deliberate break at a time, and it must notice each.
 
-    python tests/tools/mutants.py [WORD ...] [--changed REV] [--part I/N]
+    python tests/tools/mutants.py [WORD ...] [--changed REV] [--part I/N] [--record]
 
 WORD: only breaks whose description has one of the words. --changed: only those of files that differ
 from a git revision, and the one that changes nothing. --part 2/5: every fifth, from the second on,
-without the one that changes nothing, which takes as long as all tests.
+without the one that changes nothing, which takes as long as all tests. --record: keep in
+noticed.json which test noticed each break; the next run tries that one first, which takes seconds
+where the whole list of tests takes minutes.
 
 Order: the command line, how breaks are selected (the list is in breaks.py), how a break is made in
 the syntax tree, how it is tried: on a copy of the project, the likeliest tests first, up to the
@@ -15,6 +17,7 @@ A break whose old code does not occur exactly once is an error, so the list cann
 
 import argparse
 import ast
+import json
 import os
 import queue
 import re
@@ -31,6 +34,7 @@ from pathlib import Path
 from breaks import BREAKS, NOTHING
 
 ROOT = Path(__file__).parents[2]
+NOTICED = Path(__file__).with_name("noticed.json")  # what a break is -> the test that noticed it
 COPIES = 2  # of the project, in which breaks are tried side by side
 NOT_COPIED = (".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", ".*_cache")
 HOUSE = "house"  # tests of how the code looks, and of this list: neither can stand a broken file
@@ -58,11 +62,14 @@ def main(argv=None):
     if errors := misplaced():
         sys.exit("\n".join(errors))
     breaks = select(options.words, options.changed, options.part)
+    noticed = json.loads(NOTICED.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(COPIES) as pool:
         trees = queue.Queue()
         for i in range(COPIES):
             trees.put(copy_project(Path(folder) / f"copy{i}"))
-        results = list(pool.map(partial(report, trees), breaks))
+        results = list(pool.map(partial(report, trees, noticed), breaks))
+    if options.record:
+        record(noticed)
     failures = [entry.what for entry, as_wanted in zip(breaks, results) if not as_wanted]
     print(f"{sum(results)} of {len(results)} came out as wanted")
     for what in failures:
@@ -76,7 +83,17 @@ def parser():
     line.add_argument("words", nargs="*", metavar="WORD")
     line.add_argument("--changed", metavar="REV")
     line.add_argument("--part", type=part, default=(1, 1), metavar="I/N")
+    line.add_argument("--record", action="store_true")
     return line
+
+
+def record(noticed, path=NOTICED):
+    """Keep which test noticed which break, in the order of the list, for those still in it."""
+    kept = {entry.what: noticed[entry.what] for entry in BREAKS if entry.what in noticed}
+    text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+    new = path.with_suffix(".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
 
 
 def part(text):
@@ -259,12 +276,17 @@ def copy_project(folder):
     return shutil.copytree(ROOT, folder, symlinks=True, ignore=skip)
 
 
-def report(trees, entry):
-    """Try one break in a free copy and print a line: whether it came out as wanted."""
+def report(trees, noticed, entry):
+    """Try one break in a free copy and print a line: whether it came out as wanted.
+
+    noticed: what a break is -> the test that noticed it the last time; gets the one of this time.
+    """
     tree = trees.get()
     start = time.perf_counter()
     try:
-        test = outcome(tree, entry)
+        test = outcome(tree, entry, noticed.get(entry.what))
+        if test:
+            noticed[entry.what] = test
         as_wanted = (test is None) == (entry.what == NOTHING)
         verdict = f"noticed by {test}" if test else "unnoticed" + " as it should be" * as_wanted
     except RuntimeError as error:
@@ -277,18 +299,29 @@ def report(trees, entry):
     return as_wanted
 
 
-def outcome(tree, entry):
-    """Break one file in a copy of the project and run the tests: the first that fails, or None."""
+def outcome(tree, entry, likeliest=None):
+    """Break one file in a copy of the project and run the tests: the first that fails, or None.
+
+    likeliest: the test to try before all others, `core/test_model.py::test_name`.
+    """
     path = tree / entry.file
     sound = path.read_text(encoding="utf-8")
     path.write_text(broken(sound, entry), encoding="utf-8")
     try:
-        for tests in stages(tree, entry.file):
+        first = [[f"tests/{likeliest}"]] if exists(tree, likeliest) else []
+        for tests in first + stages(tree, entry.file):
             if failure := first_failure(tree, tests):
                 return failure
         return None
     finally:
         path.write_text(sound, encoding="utf-8")
+
+
+def exists(tree, test):
+    """Whether `core/test_model.py::test_name` is a test of this copy."""
+    file, _, name = (test or "").partition("::")
+    path = tree / "tests" / file
+    return bool(name) and path.is_file() and f"def {name}(" in path.read_text(encoding="utf-8")
 
 
 def stages(tree, file):
