@@ -1,4 +1,4 @@
-"""Puts the documentation together: computes what pages show, writes what Sphinx reads, checks links.
+"""Puts the documentation together: what pages show, what Sphinx reads, links that lead somewhere.
 
 Order: the command, what is computed, what Sphinx reads, Sphinx.
 """
@@ -20,6 +20,7 @@ from . import gallery, links, notebooks, reference
 from .cache import Kept
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent
 OUT = HERE / "_build"
 
 
@@ -105,6 +106,8 @@ def written(source, outcomes):
     for name, run in runs.items():
         gallery.write_page(name, run, source)
     gallery.write_index(runs, source)
+    notebooks.write_indices(source)
+    shutil.copy(ROOT / "analysis/example.svg", source)
     reference.write_pages(source)
     return source
 
@@ -115,7 +118,7 @@ def sphinx(source, html, doctrees, jobs):
     shutil.rmtree(draft, ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
     command += ["--jobs", str(jobs), "-c", HERE, "-d", doctrees, "-E", source, draft]
-    status = subprocess.run([*map(str, command)], cwd=HERE.parent, check=False).returncode
+    status = subprocess.run([*map(str, command)], cwd=ROOT, check=False).returncode
     if not status:
         shutil.rmtree(html, ignore_errors=True)
         draft.rename(html)

@@ -10,23 +10,39 @@ from pathlib import Path
 from minitx.analysis.runner.files import write
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = "minitx", "analysis", "weights", "lessons"
+# kind -> what it can depend on: files, and all files of folders
+SOURCES = {
+    "experiment": ("minitx", "weights", "analysis"),
+    "page": ("minitx", "weights", "analysis", "lessons/checks"),
+}
+# of these, what no experiment reads
+NOT_READ = {"experiment": ("analysis/pages", "analysis/live", "analysis/commands.py")}
 PACKAGES = "numpy", "scipy", "matplotlib", "tokenizers"
-PROSE = ".md"  # of these folders changes no number
+PROSE = ".md"  # changes no number
 
 
 @cache
-def sources():
-    """The hash of every file that code can depend on, and of the versions beneath it."""
+def sources(kind):
+    """The hash of every file that a kind can depend on, and of the versions beneath it."""
     state = hashlib.sha256(platform.python_version().encode())
     for package in PACKAGES:
         state.update(f"{package} {version(package)}\n".encode())
-    for folder in FOLDERS:
-        for path in sorted((ROOT / folder).rglob("*")):  # does not follow links
-            if path.is_file() and path.suffix != PROSE and "__pycache__" not in path.parts:
-                content = hashlib.sha256(path.read_bytes()).hexdigest()
-                state.update(f"{path.relative_to(ROOT)} {content}\n".encode())
+    for name, path in files(kind).items():
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        state.update(f"{name} {content}\n".encode())
     return state.hexdigest()
+
+
+def files(kind):
+    """{name: path} of the files that a kind can depend on."""
+    every = {}
+    for folder in SOURCES[kind]:
+        for path in sorted((ROOT / folder).rglob("*")):  # does not follow links
+            name = path.relative_to(ROOT).as_posix()
+            is_source = path.is_file() and path.suffix != PROSE and "__pycache__" not in path.parts
+            if is_source and not name.startswith(NOT_READ.get(kind, ())):
+                every[name] = path
+    return every
 
 
 class Kept:
@@ -38,8 +54,8 @@ class Kept:
         self.used = set()
 
     def path(self, what):
-        """The file of a value; what: all that it depends on beside the sources."""
-        text = json.dumps([sources(), what], sort_keys=True)
+        """The file of a value; what: its kind, then all that it depends on beside the sources."""
+        text = json.dumps([sources(what[0]), what], sort_keys=True)
         path = self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
         self.used.add(path)
         return path

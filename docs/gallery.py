@@ -4,6 +4,7 @@ Order: the runs, the page of an experiment, its parts, the page of all.
 """
 
 import base64
+import re
 from html import escape
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def page(experiment, run):
     body = [
         f"# {plain(experiment.question)}",
         html(answer(run, link)),
-        f"![{plain(experiment.question)}]({name}.svg)",
+        f"[![{plain(experiment.question)}]({name}.svg)]({name}.svg)",
         f"*`{name}` on the bundled `{model_of(name)}`, with no options given.*",
     ]
     if run["says"]:
@@ -76,7 +77,8 @@ class Linker(glossary.Linker):
     """Links words of the field to the page that explains them."""
 
     def __call__(self, text):
-        return super().__call__(text).replace('href="#term-', 'href="../numbers.html#term-')
+        linked = super().__call__(text).replace('href="#term-', 'href="../numbers.html#term-')
+        return re.sub("`([^`]+)`", r"<code>\1</code>", linked)
 
 
 def html(text):
@@ -87,6 +89,12 @@ def html(text):
 def plain(text):
     """A text whose signs mean nothing to Markdown."""
     return "".join(f"\\{sign}" if sign in "\\`*_{}[]<>#|$~^" else sign for sign in text)
+
+
+def prose(text):
+    """A text whose signs mean nothing to Markdown but the backquotes of code."""
+    pieces = text.split("`")
+    return "".join(f"`{piece}`" if i % 2 else plain(piece) for i, piece in enumerate(pieces))
 
 
 def answer(run, link):
@@ -126,7 +134,7 @@ def run_it(experiment):
     name, model = experiment.name, model_of(experiment.name)
     command = f"```\nminitx run {name} {model}\n```"
     code = f'```python\nfrom minitx import analysis\n\nresult = analysis.run("{name}", "{model}")'
-    about = plain(experiment.summary)
+    about = prose(experiment.summary)
     return f"{about}\n\n{command}\n\n{code}\nresult.answer, result.numbers, result.figure()\n```"
 
 
@@ -134,7 +142,7 @@ def options(experiment):
     """The options: what each may be, its default, what it does."""
     lines = ["| option | may be | default | what it does |", "|---|---|---|---|"]
     for option in experiment.options:
-        cells = [f"`--{option.flag}`", may_be(option), f"`{option.default!r}`", plain(option.help)]
+        cells = [f"`--{option.flag}`", may_be(option), f"`{option.default!r}`", prose(option.help)]
         lines.append(f"| {' | '.join(cells)} |")
     if not experiment.options:
         return "It has none."

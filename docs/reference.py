@@ -13,7 +13,7 @@ from minitx.analysis import commands
 from minitx.analysis.pages import glossary
 from minitx.analysis.runner.files import write
 
-from .gallery import plain
+from .gallery import plain, prose
 
 PACKAGES = {  # package -> what it is for
     "minitx": "The model: load it, run it, read and change what it computes.",
@@ -34,6 +34,10 @@ PARTS = {  # what public functions give or take -> where it is defined
     ),
     "minitx.weights": (),
 }
+OF_RUN = (
+    "Each experiment has options of its own: they are on its page of the "
+    "[gallery](../gallery/index.md). Those of `positions`:"
+)
 WIDTH = 100  # columns of the help of commands
 
 
@@ -59,7 +63,7 @@ def package_page(package, about):
     every = names(package)
     lines = ["| name | what |", "|---|---|"]
     for name, value in every.items():
-        lines.append(f"| [`{name}`](#{name}) | {plain(first_line(value))} |")
+        lines.append(f"| [`{name}`](#{name}) | {prose(first_line(value))} |")
     entries = [entry(name, value) for name, value in every.items()]
     if PARTS[package]:
         entries.append("## What they hold")
@@ -116,11 +120,11 @@ def commands_page():
     os.environ["COLUMNS"] = str(WIDTH)
     for name, command in below(commands.parser()).items():
         parts.append(f"## minitx {name}")
+        shown = command
         if name == "run":
-            parts.append("One command for each experiment; its options are on its page of the")
-            parts[-1] += " [gallery](../gallery/index.md)."
-            command = next(iter(below(command).values()))
-        parts.append(f"```text\n{command.format_help().strip()}\n```")
+            parts.append(OF_RUN)
+            shown = below(command)["positions"]
+        parts.append(f"```text\n{shown.format_help().strip()}\n```")
     return "\n\n".join(parts) + "\n"
 
 
