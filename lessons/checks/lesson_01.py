@@ -32,8 +32,7 @@ def check_crossing(answer):
         return NOT_YET
     hints = {
         2 * M: "comparing takes T D, and mixing takes T D again: 2 T D in all",
-        M // 2: "the MLP has two matrices as well: 2 D M",
-        M - 2 * D: "that is where all of attention, its matrices too, meets the MLP",
+        M // 2: "the MLP has two matrices as well, so 2 D M; and leave out those of attention",
         D: "solve 2 T D = 2 D M for T",
     }
     if answer in hints:

@@ -32,7 +32,7 @@ def check_swap(answer):
     """Heads that look elsewhere when columns 5 and 40 of W_Q and W_K change places."""
     if answer is ...:
         return NOT_YET
-    heads = set(np.atleast_1d(answer).tolist())
+    heads = set(answer if isinstance(answer, set) else np.ravel(answer).tolist())
     if not heads:
         raise Wrong("that would be so if both columns were the same head's; 40 is not head 0's")
     if heads == {0, 1, 2, 3}:
