@@ -22,6 +22,7 @@ FLOORS = {
     "minitx.analysis.pages": 4,
     "minitx.analysis": 5,  # the command line
     "minitx.__main__": 6,  # python -m minitx
+    "minitx.lessons": 6,
     "benchmarks": 6,
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
@@ -60,9 +61,9 @@ INSIDE = {
 
 def sources():
     """{module: file} of everything that is installed, and of the benchmarks."""
-    folders = {"minitx": "minitx", "analysis": "minitx.analysis", "weights": "minitx.weights"}
+    folders = {name: f"minitx.{name}" for name in ("analysis", "weights", "lessons")}
     modules = {}
-    for folder, package in (folders | {"benchmarks": "benchmarks"}).items():
+    for folder, package in ({"minitx": "minitx"} | folders | {"benchmarks": "benchmarks"}).items():
         for path in sorted((ROOT / folder).rglob("*.py")):  # does not follow links
             parts = path.relative_to(ROOT / folder).with_suffix("").parts
             modules[".".join([package, *parts]).removesuffix(".__init__")] = path
