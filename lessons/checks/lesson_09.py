@@ -56,13 +56,17 @@ def check_meaning(answer):
         raise Wrong(f"the function gives {list(got.shape)}; wanted new scores {list(SCORES.shape)}")
     weights = MASK * scipy.special.softmax(SCORES)
     if np.allclose(got, weights) or np.allclose(got, weights / weights.sum()):
-        raise Wrong("these are the weights; wanted are scores, which the softmax then makes weights")
+        raise Wrong(
+            "these are the weights; wanted are scores, which the softmax then makes weights"
+        )
     if np.allclose(got, SCORES * MASK):
         raise Wrong("this multiplies the scores; a factor on e^s is something else on s")
     if np.allclose(got, SCORES + MASK):
         raise Wrong("adding m to s multiplies e^s by e^m; which number x has e^x = m?")
     if not np.allclose(scipy.special.softmax(got), weights / weights.sum()):
-        raise Wrong("the softmax of these scores is not the mask times the weights: e^(s + ?) = m e^s")
+        raise Wrong(
+            "the softmax of these scores is not the mask times the weights: e^(s + ?) = m e^s"
+        )
     return "right: a factor on the weights is a summand, its logarithm, on the scores"
 
 

@@ -72,7 +72,7 @@ def check_scale(answer):
 
 
 def shares(c):
-    """Share of queries whose nearest key is the strongest; the most keys that are nearest in a head."""
+    """Share of queries whose nearest key is the strongest; most keys that are nearest in a head."""
     trace = minitx.run(minitx.load("tiny-bert"), SENTENCE, [("q", 0), ("k", 0)])
     hits, keys = [], []
     for q, k in zip(trace["q", 0][0].astype(float), trace["k", 0][0].astype(float)):

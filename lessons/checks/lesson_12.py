@@ -26,7 +26,7 @@ def check_rare(answer):
         raise Wrong("a value below all throws is not rare: this counts the throws that are smaller")
     if not np.allclose([high, tie, low], [0.1, 0.2, 1.0]):
         raise Wrong(
-            f"for a value above nine throws you have {high:g}; wanted 1 of 10 throws, itself included"
+            f"for a value above nine throws you have {high:g}; wanted 1 of 10, itself included"
         )
     return "right: and with 9 throws nothing can be rarer than 1 in 10"
 
@@ -50,14 +50,16 @@ def check_invariant(answer):
     rng = np.random.default_rng(0)
     q, k, other = rng.normal(size=(3, 20, 8))
     turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
-    values = [np.asarray(answer(*pair), float) for pair in ((q, k), (q @ turn, k @ turn), (other, k))]
+    values = [
+        np.asarray(answer(*pair), float) for pair in ((q, k), (q @ turn, k @ turn), (other, k))
+    ]
     if values[0].shape != ():
         raise Wrong(f"the function gives {list(values[0].shape)}; wanted one number")
     own, turned, others = map(float, values)
     if not np.isclose(own, turned):
         raise Wrong(
-            f"before the rotation it gives {own:.3g}, after it {turned:.3g}: what stays is a product "
-            "of a query with a key, a length, an angle"
+            f"before the rotation it gives {own:.3g}, after it {turned:.3g}: what stays is a "
+            "product of a query with a key, a length, an angle"
         )
     if np.isclose(own, others):
         raise Wrong("other queries give the same number: it says nothing about them")
