@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from executed import executed
 
-from minitx.lessons.checks import NOT_YET, Wrong
+from minitx.lessons.checks import NOT_YET, Wrong, lesson_09
 from minitx.lessons.checks.lesson_09 import check_layer, check_mask, check_meaning
 
 
@@ -61,6 +61,12 @@ def test_a_steep_mask_beats_the_linear_one_and_its_values_dealt():
 def test_masks_that_do_not_stand_in_for_positions(answer, hint):
     with pytest.raises(Wrong, match=hint):
         check_mask(answer)
+
+
+def test_a_mask_has_to_beat_its_own_values_dealt(monkeypatch):
+    monkeypatch.setattr(lesson_09, "dealt", lambda mask: mask)
+    with pytest.raises(Wrong, match="dealt at random its values give 3.72 nats, in order 3.72"):
+        check_mask(lambda distance: 0.5**distance)
 
 
 def test_the_prose_says_what_the_cells_give():
