@@ -687,26 +687,35 @@ def verify_(arguments):
     """minitx verify MODEL REFERENCE"""
     if arguments.junit:
         results.writable(Path(arguments.junit).parent)
-    moved = []
+    outcome, moved = compared(arguments)
+    if arguments.junit:
+        results.write(Path(arguments.junit), junit.xml(outcome, arguments.model))
+    return show_parity(outcome, moved, arguments.json)
+
+
+def compared(arguments):
+    """(the Parity of a model with a reference file, None) or with another model, and its weights.
+
+    The second are the weights that moved.
+    """
     if Path(arguments.reference).is_file():
         recorded = reference.read_file(arguments.reference)
         model = minitx.load(weights.find(arguments.model), arguments.dtype)
-        outcome = parity.verify(model, recorded, arguments.bound)
+        return parity.verify(model, recorded, arguments.bound), None
+    names = arguments.model, arguments.reference
+    both = [minitx.load(weights.find(name), arguments.dtype) for name in names]
+    return models.verify(*both, text=arguments.text, bound=arguments.bound)
+
+
+def show_parity(outcome, moved, in_json):
+    """Print a Parity, and of two models the weights that moved; 0 if all is equal."""
+    if in_json:
+        stated = [entry._asdict() for entry in moved or []]
+        print(results.as_json(parity.as_dict(outcome) | {"moved": stated}))
     else:
-        names = arguments.model, arguments.reference
-        both = [minitx.load(weights.find(name), arguments.dtype) for name in names]
-        outcome, moved = models.verify(*both, text=arguments.text, bound=arguments.bound)
-    if arguments.junit:
-        results.write(Path(arguments.junit), junit.xml(outcome, arguments.model))
-    if arguments.json:
-        record_of = parity.as_dict(outcome) | {"moved": [entry._asdict() for entry in moved]}
-        print(results.as_json(record_of))
-        return 0 if outcome.agrees else 1
-    print(f"{parity.table(outcome)}\n\n{parity.says(outcome)}")
-    for line in outcome.notes:
-        print(line)
-    if not Path(arguments.reference).is_file():
-        print(models.says(moved))
+        print(f"{parity.table(outcome)}\n\n{parity.says(outcome)}", *outcome.notes, sep="\n")
+        if moved is not None:
+            print(models.says(moved))
     return 0 if outcome.agrees else 1
 
 

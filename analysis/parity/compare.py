@@ -220,24 +220,24 @@ def where(row, parity):
 
 def table(parity):
     """The largest share of each of COLUMNS over all batches, a line for each layer."""
-    shares = {}
+    largest = {}
     for row in parity.rows:
-        shares[row.point] = max(shares.get(row.point, 0.0), row.share)
+        largest[row.point] = max(largest.get(row.point, 0.0), row.share)
     lines = []
     for stack in ("enc_", ""):
-        names = [stack + name for name in COLUMNS if (stack + name, 0) in shares]
+        names = [stack + name for name in COLUMNS if (stack + name, 0) in largest]
         if names:
             lines.append(" ".join(["layer ", *(f"{name:>13}" for name in names)]))
-            lines += lines_of(shares, names)
-    once = [f"{point} {share:.1e}" for point, share in shares.items() if isinstance(point, str)]
+            lines += lines_of(largest, names)
+    once = [f"{point} {share:.1e}" for point, share in largest.items() if isinstance(point, str)]
     return "\n".join([*lines, "   ".join(once)])
 
 
-def lines_of(shares, names):
+def lines_of(largest, names):
     """A line for each layer."""
-    layers = {point[1] for point in shares if name_of(point) in names}
+    layers = {point[1] for point in largest if name_of(point) in names}
     for layer in sorted(layers):
-        cells = [shares.get((name, layer), math.nan) for name in names]
+        cells = [largest.get((name, layer), math.nan) for name in names]
         yield " ".join([f"{layer:<6}", *(f"{cell:13.1e}" for cell in cells)])
 
 
