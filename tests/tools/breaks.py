@@ -29,6 +29,11 @@ GENERATE = "minitx/generate.py"
 CONSTRAINTS = "minitx/constraints.py"
 
 COMMANDS = "analysis/__main__.py"
+COMMANDS_OF_ALL = "analysis/commands.py"
+PARITY_COMPARE = "analysis/parity/compare.py"
+PARITY_MODELS = "analysis/parity/models.py"
+PARITY_REFERENCE = "analysis/parity/reference.py"
+PARITY_SAMPLED = "analysis/parity/sampled.py"
 ADVICE = "analysis/machine/advice.py"
 DOCTOR = "analysis/machine/doctor.py"
 FACTORS = "analysis/maths/factors.py"
@@ -2690,5 +2695,62 @@ BREAKS = [
         CHECKPOINT,
         'partial and "W_pos" in family.body',
         "partial",
+    ),
+    Break(
+        "NaN counts as equal to the reference",
+        PARITY_COMPARE,
+        "not row.share <= self.bound",
+        "row.share > self.bound",
+    ),
+    Break(
+        "a padded token counts in a comparison",
+        PARITY_SAMPLED,
+        "np.moveaxis(x, token, 1)[valid].reshape(-1)",
+        "np.moveaxis(x, token, 1).reshape(-1)",
+    ),
+    Break(
+        "rows of a comparison stand batch by batch",
+        PARITY_COMPARE,
+        "entry[:2]",
+        "entry[1::-1]",
+        "verify",
+    ),
+    Break(
+        "only the first batch is compared",
+        PARITY_COMPARE,
+        "recorded.batches",
+        "recorded.batches[:1]",
+        "verify",
+    ),
+    Break(
+        "a setting that differs is not said",
+        PARITY_COMPARE,
+        "sorted(set(unlike) - NO_MATTER)",
+        "[]",
+    ),
+    Break(
+        "verify ends well where a point differs",
+        COMMANDS_OF_ALL,
+        "0 if outcome.agrees else 1",
+        "0",
+        "show_parity",
+    ),
+    Break(
+        "a reference of another format is read",
+        PARITY_REFERENCE,
+        'about.get("format") != FORMAT',
+        "False",
+    ),
+    Break(
+        "the place of a difference counts padded tokens",
+        PARITY_SAMPLED,
+        "np.argwhere(valid)[row]",
+        "np.argwhere(valid | True)[row]",
+    ),
+    Break(
+        "weights that only one of two checkpoints has are not named",
+        PARITY_MODELS,
+        "ours.keys() ^ theirs.keys()",
+        "()",
     ),
 ]

@@ -18,6 +18,7 @@ FLOORS = {
     "minitx.analysis.runner": 2,
     "minitx.analysis.measures": 3,
     "minitx.analysis.toys": 3,
+    "minitx.analysis.parity": 3,
     "minitx.analysis.experiments": 4,
     "minitx.analysis.pages": 4,
     "minitx.analysis": 5,  # the command line
@@ -26,7 +27,11 @@ FLOORS = {
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
 # `import minitx` loads, and so no arrow
-ON_CALL = {("minitx", "minitx.analysis.pages.inline")}  # minitx.explore
+ON_CALL = {
+    ("minitx", "minitx.analysis.pages.inline"),  # minitx.explore
+    ("minitx.testing", "minitx.analysis.parity.compare"),
+    ("minitx.testing", "minitx.analysis.parity.reference"),
+}
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
 INSIDE = {
     "minitx.interrupt": 0,
@@ -55,6 +60,7 @@ INSIDE = {
     "minitx.generate": 2,
     "minitx.sweep": 2,
     "minitx": 3,
+    "minitx.testing": 4,
 }
 
 
