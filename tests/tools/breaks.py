@@ -353,7 +353,7 @@ BREAKS = [
     Break(
         "the user's mask is not applied",
         VISIBLE,
-        "visible & _user_mask(cfg, numbers, keys, mask)",
+        "visible & user_mask(cfg, numbers, keys, mask, name)",
         "visible",
     ),
     Break(
@@ -1895,7 +1895,7 @@ BREAKS = [
     Break(
         "cross-attention has a bias by distance too",
         MODEL,
-        "attention_bias(cfg, numbers, seen.keys, cross_mask)",
+        "attention_bias(cfg, numbers, seen.keys, cross_mask, name='cross_mask')",
         "attention_bias(cfg, numbers, seen.keys, cross_mask) if w.W_rel is None "
         "else w.W_rel[np.minimum(seen.keys.numbers, 1)].transpose(0, 2, 1)[:, :, None]",
     ),
@@ -1971,7 +1971,7 @@ BREAKS = [
     Break(
         "the user's mask of the source is not applied",
         MODEL,
-        "attention_bias(cfg, numbers, seen.keys, cross_mask)",
+        "attention_bias(cfg, numbers, seen.keys, cross_mask, name='cross_mask')",
         "attention_bias(cfg, numbers, seen.keys, None)",
     ),
     Break(
@@ -2690,5 +2690,17 @@ BREAKS = [
         CHECKPOINT,
         'partial and "W_pos" in family.body',
         "partial",
+    ),
+    Break(
+        "a mask of the encoder is called by the name of the decoder's",
+        MODEL,
+        'user_mask(model.encoder.config, numbers, keys, mask, "enc_mask")',
+        "mask",
+    ),
+    Break(
+        "a mask of the source is called by the name of the decoder's",
+        MODEL,
+        "attention_bias(cfg, numbers, seen.keys, cross_mask, name='cross_mask')",
+        "attention_bias(cfg, numbers, seen.keys, cross_mask)",
     ),
 ]
