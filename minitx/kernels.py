@@ -17,6 +17,8 @@ from .threads import spread
 # none of these changes a result by more than rounding.
 TILE = 1 << 18  # elements in a chunk: with fewer, threads wait for Python's lock too often
 SPLIT_ROWS = 384  # a product with fewer rows is faster as one call on all threads of BLAS
+FEW_ROWS = 8  # with 2 to so many rows, as of beams, a product is cut into small ones
+SMALL = 1_000_000  # multiplications for which OpenBLAS makes no copy of W, which took half the time
 FEATURES = 96  # output features in a chunk of a product
 MULTIPLICATIONS = 1 << 24  # in a chunk of attention's products
 
@@ -49,6 +51,8 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     step = len(y)
     if len(rows) >= SPLIT_ROWS:
         step = max(FEATURES, len(y) // threads.count())
+    elif 2 <= len(rows) <= FEW_ROWS and W.flags.f_contiguous:  # in GPT-2 it is not
+        step = max(1, SMALL // rows.size)
     spread(chunk, len(y), step)
     return y.T.reshape(*x.shape[:-1], W.shape[1])
 

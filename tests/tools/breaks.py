@@ -2703,4 +2703,10 @@ BREAKS = [
         "attention_bias(cfg, numbers, seen.keys, cross_mask, name='cross_mask')",
         "attention_bias(cfg, numbers, seen.keys, cross_mask)",
     ),
+    Break(
+        "a product of few rows is one large one",
+        KERNELS,
+        "SMALL // rows.size",
+        "SMALL * rows.size",
+    ),
 ]
