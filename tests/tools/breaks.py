@@ -2709,4 +2709,16 @@ BREAKS = [
         "SMALL // rows.size",
         "SMALL * rows.size",
     ),
+    Break(
+        "shapes of a decoder's self-attention have the source's letter",
+        SHAPES_EXPERIMENT,
+        'axes.replace("S", "T")',
+        "axes",
+    ),
+    Break(
+        "shapes count the one-hot vectors of the target alone",
+        SHAPES_EXPERIMENT,
+        "len(tokens) * model.encoder.config.n_vocab",
+        "0",
+    ),
 ]
