@@ -12,7 +12,7 @@ import tiny
 from scipy.special import erf, ndtr
 
 import minitx
-from minitx import kernels
+from minitx import kernels, threads
 from minitx.kernels import (
     ACTIVATIONS,
     TILE,
@@ -203,7 +203,7 @@ def test_a_product_of_few_rows_is_cut_into_small_ones(rows, order, n_chunks, mon
     np.testing.assert_allclose(linear(x, W), x @ W, atol=1e-12)  # measured 9e-14
     assert len(sizes) == n_chunks and sum(sizes) == 2000
     if n_chunks > 1:
-        assert max(sizes) * x.size <= kernels.SMALL
+        assert max(sizes) * x.size <= threads.SMALL
 
 
 @pytest.mark.parametrize("variant", tiny.ONE_EACH)

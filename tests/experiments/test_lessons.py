@@ -258,8 +258,8 @@ def pair(request, tmp_path_factory):
 
 def test_every_shape_of_an_encoder_decoder_is_that_of_its_array(pair):
     """The source's boxes are the points that begin with enc_; those of other layers fit too."""
-    r = run("shapes", pair, sentence="The dog ran.", target="It was late.")
-    source, said = (pair.tokenizer.encode(text) for text in ("The dog ran.", "It was late."))
+    r = run("shapes", pair, sentence="The dog ran.", target="It was quite late.")
+    source, said = (pair.tokenizer.encode(text) for text in ("The dog ran.", "It was quite late."))
     S, T, V = len(source), len(said), pair.config.n_vocab
     assert S != T and r["S"] == S == r["vectors"] and r["T"] == T == r["target_vectors"]
     trace = minitx.run(pair, [pair.config.start_id, *said[:-1]], source=source)
@@ -285,10 +285,9 @@ def test_s_is_the_source_and_t_the_target(pair):
             for letter, size in zip(letters.split(), shape.split(" × "), strict=True):
                 assert sizes.setdefault(letter, size) == size
     assert sizes["S"] == str(r["S"]) and sizes["T"] == str(r["T"])
-    places = [
-        (shapes.STACKS.index(stack), shapes.COLUMNS.index(column))
-        for stack, column in zip(r["stacks"].tolist(), r["columns"].tolist())
-    ]
+    stacks = [shapes.STACKS.index(stack) for stack in r["stacks"].tolist()]
+    columns = [shapes.COLUMNS.index(column) for column in r["columns"].tolist()]
+    places = [*zip(stacks, columns)]
     assert places == sorted(places)
 
 

@@ -2153,8 +2153,8 @@ BREAKS = [
     Break(
         "the batch is an axis of every shape",
         SHAPES_EXPERIMENT,
-        "Step(name, column, axes, x.shape[1:], _meaning(name, model.config))",
-        "Step(name, column, axes, x.shape[:-1], _meaning(name, model.config))",
+        "Step(stack, name, column, axes, x.shape[1:], _meaning(name, model.config))",
+        "Step(stack, name, column, axes, x.shape[:-1], _meaning(name, model.config))",
     ),
     Break(
         "the final norm stands before the layers",
@@ -2705,7 +2705,7 @@ BREAKS = [
     ),
     Break(
         "a product of few rows is one large one",
-        KERNELS,
+        THREADS,
         "SMALL // rows.size",
         "SMALL * rows.size",
     ),
