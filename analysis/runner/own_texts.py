@@ -10,21 +10,22 @@ from minitx.weights import local
 from ..texts.pairs import DATES
 
 DATE = "Friday the 3rd of May, 1912"
-OWN = {"tiny-bart": {"text": DATES, "pairs": DATES, "sentence": DATE, "source": DATE}}
+OWN = {"tiny-bart": {"text": DATES, "sentence": DATE, "source": DATE}}
+IN_PAIRS = ("alignment",)  # experiments that read what is said of a source, too
 SAID = "Any text that is read is dates as people write them, on which tiny-bart was not trained."
 
 
 def with_own(experiment, model, given):
     """The options given, and those that the model has by itself.
 
-    Pairs go before a text. Whoever names either gets nothing else.
+    Where a text or pairs are named, they alone are read.
     """
     names = {option.name for option in experiment.options}
     own = {name: text for name, text in _of(model).items() if name in names}
-    if "pairs" in own or "text" in given:
-        own.pop("text", None)
-    if "text" in given:
-        own.pop("pairs", None)
+    if experiment.name in IN_PAIRS and own:
+        own["pairs"] = own.pop("text")
+        if "text" in given:
+            del own["pairs"]
     return own | given
 
 

@@ -21,6 +21,8 @@ def own(name, model, **given):
 def test_a_model_of_dates_reads_dates_unless_a_text_is_named(dates_model):
     assert own("alignment", dates_model) == {"pairs": "dates"}
     assert own("profiles", dates_model, documents=2) == {"text": "dates", "documents": 2}
+    own_sentence = {"text": "dates", "sentence": own_texts.DATE}  # its pairs are words
+    assert own("joint-space", dates_model) == own_sentence
     assert own("shapes", dates_model) == {"sentence": own_texts.DATE}
     assert own("singular-values", dates_model) == {}
     for given in ({"text": "sample"}, {"text": "mine.txt"}):
