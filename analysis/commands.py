@@ -276,7 +276,7 @@ def flags(command, experiment):
         how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
-        command.add_argument(f"--{option.flag}", default=option.default, help=about, **how)
+        command.add_argument(f"--{option.flag}", default=None, help=about, **how)
     if not sides.has_own(experiment):
         of_side(command)
     if experiment.reads_texts:
@@ -380,7 +380,8 @@ def options_of(experiment, arguments):
 
 def own_options(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
-    given = {option.name: getattr(arguments, option.name) for option in experiment.options}
+    named = {option.name: getattr(arguments, option.name) for option in experiment.options}
+    given = {name: value for name, value in named.items() if value is not None}
     ids = {"ids": arguments.ids} if experiment.reads_texts else {}
     return experiment.checked(given | ids, is_text=True)
 
@@ -446,7 +447,8 @@ def compare_(arguments):
     names = arguments.a, arguments.b
     experiment = registry.get(arguments.experiment)
     compare.check(experiment)
-    options = options_of(experiment, arguments)
+    defaults = {option.name: option.default for option in experiment.options}
+    options = defaults | options_of(experiment, arguments)  # the same text for both
     stem = "-".join(place(name).replace("/", "-") for name in names)
     out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")
     models = [load(name) for name in names]
