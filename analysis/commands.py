@@ -374,8 +374,10 @@ def place(name):
 
 def options_of(experiment, arguments):
     """The options of an experiment as they were given, checked, and the side: {name: value}."""
-    side = {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
-    return own_options(experiment, arguments) | side
+    given = own_options(experiment, arguments)
+    if arguments.side is None:  # an option of its own, which was not given
+        return given
+    return given | {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
 
 
 def own_options(experiment, arguments):
