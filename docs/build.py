@@ -16,6 +16,7 @@ from pathlib import Path
 
 from minitx import analysis
 from minitx.analysis.runner.files import write
+from minitx.lessons.sphinx import STRICT
 
 from . import gallery, links, notebooks, reference
 from .cache import Kept
@@ -120,8 +121,8 @@ def sphinx(source, html, doctrees, jobs):
     """Run Sphinx, warnings as errors, and return its exit status; it writes nothing if it warns."""
     draft = html.with_name("draft")
     shutil.rmtree(draft, ignore_errors=True)
-    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
-    command += ["--jobs", str(jobs), "-c", HERE, "-d", doctrees, "-E", source, draft]
+    command = [sys.executable, "-m", "sphinx", *STRICT, "--jobs", str(jobs)]
+    command += ["-c", HERE, "-d", doctrees, "-E", source, draft]
     status = subprocess.run([*map(str, command)], cwd=ROOT, check=False).returncode
     if not status:
         shutil.rmtree(html, ignore_errors=True)

@@ -8,10 +8,10 @@ Order: the page, its parts, how cells are executed, the command.
 
 import argparse
 import copy
-import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +22,7 @@ import minitx
 from minitx.analysis.runner.files import write
 
 from . import notebook
-from .sphinx import SETTINGS
+from .sphinx import CONF, STRICT
 
 NEEDED = "sphinx", "myst_nb", "furo", "nbclient", "ipykernel"
 TIMEOUT = 300  # seconds for one cell
@@ -60,18 +60,19 @@ def check_packages():
 
 
 def built(source, out, lesson):
-    """The page of a folder that holds one notebook; raises ValueError with Sphinx's warnings."""
-    from sphinx.application import Sphinx
+    """Make the page of a folder that holds one notebook; raises ValueError with Sphinx's warnings.
 
-    settings = SETTINGS | {"project": "minitx", "root_doc": lesson.name}
-    settings |= {"language": lesson.language, "html_title": f"{lesson.number}. {lesson.title}"}
-    warnings = io.StringIO()
-    how = {"confoverrides": settings, "status": None, "warning": warnings}
-    app = Sphinx(source, None, out, source.parent / "doctrees", "html", **how)
-    app.build(force_all=True)
-    text = warnings.getvalue().strip()
-    if text:
-        raise ValueError(f"lesson {lesson.number}: {text}")
+    Sphinx runs in a process of its own: it changes its surroundings for good.
+    """
+    settings = {"project": "minitx", "root_doc": lesson.name, "language": lesson.language}
+    settings["html_title"] = f"{lesson.number}. {lesson.title}"
+    lines = [CONF, *(f"{name} = {value!r}" for name, value in settings.items())]
+    write(source / "conf.py", "\n".join(lines) + "\n")
+    command = [sys.executable, "-m", "sphinx", *STRICT, str(source), str(out)]
+    how = {"env": environment(source), "capture_output": True, "text": True, "check": False}
+    done = subprocess.run(command, **how)
+    if done.returncode:
+        raise ValueError(f"lesson {lesson.number}: {done.stderr.strip()}")
 
 
 class Failed(ValueError):

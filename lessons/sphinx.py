@@ -23,3 +23,7 @@ SETTINGS = {
     "nb_code_prompt_show": "Show the {type}",
     "nb_code_prompt_hide": "Hide the {type}",
 }
+CONF = (
+    "from minitx.lessons.sphinx import SETTINGS\n\nglobals().update(SETTINGS)"  # a conf.py begins
+)
+STRICT = "--quiet", "--fail-on-warning", "--keep-going", "--no-color"

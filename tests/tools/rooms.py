@@ -18,11 +18,13 @@ FLOORS = {
     "minitx.analysis.runner": 2,
     "minitx.analysis.measures": 3,
     "minitx.analysis.toys": 3,
+    "minitx.analysis.parity": 3,
     "minitx.analysis.experiments": 4,
     "minitx.analysis.pages": 4,
     "minitx.analysis": 5,  # the command line
     "minitx.__main__": 6,  # python -m minitx
     "minitx.lessons": 6,
+    "docs": 7,
     "benchmarks": 6,
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
@@ -30,6 +32,8 @@ FLOORS = {
 ON_CALL = {
     ("minitx", "minitx.analysis.pages.inline"),  # minitx.explore
     ("minitx.analysis.commands", "minitx.lessons.command"),  # minitx lesson
+    ("minitx.testing", "minitx.analysis.parity.compare"),
+    ("minitx.testing", "minitx.analysis.parity.reference"),
 }
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
 INSIDE = {
@@ -59,14 +63,16 @@ INSIDE = {
     "minitx.generate": 2,
     "minitx.sweep": 2,
     "minitx": 3,
+    "minitx.testing": 4,
 }
 
 
 def sources():
-    """{module: file} of everything that is installed, and of the benchmarks."""
+    """{module: file} of everything that is installed, of benchmarks/ and of docs/."""
     folders = {name: f"minitx.{name}" for name in ("analysis", "weights", "lessons")}
+    folders |= {name: name for name in ("minitx", "benchmarks", "docs")}
     modules = {}
-    for folder, package in ({"minitx": "minitx"} | folders | {"benchmarks": "benchmarks"}).items():
+    for folder, package in folders.items():
         for path in sorted((ROOT / folder).rglob("*.py")):  # does not follow links
             parts = path.relative_to(ROOT / folder).with_suffix("").parts
             modules[".".join([package, *parts]).removesuffix(".__init__")] = path
