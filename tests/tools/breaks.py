@@ -138,6 +138,11 @@ WORDS = "analysis/texts/words.py"
 LESSON_09 = "lessons/checks/lesson_09.py"
 LESSON_10 = "lessons/checks/lesson_10.py"
 LESSON_12 = "lessons/checks/lesson_12.py"
+LESSON_01 = "lessons/checks/lesson_01.py"
+LESSON_02 = "lessons/checks/lesson_02.py"
+LESSON_03 = "lessons/checks/lesson_03.py"
+LESSON_04 = "lessons/checks/lesson_04.py"
+LESSON_ARRAYS = "lessons/checks/arrays.py"
 
 
 class Break(NamedTuple):
@@ -2723,5 +2728,35 @@ BREAKS = [
         LESSON_12,
         "not np.isclose(own, turned)",
         "np.isnan(own)",
+    ),
+    Break(
+        "attention may take less work than the MLP where the two are to be equal",
+        LESSON_01,
+        "answer != M",
+        "answer > M",
+    ),
+    Break(
+        "five even weights have an effective number of 2",
+        LESSON_02,
+        "number > 2.05",
+        "number > 9",
+    ),
+    Break(
+        "any two heads have columns 5 and 40",
+        LESSON_03,
+        "heads != {0, 1}",
+        "len(heads) != 2",
+    ),
+    Break(
+        "what a head compares has any rank up to its width",
+        LESSON_04,
+        "answer != D_HEAD",
+        "answer > D_HEAD",
+    ),
+    Break(
+        "any array of the right shape is the right answer",
+        LESSON_ARRAYS,
+        "ROUNDING * np.abs(y).max()",
+        "np.abs(y).max() / ROUNDING",
     ),
 ]
