@@ -84,6 +84,9 @@ def test_slices_are_nothing_special(lesson):
 
 
 def test_the_numbers_have_no_order(lesson):
-    q = lesson["q"]
-    assert abs(lesson["both"] - q).max() < 1e-4  # 2e-06
-    assert abs(lesson["alone"] - q).max() > 1  # 8.35
+    X, W, order = lesson["X"], lesson["w"].W_Q, lesson["order"]
+    whole, sliced = lesson["whole"], lesson["sliced"]
+    assert abs(whole(X, W) - lesson["q"]).max() < 1e-4  # 0.0000
+    assert abs(whole(X[:, order], W[order]) - whole(X, W)).max() < 1e-4  # 0.0000
+    assert abs(sliced(X[:, order], W[order]) - sliced(X, W)).max() > 1
+    assert abs(sliced(X, W) - lesson["q"]).max() > 1
