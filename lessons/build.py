@@ -69,8 +69,8 @@ def built(source, out, lesson):
     lines = [CONF, *(f"{name} = {value!r}" for name, value in settings.items())]
     write(source / "conf.py", "\n".join(lines) + "\n")
     command = [sys.executable, "-m", "sphinx", *STRICT, str(source), str(out)]
-    how = {"env": environment(source), "capture_output": True, "text": True, "check": False}
-    done = subprocess.run(command, **how)
+    how = {"env": environment(source), "capture_output": True, "text": True}
+    done = subprocess.run(command, check=False, **how)
     if done.returncode:
         raise ValueError(f"lesson {lesson.number}: {done.stderr.strip()}")
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import NOT_YET, Wrong
+from .arrays import is_close, refuse
 
 HEAD, D_HEAD = 2, 32
 OWN = slice(HEAD * D_HEAD, (HEAD + 1) * D_HEAD)
@@ -13,17 +14,13 @@ def check_columns(answer, W_Q):
     if answer is ...:
         return NOT_YET
     answer = np.asarray(answer)
-    hints = {
-        "these are rows: they belong to numbers of the stream, which all heads read": W_Q[OWN],
-        "that would be drawing A: it reads only a slice of the row": W_Q[OWN, OWN],
-        "heads are counted from 0: these columns are head 1's": W_Q[:, 32:64],
-        "heads are counted from 0: these columns are head 3's": W_Q[:, 96:],
-        "that is the whole matrix, of all heads": W_Q,
-    }
-    for hint, wrong in hints.items():
-        if np.array_equal(answer, wrong):
-            raise Wrong(hint)
-    if not np.array_equal(answer, W_Q[:, OWN]):
+    rows = "these are rows: they belong to numbers of the stream, which all heads read"
+    refuse(answer, W_Q[OWN], rows)
+    refuse(answer, W_Q[OWN, OWN], "that would be drawing A: it reads only a slice of the row")
+    refuse(answer, W_Q[:, 32:64], "the first head is head 0: these columns are head 1's")
+    refuse(answer, W_Q[:, 96:], "the first head is head 0: these columns are head 3's")
+    refuse(answer, W_Q, "that is the whole matrix, of all heads")
+    if not is_close(answer, W_Q[:, OWN]):
         raise Wrong(f"the shape is {answer.shape}; wanted all 128 rows, and 32 columns")
     return "right: all 128 numbers are read, 32 come out"
 
@@ -54,15 +51,10 @@ def check_written(answer, z, W_O):
         raise Wrong(f"the shape is {answer.shape}: a head writes to all {right.shape[1]} numbers")
     if answer.shape != right.shape:
         raise Wrong(f"the shape is {answer.shape}; wanted a row for each piece, {right.shape}")
-    hints = {
-        "heads are counted from 0: this is head 0": z[0] @ W_O[:32],
-        "heads are counted from 0: this is head 2": z[2] @ W_O[64:96],
-        "the numbers are head 1's, the rows of W_O are not": z[1] @ W_O[:32],
-        "a head owns rows of W_O, not columns": z[1] @ W_O[:, 32:64].T,
-    }
-    for hint, wrong in hints.items():
-        if np.allclose(answer, wrong, atol=1e-4):
-            raise Wrong(hint)
-    if not np.allclose(answer, right, atol=1e-4):
+    refuse(answer, z[0] @ W_O[:32], "the first head is head 0: this is head 0")
+    refuse(answer, z[2] @ W_O[64:96], "the first head is head 0: this is head 2")
+    refuse(answer, z[1] @ W_O[:32], "the numbers are head 1's, the rows of W_O are not")
+    refuse(answer, z[1] @ W_O[:, 32:64].T, "a head owns rows of W_O, not columns")
+    if not is_close(answer, right):
         raise Wrong("take z[1] and the 32 rows of W_O that are head 1's, and no bias")
     return "right: 32 numbers become 128, added to the stream"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import NOT_YET, Wrong
+from .arrays import is_close, refuse
 
 HEAD, D_HEAD, D = 2, 32, 128  # of tiny-gpt2
 T, S = 6, 13  # tokens that were said, tokens of the source
@@ -18,20 +19,19 @@ def check_pattern(answer, trace):
     q, k = trace["q", 0][0, HEAD], trace["k", 0][0, HEAD]
     scores, hidden = q @ k.T, np.triu(np.full(right.shape, -np.inf), 1)
     root = np.sqrt(D_HEAD)
-    hints = {
-        "these are the scores; A is their softmax, with rows of the sum 1": scores / root,
-        "pieces look at what comes later: hide it first": _softmax(scores / root),
-        "divide the scores by the root of 32": _softmax(scores + hidden),
-        "divide by the root of 32, not by 32": _softmax(scores / D_HEAD + hidden),
-        "keys ask queries here: it is Q @ K.T": _softmax(scores.T / root + hidden),
-        "these are the weights of another head; head 2 has columns 64 to 95": _other(trace, answer),
-    }
-    for hint, wrong in hints.items():
-        if _is_close(answer, wrong):
-            raise Wrong(hint)
+    sums = "these are the scores; A is their softmax, with rows of the sum 1"
+    refuse(answer, scores / root, sums)
+    refuse(answer, softmax(scores / root), "pieces look at what comes later: hide it first")
+    refuse(answer, softmax(scores + hidden), "divide the scores by the root of 32")
+    refuse(answer, softmax(scores / D_HEAD + hidden), "divide by the root of 32, not by 32")
+    refuse(answer, softmax(scores.T / root + hidden), "keys ask queries here: it is Q @ K.T")
+    for pattern in np.delete(trace["pattern", 0][0], HEAD, axis=0):
+        refuse(
+            answer, pattern, "these are the weights of another head; head 2 has columns 64 to 95"
+        )
     if not np.allclose(answer.sum(axis=1), 1, atol=1e-3):
         raise Wrong("each row must have the sum 1: divide by the sum over axis=1")
-    if not _is_close(answer, right):
+    if not is_close(answer, right):
         raise Wrong("the rows have the sum 1, but the weights are others: columns, biases?")
     return "right: a head in four lines"
 
@@ -70,18 +70,7 @@ def check_rows(answer):
     return "right: two inputs, and still three matrices"
 
 
-def _softmax(scores):
+def softmax(scores):
     """e to the scores, divided by the sum of each row."""
     x = np.exp(scores - scores.max(axis=1, keepdims=True))
     return x / x.sum(axis=1, keepdims=True)
-
-
-def _other(trace, answer):
-    """The attention of that other head of layer 0 which is nearest to the answer."""
-    patterns = np.delete(trace["pattern", 0][0], HEAD, axis=0)
-    return min(patterns, key=lambda pattern: np.abs(pattern - answer).max())
-
-
-def _is_close(x, y):
-    """Whether two arrays differ by rounding alone."""
-    return np.allclose(x, y, atol=1e-4)

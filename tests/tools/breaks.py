@@ -143,6 +143,11 @@ PARITY_COMPARE = "analysis/parity/compare.py"
 PARITY_MODELS = "analysis/parity/models.py"
 PARITY_REFERENCE = "analysis/parity/reference.py"
 PARITY_SAMPLED = "analysis/parity/sampled.py"
+LESSON_01 = "lessons/checks/lesson_01.py"
+LESSON_02 = "lessons/checks/lesson_02.py"
+LESSON_03 = "lessons/checks/lesson_03.py"
+LESSON_04 = "lessons/checks/lesson_04.py"
+LESSON_ARRAYS = "lessons/checks/arrays.py"
 
 
 class Break(NamedTuple):
@@ -2827,5 +2832,35 @@ BREAKS = [
         PARITY_MODELS,
         "ours.keys() ^ theirs.keys()",
         "()",
+    ),
+    Break(
+        "attention may take less work than the MLP where the two are to be equal",
+        LESSON_01,
+        "answer != M",
+        "answer > M",
+    ),
+    Break(
+        "five even weights have an effective number of 2",
+        LESSON_02,
+        "number > 2.05",
+        "number > 9",
+    ),
+    Break(
+        "any two heads have columns 5 and 40",
+        LESSON_03,
+        "heads != {0, 1}",
+        "len(heads) != 2",
+    ),
+    Break(
+        "what a head compares has any rank up to its width",
+        LESSON_04,
+        "answer != D_HEAD",
+        "answer > D_HEAD",
+    ),
+    Break(
+        "any array of the right shape is the right answer",
+        LESSON_ARRAYS,
+        "ROUNDING * np.abs(y).max()",
+        "np.abs(y).max() / ROUNDING",
     ),
 ]
