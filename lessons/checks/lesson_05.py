@@ -16,7 +16,7 @@ def check_look(answer):
         return NOT_YET
     if not callable(answer):
         raise Wrong("wanted a function: def look(s, h): … return weights")
-    s, h = np.random.default_rng(0).normal(size=(PLACES + 1, 4))[:1][0], np.eye(PLACES, 4)
+    s, h = np.ones(4), np.eye(PLACES, 4)
     weights = np.asarray(answer(s, h), float)
     if weights.shape != (PLACES,):
         raise Wrong(f"wanted one weight per letter, {PLACES} here; yours are {weights.shape}")

@@ -14,6 +14,10 @@ POSITIONS = "minitx/positions.py"
 FILES = "minitx/files.py"
 FAMILIES = "minitx/families/__init__.py"
 BERT = "minitx/families/bert.py"
+LESSON_05 = "lessons/checks/lesson_05.py"
+LESSON_06 = "lessons/checks/lesson_06.py"
+LESSON_07 = "lessons/checks/lesson_07.py"
+LESSON_08 = "lessons/checks/lesson_08.py"
 ROBERTA = "minitx/families/roberta.py"
 DISTILBERT = "minitx/families/distilbert.py"
 GPT2 = "minitx/families/gpt2.py"
@@ -2690,5 +2694,29 @@ BREAKS = [
         CHECKPOINT,
         'partial and "W_pos" in family.body',
         "partial",
+    ),
+    Break(
+        "lesson 5 takes any weights that end at the last letter",
+        LESSON_05,
+        "weights[-1] != 1",
+        "weights[-1] == 0",
+    ),
+    Break(
+        "lesson 6 does not know rows without a cache",
+        LESSON_06,
+        "without != sum(range(1, STEPS + 1))",
+        "without < STEPS",
+    ),
+    Break(
+        "lesson 7 takes a turned matrix the wrong way round",
+        LESSON_07,
+        "not np.allclose(points @ R, wanted, atol=1e-3)",
+        "False",
+    ),
+    Break(
+        "lesson 8 takes the offset of moved keys for that of moved queries",
+        LESSON_08,
+        "answer == -3",
+        "False",
     ),
 ]
