@@ -10,6 +10,7 @@ import argparse
 import copy
 import io
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+import minitx
 from minitx.analysis.runner.files import write
 
 from . import notebook
@@ -76,27 +78,41 @@ class Failed(ValueError):
 def execute(unexecuted, name):
     """A notebook (a dictionary) with the outputs of its cells, each executed in a new kernel.
 
-    The kernel's working folder is an empty one that is removed. Raises Failed, with `name`, the
-    cell and its traceback.
+    The kernel works in an empty folder that is removed, talks over files in place of ports, and
+    finds the commands that are installed beside it. Raises Failed with `name`, the cell and its
+    traceback.
     """
     import nbformat
-    from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
-    from traitlets.config import Config
 
     node = nbformat.from_dict(copy.deepcopy(unexecuted))
-    with tempfile.TemporaryDirectory() as folder:
-        # files in place of ports, which others on this machine could listen to
-        config = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
-        resources = {"metadata": {"path": folder}}
-        client = NotebookClient(node, config=config, timeout=TIMEOUT, resources=resources)
+    # a short path: the name of a socket has at most 104 bytes on macOS
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         try:
-            client.execute()
+            client(node, folder).execute(env=environment(folder), cwd=folder)
         except (CellExecutionError, CellTimeoutError) as error:
             raise Failed(f"{name}: {error}") from None
     for cell in node.cells:
         cell.metadata.pop("execution", None)  # times of day, which differ each time
     return json.loads(nbformat.writes(node))
+
+
+def client(node, folder):
+    """The client whose kernel executes a notebook; its sockets lie in the folder."""
+    from nbclient import NotebookClient
+    from traitlets.config import Config
+
+    config = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
+    return NotebookClient(node, config=config, timeout=TIMEOUT)
+
+
+def environment(folder):
+    """The variables of a kernel: its own settings are in the folder, minitx is the one here."""
+    given = os.environ
+    paths = [str(Path(minitx.__file__).parents[1]), given.get("PYTHONPATH", "")]
+    own = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    own["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), given.get("PATH", "")])
+    return given | own | dict.fromkeys(("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"), folder)
 
 
 def main(argv=None):

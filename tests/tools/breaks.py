@@ -14,10 +14,6 @@ POSITIONS = "minitx/positions.py"
 FILES = "minitx/files.py"
 FAMILIES = "minitx/families/__init__.py"
 BERT = "minitx/families/bert.py"
-LESSON_05 = "lessons/checks/lesson_05.py"
-LESSON_06 = "lessons/checks/lesson_06.py"
-LESSON_07 = "lessons/checks/lesson_07.py"
-LESSON_08 = "lessons/checks/lesson_08.py"
 ROBERTA = "minitx/families/roberta.py"
 DISTILBERT = "minitx/families/distilbert.py"
 GPT2 = "minitx/families/gpt2.py"
@@ -139,6 +135,13 @@ ALIGNMENT = "analysis/experiments/alignment.py"
 ALIGNMENT_MATHS = "analysis/maths/alignment.py"
 ATTENTION_MAPS = "analysis/experiments/attention.py"
 WORDS = "analysis/texts/words.py"
+LESSON_05 = "lessons/checks/lesson_05.py"
+LESSON_06 = "lessons/checks/lesson_06.py"
+LESSON_07 = "lessons/checks/lesson_07.py"
+LESSON_08 = "lessons/checks/lesson_08.py"
+LESSON_09 = "lessons/checks/lesson_09.py"
+LESSON_10 = "lessons/checks/lesson_10.py"
+LESSON_12 = "lessons/checks/lesson_12.py"
 
 
 class Break(NamedTuple):
@@ -2694,6 +2697,36 @@ BREAKS = [
         CHECKPOINT,
         'partial and "W_pos" in family.body',
         "partial",
+    ),
+    Break(
+        "any layer after order has arrived is the layer where it arrives",
+        LESSON_09,
+        "answer > first",
+        "answer > 99",
+    ),
+    Break(
+        "a mask whose dealt values do better passes as one by distance",
+        LESSON_09,
+        "loss >= random",
+        "loss > 99",
+    ),
+    Break(
+        "a change of queries and keys that is free may be left out",
+        LESSON_10,
+        "letter not in answer",
+        "letter not in HINTS and not answer",
+    ),
+    Break(
+        "a value that chance never gave has no share",
+        LESSON_12,
+        "high == 0",
+        "high < 0",
+    ),
+    Break(
+        "any number of queries and keys is free of axes",
+        LESSON_12,
+        "not np.isclose(own, turned)",
+        "np.isnan(own)",
     ),
     Break(
         "lesson 5 takes any weights that end at the last letter",
