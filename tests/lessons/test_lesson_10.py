@@ -84,7 +84,7 @@ def test_the_prose_says_what_the_cells_give():
     values, nearer = names["values"], names["nearer"]
     assert values.max() > 0.9  # "in some heads near does mean attended"
     assert values.min() < 1.5 * names["chance"]  # 0.19 and 0.17: "hardly more than by chance"
-    assert printed.count("attention changes by") == 4
+    assert printed.count("attention changes by") == 5
     assert all(float(x.split(";")[0].split()[0]) < 1e-6 for x in printed.split("changes by")[1:])
     before, after = names["before"], names["after"]
     assert before[:, 0].mean() > 2 * before[:, 1:].mean()  # near before the change: 0.62, 0.17
