@@ -75,7 +75,7 @@ def package_page(package, about):
 def first_line(value):
     """The first line of a docstring; data are said what they are in place."""
     if isinstance(value, dict):
-        return f"A dictionary of {len(value)}, see below."
+        return f"A dictionary of {len(value)} entries; its keys are below."
     return inspect.getdoc(value).partition("\n")[0]
 
 
