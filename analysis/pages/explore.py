@@ -90,15 +90,16 @@ def _readable(model, text):
 # what is computed
 
 
-def data(model, name, text, tokens, words=False):
-    """All that the page shows of what `readable` gives, ready for JSON.
+def data(model, name, text, tokens, words=False, **options):
+    """One run: all that the page shows of what `readable` gives, ready for JSON.
 
-    Of an encoder-decoder every part is below "parts".
+    Of an encoder-decoder every part is below "parts". options: further keywords of `minitx.run`
+    for a run that is changed: edits, mask, positions.
     """
     content = {"model": str(name), "text": text}
     if model.encoder is None:
-        return content | part(looks.of_text(model, tokens), words)
-    parts = looks.of_parts(model, tokens)
+        return content | part(looks.of_text(model, tokens, **options), words)
+    parts = looks.of_parts(model, tokens, **options)
     return content | {"parts": {name: part(look, words) for name, look in parts.items()}}
 
 
@@ -298,22 +299,40 @@ def unpack(packed):
 # how the page is put together
 
 ASSETS = {  # gap in explore.html: the file that fills it as it stands
-    "style": "explore.css",
     "d3": "d3.min.js",
     "plot": "plot.min.js",
-    "state": "data.js",
-    "views": "views.js",
-    "program": "explore.js",
+}
+# the page's program, in the order in which it is read
+PROGRAM = "data.js", "colours.js", "attention.js", "views.js", "explore.js"
+STYLES = ("explore.css",)
+# nothing is loaded, and nothing leaves the page
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'unsafe-inline'",
+    "style-src": "'unsafe-inline'",
+    "img-src": "data:",
 }
 
 
-def page(content):
-    """The HTML text of a page that shows `data(...)`."""
+def page(*runs, live=None, program=(), styles=(), body="", policy=None):
+    """The HTML text of a page that shows one run, or two side by side; a run is `data(...)`.
+
+    live: what a server says of itself, None for a page that stands alone. program, styles: names
+    of further files in page/. body: HTML above the text. policy: changes of POLICY.
+    """
+    content = {"runs": [{"name": "as is"} | run for run in runs], "live": live}
+    first = runs[0]
+    rules = (POLICY | (policy or {})).items()
     parts = {
-        "title": escape(f"{content['model']}: {content['text'][:60]}"),
+        "title": escape(f"{first['model']}: {first['text'][:60]}"),
+        "policy": "; ".join(f"{what} {where}" for what, where in rules),
         "data": as_script(content),
         "licences": escape(_asset("LICENCES.txt")),
+        "style": "\n".join(_asset(file) for file in (*STYLES, *styles)),
+        "body": body,
     }
+    scripts = [f"<script>{_asset(file)}</script>" for file in (*PROGRAM, *program)]
+    parts["program"] = "\n".join(scripts)
     for name, file in ASSETS.items():
         parts[name] = _asset(file)
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _asset("explore.html"))

@@ -48,7 +48,7 @@ function update() {
     if (!isThere(id)) continue;
     const box = boxes[id], [title, hint] = ["h2", ".hint"].map(part => box.parentElement.querySelector(part));
     const width = Math.max(200, Math.floor(box.clientWidth));  // a window may have none while it opens
-    const seen = [width, isDark(), state.part, state.stage, state.thumbs, ...view.depends.map(name => state[name])].join();
+    const seen = [version, width, isDark(), state.run, state.part, state.stage, state.thumbs, ...view.depends.map(name => state[name])].join();
     title.textContent = view.title();
     hint.innerHTML = view.hint();
     if (seen !== drawn[id]) box.replaceChildren(...[view.draw(width)].flat());
@@ -91,8 +91,9 @@ function writeText() {
   if (chosen) list.scrollTop = chosen.element.offsetTop - list.offsetTop - list.clientHeight / 2;
   readout.textContent = said();
   byId("precision").textContent = precision();
-  document.querySelectorAll("input[name=part]").forEach(input => { input.checked = input.value === state.part; });
-  document.querySelectorAll("input[name=side]").forEach(input => { input.checked = input.value === side; });
+  for (const name of ["run", "part", "side"]) {
+    document.querySelectorAll(`input[name=${name}]`).forEach(input => { input.checked = input.value === `${state[name]}`; });
+  }
   facts.replaceChildren(...data.facts.map(fact => {
     const row = make("tr");
     row.append(...[fact.means, fact.values[state.head]].map(textContent => make("td", {textContent})));
@@ -158,7 +159,7 @@ function svgOf(id) {
   outer.append(add("rect", {width, height, fill: palette.card}),
                add("text", {x: 8, y: 18, fill: palette.text, "font-size": 13, "font-weight": 600}, VIEWS[id].title()),
                add("text", {x: 8, y: 34, fill: palette.soft, "font-size": 11},
-                   short(`${page.model}: ${page.text}`, Math.floor(width / 6))));
+                   short(page.runs.map(titleOf).join(" | "), Math.floor(width / 6))));
   parts.forEach((part, n) => {
     const copy = outer.appendChild(part.cloneNode(true));
     copy.querySelectorAll("[aria-label=tip]").forEach(hover => hover.remove());
@@ -199,13 +200,25 @@ function precision() {
     (isCross ? "." : `, mean weights within ${most("profile")}.`);
 }
 
-byId("model").textContent = page.model;
-for (const name of Object.keys(parts)) {
-  const input = make("input", {type: "radio", name: "part", value: name, onchange: () => set({part: name})});
-  const label = make("label");
-  label.append(input, ` ${PARTS[name] ?? name}`);
-  byId("part").append(label);
+function writePage() {  // what changes with the data alone
+  byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(" and ");
+  const runs = page.runs.map((run, n) => [n, run.name]);
+  if (runs.length > 1) runs.push(["difference", "difference"]);
+  writeChoice("run", runs, run => set({run}));
+  writeChoice("part", Object.keys(partsOf(page.runs[0])).map(name => [name, PARTS[name] ?? name]), part => set({part}));
 }
-byId("part").hidden = !page.parts;
-writeTokens();
+
+function writeChoice(name, options, choose) {  // radio buttons, where there is more than one to choose from
+  const box = byId(name);
+  box.querySelectorAll("label").forEach(label => label.remove());
+  box.hidden = options.length < 2;
+  for (const [value, text] of options) {
+    const input = make("input", {type: "radio", name, value, onchange: () => choose(value)}), label = make("label");
+    label.append(input, ` ${text}`);
+    box.append(label);
+  }
+}
+
+show(JSON.parse(byId("data").textContent));
+window.minitx = {show, state, set, onchange: listener => listeners.push(listener)};
 new ResizeObserver(() => requestAnimationFrame(update)).observe(main);
