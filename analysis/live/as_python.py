@@ -10,14 +10,14 @@ import numpy as np
 
 from minitx import Model
 
-from ..measures import spoken
+from ..measures import losses, spoken
 from . import interventions
 
 FORMULAS = {  # meaning -> the edit of its point, s or p, by the mask m
-    "scores": ("scores", "lambda s: np.where(np.isneginf(s), s, s * m)"),
-    "weights": ("scores", "lambda s: s + np.log(m)"),
+    "scores": ("scores", "lambda s: s * np.where(np.isneginf(s), 1, m)"),
+    "weights": ("scores", "lambda s: s + log_m"),
     "weights_raw": ("pattern", "lambda p: p * m"),
-    "embedding": ("scores", "lambda s: np.where(np.isneginf(s), s, s * m)"),
+    "embedding": ("scores", "lambda s: s * np.where(np.isneginf(s), 1, m)"),
     "library-2023": ("scores", "lambda s: s + (1 - m) * np.finfo(m.dtype).min"),
     "library-now": ("scores", "lambda s: s + m"),
     "library-now-2d": ("scores", "lambda s: np.where(m != 0, s, -np.inf)"),
@@ -27,17 +27,16 @@ FORMULAS = {  # meaning -> the edit of its point, s or p, by the mask m
 class Given(NamedTuple):
     """What is run: a model and a text, and how it is read."""
 
+    model: Model
     name: str  # of the model, as `minitx.load` takes it
-    text: str
+    text: str  # of an encoder-decoder its source
     target: str | None = None  # what an encoder-decoder is to say; None: its own greedy output
     hidden: tuple = ()  # places of a masked model's text where the mask token stands
-    mask_id: int = 0  # id of that token
-    model: Model | None = None  # None: the lines are of a single stack with a table of positions
 
     @property
     def is_pair(self):
         """Whether the model is an encoder-decoder."""
-        return self.model is not None and self.model.encoder is not None
+        return self.model.encoder is not None
 
 
 def code(changes, given):
@@ -60,7 +59,8 @@ def _reading(given):
     if not given.is_pair:
         yield f"tokens = model.tokenizer.encode({given.text!r})"
         if given.hidden:
-            yield f"tokens[{list(given.hidden)}] = {given.mask_id}  # the mask token"
+            mask = losses.mask_token(given.model.tokenizer)
+            yield f"tokens[{list(given.hidden)}] = {mask}  # the mask token"
         return
     yield f"source = model.encoder.tokenizer.encode({given.text!r})"
     if given.target is None:
@@ -137,10 +137,11 @@ def _mask(changes, where):
     cfg, stack = f"{where.stack}.config", where.stack
     yield f"f = masks.family({mask.family!r}{values})"
     size = f"len({where.tokens}), {cfg}.n_heads, {cfg}.causal{seed}"
-    yield f"m = masks.build_mask(f, {size}).astype({stack}.weights.W_E.dtype)"
+    yield f"m = masks.build_mask(f, {size})"
+    yield f"m = m.astype({stack}.weights.W_E.dtype)"
     name, formula = FORMULAS[mask.meaning]
     if mask.meaning == "weights":
-        yield 'np.seterr(divide="ignore")  # the log of 0 hides a key'
+        yield "log_m = np.log(m, out=np.full_like(m, -np.inf), where=m > 0)"
     yield f'edits["{where.place.point(name)}"] = {formula}'
     if mask.meaning == "embedding":
         yield f'edits["{where.place.point("pattern")}"] = lambda p: p * m  # and the values'

@@ -109,13 +109,14 @@ class Changes:
         interventions.check(self, where)
         return interventions.edits(self, where)
 
-    def code(self, model, text, **given):
+    def code(self, model, text, name=None, **given):
         """The Python that computes `trace`, a run of this text with these changes.
 
-        model: its name. given: how the text was read (see as_python.Given): target, hidden places,
-        and the model, where its name alone does not give it.
+        name: what `minitx.load` takes (the model's folder). given: how the text was read, as fields
+        of as_python.Given: target, hidden.
         """
-        return as_python.code(self, as_python.Given(model, text, **given))
+        name = name or str(model.tokenizer.folder)
+        return as_python.code(self, as_python.Given(model, name, text, **given))
 
     def null(self):
         """What chance would give: the same with positions shuffled, a mask's distances dealt."""

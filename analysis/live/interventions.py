@@ -152,7 +152,7 @@ def _positions(changes, where):
     if changes.positions == "zero":
         return {where.positions: np.zeros_like}
     if changes.positions == "shifted":
-        cfg, first = where.stack.config, where.stack.config.offset + changes.shift
+        first = where.stack.config.offset + changes.shift
         return {where.positions: where.stack.weights.W_pos[first : first + where.T]}
     take = _rows if where.stack.weights.W_pos is not None else _rows_and_columns
     return {where.positions: partial(take, index=shuffled(changes, where))}
