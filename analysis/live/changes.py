@@ -5,7 +5,7 @@ T tokens, L layers, H heads.
 
 import math
 import numbers
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -119,12 +119,15 @@ class Changes:
         return as_python.code(self, as_python.Given(model, name, text, **given))
 
     def null(self):
-        """What chance would give: the same with positions shuffled, a mask's distances dealt."""
+        """What chance would give: the same with positions shuffled, a mask's distances dealt.
+
+        Both with the next seed, so that shuffled positions are compared with another shuffle.
+        """
         if self.stack == "cross":
             raise ValueError("cross-attention reads no positions of its own: no null for it here")
-        mask = self.mask and self.mask._replace(dealt=self.seed)
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Changes(**values | {"positions": "shuffled", "shift": 0, "mask": mask})
+        seed = (self.seed + 1) % SEED
+        mask = self.mask and self.mask._replace(dealt=seed)
+        return replace(self, positions="shuffled", shift=0, mask=mask, seed=seed)
 
     def says(self):
         """The changes in words; an empty text if there are none."""

@@ -211,7 +211,7 @@ def test_the_null_shuffles_positions_and_deals_distances(bundled):
     changes = Changes("shifted", shift=4, mask=Mask("window", values=(2,)), heads_off=[(0, 1)])
     null = changes.null()
     assert (null.positions, null.shift, null.heads_off) == ("shuffled", 0, changes.heads_off)
-    assert null.mask.dealt == null.seed
+    assert null.mask.dealt == null.seed == changes.seed + 1
     tokens = bundled.tokenizer.encode(TEXT)
     pattern = minitx.run(bundled, tokens, "pattern", null.edits(bundled, tokens))["pattern", 0]
     n_seen = (pattern[0, 0] > 0).sum(axis=1)

@@ -1,0 +1,154 @@
+"""Runs for the live page: what `explore` shows, as it is, changed and by chance, with caches.
+
+What does not change is computed once: the tokens of a text, its run as it is. A run is kept as the
+JSON that a page reads.
+"""
+
+import json
+import time
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..measures import losses, spoken
+from ..pages import explore
+from ..runner import results
+from . import guesses
+
+KEPT = 12  # runs that are kept; of roberta-base with 64 tokens each is 2.6 MB
+
+
+class Tokens(NamedTuple):
+    """A text as a model reads it."""
+
+    said: object  # what explore.data takes: ids [T], of an encoder-decoder a Spoken
+    ids: np.ndarray  # [T] that the model reads; of an encoder-decoder its decoder
+    source: np.ndarray | None  # [S] of an encoder-decoder
+
+
+class Runs:
+    """The models of a page, and what was computed last."""
+
+    def __init__(self, models):
+        """models: {name: Model}."""
+        self.models = models
+        self.tokens = lru_cache(KEPT)(self._tokens)
+        self.edits = lru_cache(KEPT)(self._edits)
+        self.run = lru_cache(KEPT)(self._run)
+        self.outputs = lru_cache(KEPT)(self._outputs)
+
+    @property
+    def names(self):
+        """Names of the models, the first one that of the page's start."""
+        return list(self.models)
+
+    def answer(self, request, check=lambda: None):
+        """The JSON of {"runs", "live"}, as a page takes it.
+
+        check: called between stages; it raises an error if nobody waits any more.
+        """
+        start = time.perf_counter()
+        with results.one_thread_of_blas():
+            requests = self.requests(request)
+            runs = []
+            for name, one in requests.items():
+                runs.append(_named(name, self.run(one)))
+                check()
+            live = self.live(request, requests)
+        live["seconds"] = time.perf_counter() - start
+        return f'{{"runs": [{", ".join(runs)}], "live": {json.dumps(live, allow_nan=False)}}}'
+
+    def requests(self, request):
+        """A request for each run of a page, by the run's name."""
+        wanted = {"as is": request.as_is}
+        if request.changes:
+            wanted["changed"] = request.changed
+        if request.null:
+            wanted["by chance"] = request.by_chance
+        for one in wanted.values():
+            self.edits(one)  # what is refused is refused before any work
+        return wanted
+
+    def live(self, request, requests):
+        """What a page shows beside its runs."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        of_source = request.changes.stack == "encoder"
+        curve = request.changes.curve(model, len(tokens.source if of_source else tokens.ids))
+        values = {"model": request.model, "text": request.text, "tokens": len(tokens.ids)}
+        values |= {"changes": request.changes.as_json(), "says": request.changes.says()}
+        values["curve"] = None if curve is None else curve.tolist()
+        outputs = [self.outputs(one) for one in requests.values()]
+        values["guesses"] = guesses.beside(model, tokens, request, outputs)
+        return values
+
+    def save(self, request):
+        """The page that `minitx explore` writes for the same; changed runs stand beside it."""
+        requests = self.requests(request)
+        runs = [{"name": name} | json.loads(self.run(one)) for name, one in requests.items()]
+        return explore.page(*runs)
+
+    def code(self, request):
+        """The Python that computes the changed run."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        request.changes.check(model, tokens.ids, tokens.source)
+        given = {"target": request.target, "hidden": request.hidden}
+        return request.changes.code(model, request.text, request.model, **given)
+
+    def following(self, request, seed):
+        """The text with one more token, drawn from what the changed model says."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        one = request.changed if request.changes else request.as_is
+        token = guesses.draw(model, self.outputs(one), request.temperature, seed)
+        return model.tokenizer.decode([*tokens.ids, token])
+
+    # each is kept for the last KEPT requests
+
+    def _tokens(self, request):
+        """The Tokens of a request; ValueError for a text that a page cannot show."""
+        model = self.models[request.model]
+        said = explore.readable(model, request.text, request.target)
+        if isinstance(said, spoken.Spoken):
+            if request.hidden:
+                raise ValueError("hidden tokens are those of a masked model; this one has none")
+            return Tokens(said, said.inputs, said.source)
+        return Tokens(*[_hidden(model, said, request.hidden)] * 2, None)
+
+    def _edits(self, request):
+        """The edits of a request's changes."""
+        tokens = self.tokens(request.as_is)
+        model = self.models[request.model]
+        if not request.changes:
+            return {}
+        return request.changes.edits(model, tokens.ids, tokens.source)
+
+    def _run(self, request):
+        """The JSON of one run."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        edits = self.edits(request)
+        more = {"edits": edits} if edits else {}
+        run = explore.data(model, request.model, request.text, tokens.said, request.words, **more)
+        return json.dumps(run, allow_nan=False)
+
+    def _outputs(self, request):
+        """Logits of a request's run, where the page shows guesses."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        return guesses.logits(model, tokens, request, self.edits(request))
+
+
+def _named(name, run):
+    """The JSON of a run with its name in front."""
+    return f'{{"name": {json.dumps(name)}, {run[1:]}'
+
+
+def _hidden(model, ids, places):
+    """The tokens [T] with the mask token at some places."""
+    if not places:
+        return ids
+    if model.config.task_head != "masked":
+        raise ValueError("hidden tokens are guessed by a masked model; this one has none")
+    if max(places) >= len(ids):
+        raise ValueError(f"token {max(places)} is to be hidden; wanted 0 to {len(ids) - 1}")
+    ids = ids.copy()
+    ids[list(places)] = losses.mask_token(model.tokenizer)
+    return ids
