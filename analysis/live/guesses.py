@@ -76,12 +76,16 @@ def _pieces(model, ids):
     return model.tokenizer.pieces(ids)
 
 
-def draw(model, y, temperature, seed):
-    """The next token of a causal model from its logits [1 V]; the same seed draws the same."""
+def check_continues(model):
+    """Raise ValueError for a model that does not go on with a text."""
     if model.encoder is not None or model.config.task_head != "causal":
-        raise ValueError(
-            f"a next token comes from a causal model alone; this one has head "
-            f"{model.config.task_head!r}"
+        what = (
+            "an encoder-decoder" if model.encoder else f"a model with head {model.config.task_head}"
         )
+        raise ValueError(f"a next token comes from a causal model of one stack; this is {what}")
+
+
+def draw(y, temperature, seed):
+    """The next token of a causal model from its logits [1 V]; the same seed draws the same."""
     p = probabilities(y, temperature)[0]
     return int(np.random.default_rng(seed).choice(len(p), p=p / p.sum()))

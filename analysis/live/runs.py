@@ -95,11 +95,13 @@ class Runs:
         given = {"target": request.target, "hidden": request.hidden}
         return request.changes.code(model, request.text, request.model, **given)
 
-    def following(self, request, seed):
-        """The text with one more token, drawn from what the changed model says."""
+    def following(self, request, seed, token=None):
+        """The text with one more token, this one or one drawn from what the changed model says."""
         model, tokens = self.models[request.model], self.tokens(request.as_is)
+        guesses.check_continues(model)
         one = request.changed if request.changes else request.as_is
-        token = guesses.draw(model, self.outputs(one), request.temperature, seed)
+        if token is None:
+            token = guesses.draw(self.outputs(one), request.temperature, seed)
         return model.tokenizer.decode([*tokens.ids, token])
 
     # each is kept for the last KEPT requests

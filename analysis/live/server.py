@@ -97,14 +97,19 @@ class Live:
         return _json({"code": self.runs.code(RunRequest.of(values, self.runs.names))})
 
     def following(self, values, check):
-        """POST /api/next: {"text"} with one more token; seed: a number of the page's choice."""
-        seed = values.pop("seed", None)
-        if seed is None:
-            seed = secrets.randbits(32)
-        if type(seed) is not int or not 0 <= seed < 2**53:
-            raise ValueError(f"seed is {seed!r:.80}; wanted a whole number from 0 to {2**53 - 1}")
+        """POST /api/next: {"text"} with one more token: `token`, or one that is drawn by `seed`."""
+        seed, token = values.pop("seed", secrets.randbits(32)), values.pop("token", None)
         request = RunRequest.of(values, self.runs.names)
-        return _json({"text": self.runs.following(request, seed)})
+        _whole("seed", seed, 2**53)
+        if token is not None:
+            _whole("token", token, self.runs.models[request.model].config.n_vocab)
+        return _json({"text": self.runs.following(request, seed, token)})
+
+
+def _whole(name, value, n):
+    """Raise ValueError unless it is a whole number from 0 to n - 1."""
+    if type(value) is not int or not 0 <= value < n:
+        raise ValueError(f"{name} is {value!r:.80}; wanted a whole number from 0 to {n - 1}")
 
 
 def _json(values):
