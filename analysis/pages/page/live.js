@@ -29,6 +29,7 @@ function make(tag, properties = {}, ...children) {
 
 function want(changes, delay = 0) {
   Object.assign(wish, changes);
+  if (isPair() && !wish.changes.stack && (wish.null || isChanged())) wish.changes = {...wish.changes, stack: stack()};
   writeControls();
   writeAddress();
   clearTimeout(waiting);
@@ -41,7 +42,6 @@ function change(changes) {  // of the model; what is as it was is left out
     if (!value || value === "on" || value.length === 0) delete next[name];
   }
   if (next.positions !== "shifted") delete next.shift;
-  if (isPair() && !next.stack) next.stack = stack();
   want({changes: next});
 }
 
@@ -108,17 +108,22 @@ function complain(error) {
 }
 
 function showAnswer(answer, began) {
-  const names = answer.runs.map(run => run.name), before = shown.live.says;
-  const run = minitx.state.run;
+  const run = nextRun(answer.runs.map(run => run.name));
   shown = answer;
   minitx.show(answer);
-  const look = names.includes("changed") && !before ? 1 : run;  // what was just changed is looked at
-  minitx.set({run: look === "difference" || look < names.length ? look : 0});
+  if (run !== minitx.state.run) minitx.set({run});
   writeGuesses();
   writeCurve();
   by("status").className = "";
   const says = answer.live.says ? `Changed: ${answer.live.says}` : "As it is";
   by("status").textContent = `${says}. ${answer.live.tokens} tokens, ${Math.round(performance.now() - began)} ms.`;
+}
+
+function nextRun(names) {  // the run of that name as before; what was just changed is looked at
+  const {run} = minitx.state, before = shown.runs.map(run => run.name);
+  if (names.includes("changed") && !before.includes("changed")) return 1;
+  if (run === "difference") return names.length > 1 ? run : 0;
+  return Math.max(0, names.indexOf(before[run]));
 }
 
 // the controls
@@ -265,26 +270,27 @@ function writeGuesses() {
   const {guesses} = shown.live, names = shown.runs.map(run => run.name);
   const {kind, places} = guesses, box = by("guesses");
   if (kind === "said") box.replaceChildren(stepsTable(places, names));
-  else if (kind === "causal") box.replaceChildren(...places.flatMap(place => nextLists(place, names)), sampler());
-  else if (kind === "masked") box.replaceChildren(hider(), ...places.flatMap(place => hiddenLists(place, names)));
+  else if (kind === "causal") box.replaceChildren(sampler(), ...places.flatMap(place => nextRows(place, names)));
+  else if (kind === "masked") box.replaceChildren(hider(), ...places.flatMap(place => hiddenRows(place, names)));
   else box.replaceChildren();
 }
 
-function guessList(title, best, pick) {
-  const rows = best.map(([id, piece, p]) => {
-    const name = pick ? make("button", {type: "button", textContent: visible(piece), onclick: () => pick(id)})
-      : make("span", {textContent: visible(piece)});
-    const bar = make("span", {className: "bar-of", ariaHidden: "true"});
-    bar.style.width = `${5 * p}rem`;
-    return make("li", {}, name, bar, percent(p));
+function guessRow(title, best, pick) {  // a token each, its background as wide as its probability
+  const tokens = best.map(([id, piece, p]) => {
+    const content = [visible(piece), " ", make("small", {textContent: percent(p)})];
+    const token = make(pick ? "button" : "span", pick ? {type: "button", onclick: () => pick(id)} : {}, ...content);
+    token.className = "guess";
+    token.style.setProperty("--p", `${100 * p}%`);
+    return token;
   });
-  return make("div", {}, make("h3", {textContent: title}), make("ol", {}, ...rows));
+  return make("p", {}, make("b", {textContent: title}), " ", ...tokens);
 }
 
-const nextLists = (place, names) => place.best.map((best, n) => guessList(`Next token, ${names[n]}`, best, append));
+const nextRows = (place, names) => place.best.map((best, n) =>
+  guessRow(names.length > 1 ? `Next token, ${names[n]}` : "Next token", best, append));
 
-const hiddenLists = (place, names) => place.best.map((best, n) =>
-  guessList(`Hidden token ${place.place}, ${names[n]}`, best));
+const hiddenRows = (place, names) => place.best.map((best, n) =>
+  guessRow(`Hidden token ${place.place}${names.length > 1 ? `, ${names[n]}` : ""}`, best));
 
 async function append(token) {  // a token that was clicked, or null for one that is drawn
   try {
@@ -304,18 +310,18 @@ function sampler() {
     want({temperature: event.target.valueAsNumber}, 60);
   };
   const range = make("input", {type: "range", min: 0, max: 2, step: 0.1, value: wish.temperature, oninput});
-  const draw = make("button", {type: "button", textContent: "draw one and append it", onclick: () => append(null)});
-  return make("div", {}, make("h3", {textContent: "Temperature"}), make("label", {}, range, " ", says), " ", draw);
+  const draw = make("button", {type: "button", textContent: "append one, drawn at random", onclick: () => append(null)});
+  return make("div", {className: "bar-of"}, make("label", {}, "Temperature ", range, " ", says), " ", draw);
 }
 
 function hider() {  // hides the chosen token of a masked model, or shows it again
   const {token} = minitx.state, isHidden = wish.hidden.includes(token);
-  const name = token === null ? "a token: choose it below" : `token ${token}`;
+  const name = token === null ? "a token, which the model is to guess: choose one below" : `token ${token}`;
   const button = make("button", {
     type: "button", disabled: token === null || wish.words, textContent: `${isHidden ? "show" : "hide"} ${name}`,
     onclick: () => want({hidden: isHidden ? without(wish.hidden, token) : [...wish.hidden, token]})});
   const all = make("button", {type: "button", textContent: "show all", onclick: () => want({hidden: []})});
-  return make("div", {}, make("h3", {textContent: "Guess a hidden token"}), button, ...(wish.hidden.length ? [" ", all] : []));
+  return make("div", {className: "bar-of"}, button, ...(wish.hidden.length ? [" ", all] : []));
 }
 
 function stepsTable(places, names) {
