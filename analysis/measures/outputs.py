@@ -32,6 +32,7 @@ class Outputs(NamedTuple):
     writes: dict[str, np.ndarray]  # of WRITERS: [L T] length of what is added to the stream
     guesses: Guesses | None = None  # [T G]
     lens: Guesses | None = None  # [L+1 T G]
+    own: np.ndarray | None = None  # [T] what the text has where the model guesses; -1: nothing
     actual: np.ndarray | None = None  # [T] probability of the text's own token; nan: there is none
     classes: np.ndarray | None = None  # [C] probabilities of a classifier
 
@@ -60,7 +61,8 @@ def of_trace(model, trace, tokens, prefix="", lens=True):
         classes = minitx.logits(model, last[None])[0].astype(np.float64)
         return outputs._replace(classes=scipy.special.softmax(classes))
     p = probabilities(model, last)
-    outputs = outputs._replace(guesses=likeliest(p, GUESSES), actual=of_tokens(p, tokens))
+    outputs = outputs._replace(guesses=likeliest(p, GUESSES), own=tokens)
+    outputs = outputs._replace(actual=of_tokens(p, tokens))
     return outputs._replace(lens=by_layer(model, stream[:-1], p)) if lens else outputs
 
 

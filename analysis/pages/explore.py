@@ -194,6 +194,9 @@ def made(look, word):
     for name, given in guesses.items():
         numbers = np.searchsorted(ids, given.ids)
         content[name] = {"pieces": numbers.ravel().tolist(), "p": pack(given.probabilities, 0)}
+    own = outputs.own
+    labels = _visible(tokenizer.pieces(np.maximum(own, 0)))
+    content["own"] = [None if token < 0 else label for token, label in zip(own, labels)]
     content["actual"] = [None if np.isnan(p) else round(p, 5) for p in outputs.actual.tolist()]
     return content
 
@@ -387,7 +390,14 @@ ASSETS = {  # gap in explore.html: the file that fills it as it stands
     "plot": "plot.min.js",
 }
 # the page's program, in the order in which it is read
-PROGRAM = "data.js", "colours.js", "attention.js", "views.js", "explore.js"
+PROGRAM = tuple(
+    f"{name}.js"
+    for name in (
+        *("data", "colours", "attention", "draw"),
+        *("overview", "heads", "joint", "lines", "columns", "matrix", "offsets", "values"),
+        *("outputs", "views", "address", "explore"),
+    )
+)
 STYLES = ("explore.css",)
 # nothing is loaded, and nothing leaves the page
 POLICY = {

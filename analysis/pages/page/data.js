@@ -5,18 +5,22 @@
 
 let page;  // {runs: [run, ...], live: null, or what a server says of itself}
 let version = 0;  // counts what was shown: every view is drawn anew
-let data, T, S, L, H, C, R, reach, isCross, labels, places, pattern, plane, columns, profile, share, weight;
+let data, T, S, L, H, C, R, reach, isCross, labels, places, made;
+let pattern, plane, columns, profile, share, weight, values, total;
 
-// state: run is the number of the run that is looked at, or "difference"; token is the chosen one, or null; side is
-// what is shown of it; dark is null while the system decides
+// state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; token is
+// the chosen one, or null; side is what is shown of it; view is the one that takes the whole width; step is what the
+// overview explains; sort, only, layer say which heads are listed; dark is null while the system decides
 
-const state = {run: 0, part: "", head: 0, token: null, side: "query", stage: "normalised", thumbs: "attention",
-               dark: null};
+const state = {run: 0, part: "", head: null, token: null, side: "query", view: null, step: null, dark: null,
+               thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", stage: "normalised",
+               colour: "query and key", written: "the stream"};
 const listeners = [];  // each is called with the state after every change
 
 const partsOf = run => run.parts ?? {"": run};
 const partOf = (run, name = state.part) => partsOf(run)[name];
-const isDifference = () => state.run === "difference";
+let inside = false;  // while a picture of a difference shows one of its runs
+const isDifference = () => state.run === "difference" && !inside;
 const titleOf = run => `${run.model}: ${run.text}`;
 
 // arrays, unpacked when a part is first looked at
@@ -24,21 +28,41 @@ const titleOf = run => `${run.model}: ${run.text}`;
 const opened = new WeakMap();
 
 function open(part) {
-  if (!opened.has(part)) {
-    const arrays = Object.entries(part.arrays).map(([name, packed]) => [name, unpack(packed)]);
-    opened.set(part, Object.fromEntries(arrays));
-  }
+  if (!opened.has(part)) opened.set(part, unpackAll(part.arrays));
   return opened.get(part);
 }
 
-function unpack({low, high, data}) {  // 16-bit steps between the least and the greatest value of each part
-  const codes = new Uint16Array(Uint8Array.from(atob(data), c => c.charCodeAt(0)).buffer);
-  const size = codes.length / low.length, values = new Float32Array(codes.length);
+function openOutputs(outputs) {  // labels and numbers as they are; guesses: {pieces: [T G], p}
+  if (!outputs || opened.has(outputs)) return opened.get(outputs);
+  const result = {...outputs, stream: unpack(outputs.stream), writes: unpackAll(outputs.writes)};
+  for (const name of ["guesses", "lens"]) {
+    if (outputs[name]) result[name] = {...outputs[name], p: unpack(outputs[name].p), n: outputs[name].p.shape.at(-1)};
+  }
+  opened.set(outputs, result);
+  return result;
+}
+
+const unpackAll = arrays => Object.fromEntries(Object.entries(arrays).map(([name, packed]) => [name, unpack(packed)]));
+
+function unpack({low, high, bits, shape, data}) {  // whole steps between the least and the greatest value of each part
+  const bytes = Uint8Array.from(atob(data), c => c.charCodeAt(0)), length = shape.reduce((a, b) => a * b, 1);
+  const codes = bits === 16 ? new Uint16Array(bytes.buffer) : inPairs(bytes);
+  const size = length / low.length, numbers = new Float32Array(length);
   low.forEach((least, part) => {
-    const step = (high[part] - least) / 65535;
-    for (let i = part * size; i < (part + 1) * size; i++) values[i] = least + codes[i] * step;
+    const step = (high[part] - least) / (2 ** bits - 1);
+    for (let i = part * size; i < (part + 1) * size; i++) numbers[i] = least + codes[i] * step;
   });
-  return values;
+  return numbers;
+}
+
+function inPairs(bytes) {  // 12-bit codes, two in three bytes, the lower bits first
+  const codes = new Uint16Array(bytes.length / 3 * 2);
+  for (let pair = 0; 3 * pair < bytes.length; pair++) {
+    const both = bytes[3 * pair] | bytes[3 * pair + 1] << 8 | bytes[3 * pair + 2] << 16;
+    codes[2 * pair] = both & 4095;
+    codes[2 * pair + 1] = both >> 12;
+  }
+  return codes;
 }
 
 // T queries, S keys, L layers, H heads, C columns, R offsets; only in cross are queries and keys of different texts
@@ -49,26 +73,36 @@ function look(run) {  // makes a run's part the one that views read
   labels = {query: data.labels, key: data.keys ?? data.labels};
   [T, S, L, H] = [labels.query.length, labels.key.length, data.layers, data.heads];
   places = {query: d3.range(T), key: d3.range(S)};
-  ({pattern, plane, columns, share, weight} = open(data));
+  ({pattern, plane, columns, share, weight, values, total} = open(data));
+  made = openOutputs(data.outputs ?? run.parts.decoder.outputs);  // in cross the queries are the decoder's
   profile = isCross ? null : open(data).profile;
   C = data.arrays.columns.shape[3];
   R = isCross ? 0 : data.uniform.length;
   reach = (R - 1) / 2;
 }
 
-function within(run, draw) {  // what `draw` gives while views read another run
+function within(run, draw) {  // what `draw` gives while views read one run of a difference
+  inside = true;
   look(page.runs[run]);
   const result = draw();
+  inside = false;
   lookAtState();
   return result;
 }
 
 function lookAtState() {  // of a difference: the second run, its attention less that of the first
   look(page.runs[isDifference() ? 1 : state.run]);
-  if (!isDifference()) return;
-  const before = open(partOf(page.runs[0]));
-  pattern = pattern.map((weight, i) => weight - before.pattern[i]);
-  profile = profile && profile.map((weight, i) => weight - before.profile[i]);
+  if (isDifference()) ({pattern, profile} = differences(page.runs[0]));
+}
+
+const subtracted = new WeakMap();  // part of the second run -> its arrays less those of the first
+
+function differences(first) {
+  if (!subtracted.has(data)) {
+    const before = open(partOf(first)), less = (x, y) => x && x.map((value, i) => value - y[i]);
+    subtracted.set(data, {pattern: less(pattern, before.pattern), profile: less(profile, before.profile)});
+  }
+  return subtracted.get(data);
 }
 
 function whyNoDifference() {  // "" where weights can be subtracted one by one
@@ -85,8 +119,9 @@ function whyNoDifference() {  // "" where weights can be subtracted one by one
 
 function set(changes) {
   const other = changes.part !== undefined && changes.part !== state.part;
-  Object.assign(state, changes, other ? {head: 0, token: null, side: "query"} : {});
-  if (other || "run" in changes) settle();
+  Object.assign(state, other ? {head: null, token: null, side: "query"} : {}, changes);
+  if (other || "run" in changes || "head" in changes) settle();
+  if (other) writeTokens();
   update();
   listeners.forEach(listener => listener(state));
 }
@@ -96,6 +131,7 @@ function show(next) {  // other data in place of all; what was chosen stays, whe
   version++;
   settle();
   writePage();
+  writeTokens();
   update();
 }
 
@@ -106,7 +142,6 @@ function settle() {  // looks at what the state says, or at the nearest that the
   if (!names.includes(state.part)) state.part = names[0];
   if (isDifference() && whyNoDifference()) state.run = 1;
   lookAtState();
-  if (state.head >= L * H) state.head = 0;
+  if (!(state.head >= 0 && state.head < L * H) || state.head === null) state.head = sharpest();
   if (state.token !== null) state.token = Math.min(state.token, labels[state.side].length - 1);
-  writeTokens();
 }
