@@ -311,7 +311,7 @@ function sampler() {
   };
   const range = make("input", {type: "range", min: 0, max: 2, step: 0.1, value: wish.temperature, oninput});
   const draw = make("button", {type: "button", textContent: "append one, drawn at random", onclick: () => append(null)});
-  return make("div", {className: "bar-of"}, make("label", {}, "Temperature ", range, " ", says), " ", draw);
+  return make("div", {className: "tools"}, make("label", {}, "Temperature ", range, " ", says), " ", draw);
 }
 
 function hider() {  // hides the chosen token of a masked model, or shows it again
@@ -321,7 +321,7 @@ function hider() {  // hides the chosen token of a masked model, or shows it aga
     type: "button", disabled: token === null || wish.words, textContent: `${isHidden ? "show" : "hide"} ${name}`,
     onclick: () => want({hidden: isHidden ? without(wish.hidden, token) : [...wish.hidden, token]})});
   const all = make("button", {type: "button", textContent: "show all", onclick: () => want({hidden: []})});
-  return make("div", {className: "bar-of"}, button, ...(wish.hidden.length ? [" ", all] : []));
+  return make("div", {className: "tools"}, button, ...(wish.hidden.length ? [" ", all] : []));
 }
 
 function stepsTable(places, names) {
