@@ -30,13 +30,14 @@ class Tokens(NamedTuple):
 class Runs:
     """The models of a page, and what was computed last."""
 
-    def __init__(self, models):
-        """models: {name: Model}."""
+    def __init__(self, models, kept=KEPT):
+        """models: {name: Model}. kept: how many results of each kind."""
         self.models = models
-        self.tokens = lru_cache(KEPT)(self._tokens)
-        self.edits = lru_cache(KEPT)(self._edits)
-        self.run = lru_cache(KEPT)(self._run)
-        self.outputs = lru_cache(KEPT)(self._outputs)
+        self.tokens = lru_cache(kept)(self._tokens)
+        self.edits = lru_cache(kept)(self._edits)
+        self.run = lru_cache(kept)(self._run)
+        self.outputs = lru_cache(kept)(self._outputs)
+        self.caches = self.tokens, self.edits, self.run, self.outputs
 
     @property
     def names(self):
@@ -104,7 +105,7 @@ class Runs:
             token = guesses.draw(self.outputs(one), request.temperature, seed)
         return model.tokenizer.decode([*tokens.ids, token])
 
-    # each is kept for the last KEPT requests
+    # each is kept for the last requests
 
     def _tokens(self, request):
         """The Tokens of a request; ValueError for a text that a page cannot show."""

@@ -28,6 +28,15 @@ from .turns import Busy, Superseded, Turns
 HOST = "127.0.0.1"
 PAGE = 64  # letters, at most, by which a page says which one it is
 TEXTS = corpus.SENTENCE, "3 May 1912"
+OPTIONS = {
+    "log_level": "warning",
+    "access_log": False,
+    "server_header": False,
+    "proxy_headers": False,
+    "ws": "none",
+    "lifespan": "off",
+    "timeout_graceful_shutdown": 2,
+}
 STYLES, PROGRAM, BODY = ("live.css",), ("live.js",), "live.html"
 
 
@@ -188,12 +197,10 @@ def serve(runs, port, text=None, with_browser=True):
     port = listener.getsockname()[1]
     address = f"http://{HOST}:{port}/"
     application = app(runs, port, first_text(runs) if text is None else text)
-    options = {"log_level": "warning", "access_log": False, "ws": "none", "lifespan": "off"}
-    options |= {"server_header": False, "timeout_graceful_shutdown": 2, "proxy_headers": False}
     print(f"minitx: {address} (Ctrl-C ends it)", flush=True)
     if with_browser and has_screen():
         threading.Timer(0.3, webbrowser.open, [address]).start()
-    uvicorn.Server(uvicorn.Config(application, **options)).run(sockets=[listener])
+    uvicorn.Server(uvicorn.Config(application, **OPTIONS)).run(sockets=[listener])
 
 
 def first_text(runs):
@@ -209,10 +216,10 @@ def first_text(runs):
 
 def listening(port):
     """A socket on this machine alone; port 0: a free one. ValueError if it is taken."""
+    if not 0 <= port < 2**16:
+        raise ValueError(f"--port {port}: wanted 0 to 65535, 0 for a free one")
     try:
         return socket.create_server((HOST, port))
-    except OverflowError:
-        raise ValueError(f"--port {port}: wanted 0 to 65535, 0 for a free one") from None
     except OSError as error:
         text = f"--port {port}: {os.strerror(error.errno)}; --port 0 takes a free one"
         raise ValueError(text) from None
