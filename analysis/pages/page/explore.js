@@ -251,8 +251,8 @@ function precision() {
   const most = name => data.arrays[name].error.toPrecision(2);
   const counted = isCross ? `${T} queries and ${S} keys` : `${T} ${data.unit}s`;
   return `${L} layers × ${H} heads of width ${data.width}, ${counted}. Normalising queries and keys changed ` +
-    `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 16 bits between the ` +
-    `least and the greatest of their head: weights within ${most("pattern")}, places in the plane within ` +
+    `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 65,536 steps, places and ` +
+    `columns to 4,096, between the least and the greatest of their head: weights within ${most("pattern")}, places in the plane within ` +
     `${most("plane")}, columns within ${most("columns")}` +
     (isCross ? "." : `, mean weights within ${most("profile")}.`);
 }

@@ -14,11 +14,11 @@ function guessesAt(n, of = made.guesses) {  // the likeliest tokens at token n: 
 
 // guesses: a table, one row a token, and above it all that is kept of the chosen one
 
-function shownToken() {  // the chosen token, else a hidden one, else the last
+function shownToken() {  // the chosen token, else a hidden one, else the last; the last of a masked model is a mark
   const chosen = made.labels.findIndex((_, n) => isChosenToken(n));
   if (chosen >= 0) return chosen;
   const mask = made.labels.findIndex(label => /^(<mask>|\[MASK\])$/.test(label));
-  return mask >= 0 ? mask : made.labels.length - 1;
+  return mask >= 0 ? mask : made.labels.length - (isCausal() ? 1 : 2);
 }
 
 const guesses = () => pair(() => [best(shownToken()), made.guesses ? guessTable() : []].flat());
@@ -32,8 +32,7 @@ function best(n) {  // bars: what is likeliest at one token, or which class a te
     item.append(make("span", {textContent: piece}), make("span", {textContent: percent(p)}), bar);
     return item;
   }));
-  const what = made.classes ? "The classes of the text" : isCausal() ? `Behind “${made.labels[n]}” (${n}) comes` :
-    `At “${made.labels[n]}” (${n}) stands`;
+  const what = made.classes ? "The classes of the text" : `Likeliest ${isCausal() ? "behind" : "at"} “${made.labels[n]}” (${n})`;
   return [make("p", {className: "lead", textContent: what}), list];
 }
 
