@@ -32,12 +32,9 @@ function pair(draw) {  // of a difference the same picture of both runs, one bel
   return page.runs.flatMap((run, n) => [make("p", {className: "run", textContent: run.name}), within(n, draw)].flat());
 }
 
-function legend(width, label, most, tickFormat) {  // which shade is how much
-  const shade = shades(), domain = isDifference() ? [-most, 0, most] : [0, most / 4, most];
-  return Plot.legend({width: Math.min(width, 250), marginLeft: 22, marginRight: 22, height: 44, label, tickFormat,
-                      ticks: domain, style: {color: colours().text, fontSize: "11px"},
-                      color: isDifference() ? {type: "linear", domain: [-most, most], interpolate: t => shade(2 * t - 1)}
-                        : {type: "linear", domain: [0, most], interpolate: shade}});
+function legend(width, label, color, ticks, tickFormat) {  // which shade is how much
+  return Plot.legend({width: Math.min(width, 250), marginLeft: 22, marginRight: 22, height: 44, label, tickFormat, ticks,
+                      color, style: {color: colours().text, fontSize: "11px"}});
 }
 
 function image(width, height, colour) {  // a picture of so many pixels as a data URL; colour(x, y) -> a colour, or null

@@ -30,15 +30,13 @@ function boxesOf() {  // three rows: [{title, boxes: [{step, name, shape, head}]
           {title: `Inside head ${nameOf(state.head)}`, boxes: head}];
 }
 
-function overview() {
-  return pair(() => [...boxesOf().map(drawnRow), explanation()]);
-}
+const overview = () => [...boxesOf().map(drawnRow), ...pair(explanation)];  // shapes are the same in both runs
 
 function drawnRow({title, boxes}) {
   const row = make("div", {className: "row", role: "group"}, {"aria-label": title});
   row.append(make("h3", {textContent: title}), ...boxes.flatMap(({step, name, shape}, n) => {
     const isOpen = step === `layer${layerOf(state.head)}`, id = `step-${step}`;
-    const button = make("button", {type: "button", className: "step", id: inside ? "" : id, title: firstSentence(step),
+    const button = make("button", {type: "button", className: "step", id, title: firstSentence(step),
                                    onclick: () => choose(step)}, {"aria-pressed": step === state.step || isOpen});
     if (isOpen) button.classList.add("open");
     button.append(make("span", {textContent: name}), make("small", {textContent: shape}));
