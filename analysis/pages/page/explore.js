@@ -50,7 +50,7 @@ function writeChoosers() {
 // at once, the others one by one when nothing else is to be done: main.dataset.pending counts them
 
 const pending = new Set(), widths = {};
-let later;
+let waiting;
 
 function update() {
   paint();
@@ -106,9 +106,9 @@ function markNow(id) {
 
 function wait(milliseconds = 150) {  // a change that follows soon, as in typing, makes the others wait again
   main.dataset.pending = pending.size;
-  clearTimeout(later);
+  clearTimeout(waiting);
   if (!pending.size) return;
-  later = setTimeout(() => {
+  waiting = setTimeout(() => {
     drawNow([...pending][0]);
     wait(0);
   }, milliseconds);
@@ -147,7 +147,7 @@ function writeText() {
     element.style.setProperty("--of", `var(--${isDifference() ? weight > 0 ? "more" : "less" : other(side)})`);
   }
   list.setAttribute("aria-activedescendant", chosen ? chosen.element.id : "");
-  if (chosen) requestAnimationFrame(() => {  // later: it lays the page out
+  if (chosen) later(() => {
     list.scrollTop = chosen.element.offsetTop - list.offsetTop - list.clientHeight / 2;
   });
   readout.textContent = said();

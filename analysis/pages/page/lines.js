@@ -21,9 +21,9 @@ function lines(width) {
               x: "x", y: "n", maxRadius: 110, ...tip(d => about(d.n, d.side))}))]});
 }
 
-function markLine(box) {  // the chosen token's line, scrolled into sight; later, since it lays the page out
-  requestAnimationFrame(() => {
-    const y = state.token === null ? 0 : box.lastChild?.scale?.("y").apply(state.token) ?? 0;
+function markLine(box) {  // the chosen token's line, scrolled into sight
+  const y = state.token === null ? 0 : box.lastChild.scale("y").apply(state.token);
+  later(() => {
     if (y < box.scrollTop || y > box.scrollTop + box.clientHeight) box.scrollTop = y - box.clientHeight / 2;
   });
 }
