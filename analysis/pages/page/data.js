@@ -4,6 +4,7 @@
 // The page's program is the files that explore.py lists, one after the other. Plot draws; d3 counts and mixes colours.
 
 let page;  // {runs: [run, ...], live: null, or what a server says of itself}
+let current;  // the run that views read
 let version = 0;  // counts what was shown: every view is drawn anew
 let data, T, S, L, H, C, R, reach, isCross, labels, places, made;
 let pattern, plane, columns, profile, share, weight, values, total;
@@ -68,6 +69,7 @@ function inPairs(bytes) {  // 12-bit codes, two in three bytes, the lower bits f
 // T queries, S keys, L layers, H heads, C columns, R offsets; only in cross are queries and keys of different texts
 
 function look(run) {  // makes a run's part the one that views read
+  current = run;
   data = partOf(run);
   isCross = "keys" in data;
   labels = {query: data.labels, key: data.keys ?? data.labels};

@@ -32,12 +32,32 @@ function pair(draw) {  // of a difference the same picture of both runs, one bel
   return page.runs.flatMap((run, n) => [make("p", {className: "run", textContent: run.name}), within(n, draw)].flat());
 }
 
-function legend(width, label, most, tickFormat) {  // which shade is how much
-  const shade = shades(), domain = isDifference() ? [-most, 0, most] : [0, most / 4, most];
-  return Plot.legend({width: Math.min(width, 250), marginLeft: 22, marginRight: 22, height: 44, label, tickFormat,
-                      ticks: domain, style: {color: colours().text, fontSize: "11px"},
-                      color: isDifference() ? {type: "linear", domain: [-most, most], interpolate: t => shade(2 * t - 1)}
-                        : {type: "linear", domain: [0, most], interpolate: shade}});
+// scrolling reads sizes, which lays the page out: once, after all is drawn
+const later = scroll => requestAnimationFrame(scroll);
+
+function showColumn(box) {  // the column of the chosen token, scrolled into sight
+  const drawn = box.lastChild?.scale ? box.lastChild : null, n = chosenColumn();
+  if (!drawn || n < 0) return;
+  const x = drawn.scale("x").apply(n);
+  later(() => {
+    if (x < box.scrollLeft || x > box.scrollLeft + box.clientWidth) box.scrollLeft = x - box.clientWidth / 2;
+  });
+}
+
+const chosenColumn = () => made.labels.findIndex((_, n) => isChosenToken(n));
+
+function showRow(box) {  // the selected row of a table
+  const row = box.querySelector("tr[aria-selected=true]");
+  if (!row) return;
+  later(() => {
+    const y = row.offsetTop;
+    if (y < box.scrollTop || y > box.scrollTop + box.clientHeight) box.scrollTop = y - box.clientHeight / 2;
+  });
+}
+
+function legend(width, label, color, ticks, tickFormat) {  // which shade is how much
+  return Plot.legend({width: Math.min(width, 250), marginLeft: 22, marginRight: 22, height: 44, label, tickFormat, ticks,
+                      color, style: {color: colours().text, fontSize: "11px"}});
 }
 
 function image(width, height, colour) {  // a picture of so many pixels as a data URL; colour(x, y) -> a colour, or null

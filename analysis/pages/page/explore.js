@@ -49,18 +49,20 @@ function writeChoosers() {
 // drawing: a view is drawn anew when its width, the theme or what it depends on has changed. Those in sight are drawn
 // at once, the others one by one when nothing else is to be done: main.dataset.pending counts them
 
-const pending = new Set();
-let later;
+const pending = new Set(), widths = {};
+let waiting;
 
 function update() {
   paint();
   writeText();
   writeChoosers();
   for (const [id, view] of Object.entries(VIEWS)) writeHead(id, view);
-  const stale = Object.keys(VIEWS).filter(id => isThere(id) && drawn[id] !== wantedOf(id));
+  const there = Object.keys(VIEWS).filter(isThere);  // sizes are read before anything is drawn: the page is laid out once
+  for (const id of there) widths[id] = Math.max(200, Math.floor(boxes[id].clientWidth));  // 0 while a window opens
+  const seen = there.filter(inSight), stale = there.filter(id => drawn[id] !== wantedOf(id));
   pending.clear();
-  for (const id of stale) inSight(id) ? drawNow(id) : pending.add(id);
-  for (const id of Object.keys(VIEWS)) if (isThere(id) && !pending.has(id)) markNow(id);
+  for (const id of stale) seen.includes(id) ? drawNow(id) : pending.add(id);
+  for (const id of there) if (!stale.includes(id)) markNow(id);
   wait();
   keepAddress();
 }
@@ -76,10 +78,8 @@ function writeHead(id, view) {
     textContent: isLarge ? "smaller" : "larger", title: isLarge ? "Back to its place" : "Show this view over the whole width"});
 }
 
-const widthOf = id => Math.max(200, Math.floor(boxes[id].clientWidth));  // a window may have none while it opens
-
 function wantedOf(id) {  // what the drawing of a view depends on, as one text
-  return [version, widthOf(id), isDark(), state.run, state.part, ...VIEWS[id].depends.map(name => state[name])].join("|");
+  return [version, widths[id], isDark(), state.run, state.part, ...VIEWS[id].depends.map(name => state[name])].join("|");
 }
 
 function inSight(id) {
@@ -91,7 +91,7 @@ function drawNow(id) {
   const box = boxes[id], focused = box.contains(document.activeElement) ? document.activeElement.id : "";
   pending.delete(id);
   drawn[id] = wantedOf(id);
-  box.replaceChildren(...[VIEWS[id].draw(widthOf(id))].flat().filter(Boolean));
+  box.replaceChildren(...[VIEWS[id].draw(widths[id])].flat().filter(Boolean));
   if (focused) byId(focused)?.focus({preventScroll: true});  // what had it was replaced by its like
   markNow(id);
 }
@@ -106,9 +106,9 @@ function markNow(id) {
 
 function wait(milliseconds = 150) {  // a change that follows soon, as in typing, makes the others wait again
   main.dataset.pending = pending.size;
-  clearTimeout(later);
+  clearTimeout(waiting);
   if (!pending.size) return;
-  later = setTimeout(() => {
+  waiting = setTimeout(() => {
     drawNow([...pending][0]);
     wait(0);
   }, milliseconds);
@@ -147,17 +147,26 @@ function writeText() {
     element.style.setProperty("--of", `var(--${isDifference() ? weight > 0 ? "more" : "less" : other(side)})`);
   }
   list.setAttribute("aria-activedescendant", chosen ? chosen.element.id : "");
-  if (chosen) list.scrollTop = chosen.element.offsetTop - list.offsetTop - list.clientHeight / 2;
+  if (chosen) later(() => {
+    list.scrollTop = chosen.element.offsetTop - list.offsetTop - list.clientHeight / 2;
+  });
   readout.textContent = said();
   byId("precision").textContent = precision();
   for (const name of ["run", "part", "side"]) {
     document.querySelectorAll(`input[name=${name}]`).forEach(input => { input.checked = input.value === `${state[name]}`; });
   }
-  facts.replaceChildren(...data.facts.map(fact => {
+  facts.replaceChildren(...factRows());
+}
+
+function factRows() {  // what is measured of the chosen head; of a difference of both runs
+  const kept = isDifference() ? page.runs.map(run => partOf(run)) : [data];
+  const names = isDifference() ? [["", ...page.runs.map(run => run.name)]] : [];
+  const rows = [...names, ...data.facts.map(({means}, n) => [means, ...kept.map(part => part.facts[n].values[state.head])])];
+  return rows.map(cells => {
     const row = make("tr");
-    row.append(...[fact.means, fact.values[state.head]].map(textContent => make("td", {textContent})));
+    row.append(...cells.map(textContent => make("td", {textContent})));
     return row;
-  }));
+  });
 }
 
 function said() {
@@ -251,8 +260,8 @@ function precision() {
   const most = name => data.arrays[name].error.toPrecision(2);
   const counted = isCross ? `${T} queries and ${S} keys` : `${T} ${data.unit}s`;
   return `${L} layers × ${H} heads of width ${data.width}, ${counted}. Normalising queries and keys changed ` +
-    `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 16 bits between the ` +
-    `least and the greatest of their head: weights within ${most("pattern")}, places in the plane within ` +
+    `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 65,536 steps, places and ` +
+    `columns to 4,096, between the least and the greatest of their head: weights within ${most("pattern")}, places in the plane within ` +
     `${most("plane")}, columns within ${most("columns")}` +
     (isCross ? "." : `, mean weights within ${most("profile")}.`);
 }

@@ -7,7 +7,7 @@ function heads(width) {
   shown = listed();
   if (!shown.length) return make("p", {className: "none", textContent: "No head of this text is like that."});
   const left = isGrid() ? 28 : 4, top = isGrid() ? 34 : 22;
-  across = isGrid() ? H : Math.max(1, Math.min(shown.length, Math.floor((width - left) / 76)));
+  across = isGrid() ? H : Math.max(1, Math.min(shown.length, Math.floor((width - left) / 60)));
   const down = Math.ceil(shown.length / across), edge = Math.min((width - left - 4) / across, 110);
   const row = isGrid() ? edge : edge + 14;  // below a picture its name, where no grid says it
   const cells = shown.map((head, n) => ({head, x: left + n % across * edge, y: top + Math.floor(n / across) * row}));

@@ -31,7 +31,7 @@ function space(width) {
   const written = withoutOverlap(points.map(p => ({p, x: across(p.x), y: up(p.y), width: 6.2 * text(p).length})), inner);
   const names = Object.entries(SPOTS).map(([name, {dx, dy, textAnchor}]) => (
     Plot.text(written.filter(d => d.spot === name).map(d => d.p), {
-      ...where, text, dx, dy, textAnchor, fill: dotColour, stroke: palette.card, strokeWidth: 3})));
+      ...where, text, dx, dy, textAnchor, fill: p => state.colour === "position" ? palette.text : dotColour(p), stroke: palette.card, strokeWidth: 3})));
   return plot({
     width, height, marginLeft: 48, marginBottom: 40, marginTop: 46, marginRight: 6,
     x: {domain: x, label: axis(0) + " →", ticks: 5}, y: {domain: y, label: "↑ " + axis(1), ticks: 5},
@@ -58,11 +58,11 @@ const SPOTS = {above: {dx: 0, dy: -11, textAnchor: "middle"}, below: {dx: 0, dy:
 
 function withoutOverlap(wanted, inner) {  // those labels for which there is room, each with its spot
   const rank = ({p}) => (p.side === state.side && p.n === state.token ? 2 : 0) + (marked(p.n, p.side) ? size(weightOf(p.n)) : -1);
-  const taken = wanted.map(({x, y}) => [x - 4, y - 4, x + 4, y + 4]), written = [];
+  const taken = wanted.filter(d => marked(d.p.n, d.p.side)).map(({x, y}) => [x - 4, y - 4, x + 4, y + 4]), written = [];
   const free = box => box[0] >= -8 && box[2] <= inner.width + 8 && box[1] >= -14 && box[3] <= inner.height + 14
     && !taken.some(b => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3]);
-  const order = d3.sort(wanted.filter(d => state.token === null || marked(d.p.n, d.p.side)), d => -rank(d));
-  for (const d of order.slice(0, 120)) {
+  const order = d3.sort(wanted.filter(d => marked(d.p.n, d.p.side)), d => -rank(d));
+  for (const d of order.slice(0, 120)) {  // more would not find room
     const spot = Object.keys(SPOTS).find(name => free(boxOf(d, SPOTS[name])));
     if (!spot) continue;
     taken.push(boxOf(d, SPOTS[spot]));

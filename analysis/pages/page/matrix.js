@@ -10,9 +10,7 @@ function matrix(width) {
                           tickFormat: n => short(labels[side][n], 9), color: palette[side]});
   const corner = (text, fill, dx, dy) => Plot.text([text], {
     frameAnchor: "top-left", textAnchor: dx ? "end" : "start", dx, dy, fill, fontWeight: 600});
-  const means = isDifference() ? "weight, second run less the first" : "weight, up to this head's largest";
-  const own = legend(width - left, means, most, isDifference() ? "+.3f" : ".3f");
-  return [own, plot({
+  return [ofWeights(width - left, most, shade), plot({
     width: left + edge * S + 8, height: top + edge * T + 8, marginLeft: left, marginTop: top, marginRight: 8,
     marginBottom: 8, x: {domain: [-0.5, S - 0.5]}, y: {domain: [T - 0.5, -0.5]},
     marks: [Plot.axisX({...ticks("key"), anchor: "top", tickRotate: -60, textAnchor: "start"}),
@@ -25,6 +23,15 @@ function matrix(width) {
             Plot.rect([0], {...whole, fill: "none", stroke: palette.chosen, strokeWidth: 2, className: "outline"}),
             Plot.tip(cells, Plot.pointer({x: "j", y: "i", ...tip(d => (
               `query ${quoted(d.i, "query")} → key ${quoted(d.j, "key")}\nweight ${number(at(d.i, d.j))}`))}))]})];
+}
+
+function ofWeights(width, most, shade) {  // the legend
+  if (isDifference()) {
+    const color = {type: "linear", domain: [-most, most], interpolate: t => shade(2 * t - 1)};
+    return legend(width, "weight, second run less the first", color, [-most, 0, most], "+.3f");
+  }
+  const color = {type: "linear", domain: [0, most], interpolate: shade};
+  return legend(width, "weight, up to this head's largest", color, [0, most / 4, most], ".3f");
 }
 
 function markRow(box) {  // the chosen token's row, as a query, or column, as a key

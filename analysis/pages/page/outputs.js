@@ -14,14 +14,23 @@ function guessesAt(n, of = made.guesses) {  // the likeliest tokens at token n: 
 
 // guesses: a table, one row a token, and above it all that is kept of the chosen one
 
-function shownToken() {  // the chosen token, else a hidden one, else the last
+function shownToken() {  // the chosen token, else a hidden one, else the last; the last of a masked model is a mark
   const chosen = made.labels.findIndex((_, n) => isChosenToken(n));
   if (chosen >= 0) return chosen;
   const mask = made.labels.findIndex(label => /^(<mask>|\[MASK\])$/.test(label));
-  return mask >= 0 ? mask : made.labels.length - 1;
+  return mask >= 0 ? mask : made.labels.length - (isCausal() ? 1 : 2);
 }
 
-const guesses = () => pair(() => [best(shownToken()), made.guesses ? guessTable() : []].flat());
+function guesses() {
+  const n = shownToken(), lists = make("div", {className: "lists"});
+  lists.append(...pair(() => best(n)).reduce((groups, element) => {  // a name and its list side by side with the other
+    if (element.className === "run" || !groups.length) groups.push(make("div"));
+    groups.at(-1).append(element);
+    return groups;
+  }, []));
+  const what = made.classes ? "The classes of the text" : `Likeliest ${isCausal() ? "behind" : "at"} “${made.labels[n]}” (${n})`;
+  return [make("p", {className: "lead", textContent: what}), lists, ...(made.guesses ? [guessTable()] : [])];
+}
 
 function best(n) {  // bars: what is likeliest at one token, or which class a text is of
   const list = make("ol", {className: "bars"});
@@ -32,19 +41,22 @@ function best(n) {  // bars: what is likeliest at one token, or which class a te
     item.append(make("span", {textContent: piece}), make("span", {textContent: percent(p)}), bar);
     return item;
   }));
-  const what = made.classes ? "The classes of the text" : isCausal() ? `Behind “${made.labels[n]}” (${n}) comes` :
-    `At “${made.labels[n]}” (${n}) stands`;
-  return [make("p", {className: "lead", textContent: what}), list];
+  return list;
 }
 
-function guessTable() {
-  const table = make("table", {className: "guesses"}), head = make("tr");
-  const columns = ["token", "best guess", "", isCausal() ? "next in the text" : "in the text", ""];
+function guessTable() {  // of a difference the guesses of both runs, one beside the other
+  const table = make("table", {className: "guesses"}), head = make("tr"), runs = isDifference() ? [0, 1] : [null];
+  const of = run => run === null ? made : within(run, () => made), name = run => run === null ? "best guess" : runName(run);
+  const columns = ["token", ...runs.flatMap(run => [name(run), ""]), isCausal() ? "next in the text" : "in the text",
+                   ...runs.map(() => "")];
   head.append(...columns.map(textContent => make("th", {textContent}, {scope: "col"})));
+  const kept = runs.map(of);
   table.append(head, ...made.labels.map((label, n) => {
-    const [{piece, p}] = guessesAt(n), own = made.own[n], row = make("tr", {onclick: () => set({token: tokenOf(n), side: "query"})});
-    const cells = [`${label} (${n})`, piece, percent(p), own ?? "–", own === null ? "" : percent(made.actual[n])];
-    row.append(...cells.map((textContent, c) => make("td", {textContent, className: c === 1 && piece === own ? "right" : ""})));
+    const row = make("tr", {onclick: () => set({token: tokenOf(n), side: "query"})}), own = made.own[n];
+    const cell = (textContent, isRight = false) => make("td", {textContent, className: isRight ? "right" : ""});
+    const found = kept.map(of => ({piece: of.pieces[of.guesses.pieces[n * of.guesses.n]], p: of.guesses.p[n * of.guesses.n]}));
+    row.append(cell(`${label} (${n})`), ...found.flatMap(({piece, p}) => [cell(piece, piece === own), cell(percent(p))]),
+               cell(own ?? "–"), ...kept.map(of => cell(own === null ? "" : percent(of.actual[n]))));
     row.setAttribute("aria-selected", isChosenToken(n));
     row.title = own === null ? "" : `“${own}” has ${percent(made.actual[n])} here`;
     return row;
@@ -92,13 +104,14 @@ const stream = width => pair(() => streamOf(width));
 function streamOf(width) {
   const n = made.labels.length, lengths = lengthsOf(), rows = lengths.length / n, first = lengths === made.stream ? 0 : 1;
   const palette = colours(), left = 44, step = Math.max((width - left - 8) / n, 9), every = Math.ceil(11 / step);
-  const most = d3.max(lengths), mix = d3.interpolateRgbBasis(palette.ramp), high = Math.max(14, Math.min(26, 260 / rows));
+  const ends = d3.extent(lengths), mix = d3.scaleSequential(ends, d3.interpolateRgbBasis(palette.ramp)), high = Math.max(14, Math.min(26, 260 / rows));
   const cells = d3.range(rows).flatMap(l => d3.range(n).map(t => ({l, t, length: lengths[l * n + t]})));
   const whole = {x1: -0.5, x2: n - 0.5, y1: -0.5, y2: rows - 0.5};
-  return [legend(width - left, "length of the vector", most, ".3~g"), plot({
+  const label = "length of the vector", key = {type: "linear", domain: ends, interpolate: mix.interpolator()};
+  return [legend(width - left, label, key, ends, ".3~g"), plot({
     width: left + step * n + 8, height: 70 + high * rows, marginLeft: left, marginTop: 66, marginRight: 8, marginBottom: 4,
     x: {domain: [-0.5, n - 0.5]}, y: {domain: [rows - 0.5, -0.5], axis: null},
-    marks: [Plot.raster(lengths, {width: n, height: rows, ...whole, imageRendering: "pixelated", fill: x => mix(Math.sqrt(x / most))}),
+    marks: [Plot.raster(lengths, {width: n, height: rows, ...whole, imageRendering: "pixelated", fill: mix}),
             Plot.rect(d3.range(n).filter(isChosenToken), {x1: t => t - 0.5, x2: t => t + 0.5, y1: -0.5, y2: rows - 0.5,
                                                         fill: "none", stroke: palette.chosen, strokeWidth: 2}),
             Plot.axisX({ticks: d3.range(n).filter(t => t % every === 0), anchor: "top", tickRotate: -60, textAnchor: "start",

@@ -3,8 +3,7 @@
 // the stream, inside the chosen head its products. A box explains itself with numbers of this text.
 
 const by = (...sizes) => sizes.join(" × ");
-const run = () => page.runs[isDifference() ? 1 : state.run];
-const bold = text => `‹${text}›`;
+const run = () => current;
 
 function boxesOf() {  // three rows: [{title, boxes: [{step, name, shape, head}]}]
   const {d_model: D, d_mlp: M, n_vocab: V} = run().sizes, d = data.width, n = data.layers;
@@ -15,7 +14,7 @@ function boxesOf() {  // three rows: [{title, boxes: [{step, name, shape, head}]
   const norm = run().sizes.rms_norm ? "RMS norm" : "norm";
   const attention = {step: "attention", name: `attention, ${H} heads`, shape: `${by(T, T)} each`};
   const source = page.runs[0].parts && state.part !== "encoder" ? [
-    {step: "source", name: `attention to the source, ${H} heads`, shape: by(T, S)}] : [];
+    {step: "source", name: `attention to the source, ${H} heads`, shape: by(T, partsOf(run()).cross.keys.length)}] : [];
   const mlp = {step: "mlp", name: "MLP", shape: by(T, M)};
   const writers = [attention, ...source, mlp];
   const ordered = writers.flatMap(box => {
@@ -31,15 +30,13 @@ function boxesOf() {  // three rows: [{title, boxes: [{step, name, shape, head}]
           {title: `Inside head ${nameOf(state.head)}`, boxes: head}];
 }
 
-function overview() {
-  return pair(() => [...boxesOf().map(drawnRow), explanation()]);
-}
+const overview = () => [...boxesOf().map(drawnRow), ...pair(explanation)];  // shapes are the same in both runs
 
 function drawnRow({title, boxes}) {
   const row = make("div", {className: "row", role: "group"}, {"aria-label": title});
   row.append(make("h3", {textContent: title}), ...boxes.flatMap(({step, name, shape}, n) => {
     const isOpen = step === `layer${layerOf(state.head)}`, id = `step-${step}`;
-    const button = make("button", {type: "button", className: "step", id: inside ? "" : id, title: firstSentence(step),
+    const button = make("button", {type: "button", className: "step", id, title: firstSentence(step),
                                    onclick: () => choose(step)}, {"aria-pressed": step === state.step || isOpen});
     if (isOpen) button.classList.add("open");
     button.append(make("span", {textContent: name}), make("small", {textContent: shape}));

@@ -3,11 +3,7 @@
 
 const lengthOf = j => values[state.head * S + j];
 
-function taken(j) {  // length of what is taken from key j: by the chosen query, or by a query on average
-  const {token, side} = state;
-  const weight = side === "query" && token !== null ? at(token, j) : d3.mean(places.query, i => at(i, j));
-  return weight * lengthOf(j);
-}
+const taken = j => state.side === "query" && state.token !== null ? at(state.token, j) * lengthOf(j) : 0;  // by the chosen query
 
 const valuesOf = width => pair(() => bars(width));
 
@@ -19,11 +15,11 @@ function bars(width) {
     width: Math.max(width, 60 + step * S), height: 260, marginLeft: 48, marginTop: 26, marginBottom: 84, marginRight: 8,
     x: {domain: [-0.6, S - 0.4], label: null}, y: {label: "↑ length", ticks: 4},
     marks: [Plot.rectY(rows, {...ends, y: "length", fill: palette.line}),
-            Plot.rectY(rows, {...ends, y: "taken", fill: isChosen ? palette.chosen : palette.bar}),
+            Plot.rectY(rows, {...ends, y: "taken", fill: palette.chosen}),
             Plot.axisX({ticks: places.key.filter(j => j % every === 0), tickSize: 3, label: null, tickRotate: -60,
                         textAnchor: "end", tickFormat: j => short(labels.key[j], 9), color: palette.key}),
             Plot.ruleY([0], {stroke: palette.line}),
-            ...keyed([["■ taken", isChosen ? palette.chosen : palette.bar], ["■ offered", palette.soft]], "top-right", -13),
+            ...keyed([...(isChosen ? [["■ taken", palette.chosen]] : []), ["■ offered", palette.soft]], "top-right", -13),
             Plot.tip(rows, Plot.pointerX({x: "j", y: "length", ...tip(d => (
-              `value of ${quoted(d.j, "key")}\nlength ${d.length.toFixed(2)}, taken ${d.taken.toFixed(2)}`))}))]});
+              `value of ${quoted(d.j, "key")}\nlength ${d.length.toFixed(2)}${isChosen ? `, taken ${d.taken.toFixed(2)}` : ""}`))}))]});
 }

@@ -58,21 +58,21 @@ const VIEWS = {
   values: {
     title: () => `${nameOf(state.head)}: values`, draw: valuesOf, depends: CHOICE,
     pick: d => ({token: d.j, side: "key"}),
-    hint: () => "How long a vector each key offers (its value), and how long a part of it is taken: weight × length, " +
-      (state.token !== null && state.side === "query" ? "by the chosen query." : "by a query on average.") +
-      " A large weight on a short value brings little."},
+    hint: () => "How long a vector each key offers, its value. " + (state.token !== null && state.side === "query"
+      ? "Green is what the chosen query takes of it: weight × length. A large weight on a short value brings little."
+      : "Choose a token to see how much of each it takes: weight × length.")},
   guesses: {
-    title: () => "The model's guesses", draw: guesses, depends: ["token", "side"], isText: true,
+    title: () => "The model's guesses", draw: guesses, mark: showRow, depends: ["token", "side"], isText: true,
     hint: () => made.classes ? "How likely the model finds each class for the whole text."
       : isCausal() ? "What the model expects behind each token. In the text stands what really comes: green where the best guess is right."
       : "What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses are that " +
         "token. Write a mask into the text to make it guess."},
-  lens: {
-    title: () => "Guesses after every layer", draw: lens, depends: ["token", "side"], pick: d => ({token: tokenOf(d.t), side: "query"}),
-    hint: () => "What the model would say if it stopped after this layer (the logit lens): the likeliest token, darker where " +
-      "it is more certain. The stream is read with the last layer's table, so early rows may be no guess of the model."},
   stream: {
-    title: () => "Lengths in the residual stream", draw: stream, depends: ["token", "side", "written"],
+    title: () => "Lengths in the residual stream", draw: stream, mark: showColumn, depends: ["token", "side", "written"],
     choices: {written: "Of which vectors"}, pick: d => ({token: tokenOf(d.t), side: "query"}),
     hint: () => "How long the vector of each token is, layer by layer downwards: of the stream itself, or of what attention " +
-      "or the MLP adds to it." + (run().sizes.pre_norm ? "" : " This family norms the stream after each addition, so its lengths differ little.")}};
+      "or the MLP adds to it." + (run().sizes.pre_norm ? "" : " This family norms the stream after each addition, so its lengths differ little.")},
+  lens: {
+    title: () => "Guesses after every layer", draw: lens, mark: showColumn, depends: ["token", "side"], pick: d => ({token: tokenOf(d.t), side: "query"}),
+    hint: () => "What the model would say if it stopped after this layer (the logit lens): the likeliest token, in a stronger " +
+      "colour where it is more certain. The stream is read with the last layer's table, so early rows may be no guess of the model."}};
