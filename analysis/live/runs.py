@@ -16,6 +16,7 @@ from ..pages import explore
 from ..runner import results
 from . import guesses
 
+LENS = 1e8  # products of a token, at most, that guesses by layer may take: not of roberta-base
 KEPT = 12  # runs that are kept; of roberta-base with 64 tokens each is 2.6 MB
 
 
@@ -54,7 +55,7 @@ class Runs:
             requests = self.requests(request)
             runs = []
             for name, one in requests.items():
-                runs.append(_named(name, self.run(one)))
+                runs.append(_named(name, self.run(one, lens=self.has_lens(one))))
                 check()
             live = self.live(request, requests)
         live["seconds"] = time.perf_counter() - start
@@ -83,10 +84,15 @@ class Runs:
         values["guesses"] = guesses.beside(model, tokens, request, outputs)
         return values
 
+    def has_lens(self, request):
+        """Whether guesses by layer take little time."""
+        cfg = self.models[request.model].config
+        return cfg.n_layers * cfg.n_vocab * cfg.d_model <= LENS
+
     def save(self, request):
         """The page that `minitx explore` writes for the same; changed runs stand beside it."""
         requests = self.requests(request)
-        runs = [{"name": name} | json.loads(self.run(one)) for name, one in requests.items()]
+        runs = [{"name": name} | json.loads(self.run(one, lens=True)) for name, one in requests.items()]
         return explore.page(*runs)
 
     def code(self, request):
@@ -125,13 +131,13 @@ class Runs:
             return {}
         return request.changes.edits(model, tokens.ids, tokens.source)
 
-    def _run(self, request):
-        """The JSON of one run."""
+    def _run(self, request, lens):
+        """The JSON of one run; lens: with guesses by layer."""
         model, tokens = self.models[request.model], self.tokens(request.as_is)
         edits = self.edits(request)
         more = {"edits": edits} if edits else {}
-        run = explore.data(model, request.model, request.text, tokens.said, request.words, **more)
-        return json.dumps(run, allow_nan=False)
+        given = request.model, request.text, tokens.said, request.words, lens
+        return json.dumps(explore.data(model, *given, **more), allow_nan=False)
 
     def _outputs(self, request):
         """Logits of a request's run, where the page shows guesses."""
