@@ -607,7 +607,8 @@ def serve_(arguments):
     try:
         from .live import runs, server
     except ImportError as error:
-        raise ValueError(f"minitx serve needs {error.name}: pip install 'minitx[live]'") from None
+        package = error.name.partition(".")[0]
+        raise ValueError(f"minitx serve needs {package}: pip install 'minitx[live]'") from None
     models = {name: load(name) for name in arguments.models}
     text = None if arguments.text is None else text_of(arguments.text)
     server.serve(runs.Runs(models), arguments.port, text, not arguments.no_browser)

@@ -133,7 +133,7 @@ def _mask(changes, where):
     if mask is None:
         return
     values = "".join(f", {value!r}" for value in mask.values)
-    seed = "" if mask.dealt is None else f", seed={mask.dealt}"
+    seed = "" if mask.null_seed is None else f", seed={mask.null_seed}"
     cfg, stack = f"{where.stack}.config", where.stack
     yield f"f = masks.family({mask.family!r}{values})"
     size = f"len({where.tokens}), {cfg}.n_heads, {cfg}.causal{seed}"

@@ -25,7 +25,7 @@ class Mask(NamedTuple):
     family: str = "linear"
     meaning: str = "weights"
     values: tuple = ()  # parameters of the family in order; those left out keep their defaults
-    dealt: int | None = None  # seed with which the distances are dealt at random: the null
+    null_seed: int | None = None  # deals the distances at random: the null
 
     def function(self):
         """m(distance, head)."""
@@ -126,7 +126,7 @@ class Changes:
         if self.stack == "cross":
             raise ValueError("cross-attention reads no positions of its own: no null for it here")
         seed = (self.seed + 1) % SEED
-        mask = self.mask and self.mask._replace(dealt=seed)
+        mask = self.mask and self.mask._replace(null_seed=seed)
         return replace(self, positions="shuffled", shift=0, mask=mask, seed=seed)
 
     def says(self):
@@ -150,8 +150,8 @@ def _words(changes):
     if changes.dial:
         yield f"keys' positions moved by {changes.dial:+d}"
     if changes.mask:
-        dealt = "" if changes.mask.dealt is None else ", its distances dealt at random"
-        yield f"mask {masks.words(changes.mask.function())} as {changes.mask.meaning}{dealt}"
+        by_chance = "" if changes.mask.null_seed is None else ", its distances dealt at random"
+        yield f"mask {masks.words(changes.mask.function())} as {changes.mask.meaning}{by_chance}"
     if changes.heads_off:
         yield " ".join(f"L{layer}H{head}" for layer, head in changes.heads_off) + " off"
     if changes.layers_off:
@@ -192,8 +192,8 @@ def _as_mask(mask):
     _one_of("family of a mask", mask.family, tuple(masks.FAMILIES))
     _one_of("meaning of a mask", mask.meaning, tuple(masks.MEANINGS))
     mask = mask._replace(values=_numbers("values of the mask", mask.values))
-    if mask.dealt is not None:
-        _whole("dealt", mask.dealt, 0, SEED - 1)
+    if mask.null_seed is not None:
+        _whole("null_seed", mask.null_seed, 0, SEED - 1)
     mask.function()  # raises for values out of bounds
     return mask
 

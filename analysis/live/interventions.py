@@ -64,8 +64,8 @@ def stack_of(model, name):
     """The stack of that name; ValueError for one that this model does not have."""
     wanted = STACKS[1:] if model.encoder is not None else STACKS[:1]
     if name not in wanted:
-        given, there = (", ".join(map(repr, names)) for names in ([name], wanted))
-        raise ValueError(f"stack is {given}; this {model.config.model_type} has {there}")
+        names = ", ".join(map(repr, wanted))
+        raise ValueError(f"stack is {name!r}; this {model.config.model_type} has {names}")
     return model.encoder if name == "encoder" else model
 
 
@@ -202,8 +202,8 @@ def _mask(changes, where):
     if changes.mask is None:
         return {}
     cfg, rule = where.stack.config, masks.meaning(changes.mask.meaning)
-    function, dealt = changes.mask.function(), changes.mask.dealt
-    values = masks.build_mask(function, where.T, cfg.n_heads, cfg.causal, dealt)
+    function, seed = changes.mask.function(), changes.mask.null_seed
+    values = masks.build_mask(function, where.T, cfg.n_heads, cfg.causal, seed)
     values = values.astype(where.stack.weights.W_E.dtype)
     prepared = rule.prepare(values)
     by_point = {where.point(rule.point): lambda x: rule.combine(x, prepared)}

@@ -54,8 +54,8 @@ class Runs:
         with results.one_thread_of_blas():
             requests = self.requests(request)
             runs = []
-            for name, one in requests.items():
-                runs.append(_named(name, self.run(one, lens=self.has_lens(one))))
+            for name, each in requests.items():
+                runs.append(_named(name, self.run(each, lens=self.has_lens(each))))
                 check()
             live = self.live(request, requests)
         live["seconds"] = time.perf_counter() - start
@@ -68,8 +68,8 @@ class Runs:
             wanted["changed"] = request.changed
         if request.null:
             wanted["by chance"] = request.by_chance
-        for one in wanted.values():
-            self.edits(one)  # what is refused is refused before any work
+        for each in wanted.values():
+            self.edits(each)  # what is refused is refused before any work
         return wanted
 
     def live(self, request, requests):
@@ -80,7 +80,7 @@ class Runs:
         values = {"model": request.model, "text": request.text, "tokens": len(tokens.ids)}
         values |= {"changes": request.changes.as_json(), "says": request.changes.says()}
         values["curve"] = None if curve is None else curve.tolist()
-        outputs = [self.outputs(one) for one in requests.values()]
+        outputs = [self.outputs(each) for each in requests.values()]
         values["guesses"] = guesses.beside(model, tokens, request, outputs)
         return values
 
@@ -92,7 +92,9 @@ class Runs:
     def save(self, request):
         """The page that `minitx explore` writes for the same; changed runs stand beside it."""
         requests = self.requests(request)
-        runs = [{"name": name} | json.loads(self.run(one, lens=True)) for name, one in requests.items()]
+        runs = []
+        for name, each in requests.items():
+            runs.append({"name": name} | json.loads(self.run(each, lens=True)))
         return explore.page(*runs)
 
     def code(self, request):
@@ -106,9 +108,9 @@ class Runs:
         """The text with one more token, this one or one drawn from what the changed model says."""
         model, tokens = self.models[request.model], self.tokens(request.as_is)
         guesses.check_continues(model)
-        one = request.changed if request.changes else request.as_is
+        wanted = request.changed if request.changes else request.as_is
         if token is None:
-            token = guesses.draw(self.outputs(one), request.temperature, seed)
+            token = guesses.draw(self.outputs(wanted), request.temperature, seed)
         return model.tokenizer.decode([*tokens.ids, token])
 
     # each is kept for the last requests

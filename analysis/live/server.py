@@ -43,13 +43,10 @@ STYLES, PROGRAM, BODY = ("live.css",), ("live.js",), "live.html"
 def app(runs, port, text):
     """The application for a Runs; text: what the page starts with."""
     live = Live(runs, text)
-    routes = [
-        Route("/", live.page),
-        Route("/api/run", live.answering(live.run), methods=["POST"]),
-        Route("/api/save", live.answering(live.save), methods=["POST"]),
-        Route("/api/code", live.answering(live.code), methods=["POST"]),
-        Route("/api/next", live.answering(live.following), methods=["POST"]),
-    ]
+    works = {"run": live.run, "save": live.save, "code": live.code, "next": live.following}
+    routes = [Route("/", live.page)]
+    for name, work in works.items():
+        routes.append(Route(f"/api/{name}", live.answering(work), methods=["POST"]))
     errors = {404: _http_error, 405: _http_error}
     return guard.Guard(Starlette(routes=routes, exception_handlers=errors), port)
 
@@ -204,14 +201,20 @@ def serve(runs, port, text=None, with_browser=True):
 
 
 def first_text(runs):
-    """The first of TEXTS that the first model can spell, or else the first of all."""
+    """The first of TEXTS that the first model can read and spell, or else the first of all."""
     model = runs.models[runs.names[0]]
-    tokenizer = (model.encoder or model).tokenizer
+    reader = model.encoder or model
     for text in TEXTS:
-        ids = tokenizer.encode(text)
-        if tokenizer.decode(ids).replace(" ", "").lower() == text.replace(" ", "").lower():
+        ids = reader.tokenizer.encode(text)
+        spelled = reader.tokenizer.decode(ids)
+        is_spelled = _letters(spelled) == _letters(text)
+        if is_spelled and len(ids) <= reader.config.n_ctx:
             return text
     return TEXTS[0]
+
+
+def _letters(text):
+    return text.replace(" ", "").lower()
 
 
 def listening(port):

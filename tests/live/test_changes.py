@@ -20,7 +20,7 @@ SINGLE = [
     Changes("shuffled", dial=-3),
     Changes("shifted", shift=4, dial=1),
     Changes(mask={"family": "window", "values": [2], "meaning": "scores"}),
-    Changes(mask=Mask(dealt=7), dial=1),
+    Changes(mask=Mask(null_seed=7), dial=1),
     Changes("zero", mask=Mask("alibi"), heads_off=[(1, 0), (1, 2), (0, 1)], layers_off=[1]),
 ]
 OF_PAIRS = [
@@ -121,7 +121,8 @@ def test_heads_and_layers_that_are_off_write_nothing(bundled):
     tokens = bundled.tokenizer.encode(TEXT)
     edits = Changes(heads_off=[(2, 1), (2, 3)], layers_off=[1]).edits(bundled, tokens)
     trace = minitx.run(bundled, tokens, edits=edits)
-    assert abs(trace["z", 2][0]).max(axis=(1, 2)).astype(bool).tolist() == [1, 0, 1, 0]
+    is_on = trace["z", 2][0].any(axis=(1, 2))
+    assert is_on.tolist() == [True, False, True, False]
     assert not trace["attn_out", 1].any() and not trace["mlp_out", 1].any()
     assert trace["attn_out", 0].any() and trace["mlp_out", 2].any()
 
@@ -197,11 +198,12 @@ def test_hidden_tokens_and_hostile_text_stand_in_the_python(bundled):
     assert "\u202e" not in lines and lines.count("\n") == 9
 
 
-def test_most_changes_take_about_ten_lines(bundled):
-    for changes in SINGLE[:-1]:
+def test_one_change_takes_about_ten_lines(bundled):
+    for changes in SINGLE:
         code = changes.code(bundled, TEXT, "tiny-roberta")
         statements = [line for line in code.splitlines() if line and "import" not in line]
-        assert len(statements) <= 12  # measured 12: positions shuffled and the dial
+        if ";" not in changes.says():
+            assert len(statements) <= 9  # measured 9: a mask, or the dial
 
 
 # the null, the curve, JSON
@@ -211,7 +213,7 @@ def test_the_null_shuffles_positions_and_deals_distances(bundled):
     changes = Changes("shifted", shift=4, mask=Mask("window", values=(2,)), heads_off=[(0, 1)])
     null = changes.null()
     assert (null.positions, null.shift, null.heads_off) == ("shuffled", 0, changes.heads_off)
-    assert null.mask.dealt == null.seed == changes.seed + 1
+    assert null.mask.null_seed == null.seed == changes.seed + 1
     tokens = bundled.tokenizer.encode(TEXT)
     pattern = minitx.run(bundled, tokens, "pattern", null.edits(bundled, tokens))["pattern", 0]
     n_seen = (pattern[0, 0] > 0).sum(axis=1)
@@ -267,7 +269,7 @@ def test_changes_go_through_json(changes):
         ({"mask": {"values": [float("nan")]}}, "wanted finite numbers"),
         ({"mask": {"values": ["0.5"]}}, "wanted finite numbers"),
         ({"mask": {"values": [0, 0]}}, "2 parameters for linear; it has 1: low"),
-        ({"mask": {"dealt": -1}}, "dealt is -1"),
+        ({"mask": {"null_seed": -1}}, "null_seed is -1"),
         ({"heads": []}, "changes have no 'heads'; there are: positions, shift"),
         (["zero"], "changes are .'zero'.; wanted an object"),
     ],
