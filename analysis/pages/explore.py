@@ -150,6 +150,7 @@ def sizes(model):
     cfg = model.config
     names = "model_type", "d_model", "d_mlp", "d_head", "n_vocab", "n_ctx", "pre_norm", "act"
     task = {"task_head": cfg.task_head, "positions": model.weights.W_pos is not None}
+    task |= {"scaled": cfg.scale_attn, "by_distance": cfg.n_buckets > 0}
     return {name: getattr(cfg, name) for name in (*names, "gated", "rms_norm")} | task
 
 
@@ -394,7 +395,7 @@ PROGRAM = tuple(
     f"{name}.js"
     for name in (
         *("data", "colours", "attention", "draw"),
-        *("overview", "heads", "joint", "lines", "columns", "matrix", "offsets", "values"),
+        *("steps", "overview", "heads", "joint", "lines", "columns", "matrix", "offsets", "values"),
         *("outputs", "views", "address", "explore"),
     )
 )
