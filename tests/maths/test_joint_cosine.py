@@ -12,7 +12,9 @@ def drawn(far, causal, seed=0):
     q = draw.standard_normal((2, 3, 14, 6)) + far / 3
     k = draw.standard_normal((2, 3, 11, 6)) + far * draw.standard_normal((2, 3, 1, 6))
     seen = np.tri(14, 11, dtype=bool) if causal else np.ones((14, 11), bool)
-    return q, k, (q.mean(axis=-2), k.mean(axis=-2)), seen * draw.random((2, 3, 14, 11)), seen
+    weights = seen * draw.random((2, 3, 14, 11))
+    means = q.mean(axis=-2), k.mean(axis=-2)
+    return q, k, means, weights, seen
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -26,8 +28,8 @@ def test_all_scales_at_once_give_what_each_gives_alone(far, causal):
     correlations = joint.correlation(quick), joint.correlation(plain)
     assert abs(correlations[0] - correlations[1]).max() < 1e-11  # 5e-14
     assert np.ptp(correlations[0]) > 0.1
-    chosen = [joint.best(x, "head") for x in correlations]
-    assert np.array_equal(*chosen)
+    numbers = [joint.best(x, "head") for x in correlations]
+    assert np.array_equal(*numbers)
 
 
 def test_a_key_at_zero_is_at_a_right_angle_to_all():

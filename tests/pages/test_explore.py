@@ -171,27 +171,27 @@ def test_what_the_page_holds_is_what_the_model_computes(seen):
 def test_the_pages_outputs_are_the_models(seen):
     """Guesses as text and probability, lengths, values: from a whole trace."""
     trace = minitx.run(seen.model, seen.tokens)
-    made, pieces = seen.data["outputs"], seen.model.tokenizer.pieces
+    shown, pieces = seen.data["outputs"], seen.model.tokenizer.pieces
     y = trace["logits"][0].astype(np.float64)
     p = np.exp(y - y.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     T = len(seen.tokens)
-    best = np.reshape(made["guesses"]["pieces"], (T, -1))[:, 0]
+    best = np.reshape(shown["guesses"]["pieces"], (T, -1))[:, 0]
     wanted = [piece.replace(" ", "␣") for piece in pieces(p.argmax(axis=1))]
-    assert [made["pieces"][n] for n in best] == [x.replace("\n", "⏎") for x in wanted]
-    probabilities = packing.unpack(made["guesses"]["p"])
+    assert [shown["pieces"][n] for n in best] == [x.replace("\n", "⏎") for x in wanted]
+    probabilities = packing.unpack(shown["guesses"]["p"])
     assert abs(probabilities[:, 0] - p.max(axis=1)).max() < 1e-5  # 7.6e-6 by rounding to 16 bits
-    assert packing.unpack(made["lens"]["p"])[-1, :, 0] == pytest.approx(p.max(axis=1), abs=1e-5)
+    assert packing.unpack(shown["lens"]["p"])[-1, :, 0] == pytest.approx(p.max(axis=1), abs=1e-5)
     own = seen.tokens[1:] if seen.model.config.causal else seen.tokens
-    assert made["actual"][: len(own)] == pytest.approx(p[range(len(own)), own], abs=1e-5)
-    assert made["own"][0] == pieces(own[:1])[0].replace(" ", "␣")
+    assert shown["actual"][: len(own)] == pytest.approx(p[range(len(own)), own], abs=1e-5)
+    assert shown["own"][0] == pieces(own[:1])[0].replace(" ", "␣")
     if seen.model.config.causal:
-        assert made["actual"][-1] is None and made["own"][-1] is None
+        assert shown["actual"][-1] is None and shown["own"][-1] is None
     values = np.linalg.norm(trace.stack("v")[:, 0].astype(np.float64), axis=-1)
-    shown = seen.data["arrays"]["values"]
-    assert abs(packing.unpack(shown) - values).max() <= shown["error"] + 1e-12
+    packed = seen.data["arrays"]["values"]
+    assert abs(packing.unpack(packed) - values).max() <= packed["error"] + 1e-12
     stream = np.linalg.norm(trace["resid_post", 2][0].astype(np.float64), axis=-1)
-    assert abs(packing.unpack(made["stream"])[3] - stream).max() <= made["stream"]["error"] + 1e-6
+    assert abs(packing.unpack(shown["stream"])[3] - stream).max() <= shown["stream"]["error"] + 1e-6
 
 
 def test_normalising_changes_no_attention_and_makes_the_correlation_no_worse(seen):
