@@ -22,33 +22,75 @@ def scan(q, k, means, weights, seen):
     >>> np.allclose(scan(*given), joint.scan(*given, "cosine", "centred"))
     True
     """
-    q, k = np.asarray(q, np.float64), np.asarray(k, np.float64)
-    mean_q, mean_k = (np.asarray(mean, np.float64)[..., None, :] for mean in means)  # [... 1 d]
-    s = joint.centred(q @ k.swapaxes(-1, -2), seen)
-    unit = q / np.maximum(np.linalg.norm(q, axis=-1, keepdims=True), joint.TINY)
-    unmoved = _sums(weights, s, unit, k, np.zeros_like(mean_q), np.zeros(1))
-    return np.concatenate([unmoved, _sums(weights, s, unit, k - mean_k, mean_q, joint.SCALES**2)])
+    q = np.asarray(q, np.float64)
+    k = np.asarray(k, np.float64)
+    mean_q = np.asarray(means[0], np.float64)[..., None, :]  # [... 1 d]
+    mean_k = np.asarray(means[1], np.float64)[..., None, :]
+    products = q @ k.swapaxes(-1, -2)
+    pairs = _Pairs(weights, joint.centred(products, seen), _directions(q))
+    unmoved = pairs.sums(k, np.zeros_like(mean_q), np.zeros(1))
+    moved = pairs.sums(k - mean_k, mean_q, joint.SCALES**2)
+    return np.concatenate([unmoved, moved])
 
 
-def _sums(w, s, unit, k, m, squares):
-    """The six sums of joint.scan for keys k + c² m, whose c² are `squares`: [C ... 6]."""
-    u, r = unit @ k.swapaxes(-1, -2), unit @ m.swapaxes(-1, -2)  # [... T S], [... T 1]
-    wu, ws, wr = w * u, w * s, w * r
-    p = squares.reshape(-1, *(1,) * (k.ndim - 1))
-    factor = _factors(k, m, p)  # [C ... S]
-
-    def over_keys(factor, *columns):  # polynomials in c² whose coefficients are [... S]
-        total = sum(p**power * column.sum(axis=-2) for power, column in enumerate(columns))
-        return np.einsum("...s,...s->...", factor, total)
-
-    x = over_keys(factor, wu, wr)  # the sums with the cosine in place of the distance
-    xx = over_keys(factor * factor, wu * u, 2 * wu * r, wr * r)
-    sx = over_keys(factor, wu * s, wr * s)
-    of_w, of_s, of_ss = (np.broadcast_to(y, s.shape).sum((-2, -1)) + 0 * x for y in (w, ws, ws * s))
-    return np.stack([of_w, of_s, of_w - x, of_ss, of_w - 2 * x + xx, of_s - sx], -1)
+def _directions(x):
+    """Vectors of length 1: [... d] -> [... d]."""
+    length = np.linalg.norm(x, axis=-1, keepdims=True)
+    return x / np.maximum(length, joint.TINY)
 
 
-def _factors(k, m, p):
-    """1 / |k + p m|: [... S d], [... 1 d], [C ... 1] -> [C ... S]."""
-    squares = (k * k).sum(-1) + 2 * p * (k * m).sum(-1) + p * p * (m * m).sum(-1)
-    return 1 / np.sqrt(np.maximum(squares, joint.TINY))
+class _Pairs:
+    """Pairs of a query and a key: their weights w, centred products s, and queries' directions."""
+
+    def __init__(self, w, s, unit):
+        self.w = w
+        self.s = s
+        self.ws = w * s
+        self.unit = unit
+
+    def sums(self, k, m, squares):
+        """The six sums of joint.scan for keys k + c² m, whose c² are `squares`: [C ... 6]."""
+        w = self.w
+        s = self.s
+        ws = self.ws
+        u = self.unit @ k.swapaxes(-1, -2)  # [... T S]
+        r = self.unit @ m.swapaxes(-1, -2)  # [... T 1]
+        wu = w * u
+        wr = w * r
+        wru = wr * u
+        squares = squares.reshape(-1, *(1,) * (k.ndim - 1))
+        factor = _factors(k, m, squares)  # [C ... S]
+        # the sums with the cosine x in place of the distance 1 - x
+        x = _over_keys(factor, squares, wu, wr)
+        xx = _over_keys(factor**2, squares, wu * u, 2 * wru, wr * r)
+        sx = _over_keys(factor, squares, wu * s, wr * s)
+        no_x = np.zeros_like(x)
+        of_w = no_x + _total(w, s)
+        of_s = no_x + _total(ws, s)
+        of_ss = no_x + _total(ws * s, s)
+        d = of_w - x
+        dd = d - x + xx
+        sd = of_s - sx
+        return np.stack([of_w, of_s, d, of_ss, dd, sd], -1)
+
+
+def _total(x, like):
+    """The sum over all pairs of x, which broadcasts to the shape of `like` [... T S]: [...]."""
+    return np.broadcast_to(x, like.shape).sum(axis=(-2, -1))
+
+
+def _over_keys(factor, squares, *columns):
+    """Sum over keys of a factor [C ... S] times a polynomial in c², coefficients [... T S]."""
+    total = 0
+    for power, column in enumerate(columns):
+        total = total + squares**power * column.sum(axis=-2)
+    return np.einsum("...s,...s->...", factor, total)
+
+
+def _factors(k, m, squares):
+    """1 / |k + c² m|: [... S d], [... 1 d], [C ... 1] -> [C ... S]."""
+    own = (k * k).sum(axis=-1)
+    across = (k * m).sum(axis=-1)
+    of_m = (m * m).sum(axis=-1)
+    length = own + 2 * squares * across + squares**2 * of_m
+    return 1 / np.sqrt(np.maximum(length, joint.TINY))

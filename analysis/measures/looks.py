@@ -16,6 +16,7 @@ import minitx
 
 from ..maths import profiles
 from . import outputs, spoken
+from .outputs import Outputs
 
 PARTS = "encoder", "decoder", "cross"
 HEADS = "q", "k", "v", "scores", "pattern"
@@ -36,7 +37,7 @@ class Look(NamedTuple):
     X_q: np.ndarray  # [L T D] what queries are computed from
     X_k: np.ndarray  # [L S D]
     sees: np.ndarray  # [T S] bool
-    made: outputs.Outputs | None = None  # None in cross-attention: the decoder has them
+    outputs: Outputs | None = None  # None in cross-attention: the decoder has them
 
     @property
     def is_cross(self):
@@ -49,10 +50,9 @@ def of_text(model, tokens, lens=True, **options):
     stream = _stream(model)
     trace = minitx.run(model, tokens, _points(HEADS, stream, outputs.points(model)), **options)
     own = outputs.following(tokens) if model.config.causal else tokens
-    made = outputs.of_trace(model, trace, own, lens=lens)
     X = _stacked(trace, stream)
     look = _look(model, model.layers, (tokens, tokens), _heads(trace), (X, X))
-    return look._replace(made=made)
+    return look._replace(outputs=outputs.of_trace(model, trace, own, lens=lens))
 
 
 def of_encoder(model, said, **options):
@@ -65,7 +65,7 @@ def of_encoder(model, said, **options):
     X = _stacked(trace, stream)
     ids = said.source, said.source
     look = _look(encoder, encoder.layers, ids, _heads(trace, prefix), (X, X))
-    return look._replace(made=outputs.of_trace(encoder, trace, said.source, prefix))
+    return look._replace(outputs=outputs.of_trace(encoder, trace, said.source, prefix))
 
 
 def of_decoder(model, said, lens=True, **options):
@@ -75,7 +75,7 @@ def of_decoder(model, said, lens=True, **options):
     trace = spoken.traced(model, said, points, **options)
     X = _stacked(trace, stream)
     look = _look(model, model.layers, (said.inputs, said.inputs), _heads(trace), (X, X))
-    return look._replace(made=outputs.of_trace(model, trace, said.outputs, lens=lens))
+    return look._replace(outputs=outputs.of_trace(model, trace, said.outputs, lens=lens))
 
 
 def of_cross(model, said, **options):

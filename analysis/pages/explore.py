@@ -150,6 +150,7 @@ def sizes(model):
     cfg = model.config
     names = "model_type", "d_model", "d_mlp", "d_head", "n_vocab", "n_ctx", "pre_norm", "act"
     task = {"task_head": cfg.task_head, "positions": model.weights.W_pos is not None}
+    task |= {"scaled": cfg.scale_attn, "by_distance": cfg.n_buckets > 0}
     return {name: getattr(cfg, name) for name in (*names, "gated", "rms_norm")} | task
 
 
@@ -168,18 +169,18 @@ def part(look, words=False):
     content |= {"distance": DISTANCE, "moved": moved, "facts": facts}
     if not look.is_cross:
         content["uniform"] = uniform_profile(merged_sees(look.sees, word, of_key)).tolist()
-    if look.made is not None:
-        content["outputs"] = made(look, word)
+    if look.outputs is not None:
+        content["outputs"] = of_outputs(look, word)
     content["arrays"] = {key: pack(*packed) for key, packed in arrays.items()}
     return content
 
 
-def made(look, word):
+def of_outputs(look, word):
     """What the page shows of a stack's Outputs, of tokens where heads may be of words.
 
     Tokens are numbers in "pieces".
     """
-    outputs, tokenizer = look.made, look.model.tokenizer
+    outputs, tokenizer = look.outputs, look.model.tokenizer
     content = {"labels": _visible(tokenizer.pieces(look.queries)), "word": word.tolist()}
     content["stream"] = pack(outputs.stream, 1)
     content["writes"] = {name: pack(x, 1) for name, x in outputs.writes.items()}
@@ -336,14 +337,19 @@ def axes(model, w):
     if known and known[0]() is w.W_Q and known[1]() is w.W_K:
         return known[2]
     cfg = model.config
-    W_Q, W_K = (np.stack(np.split(W.astype(np.float64), cfg.n_heads, 1)) for W in (w.W_Q, w.W_K))
-    U_Q, S, U_K = factors.svd(W_Q, W_K)
-    weight = S * S / np.maximum((S * S).sum(axis=-1, keepdims=True), TINY)
+    U_Q, S, U_K = factors.svd(_by_head(w.W_Q, cfg.n_heads), _by_head(w.W_K, cfg.n_heads))
+    squares = S * S
+    weight = squares / np.maximum(squares.sum(axis=-1, keepdims=True), TINY)
     computed = U_Q[..., :COLUMNS], weight[:, :COLUMNS], U_K[..., :COLUMNS]
     number = id(w.W_Q)
     of_query = weakref.ref(w.W_Q, lambda _: _AXES.pop(number, None))
     _AXES[number] = of_query, weakref.ref(w.W_K), computed
     return computed
+
+
+def _by_head(W, n_heads):
+    """The columns of each head by themselves, in float64: [D H*d] -> [H D d]."""
+    return np.stack(np.split(W.astype(np.float64), n_heads, axis=1))
 
 
 def figures(pattern, states, plane, correlations, c, sees):
@@ -390,13 +396,24 @@ ASSETS = {  # gap in explore.html: the file that fills it as it stands
     "plot": "plot.min.js",
 }
 # the page's program, in the order in which it is read
-PROGRAM = tuple(
-    f"{name}.js"
-    for name in (
-        *("data", "colours", "attention", "draw"),
-        *("overview", "heads", "joint", "lines", "columns", "matrix", "offsets", "values"),
-        *("outputs", "views", "address", "explore"),
-    )
+PROGRAM = (
+    "data.js",
+    "colours.js",
+    "attention.js",
+    "draw.js",
+    "steps.js",
+    "overview.js",
+    "heads.js",
+    "joint.js",
+    "lines.js",
+    "columns.js",
+    "matrix.js",
+    "offsets.js",
+    "values.js",
+    "outputs.js",
+    "views.js",
+    "address.js",
+    "explore.js",
 )
 STYLES = ("explore.css",)
 # nothing is loaded, and nothing leaves the page
@@ -415,20 +432,16 @@ def page(*runs, live=None, program=(), styles=(), body="", policy=None):
     of further files in page/. body: HTML above the text. policy: changes of POLICY.
     """
     content = {"runs": [{"name": "as is"} | run for run in runs], "live": live}
-    first = runs[0]
     rules = (POLICY | (policy or {})).items()
-    parts = {
-        "title": escape(f"{first['model']}: {first['text'][:60]}"),
-        "policy": "; ".join(f"{what} {where}" for what, where in rules),
-        "data": as_script(content),
-        "licences": escape(_asset("LICENCES.txt")),
-        "style": "\n".join(_asset(file) for file in (*STYLES, *styles)),
-        "body": body,
-    }
     scripts = [f"<script>{_asset(file)}</script>" for file in (*PROGRAM, *program)]
+    parts = {name: _asset(file) for name, file in ASSETS.items()}
+    parts["title"] = escape(f"{runs[0]['model']}: {runs[0]['text'][:60]}")
+    parts["policy"] = "; ".join(f"{what} {where}" for what, where in rules)
+    parts["style"] = "\n".join(_asset(file) for file in (*STYLES, *styles))
+    parts["body"] = body
+    parts["data"] = as_script(content)
+    parts["licences"] = escape(_asset("LICENCES.txt"))
     parts["program"] = "\n".join(scripts)
-    for name, file in ASSETS.items():
-        parts[name] = _asset(file)
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _asset("explore.html"))
 
 

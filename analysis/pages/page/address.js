@@ -3,10 +3,17 @@
 // address that are not of this page (a live page has its own) stay as they are.
 
 const WORDS = {  // part of the state that is one of a few words, and the words
-  side: () => ["query", "key"], stage: () => ["normalised", "as in the model"], thumbs: () => ["attention", "joint space"],
-  sort: () => Object.keys(SORTS), only: () => Object.keys(ONLY), colour: () => ["query and key", "position"],
-  written: () => WRITTEN.map(([name]) => name), layer: () => ["all layers", ...d3.range(L).map(layer => `layer ${layer}`)],
-  view: () => Object.keys(VIEWS), step: () => Object.keys(STEPS), part: () => Object.keys(partsOf(page.runs[0]))};
+  side: () => ["query", "key"],
+  stage: () => ["normalised", "as in the model"],
+  thumbs: () => ["attention", "joint space"],
+  colour: () => ["query and key", "position"],
+  sort: () => Object.keys(SORTS),
+  only: () => Object.keys(ONLY),
+  layer: () => ["all layers", ...d3.range(L).map(layer => `layer ${layer}`)],
+  written: () => WRITTEN.filter(([, name]) => !name || made.writes[name]).map(([word]) => word),
+  view: () => Object.keys(VIEWS),
+  step: () => [...Object.keys(STEPS), ...["attention", "source", "mlp"].flatMap(x => [`norm-${x}`, `add-${x}`])],
+  part: () => Object.keys(partsOf(page.runs[0]))};
 const usual = {...state};  // what the address need not say
 let writing;
 
@@ -27,8 +34,8 @@ function toAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   const put = (name, value) => value === null ? given.delete(name) : given.set(name, value);
   for (const name of [...Object.keys(WORDS), "token", "run"]) {
-    const isUsual = state[name] === usual[name] || (name === "part" && !page.runs[0].parts);
-    put(name, isUsual ? null : state[name]);
+    const first = name === "part" ? WORDS.part()[0] : usual[name];
+    put(name, state[name] === first ? null : state[name]);
   }
   put("head", nameOf(state.head));
   put("theme", state.dark === null ? null : state.dark ? "dark" : "light");
