@@ -190,14 +190,14 @@ def serve(runs, port, text=None, with_browser=True):
     text: what the page starts with; None: a sentence, or for a model that cannot spell it a date.
     Raises ValueError for a taken port.
     """
-    listener = listening(port)
-    port = listener.getsockname()[1]
-    address = f"http://{HOST}:{port}/"
-    application = app(runs, port, first_text(runs) if text is None else text)
-    print(f"minitx: {address} (Ctrl-C ends it)", flush=True)
-    if with_browser and has_screen():
-        threading.Timer(0.3, webbrowser.open, [address]).start()
-    uvicorn.Server(uvicorn.Config(application, **OPTIONS)).run(sockets=[listener])
+    with listening(port) as listener:
+        port = listener.getsockname()[1]
+        address = f"http://{HOST}:{port}/"
+        application = app(runs, port, first_text(runs) if text is None else text)
+        print(f"minitx: {address} (Ctrl-C ends it)", flush=True)
+        if with_browser and has_screen():
+            threading.Timer(0.3, webbrowser.open, [address]).start()
+        uvicorn.Server(uvicorn.Config(application, **OPTIONS)).run(sockets=[listener])
 
 
 def first_text(runs):
