@@ -289,9 +289,8 @@ function writeChoice(name, options, choose) {  // radio buttons, where there is 
 // the start: the data stand in the page, the state in its address. A live page calls show(data) again and again
 
 page = JSON.parse(byId("data").textContent);
-const asked = fromAddress().part;
-if (asked) state.part = asked;
-settle();  // layers and heads are known from here on
+state.part = new URLSearchParams(location.hash.slice(1)).get("part");
+settle();  // the part, its layers and heads are known from here on
 Object.assign(state, fromAddress());
 show(page);
 addEventListener("beforeprint", drawAll);

@@ -7,8 +7,13 @@ const isThere = id => THERE[id]?.() ?? true;
 const THERE = {profile: () => !isCross,  // between two texts there is no distance
                guesses: () => Boolean(made.guesses || made.classes), lens: () => Boolean(made.lens)};
 const runName = n => page.runs[n].name;
-const compared = () => isDifference() ? ` Shown is “${runName(1)}” less “${runName(0)}”: <b class=more>purple</b> is more, ` +
-  "<b class=less>orange</b> is less." : "";
+const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);  // hints are HTML, names are not
+
+function compared() {
+  if (!isDifference()) return "";
+  const [before, after] = page.runs.map(run => escaped(short(run.name, 40)));
+  return ` Shown is “${after}” less “${before}”: <b class=more>purple</b> is more, <b class=less>orange</b> is less.`;
+}
 
 const VIEWS = {
   overview: {
