@@ -16,7 +16,7 @@ const model = () => server.models[wish.model];
 const stack = () => wish.changes.stack ?? Object.keys(model().stacks)[0];
 const sizes = () => model().stacks[stack()];
 const isPair = () => "encoder" in model().stacks;
-const signed = n => n < 0 ? `−${-n}` : `+${n}`;
+const signed = n => n < 0 ? `−${-n}` : n ? `+${n}` : "0";
 const nameOf = ([layer, head]) => `L${layer}H${head}`;
 
 function make(tag, properties = {}, ...children) {
@@ -114,6 +114,7 @@ function showAnswer(answer, began) {
   if (run !== minitx.state.run) minitx.set({run});
   writeGuesses();
   writeCurve();
+  writeCompared();
   by("status").className = "";
   const says = answer.live.says ? `Changed: ${answer.live.says}` : "As it is";
   by("status").textContent = `${says}. ${answer.live.tokens} tokens, ${Math.round(performance.now() - began)} ms.`;
@@ -214,7 +215,7 @@ function writeHead() {  // the button for the head that the views show
   const {layers, heads} = sizes(), n = minitx.state.head ?? 0;
   const pair = [Math.floor(n / heads), n % heads];
   by("head").hidden = pair[0] >= layers;
-  by("head").textContent = `switch ${nameOf(pair)} ${isOff(pair) ? "on" : "off"}`;
+  by("head").textContent = `switch ${nameOf(pair)} ${isOff(pair) ? "on again" : "off"}`;
   by("head").onclick = () => toggle(pair);
 }
 
@@ -259,6 +260,23 @@ function headCell(pair) {
                                textContent: pair[1], onclick: () => toggle(pair)});
   [cell.dataset.layer, cell.dataset.head] = pair;
   return cell;
+}
+
+// the chosen head in every run, in one sentence
+
+function writeCompared() {
+  const {runs} = shown, {head} = minitx.state;
+  by("compared").textContent = runs.length < 2 ? "" : isCross ? "" : compared(runs, head);
+}
+
+function compared(runs, head) {  // what the head gives the offset that it looks at most, as it is
+  const offset = within(0, () => peakOf(head)), place = offset + reach;
+  const given = runs.map((run, n) => `${within(n, () => profileOf(head)[place]).toFixed(3)} ${run.name}`);
+  const which = {"-1": ", the token before", 0: ", the token itself", 1: ", the next token"}[offset] ?? "";
+  const even = within(0, () => data.uniform[place]).toFixed(3);
+  const name = `L${Math.floor(head / H)}H${head % H}`;
+  return `Of its attention ${name} gives offset ${signed(offset)}${which}: ${given.join(", ")}; ${even} if it ` +
+    "looked at all tokens alike.";
 }
 
 // guesses: what the model says next, in place of what is hidden, or step by step
@@ -386,6 +404,7 @@ by("code").querySelector(".close").onclick = () => by("code").close();
 by("code").querySelector(".copy").onclick = () => navigator.clipboard.writeText(by("code").querySelector("pre").textContent);
 minitx.onchange(() => {
   writeHead();
+  writeCompared();
   if (shown.live.guesses.kind === "masked") writeGuesses();
 });
 addEventListener("hashchange", follow);
