@@ -170,6 +170,10 @@ def of_one_text(commands):
     )
     help_ = "what an encoder-decoder says of TEXT, its source (its own greedy output)"
     page.add_argument("--target", metavar="TEXT", help=help_)
+    help_ = "a second text beside the first, with the difference where both are of one length"
+    page.add_argument("--beside", metavar="TEXT", help=help_)
+    help_ = "a second model beside the first, on the same text or on that of --beside"
+    page.add_argument("--beside-model", metavar="MODEL", help=help_)
     page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
     of_a_source(add(commands, "decode", decode_, "what an encoder-decoder says of a text", "MODEL"))
 
@@ -575,7 +579,12 @@ def explore_(arguments):
     page = folder(arguments, "explore") / "explore.html"
     model, name = load(arguments.model), arguments.model
     target = arguments.target and text_of(arguments.target)
-    megabytes = explore.write(model, name, text, page, arguments.words, target) / 1e6
+    beside = ()
+    if arguments.beside or arguments.beside_model:
+        other = arguments.beside_model or name
+        second = load(other) if arguments.beside_model else model
+        beside = second, other, text_of(arguments.beside or arguments.text)
+    megabytes = explore.write(model, name, text, page, arguments.words, target, beside) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 
