@@ -23,7 +23,7 @@ def programs():
     """{kind: path} of the browsers of this machine; `$BROWSER` comes before Chromium's names."""
     names = NAMES | {"chromium": (os.environ.get("BROWSER", ""), *NAMES["chromium"])}
     paths = {kind: [*filter(None, map(shutil.which, tried))] for kind, tried in names.items()}
-    return {kind: found[0] for kind, found in paths.items() if found}
+    return {kind: own[0] for kind, own in paths.items() if own}
 
 
 PROGRAMS = programs()
@@ -45,10 +45,10 @@ def pytest_terminal_summary(terminalreporter):
     reports = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
     if any("/checks" in report.nodeid for report in reports):
         for kind, names in NAMES.items():
-            found = PROGRAMS.get(
+            program = PROGRAMS.get(
                 kind, f"none on the PATH ({', '.join(names)}): nothing was checked"
             )
-            terminalreporter.write_line(f"{kind}: {found}")
+            terminalreporter.write_line(f"{kind}: {program}")
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ Order: opening; the parts of the page; what is seen of them.
 
 from playwright.sync_api import expect
 
-VIEWS = "heads", "joint", "lines", "columns", "matrix", "profile"
+VIEWS = "heads", "joint", "lines", "columns", "matrix", "profile"  # of attention
 
 
 def ready(page):
@@ -35,7 +35,7 @@ def tokens(page):
 
 def readout(page):
     """The sentence on the chosen head and token."""
-    return page.get_by_role("status")
+    return page.locator("#readout")
 
 
 def dots(page, name):
@@ -87,7 +87,8 @@ def cell(page, query, key):
 
 
 def settle(page):
-    """Until the next frame has been drawn, hover texts and all."""
+    """Until every view and the next frame have been drawn, hover texts and all."""
+    expect(page.locator("#views")).to_have_attribute("data-pending", "0")
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
@@ -102,7 +103,7 @@ def changed(before, after):
     return {name for name in VIEWS if before[name] != after[name]}
 
 
-def chosen(page):
+def choice(page):
     """(position of the chosen token, "query" or "key"); the position is None if there is none."""
     selected = [x.get_attribute("aria-selected") == "true" for x in tokens(page).all()]
     side = "query" if page.get_by_label("what it looks at").is_checked() else "key"
