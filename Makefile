@@ -16,7 +16,7 @@ test-lowest: .venv-lowest/ready  ## the suite with the lowest versions that setu
 	.venv-lowest/bin/python -m pytest
 
 test-page: .venv/browser  ## the pages in real browsers: Chromium or Chrome, and Firefox where it is
-	$(BIN)/python -m pytest tests/pages/checks.py tests/pages/checks_report.py
+	$(BIN)/python -m pytest tests/pages/checks*.py
 
 lint: .venv/lint  ## layout, likely mistakes, types of the public surface
 	$(BIN)/ruff format --check .

@@ -124,8 +124,10 @@ def open_page(launch, kind, complaints, requests, request):
         page.context.close()
     assert complaints == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
-    files = [url for url in requests if url.startswith("file:")]
-    assert len(files) == (len(pages) if kind == "chromium" else 0)
+    files = {url for url in requests if url.startswith("file:")}
+    assert files == (
+        {page.url.partition("#")[0] for page in pages} if kind == "chromium" else set()
+    )
 
 
 @pytest.fixture
