@@ -6,6 +6,7 @@ Order: opening; the parts of the page; what is seen of them.
 from playwright.sync_api import expect
 
 VIEWS = "heads", "joint", "lines", "columns", "matrix", "profile"  # of attention
+FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 def ready(page):
@@ -66,7 +67,7 @@ def point(drawn, x=0.5, y=0.5):
     drawn.evaluate("x => x.scrollIntoView({block: 'center'})")  # not below what stays on top
     box = drawn.bounding_box()
     drawn.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
-    settle(drawn.page)
+    drawn.page.evaluate(FRAMES)
 
 
 def click(drawn, x=0.5, y=0.5):
@@ -74,7 +75,7 @@ def click(drawn, x=0.5, y=0.5):
     point(drawn, x, y)
     drawn.page.mouse.down()
     drawn.page.mouse.up()
-    settle(drawn.page)
+    drawn.page.evaluate(FRAMES)
 
 
 def cell(page, query, key):
@@ -89,7 +90,7 @@ def cell(page, query, key):
 def settle(page):
     """Until every view and the next frame have been drawn, hover texts and all."""
     expect(page.locator("#views")).to_have_attribute("data-pending", "0")
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate(FRAMES)
 
 
 def drawing(page):
