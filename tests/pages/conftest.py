@@ -36,7 +36,6 @@ def pytest_pycollect_makemodule(module_path):
             "make test-page: no browser found: looked for $BROWSER and, on the PATH, for "
             f"{', '.join(NAMES['chromium'])}; install Chromium or Chrome, or set BROWSER to its "
             "program",
-            returncode=3,
         )
 
 
