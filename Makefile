@@ -15,8 +15,8 @@ test-fast: .venv/ready  ## the core and the maths, under a minute
 test-lowest: .venv-lowest/ready  ## the suite with the lowest versions that setup.cfg allows
 	.venv-lowest/bin/python -m pytest
 
-test-page: .venv/ready  ## the pages of minitx explore and report in a real browser; needs Chromium or Chrome
-	$(BIN)/python -m pytest tests/pages/checks.py tests/pages/checks_report.py
+test-page: .venv/browser  ## the pages in real browsers: Chromium or Chrome, and Firefox where it is
+	$(BIN)/python -m pytest tests/pages/checks*.py
 
 docs: .venv/docs  ## the documentation: docs/_build/html/index.html; its lessons and examples are executed
 	$(BIN)/python -m docs $(ARGS)
@@ -46,6 +46,10 @@ mutants: .venv/ready  ## one deliberate break at a time, the suite must notice e
 
 .venv/docs: .venv/ready
 	$(BIN)/pip install --quiet --editable '.[docs]'
+	touch $@
+
+.venv/browser: .venv/ready
+	$(BIN)/pip install --quiet --editable '.[browser]'
 	touch $@
 
 .venv/torch: .venv/ready

@@ -25,6 +25,7 @@ from .runner.options import Size, understand
 from .texts import corpus, formats, ids
 from .toys import recurrent
 
+PORT = 8642  # of the live page
 TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
 COMMON = (  # options that `report` and `published` pass on to every experiment that has them
     understand("text", str, "sample", TEXT),
@@ -101,6 +102,7 @@ def parser(argv=()):
     of_one_experiment(commands)
     of_all_experiments(commands)
     of_one_text(commands)
+    of_the_live_page(commands)
     of_two_models(commands, argv)
     of_parity(commands)
     fetch = add(commands, "fetch", fetch_, "download a model", "MODEL")
@@ -174,8 +176,23 @@ def of_one_text(commands):
     )
     help_ = "what an encoder-decoder says of TEXT, its source (its own greedy output)"
     page.add_argument("--target", metavar="TEXT", help=help_)
+    help_ = "a second text beside the first, with the difference where both are of one length"
+    page.add_argument("--beside", metavar="TEXT", help=help_)
+    help_ = "a second model beside the first, on the same text or on that of --beside"
+    page.add_argument("--beside-model", metavar="MODEL", help=help_)
     page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
     of_a_source(add(commands, "decode", decode_, "what an encoder-decoder says of a text", "MODEL"))
+
+
+def of_the_live_page(commands):
+    """`serve`, which takes several models."""
+    about = "a live page: change a model, see what follows"
+    serve = add(commands, "serve", serve_, about)
+    serve.add_argument("models", nargs="+", metavar="MODEL", help="bundled name, folder, or hub id")
+    serve.add_argument("--text", help="text that the page starts with, a file of it, or -")
+    about = f"where it listens on this machine ({PORT}; 0: a free one)"
+    serve.add_argument("--port", type=int, default=PORT, metavar="N", help=about)
+    serve.add_argument("--no-browser", action="store_true", help="open no browser")
 
 
 def of_a_source(command):
@@ -622,9 +639,26 @@ def explore_(arguments):
     page = folder(arguments, "explore") / "explore.html"
     model, name = load(arguments.model), arguments.model
     target = arguments.target and text_of(arguments.target)
-    megabytes = explore.write(model, name, text, page, arguments.words, target) / 1e6
+    beside = ()
+    if arguments.beside or arguments.beside_model:
+        other = arguments.beside_model or name
+        second = load(other) if arguments.beside_model else model
+        beside = second, other, text_of(arguments.beside or arguments.text)
+    megabytes = explore.write(model, name, text, page, arguments.words, target, beside) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
+
+
+def serve_(arguments):
+    """minitx serve MODEL [MODEL ...]"""
+    try:
+        from .live import runs, server
+    except ImportError as error:
+        package = error.name.partition(".")[0]
+        raise ValueError(f"minitx serve needs {package}: pip install 'minitx[live]'") from None
+    models = {name: load(name) for name in arguments.models}
+    text = None if arguments.text is None else text_of(arguments.text)
+    server.serve(runs.Runs(models), arguments.port, text, not arguments.no_browser)
 
 
 def toy_(arguments):

@@ -77,12 +77,16 @@ def explore(
     height: int = 800,
     *,
     target: str | None = None,
+    beside: str | None = None,
+    beside_model: Model | str | _PathLike[str] | None = None,
 ) -> "_Page":
     """A page to look into every head on one text, inside a notebook; `.save(path)` writes a file.
 
     model: a Model, or its name. words: whole words in place of pieces. height: of the frame, in
     pixels. target: of an encoder-decoder, which reads the text as its source, what it says of it,
     by default its own greedy output; the page has encoder, decoder and cross-attention.
+    beside, beside_model: a second text, a second model, or both, beside the first; the page shows
+    the difference where both have as many heads and tokens.
     The page is what `minitx explore` writes: 2.6 MB for 64 tokens on 12 x 12 heads, kept in the
     notebook's file. Raises ValueError, before any work, for fewer than two tokens of the text's
     own, more than the page shows or the model reads, or a partial checkpoint.
@@ -94,4 +98,5 @@ def explore(
     """
     from .analysis.pages import inline
 
-    return inline.page(model, text, words, height, target)
+    wanted = inline.Wanted(words, target, beside, beside_model)
+    return inline.page(model, text, height, wanted)

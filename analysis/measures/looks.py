@@ -1,20 +1,25 @@
-"""What the heads of one part of a model look at on one text, with the queries and keys behind it.
+"""What the heads of one part of a model look at on one text, and what the model makes of it.
 
 A part is a single stack; of an encoder-decoder its encoder, the decoder's attention to what it has
 said, or its cross-attention. T queries, S keys, L layers, H heads, D width, d width of a head.
+
+`options`: further keywords of `minitx.run`, for a run that is changed (edits, mask, positions).
 """
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 import minitx
 
 from ..maths import profiles
-from . import inputs, spoken
+from . import outputs, spoken
+from .outputs import Outputs
 
 PARTS = "encoder", "decoder", "cross"
+HEADS = "q", "k", "v", "scores", "pattern"
 
 
 class Look(NamedTuple):
@@ -26,10 +31,13 @@ class Look(NamedTuple):
     keys: np.ndarray  # [S] ids
     q: np.ndarray  # [L H T d]
     k: np.ndarray  # [L H S d]
+    v: np.ndarray  # [L H S d]
+    total: np.ndarray  # [L H T]: log of the sum of exp of a query's scores
     pattern: np.ndarray  # [L H T S]
     X_q: np.ndarray  # [L T D] what queries are computed from
     X_k: np.ndarray  # [L S D]
     sees: np.ndarray  # [T S] bool
+    outputs: Outputs | None = None  # None in cross-attention: the decoder has them
 
     @property
     def is_cross(self):
@@ -37,46 +45,86 @@ class Look(NamedTuple):
         return self.weights[0] is not self.model.layers[0]
 
 
-def of_text(model, tokens):
-    """The Look of a single stack at a text [T]."""
-    names = "q", "k", "pattern"
-    trace = minitx.run(model, tokens, keep=names)
-    X = inputs.of_text(model, tokens)
-    sees = profiles.visible(len(tokens), model.config.causal)
-    arrays = _exact(*(trace.stack(name)[:, 0] for name in names), X, X)
-    return Look(model, model.layers, tokens, tokens, *arrays, sees)
+def of_text(model, tokens, lens=True, **options):
+    """The Look of a single stack at a text [T]. lens: whether there are guesses by layer."""
+    stream = _stream(model)
+    trace = minitx.run(model, tokens, _points(HEADS, stream, outputs.points(model)), **options)
+    own = outputs.following(tokens) if model.config.causal else tokens
+    X = _stacked(trace, stream)
+    look = _look(model, model.layers, (tokens, tokens), _heads(trace), (X, X))
+    return look._replace(outputs=outputs.of_trace(model, trace, own, lens=lens))
 
 
-def of_decoder(model, said):
+def of_encoder(model, said, **options):
+    """The Look of an encoder at the source."""
+    encoder, prefix = model.encoder, "enc_"
+    stream = prefix + _stream(encoder)
+    names = [prefix + name for name in HEADS]
+    points = _points(names, stream, outputs.points(encoder, prefix))
+    trace = spoken.traced(model, said, points, **options)
+    X = _stacked(trace, stream)
+    ids = said.source, said.source
+    look = _look(encoder, encoder.layers, ids, _heads(trace, prefix), (X, X))
+    return look._replace(outputs=outputs.of_trace(encoder, trace, said.source, prefix))
+
+
+def of_decoder(model, said, lens=True, **options):
     """The Look of a decoder at what it has said."""
-    stream = "ln1" if model.config.pre_norm else "resid_pre"
-    names = "q", "k", "pattern", stream, stream
-    trace = spoken.traced(model, said, [*dict.fromkeys(names)])
-    arrays = _exact(*(trace.stack(name)[:, 0] for name in names))
-    sees = profiles.visible(len(said.inputs), causal=True)
-    return Look(model, model.layers, said.inputs, said.inputs, *arrays, sees)
+    stream = _stream(model)
+    points = _points(HEADS, stream, outputs.points(model))
+    trace = spoken.traced(model, said, points, **options)
+    X = _stacked(trace, stream)
+    look = _look(model, model.layers, (said.inputs, said.inputs), _heads(trace), (X, X))
+    return look._replace(outputs=outputs.of_trace(model, trace, said.outputs, lens=lens))
 
 
-def of_cross(model, said):
+def of_cross(model, said, **options):
     """The Look of a decoder at its source."""
     stream, last = "resid_mid", ("enc_resid_post", -1)
     if model.config.pre_norm:
         stream, last = "ln_cross", "enc_ln_final"
-    names = "cross_q", "cross_k", "cross_pattern", stream
-    trace = spoken.traced(model, said, [*names, last])
+    names = [f"cross_{name}" for name in HEADS]
+    trace = spoken.traced(model, said, [*names, stream, last], **options)
     source = np.broadcast_to(trace[last], (len(model.layers), *trace[last].shape[1:]))
-    arrays = _exact(*(trace.stack(name)[:, 0] for name in names), source)
-    sees = np.ones(arrays[2].shape[-2:], bool)
     crosses = [layer.cross for layer in model.layers]
-    return Look(model, crosses, said.inputs, said.source, *arrays, sees)
+    X = _stacked(trace, stream), np.asarray(source, np.float64)
+    return _look(model, crosses, (said.inputs, said.source), _heads(trace, "cross_"), X)
 
 
-def of_parts(model, said):
+def of_parts(model, said, lens=True, **options):
     """{part: Look} of an encoder-decoder."""
-    looks = of_text(model.encoder, said.source), of_decoder(model, said), of_cross(model, said)
+    decoder = of_decoder(model, said, lens, **options)
+    looks = of_encoder(model, said, **options), decoder, of_cross(model, said, **options)
     return dict(zip(PARTS, looks))
 
 
-def _exact(*arrays):
-    """The same in float64."""
-    return [np.asarray(x, np.float64) for x in arrays]
+def _stream(model):
+    """The point that attention reads."""
+    return "ln1" if model.config.pre_norm else "resid_pre"
+
+
+def _points(names, stream, more):
+    """Points to keep, each once."""
+    return [*dict.fromkeys([*names, stream, *more])]
+
+
+def _stacked(trace, name):
+    """A point of all layers, in float64."""
+    return np.asarray(trace.stack(name)[:, 0], np.float64)
+
+
+def _heads(trace, prefix=""):
+    """q, k, v, total and pattern of all heads."""
+    q, k, v, scores, pattern = (_stacked(trace, prefix + name) for name in HEADS)
+    total = scipy.special.logsumexp(scores, axis=-1)
+    return q, k, v, total, pattern
+
+
+def _look(model, weights, ids, heads, streams):
+    """A Look, with the keys that a query sees."""
+    T, S = heads[-1].shape[-2:]
+    is_cross = weights[0] is not model.layers[0]
+    visible = profiles.visible(T, model.config.causal) if not is_cross else np.ones((T, S), bool)
+    # a mask takes out keys to which no head gives any weight
+    sees = visible & (heads[-1] > 0).any(axis=(0, 1))
+    return Look(model, weights, *ids, *heads, *streams, sees)

@@ -47,9 +47,9 @@ def _ids(model, given):
     return tokens
 
 
-def traced(model, said, keep, edits=None):
-    """The Trace of a Spoken."""
-    return minitx.run(model, said.inputs, keep, edits, source=said.source)
+def traced(model, said, keep, edits=None, **options):
+    """The Trace of a Spoken. options: further keywords of `minitx.run`."""
+    return minitx.run(model, said.inputs, keep, edits, source=said.source, **options)
 
 
 def ordinary(model, tokens):

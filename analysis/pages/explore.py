@@ -1,50 +1,75 @@
 """One page to explore every head of a model on one text: a single, self-contained HTML file.
 
 The data, the style, the program (page/explore.*) and a charting library (page/SOURCES.md) all stand
-in it.
-Order: `write`, what can be shown, what is computed, how arrays are packed, how the page is put
-together. L layers, H heads, T queries and S keys (tokens, or words), d width of a head, D model
+in it. A page has one run, or two side by side: two texts, two models, or as is and changed.
+Order: `write`, what can be shown, what is computed, how the page is put together.
+L layers, H heads, T queries and S keys (tokens, or words), d width of a head, D model
 width, C columns, R offsets. Of an encoder-decoder the page has three parts. Queries and keys come
 in two states, as they are in the model and normalised (joint.py): an axis "state" of length 2.
 """
 
-import base64
 import json
 import re
+import weakref
 from html import escape
 from pathlib import Path
+from textwrap import shorten
 
 import numpy as np
 
-from ..maths import factors, joint, profiles
+from ..maths import factors, joint, joint_cosine, profiles
 from ..measures import joint_fit, looks, spoken
 from ..runner import registry, results
 from ..texts import formats as of_texts
 from ..texts import words as of_words
+from .packing import TINY, pack
 
 PAGE = Path(__file__).parent / "page"
-MOST = 128  # tokens that can still be told apart on a screen
+MOST = 512  # tokens: more can be shown by scrolling, but not looked through
+MOST_WEIGHTS = 8_000_000  # of all heads: 22 MB of page, 235 tokens on 12 x 12 heads
 # columns of Q = X U_Q and K = X U_K that are shown, the heaviest
 COLUMNS = 4
-# by which c is chosen, for each head
+# the distance that is drawn, and what it is correlated with: joint_cosine knows these
 DISTANCE, PRODUCTS = joint_fit.How().distance, joint_fit.How().products
-STEPS = 65535
-TINY = 1e-300  # instead of a zero by which something is divided
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
+NAMED = 40  # letters of a text that name a run
 
 
-def write(model, name, text, path, words=False, target=None):
+def write(model, name, text, path, words=False, target=None, beside=()):
     """Write the page of a text to the file `path`; return its size in bytes.
 
     name: what the model is called on the page. words: whole words instead of pieces. Of an
     encoder-decoder the text is the source; target: what is said of it, by default the model's own
-    greedy output. Raises ValueError, before any work, for a partial checkpoint, fewer than two
-    tokens of the text's own, or more than MOST tokens.
+    greedy output. beside: (model, name, text) of a second run. Raises ValueError, before any work,
+    for a partial checkpoint, fewer than two tokens of the text's own, or more than the page shows.
     """
-    tokens = readable(model, text, target)
-    content = page(data(model, name, text, tokens, words)).encode()
+    wanted = [(model, name, text), *([beside] if beside else [])]
+    content = page(*runs(wanted, words, target)).encode()
     results.write(Path(path), content)
     return len(content)
+
+
+def runs(wanted, words=False, target=None):
+    """The runs of a page, for [(model, name, text), ...]; raises ValueError as `write` does."""
+    tokens = [readable(model, text, target) for model, _, text in wanted]
+    computed = []
+    for (model, name, text), ids in zip(wanted, tokens):
+        computed.append({"name": "as is"} | data(model, name, text, ids, words))
+    return named(computed)
+
+
+def named(computed):
+    """Two runs, each named by what tells it from the other: its text, its model, or both."""
+    if len(computed) < 2:
+        return computed
+    differs = [key for key in ("model", "text") if computed[0][key] != computed[1][key]]
+    names = [
+        ": ".join(shorten(run[key], NAMED, placeholder=" …") for key in differs or ["model"])
+        for run in computed
+    ]
+    if names[0] == names[1]:
+        names = [f"{name} ({n})" for n, name in enumerate(names, 1)]
+    return [run | {"name": name} for run, name in zip(computed, names)]
 
 
 # what can be shown
@@ -79,7 +104,7 @@ def _readable(model, text):
             f"the text {text!r} has {n_own} {'token' if n_own == 1 else 'tokens'}, "
             "special ones not counted; wanted 2 or more, so that there is something to look at"
         )
-    most, reader = min((MOST, "the page shows"), (model.config.n_ctx, "this model reads"))
+    most, reader = min((most_tokens(model.config), "the page shows"), _read_by(model))
     if len(tokens) > most:
         raise ValueError(
             f"the text has {len(tokens)} tokens, special ones included; {reader} at most {most}"
@@ -87,38 +112,93 @@ def _readable(model, text):
     return tokens
 
 
+def _read_by(model):
+    """Tokens that a model reads at most."""
+    return model.config.n_ctx, "this model reads"
+
+
+def most_tokens(cfg):
+    """Tokens that the page shows of a model of this size: MOST, or fewer for many heads.
+
+    >>> import minitx
+    >>> most_tokens(minitx.load("tiny-roberta").config)
+    512
+    """
+    heads = cfg.n_layers * cfg.n_heads
+    return min(MOST, int((MOST_WEIGHTS / heads) ** 0.5))
+
+
 # what is computed
 
 
-def data(model, name, text, tokens, words=False):
-    """All that the page shows of what `readable` gives, ready for JSON.
+def data(model, name, text, tokens, words=False, lens=True, **options):
+    """One run: all that the page shows of what `readable` gives, ready for JSON.
 
-    Of an encoder-decoder every part is below "parts".
+    Of an encoder-decoder every part is below "parts". lens: guesses by layer too, which take as
+    long as the last layer's for each layer. options: further keywords of `minitx.run` for a run
+    that is changed: edits, mask, positions.
     """
-    content = {"model": str(name), "text": text}
+    content = {"model": str(name), "text": text, "sizes": sizes(model)}
     if model.encoder is None:
-        return content | part(looks.of_text(model, tokens), words)
-    parts = looks.of_parts(model, tokens)
+        return content | part(looks.of_text(model, tokens, lens, **options), words)
+    parts = looks.of_parts(model, tokens, lens, **options)
     return content | {"parts": {name: part(look, words) for name, look in parts.items()}}
+
+
+def sizes(model):
+    """What the overview says of a model: {name of Config: value}."""
+    cfg = model.config
+    names = "model_type", "d_model", "d_mlp", "d_head", "n_vocab", "n_ctx", "pre_norm", "act"
+    task = {"task_head": cfg.task_head, "positions": model.weights.W_pos is not None}
+    task |= {"scaled": cfg.scale_attn, "by_distance": cfg.n_buckets > 0}
+    return {name: getattr(cfg, name) for name in (*names, "gated", "rms_norm")} | task
 
 
 def part(look, words=False):
     """What the page shows of one part of a model."""
-    model, cfg = look.model, look.model.config
-    word, labels = _labelled(model.tokenizer, look.queries, words)
-    reader = model.encoder if look.is_cross else model
+    cfg = look.model.config
+    word, labels = _labelled(look.model.tokenizer, look.queries, words)
+    reader = look.model.encoder if look.is_cross else look.model
     of_key, key_labels = _labelled(reader.tokenizer, look.keys, words)
     arrays, facts, moved = measured(look, word, of_key)
     content = {"labels": _visible(labels)}
     if look.is_cross:
         content["keys"] = _visible(key_labels)
-    causal = not look.sees.all()
     content |= {"layers": cfg.n_layers, "heads": cfg.n_heads, "width": cfg.d_head}
-    content |= {"causal": causal, "unit": "word" if words else "token"}
+    content |= {"causal": cfg.causal and not look.is_cross, "unit": "word" if words else "token"}
     content |= {"distance": DISTANCE, "moved": moved, "facts": facts}
     if not look.is_cross:
-        content["uniform"] = uniform_profile(len(labels), causal).tolist()
+        content["uniform"] = uniform_profile(merged_sees(look.sees, word, of_key)).tolist()
+    if look.outputs is not None:
+        content["outputs"] = of_outputs(look, word)
     content["arrays"] = {key: pack(*packed) for key, packed in arrays.items()}
+    return content
+
+
+def of_outputs(look, word):
+    """What the page shows of a stack's Outputs, of tokens where heads may be of words.
+
+    Tokens are numbers in "pieces".
+    """
+    outputs, tokenizer = look.outputs, look.model.tokenizer
+    content = {"labels": _visible(tokenizer.pieces(look.queries)), "word": word.tolist()}
+    content["stream"] = pack(outputs.stream, 1)
+    content["writes"] = {name: pack(x, 1) for name, x in outputs.writes.items()}
+    if outputs.classes is not None:
+        content["classes"] = outputs.classes.round(5).tolist()
+    if outputs.guesses is None:
+        return content
+    guesses = {"guesses": outputs.guesses, "lens": outputs.lens}
+    guesses = {name: given for name, given in guesses.items() if given is not None}
+    ids = np.unique(np.concatenate([given.ids.ravel() for given in guesses.values()]))
+    content["pieces"] = _visible(tokenizer.pieces(ids))
+    for name, given in guesses.items():
+        numbers = np.searchsorted(ids, given.ids)
+        content[name] = {"pieces": numbers.ravel().tolist(), "p": pack(given.probabilities, 0)}
+    own = outputs.own
+    labels = _visible(tokenizer.pieces(np.maximum(own, 0)))
+    content["own"] = [None if token < 0 else label for token, label in zip(own, labels)]
+    content["actual"] = [None if np.isnan(p) else round(p, 5) for p in outputs.actual.tolist()]
     return content
 
 
@@ -139,9 +219,11 @@ def _labelled(tokenizer, tokens, words):
     return word, of_words.names(tokens, word, tokenizer.decode, pieces)
 
 
-def uniform_profile(T, causal):
+def uniform_profile(sees):
     """Relative-position profile of attention with equal weight on all keys a query sees: [R]."""
-    return profiles.mean_attention(profiles.uniform(T, causal, reach(T)), T)
+    T = len(sees)
+    equal = sees / np.maximum(sees.sum(axis=1, keepdims=True), 1)
+    return profiles.mean_attention(profiles.profile(equal, reach(T)), T)
 
 
 def reach(T):
@@ -152,30 +234,45 @@ def reach(T):
 def measured(look, word, of_key):
     """Arrays and figures of all heads, and the largest change of attention by normalising.
 
-    Each array comes with the number of its first axes along which it is packed apart. word, of_key:
-    the number of the word that each query, each key belongs to, or of the token itself.
+    Each array comes with the number of its first axes along which it is packed apart, and its bits.
+    word, of_key: the number of the word that each query, each key belongs to, or of the token
+    itself.
     """
-    pattern, *before = of_words.merged(look.pattern, look.q, look.k, word, of_key)
-    sees = _words_seen(look.sees, pattern.shape)
+    pattern, *before = merged(look.pattern, look.q, look.k, word, of_key)
+    sees = merged_sees(look.sees, word, of_key)
     moves, correlations = normalising(*before, sees)
     states = [before, joint.normalised(*before, **moves)]
-    _, X_q, X_k = of_words.merged(look.pattern[:, 0], look.X_q, look.X_k, word, of_key)
+    _, X_q, X_k = merged(look.pattern[:, 0], look.X_q, look.X_k, word, of_key)
     plane, share = planes(states)
     columns, weight = waves(look, X_q, X_k)
-    arrays = {"pattern": (pattern, 2), "plane": (plane, 3), "columns": (columns, 2)}
+    # places in a figure of 600 points need no 16 bits
+    arrays = {"pattern": (pattern, 2), "plane": (plane, 3, 12), "columns": (columns, 2, 12)}
     if not look.is_cross:
         T = pattern.shape[-1]
         profile = profiles.mean_attention(profiles.profile(pattern, reach(T)), T)
         arrays["profile"] = (profile, 2)
+    lengths = np.linalg.norm(look.v, axis=-1)[..., None]  # [L H S 1]
+    _, total, lengths = merged(look.pattern, look.total[..., None], lengths, word, of_key)
+    arrays |= {"values": (lengths[..., 0], 1, 12), "total": (total[..., 0], 1)}
     arrays |= {"share": (share, 0), "weight": (weight, 0)}
     facts = figures(pattern, states, plane, correlations, moves["c"], sees)
     return arrays, facts, change(look, moves)
 
 
-def _words_seen(sees, shape):
-    """Which words a word sees, where tokens see [T S]."""
-    causal = not sees.all()
-    return profiles.visible(shape[-1], causal) if causal else np.ones(shape[-2:], bool)
+def merged(pattern, q, k, word, of_key):
+    """Attention, queries and keys of words; as they are where every token is a word."""
+    if max(len(word) - word[-1], len(of_key) - of_key[-1]) == 1:
+        return pattern, q, k
+    return of_words.merged(pattern, q, k, word, of_key)
+
+
+def merged_sees(sees, word, of_key):
+    """Which words a word sees, where tokens see [T S]: those of which it sees a piece."""
+    shape = word[-1] + 1, of_key[-1] + 1
+    of_words_ = np.zeros(shape, bool)
+    queries, keys = np.nonzero(sees)
+    of_words_[word[queries], of_key[keys]] = True
+    return of_words_
 
 
 def normalising(q, k, sees):
@@ -184,7 +281,7 @@ def normalising(q, k, sees):
     Returns {"c": [L H], "a": [L H d]} and the correlations before and after [2 L H].
     """
     means = q.mean(axis=-2), k.mean(axis=-2)
-    sums = joint.scan(q, k, means, sees * 1.0, sees, DISTANCE, PRODUCTS)
+    sums = joint_cosine.scan(q, k, means, sees * 1.0, sees)
     correlations = joint.correlation(sums)
     number = joint.best(correlations, "head")
     after = np.take_along_axis(correlations, number[None], 0)[0]
@@ -223,17 +320,36 @@ def waves(look, X_q, X_k):
 
     X_q [L T D], X_k [L S D]. Returns columns [L H T+S C], queries first, and shares [L H C].
     """
-    cfg = look.model.config
-    columns, weight = [], []
-    for w, x_q, x_k in zip(look.weights, X_q, X_k):
-        for head in range(cfg.n_heads):
-            of_head = slice(head * cfg.d_head, (head + 1) * cfg.d_head)
-            W_Q, W_K = (W[:, of_head].astype(np.float64) for W in (w.W_Q, w.W_K))
-            U_Q, S, U_K = factors.svd(W_Q, W_K)
-            columns.append(np.concatenate([x_q @ U_Q[:, :COLUMNS], x_k @ U_K[:, :COLUMNS]]))
-            weight.append((S * S / max((S * S).sum(), TINY))[:COLUMNS])
-    shape = len(X_q), cfg.n_heads
-    return [np.reshape(x, (*shape, *np.shape(x)[1:])) for x in (columns, weight)]
+    U_Q, weight, U_K = (np.stack(x) for x in zip(*(axes(look.model, w) for w in look.weights)))
+    columns = [X[:, None] @ U for X, U in ((X_q, U_Q), (X_k, U_K))]
+    return np.concatenate(columns, axis=-2), weight
+
+
+_AXES = {}  # id of a layer's W_Q: weak references to its W_Q and W_K, and their `axes`
+
+
+def axes(model, w):
+    """The heaviest axes of each head of a layer: U_Q [H D C], shares of W_A [H C], U_K [H D C].
+
+    They are computed once for a layer: a page that follows a reader's typing asks again and again.
+    """
+    known = _AXES.get(id(w.W_Q))
+    if known and known[0]() is w.W_Q and known[1]() is w.W_K:
+        return known[2]
+    cfg = model.config
+    U_Q, S, U_K = factors.svd(_by_head(w.W_Q, cfg.n_heads), _by_head(w.W_K, cfg.n_heads))
+    squares = S * S
+    weight = squares / np.maximum(squares.sum(axis=-1, keepdims=True), TINY)
+    computed = U_Q[..., :COLUMNS], weight[:, :COLUMNS], U_K[..., :COLUMNS]
+    number = id(w.W_Q)
+    of_query = weakref.ref(w.W_Q, lambda _: _AXES.pop(number, None))
+    _AXES[number] = of_query, weakref.ref(w.W_K), computed
+    return computed
+
+
+def _by_head(W, n_heads):
+    """The columns of each head by themselves, in float64: [D H*d] -> [H D d]."""
+    return np.stack(np.split(W.astype(np.float64), n_heads, axis=1))
 
 
 def figures(pattern, states, plane, correlations, c, sees):
@@ -262,60 +378,70 @@ def _fact(means, form, *values):
 
 
 def nearest(distances, strongest, sees):
-    """Share of the queries whose strongest key is the nearest one: [L H T T], [L H T] -> [L H].
+    """Share of the queries whose strongest key is the nearest one: [L H T S], [L H T] -> [L H].
 
-    Queries that see one key only are left out.
+    Keys at the same distance are none of them the nearest. Queries that see one key only are left
+    out.
     """
-    hits = joint.nearness(joint.ranks(distances, sees), strongest, sees)[1]
-    return hits / (sees.sum(axis=1) > 1).sum()
-
-
-# how arrays are packed
-
-
-def pack(x, leading):
-    """An array as 16-bit steps between the least and the greatest value of each part.
-
-    A part is what one index of the `leading` first axes selects. Returns {"shape", "low", "high",
-    "error": half of the largest step, "data": base64 of little-endian uint16}.
-    """
-    rows = np.asarray(x, np.float64).reshape(int(np.prod(x.shape[:leading])), -1)
-    low, high = rows.min(axis=1, keepdims=True), rows.max(axis=1, keepdims=True)
-    codes = np.rint((rows - low) / np.maximum(high - low, TINY) * STEPS).astype("<u2")
-    packed = {"shape": list(x.shape), "low": low[:, 0].tolist(), "high": high[:, 0].tolist()}
-    packed["error"] = float((high - low).max() / STEPS / 2)
-    packed["data"] = base64.b64encode(codes.tobytes()).decode()
-    return packed
-
-
-def unpack(packed):
-    """The array again, as the page reads it: low + code (high - low) / 65535."""
-    low, high = (np.array(packed[end])[:, None] for end in ("low", "high"))
-    codes = np.frombuffer(base64.b64decode(packed["data"]), "<u2").reshape(len(low), -1)
-    return (low + codes * ((high - low) / STEPS)).reshape(packed["shape"])
+    own = np.take_along_axis(distances, strongest[..., None], -1)
+    is_nearest = ((distances <= own) & sees).sum(axis=-1) == 1
+    several = sees.sum(axis=1) > 1
+    return is_nearest[..., several].sum(axis=-1) / max(several.sum(), 1)
 
 
 # how the page is put together
 
 ASSETS = {  # gap in explore.html: the file that fills it as it stands
-    "style": "explore.css",
     "d3": "d3.min.js",
     "plot": "plot.min.js",
-    "state": "data.js",
-    "views": "views.js",
-    "program": "explore.js",
+}
+# the page's program, in the order in which it is read
+PROGRAM = (
+    "data.js",
+    "colours.js",
+    "attention.js",
+    "draw.js",
+    "steps.js",
+    "overview.js",
+    "heads.js",
+    "joint.js",
+    "lines.js",
+    "columns.js",
+    "matrix.js",
+    "offsets.js",
+    "values.js",
+    "outputs.js",
+    "views.js",
+    "address.js",
+    "explore.js",
+)
+STYLES = ("explore.css",)
+# nothing is loaded, and nothing leaves the page
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'unsafe-inline'",
+    "style-src": "'unsafe-inline'",
+    "img-src": "data:",
 }
 
 
-def page(content):
-    """The HTML text of a page that shows `data(...)`."""
-    parts = {
-        "title": escape(f"{content['model']}: {content['text'][:60]}"),
-        "data": as_script(content),
-        "licences": escape(_asset("LICENCES.txt")),
-    }
-    for name, file in ASSETS.items():
-        parts[name] = _asset(file)
+def page(*runs, live=None, program=(), styles=(), body="", policy=None):
+    """The HTML text of a page that shows one run, or two side by side; a run is `data(...)`.
+
+    live: what a server says of itself, None for a page that stands alone. program, styles: names
+    of further files in page/. body: HTML above the text. policy: changes of POLICY.
+    """
+    content = {"runs": [{"name": "as is"} | run for run in runs], "live": live}
+    rules = (POLICY | (policy or {})).items()
+    scripts = [f"<script>{_asset(file)}</script>" for file in (*PROGRAM, *program)]
+    parts = {name: _asset(file) for name, file in ASSETS.items()}
+    parts["title"] = escape(f"{runs[0]['model']}: {runs[0]['text'][:60]}")
+    parts["policy"] = "; ".join(f"{what} {where}" for what, where in rules)
+    parts["style"] = "\n".join(_asset(file) for file in (*STYLES, *styles))
+    parts["body"] = body
+    parts["data"] = as_script(content)
+    parts["licences"] = escape(_asset("LICENCES.txt"))
+    parts["program"] = "\n".join(scripts)
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _asset("explore.html"))
 
 

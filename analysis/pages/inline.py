@@ -4,6 +4,7 @@ from html import escape
 from numbers import Integral
 from pathlib import Path
 from textwrap import shorten
+from typing import Any, NamedTuple
 
 from ..runner import results, settings
 from . import explore
@@ -49,19 +50,37 @@ class Page:
         )
 
 
-def page(model, text, words, height, target=None):
+class Wanted(NamedTuple):
+    """What a page shows, as `minitx.explore` takes it."""
+
+    words: bool = False
+    target: str | None = None
+    beside: str | None = None
+    beside_model: Any = None
+
+
+def page(model, text, height, wanted):
     """The Page of a text; raises ValueError, before any work, for what it cannot show."""
     if not isinstance(height, Integral) or isinstance(height, bool) or height < LEAST_HEIGHT:
         raise ValueError(f"height is {height!r}; wanted {LEAST_HEIGHT} pixels or more")
-    if not isinstance(text, str):
-        raise ValueError(f"the text is {text!r}; wanted a str: the page shows one text")
-    given = model
-    model, name = results.loaded(given)
-    tokens = explore.readable(model, text, target)
-    changed = settings.changes(model) if model is given else []
-    if changed:  # the page shows the changed model, not the one of that name
-        name = f"{name}, changed: {', '.join(changed)}"
+    texts = [text] if wanted.beside is None else [text, wanted.beside]
+    for given in texts:
+        if not isinstance(given, str):
+            raise ValueError(f"the text is {given!r}; wanted a str: the page shows one text")
+    runs = [(*named(model), text)]
+    if wanted.beside is not None or wanted.beside_model is not None:
+        second = runs[0][:2] if wanted.beside_model is None else named(wanted.beside_model)
+        runs.append((*second, texts[-1]))
     with results.one_thread_of_blas():
-        html = explore.page(explore.data(model, name, text, tokens, words))
-    title = f"Explore {name} on {shorten(text, SHOWN, placeholder=' …')!r}"
+        html = explore.page(*explore.runs(runs, wanted.words, wanted.target))
+    title = f"Explore {runs[0][1]} on {shorten(text, SHOWN, placeholder=' …')!r}"
     return Page(title, html, height)
+
+
+def named(given):
+    """A model, and what it is called: a changed one is not called by its name alone."""
+    model, name = results.loaded(given)
+    changed = settings.changes(model) if model is given else []
+    if changed:
+        name = f"{name}, changed: {', '.join(changed)}"
+    return model, name

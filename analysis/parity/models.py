@@ -3,17 +3,16 @@
 A conversion, a quantisation, a merge, a fine-tuning. Read downward: `verify`, the weights.
 """
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from minitx.checkpoint import named_arrays
-from minitx.inputs import padded, shifted
 from minitx.points import name_of, points
 
 from ..texts import formats
-from . import compare, reference
-from .library import Inputs
+from . import batches, compare, reference
 
 TEXTS, TOKENS = 8, 64  # of the text that both read
 MOST = 8  # weights that are named
@@ -29,15 +28,16 @@ class Moved(NamedTuple):
 def verify(a, b, text="sample", texts=TEXTS, tokens=TOKENS, bound=None):
     """(Parity of the Models a and b, [Moved] of all weights that differ), b as the reference.
 
-    Both read b's ids of the first documents of a text, each alone and all in one padded batch.
+    Both read b's ids of the first documents of a text, or random ids where b has no tokenizer, each
+    alone and all in one padded batch.
     Raises ValueError if the two have other sizes.
     """
     check_alike(a, b)
-    batches = batches_of(b, text, texts, tokens)
+    inputs_of_all = batches.of_rows(rows_of(b, text, texts, tokens), b)
     dtypes = str(a.weights.W_E.dtype), str(b.weights.W_E.dtype)
     bound = compare.BOUNDS[dtypes] if bound is None else bound
     entries, labels = [], []
-    for i, inputs in enumerate(batches):
+    for i, inputs in enumerate(inputs_of_all):
         keys = compared(b)
         theirs = compare.run(b, inputs, keys)
         ours = compare.run(a, inputs, keys)
@@ -69,29 +69,16 @@ def check_alike(a, b):
             raise ValueError(f"two checkpoints of other sizes cannot be compared: {given}")
 
 
-def batches_of(model, text, n, most):
-    """The first n documents of a text as Inputs: each alone, and all in one padded batch."""
-    reader = model.encoder or model
+def rows_of(model, text, n, most):
+    """Token ids of the first n documents of a text, or random ones where there is no tokenizer."""
+    reader = batches.reader(model)
+    most = min(most, reader.config.n_ctx)
     formats.filled(text)
-    rows = []
-    for record in formats.records(text):
-        ids = reader.tokenizer.encode(record.text)[: min(most, reader.config.n_ctx)]
-        rows.append(ids)
-        if len(rows) == n:
-            break
-    groups = [[row] for row in rows] + ([rows] if len(rows) > 1 else [])
-    return [batch(model, group) for group in groups]
-
-
-def batch(model, rows):
-    """Rows of ids as Inputs; an encoder-decoder reads them as source and, shifted, as target."""
-    own = padded(rows, (model.encoder or model).config.pad_id)
-    if model.encoder is None:
-        return Inputs(*own)
-    cfg = model.config
-    targets = [shifted(cfg, row)[: cfg.n_ctx] for row in rows]
-    targets = [np.minimum(row, cfg.n_vocab - 1) for row in targets]
-    return Inputs(*padded(targets, cfg.pad_id), *own)
+    try:
+        documents = islice(formats.records(text), n)
+        return [reader.tokenizer.encode(record.text)[:most] for record in documents]
+    except FileNotFoundError:
+        return batches.random_rows(reader.config, n, most, seed=0)
 
 
 def compared(model):

@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 import minitx
-from minitx import inputs as of_inputs
 from minitx import points
 from minitx.files import read_json
 
 from ..runner import results, settings
 from ..texts import formats
-from . import library, reference, sampled
+from . import batches, library, reference, sampled
 
 
 class How(NamedTuple):
@@ -51,11 +50,11 @@ def make(folder, path, how=How()):  # noqa: B008  (a tuple)
     ours = minitx.load(folder)
     wanted = set(points.expand(how.points, points.points(ours), ours))
     model = library.load(folder)
-    words, batches = inputs_of(folder, ours, model, how)
+    words, inputs_of_all = inputs_of(folder, ours, how)
     rng = np.random.default_rng(how.seed)
     seen, arrays, samples = {}, [], []
     library.watch(model, seen)
-    for inputs in batches:
+    for inputs in inputs_of_all:
         computed = library.run(model, inputs, seen)
         kept = {point: x for point, x in computed.items() if point in wanted}
         values, places = draw(kept, inputs, how.sample, rng)
@@ -63,7 +62,7 @@ def make(folder, path, how=How()):  # noqa: B008  (a tuple)
         samples.append(places)
     if not any(arrays):
         raise ValueError(f"the reference library shows none of {', '.join(how.points)}")
-    recorded = reference.Reference(batches, arrays, samples, about(folder, words, how))
+    recorded = reference.Reference(inputs_of_all, arrays, samples, about(folder, words, how))
     return recorded, reference.write(path, recorded)
 
 
@@ -84,19 +83,17 @@ def versions():
 # --- texts
 
 
-def inputs_of(folder, ours, model, how):
+def inputs_of(folder, ours, how):
     """The texts [N], None where ids were drawn at random, and the batches of their ids [Inputs]."""
-    most = min(how.tokens, (ours.encoder or ours).config.n_ctx)
+    cfg = batches.reader(ours).config
+    most = min(how.tokens, cfg.n_ctx)
     tokenizer = library_tokenizer(folder, ours)
     if tokenizer is None:
-        rng = np.random.default_rng(how.seed)
-        lengths = np.linspace(most, max(2, most // 4), how.texts).astype(int)
-        words, rows = None, [random_ids((ours.encoder or ours).config, k, rng) for k in lengths]
-    else:
-        words = shortened(how.text, how.texts, most, tokenizer)
-        rows = [np.array(tokenizer(own)["input_ids"]) for own in words]
-    groups = [[row] for row in rows] + ([rows] if len(rows) > 1 else [])
-    return words, [batch(group, ours, model) for group in groups]
+        rows = batches.random_rows(cfg, how.texts, most, how.seed)
+        return None, batches.of_rows(rows, ours)
+    words = shortened(how.text, how.texts, most, tokenizer)
+    rows = [np.array(tokenizer(own)["input_ids"]) for own in words]
+    return words, batches.of_rows(rows, ours)
 
 
 def library_tokenizer(folder, ours):
@@ -107,18 +104,12 @@ def library_tokenizer(folder, ours):
     import transformers
 
     try:
-        (ours.encoder or ours).tokenizer.encode("a")
+        batches.reader(ours).tokenizer.encode("a")
     except FileNotFoundError:
         return None
     except ValueError:
         pass  # there is one, which minitx refuses
     return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-
-
-def random_ids(cfg, n, rng):
-    """n token ids, none of which stands for padding."""
-    ids = rng.integers(0, cfg.n_vocab - 1, n)
-    return ids + (ids >= cfg.pad_id)
 
 
 def shortened(text, n, most, tokenizer):
@@ -136,20 +127,6 @@ def shortened(text, n, most, tokenizer):
     if not documents:
         raise ValueError(f"{formats.shown(text)} has no document of {most} tokens or less")
     return documents
-
-
-def batch(rows, ours, model):
-    """Rows of ids as Inputs padded on the right, of an encoder-decoder both source and target.
-
-    What its decoder reads is the source itself behind the start token: any ids would do.
-    """
-    if not library.is_pair(model):
-        return library.Inputs(*of_inputs.padded(rows, ours.config.pad_id))
-    cfg = ours.config
-    targets = [of_inputs.shifted(cfg, row)[: cfg.n_ctx] for row in rows]
-    targets = [np.minimum(row, cfg.n_vocab - 1) for row in targets]
-    source = of_inputs.padded(rows, ours.encoder.config.pad_id)
-    return library.Inputs(*of_inputs.padded(targets, cfg.pad_id), *source)
 
 
 # --- points

@@ -7,6 +7,7 @@ import rooms
 
 MODULES = rooms.sources()
 ARROWS = sorted(rooms.arrows())
+LISTENS = "minitx.analysis.live.server"  # on this machine alone
 NETWORK = {"huggingface_hub", "requests", "httpx", "urllib", "socket"}
 
 
@@ -17,7 +18,7 @@ def test_imports_between_rooms_point_down(pair):
 
 
 def test_there_are_few_rooms_and_no_circle():
-    assert len(rooms.FLOORS) <= 16
+    assert len(rooms.FLOORS) <= 17
     assert rooms.circle(ARROWS) == []
     assert rooms.circle(rooms.module_arrows()) == []
     assert rooms.circle({("a", "b"), ("b", "c"), ("c", "b"), ("a", "c")}) == ["a", "b", "c"]
@@ -62,7 +63,7 @@ def test_heavy_packages_stay_where_they_belong(module):
         assert "scipy" not in top
         assert not anywhere & {"matplotlib", "torch", "huggingface_hub"}
     if module != "minitx.weights.fetch":
-        assert not anywhere & NETWORK
+        assert anywhere & NETWORK <= ({"socket"} if module == LISTENS else set())
 
 
 @pytest.mark.parametrize("module", MODULES)

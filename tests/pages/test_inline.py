@@ -107,7 +107,7 @@ def test_a_base_model_takes_what_is_stated(model):
         (" the", "the text ' the' has 1 token,"),
         ("", "the text '' has 0 tokens,"),
         (["one text", "another"], "the text is .*; wanted a str: the page shows one text"),
-        (" the" * 200, "the text has 200 tokens, special ones included; the page shows at most"),
+        (" the" * 300, "the text has 300 tokens, special ones included; this model reads at most"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(model, text, match):

@@ -349,6 +349,12 @@ def test_verify_of_two_checkpoints_as_a_command(tmp_path, capsys):
     assert "config: eps is 0.001, in the other 1e-12" in out
 
 
+def test_checkpoints_without_a_tokenizer_are_compared_on_random_ids():
+    a = tiny.load("t5-gated")
+    parity, moved = models.verify(a, a, texts=3, tokens=10)
+    assert parity.agrees and not moved and len(parity.labels) == 4
+
+
 def test_record_without_the_library_says_what_to_install(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     out = tmp_path / "ref.safetensors"

@@ -152,6 +152,10 @@ LESSON_02 = "lessons/checks/lesson_02.py"
 LESSON_03 = "lessons/checks/lesson_03.py"
 LESSON_04 = "lessons/checks/lesson_04.py"
 LESSON_ARRAYS = "lessons/checks/arrays.py"
+OUTPUTS = "analysis/measures/outputs.py"
+JOINT_COSINE = "analysis/maths/joint_cosine.py"
+EXPLORE = "analysis/pages/explore.py"
+PACKING = "analysis/pages/packing.py"
 
 
 class Break(NamedTuple):
@@ -2737,6 +2741,42 @@ BREAKS = [
         LESSON_12,
         "not np.isclose(own, turned)",
         "np.isnan(own)",
+    ),
+    Break(
+        "two codes of 12 bits change places",
+        PACKING,
+        "pairs[:, 0] | pairs[:, 1] << 12",
+        "pairs[:, 1] | pairs[:, 0] << 12",
+    ),
+    Break(
+        "a causal model's guess is held against the token that it has read",
+        OUTPUTS,
+        "np.append(tokens[1:], -1)",
+        "np.append(tokens[:-1], -1)",
+    ),
+    Break(
+        "the logit lens reads a stream without its last norm",
+        OUTPUTS,
+        "probabilities(model, normed)",
+        "probabilities(model, x)",
+    ),
+    Break(
+        "the scale of a joint space moves keys by c, not c squared",
+        JOINT_COSINE,
+        "squares**power * column.sum(axis=-2)",
+        "squares ** (power / 2) * column.sum(axis=-2)",
+    ),
+    Break(
+        "a page shows keys that a mask hides",
+        LOOKS,
+        "visible & (heads[-1] > 0).any(axis=(0, 1))",
+        "visible",
+    ),
+    Break(
+        "axes of a layer outlive its keys",
+        EXPLORE,
+        "known and known[0]() is w.W_Q and known[1]() is w.W_K",
+        "known and known[0]() is w.W_Q",
     ),
     Break(
         "a mask of the encoder is called by the name of the decoder's",

@@ -21,11 +21,12 @@ FLOORS = {
     "minitx.analysis.parity": 3,
     "minitx.analysis.experiments": 4,
     "minitx.analysis.pages": 4,
-    "minitx.analysis": 5,  # the command line
-    "minitx.__main__": 6,  # python -m minitx
-    "minitx.lessons": 6,
-    "docs": 7,
-    "benchmarks": 6,
+    "minitx.analysis.live": 5,
+    "minitx.analysis": 6,  # the command line
+    "minitx.__main__": 7,  # python -m minitx
+    "minitx.lessons": 7,
+    "docs": 8,
+    "benchmarks": 7,
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
 # `import minitx` loads, and so no arrow

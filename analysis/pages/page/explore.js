@@ -1,3 +1,4 @@
+"use strict";
 // The page itself. Order: boxes for the views, drawing, the text, mouse and keys, saving, the theme, the start.
 
 const byId = id => document.getElementById(id);
@@ -17,13 +18,13 @@ for (const [id, view] of Object.entries(VIEWS)) {
   const controls = make("div", {className: "controls"}), box = boxes[id] = make("div", {className: "plot"});
   bar.append(make("h2"), controls);
   figure.append(bar, make("p", {className: "hint"}), box);
-  const larger = make("button", {type: "button", textContent: "larger", onclick: () => {
-    larger.textContent = figure.classList.toggle("large") ? "smaller" : "larger";
-    update();
+  const larger = make("button", {type: "button", className: "larger", onclick: () => {
+    set({view: state.view === id ? null : id});
     figure.scrollIntoView({block: "nearest"});
   }});
-  controls.append(...(view.choice ? [chooser(...view.choice)] : []), larger,
-                  make("button", {type: "button", textContent: "save SVG", onclick: () => save(id)}));
+  const svg = make("button", {type: "button", className: "save", textContent: "save SVG", onclick: () => save(id),
+                              title: "Save this figure as a file that any drawing program opens"});
+  controls.append(...Object.entries(view.choices ?? {}).map(chooser), larger, ...(view.isText ? [] : [svg]));
   box.addEventListener("pointerdown", event => event.stopPropagation(), true);  // Plot would pin the hover text
   box.addEventListener("click", () => {
     const found = [...box.children].map(child => child.value).find(value => value);
@@ -32,32 +33,90 @@ for (const [id, view] of Object.entries(VIEWS)) {
 }
 boxes.joint.after(facts);
 
-function chooser(name, label, options) {
-  const made = make("select", {onchange: () => set({[name]: made.value})}, {"aria-label": label});
-  made.append(...options.map(option => new Option(option, option, false, option === state[name])));
+function chooser([name, label]) {
+  const made = make("select", {onchange: () => set({[name]: made.value}), title: label}, {"aria-label": label, name});
   return made;
 }
 
-// drawing: a view is drawn anew when its width, the theme or what it depends on has changed
+function writeChoosers() {
+  for (const select of main.querySelectorAll("select")) {
+    const words = WORDS[select.name](), same = words.join() === [...select.options].map(option => option.value).join();
+    if (!same) select.replaceChildren(...words.map(word => new Option(word, word)));
+    select.value = state[select.name];
+  }
+}
+
+// drawing: a view is drawn anew when its width, the theme or what it depends on has changed. Those in sight are drawn
+// at once, the others one by one when nothing else is to be done: main.dataset.pending counts them
+
+const pending = new Set(), widths = {};
+let waiting;
 
 function update() {
   paint();
   writeText();
-  for (const [id, view] of Object.entries(VIEWS)) {
-    boxes[id].parentElement.hidden = !isThere(id);
-    if (!isThere(id)) continue;
-    const box = boxes[id], [title, hint] = ["h2", ".hint"].map(part => box.parentElement.querySelector(part));
-    const width = Math.max(200, Math.floor(box.clientWidth));  // a window may have none while it opens
-    const seen = [width, isDark(), state.part, state.stage, state.thumbs, ...view.depends.map(name => state[name])].join();
-    title.textContent = view.title();
-    hint.innerHTML = view.hint();
-    if (seen !== drawn[id]) box.replaceChildren(...[view.draw(width)].flat());
-    drawn[id] = seen;
-    view.mark?.(box);
-    if (id === "heads") continue;  // a list, not a picture
-    box.setAttribute("role", "img");
-    box.setAttribute("aria-label", `${view.title()}. ${hint.textContent} ${readout.textContent}`);
-  }
+  writeChoosers();
+  for (const [id, view] of Object.entries(VIEWS)) writeHead(id, view);
+  const there = Object.keys(VIEWS).filter(isThere);  // sizes are read before anything is drawn: the page is laid out once
+  for (const id of there) widths[id] = Math.max(200, Math.floor(boxes[id].clientWidth));  // 0 while a window opens
+  const seen = there.filter(inSight), stale = there.filter(id => drawn[id] !== wantedOf(id));
+  pending.clear();
+  for (const id of stale) seen.includes(id) ? drawNow(id) : pending.add(id);
+  for (const id of there) if (!stale.includes(id)) markNow(id);
+  wait();
+  keepAddress();
+}
+
+function writeHead(id, view) {
+  const figure = byId(id), isLarge = state.view === id;
+  figure.hidden = !isThere(id);
+  if (figure.hidden) return;
+  figure.classList.toggle("large", isLarge);
+  figure.querySelector("h2").textContent = view.title();
+  figure.querySelector(".hint").innerHTML = view.hint();
+  Object.assign(figure.querySelector(".larger"), {
+    textContent: isLarge ? "smaller" : "larger", title: isLarge ? "Back to its place" : "Show this view over the whole width"});
+}
+
+function wantedOf(id) {  // what the drawing of a view depends on, as one text
+  return [version, widths[id], isDark(), state.run, state.part, ...VIEWS[id].depends.map(name => state[name])].join("|");
+}
+
+function inSight(id) {
+  const {top, bottom} = boxes[id].getBoundingClientRect();
+  return bottom > -100 && top < innerHeight + 100;
+}
+
+function drawNow(id) {
+  const box = boxes[id], focused = box.contains(document.activeElement) ? document.activeElement.id : "";
+  pending.delete(id);
+  drawn[id] = wantedOf(id);
+  box.replaceChildren(...[VIEWS[id].draw(widths[id])].flat().filter(Boolean));
+  if (focused) byId(focused)?.focus({preventScroll: true});  // what had it was replaced by its like
+  markNow(id);
+}
+
+function markNow(id) {
+  const box = boxes[id];
+  VIEWS[id].mark?.(box);
+  if (id === "heads" || VIEWS[id].isText) return;  // a list or a text, not a picture
+  box.setAttribute("role", "img");
+  box.setAttribute("aria-label", `${VIEWS[id].title()}. ${box.parentElement.querySelector(".hint").textContent} ${readout.textContent}`);
+}
+
+function wait(milliseconds = 150) {  // a change that follows soon, as in typing, makes the others wait again
+  main.dataset.pending = pending.size;
+  clearTimeout(waiting);
+  if (!pending.size) return;
+  waiting = setTimeout(() => {
+    drawNow([...pending][0]);
+    wait(0);
+  }, milliseconds);
+}
+
+function drawAll() {  // all at once: before printing, and for those who want every view now
+  for (const id of [...pending]) drawNow(id);
+  wait();
 }
 
 // the text, and what is said of the chosen token and head
@@ -84,28 +143,39 @@ function writeText() {
     element.setAttribute("aria-selected", element === chosen?.element);
     element.setAttribute("aria-label", name);
     element.title = name;
-    element.style.setProperty("--weight", Math.sqrt(weight).toFixed(3));
-    element.style.setProperty("--of", `var(--${other(side)})`);
+    element.style.setProperty("--weight", Math.sqrt(Math.min(1, size(weight))).toFixed(3));
+    element.style.setProperty("--of", `var(--${isDifference() ? weight > 0 ? "more" : "less" : other(side)})`);
   }
   list.setAttribute("aria-activedescendant", chosen ? chosen.element.id : "");
-  if (chosen) list.scrollTop = chosen.element.offsetTop - list.offsetTop - list.clientHeight / 2;
+  if (chosen) later(() => {
+    list.scrollTop = chosen.element.offsetTop - list.offsetTop - list.clientHeight / 2;
+  });
   readout.textContent = said();
   byId("precision").textContent = precision();
-  document.querySelectorAll("input[name=part]").forEach(input => { input.checked = input.value === state.part; });
-  document.querySelectorAll("input[name=side]").forEach(input => { input.checked = input.value === side; });
-  facts.replaceChildren(...data.facts.map(fact => {
+  for (const name of ["run", "part", "side"]) {
+    document.querySelectorAll(`input[name=${name}]`).forEach(input => { input.checked = input.value === `${state[name]}`; });
+  }
+  facts.replaceChildren(...factRows());
+}
+
+function factRows() {  // what is measured of the chosen head; of a difference of both runs
+  const kept = isDifference() ? page.runs.map(run => partOf(run)) : [data];
+  const names = isDifference() ? [["", ...page.runs.map(run => run.name)]] : [];
+  const rows = [...names, ...data.facts.map(({means}, n) => [means, ...kept.map(part => part.facts[n].values[state.head])])];
+  return rows.map(cells => {
     const row = make("tr");
-    row.append(...[fact.means, fact.values[state.head]].map(textContent => make("td", {textContent})));
+    row.append(...cells.map(textContent => make("td", {textContent})));
     return row;
-  }));
+  });
 }
 
 function said() {
   const {head, token, side} = state, name = nameOf(head);
   if (token === null) return `${name}, ${papersName(head)}: ${character(head)}. No ${data.unit} is chosen.`;
-  const most = d3.sort(places[other(side)], n => -weightOf(n)).slice(0, 4).filter(n => weightOf(n) >= ONE);
+  const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
   const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || "nothing in particular";
   const chosen = quoted(token, side);
+  if (isDifference()) return `${name}, “${runName(1)}” less “${runName(0)}”: weights ${side === "query" ? "from" : "to"} ${chosen}: ${found}`;
   return `${name}: ` + (side === "query" ? `${chosen} looks at ${found}` : `at ${chosen} look ${found}`);
 }
 
@@ -132,12 +202,8 @@ keys(list, () => {
           End: go(last), ArrowUp: turn, ArrowDown: turn, Escape: {token: null}};
 });
 
-Object.assign(boxes.heads, {tabIndex: 0, role: "listbox", ariaLabel: "Heads, one row a layer. Arrow keys choose one."});
-keys(boxes.heads, () => {
-  const x = state.head % H, y = layerOf(state.head), go = (x, y) => ({head: y * H + x});
-  return {ArrowRight: go(Math.min(H - 1, x + 1), y), ArrowLeft: go(Math.max(0, x - 1), y), Home: go(0, 0),
-          ArrowDown: go(x, Math.min(L - 1, y + 1)), ArrowUp: go(x, Math.max(0, y - 1)), End: go(H - 1, L - 1)};
-});
+Object.assign(boxes.heads, {tabIndex: 0, role: "listbox", ariaLabel: "Heads. Arrow keys choose one."});
+keys(boxes.heads, headKeys);
 
 const PARTS = {encoder: "the encoder's", decoder: "the decoder's, to what it has said",
                cross: "the decoder's, to its source"};
@@ -152,13 +218,14 @@ function svgOf(id) {
     made.textContent = text;
     return made;
   };
+  if (pending.has(id)) drawNow(id);
   const parts = [...boxes[id].querySelectorAll("svg")], sizes = parts.map(part => part.viewBox.baseVal);
   const width = d3.max(sizes, size => size.width) + 16, height = title + d3.sum(sizes, size => size.height) + 8;
   const outer = add("svg", {width, height, viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, sans-serif"});
   outer.append(add("rect", {width, height, fill: palette.card}),
                add("text", {x: 8, y: 18, fill: palette.text, "font-size": 13, "font-weight": 600}, VIEWS[id].title()),
                add("text", {x: 8, y: 34, fill: palette.soft, "font-size": 11},
-                   short(`${page.model}: ${page.text}`, Math.floor(width / 6))));
+                   short(page.runs.map(titleOf).join(" | "), Math.floor(width / 6))));
   parts.forEach((part, n) => {
     const copy = outer.appendChild(part.cloneNode(true));
     copy.querySelectorAll("[aria-label=tip]").forEach(hover => hover.remove());
@@ -182,7 +249,7 @@ systemDark.addEventListener("change", update);
 
 function paint() {
   const {style} = document.documentElement;
-  for (const [name, value] of Object.entries(colours())) if (name !== "ramp") style.setProperty(`--${name}`, value);
+  for (const [name, value] of Object.entries(colours())) if (!Array.isArray(value)) style.setProperty(`--${name}`, value);
   style.colorScheme = isDark() ? "dark" : "light";
   byId("theme").textContent = isDark() ? "light colours" : "dark colours";
 }
@@ -193,19 +260,39 @@ function precision() {
   const most = name => data.arrays[name].error.toPrecision(2);
   const counted = isCross ? `${T} queries and ${S} keys` : `${T} ${data.unit}s`;
   return `${L} layers × ${H} heads of width ${data.width}, ${counted}. Normalising queries and keys changed ` +
-    `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 16 bits between the ` +
-    `least and the greatest of their head: weights within ${most("pattern")}, places in the plane within ` +
+    `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 65,536 steps, places and ` +
+    `columns to 4,096, between the least and the greatest of their head: weights within ${most("pattern")}, places in the plane within ` +
     `${most("plane")}, columns within ${most("columns")}` +
     (isCross ? "." : `, mean weights within ${most("profile")}.`);
 }
 
-byId("model").textContent = page.model;
-for (const name of Object.keys(parts)) {
-  const input = make("input", {type: "radio", name: "part", value: name, onchange: () => set({part: name})});
-  const label = make("label");
-  label.append(input, ` ${PARTS[name] ?? name}`);
-  byId("part").append(label);
+function writePage() {  // what changes with the data alone
+  byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(" and ");
+  const runs = page.runs.map((run, n) => [n, run.name]), why = page.runs.length > 1 && whyNoDifference();
+  if (runs.length > 1) runs.push(["difference", "the difference", why]);
+  writeChoice("run", runs, run => set({run}));
+  writeChoice("part", Object.keys(partsOf(page.runs[0])).map(name => [name, PARTS[name] ?? name]), part => set({part}));
 }
-byId("part").hidden = !page.parts;
-writeTokens();
+
+function writeChoice(name, options, choose) {  // radio buttons, where there is more than one to choose from
+  const box = byId(name);
+  box.querySelectorAll("label").forEach(label => label.remove());
+  box.hidden = options.length < 2;
+  for (const [value, text, why] of options) {  // why: a reason that it cannot be chosen
+    const input = make("input", {type: "radio", name, value, disabled: Boolean(why), onchange: () => choose(value)});
+    const label = make("label");
+    label.append(input, ` ${text}${why ? ` (${why})` : ""}`);
+    box.append(label);
+  }
+}
+
+// the start: the data stand in the page, the state in its address. A live page calls show(data) again and again
+
+page = JSON.parse(byId("data").textContent);
+state.part = new URLSearchParams(location.hash.slice(1)).get("part");
+settle();  // the part, its layers and heads are known from here on
+Object.assign(state, fromAddress());
+show(page);
+addEventListener("beforeprint", drawAll);
+window.minitx = {show, state, set, drawAll, onchange: listener => listeners.push(listener)};
 new ResizeObserver(() => requestAnimationFrame(update)).observe(main);

@@ -1,0 +1,56 @@
+"use strict";
+// The state in the page's address, behind #, so that a link or a reload comes back to what was seen. Parts of the
+// address that are not of this page (a live page has its own) stay as they are.
+
+const WORDS = {  // part of the state that is one of a few words, and the words
+  side: () => ["query", "key"],
+  stage: () => ["normalised", "as in the model"],
+  thumbs: () => ["attention", "joint space"],
+  colour: () => ["query and key", "position"],
+  sort: () => Object.keys(SORTS),
+  only: () => Object.keys(ONLY),
+  layer: () => ["all layers", ...d3.range(L).map(layer => `layer ${layer}`)],
+  written: () => WRITTEN.filter(([, name]) => !name || made.writes[name]).map(([word]) => word),
+  view: () => Object.keys(VIEWS),
+  step: () => [...Object.keys(STEPS), ...["attention", "source", "mlp"].flatMap(x => [`norm-${x}`, `add-${x}`])],
+  part: () => Object.keys(partsOf(page.runs[0]))};
+const usual = {...state};  // what the address need not say
+let writing;
+
+function fromAddress() {  // what the address says of the state; what makes no sense is left out
+  const given = new URLSearchParams(location.hash.slice(1)), changes = {};
+  for (const [name, words] of Object.entries(WORDS)) {
+    if (words().includes(given.get(name))) changes[name] = given.get(name);
+  }
+  const head = /^L(\d+)H(\d+)$/.exec(given.get("head") ?? ""), token = given.get("token") ?? "", run = given.get("run");
+  if (head && +head[1] < L && +head[2] < H) changes.head = head[1] * H + +head[2];
+  if (/^\d+$/.test(token)) changes.token = +token;
+  if (run === "difference" || /^\d$/.test(run ?? "")) changes.run = run === "difference" ? run : +run;
+  if (["dark", "light"].includes(given.get("theme"))) changes.dark = given.get("theme") === "dark";
+  return changes;
+}
+
+function toAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const put = (name, value) => value === null ? given.delete(name) : given.set(name, value);
+  for (const name of [...Object.keys(WORDS), "token", "run"]) {
+    const first = name === "part" ? WORDS.part()[0] : usual[name];
+    put(name, state[name] === first ? null : state[name]);
+  }
+  put("head", nameOf(state.head));
+  put("theme", state.dark === null ? null : state.dark ? "dark" : "light");
+  try {
+    history.replaceState(null, "", `#${given}`);
+  } catch {}  // a notebook's frame has no address of its own
+}
+
+function keepAddress() {  // soon: browsers refuse too many changes in a short time
+  clearTimeout(writing);
+  writing = setTimeout(toAddress, 200);
+}
+
+addEventListener("hashchange", () => {
+  const {run, part, ...rest} = fromAddress();
+  set({run: run ?? 0, ...(part === undefined ? {} : {part})});  // heads are counted in the part that is there
+  set({token: null, ...rest, ...fromAddress()});
+});

@@ -1,0 +1,117 @@
+"use strict";
+// What is said and shown of attention: names of heads and tokens, weights, the lines that are drawn, and which heads
+// are sharp. Of a difference a weight is what the second run has more than the first.
+
+// names
+
+const layerOf = head => Math.floor(head / H);
+const nameOf = head => `L${layerOf(head)}H${head % H}`;
+const papersName = head => `head(${layerOf(head) + 1},${head % H + 1}) in the paper`;
+const minus = text => text.replace("-", "−");
+const number = x => isDifference() ? `${x > 0 ? "+" : ""}${minus(x.toFixed(3))}` : x.toFixed(3);
+const signed = x => x > 0 ? `+${x}` : minus(`${x}`);
+const short = (label, most = 12) => label.length > most ? label.slice(0, most - 1) + "…" : label;
+const quoted = (n, side) => `“${short(labels[side][n], 24)}” (${n})`;
+
+// attention: i is the query's token, j the key's
+
+const ALL = 0.1, ONE = 0.01;  // least weight of a line, of all tokens and of the chosen one
+const at = (i, j, head = state.head) => pattern[(head * T + i) * S + j];
+const hidden = (i, j) => data.causal && j > i;
+const other = side => side === "query" ? "key" : "query";
+const size = Math.abs;  // a difference may be less than nothing
+const largest = head => d3.max(pattern.subarray(head * T * S, (head + 1) * T * S), size) || 1;
+const strongestKey = i => d3.greatest(places.key, j => size(at(i, j)));
+const strongestQuery = j => d3.greatest(places.query, i => size(at(i, j)));
+
+function weightOf(n) {  // what token n gets from the chosen one, or gives to it; 0 if none is chosen
+  const {token, side} = state;
+  return token === null ? 0 : side === "query" ? at(token, n) : at(n, token);
+}
+
+function marked(n, side) {  // whether a query or key takes part in what is shown of the chosen token
+  return state.token === null || (side === state.side ? n === state.token : size(weightOf(n)) >= ONE);
+}
+
+function pairs() {  // the lines that are drawn: {i, j, w: weight}
+  const {token, side} = state, line = (i, j) => ({i, j, w: at(i, j)});
+  if (token !== null) {
+    const lines = places[other(side)].map(n => side === "query" ? line(token, n) : line(n, token));
+    return lines.filter(d => size(d.w) >= ONE);
+  }
+  return places.query.flatMap(i => {
+    const best = isDifference() ? -1 : strongestKey(i);
+    return places.key.map(j => line(i, j)).filter(d => d.j === best || size(d.w) >= ALL);
+  });
+}
+
+const named = (n, side) => `${side} of ${short(labels[side][n], 24)}, position ${n}`;
+
+function about(n, side) {  // what is said of a query or a key under the pointer
+  const name = named(n, side);
+  if (state.token !== null && side === other(state.side)) {
+    return `${name}\nweight ${number(weightOf(n))} ${side === "key" ? "from" : "to"} ${quoted(state.token, state.side)}`;
+  }
+  const [verb, best] = side === "query" ? ["looks most at", strongestKey(n)]
+    : ["most looked at by", strongestQuery(n)];
+  const what = isDifference() ? "the largest change:" : verb;
+  return `${name}\n${what} ${quoted(best, other(side))}: weight ${number(side === "query" ? at(n, best) : at(best, n))}`;
+}
+
+// heads: how sharp they are, the offset that gets most of their attention, and in few words what they do
+
+const sharpnesses = new WeakMap();  // pattern -> of each head
+
+function sharpness(head) {  // 0: looks at all alike, 1: at one key; of a difference: the share of attention that moved
+  if (!sharpnesses.has(pattern)) sharpnesses.set(pattern, d3.range(L * H).map(isDifference() ? moved : peaked));
+  return sharpnesses.get(pattern)[head];
+}
+
+function peaked(head) {  // 1 - entropy / log(keys that are seen), the mean over the queries that see several
+  let sum = 0, count = 0;
+  for (let i = data.causal ? 1 : 0; i < T; i++) {
+    const start = (head * T + i) * S, seen = data.causal ? i + 1 : S;
+    let entropy = 0;
+    for (let j = start; j < start + seen; j++) if (pattern[j] > 0) entropy -= pattern[j] * Math.log(pattern[j]);
+    if (seen > 1) [sum, count] = [sum + 1 - entropy / Math.log(seen), count + 1];
+  }
+  return count ? sum / count : 0;
+}
+
+const moved = head => d3.sum(pattern.subarray(head * T * S, (head + 1) * T * S), size) / 2 / T;
+const sharpest = () => d3.greatestIndex(d3.range(L * H), sharpness);
+const profileOf = head => profile.subarray(head * R, (head + 1) * R);
+const peakOf = head => isCross ? null : d3.greatestIndex(profileOf(head), size) - reach;
+
+function character(head) {  // a head in a few words: the offset, in cross the key, that gets most of its attention
+  if (isDifference()) return `${(100 * sharpness(head)).toFixed(0)} % of its attention is elsewhere`;
+  const sharp = `sharpness ${sharpness(head).toFixed(2)}`;
+  if (isCross) {
+    const most = d3.mean(places.query, i => d3.max(places.key, j => at(i, j, head)));
+    return `weight of a query's strongest key: ${number(most)} on average, ${number(1 / S)} if all were alike; ${sharp}`;
+  }
+  const peak = peakOf(head), known = {"-1": " (the token before)", 0: " (itself)", 1: " (the next token)"}[peak] ?? "";
+  return `most attention to offset ${signed(peak)}${known}: ${number(profileOf(head)[peak + reach])} on average; ${sharp}`;
+}
+
+// which heads are listed, and in which order
+
+const SORTS = {
+  "by layer": head => head,
+  "sharpest first": head => -sharpness(head),
+  "by offset": head => peakOf(head)};
+const ONLY = {
+  "all offsets": () => true,
+  "look left": peak => peak < 0,
+  "token before (−1)": peak => peak === -1,
+  "itself (0)": peak => peak === 0,
+  "next token (+1)": peak => peak === 1,
+  "look right": peak => peak > 0};
+
+function listed() {  // numbers of the heads, in their order
+  const kept = d3.range(L * H).filter(head => (isCross || ONLY[state.only](peakOf(head)))
+    && (state.layer === "all layers" || state.layer === `layer ${layerOf(head)}`));
+  return d3.sort(kept, head => isCross && state.sort === "by offset" ? head : SORTS[state.sort](head));
+}
+
+const isGrid = () => state.sort === "by layer" && listed().length === L * H;  // one row a layer

@@ -1,0 +1,93 @@
+"use strict";
+// All heads: one small picture each, in one row a layer, or sorted and filtered one after the other.
+
+let shown = [], across = 1;  // the heads in the order of their pictures, and how many stand in a row
+
+function heads(width) {
+  shown = listed();
+  if (!shown.length) return make("p", {className: "none", textContent: "No head of this text is like that."});
+  const left = isGrid() ? 28 : 4, top = isGrid() ? 34 : 22;
+  across = isGrid() ? H : Math.max(1, Math.min(shown.length, Math.floor((width - left) / 60)));
+  const down = Math.ceil(shown.length / across), edge = Math.min((width - left - 4) / across, 110);
+  const row = isGrid() ? edge : edge + 14;  // below a picture its name, where no grid says it
+  const cells = shown.map((head, n) => ({head, x: left + n % across * edge, y: top + Math.floor(n / across) * row}));
+  const inner = 0.92 * edge, ends = {x1: "x", x2: d => d.x + inner, y1: "y", y2: d => d.y + inner};
+  const middle = {x: d => d.x + inner / 2, y: d => d.y + inner / 2}, height = top + down * row + 4;
+  const numbers = (count, at) => isGrid() ? Plot.text(d3.range(count), {...at, text: n => `${n}`}) : null;
+  const drawn = plot({
+    width: left + 4 + edge * across, height, margin: 0,
+    x: {domain: [0, left + 4 + edge * across], axis: null}, y: {domain: [height, 0], axis: null},
+    marks: [Plot.image(cells, {...middle, src: d => thumb(d.head), width: inner, height: inner,
+                               preserveAspectRatio: "none",
+                               imageRendering: state.thumbs === "attention" ? "pixelated" : "auto"}),
+            Plot.rect(cells, {...ends, fill: "transparent", stroke: colours().line,
+                              ariaLabel: d => `${nameOf(d.head)}. ${character(d.head)}`}),
+            isGrid() ? null : Plot.text(cells, {x: middle.x, y: d => d.y + inner + 8, text: d => nameOf(d.head)}),
+            numbers(H, {x: n => left + n * edge + inner / 2, y: top - 8}),
+            numbers(L, {x: left - 8, y: n => top + n * edge + inner / 2}),
+            Plot.text([isGrid() ? "layer ↓   head →" : `${shown.length} of ${L * H} heads`], {
+              x: 2, y: 8, textAnchor: "start", fill: colours().soft}),
+            Plot.tip(cells, Plot.pointer({...middle, maxRadius: edge, ...tip(d => (
+              `${nameOf(d.head)}, ${papersName(d.head)}\n${character(d.head).replaceAll("; ", "\n")}`))}))]});
+  drawn.querySelectorAll("rect[aria-label]").forEach((cell, n) => {
+    cell.id = `head${shown[n]}`;
+    cell.setAttribute("role", "option");
+  });
+  return drawn;
+}
+
+const thumbs = new Map();  // of one pattern, theme and kind of picture: head -> data URL
+let thumbsOf = "";
+
+function thumb(head) {
+  const kind = [version, state.run, state.part, isDark(), state.thumbs, state.stage].join();
+  if (kind !== thumbsOf) thumbs.clear();
+  thumbsOf = kind;
+  if (!thumbs.has(head)) thumbs.set(head, state.thumbs === "attention" ? smallMatrix(head) : smallSpace(head));
+  return thumbs.get(head);
+}
+
+function smallMatrix(head) {  // of many tokens the largest weight of each block: what stands out stays seen
+  const least = isDifference() ? -1 : 0, colour = inWords(shades(), least), most = largest(head);
+  const step = Math.ceil(Math.max(T, S) / 128), weight = (i, j) => at(i, j, head) / most;
+  const block = (i, j) => {
+    let best = 0;
+    for (let y = i; y < Math.min(i + step, T); y++) for (let x = j; x < Math.min(j + step, S); x++) {
+      if (size(weight(y, x)) > size(best)) best = weight(y, x);
+    }
+    return best;
+  };
+  return image(Math.ceil(S / step), Math.ceil(T / step), (x, y) => hidden(y * step, x * step) ? 0
+    : colour(step === 1 ? weight(y, x) : block(y * step, x * step)));
+}
+
+function smallSpace(head) {
+  const edge = 96, canvas = Object.assign(document.createElement("canvas"), {width: edge, height: edge});
+  const brush = canvas.getContext("2d"), points = spots(head), {x, y} = frame(points, edge, edge, 8);
+  brush.fillStyle = colours().back;
+  brush.fillRect(0, 0, edge, edge);
+  for (const p of points) {
+    brush.fillStyle = dotColour(p);
+    brush.fillRect((p.x - x[0]) / (x[1] - x[0]) * edge - 1.5, (y[1] - p.y) / (y[1] - y[0]) * edge - 1.5, 3, 3);
+  }
+  return canvas.toDataURL();
+}
+
+function markHead(box) {
+  box.querySelectorAll("rect[role=option]").forEach((cell, n) => {
+    const chosen = shown[n] === state.head;
+    cell.setAttribute("aria-selected", chosen);
+    cell.setAttribute("stroke", chosen ? colours().chosen : colours().line);
+    cell.setAttribute("stroke-width", chosen ? 3 : 1);
+  });
+  box.setAttribute("aria-activedescendant", shown.includes(state.head) ? `head${state.head}` : "");
+}
+
+function headKeys() {  // the arrow keys, Home and End -> the head that they choose
+  const n = Math.max(0, shown.indexOf(state.head)), last = shown.length - 1;
+  if (last < 0) return {};
+  const go = to => ({head: shown[Math.max(0, Math.min(last, to))]});
+  const left = isGrid() && n % across === 0 ? n : n - 1, right = isGrid() && n % across === across - 1 ? n : n + 1;
+  return {ArrowRight: go(right), ArrowLeft: go(left), Home: go(0), End: go(last),
+          ArrowDown: go(n + across > last ? n : n + across), ArrowUp: go(n < across ? n : n - across)};
+}

@@ -1,0 +1,77 @@
+"use strict";
+// Queries and keys of one head in one space, with labels that do not cover each other.
+
+const stage = () => state.stage === "normalised" ? 1 : 0;
+
+function spots(head) {  // {n, side, x, y}, the queries first
+  return ["query", "key"].flatMap((side, s) => places[side].map(n => {
+    const start = 2 * ((head * 2 + stage()) * (T + S) + s * T + n);
+    return {n, side, x: plane[start], y: plane[start + 1]};
+  }));
+}
+
+function frame(points, width, height, inset) {  // domains in which a step across is as long as a step up
+  const [x, y] = [d3.extent(points, p => p.x), d3.extent(points, p => p.y)];
+  const unit = Math.max((x[1] - x[0]) / (width - 2 * inset), (y[1] - y[0]) / (height - 2 * inset)) || 1;
+  const around = (ends, size) => [-1, 1].map(sign => (ends[0] + ends[1]) / 2 + sign * unit * size / 2);
+  return {x: around(x, width), y: around(y, height)};
+}
+
+const dotColour = p => state.colour === "position" ? place(p.n, places[p.side].length) : colours()[p.side];
+
+const joint = width => pair(() => space(width));
+
+function space(width) {
+  const points = spots(state.head), palette = colours(), height = Math.min(width * 0.8, 620);
+  const inner = {width: width - 54, height: height - 86}, {x, y} = frame(points, inner.width, inner.height, 22);
+  const axis = n => `${["first", "second"][n]} principal component (${
+    (100 * share[(state.head * 2 + stage()) * 2 + n]).toFixed(0)} % of the variance)`;
+  const where = {x: "x", y: "y"}, text = p => short(labels[p.side][p.n]);
+  const across = d3.scaleLinear(x, [0, inner.width]), up = d3.scaleLinear(y, [inner.height, 0]);
+  const written = withoutOverlap(points.map(p => ({p, x: across(p.x), y: up(p.y), width: 6.2 * text(p).length})), inner);
+  const names = Object.entries(SPOTS).map(([name, {dx, dy, textAnchor}]) => (
+    Plot.text(written.filter(d => d.spot === name).map(d => d.p), {
+      ...where, text, dx, dy, textAnchor, fill: p => state.colour === "position" ? palette.text : dotColour(p), stroke: palette.card, strokeWidth: 3})));
+  return plot({
+    width, height, marginLeft: 48, marginBottom: 40, marginTop: 46, marginRight: 6,
+    x: {domain: x, label: axis(0) + " →", ticks: 5}, y: {domain: y, label: "↑ " + axis(1), ticks: 5},
+    symbol: {domain: ["query", "key"], range: ["circle", "diamond"]},
+    marks: [Plot.frame({stroke: palette.line}), ...jointLegend(),
+            Plot.link(pairs(), {x1: d => points[d.i].x, y1: d => points[d.i].y, x2: d => points[T + d.j].x,
+                                y2: d => points[T + d.j].y, stroke: ink, strokeWidth: thickness,
+                                strokeOpacity: opacity, strokeLinecap: "round"}),
+            Plot.dot(points, {...where, fill: dotColour, symbol: "side", r: 4.5, stroke: palette.card, strokeWidth: 0.8,
+                              opacity: p => marked(p.n, p.side) ? 1 : 0.25}),
+            ...names, Plot.tip(points, Plot.pointer({...where, ...tip(p => about(p.n, p.side))}))]});
+}
+
+function jointLegend() {
+  if (state.colour !== "position") return sides(-18);
+  const last = Math.max(T, S) - 1, steps = d3.range(5).map(n => Math.round(n * last / 4));
+  return keyed([["◆ key", colours().text], ["● query", colours().text],
+                ...d3.reverse(steps).map(n => [`■ ${n}`, place(n, last + 1)])], "top-right", -18);
+}
+
+// where a label may stand beside its point, the best place first
+const SPOTS = {above: {dx: 0, dy: -11, textAnchor: "middle"}, below: {dx: 0, dy: 12, textAnchor: "middle"},
+               right: {dx: 8, dy: 0, textAnchor: "start"}, left: {dx: -8, dy: 0, textAnchor: "end"}};
+
+function withoutOverlap(wanted, inner) {  // those labels for which there is room, each with its spot
+  const rank = ({p}) => (p.side === state.side && p.n === state.token ? 2 : 0) + (marked(p.n, p.side) ? size(weightOf(p.n)) : -1);
+  const taken = wanted.filter(d => marked(d.p.n, d.p.side)).map(({x, y}) => [x - 4, y - 4, x + 4, y + 4]), written = [];
+  const free = box => box[0] >= -8 && box[2] <= inner.width + 8 && box[1] >= -14 && box[3] <= inner.height + 14
+    && !taken.some(b => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3]);
+  const order = d3.sort(wanted.filter(d => marked(d.p.n, d.p.side)), d => -rank(d));
+  for (const d of order.slice(0, 120)) {  // more would not find room
+    const spot = Object.keys(SPOTS).find(name => free(boxOf(d, SPOTS[name])));
+    if (!spot) continue;
+    taken.push(boxOf(d, SPOTS[spot]));
+    written.push({...d, spot});
+  }
+  return written;
+}
+
+function boxOf({x, y, width}, {dx, dy, textAnchor}) {  // left, top, right, bottom of a label
+  const left = x + dx - width * {start: 0, middle: 0.5, end: 1}[textAnchor];
+  return [left, y + dy - 6, left + width, y + dy + 6];
+}

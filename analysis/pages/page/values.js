@@ -1,0 +1,25 @@
+"use strict";
+// Values: how long the vector is that each key offers, and how much of it is taken.
+
+const lengthOf = j => values[state.head * S + j];
+
+const taken = j => state.side === "query" && state.token !== null ? at(state.token, j) * lengthOf(j) : 0;  // by the chosen query
+
+const valuesOf = width => pair(() => bars(width));
+
+function bars(width) {
+  const palette = colours(), step = Math.max((width - 60) / S, 9), every = Math.ceil(11 / step);
+  const rows = places.key.map(j => ({j, length: lengthOf(j), taken: taken(j)}));
+  const ends = {x1: d => d.j - 0.4, x2: d => d.j + 0.4}, isChosen = state.token !== null && state.side === "query";
+  return plot({
+    width: Math.max(width, 60 + step * S), height: 260, marginLeft: 48, marginTop: 26, marginBottom: 84, marginRight: 8,
+    x: {domain: [-0.6, S - 0.4], label: null}, y: {label: "↑ length", ticks: 4},
+    marks: [Plot.rectY(rows, {...ends, y: "length", fill: palette.line}),
+            Plot.rectY(rows, {...ends, y: "taken", fill: palette.chosen}),
+            Plot.axisX({ticks: places.key.filter(j => j % every === 0), tickSize: 3, label: null, tickRotate: -60,
+                        textAnchor: "end", tickFormat: j => short(labels.key[j], 9), color: palette.key}),
+            Plot.ruleY([0], {stroke: palette.line}),
+            ...keyed([...(isChosen ? [["■ taken", palette.chosen]] : []), ["■ offered", palette.soft]], "top-right", -13),
+            Plot.tip(rows, Plot.pointerX({x: "j", y: "length", ...tip(d => (
+              `value of ${quoted(d.j, "key")}\nlength ${d.length.toFixed(2)}${isChosen ? `, taken ${d.taken.toFixed(2)}` : ""}`))}))]});
+}
