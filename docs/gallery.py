@@ -30,13 +30,9 @@ def computed(name):
     """What one run of an experiment gives a page: texts, numbers, pictures; as JSON holds it."""
     result = analysis.run(name, model_of(name))
     figure, thumbnail = result.drawn
-    return {
-        "answer": result.answer and result.answer._asdict(),
-        "says": result.says,
-        "headline": result.headline,
-        "figure": figure,
-        "thumbnail": base64.b64encode(thumbnail).decode(),
-    }
+    given = {"says": result.says, "headline": result.headline, "figure": figure}
+    given["answer"] = result.answer and result.answer._asdict()
+    return given | {"thumbnail": base64.b64encode(thumbnail).decode()}
 
 
 def write_page(name, run, source):

@@ -78,19 +78,19 @@ def test_the_command_names_the_lessons_there_are(capsys):
 
 
 def test_the_command_opens_what_is_built_and_builds_what_is_not(tmp_path, monkeypatch, capsys):
-    opened, made = [], []
+    opened, pages = [], []
     monkeypatch.setattr(command.webbrowser, "open", opened.append)
     monkeypatch.setattr(command, "BUILT", tmp_path / "built")
-    monkeypatch.setattr(build, "page", lambda lesson, out: made.append(out) or tmp_path / "new")
+    monkeypatch.setattr(build, "page", lambda lesson, out: pages.append(out) or tmp_path / "new")
     lesson = lessons.get(12)
     assert main(["lesson", "12", "--out", str(tmp_path / "out")]) == 0
-    assert opened == [(tmp_path / "new").as_uri()] and made == [tmp_path / "out"]
+    assert opened == [(tmp_path / "new").as_uri()] and pages == [tmp_path / "out"]
     assert f"minitx serve {lesson.live}" in capsys.readouterr().out
     (tmp_path / "built").mkdir()
     page = tmp_path / "built" / f"{lesson.name}.html"
     page.touch()
     assert main(["lesson", "12", "--no-browser"]) == 0
-    assert len(opened) == len(made) == 1 and str(page) in capsys.readouterr().out
+    assert len(opened) == len(pages) == 1 and str(page) in capsys.readouterr().out
     os.utime(page, (0, 0))  # older than the lesson
     assert main(["lesson", "12", "--no-browser"]) == 0
-    assert len(made) == 2
+    assert len(pages) == 2
