@@ -18,6 +18,9 @@ test-lowest: .venv-lowest/ready  ## the suite with the lowest versions that setu
 test-page: .venv/browser  ## the pages in real browsers: Chromium or Chrome, and Firefox where it is
 	$(BIN)/python -m pytest tests/pages/checks*.py
 
+docs: .venv/docs  ## the documentation: docs/_build/html/index.html; its lessons and examples are executed
+	$(BIN)/python -m docs $(ARGS)
+
 lint: .venv/lint  ## layout, likely mistakes, types of the public surface
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -39,6 +42,10 @@ mutants: .venv/ready  ## one deliberate break at a time, the suite must notice e
 
 .venv/lint: .venv/ready
 	$(BIN)/pip install --quiet --editable '.[lint]'
+	touch $@
+
+.venv/docs: .venv/ready
+	$(BIN)/pip install --quiet --editable '.[docs]'
 	touch $@
 
 .venv/browser: .venv/ready
@@ -69,4 +76,4 @@ bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/res
 	.venv-bench/bin/pip install --quiet --editable '.[bench]'
 	touch $@
 
-.PHONY: report test test-fast test-lowest test-page lint mutants golden parity bench
+.PHONY: report docs test test-fast test-lowest test-page lint mutants golden parity bench

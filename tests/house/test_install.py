@@ -129,6 +129,9 @@ def test_an_installation_has_all_files(python, beside):
     assert (folder / "analysis/pages/page/explore.js").is_file()
     assert (folder / "weights/tiny-bert/model.safetensors").is_file()
     assert (folder / "weights/recurrent-toy/model.safetensors").is_file()
+    lessons = {path.relative_to(rooms.ROOT) for path in (rooms.ROOT / "lessons").rglob("*.md")}
+    assert {name for name in lessons if not (folder / name).is_file()} == set()
+    assert (folder / "lessons/page/page.css").is_file()
     modules = {module for module in rooms.sources() if module.startswith("minitx")}
     paths = [module.replace(".", "/").removeprefix("minitx").lstrip("/") for module in modules]
     missing = [p for p in paths if not (folder / f"{p}.py").is_file() and not (folder / p).is_dir()]

@@ -7,7 +7,7 @@ import reading
 import rooms
 
 ROOT = rooms.ROOT
-FOLDERS = "minitx", "analysis", "weights", "benchmarks", "tests"
+FOLDERS = "minitx", "analysis", "weights", "lessons", "docs", "benchmarks", "tests"
 FILES = {str(path.relative_to(ROOT)): path for path in reading.files(*(ROOT / f for f in FOLDERS))}
 LESSON = "model", "positions", "kernels", "config", "trace", "cache", "generate"
 LESSON_TOKENS, FILE_TOKENS = 7500, 2500

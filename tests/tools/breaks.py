@@ -135,11 +135,23 @@ ALIGNMENT = "analysis/experiments/alignment.py"
 ALIGNMENT_MATHS = "analysis/maths/alignment.py"
 ATTENTION_MAPS = "analysis/experiments/attention.py"
 WORDS = "analysis/texts/words.py"
+LESSON_05 = "lessons/checks/lesson_05.py"
+LESSON_06 = "lessons/checks/lesson_06.py"
+LESSON_07 = "lessons/checks/lesson_07.py"
+LESSON_08 = "lessons/checks/lesson_08.py"
+LESSON_09 = "lessons/checks/lesson_09.py"
+LESSON_10 = "lessons/checks/lesson_10.py"
+LESSON_12 = "lessons/checks/lesson_12.py"
 COMMANDS_OF_ALL = "analysis/commands.py"
 PARITY_COMPARE = "analysis/parity/compare.py"
 PARITY_MODELS = "analysis/parity/models.py"
 PARITY_REFERENCE = "analysis/parity/reference.py"
 PARITY_SAMPLED = "analysis/parity/sampled.py"
+LESSON_01 = "lessons/checks/lesson_01.py"
+LESSON_02 = "lessons/checks/lesson_02.py"
+LESSON_03 = "lessons/checks/lesson_03.py"
+LESSON_04 = "lessons/checks/lesson_04.py"
+LESSON_ARRAYS = "lessons/checks/arrays.py"
 OUTPUTS = "analysis/measures/outputs.py"
 JOINT_COSINE = "analysis/maths/joint_cosine.py"
 EXPLORE = "analysis/pages/explore.py"
@@ -2701,6 +2713,36 @@ BREAKS = [
         "partial",
     ),
     Break(
+        "any layer after order has arrived is the layer where it arrives",
+        LESSON_09,
+        "answer > first",
+        "answer > 99",
+    ),
+    Break(
+        "a mask whose dealt values do better passes as one by distance",
+        LESSON_09,
+        "loss >= random",
+        "loss > 99",
+    ),
+    Break(
+        "a change of queries and keys that is free may be left out",
+        LESSON_10,
+        "letter not in answer",
+        "letter not in HINTS and not answer",
+    ),
+    Break(
+        "a value that chance never gave has no share",
+        LESSON_12,
+        "high == 0",
+        "high < 0",
+    ),
+    Break(
+        "any number of queries and keys is free of axes",
+        LESSON_12,
+        "not np.isclose(own, turned)",
+        "np.isnan(own)",
+    ),
+    Break(
         "two codes of 12 bits change places",
         PACKING,
         "pairs[:, 0] | pairs[:, 1] << 12",
@@ -2834,5 +2876,131 @@ BREAKS = [
         PARITY_MODELS,
         "ours.keys() ^ theirs.keys()",
         "()",
+    ),
+    Break(
+        "attention may take less work than the MLP where the two are to be equal",
+        LESSON_01,
+        "answer != M",
+        "answer > M",
+    ),
+    Break(
+        "five even weights have an effective number of 2",
+        LESSON_02,
+        "number > 2.05",
+        "number > 9",
+    ),
+    Break(
+        "any two heads have columns 5 and 40",
+        LESSON_03,
+        "heads != {0, 1}",
+        "len(heads) != 2",
+    ),
+    Break(
+        "what a head compares has any rank up to its width",
+        LESSON_04,
+        "answer != D_HEAD",
+        "answer > D_HEAD",
+    ),
+    Break(
+        "any array of the right shape is the right answer",
+        LESSON_ARRAYS,
+        "ROUNDING * np.abs(y).max()",
+        "np.abs(y).max() / ROUNDING",
+    ),
+    Break(
+        "lesson 5 takes any weights that end at the last letter",
+        LESSON_05,
+        "weights[-1] != 1",
+        "weights[-1] == 0",
+    ),
+    Break(
+        "lesson 6 does not know rows without a cache",
+        LESSON_06,
+        "without != sum(range(1, STEPS + 1))",
+        "without < STEPS",
+    ),
+    Break(
+        "lesson 7 takes a turned matrix the wrong way round",
+        LESSON_07,
+        "not np.allclose(points @ R, wanted, atol=1e-3)",
+        "False",
+    ),
+    Break(
+        "lesson 8 takes the offset of moved keys for that of moved queries",
+        LESSON_08,
+        "answer == -3",
+        "False",
+    ),
+    Break(
+        "a translation with fewer cells of code is filled",
+        "lessons/notebook.py",
+        "len(code) != len(places)",
+        "len(code) < len(places)",
+    ),
+    Break(
+        "a translation may have code of its own",
+        "lessons/notebook.py",
+        "raise ValueError(f'a cell of code in the translation is not empty: {place.source!r}')",
+        "pass",
+    ),
+    Break(
+        "a page built before the lesson was changed is opened",
+        "lessons/command.py",
+        "built.stat().st_mtime > max(x.stat().st_mtime for x in sources)",
+        "bool(sources)",
+    ),
+    Break(
+        "a page is built without its packages",
+        "lessons/build.py",
+        "find_spec(name) is None",
+        "find_spec(name) is False",
+    ),
+    Break(
+        "a lesson's page is made although Sphinx warns",
+        "lessons/build.py",
+        "done.returncode",
+        "done.returncode > 2",
+    ),
+    Break(
+        "a link to a name that a page lacks is let pass",
+        "docs/links.py",
+        "unquote(name) not in pages[target].names",
+        "name is None",
+    ),
+    Break(
+        "a page may load what lies outside",
+        "docs/links.py",
+        "parts.scheme or parts.netloc",
+        "not parts.scheme and parts.netloc",
+    ),
+    Break(
+        "style sheets are not looked at",
+        "docs/links.py",
+        "yield f'{path.relative_to(folder)}: {load}: {wrong}'",
+        "pass",
+    ),
+    Break(
+        "results of other code are kept",
+        "docs/cache.py",
+        "json.dumps([sources(what[0]), what], sort_keys=True)",
+        "json.dumps(what, sort_keys=True)",
+    ),
+    Break(
+        "a translation is executed again",
+        "docs/notebooks.py",
+        "self.original or self.place",
+        "self.place",
+    ),
+    Break(
+        "a page of the gallery leaves out what chance gives",
+        "docs/gallery.py",
+        "escape(results.words(number['null']))",
+        "''",
+    ),
+    Break(
+        "a failing cell lets the documentation be built",
+        "docs/build.py",
+        "failed = True",
+        "failed = False",
     ),
 ]

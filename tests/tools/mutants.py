@@ -36,7 +36,7 @@ from breaks import BREAKS, NOTHING
 ROOT = Path(__file__).parents[2]
 NOTICED = Path(__file__).with_name("noticed.json")  # what a break is -> the test that noticed it
 COPIES = 2  # of the project, in which breaks are tried side by side
-NOT_COPIED = (".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", ".*_cache")
+NOT_COPIED = (".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", ".*_cache", "_build")
 HOUSE = "house"  # tests of how the code looks, and of this list: neither can stand a broken file
 QUICK = {"test_parity.py", "test_forward.py"}  # and they notice most
 ROOMS = {"minitx": "core", "analysis": "tests"}  # folder -> folder of its tests; else the same name

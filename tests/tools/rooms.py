@@ -24,12 +24,15 @@ FLOORS = {
     "minitx.analysis.live": 5,
     "minitx.analysis": 6,  # the command line
     "minitx.__main__": 7,  # python -m minitx
+    "minitx.lessons": 7,
+    "docs": 8,
     "benchmarks": 7,
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
 # `import minitx` loads, and so no arrow
 ON_CALL = {
     ("minitx", "minitx.analysis.pages.inline"),  # minitx.explore
+    ("minitx.analysis.commands", "minitx.lessons.command"),  # minitx lesson
     ("minitx.testing", "minitx.analysis.parity.compare"),
     ("minitx.testing", "minitx.analysis.parity.reference"),
 }
@@ -66,10 +69,11 @@ INSIDE = {
 
 
 def sources():
-    """{module: file} of everything that is installed, and of the benchmarks."""
-    folders = {"minitx": "minitx", "analysis": "minitx.analysis", "weights": "minitx.weights"}
+    """{module: file} of everything that is installed, of benchmarks/ and of docs/."""
+    folders = {name: f"minitx.{name}" for name in ("analysis", "weights", "lessons")}
+    folders |= {name: name for name in ("minitx", "benchmarks", "docs")}
     modules = {}
-    for folder, package in (folders | {"benchmarks": "benchmarks"}).items():
+    for folder, package in folders.items():
         for path in sorted((ROOT / folder).rglob("*.py")):  # does not follow links
             parts = path.relative_to(ROOT / folder).with_suffix("").parts
             modules[".".join([package, *parts]).removesuffix(".__init__")] = path

@@ -1,0 +1,10 @@
+"""The documentation: `python -m docs` makes docs/_build/html, which works from disk.
+
+build      what is put together, in which order
+cache      what was computed is kept from build to build, as long as no source has changed
+notebooks  pages with code: lessons, how-to pages; executed
+gallery    a page for each experiment
+reference  pages of names, points, commands and words, written from the code
+links      every link and resource of the finished pages
+conf.py    Sphinx's settings; pages/ has what is written by hand
+"""

@@ -1,0 +1,130 @@
+"""Puts the documentation together: what pages show, what Sphinx reads, links that lead somewhere.
+
+Order: the command, what is computed, what Sphinx reads, Sphinx.
+"""
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from pathlib import Path
+
+from minitx import analysis
+from minitx.analysis.runner.files import write
+from minitx.lessons.sphinx import STRICT
+
+from . import gallery, links, notebooks, reference
+from .cache import Kept
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+OUT = HERE / "_build"
+
+
+def main(argv=None):
+    """Build; exit code 1 if a cell or an experiment fails, Sphinx warns, or a link is broken."""
+    parser = argparse.ArgumentParser("python -m docs", description=__doc__.partition("\n")[0])
+    parser.add_argument("--out", type=Path, default=OUT, help="folder (docs/_build)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes side by side")
+    arguments = parser.parse_args(argv)
+    start = time.monotonic()
+    outcomes = computed(arguments.out / "cache", arguments.jobs)
+    if outcomes is None:
+        return 1
+    source = written(arguments.out / "source", outcomes)
+    html = arguments.out / "html"
+    if sphinx(source, html, arguments.out / "doctrees", arguments.jobs):
+        return 1
+    wrong = [*links.problems(html)]
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    seconds = time.monotonic() - start
+    print(f"{html / 'index.html'}: {seconds:.0f} s, {len(wrong)} broken links")
+    return bool(wrong)
+
+
+def computed(folder, jobs):
+    """{(kind, name): what was computed} of every page and experiment; None if one failed.
+
+    What was kept of an earlier build is taken from there, the rest computed side by side.
+    """
+    kept, outcomes, waiting, failed = Kept(folder), {}, {}, False
+    with pool(jobs) as workers:
+        for key, (what, work) in tasks().items():
+            outcomes[key] = kept.get([*key, what])
+            if outcomes[key] is None:
+                waiting[workers.submit(timed, work)] = key, what
+        for future in as_completed(waiting):
+            key, what = waiting[future]
+            try:
+                outcomes[key], seconds = future.result()
+            except Exception as error:  # the others are tried all the same
+                failed = True
+                print(f"{' '.join(key)} failed: {error}", file=sys.stderr)
+                continue
+            kept.put([*key, what], outcomes[key])
+            print(f"{' '.join(key)}: {seconds:.1f} s", flush=True)
+    if failed:
+        return None
+    kept.clean()
+    return outcomes
+
+
+def pool(jobs):
+    """Processes that compute side by side, each with one thread for products."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    return ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+
+
+def tasks():
+    """{(kind, name): (what it depends on beside the sources, function)}."""
+    every = {}
+    for page in notebooks.every():
+        every.setdefault(("page", page.executed_as), (page.code, partial(notebooks.executed, page)))
+    for name in analysis.EXPERIMENTS:
+        every["experiment", name] = gallery.model_of(name), partial(gallery.computed, name)
+    return every
+
+
+def timed(work):
+    """What a function returns, and how many seconds it took."""
+    start = time.monotonic()
+    return work(), time.monotonic() - start
+
+
+def written(source, outcomes):
+    """The folder that Sphinx reads, written anew."""
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(HERE / "pages", source)
+    for path in source.rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        write(path, notebooks.linked(text, path.parent, source))
+    for page in notebooks.every():
+        (source / f"{page.place}.md").unlink(missing_ok=True)
+        notebooks.write_page(page, outcomes["page", page.executed_as], source)
+    runs = {name: outcomes["experiment", name] for name in analysis.EXPERIMENTS}
+    for name, run in runs.items():
+        gallery.write_page(name, run, source)
+    gallery.write_index(runs, source)
+    notebooks.write_indices(source)
+    shutil.copy(ROOT / "analysis/example.svg", source)
+    reference.write_pages(source)
+    return source
+
+
+def sphinx(source, html, doctrees, jobs):
+    """Run Sphinx, warnings as errors, and return its exit status; it writes nothing if it warns."""
+    draft = html.with_name("draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    command = [sys.executable, "-m", "sphinx", *STRICT, "--jobs", str(jobs)]
+    command += ["-c", HERE, "-d", doctrees, "-E", source, draft]
+    status = subprocess.run([*map(str, command)], cwd=ROOT, check=False).returncode
+    if not status:
+        shutil.rmtree(html, ignore_errors=True)
+        draft.rename(html)
+    return status

@@ -1,0 +1,161 @@
+"""What the documentation is made of: every experiment and name has its page; what is kept, and how.
+
+The whole is built by `make docs`, which executes every cell and follows every link.
+"""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import rooms
+
+from docs import build, cache, gallery, notebooks, reference
+from minitx import analysis
+from minitx.analysis import commands
+from minitx.analysis.pages import glossary
+
+PAGES = rooms.ROOT / "docs/pages"
+TEXTS = {path.relative_to(PAGES).as_posix(): path for path in sorted(PAGES.rglob("*.md"))}
+RUN = {  # what a run of an experiment gives its page
+    "answer": {"verdict": "partly", "measure": "a share", "value": "1 of 2", "chance": "0"},
+    "says": "A `head` looks <there>.",
+    "headline": {"share": {"value": 0.5, "means": "a share", "null": 0.25, "null_means": "drawn"}},
+    "figure": "<svg/>",
+    "thumbnail": "",
+}
+
+
+@pytest.mark.parametrize("name", analysis.EXPERIMENTS)
+def test_each_experiment_has_its_page(name, tmp_path):
+    experiment = analysis.EXPERIMENTS[name]
+    gallery.write_page(name, RUN, tmp_path)
+    text = (tmp_path / f"gallery/{name}.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {gallery.plain(experiment.question)}\n")
+    for option in experiment.options:
+        row = re.search(rf"^\| `--{option.flag}` \|.*", text, re.M)[0]
+        assert repr(option.default) in row and gallery.prose(option.help) in row
+    assert "## How to read the figure" in text
+    assert f"minitx run {name} {gallery.model_of(name)}" in text
+    code = (tmp_path / f"gallery/source/{name}.md").read_text(encoding="utf-8")
+    assert (rooms.ROOT / gallery.file_of(experiment)).read_text(encoding="utf-8") in code
+    assert "nosearch: true" in code
+
+
+def test_a_page_of_the_gallery_says_what_chance_gives():
+    text = gallery.page(analysis.EXPERIMENTS["positions"], RUN)
+    assert "<strong>1 of 2</strong> (<a" in text or "(chance: 0)" in text
+    assert "drawn" in text and ">0.25<" in text
+    assert "<code>head</code>" in text or "head</a>" in text
+    assert "&lt;there&gt;" in text
+    bare = RUN | {"headline": {"n": {"value": 2, "means": "a count"}}, "answer": None}
+    assert "none has a null" in gallery.page(analysis.EXPERIMENTS["positions"], bare)
+
+
+def test_the_gallery_has_a_card_for_each(tmp_path):
+    (tmp_path / "gallery").mkdir()
+    gallery.write_index(dict.fromkeys(analysis.EXPERIMENTS, RUN), tmp_path)
+    text = (tmp_path / "gallery/index.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(([\w-]+)\.md\)", text)
+    assert sorted({*linked}) == sorted(analysis.EXPERIMENTS)
+
+
+def test_each_public_name_has_an_entry():
+    for package, about in reference.PACKAGES.items():
+        text = reference.package_page(package, about)
+        for name in reference.names(package):
+            assert f"| [`{name}`](#{name}) |" in text
+            assert re.search(
+                rf"^\.\. (autoclass|autofunction|data):: {re.escape(name)}$", text, re.M
+            )
+
+
+def test_each_command_and_each_word_has_an_entry():
+    text = reference.commands_page()
+    for name in reference.below(commands.parser()):
+        assert f"## minitx {name}\n" in text
+    words = reference.words()
+    assert all(f"(term-{term.slug})=" in words for term in glossary.TERMS)
+    link = gallery.Linker()("the null")
+    assert 'href="../numbers.html#term-null"' in link
+
+
+def shell_lines(text):
+    """The lines `minitx …` of blocks of shell and of cells that run them."""
+    for block in re.findall(r"```(?:\n|\{code-cell\} python\n%%bash\n)(.*?)```", text, re.S):
+        yield from re.findall(r"^minitx (.*)", block, re.M)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_flags_in_pages_are_flags(name):
+    for line in shell_lines(TEXTS[name].read_text(encoding="utf-8")):
+        argv = shlex.split(re.split(r"\s[|>#]", line)[0], comments=True)
+        assert commands.parser(argv).parse_args(argv).command
+
+
+def test_each_how_to_page_has_code_that_runs():
+    pages = {page.place for page in notebooks.every()}
+    how_to = {name.removesuffix(".md") for name in TEXTS if name.startswith("howto/")}
+    assert how_to - {"howto/index"} <= pages and "start" in pages
+    assert len(how_to) == 7
+
+
+def test_a_translation_shows_the_outputs_of_its_original():
+    pages = {page.place: page for page in notebooks.lesson_pages()}
+    for place, page in pages.items():
+        original = pages[page.executed_as]
+        assert original.language == "en" and original.code == page.code
+        assert any("ipynb" in link for link in page.beside), place  # each leads to the other
+    tasks = build.tasks()
+    assert not [key for key in tasks if "lessons/ja/" in key[1]]
+    assert {("experiment", name) for name in analysis.EXPERIMENTS} <= {*tasks}
+
+
+def test_a_page_is_written_with_its_outputs_and_as_it_is_offered(tmp_path):
+    page = next(page for page in notebooks.every() if page.place == "howto/ci")
+    shown = [{"output_type": "stream", "name": "stdout", "text": "seen"}]
+    notebooks.write_page(page, [shown] * len(page.code), tmp_path)
+    text = (tmp_path / "howto/ci.ipynb").read_text(encoding="utf-8")
+    assert text.count('"seen"') == len(page.code) and "{download}" in text
+    assert "seen" not in (tmp_path / "howto/notebooks/ci.ipynb").read_text(encoding="utf-8")
+
+
+def test_links_to_pages_with_code_lead_to_notebooks(tmp_path):
+    text = "[a](../start.md), [b](../limits.md#x), [c](own-text.md#top), [d](https://a.b/start.md)"
+    wanted = text.replace("../start.md", "../start.ipynb").replace("text.md", "text.ipynb")
+    assert notebooks.linked(text, tmp_path / "howto", tmp_path) == wanted
+
+
+def test_what_was_computed_is_kept_until_a_source_changes(tmp_path, monkeypatch):
+    kept = cache.Kept(tmp_path)
+    kept.put(["experiment", "a"], {"value": 1})
+    kept.put(["experiment", "b"], {"value": 2})
+    again = cache.Kept(tmp_path)
+    assert again.get(["experiment", "a"]) == {"value": 1}
+    assert again.get(["experiment", "c"]) is None
+    again.clean()
+    assert cache.Kept(tmp_path).get(["experiment", "b"]) is None
+    monkeypatch.setattr(cache, "sources", lambda kind: f"another {kind}")
+    assert again.get(["experiment", "a"]) is None
+
+
+def test_sources_are_all_that_numbers_depend_on():
+    of_experiments, of_pages = (set(cache.files(kind)) for kind in ("experiment", "page"))
+    wanted = {"analysis/experiments/dial.py", "minitx/model.py", "analysis/texts/sample.txt"}
+    assert wanted | {"weights/tiny-bert/model.safetensors"} <= of_experiments
+    assert {"analysis/pages/explore.py", "lessons/checks/__init__.py"} <= of_pages - of_experiments
+    assert not [name for name in of_pages if name.endswith(".md") or "__pycache__" in name]
+
+
+def test_a_failing_task_ends_the_build(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(build, "tasks", lambda: {("page", "sum"): (1, sum)})
+    assert build.computed(tmp_path, 1) is None
+    assert "page sum failed: sum() takes at least 1" in capfd.readouterr().err
+    monkeypatch.setattr(build, "tasks", lambda: {("page", "list"): (1, list)})
+    assert build.computed(tmp_path, 1) == {("page", "list"): []}
+
+
+def test_pages_name_no_place_of_their_making():
+    for path in TEXTS.values():
+        assert not re.search(r"/(home|work|tmp|root)/", path.read_text(encoding="utf-8")), path
+    assert Path(build.OUT).relative_to(rooms.ROOT).as_posix() == "docs/_build"

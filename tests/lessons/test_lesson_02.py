@@ -1,0 +1,90 @@
+"""Lesson 2: its checks tell right answers from likely wrong ones, and its prose is true."""
+
+import numpy as np
+import pytest
+from executed import executed
+
+from minitx.lessons.checks import NOT_YET, Wrong
+from minitx.lessons.checks.lesson_02 import check_reach, check_silent, check_weights
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return executed(2)[0]
+
+
+def test_right_answers_pass():
+    assert "right" in check_silent(1)
+    assert "right" in check_reach(np.int64(9))
+    assert "right" in check_weights([0.83, 0.0425, 0.0425, 0.0425, 0.0425])
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [(16, "needs attention"), (4, "the same row"), (0, "begins with other"), (7, "compare")],
+)
+def test_without_attention(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_silent(answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (3, "after one layer"),
+        (5, "both sides"),
+        (8, "in the middle"),
+        (16, "one place only"),
+        (1, "without attention"),
+        (7, "how far is that"),
+    ],
+)
+def test_how_far_a_change_goes(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_reach(answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        ([0.5, 0.5], "wanted five"),
+        ([0.5, 0.5, 0, 0, 0], "larger than 0"),
+        ([0.5, 0.5, 0.1, 0.1, 0.1], "have the sum 1"),
+        ([0.2] * 5, "5.00: too even"),
+        ([0.96, 0.01, 0.01, 0.01, 0.01], "too uneven"),
+    ],
+)
+def test_weights_with_an_effective_number(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_weights(answer)
+
+
+def test_no_answer_is_no_fault():
+    assert check_silent(...) == check_reach(...) == check_weights(...) == NOT_YET
+
+
+def test_attention_changes_every_row_and_the_mlp_one(lesson):
+    rows, place = lesson["rows_that_change"], lesson["place"]
+    T = len(lesson["old"].labels[0])
+    assert rows("resid_pre", "attn_out").tolist() == [*range(T)]
+    assert rows("resid_mid", "mlp_out").tolist() == [place]
+    assert all((lesson["changes"][name] > 1e-6).all() for name in ("attention", "MLP"))
+
+
+def test_the_text_of_the_lesson_is_the_one_of_the_checks(lesson):
+    assert len(lesson["old"].labels[0]) == 16
+    assert 4 <= lesson["place"] < 16 - 4  # a change can go four places to each side
+
+
+def test_mixing_loses_directions_as_chance_does(lesson):
+    mixed, by_chance, weighed = (lesson[name] for name in ("mixed", "by_chance", "weighed"))
+    before = lesson["directions"](lesson["V"]).mean()
+    assert before - mixed.mean() > 5 * (mixed - by_chance).mean()  # 14.6, 11.1 and 10.6
+    assert lesson["above"] > 0.6  # 0.78 of the heads
+    assert np.corrcoef(weighed.ravel(), mixed.ravel())[0, 1] < -0.8  # -0.94
+
+
+def test_heads_of_a_layer_look_at_few_pieces_or_at_many(lesson):
+    pieces = lesson["effective"](lesson["old"]["pattern", 0][0]).mean(axis=-1)
+    assert pieces.min() < 2  # 1.0
+    assert pieces.max() > 10  # 14.2 of 16

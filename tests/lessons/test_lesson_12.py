@@ -1,0 +1,114 @@
+"""Lesson 12: its checks tell right answers from wrong ones; its prose says what its cells give."""
+
+import numpy as np
+import pytest
+from executed import executed
+
+from minitx.lessons.checks import NOT_YET, Wrong
+from minitx.lessons.checks.lesson_12 import check_controls, check_invariant, check_rare
+
+
+@pytest.mark.parametrize("check", [check_rare, check_controls, check_invariant])
+def test_an_exercise_that_is_not_answered_is_not_wrong(check):
+    assert check(...) == NOT_YET
+
+
+def test_how_rare_a_value_is():
+    answer = check_rare(lambda value, null: (1 + (null >= value).sum()) / (1 + len(null)))
+    assert answer.startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda value, null: (null >= value).mean(), "never happens: count the value itself"),
+        (lambda value, null: (1 + (null > value).sum()) / (1 + len(null)), "not more than"),
+        (lambda value, null: (1 + (null <= value).sum()) / (1 + len(null)), "smaller"),
+        (lambda value, null: (1 + (null >= value).sum()) / len(null), "wanted 1 of 10"),
+    ],
+)
+def test_other_ways_to_count(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_rare(answer)
+
+
+def test_controls_of_claims():
+    assert check_controls("cdab").startswith("right")
+    with pytest.raises(Wrong, match="claim 1: a head was chosen out of many"):
+        check_controls("abcd")
+    with pytest.raises(Wrong, match="claim 3: a column is a direction of the axes"):
+        check_controls("cdba")
+    with pytest.raises(Wrong, match="wanted four letters"):
+        check_controls("cda")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda q, k: (q @ k.T).max(),
+        lambda q, k: np.linalg.norm(q),
+        lambda q, k: np.linalg.svd(q.T @ k, compute_uv=False)[0],
+    ],
+)
+def test_numbers_that_no_rotation_changes(answer):
+    assert check_invariant(answer).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda q, k: q.max(), "before the rotation it gives"),
+        (lambda q, k: q[:, 5].std(), "before the rotation it gives"),
+        (lambda q, k: 3.0, "other queries give the same number"),
+        (lambda q, k: np.linalg.norm(k), "other queries give the same number"),
+        (lambda q, k: q @ k.T, r"the function gives \[20, 20\]"),
+    ],
+)
+def test_numbers_that_depend_on_the_axes_or_on_nothing(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_invariant(answer)
+
+
+def test_the_prose_says_what_the_cells_give():
+    names, printed = executed(12)
+    assert "The model is B" in printed
+    easy, hard = (chance(names, "one_wave", "tiny-gpt2", x) for x in ("shuffled", "steps_dealt"))
+    own = names["one_wave"](names["learned"])
+    assert own > 3 * easy.max()  # 0.69 and 0.08: beside shuffled rows it stands out
+    assert np.median(hard) > own  # 0.86: most tables of dealt steps are more of a wave
+    assert beyond(names, "tiny-bert") and beyond(names, "tiny-roberta")  # 2.6, 4.4; 1.3
+    assert not beyond(names, "tiny-gpt2")  # 1.06
+    singular, random = names["filled"](names["singular"]), np.array(names["by_chance"])
+    assert singular < 0.6 * random.min()  # 13.1 and 26: far outside
+    assert names["filled"](names["q"]) > np.median(random)  # 30.7: no better than random axes
+
+
+def chance(names, measure, model, null, n=40):
+    rows = names["table"](model)
+    return np.array([names[measure](names[null](rows)) for _ in range(n)])
+
+
+def beyond(names, model):
+    """Whether the strength of faster waves rises again beyond both kinds of chance."""
+    nulls = [chance(names, "rise", model, null) for null in ("shuffled", "steps_dealt")]
+    return names["rise"](names["table"](model)) > np.max(nulls)
+
+
+def test_a_head_found_as_the_best_of_many_is_not_found_again():
+    names, _ = executed(12)
+    value, null = abs(names["r"][names["best"]]), names["chance"]
+    alone, of_many = ((values >= value).mean() for values in null.values())
+    assert alone < 0.05 < of_many  # 0.02 and 0.28
+    again = [abs(received[names["best"]] @ x) / len(x) for received, x in names["other"]]
+    assert max(again) < value
+
+
+def test_two_peaks_agree_for_dice_too_and_places_tell_the_heads_apart():
+    names, printed = executed(12)
+    own, random = (float(x.split("%")[0]) for x in printed.split("peaks agree in ")[1:])
+    other = [float(x.split("%")[0]) for x in printed.split("with other heads' in ")[1:]]
+    assert own > 2 * other[0] and random > 2 * other[1]  # 94, 28; 62, 10
+    kept = names["places"] / names["whole"]
+    is_sharp = names["whole"] > 0.3
+    assert (kept[is_sharp] > 0.9).sum() == 4  # the heads of layer 0 need nothing but places
+    assert (kept[is_sharp] < 0.1).any()  # others vanish without words
