@@ -92,16 +92,25 @@ function drawNow(id) {
   pending.delete(id);
   drawn[id] = wantedOf(id);
   box.replaceChildren(...[VIEWS[id].draw(widths[id])].flat().filter(Boolean));
+  hideParts(box);
   if (focused) byId(focused)?.focus({preventScroll: true});  // what had it was replaced by its like
   markNow(id);
 }
 
 function markNow(id) {
-  const box = boxes[id];
+  const box = boxes[id], hint = box.parentElement.querySelector(".hint").textContent;
   VIEWS[id].mark?.(box);
-  if (id === "heads" || VIEWS[id].isText) return;  // a list or a text, not a picture
-  box.setAttribute("role", "img");
-  box.setAttribute("aria-label", `${VIEWS[id].title()}. ${box.parentElement.querySelector(".hint").textContent} ${readout.textContent}`);
+  if (id === "heads") return;  // a list, not a picture
+  later(() => { box.tabIndex = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight ? 0 : -1; });
+  box.setAttribute("role", VIEWS[id].isText ? "region" : "img");
+  box.setAttribute("aria-label", VIEWS[id].isText ? VIEWS[id].title() : `${VIEWS[id].title()}. ${hint} ${readout.textContent}`);
+}
+
+function hideParts(box) {  // the parts of a picture from those who hear the page: the picture itself has a name
+  box.querySelectorAll("svg [aria-label]:not([role])").forEach(part => {
+    if (part.querySelector("[role=option]")) part.removeAttribute("aria-label");
+    else part.setAttribute("aria-hidden", "true");
+  });
 }
 
 function wait(milliseconds = 150) {  // a change that follows soon, as in typing, makes the others wait again
@@ -251,6 +260,7 @@ function paint() {
   const {style} = document.documentElement;
   for (const [name, value] of Object.entries(colours())) if (!Array.isArray(value)) style.setProperty(`--${name}`, value);
   style.colorScheme = isDark() ? "dark" : "light";
+  style.setProperty("--strong", isDark() ? "45%" : isDifference() ? "55%" : "75%");  // the token's text stays readable
   byId("theme").textContent = isDark() ? "light colours" : "dark colours";
 }
 

@@ -49,7 +49,7 @@ function guessTable() {  // of a difference the guesses of both runs, one beside
   const of = run => run === null ? made : within(run, () => made), name = run => run === null ? "best guess" : runName(run);
   const columns = ["token", ...runs.flatMap(run => [name(run), ""]), isCausal() ? "next in the text" : "in the text",
                    ...runs.map(() => "")];
-  head.append(...columns.map(textContent => make("th", {textContent}, {scope: "col"})));
+  head.append(...columns.map(textContent => textContent ? make("th", {textContent}, {scope: "col"}) : make("td")));
   const kept = runs.map(of);
   table.append(head, ...made.labels.map((label, n) => {
     const row = make("tr", {onclick: () => set({token: tokenOf(n), side: "query"})}), own = made.own[n];
