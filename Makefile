@@ -15,8 +15,8 @@ test-fast: .venv/ready  ## the core and the maths, under a minute
 test-lowest: .venv-lowest/ready  ## the suite with the lowest versions that setup.cfg allows
 	.venv-lowest/bin/python -m pytest
 
-test-page: .venv/ready  ## the pages of minitx explore and report in a real browser; needs Chromium or Chrome
-	$(BIN)/python -m pytest tests/pages/checks.py tests/pages/checks_report.py
+test-page: .venv/browser  ## the pages in real browsers: Chromium or Chrome, and Firefox where it is
+	$(BIN)/python -m pytest tests/pages/checks*.py
 
 lint: .venv/lint  ## layout, likely mistakes, types of the public surface
 	$(BIN)/ruff format --check .
@@ -41,6 +41,10 @@ mutants: .venv/ready  ## one deliberate break at a time, the suite must notice e
 	$(BIN)/pip install --quiet --editable '.[lint]'
 	touch $@
 
+.venv/browser: .venv/ready
+	$(BIN)/pip install --quiet --editable '.[browser]'
+	touch $@
+
 .venv/torch: .venv/ready
 	$(BIN)/pip install --quiet --editable '.[torch]'
 	touch $@
@@ -52,6 +56,7 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_japanese.py
 	$(BIN)/python tests/tools/make_pieces.py
 	$(BIN)/python tests/tools/make_recurrent.py
+	$(BIN)/python tests/tools/make_references.py
 
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"
 	$(BIN)/python tests/tools/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")

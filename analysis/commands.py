@@ -18,11 +18,14 @@ from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
 from .measures import decoding
 from .pages import compare, decode, explore, published, report
+from .parity import compare as parity
+from .parity import junit, models, record, reference
 from .runner import registry, results, sides
 from .runner.options import Size, understand
 from .texts import corpus, formats, ids
 from .toys import recurrent
 
+PORT = 8642  # of the live page
 TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
 COMMON = (  # options that `report` and `published` pass on to every experiment that has them
     understand("text", str, "sample", TEXT),
@@ -99,7 +102,9 @@ def parser(argv=()):
     of_one_experiment(commands)
     of_all_experiments(commands)
     of_one_text(commands)
+    of_the_live_page(commands)
     of_two_models(commands, argv)
+    of_parity(commands)
     fetch = add(commands, "fetch", fetch_, "download a model", "MODEL")
     fetch.add_argument(
         "--revision", help="branch, tag or commit (the one fetched first, else main)"
@@ -178,6 +183,17 @@ def of_one_text(commands):
     of_a_source(add(commands, "decode", decode_, "what an encoder-decoder says of a text", "MODEL"))
 
 
+def of_the_live_page(commands):
+    """`serve`, which takes several models."""
+    about = "a live page: change a model, see what follows"
+    serve = add(commands, "serve", serve_, about)
+    serve.add_argument("models", nargs="+", metavar="MODEL", help="bundled name, folder, or hub id")
+    serve.add_argument("--text", help="text that the page starts with, a file of it, or -")
+    about = f"where it listens on this machine ({PORT}; 0: a free one)"
+    serve.add_argument("--port", type=int, default=PORT, metavar="N", help=about)
+    serve.add_argument("--no-browser", action="store_true", help="open no browser")
+
+
 def of_a_source(command):
     """The flags of `decode`."""
     command.add_argument(
@@ -225,6 +241,31 @@ def of_two_models(commands, argv):
         flags(compare_both, registry.get(name))
 
 
+def of_parity(commands):
+    """`record` and `verify`."""
+    about = "what the reference library computes, in a small file (needs the extra torch)"
+    recorded = add(commands, "record", record_, about, "MODEL")
+    recorded.add_argument("--out", required=True, metavar="FILE.safetensors", help="file to write")
+    for name, default in record.How._field_defaults.items():
+        kind, help_ = type(default), record.HELPS[name]
+        if name != "points":
+            recorded.add_argument(
+                f"--{name}", type=kind, default=default, help=f"{help_} ({default})"
+            )
+    recorded.add_argument("--points", help=f"{record.HELPS['points']}")
+    about = "is a model what was recorded, or what another checkpoint is? status 1 if not"
+    verify = add(commands, "verify", verify_, about, "MODEL")
+    about = "a file that `minitx record` wrote, or another model"
+    verify.add_argument("reference", metavar="REFERENCE", help=about)
+    help_ = "largest difference, as a share of a point's largest value (by dtype)"
+    verify.add_argument("--bound", type=float, metavar="X", help=help_)
+    choices = ("float64", "float32")
+    verify.add_argument("--dtype", choices=choices, default=choices[0], help="of both (float64)")
+    verify.add_argument("--text", default="sample", help=f"{TEXT}; for two models (sample)")
+    verify.add_argument("--junit", metavar="FILE.xml", help="write the outcome for a CI service")
+    in_json(verify)
+
+
 def of_the_toy(commands):
     """The command of the recurrent toy, which takes no model."""
     about = "a fixed context vector, or attention: a recurrent toy copies sequences"
@@ -252,7 +293,7 @@ def flags(command, experiment):
         how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
-        command.add_argument(f"--{option.flag}", default=option.default, help=about, **how)
+        command.add_argument(f"--{option.flag}", default=None, help=about, **how)
     if not sides.has_own(experiment):
         of_side(command)
     if experiment.reads_texts:
@@ -350,13 +391,16 @@ def place(name):
 
 def options_of(experiment, arguments):
     """The options of an experiment as they were given, checked, and the side: {name: value}."""
-    side = {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
-    return own_options(experiment, arguments) | side
+    given = own_options(experiment, arguments)
+    if arguments.side is None:  # an option of its own, which was not given
+        return given
+    return given | {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
 
 
 def own_options(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
-    given = {option.name: getattr(arguments, option.name) for option in experiment.options}
+    named = {option.name: getattr(arguments, option.name) for option in experiment.options}
+    given = {name: value for name, value in named.items() if value is not None}
     ids = {"ids": arguments.ids} if experiment.reads_texts else {}
     return experiment.checked(given | ids, is_text=True)
 
@@ -422,7 +466,8 @@ def compare_(arguments):
     names = arguments.a, arguments.b
     experiment = registry.get(arguments.experiment)
     compare.check(experiment)
-    options = options_of(experiment, arguments)
+    defaults = {option.name: option.default for option in experiment.options}
+    options = defaults | options_of(experiment, arguments)  # the same text for both
     stem = "-".join(place(name).replace("/", "-") for name in names)
     out = Path(arguments.out or Path("out") / f"{stem}-{experiment.name}")
     models = [load(name) for name in names]
@@ -589,6 +634,18 @@ def explore_(arguments):
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 
 
+def serve_(arguments):
+    """minitx serve MODEL [MODEL ...]"""
+    try:
+        from .live import runs, server
+    except ImportError as error:
+        package = error.name.partition(".")[0]
+        raise ValueError(f"minitx serve needs {package}: pip install 'minitx[live]'") from None
+    models = {name: load(name) for name in arguments.models}
+    text = None if arguments.text is None else text_of(arguments.text)
+    server.serve(runs.Runs(models), arguments.port, text, not arguments.no_browser)
+
+
 def toy_(arguments):
     """minitx toy"""
     experiment = recurrent.EXPERIMENT
@@ -651,6 +708,53 @@ def show_steps(arguments, model, source):
         print(f"\n{decode.table(decoded)}\n\n{decode.says(decoding.naive(decoded))}")
     if arguments.out is not None:
         print(f"{arguments.out} written")
+
+
+def record_(arguments):
+    """minitx record MODEL"""
+    given = {name: getattr(arguments, name) for name in record.How._fields}
+    given["points"] = given["points"] and given["points"].split(",")
+    path = Path(arguments.out)
+    recorded, size = record.make(weights.find(arguments.model), path, record.How(**given))
+    n, points = len(recorded.batches), sum(map(len, recorded.arrays))
+    print(f"{path} written: {n} batches, {points} arrays, {size / 1e6:.2f} MB")
+    print(f"in CI, without torch: minitx verify {arguments.model} {path}")
+
+
+def verify_(arguments):
+    """minitx verify MODEL REFERENCE"""
+    if arguments.junit:
+        results.writable(Path(arguments.junit).parent)
+    outcome, moved = compared(arguments)
+    if arguments.junit:
+        results.write(Path(arguments.junit), junit.xml(outcome, arguments.model))
+    return show_parity(outcome, moved, arguments.json)
+
+
+def compared(arguments):
+    """(the Parity of a model with a reference file, None) or with another model, and its weights.
+
+    The second are the weights that moved.
+    """
+    if Path(arguments.reference).is_file():
+        recorded = reference.read_file(arguments.reference)
+        model = minitx.load(weights.find(arguments.model), arguments.dtype)
+        return parity.verify(model, recorded, arguments.bound), None
+    names = arguments.model, arguments.reference
+    both = [minitx.load(weights.find(name), arguments.dtype) for name in names]
+    return models.verify(*both, text=arguments.text, bound=arguments.bound)
+
+
+def show_parity(outcome, moved, in_json):
+    """Print a Parity, and of two models the weights that moved; 0 if all is equal."""
+    if in_json:
+        stated = [entry._asdict() for entry in moved or []]
+        print(results.as_json(parity.as_dict(outcome) | {"moved": stated}))
+    else:
+        print(f"{parity.table(outcome)}\n\n{parity.says(outcome)}", *outcome.notes, sep="\n")
+        if moved is not None:
+            print(models.says(moved))
+    return 0 if outcome.agrees else 1
 
 
 def fetch_(arguments):

@@ -10,14 +10,11 @@ import math
 
 import numpy as np
 
-from . import threads
-from .threads import spread
+from .threads import product_step, spread
 
 # When work is split into chunks for several threads, and how large a chunk is at least. Measured;
 # none of these changes a result by more than rounding.
 TILE = 1 << 18  # elements in a chunk: with fewer, threads wait for Python's lock too often
-SPLIT_ROWS = 384  # a product with fewer rows is faster as one call on all threads of BLAS
-FEATURES = 96  # output features in a chunk of a product
 MULTIPLICATIONS = 1 << 24  # in a chunk of attention's products
 
 
@@ -46,10 +43,7 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
         if b is not None:
             y[i:j] += b[i:j, None]
 
-    step = len(y)
-    if len(rows) >= SPLIT_ROWS:
-        step = max(FEATURES, len(y) // threads.count())
-    spread(chunk, len(y), step)
+    spread(chunk, len(y), product_step(rows, W))
     return y.T.reshape(*x.shape[:-1], W.shape[1])
 
 

@@ -16,12 +16,12 @@ class Keys(NamedTuple):
     valid: np.ndarray  # [B S] bool: False on padding
 
 
-def attention_bias(cfg, numbers, keys, mask, causal=False):  # -> [B H T S] or None
+def attention_bias(cfg, numbers, keys, mask, causal=False, *, name="mask"):
     """What is added to the scores: 0 where a query may see a key, -inf where it may not.
 
-    numbers: of the queries [B T]. Padding, the future where `causal`, and what the user's mask
-    hides are hidden. An axis along which all values are equal has length 1; None means that all
-    are 0.
+    numbers: of the queries [B T]. name: the argument that the mask was given as. Hidden are
+    padding, the future where `causal`, and what the user's mask hides. The result broadcasts to
+    [B H T S]: an axis along which all values are equal has length 1; None means that all are 0.
     """
     T, S = numbers.shape[1], keys.valid.shape[1]
     visible = keys.valid[:, None, None, :]
@@ -29,14 +29,17 @@ def attention_bias(cfg, numbers, keys, mask, causal=False):  # -> [B H T S] or N
         query_column = np.arange(S - T, S)[:, None]
         visible = visible & (np.arange(S) <= query_column)
     if mask is not None:
-        visible = visible & _user_mask(cfg, numbers, keys, mask)
+        visible = visible & user_mask(cfg, numbers, keys, mask, name)
     if visible.all():
         return None
     return np.where(visible, np.float32(0), np.float32(-np.inf))
 
 
-def _user_mask(cfg, numbers, keys, mask):
-    """The user's mask as a checked boolean array that broadcasts to [B H T S]."""
+def user_mask(cfg, numbers, keys, mask, name):
+    """The user's mask as a boolean array that broadcasts to [B H T S].
+
+    Raises ValueError, with the name of the argument, for any other.
+    """
     B, T = numbers.shape
     if callable(mask):
         mask = mask(numbers[:, None, :, None], keys.numbers[:, None, None, :])
@@ -46,7 +49,7 @@ def _user_mask(cfg, numbers, keys, mask):
     fits = mask.ndim <= 4 and all(size in (1, full) for size, full in pairs)
     if mask.dtype != bool or not fits:
         raise ValueError(
-            f"mask is {mask.dtype} {list(mask.shape)}; wanted bool, True where a query may look at "
-            f"a key, of a shape that broadcasts to [B H T S] = {wanted}"
+            f"{name} is {mask.dtype} {list(mask.shape)}; wanted bool, True where a query may look "
+            f"at a key, of a shape that broadcasts to [B H T S] = {wanted}"
         )
     return mask

@@ -34,7 +34,7 @@ from .kernels import (
     scaled,
     softmax_,
 )
-from .masks import Keys, Mask, attention_bias
+from .masks import Keys, Mask, attention_bias, user_mask
 from .positions import key_numbers, position_rows, relative_bias, token_numbers
 
 Hook = Callable[..., np.ndarray]  # hook(name, x) or hook(name, x, layer=i) -> what stands for x
@@ -105,7 +105,8 @@ def forward(
     rows = position_rows(cfg, batch, numbers, positions)
     seen = read_source(model, len(batch.tokens), source, source_valid, enc_mask, cache, hook)
     if seen is not None:
-        seen = seen._replace(bias=attention_bias(cfg, numbers, seen.keys, cross_mask))
+        bias = attention_bias(cfg, numbers, seen.keys, cross_mask, name="cross_mask")
+        seen = seen._replace(bias=bias)
     keys = Keys(key_numbers(numbers, key_valid), key_valid)
     attn_bias = attention_bias(cfg, numbers, keys, mask, cfg.causal)
     if w.W_rel is not None:
@@ -145,10 +146,13 @@ def read_source(model, n, source, valid, mask, cache, hook):  # -> Source; None 
     if len(batch.tokens) != n:
         text = f"the source has {len(batch.tokens)} texts, the decoder's tokens {n}"
         raise ValueError(f"{text}; wanted one source for each")
+    numbers = token_numbers(model.encoder.config, batch, batch.valid)
+    keys = Keys(numbers, batch.valid)
+    if mask is not None:
+        mask = user_mask(model.encoder.config, numbers, keys, mask, "enc_mask")
     encode = prefixed(ENCODER, hook)
     x = forward(model.encoder, batch.tokens, valid=batch.valid, mask=mask, hook=encode)
-    numbers = token_numbers(model.encoder.config, batch, batch.valid)
-    return Source(x, Keys(numbers, batch.valid), cached={})
+    return Source(x, keys, cached={})
 
 
 def embed(batch, rows, w, cfg, hook):  # [B T] -> [B T D]

@@ -41,6 +41,23 @@ count, limit = blas_functions(
 )  # count() -> threads in use; limit(n) changes their number
 
 
+# Rows of a product: with fewer than SPLIT_ROWS it is faster as one call on all threads of BLAS, but
+# with 2 to FEW_ROWS, as beams have, in calls of at most SMALL multiplications: for these OpenBLAS
+# makes no copy of the matrix, which took half the time. Measured, as the others in kernels.py.
+SPLIT_ROWS, FEW_ROWS, SMALL = 384, 8, 1_000_000
+FEATURES = 96  # output features in a chunk of a product of many rows
+
+
+def product_step(rows, W):  # [N D], [D M]
+    """How many of the M output features of rows W are computed in one call."""
+    n_features = W.shape[1]
+    if len(rows) >= SPLIT_ROWS:
+        return max(FEATURES, n_features // count())
+    if 2 <= len(rows) <= FEW_ROWS and W.flags.f_contiguous:  # GPT-2's are not
+        return max(1, SMALL // rows.size)
+    return n_features
+
+
 class Chunks:
     """The work of one call of `spread`, done in chunks by its caller and by helpers that are free.
 

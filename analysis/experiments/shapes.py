@@ -1,9 +1,10 @@
 """Does a sentence become one vector?
 
-The shape at every arrow of one pass, with the numbers of the sentence that is given: text, pieces,
+The shape at every arrow of one pass, with the numbers of the sentence given: text, pieces,
 ids, rows of the embeddings, the points of a layer, logits, distribution. They are read off the
-trace of a real pass, so that they hold for every family. n steps; the letters of the axes are in
-LETTERS. Order: the experiment, its steps; the words; the picture.
+trace of a real pass, so that they hold for every family. Of an encoder-decoder there are two lines
+of these, the source's and the target's. n steps; the letters of the axes are in LETTERS. Order: the
+experiment, its steps; the words; the picture.
 """
 
 import itertools
@@ -16,25 +17,29 @@ import scipy
 
 from minitx import POINTS
 from minitx import run as run_model
+from minitx.model import CROSS, ENCODER
 
+from ..measures import spoken
 from ..runner import draw
-from ..runner.registry import Answer, register
+from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 COLUMNS = BEFORE, LAYER, AFTER = "before the layers", "in layer 0", "after the layers"
-NOT_MADE = "one-hot"
+STACKS = SOURCE, TARGET = "encoder, ", "decoder, "  # of an encoder-decoder; "" is a single stack
+NOT_MADE, OUTPUT = "one-hot", "encoder's output"
+BIAS = "pos_bias"  # comes from no box: from the distances of tokens
 STREAM = "resid_"  # how the names of the stream's points begin
 ADDED = "pos_embed", "type_embed"  # to the rows of the words
 ABREAST = "q", "k", "v"  # three arrows from one box
 WIDE, HIGH = 0.94, 0.78  # of a row of boxes; a column is 1 wide, the next row 1 below
 SHOWN = 3  # pieces and ids written in a box
-COLORS = {  # of boxes, by their axes
-    "T D": "#CFE5F2",
-    "H T d": "#FBE3C0",
-    "H T S": "#F6CDB8",
-    "T M": "#CBEBDD",
-    "T V": "#EADCEB",
+COLORS = {  # of boxes, by their axes; n tokens of either text
+    "n D": "#CFE5F2",
+    "H n d": "#FBE3C0",
+    "H n n": "#F6CDB8",
+    "n M": "#CBEBDD",
+    "n V": "#EADCEB",
     "C": "#EADCEB",
 }
 LETTERS = {
@@ -47,6 +52,7 @@ LETTERS = {
     "V": "vocabulary",
     "C": "classes",
 }
+LETTERS_OF_TWO = {"T": "tokens of the target", "S": "tokens of the source"}
 MEANS = {  # what the distribution is about
     "causal": "row t: the piece after t",
     "masked": "row t: the piece at place t",
@@ -59,9 +65,13 @@ TRAINED = {  # what goes in and what is wanted when such a model is trained
 }
 
 
+SHIFTED = "In training, too, the decoder reads the wanted output shifted right by one."
+
+
 class Step(NamedTuple):
     """What one arrow gives."""
 
+    stack: str  # one of STACKS, or ""
     name: str
     column: str  # one of COLUMNS
     axes: str
@@ -69,47 +79,104 @@ class Step(NamedTuple):
     meaning: str
 
 
-def shapes(model, run=UNSAVED, *, sentence: str = corpus.SENTENCE):
+def shapes(model, run=UNSAVED, *, sentence: str = corpus.SENTENCE, target: str = ""):
     """The shape at every arrow of one pass of a sentence.
 
-    sentence: what goes in
+    sentence: what goes in; in an encoder-decoder the source
+    target: what an encoder-decoder is to say of it ('': its own greedy output)
     """
-    tokens = model.tokenizer.encode(sentence)
-    if not len(tokens):
-        raise ValueError(f"--sentence {sentence!r} has no tokens")
+    if model.encoder is not None:
+        return _of_two(model, sentence, target)
+    if target:
+        kind = model.config.model_type
+        raise NotApplicable(f"--target is {target!r}, but this model ({kind}) is one stack")
+    tokens = _tokens(model, sentence)
     trace = run_model(model, tokens)
-    steps = _of_text(model, sentence, tokens) + _of_trace(model, trace)
-    result = {"T": len(tokens), "width": model.config.d_model, "n_layers": model.config.n_layers}
-    result["sequence"] = model.config.task_head == "sequence"
-    result["trained"] = TRAINED.get(model.config.task_head, "")
-    result["pieces"] = np.array(model.tokenizer.pieces(tokens))
-    if model.config.task_head:
-        last = len(tokens) - 1 - len(corpus.specials(model)[1])
-        probabilities = scipy.special.softmax(trace["logits"][0].astype(np.float64), axis=-1)
-        steps.append(_distribution(model, probabilities))
-        result |= _likeliest(model, np.atleast_2d(probabilities), last)
-    result |= _columns(steps)
-    in_stream = [x.shape[1:] for key, x in trace.items() if str(key[0]).startswith(STREAM)]
-    result["vectors"] = min(shape[0] for shape in in_stream)
-    result["one_hot"] = len(tokens) * model.config.n_vocab
-    result["made"] = sum(x.size for x in trace.values())
+    steps = _of_text(model, "", sentence, tokens) + _of_trace(model, trace, "")
+    return _result(model, tokens, trace, steps) | {"vectors": _fewest(trace, STREAM)}
+
+
+def _of_two(model, source, target):
+    """The same of an encoder-decoder: the source's steps, then the target's."""
+    tokens = _tokens(model.encoder, source)
+    said = _said(model, source, tokens, target)
+    text = target or model.tokenizer.decode(said.outputs)
+    trace = run_model(model, said.inputs, source=tokens)
+    steps = _of_text(model.encoder, SOURCE, source, tokens)
+    steps += [*_of_trace(model.encoder, trace, SOURCE), _output(model.encoder, trace)]
+    steps += _of_text(model, TARGET, text, said.outputs, said.inputs)
+    steps += _of_trace(model, trace, TARGET)
+    result = _result(model, said.outputs, trace, steps)
+    result |= {"S": len(tokens), "source_layers": model.encoder.config.n_layers}
+    result["vectors"] = _fewest(trace, ENCODER + STREAM, f"{CROSS}k", f"{CROSS}v")
+    result["target_vectors"] = _fewest(trace, STREAM)
+    result["one_hot"] += len(tokens) * model.encoder.config.n_vocab
     return result
 
 
-def _of_text(model, sentence, tokens):
-    """The steps from a text to the ids whose rows the embedding gives."""
+def _tokens(model, sentence):
+    """Ids [T] of a sentence; raises ValueError if it has none."""
+    tokens = model.tokenizer.encode(sentence)
+    if not len(tokens):
+        raise ValueError(f"--sentence {sentence!r} has no tokens")
+    return tokens
+
+
+def _said(model, source, tokens, target):
+    """The Spoken of a target, or of the model's own; without a language model's head, the source.
+
+    A classifier reads its source in the decoder, too.
+    """
+    if target or model.config.task_head != "causal":
+        return spoken.forced(model, tokens, target or source)
+    return spoken.greedy(model, tokens)
+
+
+def _fewest(trace, *names):
+    """Vectors that there are at least at the points whose names begin so."""
+    return min(x.shape[-2] for key, x in trace.items() if str(key[0]).startswith(names))
+
+
+def _result(model, tokens, trace, steps):
+    """What is said and drawn; tokens: those that are to come out of an encoder-decoder."""
+    cfg = model.config
+    result = {"T": len(tokens), "width": cfg.d_model, "n_layers": cfg.n_layers}
+    result["sequence"] = cfg.task_head == "sequence"
+    result["trained"] = TRAINED.get(cfg.task_head, "")
+    if cfg.task_head == "causal" and model.encoder is not None:
+        result["trained"] = SHIFTED
+    result["pieces"] = np.array(model.tokenizer.pieces(tokens))
+    if cfg.task_head:
+        last = len(tokens) - 1 - len(corpus.specials(model)[1])
+        probabilities = scipy.special.softmax(trace["logits"][0].astype(np.float64), axis=-1)
+        steps = [*steps, _distribution(model, probabilities)]
+        result |= _likeliest(model, np.atleast_2d(probabilities), last)
+    result["one_hot"] = len(tokens) * cfg.n_vocab
+    result["made"] = sum(x.size for x in trace.values())
+    return result | _columns(steps)
+
+
+def _of_text(model, stack, sentence, tokens, inputs=None):
+    """The steps from a text to the ids whose rows the embedding gives; inputs: a decoder's."""
+    letter = "S" if stack == SOURCE else "T"
     T, V = len(tokens), model.config.n_vocab
-    pieces = " ".join(draw.label(piece) for piece in model.tokenizer.pieces(tokens[:SHOWN]))
-    ids = " ".join(map(str, tokens[:SHOWN]))
+    what = "what is said" if stack == TARGET else "what was typed"
+    steps = [("text", "characters", (len(sentence),), what)]
+    steps.append(("pieces", letter, (T,), _first_pieces(model, tokens)))
+    steps.append(("ids", letter, (T,), " ".join(map(str, tokens[:SHOWN])) + " …"))
+    if inputs is not None:
+        steps.append(("shifted right", letter, (T,), _first_pieces(model, inputs)))
     never = "never made: rows of W_E are picked"
-    steps = [Step("text", BEFORE, "characters", (len(sentence),), "what was typed")]
-    steps.append(Step("pieces", BEFORE, "T", (T,), f"{pieces} …"))
-    steps.append(Step("ids", BEFORE, "T", (T,), f"{ids} …"))
-    steps.append(Step(NOT_MADE, BEFORE, "T V", (T, V), never))
-    return steps
+    steps.append((NOT_MADE, f"{letter} V", (T, V), never))
+    return [Step(stack, name, BEFORE, *others) for name, *others in steps]
 
 
-def _of_trace(model, trace):
+def _first_pieces(model, tokens):
+    """The first few pieces as one text."""
+    return " ".join(draw.label(x) for x in model.tokenizer.pieces(tokens[:SHOWN])) + " …"
+
+
+def _of_trace(model, trace, stack):
     """A step for every point outside the layers and in layer 0, in the order of the pass.
 
     The numbers by which a norm moves and scales each token are left out.
@@ -118,34 +185,58 @@ def _of_trace(model, trace):
     column = BEFORE
     for key, x in trace.items():
         name, layer = key if isinstance(key, tuple) else (key, None)
+        if name.startswith(ENCODER) != (stack == SOURCE):
+            continue
+        name = name.removeprefix(ENCODER)
         if layer is not None:
             column = LAYER
         elif column == LAYER:
             column = AFTER
-        axes = POINTS[name].axes.removeprefix("B ")
-        if name == "logits" and model.config.task_head == "sequence":
-            axes = "C"
-        if axes != "T" and layer in (None, 0):
-            steps.append(Step(name, column, axes, x.shape[1:], _meaning(name, model.config)))
-    return steps
+        axes = _axes(name, model, stack)
+        if axes not in ("S", "T") and layer in (None, 0):
+            steps.append(Step(stack, name, column, axes, x.shape[1:], _meaning(name, model.config)))
+    return sorted(steps, key=lambda step: (COLUMNS.index(step.column), step.name == BIAS))
+
+
+def _axes(name, model, stack):
+    """Letters of a point's axes without the first; where there is a source, S stands for that."""
+    if name == "logits" and model.config.task_head == "sequence":
+        return "C"
+    axes = POINTS[name].axes.partition(" ")[2]
+    if stack == SOURCE:
+        return axes.replace("T", "S")
+    if stack == TARGET and not name.startswith(CROSS):
+        return axes.replace("S", "T")
+    return axes
+
+
+def _output(encoder, trace):
+    """What an encoder gives the decoder."""
+    is_normed = encoder.config.pre_norm
+    point = f"{ENCODER}ln_final" if is_normed else (f"{ENCODER}resid_post", -1)
+    shape = trace[point].shape[1:]
+    return Step(SOURCE, OUTPUT, AFTER, "S D", shape, "read by cross-attention in each layer")
 
 
 def _meaning(name, cfg):
     """What a point is in this family, in a few words."""
-    if name in ("ln1", "ln2"):
-        reader = "attention" if name == "ln1" else "the MLP"
-        return f"LayerNorm of what {reader} reads" if cfg.pre_norm else "LayerNorm of the sum"
+    readers = {"ln1": "attention", "ln_cross": "cross-attention", "ln2": "the MLP"}
+    text = re.split("[:;(]", POINTS[name].meaning)[0].strip()
+    if name in readers:
+        of = f"what {readers[name]} reads" if cfg.pre_norm else "the sum"
+        text = f"LayerNorm of {of}"
     if name == "logits":
-        return (
-            "scores over classes" if cfg.task_head == "sequence" else "scores over the vocabulary"
-        )
-    return re.split("[:;(]", POINTS[name].meaning)[0].strip()
+        text = f"scores over {'classes' if cfg.task_head == 'sequence' else 'the vocabulary'}"
+    return text.replace("LayerNorm", "RMSNorm") if cfg.rms_norm else text
 
 
 def _distribution(model, probabilities):
     """The last step: what the logits are turned into."""
     axes = "C" if model.config.task_head == "sequence" else "T V"
-    return Step("distribution", AFTER, axes, probabilities.shape, MEANS[model.config.task_head])
+    stack, means = "", MEANS[model.config.task_head]
+    if model.encoder is not None:
+        stack, means = TARGET, MEANS[model.config.task_head].replace("after t", "that is said at t")
+    return Step(stack, "distribution", AFTER, axes, probabilities.shape, means)
 
 
 def _likeliest(model, probabilities, last):
@@ -161,8 +252,9 @@ def _likeliest(model, probabilities, last):
 
 def _columns(steps):
     """Arrays [n] of the steps' fields; shapes as text, and how many numbers they are."""
-    names, columns, axes, sizes, meanings = zip(*steps)
+    stacks, names, columns, axes, sizes, meanings = zip(*steps)
     result = {"names": np.array(names), "columns": np.array(columns), "axes": np.array(axes)}
+    result["stacks"] = np.array(stacks)
     result["shapes"] = np.array([" × ".join(map(str, shape)) for shape in sizes])
     result["sizes"] = np.array([int(np.prod(shape)) for shape in sizes])
     result["meanings"] = np.array(meanings)
@@ -171,14 +263,7 @@ def _columns(steps):
 
 def says(r):
     """What the numbers show, in plain words."""
-    first = str(r["pieces"][0])
-    text = (
-        f"The sentence is {r['T']} pieces, and the stream has {r['vectors']} vectors of width "
-        f"{r['width']} from the embeddings to the output, in every one of {r['n_layers']} layers: "
-        f"no vector stands for the sentence. The first of them is that of {first!r}, one among "
-        f"{r['T']}"
-    )
-    text += "; the classifier reads a single one." if r["sequence"] else "."
+    text = _says_vectors_of_two(r) if "S" in r else _says_vectors(r)
     text += (
         f" One-hot vectors would be {r['one_hot']:,} numbers and are never made, since rows are "
         f"picked instead; the points of the whole pass are {r['made']:,} numbers."
@@ -192,38 +277,70 @@ def says(r):
     )
 
 
+def _says_vectors(r):
+    """How many vectors the stream of a single stack has."""
+    text = (
+        f"The sentence is {r['T']} pieces, and the stream has {r['vectors']} vectors of width "
+        f"{r['width']} from the embeddings to the output, in every one of {r['n_layers']} layers: "
+        f"no vector stands for the sentence. The first of them is that of "
+        f"{str(r['pieces'][0])!r}, one among {r['T']}"
+    )
+    return text + ("; the classifier reads a single one." if r["sequence"] else ".")
+
+
+def _says_vectors_of_two(r):
+    """The same of both stacks of an encoder-decoder."""
+    return (
+        f"The source is {r['S']} pieces, and the encoder's stream has {r['vectors']} vectors of "
+        f"width {r['width']} in every one of {r['source_layers']} layers; the decoder reads "
+        f"{r['T']} pieces, the {r['T']} that it says shifted right by one, and its stream has "
+        f"{r['target_vectors']}. Cross-attention has a key and a value for each of the "
+        f"{r['vectors']}: no vector stands for the sentence."
+    )
+
+
 def answer(r):
     """No if the stream keeps one vector for every token; partly if a classifier reads one."""
-    verdict = "yes" if r["vectors"] < r["T"] else "no"
+    tokens, whose = (r["S"], "the encoder's") if "S" in r else (r["T"], "the")
+    verdict = "yes" if r["vectors"] < tokens else "no"
     if r["sequence"] and verdict == "no":
         verdict = "partly"
-    measure = f"vectors of the stream at every point, for {r['T']} tokens"
+    measure = f"vectors of {whose} stream at every point, for {tokens} tokens"
     return Answer(verdict, measure, f"{r['vectors']}, of width {r['width']}", "")
 
 
 def plot(r):
-    """Boxes with shapes, in the order of the pass, in three columns."""
-    rows = {column: _rows(r, column) for column in COLUMNS}
-    most = max(map(len, rows.values()))
-    figure = draw.figure(12.5, 0.66 * most + 0.4)
-    for axes, column in zip(figure.subplots(1, 3, width_ratios=(1, 1.25, 1)), COLUMNS):
-        axes.set(xlim=(0, 1), ylim=(most, -0.2))
+    """Boxes with shapes, in the order of the pass, in three columns; a line of them for a stack."""
+    stacks = [*dict.fromkeys(r["stacks"].tolist())]
+    rows = {place: _rows(r, *place) for place in itertools.product(stacks, COLUMNS)}
+    most = [max(len(rows[stack, column]) for column in COLUMNS) for stack in stacks]
+    figure = draw.figure(12.5, 0.66 * sum(most) + 0.4 * len(stacks))
+    ratios = {"width_ratios": (1, 1.25, 1), "height_ratios": most}
+    panels = figure.subplots(len(stacks), 3, squeeze=False, **ratios)
+    for axes, (place, listed) in zip(panels.flat, rows.items()):
+        stack, column = place
+        axes.set(xlim=(0, 1), ylim=(most[stacks.index(stack)], -0.2))
         axes.axis("off")
-        repeated = f"; then layers 1 to {r['n_layers'] - 1}" if r["n_layers"] > 1 else ""
-        axes.set_title(column + repeated * (column == LAYER), fontweight="bold")
-        for y, steps in enumerate(rows[column]):
+        axes.set_title(f"{stack}{column}{_repeated(r, *place)}", fontweight="bold")
+        for y, steps in enumerate(listed):
             _draw_row(axes, r, y, steps)
-        _draw_arrows(axes, r, rows[column])
-        _draw_sides(axes, r, rows[column])
-    _draw_letters(axes, r, most)
+        _draw_arrows(axes, r, listed)
+        _draw_sides(axes, r, listed)
+    _draw_letters(panels[-1, -1], r, most[-1])
     return figure
 
 
-def _rows(r, column):
+def _repeated(r, stack, column):
+    """What a title says of the layers that are not drawn."""
+    n = r["source_layers"] if stack == SOURCE else r["n_layers"]
+    return f"; then layers 1 to {n - 1}" if column == LAYER and n > 1 else ""
+
+
+def _rows(r, stack, column):
     """Numbers of the steps of a column in rows: one in each, or those of ABREAST together."""
     rows = []
-    for i in np.flatnonzero(r["columns"] == column):
-        if r["names"][i] in ABREAST[1:]:
+    for i in np.flatnonzero((r["stacks"] == stack) & (r["columns"] == column)):
+        if r["names"][i].removeprefix(CROSS) in ABREAST[1:]:
             rows[-1].append(i)
         else:
             rows.append([i])
@@ -250,11 +367,15 @@ def _draw_arrows(axes, r, rows):
         middles = _lefts(boxes) + WIDE / len(boxes) / 2
         if above is boxes and len(above) > 1:
             middles = middles[:-1]  # values go to z
-        if r["names"][below[0]] in ADDED:
+        name = r["names"][below[0]]
+        if name in ADDED:
             axes.text(*middles, y - 0.11, "+", ha="center", va="center", fontweight="bold")
+        if name in (*ADDED, BIAS):
             continue
-        for x in middles:
-            axes.annotate("", (x, y), (x, y - 1 + HIGH), arrowprops=style)
+        for i, x in enumerate(middles):
+            is_from_source = name == f"{CROSS}q" and i > 0
+            color = draw.PURPLE if is_from_source else "black"
+            axes.annotate("", (x, y), (x, y - 1 + HIGH), arrowprops=style | {"color": color})
 
 
 def _draw_box(axes, r, i, corner, wide):
@@ -262,8 +383,9 @@ def _draw_box(axes, r, i, corner, wide):
     from matplotlib.patches import Rectangle
 
     (x, y), is_made = corner, r["names"][i] != NOT_MADE
-    fill = COLORS.get(str(r["axes"][i]), "#EEEEEE") if is_made else "white"
-    style = {"facecolor": fill, "edgecolor": draw.GREY, "linestyle": "-" if is_made else "--"}
+    fill = COLORS.get(re.sub("[TS]", "n", r["axes"][i]), "#EEEEEE") if is_made else "white"
+    edge = draw.PURPLE if r["names"][i] == OUTPUT else draw.GREY
+    style = {"facecolor": fill, "edgecolor": edge, "linestyle": "-" if is_made else "--"}
     axes.add_patch(Rectangle((x, y), wide, HIGH, **style))
     font = {"fontsize": 10, "va": "center"}
     axes.text(x + 0.02, y + 0.2, r["names"][i], fontweight="bold", **font)
@@ -285,8 +407,10 @@ def _draw_sides(axes, r, rows):
         if name.endswith("_out"):  # the next box is, or norms, the sum
             _draw_side(axes, begin + 0.5, y + 1.3, 0.985, draw.BLUE)
             axes.text(0.985, y + 1.15, " +", color=draw.BLUE, va="center")
-    if "z" in first:
-        _draw_side(axes, first.index("q") + 0.4, first.index("z") + 0.4, 0.962, draw.ORANGE)
+    for part in ("", CROSS):
+        if f"{part}z" in first:
+            start, end = (first.index(f"{part}{name}") + 0.4 for name in "qz")
+            _draw_side(axes, start, end, 0.962, draw.ORANGE)
 
 
 def _draw_side(axes, start, end, x, color):
@@ -299,9 +423,12 @@ def _draw_letters(axes, r, most):
     """What the letters are here, and how such a model is trained."""
     sizes = {}
     for letters, shape in zip(r["axes"], r["shapes"]):
-        if letters != "characters":
-            sizes |= dict(zip(str(letters).split(), str(shape).split(" × ")))
-    lines = [f"{x} = {sizes[x]}: {means}" for x, means in LETTERS.items() if x in sizes]
+        if letters == "characters":
+            continue
+        for letter, size in zip(str(letters).split(), str(shape).split(" × ")):
+            sizes.setdefault(letter, {})[size] = True  # stacks may differ
+    meanings = LETTERS | (LETTERS_OF_TWO if "S" in r else {})
+    lines = [f"{x} = {' and '.join(sizes[x])}: {meanings[x]}" for x in LETTERS if x in sizes]
     lines += ["", *textwrap.wrap(str(r["trained"]), 44)]
     axes.text(0, most - 1, "\n".join(lines), fontsize=10, va="bottom", linespacing=1.6)
 
@@ -316,7 +443,8 @@ register(
         "input of textbooks, which no program makes. Three arrows lead from one box to queries, "
         "keys and values; values go on to z (orange). The blue line at the side is the residual "
         "stream, to which attention and the MLP add. As many rows come out as went in: the letter "
-        "T stays."
+        "T stays. An encoder-decoder has the source's boxes above and the target's below; purple "
+        "arrows come from the encoder's output."
     ),
     published=(
         "Introductions to transformers often draw a vector of the sentence between what is read "
@@ -325,11 +453,14 @@ register(
     answer=answer,
     numbers={
         "vectors": "vectors that the stream has at every point, at least",
-        "T": "tokens of the sentence, special ones included",
+        "T": "tokens of the sentence, special ones included; of an encoder-decoder, of the target",
+        "S": "tokens of the source, special ones included",
+        "target_vectors": "vectors that the decoder's stream has at every point, at least",
         "width": "width of each vector",
         "one_hot": "numbers that one-hot inputs would have; they are never made",
         "made": "numbers that all points of the pass have together",
         "probability": "largest probability in the distribution at the last piece of the sentence",
         "probability_null": "probability of each entry if all were equally likely",
     },
+    sides=("both", "encoder"),
 )

@@ -224,9 +224,9 @@ def _labels(names, result):
 
 
 def markdown():
-    """The README's table of experiments on published figures, and a line with all the others."""
+    """The README's table of experiments on published figures, and the names of all the others."""
     every = EXPERIMENTS.values()
     rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in every if e.figure]
-    others = [f"`{e.name}`: {e.question}" for e in every if not e.figure]
-    line = textwrap.fill(" ".join(["Not published:", *others]), 120)
+    others = ", ".join(f"`{e.name}`" for e in every if not e.figure)
+    line = textwrap.fill(f"Not published: {others} (`minitx list` says what they ask).", 120)
     return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows, "", line])

@@ -21,7 +21,7 @@ import numpy as np
 import minitx
 from minitx import threads, weights
 
-from . import draw, progress, registry, settings, sides, stream
+from . import draw, own_texts, progress, registry, settings, sides, stream
 from .files import as_json, write
 
 if TYPE_CHECKING:
@@ -254,6 +254,7 @@ def _stated(experiment, model, name, options):
     side = sides.side_of(experiment, model, wanted)
     part = sides.part(experiment, model, side)
     experiment.check(part)
+    options = own_texts.with_own(experiment, model, options)
     if sides.has_own(experiment):
         options |= {sides.OPTION.name: side or sides.AUTO}
     stated = settings.of_run(experiment, part, name, experiment.checked(options))
@@ -295,7 +296,8 @@ def explained(experiment, arrays, stated):
     headline = registry.headline(experiment, arrays)
     numbers = {name: Number(**number) for name, number in headline.items()}
     says = experiment.says(arrays) if experiment.says else ""
-    says = " ".join(filter(None, [sides.SENTENCES[stated.get("side", "")], says]))
+    before = sides.SENTENCES[stated.get("side", "")], own_texts.says(stated["options"])
+    says = " ".join(filter(None, [*before, says]))
     answer = experiment.answer(arrays) if experiment.answer else None
     return Result(experiment.name, arrays, numbers, says, answer, stated, experiment)
 

@@ -19,7 +19,7 @@ from minitx.weights import local
 from ..texts import formats, pairs
 from .files import as_json
 
-DRAWN = "", pairs.DATES  # values of an option that name no file
+NO_FILE = ("text", ""), ("test", ""), ("pairs", ""), ("pairs", pairs.DATES)
 
 
 def of_run(experiment, model, name, options):
@@ -44,8 +44,8 @@ def of_run(experiment, model, name, options):
         stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
     if model.missing:  # weights alone are looked at, no text is read
         return stated | {"missing": list(model.missing)}
-    options = "text", "test", "pairs"
-    texts = {option: values[option] for option in options if values.get(option, "") not in DRAWN}
+    given = {(option, values.get(option, "")) for option in ("text", "test", "pairs")}
+    texts = dict(sorted(given.difference(NO_FILE)))
     return stated | {option: formats.described(text) for option, text in texts.items()}
 
 

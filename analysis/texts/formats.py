@@ -1,6 +1,7 @@
 """Texts in the layouts that people have them in, one record at a time, of any size.
 
     sample          the held-out book that comes with the project
+    dates           400 dates as people write them, one a line, on which tiny-bart was not trained
     -               standard input, in one of the layouts of a .txt file
     a .txt file     one document a line; or WikiText, where ` = Title = ` begins an article, which
                     is a document
@@ -30,6 +31,7 @@ from typing import NamedTuple
 
 IDS = "ids:"  # before the name of a file of token ids
 SAMPLE = Path(__file__).with_name("sample.txt")
+NAMED = {"sample": SAMPLE, "dates": SAMPLE.with_name("dates.txt")}
 CLASSES = "neg", "pos"
 # columns of TruthfulQA, and of most others: read where --column names none
 COLUMNS = ("Question", "Best Answer"), ("text",)
@@ -300,7 +302,7 @@ def is_ids(text):
 
 def place(text):
     """The file or folder that the option --text names."""
-    return SAMPLE if text == "sample" else Path(str(text).removeprefix(IDS)).expanduser()
+    return NAMED.get(text) or Path(str(text).removeprefix(IDS)).expanduser()
 
 
 def shown(text):

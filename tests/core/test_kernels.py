@@ -12,6 +12,7 @@ import tiny
 from scipy.special import erf, ndtr
 
 import minitx
+from minitx import kernels, threads
 from minitx.kernels import (
     ACTIVATIONS,
     TILE,
@@ -183,6 +184,26 @@ def test_linear_is_x_times_w_plus_b(shape, order, bias):
         assert y.shape == (*shape[:-1], 3) and (x == before).all()
         np.testing.assert_allclose(y, expected, atol=1e-14)
         assert linear(x.astype(np.float32), W.astype(np.float32), b).dtype == np.float32 or bias
+
+
+@pytest.mark.parametrize(
+    "rows,order,n_chunks", [(1, "F", 1), (4, "F", 3), (4, "C", 1), (9, "F", 1)]
+)
+def test_a_product_of_few_rows_is_cut_into_small_ones(rows, order, n_chunks, monkeypatch):
+    rng = np.random.default_rng(4)
+    W = np.asarray(rng.normal(size=(300, 2000)), order=order)
+    x, sizes = rng.normal(size=(rows, 300)), []
+
+    def spread(work, n, step):
+        for start in range(0, n, step):
+            sizes.append(min(step, n - start))
+            work(start, start + sizes[-1])
+
+    monkeypatch.setattr(kernels, "spread", spread)
+    np.testing.assert_allclose(linear(x, W), x @ W, atol=1e-12)  # measured 9e-14
+    assert len(sizes) == n_chunks and sum(sizes) == 2000
+    if n_chunks > 1:
+        assert max(sizes) * x.size <= threads.SMALL
 
 
 @pytest.mark.parametrize("variant", tiny.ONE_EACH)

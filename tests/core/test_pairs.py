@@ -345,19 +345,25 @@ NO_SOURCE = r"this model \(bart\) is an encoder-decoder; it needs source= text o
             "bart-causal",
             [4, 5],
             dict(source=[5], cross_mask=np.ones((2, 2), bool)),
-            r"mask is bool \[2, 2\].*\[B H T S\] = \[1, 3, 2, 1\]",
+            r"^cross_mask is bool \[2, 2\].*\[B H T S\] = \[1, 3, 2, 1\]",
         ),
         (
             "bart-scaled",
             [4, 5],
             dict(source=[5, 6, 7], enc_mask=np.ones((2, 2), bool)),
-            r"mask is bool \[2, 2\].*\[B H T S\] = \[1, 2, 3, 3\]",
+            r"^enc_mask is bool \[2, 2\].*\[B H T S\] = \[1, 2, 3, 3\]",
         ),
         (
             "t5-relu",
             [4, 5],
             dict(source=[5], cross_mask=lambda q, k: q - k),
-            r"mask is int64 \[1, 1, 2, 1\]; wanted bool",
+            r"^cross_mask is int64 \[1, 1, 2, 1\]; wanted bool",
+        ),
+        (
+            "marian-odd",
+            [4, 5],
+            dict(source=[5, 6], mask=np.ones((3, 2), bool)),
+            r"^mask is bool \[3, 2\]",
         ),
     ],
 )

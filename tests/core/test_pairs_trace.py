@@ -339,50 +339,6 @@ def test_layer_minus_one_is_the_last_of_the_stack_in_which_the_point_lies(
             minitx.run(model, tokens, [(name, n)], **given)
 
 
-@pytest.mark.parametrize(
-    "variant,key,message",
-    [
-        (
-            "bert-masked",
-            "cross_q",
-            r"no point 'cross_q' \(bert, layers 0 to 1; it needs an encoder\)",
-        ),
-        ("bert-masked", "enc_q", r"no point 'enc_q' \(bert, layers 0 to 1; it needs an encoder\)"),
-        (
-            "t5-relu",
-            "ln1_mean",
-            r"no point 'ln1_mean' \(t5, layers 0 to 1; it needs norms with a mean",
-        ),
-        ("t5-relu", "pos_embed", r"no point 'pos_embed' \(t5; it needs a position table\)"),
-        (
-            "t5-relu",
-            "pre_linear",
-            r"no point 'pre_linear' \(t5, layers 0 to 1; it needs a gated MLP",
-        ),
-        ("bart-causal", "pos_bias", r"no point 'pos_bias' \(bart; it needs a relative bias\)"),
-        (
-            "marian-odd",
-            "enc_ln_embed",
-            r"no point 'enc_ln_embed' \(marian; it needs a norm of the em",
-        ),
-        ("bart-causal", "enc_logits", "unknown point 'enc_logits'; near to it: "),
-        ("bart-causal", "cross_mlp_out", "unknown point 'cross_mlp_out'; near to it: .*mlp_out"),
-        ("bart-causal", "enc_cross_q", "unknown point 'enc_cross_q'; near to it: .*cross_q"),
-        ("t5-encoder", "logits", r"checkpoint \(T5EncoderModel\) has no head that gives logits"),
-    ],
-)
-def test_points_that_are_not_there(variant, key, message):
-    model = tiny.load(variant)
-    inputs = {} if model.encoder is None else {"source": [7, 8]}
-    for call in (
-        lambda: minitx.run(model, [5, 6], [key], **inputs),
-        lambda: minitx.run(model, [5, 6], [], {key: np.zeros_like}, **inputs),
-        lambda: minitx.cost(model, [5, 6], [key], **inputs),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()
-
-
 def test_an_edit_that_does_not_fit_names_its_point():
     message = r"the edit of \('cross_q', 1\) gives float64 \[3, 3\]; wanted float64 \[1, 3, 2, 6\]"
     edits = {("cross_q", 1): np.zeros((3, 3))}

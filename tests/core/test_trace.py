@@ -346,14 +346,43 @@ def test_logits_can_be_edited_too():
             r"no point 'type_embed' \(distilbert; it needs token types\)",
         ),
         ("bert-bare", "logits", r"this checkpoint \(BertModel\) has no head that gives logits"),
+        (
+            "bert-masked",
+            "cross_q",
+            r"no point 'cross_q' \(bert, layers 0 to 1; it needs an encoder\)",
+        ),
+        ("bert-masked", "enc_q", r"no point 'enc_q' \(bert, layers 0 to 1; it needs an encoder\)"),
+        (
+            "t5-relu",
+            "ln1_mean",
+            r"no point 'ln1_mean' \(t5, layers 0 to 1; it needs norms with a mean",
+        ),
+        ("t5-relu", "pos_embed", r"no point 'pos_embed' \(t5; it needs a position table\)"),
+        (
+            "t5-relu",
+            "pre_linear",
+            r"no point 'pre_linear' \(t5, layers 0 to 1; it needs a gated MLP",
+        ),
+        ("bart-causal", "pos_bias", r"no point 'pos_bias' \(bart; it needs a relative bias\)"),
+        (
+            "marian-odd",
+            "enc_ln_embed",
+            r"no point 'enc_ln_embed' \(marian; it needs a norm of the em",
+        ),
+        ("bart-causal", "enc_logits", "unknown point 'enc_logits'; near to it: "),
+        ("bart-causal", "cross_mlp_out", "unknown point 'cross_mlp_out'; near to it: .*mlp_out"),
+        ("bart-causal", "enc_cross_q", "unknown point 'enc_cross_q'; near to it: .*cross_q"),
+        ("t5-encoder", "logits", r"checkpoint \(T5EncoderModel\) has no head that gives logits"),
     ],
 )
 def test_points_that_are_not_there(variant, key, message):
+    """In a single stack and in an encoder-decoder."""
     model = tiny.load(variant)
+    inputs = {} if model.encoder is None else {"source": [7, 8]}
     for call in (
-        lambda: minitx.run(model, [5, 6], [key]),
-        lambda: minitx.run(model, [5, 6], [], {key: np.zeros_like}),
-        lambda: minitx.cost(model, [5, 6], [key]),
+        lambda: minitx.run(model, [5, 6], [key], **inputs),
+        lambda: minitx.run(model, [5, 6], [], {key: np.zeros_like}, **inputs),
+        lambda: minitx.cost(model, [5, 6], [key], **inputs),
     ):
         with pytest.raises(ValueError, match=message):
             call()

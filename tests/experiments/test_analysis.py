@@ -178,8 +178,8 @@ def test_every_experiment_says_what_a_reader_needs(experiment):
     assert all(option.help for option in experiment.options)
     assert all(option.checked(option.default) == option.default for option in experiment.options)
     text = registry.markdown().replace("\n", " ")
-    separator = " | " if experiment.figure else ": "
-    assert f"`{experiment.name}`{separator}{experiment.question}" in text
+    question = f" | {experiment.question} | " if experiment.figure else ""
+    assert f"`{experiment.name}`{question}" in text
 
 
 def test_every_file_of_experiments_is_on_the_list():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import encoder_decoders
 import numpy as np
 import pytest
 import tiny
@@ -243,6 +244,65 @@ def test_a_checkpoint_without_output_ends_with_its_stream(models):
 def test_a_sentence_without_tokens_is_noticed(models):
     with pytest.raises(ValueError, match="--sentence '' has no tokens"):
         registry.get("shapes").run(models["tiny-gpt2"], sentence="")
+
+
+# shapes of an encoder-decoder
+
+
+@pytest.fixture(scope="module", params=encoder_decoders.MAKERS)
+def pair(request, tmp_path_factory):
+    """A random encoder-decoder of each family."""
+    folder = tmp_path_factory.mktemp(request.param) / request.param
+    return minitx.load(encoder_decoders.MAKERS[request.param](folder))
+
+
+def test_every_shape_of_an_encoder_decoder_is_that_of_its_array(pair):
+    """The source's boxes are the points that begin with enc_; those of other layers fit too."""
+    r = run("shapes", pair, sentence="The dog ran.", target="It was quite late.")
+    source, said = (pair.tokenizer.encode(text) for text in ("The dog ran.", "It was quite late."))
+    S, T, V = len(source), len(said), pair.config.n_vocab
+    assert S != T and r["S"] == S == r["vectors"] and r["T"] == T == r["target_vectors"]
+    trace = minitx.run(pair, [pair.config.start_id, *said[:-1]], source=source)
+    assert r["made"] == sum(x.size for x in trace.values()) and r["one_hot"] == (S + T) * V
+    by_place = dict(zip(zip(r["stacks"].tolist(), r["names"].tolist()), r["shapes"].tolist()))
+    for key, x in trace.items():
+        point = key if isinstance(key, str) else key[0]
+        stack = shapes.STACKS[not point.startswith("enc_")]
+        if x.ndim > 2:
+            shape = " × ".join(map(str, x.shape[1:]))
+            assert by_place[stack, point.removeprefix("enc_")] == shape, key
+    assert by_place[shapes.SOURCE, shapes.OUTPUT] == f"{S} × {pair.config.d_model}"
+    assert by_place[shapes.TARGET, "distribution"] == f"{T} × {V}"
+    shifted = dict(zip(r["names"].tolist(), r["meanings"].tolist()))["shifted right"]
+    assert shifted.startswith(pair.tokenizer.pieces([pair.config.start_id])[0])
+
+
+def test_s_is_the_source_and_t_the_target(pair):
+    r = run("shapes", pair, sentence="The dog ran.", target="It was late.")
+    sizes = {}
+    for letters, shape in zip(r["axes"].tolist(), r["shapes"].tolist()):
+        if letters != "characters":
+            for letter, size in zip(letters.split(), shape.split(" × "), strict=True):
+                assert sizes.setdefault(letter, size) == size
+    assert sizes["S"] == str(r["S"]) and sizes["T"] == str(r["T"])
+    stacks = [shapes.STACKS.index(stack) for stack in r["stacks"].tolist()]
+    columns = [shapes.COLUMNS.index(column) for column in r["columns"].tolist()]
+    places = [*zip(stacks, columns)]
+    assert places == sorted(places)
+
+
+def test_without_a_target_the_shapes_are_those_of_what_the_model_says(pair):
+    r = run("shapes", pair, sentence="The dog ran.")
+    row = minitx.generate(pair, n=64, source=pair.tokenizer.encode("The dog ran."))
+    assert r["T"] == len(row) - 1 and r["pieces"].tolist() == pair.tokenizer.pieces(row[1:])
+    assert shapes.answer(r).verdict == "no"
+    assert shapes.answer(r | {"vectors": np.array(1)}).verdict == "yes"
+    assert f"the {r['T']} that it says shifted right by one" in shapes.says(r)
+
+
+def test_a_single_stack_says_nothing_of_a_target(models):
+    with pytest.raises(registry.NotApplicable, match=r"--target is 'It', but .* \(bert\) is one"):
+        registry.get("shapes").run(models["tiny-bert"], target="It")
 
 
 # mixing

@@ -7,6 +7,7 @@ import rooms
 
 MODULES = rooms.sources()
 ARROWS = sorted(rooms.arrows())
+LISTENS = "minitx.analysis.live.server"  # on this machine alone
 NETWORK = {"huggingface_hub", "requests", "httpx", "urllib", "socket"}
 
 
@@ -62,7 +63,7 @@ def test_heavy_packages_stay_where_they_belong(module):
         assert "scipy" not in top
         assert not anywhere & {"matplotlib", "torch", "huggingface_hub"}
     if module != "minitx.weights.fetch":
-        assert not anywhere & NETWORK
+        assert anywhere & NETWORK <= ({"socket"} if module == LISTENS else set())
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -1,32 +1,43 @@
 """The page of `minitx explore` in a real browser: make test-page.
 
-Needs Chromium or Chrome, and no package beside pytest.
-
-Order: the pages, the browser; what is drawn; choosing by mouse, by keys; hover; themes; saving;
-nothing leaves. The browser and its tab are in conftest.py.
+Order: the pages; what is drawn; choosing by mouse, by keys; hover; themes; saving; nothing leaves;
+sizes; encoder-decoders. The browsers are in conftest.py, the parts of the page in explored.py.
 """
 
+import re
+import socket
+from base64 import b64decode
+from urllib.parse import quote
 from xml.etree import ElementTree
 
+import explored
 import numpy as np
 import pytest
-from browser import Tab
+from explored import (
+    VIEWS,
+    changed,
+    click,
+    drawing,
+    head,
+    links,
+    point,
+    readout,
+    ready,
+    settle,
+    tip,
+    tokens,
+    view,
+)
+from playwright.sync_api import expect
 
 import minitx
 from minitx import weights
 from minitx.analysis.pages import explore
 
 SENTENCE = "The brown capybara is sleeping now."
-VIEWS = "heads", "joint", "lines", "columns", "matrix", "profile"
-READY = (
-    "document.querySelectorAll('.plot svg').length >= 6 && "
-    "document.querySelectorAll('rect[role=option]').length > 1"
-)
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "</script><img src=x onerror=alert(1)> & <b>bold</b> now"
-
-
-pytestmark = pytest.mark.usefixtures("program")
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
 @pytest.fixture(scope="module", params=["tiny-bert", "tiny-gpt2"])
@@ -37,64 +48,50 @@ def model(request):
 
 
 @pytest.fixture
-def page(tab, tmp_path, model):
-    """The page of the sentence, opened; the tab knows what it should show."""
+def trace(model):
+    return minitx.run(model, SENTENCE, keep=["pattern"])
+
+
+@pytest.fixture
+def pattern(trace):
+    """Attention of every head. [L H T T]"""
+    return trace.stack("pattern")[:, 0]
+
+
+@pytest.fixture
+def labels(model, trace):
+    """What the page calls the tokens."""
+    return [piece.replace(" ", "␣") for piece in model.tokenizer.pieces(trace.tokens[0])]
+
+
+@pytest.fixture
+def path(tmp_path, model):
+    """The page of the sentence."""
     path = tmp_path / "page.html"
-    name = model.tokenizer.name
-    explore.write(model, name, SENTENCE, path)
-    tab.open(path, READY)
-    trace = minitx.run(model, SENTENCE, keep=["pattern"])
-    tab.pattern = trace.stack("pattern")[:, 0]
-    tab.labels = [piece.replace(" ", "␣") for piece in model.tokenizer.pieces(trace.tokens[0])]
-    return tab
+    explore.write(model, model.tokenizer.name, SENTENCE, path)
+    return path
 
 
-def cell(head):
-    return f"document.getElementById('head{head}')"
+@pytest.fixture
+def page(open_page, path):
+    """The page of the sentence, opened, at the first head."""
+    page = ready(open_page(path))
+    click(head(page, "L0H0"))
+    page.mouse.move(0, 0)
+    explored.expect_selected(head(page, "L0H0"))
+    return page
 
 
-def drawing(tab):
-    """The SVG of every view, as text."""
-    return {view: tab.js(f"boxes['{view}'].innerHTML") for view in VIEWS}
-
-
-def hover(tab, view):
-    """What the hover text of a view says."""
-    return tab.js(
-        f"boxes['{view}'].querySelector('[aria-label=tip]')"
-        "?.textContent.replaceAll('\\u200b', '\\n') ?? ''"
-    )
-
-
-def links(tab, view):
-    """How many links a view shows."""
-    return tab.js(f"boxes['{view}'].querySelectorAll('[aria-label=link] path').length")
-
-
-def is_selected(tab, element):
-    """Whether an element, given by a JavaScript expression, is marked as selected."""
-    return tab.js(f"{element}.getAttribute('aria-selected')") == "true"
-
-
-def outline(tab):
-    """Visibility of the outline in the matrix."""
-    return tab.js("boxes.matrix.querySelector('.outline rect').getAttribute('visibility')")
-
-
-def changed(before, after):
-    return {view for view in VIEWS if before[view] != after[view]}
-
-
-def test_every_view_is_drawn_with_its_axes(page):
-    L, H, _, _ = page.pattern.shape
-    T = len(page.labels)
-    assert page.js("document.querySelectorAll('rect[role=option]').length") == L * H
-    assert page.js("boxes.heads.querySelectorAll('image').length") == L * H
+def test_every_view_is_drawn_with_its_axes(page, pattern, labels):
+    L, H, T, _ = pattern.shape
+    heads = page.get_by_role("listbox", name="Heads").get_by_role("option")
+    expect(heads).to_have_count(L * H)
+    expect(view(page, "heads").locator("image")).to_have_count(L * H)
     # not a node for each cell
-    assert page.js("boxes.matrix.querySelectorAll('svg:last-child image').length") == 1
-    assert page.js("document.querySelectorAll('.plot *').length") < 3000
-    assert page.js("[...list.children].map(x => x.textContent)") == page.labels
-    for view, words in {
+    expect(view(page, "matrix").locator("svg").last.locator("image")).to_have_count(1)
+    assert page.locator(".plot *").count() < 3000
+    assert tokens(page).all_text_contents() == labels
+    for name, words in {
         "heads": ["head", "layer"],
         "joint": ["% of the variance", "query", "key"],
         "lines": ["query", "key", "now"],
@@ -102,28 +99,45 @@ def test_every_view_is_drawn_with_its_axes(page):
         "matrix": ["weight", "query", "key", "now"],
         "profile": ["key − query (tokens)", "uniform"],
     }.items():
-        text = page.js(f"boxes['{view}'].textContent")
-        assert all(word in text for word in words), (view, text)
-    assert page.js("boxes.joint.querySelectorAll('[aria-label=dot] path').length") == 2 * T
-    strongest = {(i, int(row.argmax())) for i, row in enumerate(page.pattern[0, 0])}
-    large = {(int(i), int(j)) for i, j in zip(*np.nonzero(page.pattern[0, 0] >= 0.1))}
-    for view in ("joint", "lines"):
-        assert links(page, view) == len(strongest | large)
+        text = view(page, name).text_content()
+        assert all(word in text for word in words), (name, text)
+    expect(explored.dots(page, "joint")).to_have_count(2 * T)
+    strongest = {(i, int(row.argmax())) for i, row in enumerate(pattern[0, 0])}
+    large = {(int(i), int(j)) for i, j in zip(*np.nonzero(pattern[0, 0] >= 0.1))}
+    for name in ("joint", "lines"):
+        expect(links(page, name)).to_have_count(len(strongest | large))
 
 
-def test_the_matrix_has_the_shades_of_its_weights(page):
+PIXELS = """source => new Promise((done, failed) => {
+  const image = new Image();
+  image.onerror = () => failed(new Error("not a picture"));
+  image.onload = () => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.width, image.height];
+    const brush = canvas.getContext("2d");
+    brush.drawImage(image, 0, 0);
+    const {data} = brush.getImageData(0, 0, image.width, image.height);
+    done([image.height, image.width, btoa(Array.from(data, x => String.fromCharCode(x)).join(""))]);
+  };
+  image.src = source;
+})"""
+
+
+def pixels(page, source):
+    """The picture at an address, as the browser draws it. [height width 4]"""
+    height, width, values = page.evaluate(PIXELS, source)
+    return np.frombuffer(b64decode(values), np.uint8).reshape(height, width, 4)
+
+
+def test_the_matrix_has_the_shades_of_its_weights(page, model, pattern):
     """Pixels of the image against the ramp: equal, the rounding of the weights to 16 bits apart."""
-    T = len(page.labels)
-    pattern = page.pattern[0, 0]
-    pixels = page.js("""new Promise(done => { const image = new Image();
-      image.onload = () => { const c = document.createElement('canvas'); c.width = c.height = T;
-        const brush = c.getContext('2d'); brush.drawImage(image, 0, 0);
-        done([...brush.getImageData(0, 0, T, T).data]); };
-      image.src = [...boxes.matrix.querySelectorAll('image')].at(-1).getAttribute('href'); })""")
-    shades = np.array(pixels).reshape(T, T, 4)
-    dark = shades[..., :3].sum(axis=-1).astype(float)
+    pattern = pattern[0, 0]
+    T = len(pattern)
+    shades = pixels(page, view(page, "matrix").locator("image").last.get_attribute("href"))
+    assert shades.shape == (T, T, 4)
+    dark = shades[..., :3].sum(axis=-1, dtype=float)
     seen = shades[..., 3] == 255
-    assert seen.sum() == (T * (T + 1) // 2 if page.js("data.causal") else T * T)
+    assert seen.sum() == (T * (T + 1) // 2 if model.config.causal else T * T)
     order = np.argsort(pattern[seen])
     # darker is more; 2: channels are rounded one by one
     assert (np.diff(dark[seen][order]) <= 2).all()
@@ -133,189 +147,194 @@ def test_the_matrix_has_the_shades_of_its_weights(page):
 
 def test_a_click_on_a_head_changes_every_other_view(page):
     before = drawing(page)
-    page.click(*page.place(cell(6)))
-    assert page.js("state.head") == 6 and is_selected(page, cell(6))
+    click(head(page, "L1H2"))
+    explored.expect_selected(head(page, "L1H2"))
     assert changed(before, drawing(page)) == set(VIEWS)
-    assert page.js(
-        "[...document.querySelectorAll('h2')].slice(1).every(h => h.textContent.startsWith('L1H2'))"
-    )
-    readout = page.js("readout.textContent")
-    assert "L1H2" in readout and "head(2,3)" in readout
+    for name in VIEWS[1:]:
+        expect(page.locator(f"#{name} h2")).to_contain_text("L1H2")
+    expect(readout(page)).to_contain_text("L1H2")
+    expect(readout(page)).to_contain_text("head(2,3)")
 
 
-def test_a_click_on_a_token_is_seen_everywhere_and_stays(page):
+def test_a_click_on_a_token_is_seen_everywhere_and_stays(page, pattern):
     before = drawing(page)
-    page.click(*page.place("list.children[3]"))
-    assert page.js("state.token") == 3
+    tokens(page).nth(3).click()
+    explored.expect_selected(tokens(page).nth(3))
     assert changed(before, drawing(page)) == set(VIEWS) - {"heads"}
-    row = page.pattern[0, 0, 3]
-    assert links(page, "lines") == (row >= 0.01).sum()
+    row = pattern[0, 0, 3]
+    expect(links(page, "lines")).to_have_count(int((row >= 0.01).sum()))
     best = int(row.argmax())
-    assert f"({best}) {row[best]:.3f}" in page.js("readout.textContent")
-    assert outline(page) == "visible"
-    page.click(*page.place(cell(9)))
-    assert page.js("state.token") == 3 and is_selected(page, "list.children[3]")
-    pattern = page.pattern[divmod(9, page.pattern.shape[1])]
-    assert links(page, "lines") == (pattern[3] >= 0.01).sum()
-    page.click(*page.place("document.querySelector('input[value=key]')"))
-    assert links(page, "lines") == (pattern[:, 3] >= 0.01).sum()
-    page.click(*page.place("byId('release')"))
-    assert page.js("state.token") is None
-    assert outline(page) == "hidden"
+    expect(readout(page)).to_contain_text(f"({best}) {row[best]:.3f}")
+    explored.expect_outline(page, True)
+    click(head(page, "L2H1"))
+    explored.expect_selected(tokens(page).nth(3))
+    pattern = pattern[2, 1]
+    expect(links(page, "lines")).to_have_count(int((pattern[3] >= 0.01).sum()))
+    page.get_by_label("what looks at it").check()
+    expect(links(page, "lines")).to_have_count(int((pattern[:, 3] >= 0.01).sum()))
+    page.get_by_role("button", name="let go").click()
+    assert explored.choice(page)[0] is None
+    explored.expect_outline(page, False)
 
 
-def test_tokens_are_chosen_in_the_views_too(page):
-    page.click(*page.place("boxes.joint.querySelectorAll('[aria-label=dot] path')[T + 5]"))
-    first = page.js("[state.token, state.side]")
-    assert first[1] in ("query", "key")
-    spots = page.js("spots(0)")
-    wanted = spots[len(page.labels) + 5]
-    clicked = next(spot for spot in spots if [spot["n"], spot["side"]] == first)
-    # it, or what lies on it
-    assert abs(clicked["x"] - wanted["x"]) + abs(clicked["y"] - wanted["y"]) < 0.05
-    page.click(*page.place("boxes.lines.querySelectorAll('[aria-label=text]')[0].children[4]"))
-    assert page.js("[state.token, state.side]") == [4, "query"]
-    page.click(*page.place("boxes.lines.querySelectorAll('[aria-label=text]')[1].children[7]"))
-    assert page.js("[state.token, state.side]") == [7, "key"]
-    page.js("set({side: 'query'})")
-    x, y = page.js(matrix_cell(9, 2))
-    page.click(x, y)
-    assert page.js("state.token") == 9
+def test_tokens_are_chosen_in_the_views_too(page, labels):
+    T = len(labels)
+    dots = explored.dots(page, "joint").all()
+    places = [centre(dot) for dot in dots]
+    click(dots[T + 5])  # what lies on it is as good
+    position, side = explored.choice(page)
+    clicked = position + (T if side == "key" else 0)
+    assert np.abs(places[clicked] - places[T + 5]).sum() < 3  # pixels
+    click(explored.names(page, 0).nth(4))
+    assert explored.choice(page) == (4, "query")
+    click(explored.names(page, 1).nth(7))
+    assert explored.choice(page) == (7, "key")
+    page.get_by_label("what it looks at").check()
+    click(*explored.cell(page, 9, 2))
+    assert explored.choice(page) == (9, "query")
 
 
-def matrix_cell(i, j):
-    """JavaScript for the middle of a cell of the matrix, on the screen."""
-    return (
-        f"(() => {{ const s = boxes.matrix.lastChild; s.scrollIntoView({{block: 'center'}}); "
-        "const b = s.getBoundingClientRect(); "
-        f"return [b.x + s.scale('x').apply({j}), b.y + s.scale('y').apply({i})]; }})()"
-    )
+def centre(element):
+    """Where the middle of an element is in the page's window."""
+    box = element.bounding_box()
+    return np.array([box["x"] + box["width"] / 2, box["y"] + box["height"] / 2])
 
 
-def test_a_pointer_shows_token_position_and_weight(page):
-    pattern = page.pattern[0, 0]
-    page.move(*page.js(matrix_cell(9, 2)))
-    text = hover(page, "matrix")
-    assert f"“{page.labels[9]}” (9)" in text and f"“{page.labels[2]}” (2)" in text
-    assert f"weight {pattern[9, 2]:.3f}" in text
-    page.move(*page.place("boxes.lines.querySelectorAll('[aria-label=text]')[0].children[4]"))
+def test_a_pointer_shows_token_position_and_weight(page, pattern, labels):
+    pattern = pattern[0, 0]
+    point(*explored.cell(page, 9, 2))
+    expect(tip(page, "matrix")).to_contain_text(f"“{labels[9]}” (9)")
+    expect(tip(page, "matrix")).to_contain_text(f"“{labels[2]}” (2)")
+    expect(tip(page, "matrix")).to_contain_text(f"weight {pattern[9, 2]:.3f}")
+    point(explored.names(page, 0).nth(4))
     best = int(pattern[4].argmax())
-    text = hover(page, "lines")
-    assert f"query of {page.labels[4]}, position 4" in text
-    assert f"({best}): weight {pattern[4, best]:.3f}" in text
-    page.js("set({token: 4})")
-    page.move(*page.place("boxes.lines.querySelectorAll('[aria-label=text]')[1].children[2]"))
-    wanted = f"weight {pattern[4, 2]:.3f} from “{page.labels[4]}” (4)"
-    assert wanted in hover(page, "lines")
-    page.move(*page.place("boxes.joint.querySelector('[aria-label=dot] path')"))
-    assert "position" in hover(page, "joint") and "weight" in hover(page, "joint")
-    page.move(*page.place(cell(5)))
-    assert "L1H1" in hover(page, "heads") and "offset" in hover(page, "heads")
-    page.move(*page.place("boxes.columns.querySelector('[aria-label=dot] circle')"))
-    assert "column 0" in hover(page, "columns") and "position" in hover(page, "columns")
-    page.move(*page.place("boxes.profile.querySelector('[aria-label=rect] rect:nth-child(11)')"))
-    assert "offset 0" in hover(page, "profile") and "uniform" in hover(page, "profile")
+    expect(tip(page, "lines")).to_contain_text(f"query of {labels[4]}, position 4")
+    expect(tip(page, "lines")).to_contain_text(f"({best}): weight {pattern[4, best]:.3f}")
+    tokens(page).nth(4).click()
+    point(explored.names(page, 1).nth(2))
+    wanted = f"weight {pattern[4, 2]:.3f} from “{labels[4]}” (4)"
+    expect(tip(page, "lines")).to_contain_text(wanted)
 
 
-def test_everything_can_be_done_with_keys(page):
+def test_a_pointer_explains_dots_heads_and_bars(page):
+    point(explored.dots(page, "joint").first)
+    expect(tip(page, "joint")).to_contain_text(re.compile("position.*weight", re.S))
+    point(head(page, "L1H1"))
+    expect(tip(page, "heads")).to_contain_text(re.compile("L1H1.*offset", re.S))
+    point(explored.dots(page, "columns").first)
+    first = tip(page, "columns").first
+    expect(first).to_contain_text(re.compile("position.*column 0", re.S))
+    bars = view(page, "profile").locator("[aria-label=rect] rect")
+    point(bars.nth(10))
+    expect(tip(page, "profile")).to_contain_text(re.compile("offset 0.*uniform", re.S))
+
+
+FOCUS = """(() => { const x = document.activeElement;
+  return x.getAttribute("aria-label") ?? (x.textContent.trim() || x.value); })()"""
+
+
+def test_everything_can_be_done_with_keys(open_page, path, pattern):
+    page = ready(open_page(path))
     order = []
-    for _ in range(24):
-        page.press("Tab")
-        order.append(
-            page.js(
-                "document.activeElement.id || document.activeElement.className || "
-                "document.activeElement.textContent"
-            )
-        )
-        if page.js("document.activeElement === list"):
+    larger = page.get_by_role("button", name="larger").count()
+    while order.count("larger") < larger:
+        assert len(order) < 120, order
+        page.keyboard.press("Tab")
+        order.append(page.evaluate(FOCUS))
+        if order[-1].startswith("Tokens"):
             check_keys_of_tokens(page)
-        if page.js("document.activeElement === boxes.heads"):
-            check_keys_of_heads(page)
-    assert order.index("theme") < order.index("tokens") < order.index("plot")
-    assert order.count("save SVG") == order.count("larger") == len(VIEWS)
+        if order[-1].startswith("Heads"):
+            check_keys_of_heads(page, pattern)
+    first = [next(n for n, x in enumerate(order) if x.startswith(word)) for word in ORDER]
+    assert first == sorted(first)
+    assert order.count("save SVG") >= len(VIEWS)
+
+
+ORDER = "dark colours", "Tokens", "query", "let go", "Heads"
 
 
 def check_keys_of_tokens(page):
     """While the list of tokens has the focus."""
-    check_focus_is_seen(page, "list")
-    last = len(page.labels) - 1
+    list_ = page.get_by_role("listbox", name="Tokens")
+    check_focus_is_seen(list_)
+    last = tokens(page).count() - 1
     steps = [("ArrowRight", 0), ("ArrowRight", 1), ("End", last), ("ArrowLeft", last - 1)]
     steps += [("Home", 0), ("ArrowLeft", 0)]
     for key, token in steps:
-        page.press(key)
-        assert page.js("state.token") == token
-        check_active_option(page, "list")
-    page.press("ArrowDown")
-    assert page.js("state.side") == "key"
-    assert page.js("document.querySelector('[value=key]').checked")
-    page.press("Escape")
-    assert page.js("state.token") is None
+        page.keyboard.press(key)
+        explored.expect_selected(tokens(page).nth(token))
+        check_active_option(list_)
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_label("what looks at it")).to_be_checked()
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_label("what it looks at")).to_be_checked()
+    page.keyboard.press("Escape")
+    assert explored.choice(page) == (None, "query")
 
 
-def check_keys_of_heads(page):
+def check_keys_of_heads(page, pattern):
     """While the grid of heads has the focus."""
-    check_focus_is_seen(page, "boxes.heads")
-    L, H, _, _ = page.pattern.shape
-    steps = [("ArrowRight", 1), ("ArrowDown", 1 + H), ("ArrowLeft", H), ("ArrowUp", 0)]
-    steps += [("ArrowUp", 0), ("End", L * H - 1), ("Home", 0)]
-    for key, head in steps:
-        page.press(key)
-        assert page.js("state.head") == head
-        check_active_option(page, "boxes.heads")
-    assert page.js("document.activeElement === boxes.heads")  # redrawing does not lose it
+    grid = page.get_by_role("listbox", name="Heads")
+    check_focus_is_seen(grid)
+    last = f"L{pattern.shape[0] - 1}H{pattern.shape[1] - 1}"
+    steps = [("Home", "L0H0"), ("ArrowRight", "L0H1"), ("ArrowDown", "L1H1")]
+    steps += [("ArrowLeft", "L1H0"), ("ArrowUp", "L0H0"), ("ArrowUp", "L0H0")]
+    steps += [("End", last), ("Home", "L0H0")]
+    for key, name in steps:
+        page.keyboard.press(key)
+        explored.expect_selected(head(page, name))
+        check_active_option(grid)
+    expect(grid).to_be_focused()  # redrawing does not lose it
 
 
-def check_focus_is_seen(page, element):
+def check_focus_is_seen(element):
     """The element with the focus has an outline."""
-    assert page.js(f"parseFloat(getComputedStyle({element}).outlineWidth)") >= 2
+    expect(element).to_be_focused()
+    assert element.evaluate("x => parseFloat(getComputedStyle(x).outlineWidth)") >= 2
 
 
-def check_active_option(page, element):
-    """The option that a list calls active is marked as selected."""
-    active = f"document.getElementById({element}.getAttribute('aria-activedescendant'))"
-    assert page.js(f"{active}.ariaSelected") == "true"
+def check_active_option(list_):
+    """The option that a list calls active is marked as selected, and no other."""
+    active = list_.get_attribute("aria-activedescendant")
+    expect(list_.locator("[aria-selected=true]")).to_have_id(active)
 
 
-def test_every_part_has_a_name_for_those_who_do_not_see_it(page):
-    parts = "button, select, input, [role=option], [role=listbox], [role=img]"
-    nameless = page.js(
-        f"[...document.querySelectorAll('{parts}')]"
-        ".filter(x => !(x.getAttribute('aria-label') || x.ariaLabel || x.textContent.trim() || "
-        "x.closest('label'))).length"
-    )
-    assert nameless == 0
-    assert page.js("boxes.matrix.getAttribute('role')") == "img"
-    page.click(*page.place("list.children[2]"))
-    assert page.js("readout.textContent") in page.js("boxes.matrix.getAttribute('aria-label')")
-    label = page.js("list.children[5].getAttribute('aria-label')")
-    assert label == f"{page.labels[5]}, position 5, weight {page.pattern[0, 0, 2, 5]:.3f}"
-    assert page.js("readout.getAttribute('aria-live')") == "polite"
+NAMELESS = """[...document.querySelectorAll(
+  "button, select, input, [role=option], [role=listbox], [role=img]")].filter(x =>
+    !(x.getAttribute("aria-label") || x.textContent.trim() || x.closest("label"))).length"""
+
+
+def test_every_part_has_a_name_for_those_who_do_not_see_it(page, pattern, labels):
+    assert page.evaluate(NAMELESS) == 0
+    tokens(page).nth(2).click()
+    picture = page.get_by_role("img", name="L0H0: attention matrix")
+    assert readout(page).text_content() in picture.get_attribute("aria-label")
+    name = f"{labels[5]}, position 5, weight {pattern[0, 0, 2, 5]:.3f}"
+    assert tokens(page).nth(5).get_attribute("aria-label") == name
+    expect(readout(page)).to_have_attribute("aria-live", "polite")
 
 
 def test_both_states_and_both_kinds_of_picture(page):
     before = drawing(page)
-    select(page, "joint", "as in the model")
-    assert "joint" in changed(before, drawing(page))
-    assert page.js("boxes.lines.querySelector('svg').outerHTML") in before["lines"]
-    before = drawing(page)
-    select(page, "heads", "joint space")
-    assert "heads" in changed(before, drawing(page))
-    images = page.js("[...boxes.heads.querySelectorAll('image')].map(x => x.getAttribute('href'))")
-    assert len(set(images)) == len(images)
+    page.get_by_label("State of queries and keys").select_option("as in the model")
+    after = drawing(page)
+    assert "joint" in changed(before, after) and before["lines"] == after["lines"]
+    page.get_by_label("What the pictures show").select_option("joint space")
+    assert "heads" in changed(after, drawing(page))
+    pictures = view(page, "heads").locator("image").all()
+    assert len({x.get_attribute("href") for x in pictures}) == len(pictures)
 
 
-def select(tab, view, option):
-    """Choose an option of the list above a view."""
-    tab.js(
-        f"(s => {{ s.value = '{option}'; s.onchange(); }})"
-        f"(boxes.{view}.parentElement.querySelector('select'))"
-    )
-
-
-def contrast(tab, name):
+def contrast(page, name):
     """Of a colour against the cards' (WCAG 2)."""
-    luminances = luminance(tab.js(f"colours().{name}")), luminance(tab.js("colours().card"))
+    luminances = [luminance(colour(page, name)), luminance(colour(page, "card"))]
     return (max(luminances) + 0.05) / (min(luminances) + 0.05)
+
+
+def colour(page, name):
+    """A colour of the page's palette, as #rrggbb."""
+    style = "getComputedStyle(document.documentElement)"
+    return page.evaluate(f"{style}.getPropertyValue('--{name}')").strip()
 
 
 def luminance(colour):
@@ -325,44 +344,56 @@ def luminance(colour):
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
-def test_light_and_dark_follow_the_system_until_the_button_is_used(page):
-    background = "getComputedStyle(document.body).backgroundColor"
-    backgrounds = {}
-    drawings = {}
-    for dark, state, other in ((False, "false", "dark"), (True, "true", "light")):
-        page.dark(dark)
-        page.wait(f"isDark() === {state} && byId('theme').textContent.startsWith('{other}')")
-        backgrounds[dark] = page.js(background)
-        drawings[dark] = drawing(page)
+def test_light_and_dark_are_the_systems_until_the_button_is_used(open_page, path):
+    light, dark = [ready(open_page(path, dark=dark)) for dark in (False, True)]
+    for page, other in ((light, "dark colours"), (dark, "light colours")):
+        expect(page.get_by_role("button", name=other)).to_be_visible()
         for name in ("text", "soft", "query", "key", "chosen"):
             assert contrast(page, name) >= 4.5
         assert contrast(page, "bar") >= 3
-    assert backgrounds[False] != backgrounds[True]
-    assert changed(drawings[False], drawings[True]) == set(VIEWS)
-    page.click(*page.place("byId('theme')"))
-    assert page.js("isDark()") is False and page.js(background) == backgrounds[False]
-    page.dark(False)
-    page.dark(True)
-    assert page.js("isDark()") is False
+    background = light.evaluate(BACKGROUND)
+    assert background != dark.evaluate(BACKGROUND)
+    assert changed(drawing(light), drawing(dark)) == set(VIEWS)
+    dark.get_by_role("button", name="light colours").click()
+    expect(dark.get_by_role("button", name="dark colours")).to_be_visible()
+    assert dark.evaluate(BACKGROUND) == background
 
 
-def test_every_view_is_saved_as_svg(page, tmp_path):
-    page.click(*page.place("list.children[4]"))
-    page.move(*page.js(matrix_cell(4, 2)))
-    for view in VIEWS:
-        page.click(*page.place(f"[...document.querySelectorAll('#{view} button')].at(-1)"))
-        path = tmp_path / "browser" / (f"{view}.svg" if view == "heads" else f"{view}-L0H0.svg")
-        page.until(path.exists)
-        root = ElementTree.parse(path).getroot()
+@pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # the theme changes while it runs
+def test_a_change_of_the_systems_theme_is_followed_until_the_button_is_used(page):
+    backgrounds = {}
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        page.emulate_media(color_scheme=theme)
+        expect(page.get_by_role("button", name=f"{other} colours")).to_be_visible()
+        backgrounds[theme] = page.evaluate(BACKGROUND)
+    page.get_by_role("button", name="light colours").click()
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        settle(page)
+        assert page.evaluate(BACKGROUND) == backgrounds["light"] != backgrounds["dark"]
+
+
+def save_button(page, name):
+    """The button that saves a view."""
+    return page.locator(f"#{name}").get_by_role("button", name="save SVG")
+
+
+def test_every_view_is_saved_as_svg(page, pattern, saved):
+    tokens(page).nth(4).click()
+    point(*explored.cell(page, 4, 2))
+    for view_ in VIEWS:
+        file = saved(save_button(page, view_))
+        assert file.name == (f"{view_}.svg" if view_ == "heads" else f"{view_}-L0H0.svg")
+        root = ElementTree.parse(file).getroot()
         assert root.tag == SVG + "svg"
         assert float(root.get("width")) > 100 and float(root.get("height")) > 100
         text = " ".join(root.itertext())
-        assert SENTENCE[:20] in text and page.js(f"VIEWS['{view}'].title()") in text
+        assert SENTENCE[:20] in text and page.locator(f"#{view_} h2").text_content() in text
         for element in root.iter():
             assert element.get("aria-label") != "tip"
             check_attributes(element)
-    images = list(ElementTree.parse(tmp_path / "browser/heads.svg").iter(SVG + "image"))
-    assert len(images) == page.pattern.shape[0] * page.pattern.shape[1]
+    images = ElementTree.parse(saved(save_button(page, "heads"))).iter(SVG + "image")
+    assert len(list(images)) == pattern.shape[0] * pattern.shape[1]
 
 
 def check_attributes(element):
@@ -374,144 +405,171 @@ def check_attributes(element):
             assert value.startswith("data:")
 
 
-def test_a_saved_svg_is_drawn_by_itself(page, tmp_path, tab):
+def test_a_saved_svg_is_drawn_by_itself(page, saved):
     """As a file of its own it is as large as it says, and not blank."""
-    text = page.js("svgOf('joint')")
-    size = page.js("""new Promise(done => {
-      const image = new Image(); image.onerror = () => done('broken');
-      image.onload = () => { const c = document.createElement('canvas');
-        c.width = image.width; c.height = image.height;
-        const brush = c.getContext('2d'); brush.drawImage(image, 0, 0);
-        const pixels = brush.getImageData(0, 0, c.width, c.height).data;
-        done([c.width, c.height, new Set(new Uint32Array(pixels.buffer)).size]); };
-      image.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(svgOf('joint')); })""")
+    text = saved(save_button(page, "joint")).read_text(encoding="utf-8")
     root = ElementTree.fromstring(text)
-    width, height, colours = size
-    assert [width, height] == [int(float(root.get(name))) for name in ("width", "height")]
-    assert colours > 20
+    drawn = pixels(page, f"data:image/svg+xml;charset=utf-8,{quote(text)}")
+    assert drawn.shape[:2] == tuple(int(float(root.get(name))) for name in ("height", "width"))
+    assert len(np.unique(drawn.reshape(-1, 4), axis=0)) > 20
 
 
 def test_a_larger_view_takes_the_whole_width(page):
-    narrow = page.js("boxes.joint.clientWidth")
-    page.click(*page.place("document.querySelector('#joint button')"))
-    page.settle()
-    assert page.js("boxes.joint.clientWidth") > 2 * narrow
-    assert page.js("boxes.joint.querySelector('svg').viewBox.baseVal.width") > 2 * narrow
-    page.click(*page.place("document.querySelector('#joint button')"))
-    page.settle()
-    assert page.js("boxes.joint.clientWidth") == narrow
+    def widths():
+        settle(page)
+        drawn = view(page, "joint").locator("svg").first
+        return np.array([x.bounding_box()["width"] for x in (view(page, "joint"), drawn)])
+
+    narrow = widths()
+    page.locator("#joint").get_by_role("button", name="larger").click()
+    assert (widths() > 2 * narrow).all()
+    page.locator("#joint").get_by_role("button", name="smaller").click()
+    assert (widths() == narrow).all()
 
 
-def test_a_hostile_text_is_only_shown(tab, tmp_path):
+def test_a_hostile_text_is_only_shown(open_page, tmp_path, saved):
     model = minitx.load(weights.find("tiny-gpt2"))
     explore.write(model, "<i>model</i>", HOSTILE, tmp_path / "page.html")
-    tab.open(tmp_path / "page.html", READY)
-    assert tab.js("list.textContent.replaceAll('␣', ' ')") == HOSTILE
-    assert tab.js("data.text") == HOSTILE
-    assert tab.js("document.querySelectorAll('img, i').length") == 0
-    assert tab.js("byId('model').textContent") == "<i>model</i>"
-    tab.click(*tab.place("list.children[1]"))
-    ElementTree.fromstring(tab.js("svgOf('lines')"))
-
-
-def test_the_policy_holds(tab, tmp_path):
-    """Were the page to ask for something, the browser would refuse: shown by trying."""
-    explore.write(minitx.load(weights.find("tiny-gpt2")), "m", SENTENCE, tmp_path / "page.html")
-    tab.open(tmp_path / "page.html", READY)
-    outcome = tab.js("fetch('http://127.0.0.1:9/').then(() => 'went out', () => 'refused')")
-    assert outcome == "refused"
-    tab.settle()
-    assert any("Content Security Policy" in complaint for complaint in tab.complaints)
-    tab.complaints.clear()
-    tab.requests[:] = [url for url in tab.requests if "127.0.0.1" not in url]
-
-
-def test_a_notebooks_frame_shows_it_and_is_shut_off(tab, tmp_path, model):
-    shown = minitx.explore(model, SENTENCE)._repr_html_()
-    path = tmp_path / "notebook.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8"><body>{shown}', encoding="utf-8")
-    tab.open(path, "document.querySelectorAll('iframe').length == 1")
-    assert tab.js("document.querySelector('iframe').contentDocument") is None
-    with tab.in_frame():
-        tab.wait(READY)
-        tab.js("set({head: 5})")
-        tab.settle()
-        assert is_selected(tab, cell(5))
-        outside = "(() => { try { return parent.document.title } catch (e) { return e.name } })()"
-        assert tab.js(outside) == "SecurityError"
-        tab.js("save('heads')")
-        tab.until((tmp_path / "browser/heads.svg").is_file)
-
-
-@pytest.mark.parametrize("width", [390, 900])
-def test_a_narrow_window_holds_all_of_it(tmp_path, model, width):
-    explore.write(model, "m", SENTENCE, tmp_path / "page.html", words=True)
-    tab = Tab(tmp_path / "browser", width, 800)
-    tab.open(tmp_path / "page.html", READY)
-    assert tab.js("document.documentElement.scrollWidth") <= width
-    assert tab.complaints == [] and "capybara" in tab.js("boxes.lines.textContent")
-    tab.close()
-
-
-def test_the_most_tokens_that_there_may_be(tab, tmp_path, model):
-    """128 tokens: drawn, and a change of head in less than 2 s (measured 0.3)."""
-    text = " ".join(["The brown capybara is sleeping now, and the river runs by."] * 20)
-    tokens = model.tokenizer.encode(text)
-    while len(tokens) > explore.MOST:
-        text = text.rsplit(" ", 1)[0]
-        tokens = model.tokenizer.encode(text)
-    assert len(tokens) > explore.MOST - 4
-    explore.write(model, "m", text, tmp_path / "page.html")
-    tab.open(tmp_path / "page.html", READY)
-    milliseconds = tab.js(
-        "(() => { const start = performance.now(); set({head: 5, token: 40}); "
-        "return performance.now() - start; })()"
-    )
-    assert milliseconds < 2000
-    assert tab.js("boxes.lines.clientHeight") < 700  # it scrolls
+    page = ready(open_page(tmp_path / "page.html"))
+    assert "".join(tokens(page).all_text_contents()).replace("␣", " ") == HOSTILE
+    expect(page.locator("img, i")).to_have_count(0)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("<i>model</i>")
+    tokens(page).nth(1).click()
+    text = saved(save_button(page, "lines")).read_text(encoding="utf-8")
+    assert HOSTILE[:30] in " ".join(ElementTree.fromstring(text).itertext())
 
 
 @pytest.fixture
-def dates(tab, tmp_path):
-    """The page of an encoder-decoder, opened; the tab knows its cross-attention."""
+def nobody():
+    """An address of this machine at which nothing listens."""
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{own.getsockname()[1]}/"
+
+
+ASK = "url => fetch(url).then(() => 'went out', () => 'refused')"
+
+
+def test_the_policy_holds(open_page, path, nobody, complaints, requests):
+    """Were the page to ask for something, the browser would refuse: shown by trying."""
+    page = ready(open_page(path))
+    assert page.evaluate(ASK, nobody) == "refused"
+    settle(page)
+    assert any("violates the following" in complaint for complaint in complaints)
+    complaints.clear()
+    requests[:] = [url for url in requests if url != nobody]
+
+
+def test_a_page_that_asks_for_something_is_heard(open_page, tmp_path, nobody, complaints, requests):
+    """Without a policy, for the checks themselves."""
+    path = tmp_path / "page.html"
+    path.write_text("<!doctype html><title>t</title>", encoding="utf-8")
+    page = open_page(path)
+    assert page.evaluate(ASK, nobody) == "refused"  # nothing listens there
+    assert nobody in requests
+    complaints.clear()
+    requests[:] = [url for url in requests if url != nobody]
+
+
+def test_a_notebooks_frame_shows_it_and_is_shut_off(open_page, tmp_path, model, saved):
+    shown = minitx.explore(model, SENTENCE)._repr_html_()
+    path = tmp_path / "notebook.html"
+    path.write_text(f'<!doctype html><meta charset="utf-8"><body>{shown}', encoding="utf-8")
+    page = open_page(path)
+    assert page.evaluate("document.querySelector('iframe').contentDocument") is None
+    frame = ready(page.frames[1])
+    click(head(frame, "L1H1"))
+    explored.expect_selected(head(frame, "L1H1"))
+    outside = "(() => { try { return parent.document.title } catch (e) { return e.name } })()"
+    assert frame.evaluate(outside) == "SecurityError"
+    assert saved(save_button(frame, "heads")).name == "heads.svg"
+
+
+@pytest.mark.parametrize("width", [390, 900])
+def test_a_narrow_window_holds_all_of_it(open_page, tmp_path, model, width):
+    explore.write(model, "m", SENTENCE, tmp_path / "page.html", words=True)
+    page = ready(open_page(tmp_path / "page.html", width, 800))
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    expect(view(page, "lines")).to_contain_text("capybara")
+
+
+CLICK = """x => { const start = performance.now(); x.dispatchEvent(new KeyboardEvent(
+  "keydown", {key: "End", bubbles: true})); return performance.now() - start; }"""
+
+
+def test_the_most_tokens_that_there_may_be(open_page, tmp_path, model):
+    """As many as page and model take: a change of head or token takes less than 2 s (0.3)."""
+    text = " ".join(["The brown capybara is sleeping now, and the river runs by."] * 60)
+    count = len(model.tokenizer.encode(text))
+    most = min(explore.MOST, model.config.n_ctx)
+    while count > most:
+        text = text.rsplit(" ", 1)[0]
+        count = len(model.tokenizer.encode(text))
+    assert count > most - 4
+    explore.write(model, "m", text, tmp_path / "page.html")
+    page = ready(open_page(tmp_path / "page.html"))
+    expect(tokens(page)).to_have_count(count)
+    for name in ("Heads", "Tokens"):
+        list_ = page.get_by_role("listbox", name=name)
+        assert list_.evaluate(CLICK) < 2000
+        explored.expect_selected(list_.get_by_role("option").last)
+    assert view(page, "lines").bounding_box()["height"] < 700  # it scrolls
+
+
+@pytest.fixture
+def dates(open_page, tmp_path):
+    """(page of an encoder-decoder, its cross-attention)"""
     model = minitx.load("tiny-bart")
     text = "the 3rd of May, 1912"
     said = explore.readable(model, text)
     explore.write(model, "tiny-bart", text, tmp_path / "page.html")
-    tab.open(tmp_path / "page.html", READY)
     trace = minitx.run(model, said.inputs, "cross_pattern", source=said.source)
-    tab.pattern = trace.stack("cross_pattern")[:, 0]
-    return tab
+    page = ready(open_page(tmp_path / "page.html"))
+    return page, trace.stack("cross_pattern")[:, 0]
+
+
+ENCODER, DECODER, CROSS = (
+    "the encoder's",
+    "the decoder's, to what it has said",
+    "the decoder's, to its source",
+)
 
 
 def test_encoder_decoder_and_cross_attention_are_chosen(dates):
     """Cross: rows are what is said, columns the source, and there is no view of distances."""
-    _, _, T, S = dates.pattern.shape
-    assert dates.js("[T, S, state.part]") == [S, S, "encoder"]
-    before = drawing(dates)
-    dates.click(*dates.place("document.querySelector('input[value=cross]')"))
-    assert dates.js("[T, S, isCross, state.head]") == [T, S, True, 0]
-    assert changed(before, drawing(dates)) == set(VIEWS) - {"profile"}
-    assert dates.js("getComputedStyle(byId('profile')).display") == "none"
-    assert dates.js("list.querySelectorAll('.token').length") == T + S
-    dates.click(*dates.place("document.querySelector('input[value=decoder]')"))
-    assert dates.js("[T, S, state.token]") == [T, T, None]
-    assert dates.js("getComputedStyle(byId('profile')).display") != "none"
+    page, pattern = dates
+    _, _, T, S = pattern.shape
+    expect(page.get_by_label(ENCODER)).to_be_checked()
+    expect(tokens(page)).to_have_count(S)
+    before = drawing(page)
+    page.get_by_label(CROSS).check()
+    expect(tokens(page)).to_have_count(T + S)
+    expect(explored.names(page, 0)).to_have_count(T)
+    expect(explored.names(page, 1)).to_have_count(S)
+    expect(page.locator("#profile")).to_be_hidden()
+    assert changed(before, drawing(page)) == set(VIEWS) - {"profile"}
+    page.get_by_label(DECODER).check()
+    expect(tokens(page)).to_have_count(T)
+    expect(explored.names(page, 1)).to_have_count(T)
+    assert explored.choice(page) == (None, "query")
+    expect(page.locator("#profile")).to_be_visible()
 
 
 def test_tokens_of_both_texts_are_chosen(dates):
-    _, _, T, S = dates.pattern.shape
-    dates.click(*dates.place("document.querySelector('input[value=cross]')"))
-    dates.click(*dates.place(cell(4)))
-    dates.click(*dates.place("byId('token7')"))
-    row, column = dates.pattern[1, 0, 7], dates.pattern[1, 0, :, 13]
-    assert links(dates, "lines") == (row >= 0.01).sum()
-    assert f"({row.argmax()}) {row.max():.3f}" in dates.js("readout.textContent")
-    assert is_selected(dates, "byId('token7')") and outline(dates) == "visible"
-    dates.click(*dates.place(f"byId('token{T + 13}')"))
-    assert dates.js("[state.token, state.side]") == [13, "key"]
-    assert links(dates, "lines") == (column >= 0.01).sum()
-    assert f"({column.argmax()}) {column.max():.3f}" in dates.js("readout.textContent")
-    dates.click(*dates.place(f"byId('token{T + S - 1}')"))
-    dates.click(*dates.place("document.querySelector('input[value=query]')"))
-    assert dates.js("[state.token, state.side]") == [T - 1, "query"]  # there are fewer of them
+    page, pattern = dates
+    _, _, T, S = pattern.shape
+    page.get_by_label(CROSS).check()
+    click(head(page, "L1H0"))
+    tokens(page).nth(7).click()
+    row, column = pattern[1, 0, 7], pattern[1, 0, :, 13]
+    expect(links(page, "lines")).to_have_count(int((row >= 0.01).sum()))
+    expect(readout(page)).to_contain_text(f"({row.argmax()}) {row.max():.3f}")
+    explored.expect_selected(tokens(page).nth(7))
+    explored.expect_outline(page, True)
+    tokens(page).nth(T + 13).click()
+    assert explored.choice(page) == (T + 13, "key")
+    expect(links(page, "lines")).to_have_count(int((column >= 0.01).sum()))
+    expect(readout(page)).to_contain_text(f"({column.argmax()}) {column.max():.3f}")
+    tokens(page).nth(T + S - 1).click()
+    page.get_by_label("what it looks at").check()
+    assert explored.choice(page) == (T - 1, "query")  # there are fewer of them

@@ -8,14 +8,12 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from browser import Tab
 from planted import answers, bad, good, plant, unfit, write_report
+from playwright.sync_api import expect
 
 SVG = "{http://www.w3.org/2000/svg}"
-READY = "document.readyState === 'complete'"
 LONG = {f"n{i}": f"a number with a long meaning that goes on and on, number {i}" for i in range(20)}
-
-pytestmark = pytest.mark.usefixtures("program")
+BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 
 def listed(model, run):
@@ -31,29 +29,20 @@ def path(tmp_path, monkeypatch):
     return tmp_path / "index.html"
 
 
-def sized(tab, width, height=900):
-    """The tab in a window of this size."""
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    tab.call("Emulation.setDeviceMetricsOverride", **size)
-    tab.settle()
-
-
 @pytest.mark.parametrize("width", [320, 390, 800, 1099, 1100, 1280, 1920])
-def test_the_page_is_as_wide_as_the_window(tab, path, width):
-    sized(tab, width)
-    tab.open(path, READY)
-    tab.js("document.querySelectorAll('details').forEach(x => { x.open = true; })")
-    assert tab.js("document.documentElement.scrollWidth") <= width
+def test_the_page_is_as_wide_as_the_window(open_page, path, width):
+    page = open_page(path, width, 900)
+    page.evaluate("document.querySelectorAll('details').forEach(x => { x.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_letters_of_figures_can_be_read_on_a_laptop(tab, path):
+def test_letters_of_figures_can_be_read_on_a_laptop(open_page, path):
     """In the widest figure, with the smallest letters of the style."""
-    sized(tab, 1280 - 16)  # a scroll bar's width
-    tab.open(path, READY)
-    width = tab.js("document.querySelector('figure img').clientWidth")
+    page = open_page(path, 1280 - 16, 900)  # a scroll bar's width
+    image = page.locator("figure img").first
+    width = image.bounding_box()["width"]
     assert width >= 1000
-    source = tab.js("document.querySelector('figure img').src")
-    svg = ElementTree.fromstring(base64.b64decode(source.partition(",")[2]))
+    svg = ElementTree.fromstring(base64.b64decode(image.get_attribute("src").partition(",")[2]))
     scale = width / float(svg.get("viewBox").split()[2])
     sizes = [re.search(r"([\d.]+)px", text.get("style"))[1] for text in svg.iter(SVG + "text")]
     heights = [float(size) * scale for size in sizes]
@@ -62,62 +51,55 @@ def test_letters_of_figures_can_be_read_on_a_laptop(tab, path):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_list_of_sections_stays_in_view(tab, path, width):
-    sized(tab, width, 700)
-    tab.open(path, READY)
+def test_the_list_of_sections_stays_in_view(open_page, path, width):
+    page = open_page(path, width, 700)
     for id_ in ("good", "glossary", "answers"):
-        tab.js(f"location.hash = '#{id_}'; 0")
-        tab.settle()
-        box = "document.querySelector('nav').getBoundingClientRect()"
-        assert tab.js(f"{box}.top") == 0
-        hidden = 0 if width > 1000 else tab.js(f"{box}.bottom")  # behind the bar on top
-        heading = tab.js(f"document.querySelector('#{id_}').getBoundingClientRect().top")
-        assert hidden <= heading < 700
+        page.evaluate("id => { location.hash = id; }", id_)
+        list_ = page.get_by_role("navigation").bounding_box()
+        assert list_["y"] == 0
+        hidden = 0 if width > 1000 else list_["height"]  # behind the bar on top
+        assert hidden <= page.locator(f"#{id_}").bounding_box()["y"] < 700
 
 
-def test_the_policy_lets_the_style_in_and_nothing_else(tab, path):
-    tab.open(path, READY)
-    assert tab.js("getComputedStyle(document.querySelector('nav')).position") == "sticky"
-    images = "[...document.images].every(x => x.complete && x.naturalWidth > 0)"
-    assert tab.js(images) and tab.js("document.images.length") == 4
-    assert tab.complaints == []
-    tab.js("document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">x</p>')")
-    tab.settle()
-    assert any("Content Security Policy" in complaint for complaint in tab.complaints)
-    tab.complaints.clear()
+def test_the_policy_lets_the_style_in_and_nothing_else(open_page, path, complaints):
+    page = open_page(path)
+    expect(page.get_by_role("navigation")).to_have_css("position", "sticky")
+    assert page.evaluate("[...document.images].every(x => x.complete && x.naturalWidth > 0)")
+    expect(page.locator("img")).to_have_count(4)
+    assert complaints == []
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<p style=\"color: red\">x</p>')")
+    expect(page.locator("p").last).not_to_have_css("color", "rgb(255, 0, 0)")
+    assert any("violates the following" in complaint for complaint in complaints)
+    complaints.clear()
 
 
-def test_all_can_be_reached_by_keys(tab, path):
-    tab.open(path, READY)
-    tab.press("Tab")
-    assert tab.js("document.activeElement.className") == "skip"
-    assert tab.js("document.activeElement.getBoundingClientRect().left") >= 0
+def test_all_can_be_reached_by_keys(open_page, path):
+    page = open_page(path)
+    page.keyboard.press("Tab")
+    skip = page.locator(".skip")
+    expect(skip).to_be_focused()
+    assert skip.bounding_box()["x"] >= 0
     seen = set()
     for _ in range(60):
-        tab.press("Tab")
-        seen.add(tab.js("document.activeElement.tagName + ' ' + document.activeElement.innerText"))
+        page.keyboard.press("Tab")
+        focus = "document.activeElement.tagName + ' ' + document.activeElement.innerText"
+        seen.add(page.evaluate(focus))
     assert {"A Answers", "A Glossary", "SUMMARY 14 more numbers"} <= seen
 
 
-def test_print_has_everything_and_no_list_of_sections(tab, path):
-    tab.open(path, READY)
-    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
-    tab.call("Emulation.setEmulatedMedia", media="print", features=dark)
-    tab.settle()
-    assert tab.js("getComputedStyle(document.querySelector('nav')).display") == "none"
-    assert tab.js("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    folded = "[...document.querySelectorAll('details:not(.making) > :last-child')]"
-    assert tab.js(f"Math.min(...{folded}.map(x => x.getBoundingClientRect().height))") > 10
+@pytest.mark.parametrize("kind", ["chromium"], indirect=True)  # which can be told to print
+def test_print_has_everything_and_no_list_of_sections(open_page, path):
+    page = open_page(path)
+    page.emulate_media(media="print", color_scheme="dark")
+    expect(page.locator("nav")).to_be_hidden()
+    assert page.evaluate(BACKGROUND) == "rgb(255, 255, 255)"
+    folded = page.locator("details:not(.making) > :last-child").all()
+    assert folded and min(x.bounding_box()["height"] for x in folded) > 10
 
 
-def test_a_picture_for_each_width_and_theme(tmp_path, path):
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_picture_for_each_width_and_theme(open_page, path, width, dark):
     """Nothing is asked for and nothing complained about in any of them."""
-    for width in (390, 1280):
-        tab = Tab(tmp_path / f"browser-{width}", width, 900)
-        for dark in (False, True):
-            tab.open(path, READY)
-            tab.dark(dark)
-            back = tab.js("getComputedStyle(document.body).backgroundColor")
-            assert back == ("rgb(22, 22, 22)" if dark else "rgb(255, 255, 255)")
-        assert tab.complaints == []
-        tab.close()
+    page = open_page(path, width, 900, dark)
+    assert page.evaluate(BACKGROUND) == ("rgb(22, 22, 22)" if dark else "rgb(255, 255, 255)")

@@ -1,35 +1,178 @@
-"""What the checks in a browser share: the browser, and a tab that listens for complaints.
+"""What the checks in a browser share: this machine's browsers, and pages that are listened to.
 
-SHOTS=folder keeps a screenshot of every state, to look at.
+Playwright drives Chromium or Chrome ($BROWSER, or the first on the path) and, where there is one,
+Firefox. SHOTS=folder keeps a screenshot of every page at the end of its check, to look at.
 """
 
 import os
+import shutil
+import time
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
-from browser import NoBrowser, Tab, find
+
+NAMES = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
+    "firefox": ("firefox", "firefox-esr"),
+}
+PATIENCE = 20_000  # milliseconds until what should be there counts as missing
+
+
+def programs():
+    """{kind: path} of the browsers of this machine; `$BROWSER` comes before Chromium's names."""
+    names = NAMES | {"chromium": (os.environ.get("BROWSER", ""), *NAMES["chromium"])}
+    paths = {kind: [*filter(None, map(shutil.which, tried))] for kind, tried in names.items()}
+    return {kind: own[0] for kind, own in paths.items() if own}
+
+
+PROGRAMS = programs()
+
+
+def pytest_pycollect_makemodule(module_path):
+    """Before checks in a browser are imported: an end with the reason where there is none."""
+    if module_path.name.startswith("checks") and "chromium" not in PROGRAMS:
+        pytest.exit(
+            "make test-page: no browser found: looked for $BROWSER and, on the PATH, for "
+            f"{', '.join(NAMES['chromium'])}; install Chromium or Chrome, or set BROWSER to its "
+            "program",
+        )
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say which browsers the checks have seen, and which they have not."""
+    reports = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
+    if any("/checks" in report.nodeid for report in reports):
+        for kind, names in NAMES.items():
+            program = PROGRAMS.get(
+                kind, f"none on the PATH ({', '.join(names)}): nothing was checked"
+            )
+            terminalreporter.write_line(f"{kind}: {program}")
 
 
 @pytest.fixture(scope="session")
-def program():
-    """A browser, or an end at once with the reason: these checks are nothing without one."""
-    try:
-        return find()
-    except NoBrowser as error:
-        pytest.exit(f"make test-page: {error}", returncode=3)
+def downloads(tmp_path_factory):
+    """Where the browsers put what they save."""
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="session")
+def launch(downloads):
+    """launch(kind, dark) -> a browser of a light or dark system, started once."""
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=PATIENCE)
+    with sync_playwright() as playwright:
+        yield cache(partial(start, playwright, downloads))
+
+
+def start(playwright, downloads, kind, dark):
+    """A browser without a window."""
+    if kind == "chromium":
+        return playwright.chromium.launch(executable_path=PROGRAMS[kind])
+    # a Firefox as it is distributed, over WebDriver BiDi, which cannot change the theme later
+    return playwright.firefox.launch(
+        channel="moz-firefox",
+        executable_path=PROGRAMS[kind],
+        downloads_path=downloads,
+        firefox_user_prefs={"layout.css.prefers-color-scheme.content-override": int(not dark)},
+    )
+
+
+@pytest.fixture(params=[kind for kind in NAMES if kind in PROGRAMS])
+def kind(request):
+    """Which browser."""
+    return request.param
 
 
 @pytest.fixture
-def tab(tmp_path, request):
-    """A browser of its own: by the end it has no complaint, and asked for nothing but the page."""
-    tab = Tab(tmp_path / "browser")
-    yield tab
+def complaints():
+    """What the console, uncaught errors and the security policy said."""
+    return []
+
+
+@pytest.fixture
+def requests():
+    """Addresses that were asked for (Firefox does not tell of files)."""
+    return []
+
+
+@pytest.fixture
+def open_page(launch, kind, complaints, requests, request):
+    """open_page(path, …) -> a file in a window of its own.
+
+    By the end no page has a complaint, and none has asked for anything but itself.
+    """
+    pages = []
+
+    def open_page(path, width=1400, height=1000, dark=False):
+        context = launch(kind, dark).new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        listen(context, complaints, requests)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(path.as_uri())
+        pages.append(page)
+        return page
+
+    yield open_page
+    for n, page in enumerate(pages):
+        keep_picture(page, f"{request.node.name}-{n}")
+        page.evaluate("new Promise(done => setTimeout(done, 50))")  # whatever is still to be said
+        page.context.close()
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+    files = {url for url in requests if url.startswith("file:")}
+    assert files == (
+        {page.url.partition("#")[0] for page in pages} if kind == "chromium" else set()
+    )
+
+
+@pytest.fixture
+def saved(kind, downloads, tmp_path):
+    """saved(button) -> the file that a click on a button saves."""
+
+    def saved(button):
+        if kind == "firefox":  # saves it, but Playwright does not hear of it
+            button.click()
+            file = wait_for_file(downloads)
+            return file.rename(tmp_path / file.name)
+        page = button.page
+        with page.expect_download() as download:
+            button.click()
+        path = tmp_path / download.value.suggested_filename
+        download.value.save_as(path)
+        return path
+
+    return saved
+
+
+def wait_for_file(folder):
+    """The one file in a folder, once it is whole."""
+    end = time.monotonic() + PATIENCE / 1000
+    while time.monotonic() < end:
+        files = list(folder.iterdir())
+        if len(files) == 1 and files[0].stat().st_size:
+            return files[0]
+        time.sleep(0.05)
+    raise TimeoutError(f"no file was saved: {files}")
+
+
+def listen(context, complaints, requests):
+    """Write down what the pages of a context complain of, and what they ask for."""
+
+    def note(message):
+        if message.type in ("error", "warning", "assert"):
+            complaints.append(message.text)
+
+    context.on("console", note)
+    context.on("weberror", lambda error: complaints.append(str(error.error)))
+    context.on("request", lambda request: requests.append(request.url))
+
+
+def keep_picture(page, name):
+    """A screenshot of the whole page in the folder $SHOTS, if there is one."""
     if "SHOTS" in os.environ:
-        folder = Path(os.environ["SHOTS"])
-        folder.mkdir(parents=True, exist_ok=True)
-        tab.screenshot(folder / f"{request.node.name.replace('/', '-')}.png")
-    tab.settle()  # whatever is still to be said
-    tab.close()
-    assert tab.complaints == []
-    assert [url for url in tab.requests if not url.startswith(("file:", "data:"))] == []
-    assert sum(url.startswith("file:") for url in tab.requests) == 1
+        path = Path(os.environ["SHOTS"]) / f"{name.replace('/', '-')}.png"
+        page.screenshot(path=path, full_page=True)

@@ -130,15 +130,20 @@ DECODING = "analysis/measures/decoding.py"
 SIDES = "analysis/runner/sides.py"
 RUN_SETTINGS = "analysis/runner/settings.py"
 SPOKEN = "analysis/measures/spoken.py"
-OUTPUTS = "analysis/measures/outputs.py"
-JOINT_COSINE = "analysis/maths/joint_cosine.py"
-EXPLORE = "analysis/pages/explore.py"
-PACKING = "analysis/pages/packing.py"
 LOOKS = "analysis/measures/looks.py"
 ALIGNMENT = "analysis/experiments/alignment.py"
 ALIGNMENT_MATHS = "analysis/maths/alignment.py"
 ATTENTION_MAPS = "analysis/experiments/attention.py"
 WORDS = "analysis/texts/words.py"
+COMMANDS_OF_ALL = "analysis/commands.py"
+PARITY_COMPARE = "analysis/parity/compare.py"
+PARITY_MODELS = "analysis/parity/models.py"
+PARITY_REFERENCE = "analysis/parity/reference.py"
+PARITY_SAMPLED = "analysis/parity/sampled.py"
+OUTPUTS = "analysis/measures/outputs.py"
+JOINT_COSINE = "analysis/maths/joint_cosine.py"
+EXPLORE = "analysis/pages/explore.py"
+PACKING = "analysis/pages/packing.py"
 
 
 class Break(NamedTuple):
@@ -357,7 +362,7 @@ BREAKS = [
     Break(
         "the user's mask is not applied",
         VISIBLE,
-        "visible & _user_mask(cfg, numbers, keys, mask)",
+        "visible & user_mask(cfg, numbers, keys, mask, name)",
         "visible",
     ),
     Break(
@@ -1899,7 +1904,7 @@ BREAKS = [
     Break(
         "cross-attention has a bias by distance too",
         MODEL,
-        "attention_bias(cfg, numbers, seen.keys, cross_mask)",
+        "attention_bias(cfg, numbers, seen.keys, cross_mask, name='cross_mask')",
         "attention_bias(cfg, numbers, seen.keys, cross_mask) if w.W_rel is None "
         "else w.W_rel[np.minimum(seen.keys.numbers, 1)].transpose(0, 2, 1)[:, :, None]",
     ),
@@ -1975,7 +1980,7 @@ BREAKS = [
     Break(
         "the user's mask of the source is not applied",
         MODEL,
-        "attention_bias(cfg, numbers, seen.keys, cross_mask)",
+        "attention_bias(cfg, numbers, seen.keys, cross_mask, name='cross_mask')",
         "attention_bias(cfg, numbers, seen.keys, None)",
     ),
     Break(
@@ -2157,8 +2162,8 @@ BREAKS = [
     Break(
         "the batch is an axis of every shape",
         SHAPES_EXPERIMENT,
-        "Step(name, column, axes, x.shape[1:], _meaning(name, model.config))",
-        "Step(name, column, axes, x.shape[:-1], _meaning(name, model.config))",
+        "Step(stack, name, column, axes, x.shape[1:], _meaning(name, model.config))",
+        "Step(stack, name, column, axes, x.shape[:-1], _meaning(name, model.config))",
     ),
     Break(
         "the final norm stands before the layers",
@@ -2730,5 +2735,104 @@ BREAKS = [
         EXPLORE,
         "known and known[0]() is w.W_Q and known[1]() is w.W_K",
         "known and known[0]() is w.W_Q",
+    ),
+    Break(
+        "a mask of the encoder is called by the name of the decoder's",
+        MODEL,
+        'user_mask(model.encoder.config, numbers, keys, mask, "enc_mask")',
+        "mask",
+    ),
+    Break(
+        "a mask of the source is called by the name of the decoder's",
+        MODEL,
+        "attention_bias(cfg, numbers, seen.keys, cross_mask, name='cross_mask')",
+        "attention_bias(cfg, numbers, seen.keys, cross_mask)",
+    ),
+    Break(
+        "a product of few rows is one large one",
+        THREADS,
+        "SMALL // rows.size",
+        "SMALL * rows.size",
+    ),
+    Break(
+        "shapes of a decoder's self-attention have the source's letter",
+        SHAPES_EXPERIMENT,
+        'axes.replace("S", "T")',
+        "axes",
+    ),
+    Break(
+        "shapes count the one-hot vectors of the target alone",
+        SHAPES_EXPERIMENT,
+        "len(tokens) * model.encoder.config.n_vocab",
+        "0",
+    ),
+    Break(
+        "a model of dates reads them although a text is named",
+        "analysis/runner/own_texts.py",
+        'if "text" in given:\n    del own["pairs"]',
+        "pass",
+    ),
+    Break(
+        "a model of dates reads the sample",
+        "analysis/runner/own_texts.py",
+        "return own | given",
+        "return given",
+    ),
+    Break(
+        "NaN counts as equal to the reference",
+        PARITY_COMPARE,
+        "not row.share <= self.bound",
+        "row.share > self.bound",
+    ),
+    Break(
+        "a padded token counts in a comparison",
+        PARITY_SAMPLED,
+        "np.moveaxis(x, token, 1)[valid].reshape(-1)",
+        "np.moveaxis(x, token, 1).reshape(-1)",
+    ),
+    Break(
+        "rows of a comparison stand batch by batch",
+        PARITY_COMPARE,
+        "entry[:2]",
+        "entry[1::-1]",
+        "verify",
+    ),
+    Break(
+        "only the first batch is compared",
+        PARITY_COMPARE,
+        "recorded.batches",
+        "recorded.batches[:1]",
+        "verify",
+    ),
+    Break(
+        "a setting that differs is not said",
+        PARITY_COMPARE,
+        "sorted(set(unlike) - NO_MATTER)",
+        "[]",
+    ),
+    Break(
+        "verify ends well where a point differs",
+        COMMANDS_OF_ALL,
+        "0 if outcome.agrees else 1",
+        "0",
+        "show_parity",
+    ),
+    Break(
+        "a reference of another format is read",
+        PARITY_REFERENCE,
+        'about.get("format") != FORMAT',
+        "False",
+    ),
+    Break(
+        "the place of a difference counts padded tokens",
+        PARITY_SAMPLED,
+        "np.argwhere(valid)[row]",
+        "np.argwhere(valid | True)[row]",
+    ),
+    Break(
+        "weights that only one of two checkpoints has are not named",
+        PARITY_MODELS,
+        "ours.keys() ^ theirs.keys()",
+        "()",
     ),
 ]

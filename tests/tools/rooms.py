@@ -18,15 +18,21 @@ FLOORS = {
     "minitx.analysis.runner": 2,
     "minitx.analysis.measures": 3,
     "minitx.analysis.toys": 3,
+    "minitx.analysis.parity": 3,
     "minitx.analysis.experiments": 4,
     "minitx.analysis.pages": 4,
-    "minitx.analysis": 5,  # the command line
-    "minitx.__main__": 6,  # python -m minitx
-    "benchmarks": 6,
+    "minitx.analysis.live": 5,
+    "minitx.analysis": 6,  # the command line
+    "minitx.__main__": 7,  # python -m minitx
+    "benchmarks": 7,
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
 # `import minitx` loads, and so no arrow
-ON_CALL = {("minitx", "minitx.analysis.pages.inline")}  # minitx.explore
+ON_CALL = {
+    ("minitx", "minitx.analysis.pages.inline"),  # minitx.explore
+    ("minitx.testing", "minitx.analysis.parity.compare"),
+    ("minitx.testing", "minitx.analysis.parity.reference"),
+}
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
 INSIDE = {
     "minitx.interrupt": 0,
@@ -55,6 +61,7 @@ INSIDE = {
     "minitx.generate": 2,
     "minitx.sweep": 2,
     "minitx": 3,
+    "minitx.testing": 4,
 }
 
 

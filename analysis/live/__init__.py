@@ -1,0 +1,1 @@
+"""The live page: a model that a reader changes, and what follows from each change."""

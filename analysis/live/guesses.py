@@ -1,0 +1,91 @@
+"""What a model says at the places that a page shows, as it is, changed and by chance.
+
+A causal model says what comes next, a masked model what is hidden, an encoder-decoder each token of
+its target. n places, V vocabulary, k likeliest tokens.
+"""
+
+import numpy as np
+
+import minitx
+from minitx.kernels import softmax_
+
+SHOWN = 8  # likeliest tokens of a place
+HEADS = "causal", "masked"  # that say tokens
+
+
+def places(model, tokens, hidden):
+    """Numbers of the tokens at which something is said: [n]."""
+    if model.config.task_head not in HEADS:
+        return []
+    if model.encoder is not None:
+        return list(range(len(tokens.ids)))
+    if model.config.task_head == "causal":
+        return [len(tokens.ids) - 1]
+    return sorted(set(hidden))
+
+
+def logits(model, tokens, request, edits):
+    """Logits at the places of a request, with these edits: [n V]."""
+    rows = places(model, tokens, request.hidden)
+    if not rows:
+        return np.zeros((0, model.config.n_vocab), np.float32)
+    last = ("resid_post", -1)
+    source = {} if tokens.source is None else {"source": tokens.source}
+    trace = minitx.run(model, tokens.ids, [last], edits, **source)
+    x = minitx.final_norm(model, trace[last][:, rows])
+    return minitx.logits(model, x)[0]
+
+
+def probabilities(y, temperature):
+    """softmax(y / temperature) of logits [n V] in float64; at 0 all on the largest."""
+    y = np.asarray(y, np.float64)
+    if temperature == 0:
+        return (np.arange(y.shape[-1]) == y.argmax(axis=-1)[:, None]).astype(np.float64)
+    return softmax_((y - y.max(axis=-1, keepdims=True)) / temperature)
+
+
+def beside(model, tokens, request, outputs):
+    """For each place the likeliest tokens of every run, and what stood or was said there.
+
+    outputs: logits [n V] of each run. Returns {"kind", "temperature", "places": [...]}.
+    """
+    rows = places(model, tokens, request.hidden)
+    by_run = [probabilities(y, request.temperature) for y in outputs]
+    shown = [_place(model, n, i, by_run, tokens) for i, n in enumerate(rows)]
+    kind = "said" if model.encoder is not None else model.config.task_head
+    return {"kind": kind, "temperature": request.temperature, "places": shown}
+
+
+def _place(model, n, i, by_run, tokens):
+    """What is said at place n, row i of the probabilities."""
+    place = {"place": int(n), "best": [_likeliest(model, p[i]) for p in by_run]}
+    if model.encoder is not None:
+        said = int(tokens.said.outputs[i])
+        place["asks"], place["said"] = _pieces(model, [tokens.ids[i], said])
+        place["of_said"] = [float(p[i, said]) for p in by_run]
+    return place
+
+
+def _likeliest(model, p):
+    """The most probable tokens [V] -> [[id, piece, probability]]."""
+    best = np.argsort(-p, kind="stable")[:SHOWN]
+    return [[int(t), piece, float(p[t])] for t, piece in zip(best, _pieces(model, best))]
+
+
+def _pieces(model, ids):
+    return model.tokenizer.pieces(ids)
+
+
+def check_continues(model):
+    """Raise ValueError for a model that does not go on with a text."""
+    if model.encoder is not None or model.config.task_head != "causal":
+        what = (
+            "an encoder-decoder" if model.encoder else f"a model with head {model.config.task_head}"
+        )
+        raise ValueError(f"a next token comes from a causal model of one stack; this is {what}")
+
+
+def draw(y, temperature, seed):
+    """The next token of a causal model from its logits [1 V]; the same seed draws the same."""
+    p = probabilities(y, temperature)[0]
+    return int(np.random.default_rng(seed).choice(len(p), p=p / p.sum()))

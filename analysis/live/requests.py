@@ -1,0 +1,93 @@
+"""What a page asks for: a model, a text and changes, checked before any work."""
+
+import math
+from dataclasses import dataclass, fields, replace
+
+from .changes import Changes
+
+LONGEST = 20_000  # letters of a text: more than any model here reads
+HIDDEN = 512  # places, at most, where a mask token stands
+TEMPERATURES = 0.0, 10.0
+NOTHING = Changes()
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One run: as it is, changed, and on request what chance would give."""
+
+    model: str
+    text: str
+    target: str | None = None  # what an encoder-decoder is to say; None: its own greedy output
+    words: bool = False  # whole words instead of pieces
+    hidden: tuple = ()  # places of tokens that a masked model does not see
+    changes: Changes = NOTHING
+    null: bool = False
+    temperature: float = 1.0
+
+    @classmethod
+    def of(cls, values, names):
+        """A request from JSON; names: of the models there are. Raises ValueError, saying why."""
+        if not isinstance(values, dict):
+            raise ValueError(f"the request is {values!r:.80}; wanted an object")
+        known = [field.name for field in fields(cls)]
+        for key in values:
+            if key not in known:
+                raise ValueError(f"a request has no {key!r:.80}; there are: {', '.join(known)}")
+        values = {"model": names[0], "text": ""} | values
+        values["changes"] = Changes.of(values.get("changes", {}))
+        request = cls(**values)
+        request.check(names)
+        return replace(request, hidden=tuple(request.hidden))
+
+    def check(self, names):
+        """Raises ValueError for a value of the wrong kind, or out of its limits."""
+        if self.model not in names:
+            raise ValueError(f"no model {self.model!r:.80} here; there are: {', '.join(names)}")
+        _text("text", self.text)
+        if self.target is not None:
+            _text("target", self.target)
+        for name in "words", "null":
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} is {getattr(self, name)!r:.80}; wanted true or false")
+        _places(self.hidden)
+        _temperature(self.temperature)
+
+    @property
+    def as_is(self):
+        """The same without changes: what is computed once for all of them."""
+        return replace(self, changes=NOTHING, null=False, temperature=1.0)
+
+    @property
+    def by_chance(self):
+        """The same with the null of the changes in their place."""
+        return replace(self.as_is, changes=self.changes.null())
+
+    @property
+    def changed(self):
+        """The same without what does not change a run."""
+        return replace(self.as_is, changes=self.changes)
+
+
+def _text(name, text):
+    """Raise ValueError unless it is a text that is not too long, and can be written as UTF-8."""
+    if not isinstance(text, str):
+        raise ValueError(f"the {name} is {text!r:.80}; wanted a text")
+    if len(text) > LONGEST:
+        raise ValueError(f"the {name} has {len(text)} letters; this page takes at most {LONGEST}")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError(f"the {name} has half of a letter (a lone surrogate), which is no text")
+
+
+def _places(places):
+    """Raise ValueError unless these are numbers of tokens."""
+    is_list = isinstance(places, list | tuple) and len(places) <= HIDDEN
+    if not is_list or not all(type(place) is int and place >= 0 for place in places):
+        raise ValueError(f"hidden is {places!r:.80}; wanted a list of at most {HIDDEN} places")
+
+
+def _temperature(value):
+    """Raise ValueError unless it is a number within TEMPERATURES."""
+    least, most = TEMPERATURES
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not (math.isfinite(value) and least <= value <= most):
+        raise ValueError(f"temperature is {value!r:.80}; wanted a number from {least} to {most}")

@@ -1,0 +1,165 @@
+"""Runs for the live page: what `explore` shows, as it is, changed and by chance, with caches.
+
+What does not change is computed once: the tokens of a text, its run as it is. A run is kept as the
+JSON that a page reads.
+"""
+
+import json
+import time
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..measures import losses, spoken
+from ..pages import explore
+from ..runner import results
+from . import guesses
+
+LENS = 1e8  # products of a token, at most, that guesses by layer may take: not of roberta-base
+KEPT = 12  # runs that are kept; of roberta-base with 64 tokens each is 2.6 MB
+
+
+class Tokens(NamedTuple):
+    """A text as a model reads it."""
+
+    said: object  # what explore.data takes: ids [T], of an encoder-decoder a Spoken
+    ids: np.ndarray  # [T] that the model reads; of an encoder-decoder its decoder
+    source: np.ndarray | None  # [S] of an encoder-decoder
+
+
+class Runs:
+    """The models of a page, and what was computed last."""
+
+    def __init__(self, models, kept=KEPT):
+        """models: {name: Model}. kept: how many results of each kind."""
+        self.models = models
+        self.tokens = lru_cache(kept)(self._tokens)
+        self.edits = lru_cache(kept)(self._edits)
+        self.run = lru_cache(kept)(self._run)
+        self.outputs = lru_cache(kept)(self._outputs)
+        self.caches = self.tokens, self.edits, self.run, self.outputs
+
+    @property
+    def names(self):
+        """Names of the models, the first one that of the page's start."""
+        return list(self.models)
+
+    def answer(self, request, check=lambda: None):
+        """The JSON of {"runs", "live"}, as a page takes it.
+
+        check: called between stages; it raises an error if nobody waits any more.
+        """
+        start = time.perf_counter()
+        with results.one_thread_of_blas():
+            requests = self.requests(request)
+            runs = []
+            for name, each in requests.items():
+                runs.append(_named(name, self.run(each, lens=self.has_lens(each))))
+                check()
+            live = self.live(request, requests)
+        live["seconds"] = time.perf_counter() - start
+        return f'{{"runs": [{", ".join(runs)}], "live": {json.dumps(live, allow_nan=False)}}}'
+
+    def requests(self, request):
+        """A request for each run of a page, by the run's name."""
+        wanted = {"as is": request.as_is}
+        if request.changes:
+            wanted["changed"] = request.changed
+        if request.null:
+            wanted["by chance"] = request.by_chance
+        for each in wanted.values():
+            self.edits(each)  # what is refused is refused before any work
+        return wanted
+
+    def live(self, request, requests):
+        """What a page shows beside its runs."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        of_source = request.changes.stack == "encoder"
+        curve = request.changes.curve(model, len(tokens.source if of_source else tokens.ids))
+        values = {"model": request.model, "text": request.text, "tokens": len(tokens.ids)}
+        values |= {"changes": request.changes.as_json(), "says": request.changes.says()}
+        values["curve"] = None if curve is None else curve.tolist()
+        outputs = [self.outputs(each) for each in requests.values()]
+        values["guesses"] = guesses.beside(model, tokens, request, outputs)
+        return values
+
+    def has_lens(self, request):
+        """Whether guesses by layer take little time."""
+        cfg = self.models[request.model].config
+        return cfg.n_layers * cfg.n_vocab * cfg.d_model <= LENS
+
+    def save(self, request):
+        """The page that `minitx explore` writes for the same; changed runs stand beside it."""
+        requests = self.requests(request)
+        runs = []
+        for name, each in requests.items():
+            runs.append({"name": name} | json.loads(self.run(each, lens=True)))
+        return explore.page(*runs)
+
+    def code(self, request):
+        """The Python that computes the changed run."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        request.changes.check(model, tokens.ids, tokens.source)
+        given = {"target": request.target, "hidden": request.hidden}
+        return request.changes.code(model, request.text, request.model, **given)
+
+    def following(self, request, seed, token=None):
+        """The text with one more token, this one or one drawn from what the changed model says."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        guesses.check_continues(model)
+        wanted = request.changed if request.changes else request.as_is
+        if token is None:
+            token = guesses.draw(self.outputs(wanted), request.temperature, seed)
+        return model.tokenizer.decode([*tokens.ids, token])
+
+    # each is kept for the last requests
+
+    def _tokens(self, request):
+        """The Tokens of a request; ValueError for a text that a page cannot show."""
+        model = self.models[request.model]
+        said = explore.readable(model, request.text, request.target)
+        if isinstance(said, spoken.Spoken):
+            if request.hidden:
+                raise ValueError("hidden tokens are those of a masked model; this one has none")
+            return Tokens(said, said.inputs, said.source)
+        return Tokens(*[_hidden(model, said, request.hidden)] * 2, None)
+
+    def _edits(self, request):
+        """The edits of a request's changes."""
+        tokens = self.tokens(request.as_is)
+        model = self.models[request.model]
+        if not request.changes:
+            return {}
+        return request.changes.edits(model, tokens.ids, tokens.source)
+
+    def _run(self, request, lens):
+        """The JSON of one run; lens: with guesses by layer."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        edits = self.edits(request)
+        more = {"edits": edits} if edits else {}
+        given = request.model, request.text, tokens.said, request.words, lens
+        return json.dumps(explore.data(model, *given, **more), allow_nan=False)
+
+    def _outputs(self, request):
+        """Logits of a request's run, where the page shows guesses."""
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        return guesses.logits(model, tokens, request, self.edits(request))
+
+
+def _named(name, run):
+    """The JSON of a run with its name in front."""
+    return f'{{"name": {json.dumps(name)}, {run[1:]}'
+
+
+def _hidden(model, ids, places):
+    """The tokens [T] with the mask token at some places."""
+    if not places:
+        return ids
+    if model.config.task_head != "masked":
+        raise ValueError("hidden tokens are guessed by a masked model; this one has none")
+    if max(places) >= len(ids):
+        raise ValueError(f"token {max(places)} is to be hidden; wanted 0 to {len(ids) - 1}")
+    ids = ids.copy()
+    ids[list(places)] = losses.mask_token(model.tokenizer)
+    return ids

@@ -1,0 +1,234 @@
+"""`minitx serve`: the live page and what it asks for, on this machine alone.
+
+Order: the application, its answers; listening.
+"""
+
+import json
+import os
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from ..maths import masks
+from ..pages import explore
+from ..texts import corpus
+from . import guard
+from .changes import POSITIONS
+from .guard import Refused, failed
+from .requests import LONGEST, TEMPERATURES, RunRequest
+from .turns import Busy, Superseded, Turns
+
+HOST = "127.0.0.1"
+PAGE = 64  # letters, at most, by which a page says which one it is
+TEXTS = corpus.SENTENCE, "3 May 1912"
+OPTIONS = {
+    "log_level": "warning",
+    "access_log": False,
+    "server_header": False,
+    "proxy_headers": False,
+    "ws": "none",
+    "lifespan": "off",
+    "timeout_graceful_shutdown": 2,
+}
+STYLES, PROGRAM, BODY = ("live.css",), ("live.js",), "live.html"
+
+
+def app(runs, port, text):
+    """The application for a Runs; text: what the page starts with."""
+    live = Live(runs, text)
+    works = {"run": live.run, "save": live.save, "code": live.code, "next": live.following}
+    routes = [Route("/", live.page)]
+    for name, work in works.items():
+        routes.append(Route(f"/api/{name}", live.answering(work), methods=["POST"]))
+    errors = {404: _http_error, 405: _http_error}
+    return guard.Guard(Starlette(routes=routes, exception_handlers=errors), port)
+
+
+async def _http_error(request, error):
+    return failed(error.status_code, f"{error.detail}: {request.method} {request.url.path!r:.80}")
+
+
+class Live:
+    """What is answered."""
+
+    def __init__(self, runs, text):
+        self.runs = runs
+        self.turns = Turns()
+        self.first = first_page(runs, text)
+
+    async def page(self, request):
+        """GET /: the page with its first run; the page itself asks for more."""
+        return HTMLResponse(self.first)
+
+    def answering(self, work):
+        """The endpoint that gives what work(values, check) returns, a Response."""
+
+        async def endpoint(request):
+            try:
+                values = _values(await guard.body_of(request))
+                page = _page(values)
+                return await self.turns.run(page, lambda check: work(values, check))
+            except Refused as refusal:
+                return failed(refusal.status, refusal)
+            except ValueError as error:
+                return failed(400, error)
+            except Superseded:
+                return failed(409, "superseded: this page has asked for something newer")
+            except Busy:
+                return failed(503, "too many pages wait for a run; try again in a moment")
+            except Exception as error:  # said here, and not to whoever asked
+                print(f"minitx: {type(error).__name__}: {error}", file=sys.stderr)
+                return failed(500, "minitx failed here; the terminal says how")
+
+        return endpoint
+
+    def run(self, values, check):
+        """POST /api/run: {"runs", "live"}."""
+        request = RunRequest.of(values, self.runs.names)
+        return Response(self.runs.answer(request, check), media_type="application/json")
+
+    def save(self, values, check):
+        """POST /api/save: the page of `minitx explore`, which needs no server."""
+        return HTMLResponse(self.runs.save(RunRequest.of(values, self.runs.names)))
+
+    def code(self, values, check):
+        """POST /api/code: {"code"}."""
+        return _json({"code": self.runs.code(RunRequest.of(values, self.runs.names))})
+
+    def following(self, values, check):
+        """POST /api/next: {"text"} with one more token: `token`, or one that is drawn by `seed`."""
+        seed, token = values.pop("seed", secrets.randbits(32)), values.pop("token", None)
+        request = RunRequest.of(values, self.runs.names)
+        _whole("seed", seed, 2**53)
+        if token is not None:
+            _whole("token", token, self.runs.models[request.model].config.n_vocab)
+        return _json({"text": self.runs.following(request, seed, token)})
+
+
+def _whole(name, value, n):
+    """Raise ValueError unless it is a whole number from 0 to n - 1."""
+    if type(value) is not int or not 0 <= value < n:
+        raise ValueError(f"{name} is {value!r:.80}; wanted a whole number from 0 to {n - 1}")
+
+
+def _json(values):
+    return Response(json.dumps(values), media_type="application/json")
+
+
+def _values(body):
+    """The object that a body holds; ValueError for anything else."""
+    try:
+        values = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValueError("the request is no JSON") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"the request is {values!r:.80}; wanted an object")
+    return values
+
+
+def _page(values):
+    """Which page asks: a word that it chose for itself."""
+    page = values.pop("page", "")
+    if not isinstance(page, str) or len(page) > PAGE:
+        raise ValueError(f"page is {page!r:.80}; wanted at most {PAGE} letters")
+    return page
+
+
+def first_page(runs, text):
+    """The HTML of the page, with the run of this text as it is. ValueError for a text of no use."""
+    answer = json.loads(runs.answer(RunRequest.of({"text": text}, runs.names)))
+    body = (explore.PAGE / BODY).read_text(encoding="utf-8")
+    live = answer["live"] | {"server": facts(runs)}
+    files = {"program": PROGRAM, "styles": STYLES, "body": body}
+    return explore.page(*answer["runs"], live=live, policy=guard.CONNECT, **files)
+
+
+def facts(runs):
+    """What a page must know to draw its controls."""
+    bounds = {name: masks.BOUNDS[name][:2] for name in masks.BOUNDS}
+    families = {
+        name: {key: [value, *bounds[key]] for key, value in masks.parameters(name).items()}
+        for name in masks.FAMILIES
+    }
+    meanings = {name: rule.says for name, rule in masks.MEANINGS.items()}
+    models = {name: _model_facts(model) for name, model in runs.models.items()}
+    limits = {"text": LONGEST, "temperature": TEMPERATURES}
+    return {
+        "models": models,
+        "positions": POSITIONS,
+        "families": families,
+        "meanings": meanings,
+        "limits": limits,
+    }
+
+
+def _model_facts(model):
+    """What a page's controls depend on."""
+    cfg = model.config
+    stacks = [""] if model.encoder is None else ["encoder", "decoder", "cross"]
+    sizes = {}
+    for stack in stacks:
+        of = model.encoder.config if stack == "encoder" else cfg
+        sizes[stack] = {"layers": of.n_layers, "heads": of.n_heads, "causal": of.causal}
+        sizes[stack]["longest"] = of.n_ctx if of.n_pos else None
+    return {"type": cfg.model_type, "head": cfg.task_head, "stacks": sizes}
+
+
+# listening
+
+
+def serve(runs, port, text=None, with_browser=True):
+    """Serve until it is interrupted; prints the address.
+
+    text: what the page starts with; None: a sentence, or for a model that cannot spell it a date.
+    Raises ValueError for a taken port.
+    """
+    with listening(port) as listener:
+        port = listener.getsockname()[1]
+        address = f"http://{HOST}:{port}/"
+        application = app(runs, port, first_text(runs) if text is None else text)
+        print(f"minitx: {address} (Ctrl-C ends it)", flush=True)
+        if with_browser and has_screen():
+            threading.Timer(0.3, webbrowser.open, [address]).start()
+        uvicorn.Server(uvicorn.Config(application, **OPTIONS)).run(sockets=[listener])
+
+
+def first_text(runs):
+    """The first of TEXTS that the first model can read and spell, or else the first of all."""
+    model = runs.models[runs.names[0]]
+    reader = model.encoder or model
+    for text in TEXTS:
+        ids = reader.tokenizer.encode(text)
+        spelled = reader.tokenizer.decode(ids)
+        is_spelled = _letters(spelled) == _letters(text)
+        if is_spelled and len(ids) <= reader.config.n_ctx:
+            return text
+    return TEXTS[0]
+
+
+def _letters(text):
+    return text.replace(" ", "").lower()
+
+
+def listening(port):
+    """A socket on this machine alone; port 0: a free one. ValueError if it is taken."""
+    if not 0 <= port < 2**16:
+        raise ValueError(f"--port {port}: wanted 0 to 65535, 0 for a free one")
+    try:
+        return socket.create_server((HOST, port))
+    except OSError as error:
+        text = f"--port {port}: {os.strerror(error.errno)}; --port 0 takes a free one"
+        raise ValueError(text) from None
+
+
+def has_screen():
+    """Whether a browser could open a window: otherwise one would open in the terminal itself."""
+    is_shown = any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    return is_shown or not sys.platform.startswith("linux")

@@ -1,0 +1,415 @@
+"use strict";
+// The controls of the live page. What the reader wants stands in `wish`; every change of it is asked of the server,
+// and the answer, runs as the static page has them, is shown by window.minitx.show. The newest wish wins.
+// Order: the wish, its address, asking, the controls, guesses, saving, the start.
+{
+const {minitx} = window, by = id => document.getElementById(`live-${id}`);
+const start = JSON.parse(document.getElementById("data").textContent).live, {server} = start;
+const pageId = crypto.randomUUID();  // by which the server knows what is newer
+const plain = {model: start.model, text: start.text, target: null, words: false, hidden: [], changes: {}, null: false,
+               temperature: 1};
+const wish = structuredClone(plain);
+let shown = {live: start, seconds: 0};  // the newest answer
+let waiting, asked = null;  // the timer before a request, and the request that is on its way
+
+const model = () => server.models[wish.model];
+const stack = () => wish.changes.stack ?? Object.keys(model().stacks)[0];
+const sizes = () => model().stacks[stack()];
+const isPair = () => "encoder" in model().stacks;
+const signed = n => n < 0 ? `−${-n}` : n ? `+${n}` : "0";
+const nameOf = ([layer, head]) => `L${layer}H${head}`;
+
+function make(tag, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(tag), properties);
+  made.append(...children);
+  return made;
+}
+
+// the wish: what is changed goes to the address, to the controls, and to the server
+
+function want(changes, delay = 0) {
+  Object.assign(wish, changes);
+  if (isPair() && !wish.changes.stack && (wish.null || isChanged())) wish.changes = {...wish.changes, stack: stack()};
+  writeControls();
+  writeAddress();
+  clearTimeout(waiting);
+  waiting = setTimeout(ask, delay);
+}
+
+function change(changes) {  // of the model; what is as it was is left out
+  const next = {...wish.changes, ...changes};
+  for (const [name, value] of Object.entries(next)) {
+    if (!value || value === "on" || value.length === 0) delete next[name];
+  }
+  if (next.positions !== "shifted") delete next.shift;
+  want({changes: next});
+}
+
+const isChanged = () => Object.keys(wish.changes).some(name => name !== "stack" && name !== "seed");
+
+// the address: beside what the views keep there
+
+const KEPT = Object.keys(plain);
+
+function writeAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  for (const name of KEPT) {
+    const value = JSON.stringify(wish[name]);
+    if (value === JSON.stringify(plain[name])) given.delete(name);
+    else given.set(name, typeof wish[name] === "string" ? wish[name] : value);
+  }
+  history.replaceState(null, "", `#${given}`);
+}
+
+function fromAddress() {  // what the address says of the wish; what makes no sense is left out
+  const given = new URLSearchParams(location.hash.slice(1)), changes = structuredClone(plain);
+  for (const name of KEPT.filter(name => given.has(name))) {
+    try {
+      const isText = ["model", "text", "target"].includes(name);
+      changes[name] = isText ? given.get(name) : JSON.parse(given.get(name));
+    } catch {}
+  }
+  if (!(changes.model in server.models)) changes.model = plain.model;
+  return changes;
+}
+
+function follow() {  // an address that was opened or typed
+  const next = fromAddress();
+  if (JSON.stringify(next) !== JSON.stringify(wish)) want(next);
+}
+
+// asking
+
+async function post(path, body, signal) {  // the answer, or an Error with what the server says
+  const headers = {"Content-Type": "application/json"};
+  const answer = await fetch(`/api/${path}`, {method: "POST", headers, signal, body: JSON.stringify(body)});
+  if (answer.ok) return answer;
+  const {error} = await answer.json().catch(() => ({error: answer.statusText}));
+  throw Object.assign(new Error(error), {status: answer.status});
+}
+
+async function ask() {
+  asked?.abort();
+  const request = asked = new AbortController();
+  by("status").classList.add("waits");
+  const began = performance.now();
+  try {
+    const answer = await (await post("run", {page: pageId, ...wish}, request.signal)).json();
+    if (request === asked) showAnswer(answer, began);
+  } catch (error) {
+    if (request === asked && error.name !== "AbortError" && error.status !== 409) complain(error);
+  }
+  if (request === asked) by("status").classList.remove("waits");
+}
+
+function complain(error) {
+  by("status").className = "failed";
+  by("status").textContent = error instanceof TypeError ? "No answer: is minitx serve still running?" : error.message;
+}
+
+function showAnswer(answer, began) {
+  const run = nextRun(answer.runs.map(run => run.name));
+  shown = answer;
+  minitx.show(answer);
+  if (run !== minitx.state.run) minitx.set({run});
+  writeGuesses();
+  writeCurve();
+  writeCompared();
+  by("status").className = "";
+  const says = answer.live.says ? `Changed: ${answer.live.says}` : "As it is";
+  by("status").textContent = `${says}. ${answer.live.tokens} tokens, ${Math.round(performance.now() - began)} ms.`;
+}
+
+function nextRun(names) {  // the run of that name as before; what was just changed is looked at
+  const {run} = minitx.state, before = shown.runs.map(run => run.name);
+  if (names.includes("changed") && !before.includes("changed")) return 1;
+  if (run === "difference") return names.length > 1 ? run : 0;
+  return Math.max(0, names.indexOf(before[run]));
+}
+
+// the controls
+
+function fill(select, names, chosen) {
+  const options = names.map(([value, text]) => new Option(text, value, false, value === chosen));
+  select.replaceChildren(...options);
+}
+
+const POSITIONS = {on: "as they are", zero: "at zero", shuffled: "shuffled", shifted: "of a later place"};
+const MEANINGS = {scores: "times the scores", weights: "times the weights, rows add up to 1",
+                  weights_raw: "times the weights, as they are", embedding: "times keys and values",
+                  "library-2023": "as the library had it in 2023", "library-now": "as the library has it now",
+                  "library-now-2d": "as the library has it now, 2-D"};
+
+function writeControls() {
+  const {changes} = wish, isCross = stack() === "cross", focused = document.activeElement;
+  by("model").value = wish.model;
+  if (focused !== by("text")) by("text").value = wish.text;
+  if (focused !== by("target")) by("target").value = wish.target ?? "";
+  by("target-label").hidden = !isPair();
+  by("words").checked = wish.words;
+  by("null").checked = wish.null;
+  by("null").disabled = isCross;
+  by("kind").value = changes.positions ?? "on";
+  by("shift-label").hidden = changes.positions !== "shifted";
+  if (focused !== by("shift")) by("shift").value = changes.shift ?? by("shift").value;
+  by("dial").value = changes.dial ?? 0;
+  by("dial-says").textContent = signed(changes.dial ?? 0);
+  for (const name of ["positions", "keys", "mask"]) by(name).disabled = isCross;
+  writeStack();
+  writeMask();
+  writeHead();
+  writeCells();
+}
+
+function writeStack() {  // which stack of an encoder-decoder is changed
+  by("stack").hidden = !isPair();
+  by("stack").querySelectorAll("label").forEach(label => label.remove());
+  for (const name of isPair() ? Object.keys(model().stacks) : []) {
+    const onchange = () => change({...Object.fromEntries(Object.keys(wish.changes).map(key => [key, null])), stack: name});
+    const input = make("input", {type: "radio", name: "live-stack", checked: name === stack(), onchange});
+    by("stack").append(make("label", {}, input, name === "cross" ? " cross-attention" : ` ${name}`));
+  }
+}
+
+function writeMask() {
+  const {mask} = wish.changes, family = mask?.family ?? "", parameters = server.families[family] ?? {};
+  by("family").value = family;
+  by("meaning").hidden = !mask;
+  by("meaning").value = mask?.meaning ?? "weights";
+  if (by("values").dataset.family !== family) {
+    by("values").dataset.family = family;
+    by("values").replaceChildren(...Object.entries(parameters).map(([name, bounds], n) => parameter(name, bounds, n)));
+  }
+  if (by("values").contains(document.activeElement)) return;
+  Object.values(parameters).forEach(([usual], n) => {
+    by("values").children[n].lastChild.value = mask.values?.[n] ?? usual;
+  });
+}
+
+function parameter(name, [usual, min, max], n) {
+  const oninput = event => {
+    const given = Object.values(server.families[wish.changes.mask.family]).map(([usual]) => usual);
+    const values = given.map((usual, i) => wish.changes.mask.values?.[i] ?? usual);
+    values[n] = event.target.valueAsNumber;
+    if (!isNaN(values[n])) change({mask: {...wish.changes.mask, values}});
+  };
+  const step = name === "n" ? 1 : "any";
+  return make("label", {}, `${name.replace("_", " ")} `, make("input", {type: "number", min, max, step, value: usual, oninput}));
+}
+
+function writeCurve() {  // the mask by distance, a line for each head where they differ
+  const curve = wish.changes.mask && shown.live.curve;
+  by("curve").replaceChildren();
+  if (!curve) return;
+  const points = curve.flatMap((values, head) => values.map((value, distance) => ({value, distance, head})));
+  const style = getComputedStyle(document.documentElement);
+  by("curve").append(Plot.plot({
+    width: 260, height: 96, marginLeft: 34, marginBottom: 30, marginTop: 8, marginRight: 8,
+    style: {background: "transparent", color: style.getPropertyValue("--text"), fontSize: "10px"},
+    x: {label: "distance (tokens) →", ticks: 5, tickFormat: "d"}, y: {domain: [0, 1], ticks: 2, label: null},
+    marks: [Plot.lineY(points, {x: "distance", y: "value", z: "head", stroke: style.getPropertyValue("--query")})]}));
+  by("curve").ariaLabel = `Mask by distance: ${curve[0].slice(0, 6).map(value => value.toFixed(2)).join(", ")} …`;
+}
+
+function writeHead() {  // the button for the head that the views show
+  const {layers, heads} = sizes(), n = minitx.state.head ?? 0;
+  const pair = [Math.floor(n / heads), n % heads];
+  by("head").hidden = pair[0] >= layers;
+  by("head").textContent = `switch ${nameOf(pair)} ${isOff(pair) ? "on again" : "off"}`;
+  by("head").onclick = () => toggle(pair);
+}
+
+const isOff = pair => (wish.changes.heads_off ?? []).some(other => nameOf(other) === nameOf(pair));
+const without = (list, name) => list.filter(other => String(other) !== String(name));
+
+function toggle(pair) {
+  const off = wish.changes.heads_off ?? [];
+  change({heads_off: isOff(pair) ? without(off, pair) : [...off, pair]});
+}
+
+function toggleLayer(layer) {
+  const off = wish.changes.layers_off ?? [];
+  change({layers_off: off.includes(layer) ? without(off, layer) : [...off, layer]});
+}
+
+let cells = "";  // the sizes for which the grid was made
+
+function writeCells() {
+  const {layers, heads} = sizes(), made = `${stack()} ${layers} ${heads}`, box = by("cells");
+  if (made !== cells) {
+    cells = made;
+    box.style.gridTemplateColumns = `repeat(${heads + 1}, max-content)`;
+    box.replaceChildren(...d3.range(layers).flatMap(layer => [layerCell(layer),
+      ...d3.range(heads).map(head => headCell([layer, head]))]));
+  }
+  for (const cell of box.children) {
+    const {layer, head} = cell.dataset, off = wish.changes.layers_off ?? [];
+    cell.setAttribute("aria-pressed", head === undefined ? off.includes(+layer) : isOff([+layer, +head]));
+  }
+}
+
+function layerCell(layer) {
+  const cell = make("button", {type: "button", className: "layer", textContent: `L${layer}`,
+                               title: `all of layer ${layer}`, onclick: () => toggleLayer(layer)});
+  cell.dataset.layer = layer;
+  return cell;
+}
+
+function headCell(pair) {
+  const cell = make("button", {type: "button", title: nameOf(pair), ariaLabel: `${nameOf(pair)} off`,
+                               textContent: pair[1], onclick: () => toggle(pair)});
+  [cell.dataset.layer, cell.dataset.head] = pair;
+  return cell;
+}
+
+// the chosen head in every run, in one sentence
+
+function writeCompared() {
+  const {runs} = shown, {head} = minitx.state;
+  by("compared").textContent = runs.length < 2 ? "" : isCross ? "" : compared(runs, head);
+}
+
+function compared(runs, head) {  // what the head gives the offset that it looks at most, as it is
+  const offset = within(0, () => peakOf(head)), place = offset + reach;
+  const given = runs.map((run, n) => `${within(n, () => profileOf(head)[place]).toFixed(3)} ${run.name}`);
+  const which = {"-1": ", the token before", 0: ", the token itself", 1: ", the next token"}[offset] ?? "";
+  const even = within(0, () => data.uniform[place]).toFixed(3);
+  const name = `L${Math.floor(head / H)}H${head % H}`;
+  return `Of its attention ${name} gives offset ${signed(offset)}${which}: ${given.join(", ")}; ${even} if it ` +
+    "looked at all tokens alike.";
+}
+
+// guesses: what the model says next, in place of what is hidden, or step by step
+
+const percent = p => p >= 0.995 ? "1.00" : p.toFixed(p < 0.01 ? 3 : 2);
+const visible = piece => piece.replaceAll(" ", "␣").replaceAll("\n", "⏎") || "∅";
+
+function writeGuesses() {
+  const {guesses} = shown.live, names = shown.runs.map(run => run.name);
+  const {kind, places} = guesses, box = by("guesses");
+  if (kind === "said") box.replaceChildren(stepsTable(places, names));
+  else if (kind === "causal") box.replaceChildren(sampler(), ...places.flatMap(place => nextRows(place, names)));
+  else if (kind === "masked") box.replaceChildren(hider(), ...places.flatMap(place => hiddenRows(place, names)));
+  else box.replaceChildren();
+}
+
+function guessRow(title, best, pick) {  // a token each, its background as wide as its probability
+  const tokens = best.map(([id, piece, p]) => {
+    const content = [visible(piece), " ", make("small", {textContent: percent(p)})];
+    const token = make(pick ? "button" : "span", pick ? {type: "button", onclick: () => pick(id)} : {}, ...content);
+    token.className = "guess";
+    token.style.setProperty("--p", `${100 * p}%`);
+    return token;
+  });
+  return make("p", {}, make("b", {textContent: title}), " ", ...tokens);
+}
+
+const nextRows = (place, names) => place.best.map((best, n) =>
+  guessRow(names.length > 1 ? `Next token, ${names[n]}` : "Next token", best, append));
+
+const hiddenRows = (place, names) => place.best.map((best, n) =>
+  guessRow(`Hidden token ${place.place}${names.length > 1 ? `, ${names[n]}` : ""}`, best));
+
+async function append(token) {  // a token that was clicked, or null for one that is drawn
+  try {
+    const more = token === null ? {} : {token};
+    const {text} = await (await post("next", {page: `${pageId}-n`, ...wish, null: false, ...more})).json();
+    by("text").value = text;
+    want({text, hidden: []});
+  } catch (error) {
+    complain(error);
+  }
+}
+
+function sampler() {
+  const says = make("output", {textContent: wish.temperature.toFixed(1)});
+  const oninput = event => {
+    says.textContent = event.target.valueAsNumber.toFixed(1);
+    want({temperature: event.target.valueAsNumber}, 60);
+  };
+  const range = make("input", {type: "range", min: 0, max: 2, step: 0.1, value: wish.temperature, oninput});
+  const draw = make("button", {type: "button", textContent: "append one, drawn at random", onclick: () => append(null)});
+  return make("div", {className: "tools"}, make("label", {}, "Temperature ", range, " ", says), " ", draw);
+}
+
+function hider() {  // hides the chosen token of a masked model, or shows it again
+  const {token} = minitx.state, isHidden = wish.hidden.includes(token);
+  const name = token === null ? "a token, which the model is to guess: choose one below" : `token ${token}`;
+  const button = make("button", {
+    type: "button", disabled: token === null || wish.words, textContent: `${isHidden ? "show" : "hide"} ${name}`,
+    onclick: () => want({hidden: isHidden ? without(wish.hidden, token) : [...wish.hidden, token]})});
+  const all = make("button", {type: "button", textContent: "show all", onclick: () => want({hidden: []})});
+  return make("div", {className: "tools"}, button, ...(wish.hidden.length ? [" ", all] : []));
+}
+
+function stepsTable(places, names) {
+  const head = ["step", "reads", "says", ...names.map(name => `${name}: p`), ...names.slice(1).map(name => `${name}: would say`)];
+  const rows = places.map((place, n) => {
+    const others = place.best.slice(1).map(best => `${visible(best[0][1])} ${percent(best[0][2])}`);
+    const cells = [n + 1, visible(place.asks), visible(place.said), ...place.of_said.map(percent), ...others];
+    return make("tr", {}, ...cells.map(textContent => make("td", {textContent})));
+  });
+  const heads = make("tr", {}, ...head.map(textContent => make("th", {textContent, scope: "col"})));
+  return make("details", {open: isOpen()}, make("summary", {textContent: "What it says, step by step"}),
+              make("table", {}, heads, ...rows));
+}
+
+const isOpen = () => by("guesses").querySelector("details")?.open ?? false;
+
+// saving and the Python
+
+async function save() {
+  try {
+    const page = await (await post("save", {page: `${pageId}-s`, ...wish})).blob();
+    const href = URL.createObjectURL(page);
+    make("a", {href, download: "explore.html"}).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
+  } catch (error) {
+    complain(error);
+  }
+}
+
+async function showPython() {
+  try {
+    const {code} = await (await post("code", {page: `${pageId}-c`, ...wish})).json();
+    by("code").querySelector("pre").textContent = code;
+    by("code").showModal();
+  } catch (error) {
+    complain(error);
+  }
+}
+
+// the start
+
+fill(by("model"), Object.keys(server.models).map(name => [name, name]), wish.model);
+fill(by("kind"), server.positions.map(name => [name, POSITIONS[name]]), "on");
+fill(by("family"), [["", "none"], ...Object.keys(server.families).map(name => [name, name])], "");
+fill(by("meaning"), Object.entries(server.meanings).map(([name, says]) => [name, `${MEANINGS[name]}: ${says}`]), "weights");
+by("text").maxLength = server.limits.text;
+
+by("model").onchange = event => want({model: event.target.value, hidden: [], changes: {}, target: null});
+by("text").oninput = event => want({text: event.target.value, hidden: []}, 120);
+by("target").oninput = event => want({target: event.target.value || null}, 120);
+by("words").onchange = event => want({words: event.target.checked});
+by("null").onchange = event => want({null: event.target.checked});
+by("kind").onchange = event => change({positions: event.target.value, shift: by("shift").valueAsNumber || 0});
+by("shift").oninput = event => change({shift: event.target.valueAsNumber || 0});
+by("dial").oninput = event => change({dial: event.target.valueAsNumber});
+by("family").onchange = event => change({mask: event.target.value && {family: event.target.value, meaning: by("meaning").value}});
+by("meaning").onchange = event => change({mask: {...wish.changes.mask, meaning: event.target.value}});
+by("reset").onclick = () => want({changes: {}, null: false, hidden: [], temperature: 1});
+by("save").onclick = save;
+by("python").onclick = showPython;
+by("code").querySelector(".close").onclick = () => by("code").close();
+by("code").querySelector(".copy").onclick = () => navigator.clipboard.writeText(by("code").querySelector("pre").textContent);
+minitx.onchange(() => {
+  writeHead();
+  writeCompared();
+  if (shown.live.guesses.kind === "masked") writeGuesses();
+});
+addEventListener("hashchange", follow);
+Object.assign(shown, {runs: JSON.parse(document.getElementById("data").textContent).runs});
+writeControls();
+writeGuesses();
+follow();
+}

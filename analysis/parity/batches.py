@@ -1,0 +1,41 @@
+"""Rows of token ids as the batches that are compared: each alone, and all in one padded batch."""
+
+import numpy as np
+
+from minitx.inputs import padded, shifted
+
+from .library import Inputs
+
+
+def of_rows(rows, model):
+    """[Inputs] of rows of ids for a Model: one for each, and one for all, padded on the right."""
+    groups = [[row] for row in rows]
+    if len(rows) > 1:
+        groups.append(rows)
+    return [of_group(group, model) for group in groups]
+
+
+def of_group(rows, model):
+    """Rows of ids as Inputs; an encoder-decoder reads them as source and, shifted, as target.
+
+    Any ids would do for a target. Where its vocabulary is smaller, ids beyond it become its last.
+    """
+    own = padded(rows, reader(model).config.pad_id)
+    if model.encoder is None:
+        return Inputs(*own)
+    cfg = model.config
+    targets = [np.minimum(shifted(cfg, row)[: cfg.n_ctx], cfg.n_vocab - 1) for row in rows]
+    return Inputs(*padded(targets, cfg.pad_id), *own)
+
+
+def reader(model):
+    """The stack that reads a text: the encoder, or the model itself."""
+    return model.encoder or model
+
+
+def random_rows(cfg, n, most, seed):
+    """n rows of random ids of several lengths up to `most`, none of which stands for padding."""
+    rng = np.random.default_rng(seed)
+    lengths = np.linspace(most, max(2, most // 4), n).astype(int)
+    rows = [rng.integers(0, cfg.n_vocab - 1, length) for length in lengths]
+    return [row + (row >= cfg.pad_id) for row in rows]

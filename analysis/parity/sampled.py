@@ -1,0 +1,50 @@
+"""Sampled values: a few numbers of a large array, at places that are drawn once and then kept.
+
+Of an array with the axes of a point (minitx.POINTS) only real tokens count. `flat` lays them out in
+one row [N], text by text and token by token, and `place` says where one of them came from.
+"""
+
+import numpy as np
+
+# letter of an axis -> what its number is called; the axis of tokens is always "token"
+NAMES = {"H": "head", "d": "dimension", "D": "dimension", "M": "unit", "V": "word", "C": "class"}
+
+
+def flat(x, axes, valid):
+    """The values of an array at real tokens, as one row [N].
+
+    axes: letters such as "B H T d"; valid: of its tokens [B T].
+    """
+    token = token_axis(x, axes)
+    if token is None:
+        return x.reshape(-1)
+    return np.moveaxis(x, token, 1)[valid].reshape(-1)
+
+
+def place(number, shape, axes, valid):
+    """Where a value of `flat` comes from: {"text": 0, "token": 5, "head": 3, …}."""
+    letters = axes.split()
+    if len(letters) != len(shape):
+        text, *others = np.unravel_index(number, shape)
+        return {"text": int(text)} | dict(zip(["class"], map(int, others)))
+    token = letters.index("T" if "T" in letters else "S")
+    others = [i for i in range(1, len(shape)) if i != token]
+    row, *rest = np.unravel_index(number, (int(valid.sum()), *(shape[i] for i in others)))
+    text, of_token = np.argwhere(valid)[row]
+    where = {NAMES.get(letters[i], "key"): int(n) for i, n in zip(others, rest)}
+    return {"text": int(text), "token": int(of_token)} | where
+
+
+def token_axis(x, axes):
+    """The number of an array's axis of tokens; None for logits of a classifier, [B C]."""
+    letters = axes.split()
+    if x.ndim != len(letters):
+        return None
+    return letters.index("T" if "T" in letters else "S")
+
+
+def draw(size, n, rng):
+    """Sorted numbers below `size`: n of them, or fewer where one is drawn twice; n = 0: all."""
+    if not n or size <= n:
+        return np.arange(size, dtype=np.uint32)
+    return np.unique(rng.integers(size, size=n)).astype(np.uint32)

@@ -1,0 +1,40 @@
+"""What a bundled model reads where its user names no text: one that is of its own kind.
+
+A model that was trained on dates has nothing to say of prose. All others read the sample.
+"""
+
+from pathlib import Path
+
+from minitx.weights import local
+
+from ..texts.pairs import DATES
+
+DATE = "Friday the 3rd of May, 1912"
+OWN = {"tiny-bart": {"text": DATES, "sentence": DATE, "source": DATE}}
+IN_PAIRS = ("alignment",)  # experiments that read what is said of a source, too
+SAID = "Any text that is read is dates as people write them, on which tiny-bart was not trained."
+
+
+def with_own(experiment, model, given):
+    """The options given, and those that the model has by itself.
+
+    Where a text or pairs are named, they alone are read.
+    """
+    names = {option.name for option in experiment.options}
+    own = {name: text for name, text in _of(model).items() if name in names}
+    if experiment.name in IN_PAIRS and own:
+        own["pairs"] = own.pop("text")
+        if "text" in given:
+            del own["pairs"]
+    return own | given
+
+
+def _of(model):
+    """{option: what it is by itself} of a model; {} unless it comes with the project."""
+    folder = Path(model.tokenizer.folder).resolve()
+    return OWN.get(folder.name, {}) if folder.parent == local.BUNDLED.resolve() else {}
+
+
+def says(options):
+    """A sentence on what is read with these options; "" for the sample and any text of the user."""
+    return SAID if DATES in (options.get("text"), options.get("pairs")) else ""

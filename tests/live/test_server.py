@@ -1,0 +1,529 @@
+"""The live page's server: what it answers, whom it refuses, and that nothing stops or fills it."""
+
+import contextlib
+import gc
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+import tracemalloc
+
+import anyio
+import encoder_decoders
+import pytest
+import talking
+import uvicorn
+from starlette.testclient import TestClient
+
+import minitx
+from minitx.analysis.live import guard, server, turns
+from minitx.analysis.live.requests import LONGEST, RunRequest
+from minitx.analysis.live.runs import Runs
+from minitx.analysis.pages import explore
+
+PORT = 8642
+TEXT = "The dog ran after the cat, and sat."
+HERE = f"http://127.0.0.1:{PORT}"
+
+
+@pytest.fixture(scope="module")
+def runs(bundled, causal, tmp_path_factory):
+    """One model of each kind."""
+    pair = minitx.load(talking.folder(tmp_path_factory.mktemp("talking")))
+    t5 = minitx.load(encoder_decoders.t5(tmp_path_factory.mktemp("t5") / "t5"))
+    return Runs({"tiny-roberta": bundled, "gpt": causal, "pair": pair, "t5": t5})
+
+
+@pytest.fixture(scope="module")
+def application(runs):
+    return server.app(runs, PORT, TEXT)
+
+
+@pytest.fixture
+def client(application):
+    """A browser's page on this machine; an error inside the server is answered, not raised."""
+    return TestClient(application, base_url=HERE, raise_server_exceptions=False)
+
+
+def ask(client, path="run", **values):
+    """The answer to a request for this text."""
+    return client.post(f"/api/{path}", json={"text": TEXT} | values)
+
+
+def error(answer, status):
+    """What an answer with this status says."""
+    assert answer.status_code == status
+    assert "Traceback" not in answer.text
+    return answer.json()["error"]
+
+
+# what is answered
+
+
+def test_the_page_has_its_first_run_and_its_controls(client, bundled):
+    page = client.get("/")
+    assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
+    data = json.loads(page.text.partition('id="data">')[2].partition("</script>")[0])
+    assert [run["name"] for run in data["runs"]] == ["as is"]
+    assert [*data["live"]["server"]["models"]] == ["tiny-roberta", "gpt", "pair", "t5"]
+    sizes = data["live"]["server"]["models"]["tiny-roberta"]["stacks"][""]
+    cfg = bundled.config
+    assert (sizes["layers"], sizes["heads"], sizes["longest"]) == (4, 4, cfg.n_ctx)
+    assert 'id="live-text"' in page.text and "function ask()" in page.text
+    assert "connect-src 'self'" in page.text
+
+
+def test_a_run_has_the_pages_data_as_it_is_changed_and_by_chance(client, bundled):
+    answer = ask(client, changes={"positions": "zero"}, null=True).json()
+    assert [run["name"] for run in answer["runs"]] == ["as is", "changed", "by chance"]
+    tokens = bundled.tokenizer.encode(TEXT)
+    plain, changed, chance = answer["runs"]
+    assert plain == {"name": "as is"} | as_json(explore.data(bundled, "tiny-roberta", TEXT, tokens))
+    edits = {"pos_embed": lambda x: 0 * x}
+    by_hand = explore.data(bundled, "tiny-roberta", TEXT, tokens, edits=edits)
+    assert changed == {"name": "changed"} | as_json(by_hand)
+    assert chance["arrays"] not in (plain["arrays"], changed["arrays"])
+    assert answer["live"]["says"] == "positions at zero"
+    assert answer["live"]["tokens"] == len(tokens)
+
+
+def as_json(value):
+    return json.loads(json.dumps(value))
+
+
+@pytest.mark.parametrize("changes", [{}, {"heads_off": [[0, 1]]}])
+def test_save_gives_the_page_of_explore(client, bundled, tmp_path, changes):
+    saved = ask(client, "save", changes=changes)
+    explore.write(bundled, "tiny-roberta", TEXT, tmp_path / "explore.html")
+    page = (tmp_path / "explore.html").read_text(encoding="utf-8")
+    assert (saved.text == page) == (not changes)
+    policy = saved.text.partition('Policy" content="')[2].partition('"')[0]
+    assert "connect-src" not in policy and "live-text" not in saved.text
+    assert saved.text.count('"name": "changed"') == bool(changes)
+
+
+def test_the_python_is_the_changes_own(client, bundled):
+    code = ask(client, "code", changes={"layers_off": [2]}, hidden=[3]).json()["code"]
+    names = {}
+    exec(code, names)
+    assert names["model"].config == bundled.config
+    assert names["trace"].labels[0, 3] == "<mask>"
+    assert not names["trace"]["attn_out", 2].any()
+
+
+def test_a_causal_model_goes_on_with_a_text(client, causal):
+    given = {"model": "gpt", "changes": {"positions": "zero"}}
+    cold = [ask(client, "next", temperature=0, seed=seed, **given).json() for seed in range(3)]
+    assert cold[0] == cold[1] == cold[2]
+    tokens = causal.tokenizer.encode(TEXT)
+    y = minitx.run(causal, tokens, "logits", {"pos_embed": lambda x: 0 * x})["logits"]
+    likeliest = causal.tokenizer.decode([*tokens, y[0, -1].argmax()])
+    assert cold[0]["text"] == likeliest
+    hot = [ask(client, "next", temperature=2, seed=seed, **given).json() for seed in (1, 2, 2)]
+    assert hot[0] != hot[1] == hot[2]
+
+
+def test_a_chosen_token_is_appended(client, causal):
+    text = ask(client, "next", model="gpt", token=300).json()["text"]
+    assert text == causal.tokenizer.decode([*causal.tokenizer.encode(TEXT), 300])
+
+
+def test_temperature_flattens_the_guesses(client):
+    best = []
+    for temperature in (0.0, 0.5, 1.0, 2.0):
+        answer = ask(client, model="gpt", temperature=temperature).json()
+        (place,) = answer["live"]["guesses"]["places"]
+        best.append(place["best"][0][0][2])
+    assert best[0] == 1 and best == sorted(best, reverse=True) and len({*best}) == 4
+
+
+def test_hidden_tokens_are_guessed(client, bundled):
+    guesses = ask(client, hidden=[4, 2]).json()["live"]["guesses"]
+    assert guesses["kind"] == "masked"
+    assert [place["place"] for place in guesses["places"]] == [2, 4]
+    tokens = bundled.tokenizer.encode(TEXT)
+    tokens[[2, 4]] = 4
+    y = minitx.run(bundled, tokens, "logits")["logits"][0]
+    for place in guesses["places"]:
+        best = [token for token, _, _ in place["best"][0]]
+        assert best == y[place["place"]].argsort()[::-1][: len(best)].tolist()
+
+
+def test_an_encoder_decoder_is_stepped_through(client, runs):
+    changes = {"stack": "encoder", "positions": "zero"}
+    answer = ask(client, model="pair", changes=changes).json()
+    assert [*answer["runs"][1]["parts"]] == ["encoder", "decoder", "cross"]
+    places = answer["live"]["guesses"]["places"]
+    pair = runs.models["pair"]
+    row = minitx.generate(pair, n=pair.config.n_ctx, source=TEXT)
+    assert [place["said"] for place in places] == pair.tokenizer.pieces(row[1:])
+    greedy = [place["best"][0][0][1] == place["said"] for place in places]
+    assert all(greedy[:-1])  # where it may read no more, the end is forced
+    assert any(place["of_said"][0] != place["of_said"][1] for place in places)
+    forced = ask(client, model="pair", target="It ran.").json()["live"]["guesses"]["places"]
+    target = pair.tokenizer.encode("It ran.")
+    assert [place["said"] for place in forced] == pair.tokenizer.pieces(target)
+
+
+def test_t5_whose_positions_are_no_table(client):
+    answer = ask(client, model="t5", changes={"stack": "encoder", "dial": 2}, null=True).json()
+    assert len(answer["runs"]) == 3
+
+
+def test_whole_words(client):
+    (run,) = ask(client, words=True).json()["runs"]
+    assert run["unit"] == "word" and run["labels"][1] == "The"
+
+
+# what is refused, with a reason
+
+
+@pytest.mark.parametrize(
+    "values, reason",
+    [
+        ({"text": ""}, "has 0 tokens"),
+        ({"text": 3}, "the text is 3; wanted a text"),
+        ({"text": "a" * (LONGEST + 1)}, f"the text has {LONGEST + 1} letters; this page takes at"),
+        ({"text": "dog " * 300}, "this model reads at most 256"),
+        ({"text": "half \ud83d"}, "half of a letter"),
+        ({"target": "a" * (LONGEST + 1)}, "the target has"),
+        ({"target": "A dog"}, "but this model .roberta. is one stack"),
+        ({"model": "gpt3"}, "no model 'gpt3' here; there are: tiny-roberta, gpt"),
+        ({"model": ["gpt"]}, "no model"),
+        ({"words": 1}, "words is 1; wanted true or false"),
+        ({"null": "yes"}, "null is 'yes'"),
+        ({"hidden": [-1]}, "hidden is .-1.; wanted a list of at most"),
+        ({"hidden": [99]}, "token 99 is to be hidden; wanted 0 to 15"),
+        ({"hidden": [1], "model": "gpt"}, "hidden tokens are guessed by a masked model"),
+        ({"hidden": [1], "model": "pair"}, "hidden tokens are those of a masked model"),
+        ({"temperature": 11}, "temperature is 11; wanted a number from 0.0 to 10.0"),
+        ({"temperature": "1"}, "temperature is '1'"),
+        ({"changes": {"positions": "none"}}, "positions is 'none'; wanted one of"),
+        ({"changes": []}, "changes are ..; wanted an object"),
+        ({"changes": {"heads_off": [[7, 0]]}}, "layer 7 is to be off; wanted 0 to 3"),
+        ({"changes": {"stack": "cross"}, "model": "pair", "null": True}, "no null for it here"),
+        ({"heads": []}, "a request has no 'heads'; there are: model, text"),
+        ({"page": "p" * 65}, "page is .*; wanted at most 64 letters"),
+        ({"page": 1}, "page is 1"),
+    ],
+)
+def test_what_cannot_be_run_is_said(client, values, reason):
+    body = json.dumps({"text": TEXT} | values)  # with lone surrogates, which httpx would refuse
+    answer = client.post("/api/run", content=body, headers={"Content-Type": "application/json"})
+    assert re.search(reason, error(answer, 400))
+
+
+@pytest.mark.parametrize(
+    "path, values, reason",
+    [
+        ("next", {}, "a next token comes from a causal model of one stack; this is a model with"),
+        ("next", {"model": "pair"}, "this is an encoder-decoder"),
+        ("next", {"model": "gpt", "seed": -1}, "seed is -1; wanted a whole number from 0 to"),
+        ("next", {"model": "gpt", "token": 10**6}, "token is 1000000; wanted a whole number"),
+        ("code", {"changes": {"dial": 99}}, "dial is 99; a text of 14 own tokens"),
+        ("save", {"changes": {"layers_off": [4]}}, "layer 4 is to be off"),
+    ],
+)
+def test_other_requests_are_refused_alike(client, path, values, reason):
+    assert reason in error(ask(client, path, **values), 400)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b'"a"', b"\xff", b"[" * 100_000, b"9" * 9999])
+def test_a_body_that_is_no_object_is_refused(client, body):
+    answer = client.post("/api/run", content=body, headers={"Content-Type": "application/json"})
+    assert "the request is" in error(answer, 400)
+
+
+def test_other_paths_and_methods_are_refused(client):
+    assert "Not Found: GET '/favicon.ico'" in error(client.get("/favicon.ico"), 404)
+    assert "Not Found" in error(client.get("/../../etc/passwd"), 404)
+    assert "Method Not Allowed: GET '/api/run'" in error(client.get("/api/run"), 405)
+
+
+def test_a_fault_of_ours_is_said_in_the_terminal_alone(client, runs, monkeypatch, capsys):
+    def fails(request, check):
+        raise ZeroDivisionError("secret of the house")
+
+    monkeypatch.setattr(runs, "answer", fails)
+    assert error(ask(client), 500) == "minitx failed here; the terminal says how"
+    assert "ZeroDivisionError: secret of the house" in capsys.readouterr().err
+
+
+def test_a_hostile_text_comes_back_inert(client):
+    text = "</script><script>alert(1)</script> \u202eevil\u2066 <!-- a dog"
+    answer = ask(client, text=text)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["runs"][0]["text"] == text
+    page = ask(client, "save", text=text).text
+    assert page.count("</script>") == explore_scripts() and "alert(1)</script>" not in page
+    assert "<title>tiny-roberta: &lt;/script&gt;" in page
+    assert "\u202e" not in ask(client, "code", text=text).json()["code"]
+
+
+def explore_scripts():
+    """Script elements of a page: its data, the libraries, its program."""
+    return 3 + len(explore.PROGRAM)
+
+
+# who may ask
+
+
+def test_the_headers_keep_a_page_to_itself(client):
+    for answer in client.get("/"), client.get("/nothing"), ask(client):
+        headers = answer.headers
+        for part in "default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'":
+            assert part in headers["content-security-policy"]
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+        assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        f"evil.example:{PORT}",  # a name that was made to lead here: DNS rebinding
+        f"127.0.0.1.evil.example:{PORT}",
+        "127.0.0.1",
+        f"127.0.0.1:{PORT + 1}",
+        f"0.0.0.0:{PORT}",
+        f"[::1]:{PORT}",
+        "",
+    ],
+)
+def test_a_foreign_host_is_refused(client, host):
+    for path in "/", "/api/run":
+        answer = client.get(path, headers={"Host": host})
+        assert f"this page is at 127.0.0.1:{PORT} or localhost" in error(answer, 403)
+        assert "content-security-policy" in answer.headers
+
+
+def test_this_machines_own_names_are_not(client):
+    for host in f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"LOCALHOST:{PORT}":
+        assert client.get("/", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        f"http://evil.example:{PORT}",
+        f"https://127.0.0.1:{PORT}",
+        "http://localhost:3000",
+        "null",
+        "",
+    ],
+)
+def test_a_foreign_origin_is_refused(client, origin):
+    answer = client.post("/api/run", json={"text": TEXT}, headers={"Origin": origin})
+    assert "may ask; this is from" in error(answer, 403)
+
+
+def test_the_pages_own_origin_is_not(client):
+    for origin in HERE, f"http://localhost:{PORT}":
+        answer = client.post("/api/run", json={"text": TEXT}, headers={"Origin": origin})
+        assert answer.status_code == 200
+
+
+def test_what_another_site_embeds_is_refused(client):
+    embedded = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    assert "from another site" in error(client.get("/", headers=embedded), 403)
+    link = embedded | {"Sec-Fetch-Mode": "navigate"}
+    assert client.get("/", headers=link).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_what_a_form_could_send_is_refused(client, kind):
+    body = json.dumps({"text": TEXT})
+    answer = client.post("/api/run", content=body, headers={"Content-Type": kind})
+    assert "wanted application/json" in error(answer, 415)
+
+
+def test_a_large_body_is_refused(client):
+    answer = ask(client, text="a" * guard.BODY)
+    assert error(answer, 413) == f"the request has more than {guard.BODY} bytes"
+
+
+# a bounded memory, and no more pages than can be served
+
+
+def test_too_many_pages_are_told_to_wait(client, monkeypatch):
+    async def full(*_):
+        raise turns.Busy
+
+    monkeypatch.setattr(turns.Turns, "run", full)
+    assert "too many pages" in error(ask(client), 503)
+
+
+def test_memory_is_bounded(bundled):
+    """The caches keep the last runs and no more; nothing else grows."""
+    kept = 2
+    runs = Runs({"tiny-roberta": bundled}, kept)
+    sizes = []
+    tracemalloc.start()
+    for n in range(18):
+        values = {"text": f"A dog {n % 10}", "changes": {"layers_off": [1]}}
+        runs.answer(RunRequest.of(values, runs.names))
+        gc.collect()
+        sizes.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    assert {cache.cache_info().currsize for cache in runs.caches} == {kept}
+    assert (
+        max(sizes[12:]) - max(sizes[6:12]) < 20_000
+    )  # bytes; measured 9,000; six runs are 120,000
+
+
+# over a real socket, where all share one event loop
+
+
+@contextlib.contextmanager
+def listening(runs):
+    """The port of a server in a thread."""
+    listener = server.listening(0)
+    port = listener.getsockname()[1]
+    application = server.app(runs, port, TEXT)
+    running = uvicorn.Server(uvicorn.Config(application, **server.OPTIONS))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield port
+    finally:
+        running.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def port(runs):
+    with listening(runs) as port:
+        yield port
+
+
+def asked(port, body=None, **headers):
+    """Status and body of a request over a socket of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    body = json.dumps({"text": TEXT}) if body is None else body
+    connection.request("POST", "/api/run", body, {"Content-Type": "application/json"} | headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, content
+
+
+def head(port, length):
+    """The first bytes of a request that promises a body of some length."""
+    return (
+        f"POST /api/run HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def test_nothing_but_this_machine_is_listened_on(port):
+    assert asked(port)[0] == 200
+    listener = server.listening(0)
+    assert listener.getsockname()[0] == "127.0.0.1"
+    listener.close()
+
+
+def test_rebinding_and_foreign_origins_over_a_socket(port):
+    assert asked(port, Host=f"evil.example:{port}")[0] == 403
+    assert asked(port, Origin="http://evil.example")[0] == 403
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as two_hosts:
+        lines = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nHost: evil.example\r\n\r\n"
+        two_hosts.sendall(lines.encode())
+        assert two_hosts.recv(100).split()[1] in (b"400", b"403")
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as no_host:
+        no_host.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert no_host.recv(100).split()[1] == b"403"
+
+
+def test_twenty_requests_at_once_of_twenty_pages(port):
+    assert [status for status, _ in at_once(port, [f"page{n}" for n in range(20)])] == [200] * 20
+
+
+def test_twenty_requests_at_once_of_one_page(port):
+    answers = at_once(port, ["one"] * 20)
+    assert {status for status, _ in answers} == {200, 409}  # measured 18 of 409
+    assert all(b"superseded" in content for status, content in answers if status == 409)
+
+
+def at_once(port, pages):
+    """The answers to as many requests, each of other changes."""
+    answers = [None] * len(pages)
+
+    def work(n):
+        changes = {"positions": "shuffled", "seed": n}
+        answers[n] = asked(port, json.dumps({"text": TEXT, "page": pages[n], "changes": changes}))
+
+    threads = [threading.Thread(target=work, args=[n]) for n in range(len(pages))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return answers
+
+
+def test_requests_cut_short_and_slow_clients_block_nobody(port):
+    slow = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(20)]
+    for connection in slow:
+        connection.sendall(head(port, 1000) + b'{"text"')
+    for _ in range(5):
+        short = socket.create_connection(("127.0.0.1", port), timeout=20)
+        short.sendall(head(port, 1000) + b"{")
+        short.close()
+    unread = socket.create_connection(("127.0.0.1", port), timeout=20)
+    body = json.dumps({"text": TEXT}).encode()
+    unread.sendall(head(port, len(body)) + body)  # and never reads its answer
+    start = time.monotonic()
+    assert asked(port)[0] == 200
+    assert time.monotonic() - start < 5  # measured 0.1 s
+    for connection in [*slow, unread]:
+        connection.close()
+    assert asked(port)[0] == 200
+
+
+def test_a_body_that_does_not_arrive_is_given_up(port, monkeypatch):
+    monkeypatch.setattr(guard, "SECONDS", 0.2)
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as slow:
+        slow.sendall(head(port, 1000) + b"{")
+        answer = b"".join(iter(lambda: slow.recv(2000), b""))
+    assert b" 408 " in answer and b"did not arrive within 0.2 seconds" in answer
+
+
+def test_a_body_without_a_length_is_counted(port):
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as endless:
+        lines = head(port, 0).replace(b"Content-Length: 0", b"Transfer-Encoding: chunked")
+        endless.sendall(lines)
+        part = b"10000\r\n" + b"a" * 0x10000 + b"\r\n"
+        with contextlib.suppress(ConnectionError):
+            for _ in range(8):
+                endless.sendall(part)
+        assert b" 413 " in endless.recv(2000)
+
+
+def test_a_taken_port_is_said():
+    with contextlib.closing(server.listening(0)) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(ValueError, match=f"--port {port}: .* in use; --port 0 takes a free"):
+            server.listening(port)
+    for number in 70_000, -1:
+        with pytest.raises(ValueError, match=f"--port {number}: wanted 0 to 65535"):
+            server.listening(number)
+
+
+def test_the_body_is_read_as_it_comes():
+    """A request of many small parts, within the time: the parts are joined."""
+
+    class Slow:
+        headers = {"content-type": "application/json; charset=utf-8"}  # noqa: RUF012
+
+        async def stream(self):
+            for part in b"{", b"", b"}":
+                await anyio.sleep(0)
+                yield part
+
+    assert anyio.run(guard.body_of, Slow()) == b"{}"

@@ -1,0 +1,175 @@
+"""What the page of `minitx explore` begins with and keeps, and who can use it: make test-page.
+
+Order: the page; the start; the address; lists and steps; a second text; narrow windows; axe.
+"""
+
+import re
+
+import explored
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from explored import click, head, ready, settle, tokens, view
+from playwright.sync_api import expect
+
+import minitx
+from minitx import weights
+from minitx.analysis.pages import explore
+
+SENTENCE = "The brown capybara is sleeping now."
+OTHER = "The sleeping capybara is brown now."  # as many tokens, else there is no difference
+WIDTH = "document.documentElement.scrollWidth"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return minitx.load(weights.find("tiny-gpt2"))
+
+
+@pytest.fixture
+def path(tmp_path, model):
+    """The page of the sentence."""
+    explore.write(model, "tiny-gpt2", SENTENCE, tmp_path / "page.html")
+    return tmp_path / "page.html"
+
+
+@pytest.fixture
+def beside(tmp_path, model):
+    """The page of two sentences."""
+    second = (model, "tiny-gpt2", OTHER)
+    explore.write(model, "tiny-gpt2", SENTENCE, tmp_path / "page.html", beside=second)
+    return tmp_path / "page.html"
+
+
+def sharpness(pattern):
+    """1 - entropy / log(keys that are seen), mean of queries that see several. [N T T] -> [N]"""
+    T = pattern.shape[-1]
+    logs = np.log(np.maximum(pattern, 1e-30))
+    entropy = -(pattern * logs).sum(axis=-1)[:, 1:]
+    return (1 - entropy / np.log(np.arange(2, T + 1))).mean(axis=-1)
+
+
+def test_it_starts_at_the_sharpest_head(open_page, path, model):
+    pattern = minitx.run(model, SENTENCE, keep=["pattern"]).stack("pattern")[:, 0]
+    H, T = pattern.shape[1:3]
+    values = sharpness(pattern.reshape(-1, T, T))
+    layer, number = divmod(int(values.argmax()), H)
+    page = ready(open_page(path))
+    option = head(page, f"L{layer}H{number}")
+    explored.expect_selected(option)
+    expect(option).to_have_attribute("aria-label", ending(f"sharpness {values.max():.2f}"))
+
+
+def ending(text):
+    """A pattern for what ends in this text."""
+    return re.compile(re.escape(text) + "$")
+
+
+def test_the_address_brings_the_state_back(open_page, path):
+    """After a reload, and in a window that is given the address alone."""
+    page = ready(open_page(path))
+    click(head(page, "L1H1"))
+    tokens(page).nth(3).click()
+    page.get_by_label("what looks at it").check()
+    page.locator("#lines").get_by_role("button", name="larger").click()
+    page.get_by_role("button", name="dark colours").click()
+    expect(page).to_have_url(re.compile("#.*theme=dark"))
+    address = page.url
+    page.reload()
+    check_kept(page)
+    other = open_page(path)
+    other.evaluate("hash => { location.hash = hash; }", address.partition("#")[2])
+    check_kept(other)
+
+
+def check_kept(page):
+    """Head, token, side, view and theme are those that were chosen."""
+    explored.expect_selected(head(ready(page), "L1H1"))
+    settle(page)
+    assert explored.choice(page) == (3, "key")
+    expect(page.locator("#lines").get_by_role("button", name="smaller")).to_be_visible()
+    expect(page.get_by_role("button", name="light colours")).to_be_visible()
+
+
+@pytest.mark.parametrize("hash_", ["head=L99H0&token=9999&run=7", "view=<b>&side=constructor", "%"])
+def test_an_address_that_makes_no_sense_does_no_harm(open_page, path, hash_):
+    page = ready(open_page(path))
+    page.evaluate("hash => { location.hash = hash; }", hash_)
+    settle(page)
+    heads = page.get_by_role("listbox", name="Heads")
+    expect(heads.locator("[aria-selected=true]")).to_have_count(1)
+
+
+def test_heads_are_sorted_and_filtered(open_page, path):
+    page = ready(open_page(path))
+    heads = page.get_by_role("listbox", name="Heads").get_by_role("option")
+    total = heads.count()
+    page.get_by_label("In which order").select_option("sharpest first")
+    settle(page)
+    names = [option.get_attribute("aria-label") for option in heads.all()]
+    values = [float(re.search(r"sharpness ([\d.]+)", name)[1]) for name in names]
+    assert len(values) == total and values == sorted(values, reverse=True)
+    page.get_by_label("Only heads of one layer").select_option("layer 1")
+    settle(page)
+    names = [option.get_attribute("aria-label") for option in heads.all()]
+    assert 0 < len(names) < total and all(name.startswith("L1H") for name in names)
+
+
+def test_a_step_is_explained_with_numbers(open_page, path):
+    page = ready(open_page(path))
+    steps = page.get_by_role("group", name="The whole pass").get_by_role("button")
+    said = page.locator("#overview").get_by_role("status")
+    sentences = set()
+    for n in range(steps.count()):
+        steps.nth(n).click()
+        sentences.add(said.text_content())
+    assert len(sentences) == steps.count() >= 4
+    assert all(re.search(r"\d", sentence) for sentence in sentences)
+
+
+def test_two_texts_and_their_difference(open_page, beside):
+    page = ready(open_page(beside))
+    click(head(page, "L0H0"))
+    runs = page.get_by_role("group", name="Show", exact=True).get_by_role("radio")
+    expect(runs).to_have_count(3)
+    seen = []
+    for n in range(3):
+        runs.nth(n).check()
+        settle(page)
+        explored.expect_selected(head(page, "L0H0"))  # the head stays
+        seen.append(view(page, "matrix").inner_html())
+    assert len(set(seen)) == 3
+    expect(page.locator("#matrix .hint")).to_contain_text("adds up to 0")
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_a_telephone_scrolls_in_one_direction(open_page, beside, width):
+    """Also while a view is made larger."""
+    page = ready(open_page(beside, width, 800))
+    settle(page)
+    assert page.evaluate(WIDTH) <= width
+    for button in page.get_by_role("button", name="larger").all()[:3]:
+        button.click()
+        settle(page)
+        assert page.evaluate(WIDTH) <= width
+
+
+KNOWN = {  # rules of axe that the page breaks
+    "aria-prohibited-attr": "Plot names the parts of its figures, which are one picture here",
+    "aria-required-children": "so it does in the grid of heads, whose cells are the options",
+    "scrollable-region-focusable": "a view that scrolls, which no key reaches: to be mended",
+    "empty-table-header": "the corner of a table: to be mended",
+    "color-contrast": "in the dark, the token with the largest weights (3.0): to be mended",
+}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_has_no_complaint_but_those_that_are_known(open_page, beside, dark):
+    """The rules of axe-core that hold for every page (WCAG 2 A and AA, and good practice)."""
+    page = ready(open_page(beside, dark=dark))
+    tokens(page).nth(3).click()
+    settle(page)
+    report = Axe().run(page).response
+    faults = {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}
+    assert {rule: places for rule, places in faults.items() if rule not in KNOWN} == {}
+    assert len(report["passes"]) > 20  # it has looked

@@ -1,0 +1,122 @@
+"""A page of `minitx explore` as its reader sees it: heads, tokens, views, hover texts.
+
+Order: opening; the parts of the page; what is seen of them.
+"""
+
+from playwright.sync_api import expect
+
+VIEWS = "heads", "joint", "lines", "columns", "matrix", "profile"  # of attention
+FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def ready(page):
+    """The page, once its views are drawn; it may be a frame."""
+    expect(view(page, "matrix").locator("svg")).to_have_count(2)
+    expect(view(page, "heads").get_by_role("option").first).to_be_visible()
+    return page
+
+
+# the parts of the page
+
+
+def view(page, name):
+    """The picture of a view."""
+    return page.locator(f"#{name} .plot")
+
+
+def head(page, name):
+    """A head in the grid."""
+    return page.get_by_role("listbox", name="Heads").get_by_role("option", name=f"{name}. ")
+
+
+def tokens(page):
+    """The tokens of the text; of an encoder-decoder's cross-attention those of both texts."""
+    return page.get_by_role("listbox", name="Tokens").get_by_role("option")
+
+
+def readout(page):
+    """The sentence on the chosen head and token."""
+    return page.locator("#readout")
+
+
+def dots(page, name):
+    """The dots of a view, the queries' first."""
+    return view(page, name).locator("[aria-label=dot] :is(path, circle)")
+
+
+def links(page, name):
+    """The links that a view shows."""
+    return view(page, name).locator("[aria-label=link] path")
+
+
+def names(page, side):
+    """The labels of the queries (0) or keys (1) beside the lines."""
+    return view(page, "lines").locator("[aria-label=text]").nth(side).locator("text")
+
+
+def tip(page, name):
+    """The hover text of a view."""
+    return view(page, name).locator("[aria-label=tip]")
+
+
+# what is drawn is no button: the pointer goes to where it lies
+
+
+def point(drawn, x=0.5, y=0.5):
+    """Move the pointer to the middle of what is drawn, or to a share x, y of its size."""
+    drawn.evaluate("x => x.scrollIntoView({block: 'center'})")  # not below what stays on top
+    box = drawn.bounding_box()
+    drawn.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    drawn.page.evaluate(FRAMES)
+
+
+def click(drawn, x=0.5, y=0.5):
+    """Click there."""
+    point(drawn, x, y)
+    drawn.page.mouse.down()
+    drawn.page.mouse.up()
+    drawn.page.evaluate(FRAMES)
+
+
+def cell(page, query, key):
+    """(the picture of the matrix; where in it a cell lies, as shares of its size)"""
+    T = tokens(page).count()
+    return view(page, "matrix").locator("image").last, (key + 0.5) / T, (query + 0.5) / T
+
+
+# what is seen of them
+
+
+def settle(page):
+    """Until every view and the next frame have been drawn, hover texts and all."""
+    expect(page.locator("#views")).to_have_attribute("data-pending", "0")
+    page.evaluate(FRAMES)
+
+
+def drawing(page):
+    """{view: what is drawn in it}"""
+    settle(page)
+    return {name: view(page, name).inner_html() for name in VIEWS}
+
+
+def changed(before, after):
+    """Views that are drawn in another way."""
+    return {name for name in VIEWS if before[name] != after[name]}
+
+
+def choice(page):
+    """(position of the chosen token, "query" or "key"); the position is None if there is none."""
+    selected = [x.get_attribute("aria-selected") == "true" for x in tokens(page).all()]
+    side = "query" if page.get_by_label("what it looks at").is_checked() else "key"
+    return selected.index(True) if any(selected) else None, side
+
+
+def expect_selected(option):
+    """An option of a list is marked as selected."""
+    expect(option).to_have_attribute("aria-selected", "true")
+
+
+def expect_outline(page, visible):
+    """The outline of the chosen token in the matrix can be seen, or not."""
+    outline = view(page, "matrix").locator(".outline rect")
+    expect(outline).to_have_attribute("visibility", "visible" if visible else "hidden")

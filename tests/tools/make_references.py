@@ -1,0 +1,35 @@
+"""Makes tests/golden/parity: what `minitx record` writes for one golden model of each family.
+
+Needs torch, as make_golden.py does. tests/parity tries conversions with a mistake against them.
+"""
+
+from pathlib import Path
+
+from minitx import weights
+from minitx.analysis.parity import record
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+VARIANTS = (
+    "bert-masked",
+    "roberta-masked",
+    "distilbert-masked",
+    "gpt2-causal",
+    "bart-causal",
+    "marian-shared",
+    "t5-gated",
+    "bert-sequence",
+)
+HOW = record.How(texts=3, tokens=12, sample=24)
+
+
+def main():
+    """Write every file anew."""
+    folders = {name: GOLDEN / name for name in VARIANTS}
+    folders["tiny-roberta"] = weights.find("tiny-roberta")  # with texts
+    for name, folder in folders.items():
+        _, size = record.make(folder, GOLDEN / "parity" / f"{name}.safetensors", HOW)
+        print(f"{name:20} {size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()
