@@ -46,7 +46,7 @@ function openOutputs(outputs) {  // labels and numbers as they are; guesses: {pi
 const unpackAll = arrays => Object.fromEntries(Object.entries(arrays).map(([name, packed]) => [name, unpack(packed)]));
 
 function unpack({low, high, bits, shape, data}) {  // whole steps between the least and the greatest value of each part
-  const bytes = Uint8Array.from(atob(data), c => c.charCodeAt(0)), length = shape.reduce((a, b) => a * b, 1);
+  const bytes = bytesOf(data), length = shape.reduce((a, b) => a * b, 1);
   const codes = bits === 16 ? new Uint16Array(bytes.buffer) : inPairs(bytes);
   const size = length / low.length, numbers = new Float32Array(length);
   low.forEach((least, part) => {
@@ -54,6 +54,12 @@ function unpack({low, high, bits, shape, data}) {  // whole steps between the le
     for (let i = part * size; i < (part + 1) * size; i++) numbers[i] = least + codes[i] * step;
   });
   return numbers;
+}
+
+function bytesOf(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }
 
 function inPairs(bytes) {  // 12-bit codes, two in three bytes, the lower bits first
