@@ -16,7 +16,7 @@ function offsets(width) {
     x: {domain: [-reach - 0.6, reach + 0.6], label: `← left   offset: key − query (${data.unit}s)   right →`,
         labelAnchor: "center", ticks: Math.min(R, 11), tickFormat: signed},
     y: {domain: [isDifference() ? -1.08 * most : 0, 1.08 * most], ticks: 5,
-        label: `↑ mean weight on the key at that offset${isDifference() ? ", second run less the first" : ""}`},
+        label: isDifference() ? "↑ change of the mean weight" : "↑ mean weight on the key at that offset"},
     marks: [Plot.rectY(own, {x1: d => d.t - 0.38, x2: d => d.t + 0.38, y: "w", fill: palette.bar}),
             ...keyed([["■ this head", palette.bar], ...(isDifference() ? [] : [["┅ uniform", palette.text]]),
                       ...(token === null ? [] : [["● chosen", palette.chosen]])], "bottom-left", 36),
