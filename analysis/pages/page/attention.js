@@ -50,12 +50,14 @@ const named = (n, side) => `${side} of ${short(labels[side][n], 24)}, position $
 function about(n, side) {  // what is said of a query or a key under the pointer
   const name = named(n, side);
   if (state.token !== null && side === other(state.side)) {
-    return `${name}\nweight ${number(weightOf(n))} ${side === "key" ? "from" : "to"} ${quoted(state.token, state.side)}`;
+    const chosen = `${side === "key" ? "from" : "to"} ${quoted(state.token, state.side)}`;
+    return `${name}\nweight ${number(weightOf(n))} ${chosen}`;
   }
   const [verb, best] = side === "query" ? ["looks most at", strongestKey(n)]
     : ["most looked at by", strongestQuery(n)];
   const what = isDifference() ? "the largest change:" : verb;
-  return `${name}\n${what} ${quoted(best, other(side))}: weight ${number(side === "query" ? at(n, best) : at(best, n))}`;
+  const weight = side === "query" ? at(n, best) : at(best, n);
+  return `${name}\n${what} ${quoted(best, other(side))}: weight ${number(weight)}`;
 }
 
 // heads: how sharp they are, the offset that gets most of their attention, and in few words what they do
@@ -88,10 +90,12 @@ function character(head) {  // a head in a few words: the offset, in cross the k
   const sharp = `sharpness ${sharpness(head).toFixed(2)}`;
   if (isCross) {
     const most = d3.mean(places.query, i => d3.max(places.key, j => at(i, j, head)));
-    return `weight of a query's strongest key: ${number(most)} on average, ${number(1 / S)} if all were alike; ${sharp}`;
+    const mean = `${number(most)} on average, ${number(1 / S)} if all were alike`;
+    return `weight of a query's strongest key: ${mean}; ${sharp}`;
   }
   const peak = peakOf(head), known = {"-1": " (the token before)", 0: " (itself)", 1: " (the next token)"}[peak] ?? "";
-  return `most attention to offset ${signed(peak)}${known}: ${number(profileOf(head)[peak + reach])} on average; ${sharp}`;
+  const mean = number(profileOf(head)[peak + reach]);
+  return `most attention to offset ${signed(peak)}${known}: ${mean} on average; ${sharp}`;
 }
 
 // which heads are listed, and in which order

@@ -20,7 +20,8 @@ const colours = () => PALETTES[isDark() ? "dark" : "light"];
 // how much: weights 0 ... 1 by their root, so that small ones are seen; differences -1 ... 1 in both directions
 function shades() {  // -> weight as a share of the largest -> a colour
   const {ramp, change} = colours(), mix = d3.interpolateRgbBasis(isDifference() ? change : ramp);
-  return isDifference() ? x => mix(0.5 + Math.sign(x) * Math.sqrt(Math.abs(x)) / 2) : x => mix(Math.sqrt(Math.max(x, 0)));
+  if (isDifference()) return x => mix(0.5 + Math.sign(x) * Math.sqrt(Math.abs(x)) / 2);
+  return x => mix(Math.sqrt(Math.max(x, 0)));
 }
 
 const place = (n, count) => {  // the colour of a position among so many, from the first to the last

@@ -57,7 +57,7 @@ function update() {
   writeText();
   writeChoosers();
   for (const [id, view] of Object.entries(VIEWS)) writeHead(id, view);
-  const there = Object.keys(VIEWS).filter(isThere);  // sizes are read before anything is drawn: the page is laid out once
+  const there = Object.keys(VIEWS).filter(isThere);  // sizes are read before all drawing: the page is laid out once
   for (const id of there) widths[id] = Math.max(200, Math.floor(boxes[id].clientWidth));  // 0 while a window opens
   const seen = there.filter(inSight), stale = there.filter(id => drawn[id] !== wantedOf(id));
   pending.clear();
@@ -75,11 +75,13 @@ function writeHead(id, view) {
   figure.querySelector("h2").textContent = view.title();
   figure.querySelector(".hint").innerHTML = view.hint();
   Object.assign(figure.querySelector(".larger"), {
-    textContent: isLarge ? "smaller" : "larger", title: isLarge ? "Back to its place" : "Show this view over the whole width"});
+    textContent: isLarge ? "smaller" : "larger",
+    title: isLarge ? "Back to its place" : "Show this view over the whole width"});
 }
 
 function wantedOf(id) {  // what the drawing of a view depends on, as one text
-  return [version, widths[id], isDark(), state.run, state.part, ...VIEWS[id].depends.map(name => state[name])].join("|");
+  const {run, part} = state;
+  return [version, widths[id], isDark(), run, part, ...VIEWS[id].depends.map(name => state[name])].join("|");
 }
 
 function inSight(id) {
@@ -91,17 +93,27 @@ function drawNow(id) {
   const box = boxes[id], focused = box.contains(document.activeElement) ? document.activeElement.id : "";
   pending.delete(id);
   drawn[id] = wantedOf(id);
-  box.replaceChildren(...[VIEWS[id].draw(widths[id])].flat().filter(Boolean));
+  const draw = () => VIEWS[id].draw(widths[id]);
+  box.replaceChildren(...[isBoth() && VIEWS[id].isSingle ? pair(draw) : draw()].flat().filter(Boolean));
+  hideParts(box);
   if (focused) byId(focused)?.focus({preventScroll: true});  // what had it was replaced by its like
   markNow(id);
 }
 
 function markNow(id) {
-  const box = boxes[id];
+  const box = boxes[id], hint = box.parentElement.querySelector(".hint").textContent;
   VIEWS[id].mark?.(box);
-  if (id === "heads" || VIEWS[id].isText) return;  // a list or a text, not a picture
-  box.setAttribute("role", "img");
-  box.setAttribute("aria-label", `${VIEWS[id].title()}. ${box.parentElement.querySelector(".hint").textContent} ${readout.textContent}`);
+  if (id === "heads") return;  // a list, not a picture
+  later(() => { box.tabIndex = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight ? 0 : -1; });
+  box.setAttribute("role", VIEWS[id].isText ? "region" : "img");
+  box.setAttribute("aria-label", VIEWS[id].title() + (VIEWS[id].isText ? "" : `. ${hint} ${readout.textContent}`));
+}
+
+function hideParts(box) {  // the parts of a picture from those who hear the page: the picture itself has a name
+  box.querySelectorAll("svg [aria-label]:not([role])").forEach(part => {
+    if (part.querySelector("[role=option]")) part.removeAttribute("aria-label");
+    else part.setAttribute("aria-hidden", "true");
+  });
 }
 
 function wait(milliseconds = 150) {  // a change that follows soon, as in typing, makes the others wait again
@@ -153,7 +165,7 @@ function writeText() {
   readout.textContent = said();
   byId("precision").textContent = precision();
   for (const name of ["run", "part", "side"]) {
-    document.querySelectorAll(`input[name=${name}]`).forEach(input => { input.checked = input.value === `${state[name]}`; });
+    for (const input of document.querySelectorAll(`input[name=${name}]`)) input.checked = input.value === `${state[name]}`;
   }
   facts.replaceChildren(...factRows());
 }
@@ -161,8 +173,8 @@ function writeText() {
 function factRows() {  // what is measured of the chosen head; of a difference of both runs
   const kept = isDifference() ? page.runs.map(run => partOf(run)) : [data];
   const names = isDifference() ? [["", ...page.runs.map(run => run.name)]] : [];
-  const rows = [...names, ...data.facts.map(({means}, n) => [means, ...kept.map(part => part.facts[n].values[state.head])])];
-  return rows.map(cells => {
+  const values = data.facts.map(({means}, n) => [means, ...kept.map(part => part.facts[n].values[state.head])]);
+  return [...names, ...values].map(cells => {
     const row = make("tr");
     row.append(...cells.map(textContent => make("td", {textContent})));
     return row;
@@ -170,12 +182,15 @@ function factRows() {  // what is measured of the chosen head; of a difference o
 }
 
 function said() {
-  const {head, token, side} = state, name = nameOf(head);
+  const {head, token, side} = state, name = (isBoth() ? `“${runName(0)}”, ` : "") + nameOf(head);
   if (token === null) return `${name}, ${papersName(head)}: ${character(head)}. No ${data.unit} is chosen.`;
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
   const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || "nothing in particular";
   const chosen = quoted(token, side);
-  if (isDifference()) return `${name}, “${runName(1)}” less “${runName(0)}”: weights ${side === "query" ? "from" : "to"} ${chosen}: ${found}`;
+  if (isDifference()) {
+    const weights = `weights ${side === "query" ? "from" : "to"} ${chosen}`;
+    return `${name}, “${runName(1)}” less “${runName(0)}”: ${weights}: ${found}`;
+  }
   return `${name}: ` + (side === "query" ? `${chosen} looks at ${found}` : `at ${chosen} look ${found}`);
 }
 
@@ -236,9 +251,12 @@ function svgOf(id) {
   return new XMLSerializer().serializeToString(outer);
 }
 
+const isOfHead = id => VIEWS[id].depends.includes("head");
+
 function save(id) {
   const href = URL.createObjectURL(new Blob([svgOf(id)], {type: "image/svg+xml"}));
-  make("a", {href, download: `${state.part && `${state.part}-`}${id}${id === "heads" ? "" : `-${nameOf(state.head)}`}.svg`}).click();
+  const names = [state.part, id, isOfHead(id) ? nameOf(state.head) : ""];
+  make("a", {href, download: `${names.filter(Boolean).join("-")}.svg`}).click();
   setTimeout(() => URL.revokeObjectURL(href), 1000);
 }
 
@@ -249,8 +267,11 @@ systemDark.addEventListener("change", update);
 
 function paint() {
   const {style} = document.documentElement;
-  for (const [name, value] of Object.entries(colours())) if (!Array.isArray(value)) style.setProperty(`--${name}`, value);
+  for (const [name, value] of Object.entries(colours())) {
+    if (!Array.isArray(value)) style.setProperty(`--${name}`, value);
+  }
   style.colorScheme = isDark() ? "dark" : "light";
+  style.setProperty("--strong", isDark() ? "45%" : isDifference() ? "55%" : "75%");  // the token's text stays readable
   byId("theme").textContent = isDark() ? "light colours" : "dark colours";
 }
 
@@ -260,28 +281,32 @@ function precision() {
   const most = name => data.arrays[name].error.toPrecision(2);
   const counted = isCross ? `${T} queries and ${S} keys` : `${T} ${data.unit}s`;
   return `${L} layers × ${H} heads of width ${data.width}, ${counted}. Normalising queries and keys changed ` +
-    `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 65,536 steps, places and ` +
-    `columns to 4,096, between the least and the greatest of their head: weights within ${most("pattern")}, places in the plane within ` +
-    `${most("plane")}, columns within ${most("columns")}` +
+    `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 65,536 steps, places ` +
+    "and columns to 4,096, between the least and the greatest of their head: weights within " +
+    `${most("pattern")}, places in the plane within ${most("plane")}, columns within ${most("columns")}` +
     (isCross ? "." : `, mean weights within ${most("profile")}.`);
 }
 
 function writePage() {  // what changes with the data alone
   byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(" and ");
-  const runs = page.runs.map((run, n) => [n, run.name]), why = page.runs.length > 1 && whyNoDifference();
-  if (runs.length > 1) runs.push(["difference", "the difference", why]);
+  const runs = page.runs.map((run, n) => [n, run.name]);
+  if (runs.length > 1) runs.push(["difference", apart ? `both (no difference: ${apart})` : "the difference"]);
   writeChoice("run", runs, run => set({run}));
-  writeChoice("part", Object.keys(partsOf(page.runs[0])).map(name => [name, PARTS[name] ?? name]), part => set({part}));
+  writeParts();
+}
+
+function writeParts() {
+  const names = Object.keys(partsOf(page.runs[state.run === "difference" ? 0 : state.run]));
+  writeChoice("part", names.map(name => [name, PARTS[name] ?? name]), part => set({part}));
 }
 
 function writeChoice(name, options, choose) {  // radio buttons, where there is more than one to choose from
   const box = byId(name);
   box.querySelectorAll("label").forEach(label => label.remove());
   box.hidden = options.length < 2;
-  for (const [value, text, why] of options) {  // why: a reason that it cannot be chosen
-    const input = make("input", {type: "radio", name, value, disabled: Boolean(why), onchange: () => choose(value)});
-    const label = make("label");
-    label.append(input, ` ${text}${why ? ` (${why})` : ""}`);
+  for (const [value, text] of options) {
+    const input = make("input", {type: "radio", name, value, onchange: () => choose(value)}), label = make("label");
+    label.append(input, ` ${text}`);
     box.append(label);
   }
 }

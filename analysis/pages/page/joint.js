@@ -28,10 +28,12 @@ function space(width) {
     (100 * share[(state.head * 2 + stage()) * 2 + n]).toFixed(0)} % of the variance)`;
   const where = {x: "x", y: "y"}, text = p => short(labels[p.side][p.n]);
   const across = d3.scaleLinear(x, [0, inner.width]), up = d3.scaleLinear(y, [inner.height, 0]);
-  const written = withoutOverlap(points.map(p => ({p, x: across(p.x), y: up(p.y), width: 6.2 * text(p).length})), inner);
+  const labelOf = p => ({p, x: across(p.x), y: up(p.y), width: 6.2 * text(p).length});
+  const written = withoutOverlap(points.map(labelOf), inner);
+  const fill = p => state.colour === "position" ? palette.text : dotColour(p);
   const names = Object.entries(SPOTS).map(([name, {dx, dy, textAnchor}]) => (
     Plot.text(written.filter(d => d.spot === name).map(d => d.p), {
-      ...where, text, dx, dy, textAnchor, fill: p => state.colour === "position" ? palette.text : dotColour(p), stroke: palette.card, strokeWidth: 3})));
+      ...where, text, dx, dy, textAnchor, fill, stroke: palette.card, strokeWidth: 3})));
   return plot({
     width, height, marginLeft: 48, marginBottom: 40, marginTop: 46, marginRight: 6,
     x: {domain: x, label: axis(0) + " →", ticks: 5}, y: {domain: y, label: "↑ " + axis(1), ticks: 5},
@@ -57,7 +59,7 @@ const SPOTS = {above: {dx: 0, dy: -11, textAnchor: "middle"}, below: {dx: 0, dy:
                right: {dx: 8, dy: 0, textAnchor: "start"}, left: {dx: -8, dy: 0, textAnchor: "end"}};
 
 function withoutOverlap(wanted, inner) {  // those labels for which there is room, each with its spot
-  const rank = ({p}) => (p.side === state.side && p.n === state.token ? 2 : 0) + (marked(p.n, p.side) ? size(weightOf(p.n)) : -1);
+  const rank = ({p: {n, side}}) => side === state.side && n === state.token ? 2 : size(weightOf(n));
   const taken = wanted.filter(d => marked(d.p.n, d.p.side)).map(({x, y}) => [x - 4, y - 4, x + 4, y + 4]), written = [];
   const free = box => box[0] >= -8 && box[2] <= inner.width + 8 && box[1] >= -14 && box[3] <= inner.height + 14
     && !taken.some(b => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3]);

@@ -7,19 +7,22 @@ function offsets(width) {
   const chosen = token === null ? [] : places.key
     .map(n => ({t: side === "query" ? n - token : token - n, w: weightOf(n)}))
     .filter(d => Math.abs(d.t) <= reach && !(data.causal && d.t > 0));
-  const all = [...own.flatMap(d => isDifference() ? [d.w] : [d.w, d.u]), ...chosen.map(d => d.w)], most = d3.max(all, size);
+  const uniform = isDifference() ? [] : own.map(d => d.u);
+  const most = d3.max([...own, ...chosen].map(d => d.w).concat(uniform), size);
+  const about = d => [`offset ${signed(d.t)} ${data.unit}s`, `mean weight ${number(d.w)}`,
+                      ...(isDifference() ? [] : [`uniform ${number(d.u)}`])].join("\n");
   return plot({
     width, height: Math.min(width * 0.75, 460), marginLeft: 48, marginBottom: 62, marginTop: 26, marginRight: 8,
     x: {domain: [-reach - 0.6, reach + 0.6], label: `← left   offset: key − query (${data.unit}s)   right →`,
         labelAnchor: "center", ticks: Math.min(R, 11), tickFormat: signed},
     y: {domain: [isDifference() ? -1.08 * most : 0, 1.08 * most], ticks: 5,
-        label: `↑ mean weight on the key at that offset${isDifference() ? ", second run less the first" : ""}`},
+        label: isDifference() ? "↑ change of the mean weight" : "↑ mean weight on the key at that offset"},
     marks: [Plot.rectY(own, {x1: d => d.t - 0.38, x2: d => d.t + 0.38, y: "w", fill: palette.bar}),
             ...keyed([["■ this head", palette.bar], ...(isDifference() ? [] : [["┅ uniform", palette.text]]),
                       ...(token === null ? [] : [["● chosen", palette.chosen]])], "bottom-left", 36),
             Plot.ruleX([0], {stroke: palette.line}), Plot.ruleY([0], {stroke: palette.line}),
-            isDifference() ? null : Plot.line(own, {x: "t", y: "u", stroke: palette.text, strokeDasharray: "4 3", strokeWidth: 1.3}),
+            Plot.line(isDifference() ? [] : own, {x: "t", y: "u", stroke: palette.text, strokeDasharray: "4 3",
+                                                 strokeWidth: 1.3}),
             Plot.dot(chosen, {x: "t", y: "w", fill: palette.chosen, stroke: palette.card, r: 4}),
-            Plot.tip(own, Plot.pointerX({x: "t", y: "w", ...tip(d => (
-              `offset ${signed(d.t)} ${data.unit}s\nmean weight ${number(d.w)}${isDifference() ? "" : `\nuniform ${number(d.u)}`}`))}))]});
+            Plot.tip(own, Plot.pointerX({x: "t", y: "w", ...tip(about)}))]});
 }

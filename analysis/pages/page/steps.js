@@ -69,7 +69,8 @@ const STEPS = {
     `Query ${query(i)} with key ${key(j)}: ${two(score(i, j))}${nextBest(i, j)}.`,
   softmax: ({i, j}) =>
     "Softmax turns scores into weights that add up to 1 in each row: e to the score, over the sum of the row. " +
-    `e^${two(score(i, j))} / e^${two(total[state.head * T + i])} = ${two(at(i, j))}, the weight of ${key(j)} for ${query(i)}.`,
+    `e^${two(score(i, j))} / e^${two(total[state.head * T + i])} = ${two(at(i, j))}, the weight of ${key(j)} for ` +
+    `${query(i)}.`,
   v: ({j}, {d_model: D}) =>
     `What a token has to give is its vector times W_V, ${by(D, data.width)}: its value. That of ${key(j)} has length ` +
     `${two(lengthOf(j))}.`,
@@ -78,7 +79,8 @@ const STEPS = {
     `${by(T, data.width)}. ${query(i)} takes ${strongest(i).map(j => `${two(at(i, j))} of ${key(j)}`).join(", ")} …`,
   join: ({n}, {d_model: D}) =>
     `The mixtures of all ${H} heads side by side, ${by(H, data.width)} numbers for each token, times W_O give ${by(T, D)}, ` +
-    `which is added to the stream: at ${token(n)} a vector of length ${lengthWritten(isCross ? "cross_out" : "attn_out", n)}.`};
+    `which is added to the stream: at ${token(n)} a vector of length ` +
+    `${lengthWritten(isCross ? "cross_out" : "attn_out", n)}.`};
 
 function explained(step) {
   const kind = step.replace(/^(layer|norm|add).*/, "$1");

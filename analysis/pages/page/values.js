@@ -3,14 +3,14 @@
 
 const lengthOf = j => values[state.head * S + j];
 
-const taken = j => state.side === "query" && state.token !== null ? at(state.token, j) * lengthOf(j) : 0;  // by the chosen query
+const isTaken = () => state.token !== null && state.side === "query";  // by the chosen query: weight × length
 
 const valuesOf = width => pair(() => bars(width));
 
 function bars(width) {
   const palette = colours(), step = Math.max((width - 60) / S, 9), every = Math.ceil(11 / step);
-  const rows = places.key.map(j => ({j, length: lengthOf(j), taken: taken(j)}));
-  const ends = {x1: d => d.j - 0.4, x2: d => d.j + 0.4}, isChosen = state.token !== null && state.side === "query";
+  const rows = places.key.map(j => ({j, length: lengthOf(j), taken: isTaken() ? at(state.token, j) * lengthOf(j) : 0}));
+  const ends = {x1: d => d.j - 0.4, x2: d => d.j + 0.4};
   return plot({
     width: Math.max(width, 60 + step * S), height: 260, marginLeft: 48, marginTop: 26, marginBottom: 84, marginRight: 8,
     x: {domain: [-0.6, S - 0.4], label: null}, y: {label: "↑ length", ticks: 4},
@@ -19,7 +19,11 @@ function bars(width) {
             Plot.axisX({ticks: places.key.filter(j => j % every === 0), tickSize: 3, label: null, tickRotate: -60,
                         textAnchor: "end", tickFormat: j => short(labels.key[j], 9), color: palette.key}),
             Plot.ruleY([0], {stroke: palette.line}),
-            ...keyed([...(isChosen ? [["■ taken", palette.chosen]] : []), ["■ offered", palette.soft]], "top-right", -13),
-            Plot.tip(rows, Plot.pointerX({x: "j", y: "length", ...tip(d => (
-              `value of ${quoted(d.j, "key")}\nlength ${d.length.toFixed(2)}${isChosen ? `, taken ${d.taken.toFixed(2)}` : ""}`))}))]});
+            ...keyed([...(isTaken() ? [["■ taken", palette.chosen]] : []), ["■ offered", palette.soft]], "top-right",
+                     -13),
+            Plot.tip(rows, Plot.pointerX({x: "j", y: "length", ...tip(aboutValue)}))]});
+}
+
+function aboutValue({j, length, taken}) {
+  return `value of ${quoted(j, "key")}\nlength ${length.toFixed(2)}${isTaken() ? `, taken ${taken.toFixed(2)}` : ""}`;
 }

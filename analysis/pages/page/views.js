@@ -10,6 +10,7 @@ const runName = n => page.runs[n].name;
 const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);  // hints are HTML, names are not
 
 function compared() {
+  if (isBoth()) return ` There is no difference to show: ${apart}.`;
   if (!isDifference()) return "";
   const [before, after] = page.runs.map(run => escaped(short(run.name, 40)));
   return ` Shown is “${after}” less “${before}”: <b class=more>purple</b> is more, <b class=less>orange</b> is less.`;
@@ -23,13 +24,14 @@ const VIEWS = {
   heads: {
     title: () => "All heads", draw: heads, mark: markHead, depends: ["sort", "only", "layer", "thumbs"],
     pick: d => ({head: d.head}),
-    choices: {thumbs: "What the pictures show", sort: "In which order", only: "Only heads whose attention peaks at this offset",
-              layer: "Only heads of one layer"},
+    choices: {thumbs: "What the pictures show", sort: "In which order", layer: "Only heads of one layer",
+              only: "Only heads whose attention peaks at this offset"},
     hint: () => "One picture a head. " + (state.thumbs === "attention" ? "Its attention matrix: queries down, keys " +
       "across, shades up to its own largest weight." : "Its queries and keys in the plane.") +
       " Arrow keys move from head to head." + compared()},
   joint: {
-    title: () => `${nameOf(state.head)}: queries and keys in one space`, draw: joint, depends: [...CHOICE, "stage", "colour"],
+    title: () => `${nameOf(state.head)}: queries and keys in one space`, draw: joint,
+    depends: [...CHOICE, "stage", "colour"],
     choices: {stage: "State of queries and keys", colour: "What colours mean"},
     pick: d => ({token: d.n, side: d.side}),
     hint: () => "<b class=query>●</b> queries and <b class=key>◆</b> keys in the plane in which they vary most" +
@@ -38,7 +40,7 @@ const VIEWS = {
       "Wider lines are larger weights" + (state.token === null ? `: all from ${ALL} on, and each query's strongest.`
         : ".")},
   lines: {
-    title: () => `${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: CHOICE,
+    title: () => `${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: CHOICE, isSingle: true,
     pick: d => ({token: d.n, side: d.side}),
     hint: () => "From what looks, left, to what is looked at, right; wider is more. " +
       (state.token === null ? `Weights from ${ALL} on${isDifference() ? "." : ", and each query's strongest."}`
@@ -50,14 +52,15 @@ const VIEWS = {
       "W_A = W_Q W_Kᵀ, the heaviest columns first (% of S²). A regular wave, shifted between the two, looks a fixed " +
       "number of places away."},
   matrix: {
-    title: () => `${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, depends: ["head"],
+    title: () => `${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, isSingle: true,
+    depends: ["head"],
     pick: d => ({token: state.side === "query" ? d.i : d.j}),
     hint: () => (isDifference() ? "A row is a query and adds up to 0: what it gives more to one key it gives less to " +
       "others." : "A row is a query and adds up to 1: how its attention is shared out over the keys.") +
       (isCross ? " The query is of the token that was said last: it asks for the next." : "") +
       (data.causal ? " This model does not see to the right: the empty half." : "") + compared()},
   profile: {
-    title: () => `${nameOf(state.head)}: relative positions`, draw: offsets, depends: CHOICE,
+    title: () => `${nameOf(state.head)}: relative positions`, draw: offsets, depends: CHOICE, isSingle: true,
     hint: () => "Mean weight at each distance, beside a head that looks at everything alike (uniform: chance). A head that " +
       "knows positions stands out at one distance." + compared()},
   values: {
@@ -69,15 +72,20 @@ const VIEWS = {
   guesses: {
     title: () => "The model's guesses", draw: guesses, mark: showRow, depends: ["token", "side"], isText: true,
     hint: () => made.classes ? "How likely the model finds each class for the whole text."
-      : isCausal() ? "What the model expects behind each token. In the text stands what really comes: green where the best guess is right."
-      : "What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses are that " +
-        "token. Write a mask into the text to make it guess."},
+      : isCausal() ? "What the model expects behind each token, beside what really comes; a best guess that is right is " +
+        "bold and green."
+      : "What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses " +
+        "are that token. Write a mask into the text to make it guess."},
   stream: {
-    title: () => "Lengths in the residual stream", draw: stream, mark: showColumn, depends: ["token", "side", "written"],
-    choices: {written: "Of which vectors"}, pick: d => ({token: tokenOf(d.t), side: "query"}),
+    title: () => "Lengths in the residual stream", draw: stream, mark: showColumn,
+    depends: ["token", "side", "written"], pick: d => ({token: tokenOf(d.t), side: "query"}),
+    choices: {written: "Of which vectors"},
     hint: () => "How long the vector of each token is, layer by layer downwards: of the stream itself, or of what attention " +
-      "or the MLP adds to it." + (run().sizes.pre_norm ? "" : " This family norms the stream after each addition, so its lengths differ little.")},
+      "or the MLP adds to it." + (run().sizes.pre_norm ? ""
+        : " This family norms the stream after each addition, so its lengths differ little.")},
   lens: {
-    title: () => "Guesses after every layer", draw: lens, mark: showColumn, depends: ["token", "side"], pick: d => ({token: tokenOf(d.t), side: "query"}),
-    hint: () => "What the model would say if it stopped after this layer (the logit lens): the likeliest token, in a stronger " +
-      "colour where it is more certain. The stream is read with the last layer's table, so early rows may be no guess of the model."}};
+    title: () => "Guesses after every layer", draw: lens, mark: showColumn, depends: ["token", "side"],
+    pick: d => ({token: tokenOf(d.t), side: "query"}),
+    hint: () => "What the model would say if it stopped after this layer (the logit lens): the likeliest token, in a " +
+      "stronger colour where it is more certain. The stream is read with the last layer's table, so early rows may be " +
+      "no guess of the model."}};
