@@ -13,8 +13,8 @@ import tracemalloc
 import anyio
 import encoder_decoders
 import pytest
+import served
 import talking
-import uvicorn
 from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
@@ -390,26 +390,9 @@ def test_memory_is_bounded(bundled):
 # over a real socket, where all share one event loop
 
 
-@contextlib.contextmanager
-def listening(runs):
-    """The port of a server in a thread."""
-    listener = server.listening(0)
-    port = listener.getsockname()[1]
-    application = server.app(runs, port, TEXT)
-    running = uvicorn.Server(uvicorn.Config(application, **server.OPTIONS))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        yield port
-    finally:
-        running.should_exit = True
-        thread.join(20)
-        assert not thread.is_alive()
-
-
 @pytest.fixture(scope="module")
 def port(runs):
-    with listening(runs) as port:
+    with served.listening(runs, TEXT) as port:
         yield port
 
 
