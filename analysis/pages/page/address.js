@@ -13,7 +13,7 @@ const WORDS = {  // part of the state that is one of a few words, and the words
   written: () => WRITTEN.filter(([, name]) => !name || made.writes[name]).map(([word]) => word),
   view: () => Object.keys(VIEWS),
   step: () => [...Object.keys(STEPS), ...["attention", "source", "mlp"].flatMap(x => [`norm-${x}`, `add-${x}`])],
-  part: () => Object.keys(partsOf(page.runs[0]))};
+  part: () => Object.keys(partsOf(page.runs[runNumber()]))};
 const usual = {...state};  // what the address need not say
 let writing;
 

@@ -20,8 +20,11 @@ const listeners = [];  // each is called with the state after every change
 
 const partsOf = run => run.parts ?? {"": run};
 const partOf = (run, name = state.part) => partsOf(run)[name];
-let inside = false;  // while a picture of a difference shows one of its runs
-const isDifference = () => state.run === "difference" && !inside;
+let inside = false;  // while a picture of two runs shows one of them
+let apart = "";  // why two runs cannot be subtracted: both are shown then, one below the other
+const isPair = () => state.run === "difference" && !inside;
+const isDifference = () => isPair() && !apart;
+const isBoth = () => isPair() && Boolean(apart);
 const titleOf = run => `${run.model}: ${run.text}`;
 
 // arrays, unpacked when a part is first looked at
@@ -46,7 +49,7 @@ function openOutputs(outputs) {  // labels and numbers as they are; guesses: {pi
 const unpackAll = arrays => Object.fromEntries(Object.entries(arrays).map(([name, packed]) => [name, unpack(packed)]));
 
 function unpack({low, high, bits, shape, data}) {  // whole steps between the least and the greatest value of each part
-  const bytes = Uint8Array.from(atob(data), c => c.charCodeAt(0)), length = shape.reduce((a, b) => a * b, 1);
+  const bytes = bytesOf(data), length = shape.reduce((a, b) => a * b, 1);
   const codes = bits === 16 ? new Uint16Array(bytes.buffer) : inPairs(bytes);
   const size = length / low.length, numbers = new Float32Array(length);
   low.forEach((least, part) => {
@@ -54,6 +57,12 @@ function unpack({low, high, bits, shape, data}) {  // whole steps between the le
     for (let i = part * size; i < (part + 1) * size; i++) numbers[i] = least + codes[i] * step;
   });
   return numbers;
+}
+
+function bytesOf(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }
 
 function inPairs(bytes) {  // 12-bit codes, two in three bytes, the lower bits first
@@ -83,19 +92,30 @@ function look(run) {  // makes a run's part the one that views read
   reach = (R - 1) / 2;
 }
 
-function within(run, draw) {  // what `draw` gives while views read one run of a difference
+function within(n, draw) {  // what `draw` gives while views read one run of two
+  const {head, token} = state, [layer, own] = [layerOf(head), head % H];
   inside = true;
-  look(page.runs[run]);
-  const result = draw();
-  inside = false;
-  lookAtState();
-  return result;
+  try {
+    if (!partOf(page.runs[n])) return note("This model has no such part.");
+    look(page.runs[n]);
+    if (layer >= L || own >= H) return note(`This model has no head L${layer}H${own}.`);
+    Object.assign(state, {head: layer * H + own, token: token < labels[state.side].length ? token : null});
+    return draw();
+  } finally {
+    inside = false;
+    Object.assign(state, {head, token});
+    lookAtState();
+  }
 }
 
+const note = textContent => make("p", {className: "none", textContent});
+
 function lookAtState() {  // of a difference: the second run, its attention less that of the first
-  look(page.runs[isDifference() ? 1 : state.run]);
+  look(page.runs[runNumber()]);
   if (isDifference()) ({pattern, profile} = differences(page.runs[0]));
 }
+
+const runNumber = () => state.run !== "difference" ? state.run : apart ? 0 : 1;
 
 const subtracted = new WeakMap();  // part of the second run -> its arrays less those of the first
 
@@ -108,7 +128,6 @@ function differences(first) {
 }
 
 function whyNoDifference() {  // "" where weights can be subtracted one by one
-  if (page.runs.length < 2) return "there is one run";
   const [a, b] = page.runs.map(run => partOf(run));
   if (!a || !b) return "the two models have different parts";
   const same = (x, y) => x.join() === y.join();
@@ -120,10 +139,11 @@ function whyNoDifference() {  // "" where weights can be subtracted one by one
 // changes
 
 function set(changes) {
-  const other = changes.part !== undefined && changes.part !== state.part;
+  const other = changes.part !== undefined && changes.part !== state.part, isRun = "run" in changes;
   Object.assign(state, other ? {head: null, token: null, side: "query"} : {}, changes);
-  if (other || "run" in changes || "head" in changes) settle();
-  if (other) writeTokens();
+  if (other || isRun || "head" in changes || "token" in changes) settle();
+  if (isRun) writeParts();
+  if (other || isRun) writeTokens();
   update();
   listeners.forEach(listener => listener(state));
 }
@@ -140,9 +160,9 @@ function show(next) {  // other data in place of all; what was chosen stays, whe
 function settle() {  // looks at what the state says, or at the nearest that there is
   const numbers = [...page.runs.keys(), ...(page.runs.length > 1 ? ["difference"] : [])];
   if (!numbers.includes(state.run)) state.run = 0;
-  const names = Object.keys(partsOf(page.runs[isDifference() ? 1 : state.run]));
+  const names = Object.keys(partsOf(page.runs[state.run === "difference" ? 0 : state.run]));
   if (!names.includes(state.part)) state.part = names[0];
-  if (isDifference() && whyNoDifference()) state.run = 1;
+  apart = page.runs.length > 1 ? whyNoDifference() : "";
   lookAtState();
   if (!(state.head >= 0 && state.head < L * H) || state.head === null) state.head = sharpest();
   if (state.token !== null) state.token = Math.min(state.token, labels[state.side].length - 1);

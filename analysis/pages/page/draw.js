@@ -27,8 +27,8 @@ function keyed(entries, frameAnchor, dy) {  // a legend inside a figure: coloure
 
 const sides = dy => keyed([["◆ key", colours().key], ["● query", colours().query]], "top-right", dy);
 
-function pair(draw) {  // of a difference the same picture of both runs, one below the other, each under its name
-  if (!isDifference()) return [draw()].flat();
+function pair(draw) {  // of two runs the same picture of both, one below the other, each under its name
+  if (!isPair()) return [draw()].flat();
   return page.runs.flatMap((run, n) => [make("p", {className: "run", textContent: run.name}), within(n, draw)].flat());
 }
 

@@ -93,7 +93,8 @@ function drawNow(id) {
   const box = boxes[id], focused = box.contains(document.activeElement) ? document.activeElement.id : "";
   pending.delete(id);
   drawn[id] = wantedOf(id);
-  box.replaceChildren(...[VIEWS[id].draw(widths[id])].flat().filter(Boolean));
+  const draw = () => VIEWS[id].draw(widths[id]);
+  box.replaceChildren(...[isBoth() && VIEWS[id].isSingle ? pair(draw) : draw()].flat().filter(Boolean));
   hideParts(box);
   if (focused) byId(focused)?.focus({preventScroll: true});  // what had it was replaced by its like
   markNow(id);
@@ -181,7 +182,7 @@ function factRows() {  // what is measured of the chosen head; of a difference o
 }
 
 function said() {
-  const {head, token, side} = state, name = nameOf(head);
+  const {head, token, side} = state, name = (isBoth() ? `“${runName(0)}”, ` : "") + nameOf(head);
   if (token === null) return `${name}, ${papersName(head)}: ${character(head)}. No ${data.unit} is chosen.`;
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
   const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || "nothing in particular";
@@ -288,20 +289,24 @@ function precision() {
 
 function writePage() {  // what changes with the data alone
   byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(" and ");
-  const runs = page.runs.map((run, n) => [n, run.name]), why = page.runs.length > 1 && whyNoDifference();
-  if (runs.length > 1) runs.push(["difference", "the difference", why]);
+  const runs = page.runs.map((run, n) => [n, run.name]);
+  if (runs.length > 1) runs.push(["difference", apart ? `both (no difference: ${apart})` : "the difference"]);
   writeChoice("run", runs, run => set({run}));
-  writeChoice("part", Object.keys(partsOf(page.runs[0])).map(name => [name, PARTS[name] ?? name]), part => set({part}));
+  writeParts();
+}
+
+function writeParts() {
+  const names = Object.keys(partsOf(page.runs[state.run === "difference" ? 0 : state.run]));
+  writeChoice("part", names.map(name => [name, PARTS[name] ?? name]), part => set({part}));
 }
 
 function writeChoice(name, options, choose) {  // radio buttons, where there is more than one to choose from
   const box = byId(name);
   box.querySelectorAll("label").forEach(label => label.remove());
   box.hidden = options.length < 2;
-  for (const [value, text, why] of options) {  // why: a reason that it cannot be chosen
-    const input = make("input", {type: "radio", name, value, disabled: Boolean(why), onchange: () => choose(value)});
-    const label = make("label");
-    label.append(input, ` ${text}${why ? ` (${why})` : ""}`);
+  for (const [value, text] of options) {
+    const input = make("input", {type: "radio", name, value, onchange: () => choose(value)}), label = make("label");
+    label.append(input, ` ${text}`);
     box.append(label);
   }
 }

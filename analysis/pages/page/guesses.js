@@ -2,10 +2,15 @@
 // The model's guesses: bars for one token, and a table with the best guess at each.
 
 function guesses() {
-  const n = shownToken(), lists = make("div", {className: "lists"}), where = isCausal() ? "behind" : "at";
+  const lists = make("div", {className: "lists"});
+  lists.append(...beside(pair(() => [lead(shownToken()), best(shownToken())])));
+  return [lists, ...(made.guesses ? [guessTable()] : [])];
+}
+
+function lead(n) {
+  const where = isCausal() ? "behind" : "at";
   const textContent = made.classes ? "The classes of the text" : `Likeliest ${where} “${made.labels[n]}” (${n})`;
-  lists.append(...beside(pair(() => best(n))));
-  return [make("p", {className: "lead", textContent}), lists, ...(made.guesses ? [guessTable()] : [])];
+  return make("p", {className: "lead", textContent});
 }
 
 function shownToken() {  // the chosen token, else a hidden one, else the last; the last of a masked model is a mark
@@ -37,8 +42,9 @@ function beside(elements) {  // the names of two runs and their lists, as two gr
 }
 
 function guessTable() {  // of a difference the guesses of both runs, one beside the other
-  const table = make("table", {className: "guesses"}), head = make("tr"), inText = isCausal() ? "next in the text" : "in the text";
-  const runs = isDifference() ? [0, 1].map(run => within(run, () => made)) : [made];
+  const table = make("table", {className: "guesses"}), head = make("tr");
+  const inText = isCausal() ? "next in the text" : "in the text";
+  const runs = isDifference() ? [0, 1].map(run => within(run, () => made)) : [made];  // of texts of one length
   const names = isDifference() ? [runName(0), runName(1)] : ["best guess"];
   const columns = ["token", ...names.flatMap(name => [name, ""]), inText, ...runs.map(() => "")];
   head.append(...columns.map(textContent => textContent ? make("th", {textContent}, {scope: "col"}) : make("td")));

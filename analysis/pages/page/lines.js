@@ -22,6 +22,7 @@ function lines(width) {
 }
 
 function markLine(box) {  // the chosen token's line, scrolled into sight
+  if (isBoth()) return;
   const y = state.token === null ? 0 : box.lastChild.scale("y").apply(state.token);
   later(() => {
     if (y < box.scrollTop || y > box.scrollTop + box.clientHeight) box.scrollTop = y - box.clientHeight / 2;

@@ -35,6 +35,7 @@ function ofWeights(width, most, shade) {  // the legend
 }
 
 function markRow(box) {  // the chosen token's row, as a query, or column, as a key
+  if (isBoth()) return box.querySelectorAll(".outline").forEach(outline => outline.remove());
   const outline = box.querySelector(".outline rect"), {token, side} = state, drawn = box.lastChild;
   const [x, y] = ["x", "y"].map(name => drawn.scale(name).apply);
   const ends = (along, apply) => (along ? [-0.5, along - 0.5] : [token - 0.5, token + 0.5]).map(apply);

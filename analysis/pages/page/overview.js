@@ -44,7 +44,8 @@ function headBoxes() {
           {step: "join", name: "all heads, times W_O", shape: by(T, D)}];
 }
 
-const overview = () => [...boxesOf().map(drawnRow), ...pair(explanation)];  // shapes are the same in both runs
+// shapes are those of one run; of a difference they are the same in both
+const overview = () => [...boxesOf().map(drawnRow), ...(state.step ? pair(explanation) : [explanation()])];
 
 function drawnRow({title, boxes}) {
   const row = make("div", {className: "row", role: "group"}, {"aria-label": title}), rest = make("div");

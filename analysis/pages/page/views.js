@@ -10,6 +10,7 @@ const runName = n => page.runs[n].name;
 const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);  // hints are HTML, names are not
 
 function compared() {
+  if (isBoth()) return ` There is no difference to show: ${apart}.`;
   if (!isDifference()) return "";
   const [before, after] = page.runs.map(run => escaped(short(run.name, 40)));
   return ` Shown is “${after}” less “${before}”: <b class=more>purple</b> is more, <b class=less>orange</b> is less.`;
@@ -39,7 +40,7 @@ const VIEWS = {
       "Wider lines are larger weights" + (state.token === null ? `: all from ${ALL} on, and each query's strongest.`
         : ".")},
   lines: {
-    title: () => `${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: CHOICE,
+    title: () => `${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: CHOICE, isSingle: true,
     pick: d => ({token: d.n, side: d.side}),
     hint: () => "From what looks, left, to what is looked at, right; wider is more. " +
       (state.token === null ? `Weights from ${ALL} on${isDifference() ? "." : ", and each query's strongest."}`
@@ -51,14 +52,15 @@ const VIEWS = {
       "W_A = W_Q W_Kᵀ, the heaviest columns first (% of S²). A regular wave, shifted between the two, looks a fixed " +
       "number of places away."},
   matrix: {
-    title: () => `${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, depends: ["head"],
+    title: () => `${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, isSingle: true,
+    depends: ["head"],
     pick: d => ({token: state.side === "query" ? d.i : d.j}),
     hint: () => (isDifference() ? "A row is a query and adds up to 0: what it gives more to one key it gives less to " +
       "others." : "A row is a query and adds up to 1: how its attention is shared out over the keys.") +
       (isCross ? " The query is of the token that was said last: it asks for the next." : "") +
       (data.causal ? " This model does not see to the right: the empty half." : "") + compared()},
   profile: {
-    title: () => `${nameOf(state.head)}: relative positions`, draw: offsets, depends: CHOICE,
+    title: () => `${nameOf(state.head)}: relative positions`, draw: offsets, depends: CHOICE, isSingle: true,
     hint: () => "Mean weight at each distance, beside a head that looks at everything alike (uniform: chance). A head that " +
       "knows positions stands out at one distance." + compared()},
   values: {
