@@ -60,7 +60,7 @@ def executed(changes, model, **given):
 
 def test_the_example_runs():
     failed, tried = doctest.testmod(changes_module)
-    assert tried == 5 and not failed
+    assert tried == 6 and not failed
 
 
 def test_no_change_is_no_edit(bundled):
