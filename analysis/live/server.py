@@ -29,7 +29,7 @@ HOST = "127.0.0.1"
 PAGE = 64  # letters, at most, by which a page says which one it is
 TEXTS = corpus.SENTENCE, "3 May 1912"
 OPTIONS = {
-    "log_level": "warning",
+    "log_level": "error",
     "access_log": False,
     "server_header": False,
     "proxy_headers": False,

@@ -1,10 +1,13 @@
 """Changes as edits of a run: each beside edits written by hand, and beside the Python it gives."""
 
+import doctest
+
 import encoder_decoders
 import numpy as np
 import pytest
 
 import minitx
+from minitx.analysis.live import changes as changes_module
 from minitx.analysis.live.changes import Changes, Mask
 from minitx.analysis.maths import masks, moves
 from minitx.analysis.measures import mask_tap, positions_read, spoken
@@ -53,6 +56,11 @@ def executed(changes, model, **given):
 
 
 # by hand
+
+
+def test_the_example_runs():
+    failed, tried = doctest.testmod(changes_module)
+    assert tried == 6 and not failed
 
 
 def test_no_change_is_no_edit(bundled):

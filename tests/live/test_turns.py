@@ -7,6 +7,8 @@ import pytest
 
 from minitx.analysis.live import turns
 
+SECONDS = 20  # of a test, at most
+
 
 class Work:
     """Work that says when it began, and ends when it is told to."""
@@ -51,7 +53,7 @@ def test_a_newer_request_drops_the_running_one_between_its_stages():
         assert await newer == "second"
         assert not line.is_running and not line.newest and not line.waiting
 
-    asyncio.run(main())
+    asyncio.run(asyncio.wait_for(main(), SECONDS))
 
 
 def test_an_older_one_that_waits_is_answered_at_once():
@@ -70,7 +72,7 @@ def test_an_older_one_that_waits_is_answered_at_once():
         await end(first, works[-1])
         assert (await running, await tasks[-1]) == ("first", 19)
 
-    asyncio.run(main())
+    asyncio.run(asyncio.wait_for(main(), SECONDS))
 
 
 def test_pages_take_turns_and_no_more_wait_than_there_is_room():
@@ -91,7 +93,7 @@ def test_pages_take_turns_and_no_more_wait_than_there_is_room():
         await asyncio.gather(newer, *tasks)
         assert order == ["newer", *range(1, turns.WAITING)]
 
-    asyncio.run(main())
+    asyncio.run(asyncio.wait_for(main(), SECONDS))
 
 
 def test_a_cancelled_request_gives_its_turn_away():
@@ -107,7 +109,7 @@ def test_a_cancelled_request_gives_its_turn_away():
         assert (await running, await last) == ("first", "third")
         assert not line.is_running and not line.newest and not line.waiting
 
-    asyncio.run(main())
+    asyncio.run(asyncio.wait_for(main(), SECONDS))
 
 
 def test_work_that_fails_ends_its_turn():
@@ -122,4 +124,4 @@ def test_work_that_fails_ends_its_turn():
                 await line.run("page", fails)
         assert await line.run("page", lambda check: "fine") == "fine"
 
-    asyncio.run(main())
+    asyncio.run(asyncio.wait_for(main(), SECONDS))

@@ -135,6 +135,15 @@ ALIGNMENT = "analysis/experiments/alignment.py"
 ALIGNMENT_MATHS = "analysis/maths/alignment.py"
 ATTENTION_MAPS = "analysis/experiments/attention.py"
 WORDS = "analysis/texts/words.py"
+COMMANDS_OF_ALL = "analysis/commands.py"
+PARITY_COMPARE = "analysis/parity/compare.py"
+PARITY_MODELS = "analysis/parity/models.py"
+PARITY_REFERENCE = "analysis/parity/reference.py"
+PARITY_SAMPLED = "analysis/parity/sampled.py"
+OUTPUTS = "analysis/measures/outputs.py"
+JOINT_COSINE = "analysis/maths/joint_cosine.py"
+EXPLORE = "analysis/pages/explore.py"
+PACKING = "analysis/pages/packing.py"
 LESSON_05 = "lessons/checks/lesson_05.py"
 LESSON_06 = "lessons/checks/lesson_06.py"
 LESSON_07 = "lessons/checks/lesson_07.py"
@@ -142,20 +151,19 @@ LESSON_08 = "lessons/checks/lesson_08.py"
 LESSON_09 = "lessons/checks/lesson_09.py"
 LESSON_10 = "lessons/checks/lesson_10.py"
 LESSON_12 = "lessons/checks/lesson_12.py"
-COMMANDS_OF_ALL = "analysis/commands.py"
-PARITY_COMPARE = "analysis/parity/compare.py"
-PARITY_MODELS = "analysis/parity/models.py"
-PARITY_REFERENCE = "analysis/parity/reference.py"
-PARITY_SAMPLED = "analysis/parity/sampled.py"
 LESSON_01 = "lessons/checks/lesson_01.py"
 LESSON_02 = "lessons/checks/lesson_02.py"
 LESSON_03 = "lessons/checks/lesson_03.py"
 LESSON_04 = "lessons/checks/lesson_04.py"
 LESSON_ARRAYS = "lessons/checks/arrays.py"
-OUTPUTS = "analysis/measures/outputs.py"
-JOINT_COSINE = "analysis/maths/joint_cosine.py"
-EXPLORE = "analysis/pages/explore.py"
-PACKING = "analysis/pages/packing.py"
+GUARD = "analysis/live/guard.py"
+LIVE_SERVER = "analysis/live/server.py"
+TURNS = "analysis/live/turns.py"
+LIVE_REQUESTS = "analysis/live/requests.py"
+LIVE_RUNS = "analysis/live/runs.py"
+INTERVENTIONS = "analysis/live/interventions.py"
+CHANGES = "analysis/live/changes.py"
+AS_PYTHON = "analysis/live/as_python.py"
 
 
 class Break(NamedTuple):
@@ -2876,6 +2884,138 @@ BREAKS = [
         PARITY_MODELS,
         "ours.keys() ^ theirs.keys()",
         "()",
+    ),
+    Break(
+        "pages of every name are served here",
+        GUARD,
+        "hosts[0].lower() not in self.hosts",
+        "not hosts[0]",
+    ),
+    Break(
+        "the second of two Hosts is not looked at",
+        GUARD,
+        "len(hosts) != 1",
+        "not hosts",
+    ),
+    Break(
+        "pages from anywhere may ask the live page",
+        GUARD,
+        "origin.lower() not in wanted",
+        "not origin",
+    ),
+    Break(
+        "what another site embeds is sent to it",
+        GUARD,
+        'headers.get("sec-fetch-mode") != "navigate"',
+        'headers.get("sec-fetch-mode") == "navigate"',
+    ),
+    Break(
+        "a form of another site may ask the live page",
+        GUARD,
+        'kind != "application/json"',
+        'kind == "application/xml"',
+    ),
+    Break(
+        "a request of any size is read",
+        GUARD,
+        "len(body) > BODY",
+        "len(body) > 1000 * BODY",
+    ),
+    Break(
+        "a request may take for ever to arrive",
+        GUARD,
+        "anyio.fail_after(SECONDS)",
+        "anyio.fail_after(None)",
+    ),
+    Break(
+        "the live page may ask any server",
+        GUARD,
+        '{"connect-src": "\'self\'"}',
+        '{"connect-src": "*"}',
+    ),
+    Break(
+        "the headers that keep a page to itself are left out",
+        GUARD,
+        "MutableHeaders(scope=message).update(self.headers)",
+        "MutableHeaders(scope=message).update({})",
+    ),
+    Break(
+        "the live page is listened for on every network",
+        LIVE_SERVER,
+        "socket.create_server((HOST, port))",
+        'socket.create_server(("0.0.0.0", port))',
+    ),
+    Break(
+        "an error inside is told to whoever asked",
+        LIVE_SERVER,
+        'failed(500, "minitx failed here; the terminal says how")',
+        "failed(500, error)",
+    ),
+    Break(
+        "a running request is not dropped for a newer one",
+        TURNS,
+        "self.newest.get(page) is not request",
+        "self.newest.get(page) is None",
+    ),
+    Break(
+        "an older request waits for its turn in vain",
+        TURNS,
+        "older is not None and not older.done()",
+        "older is not None and older.done()",
+    ),
+    Break(
+        "as many pages wait as like to",
+        TURNS,
+        "len(self.waiting) >= WAITING",
+        "len(self.waiting) >= 100 * WAITING",
+    ),
+    Break(
+        "a text of any length is read",
+        LIVE_REQUESTS,
+        "len(text) > LONGEST",
+        "len(text) > 100 * LONGEST",
+    ),
+    Break(
+        "every run is kept",
+        LIVE_RUNS,
+        "lru_cache(kept)(self._run)",
+        "lru_cache(None)(self._run)",
+    ),
+    Break(
+        "a saved page is that of the changed model alone",
+        LIVE_RUNS,
+        '{"as is": request.as_is}',
+        "{}",
+    ),
+    Break(
+        "the dial turns the other way",
+        INTERVENTIONS,
+        "np.roll(own, -changes.dial)",
+        "np.roll(own, changes.dial)",
+    ),
+    Break(
+        "shuffled positions stay in order",
+        INTERVENTIONS,
+        "np.random.default_rng(changes.seed).permutation(own)",
+        "own",
+    ),
+    Break(
+        "a layer that is off still has its MLP",
+        INTERVENTIONS,
+        '"": ("attn_out", "mlp_out")',
+        '"": ("attn_out",)',
+    ),
+    Break(
+        "the null of shuffled positions is the same shuffle",
+        CHANGES,
+        "(self.seed + 1) % SEED",
+        "self.seed",
+    ),
+    Break(
+        "the Python of a mask leaves its family's parameters out",
+        AS_PYTHON,
+        '"".join(f", {value!r}" for value in mask.values)',
+        '""',
     ),
     Break(
         "attention may take less work than the MLP where the two are to be equal",

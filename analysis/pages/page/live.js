@@ -135,10 +135,9 @@ function fill(select, names, chosen) {
 }
 
 const POSITIONS = {on: "as they are", zero: "at zero", shuffled: "shuffled", shifted: "of a later place"};
-const MEANINGS = {scores: "times the scores", weights: "times the weights, rows add up to 1",
-                  weights_raw: "times the weights, as they are", embedding: "times keys and values",
-                  "library-2023": "as the library had it in 2023", "library-now": "as the library has it now",
-                  "library-now-2d": "as the library has it now, 2-D"};
+const MEANINGS = {scores: "scores × m", weights: "weights × m, rows sum to 1", weights_raw: "weights × m",
+                  embedding: "keys and values × m", "library-2023": "as the library had it, 2023",
+                  "library-now": "as the library has it, 4-D", "library-now-2d": "as the library has it, 2-D"};
 
 function writeControls() {
   const {changes} = wish, isCross = stack() === "cross", focused = document.activeElement;
@@ -176,6 +175,7 @@ function writeMask() {
   by("family").value = family;
   by("meaning").hidden = !mask;
   by("meaning").value = mask?.meaning ?? "weights";
+  by("meaning").title = `m is the mask, s the scores: ${server.meanings[by("meaning").value]}`;
   if (by("values").dataset.family !== family) {
     by("values").dataset.family = family;
     by("values").replaceChildren(...Object.entries(parameters).map(([name, bounds], n) => parameter(name, bounds, n)));
@@ -384,7 +384,7 @@ async function showPython() {
 fill(by("model"), Object.keys(server.models).map(name => [name, name]), wish.model);
 fill(by("kind"), server.positions.map(name => [name, POSITIONS[name]]), "on");
 fill(by("family"), [["", "none"], ...Object.keys(server.families).map(name => [name, name])], "");
-fill(by("meaning"), Object.entries(server.meanings).map(([name, says]) => [name, `${MEANINGS[name]}: ${says}`]), "weights");
+fill(by("meaning"), Object.keys(server.meanings).map(name => [name, MEANINGS[name]]), "weights");
 by("text").maxLength = server.limits.text;
 
 by("model").onchange = event => want({model: event.target.value, hidden: [], changes: {}, target: null});

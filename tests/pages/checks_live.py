@@ -1,0 +1,272 @@
+"""The page of `minitx serve` in a real browser: make test-page.
+
+Order: the page; text; changes; guesses; what goes wrong; the address, saving, the Python.
+"""
+
+import re
+
+import explored
+import numpy as np
+import pytest
+import served
+from playwright.sync_api import expect
+
+import minitx
+from minitx.analysis.live.changes import Changes
+from minitx.analysis.live.runs import Runs
+from minitx.analysis.maths import profiles
+
+TEXT = "He looked at her, and then he went out of the room."
+MODELS = "tiny-roberta", "tiny-gpt2", "tiny-bart"
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return Runs({name: minitx.load(name) for name in MODELS})
+
+
+@pytest.fixture(scope="module")
+def port(runs):
+    with served.listening(runs, TEXT) as port:
+        yield port
+
+
+@pytest.fixture
+def page(launch, kind, port):
+    """The live page, which complains of nothing and asks nobody but its own server."""
+    complaints, requests = [], []
+    context = launch(kind, False).new_context(viewport={"width": 1280, "height": 900})
+    context.on("weberror", lambda error: complaints.append(str(error.error)))
+    context.on("request", lambda request: requests.append(request.url))
+    page = context.new_page()
+    page.goto(f"http://127.0.0.1:{port}/")
+    explored.ready(page)
+    yield page
+    context.close()
+    assert complaints == []
+    own = f"http://127.0.0.1:{port}/", f"blob:http://127.0.0.1:{port}/", "data:"
+    assert [url for url in requests if not url.startswith(own)] == []
+
+
+def part(page, name):
+    """A control of the live page."""
+    return page.locator(f"#live-{name}")
+
+
+def answered(page, says):
+    """The page, once the server has answered with these words."""
+    expect(part(page, "status")).to_contain_text(re.compile(says))
+    expect(part(page, "status")).not_to_have_class(re.compile("waits"))
+    return page
+
+
+def set_to(control, value):
+    """Another value for a number or a slider (Playwright adds digits to a number in Firefox)."""
+    change = (
+        "(control, value) => { control.value = value; control.dispatchEvent(new Event('input')) }"
+    )
+    control.evaluate(change, value)
+
+
+def labels(page):
+    return explored.tokens(page).all_text_contents()
+
+
+def run(page, name):
+    """The button that shows a run."""
+    return page.locator("#run").get_by_text(name, exact=True)
+
+
+# text
+
+
+def test_views_follow_the_text(page, runs):
+    part(page, "text").fill("The dog ran.")
+    answered(page, "As it is")
+    tokenizer = runs.models["tiny-roberta"].tokenizer
+    pieces = tokenizer.pieces(tokenizer.encode("The dog ran."))
+    assert [label.replace("␣", " ") for label in labels(page)] == pieces
+
+
+def test_the_newest_text_wins(page):
+    part(page, "text").fill("")
+    part(page, "text").press_sequentially("A dog ran after 17 cats.", delay=15)
+    answered(page, "As it is")
+    expect(explored.tokens(page).last).to_have_text("</s>")
+    assert "".join(labels(page)).replace("␣", " ") == "<s>A dog ran after 17 cats.</s>"
+
+
+def test_a_hostile_text_does_nothing(page):
+    text = "</script><img src=x onerror=\"document.title='hit'\"> & \u202ebidi"
+    part(page, "text").fill(text)
+    answered(page, "As it is")
+    assert page.title() != "hit" and page.locator("img[src=x]").count() == 0
+    assert "img" in "".join(labels(page))
+
+
+# changes
+
+
+def test_a_change_is_looked_at_beside_the_model_as_it_is(page, runs):
+    explored.click(explored.head(page, "L0H3"))
+    part(page, "kind").select_option("zero")
+    answered(page, "Changed: positions at zero")
+    expect(page.get_by_role("radio", name="changed", exact=True)).to_be_checked()
+    part(page, "null").check()
+    expect(part(page, "compared")).to_contain_text("by chance")
+    shown = [float(x) for x in re.findall(r"0\.\d+", part(page, "compared").text_content())]
+    model = runs.models["tiny-roberta"]
+    changes = Changes("zero")
+    wanted = [before(model, Changes()), before(model, changes), before(model, changes.null())]
+    assert shown[:3] == pytest.approx(wanted, abs=6e-4)  # written with three digits
+    assert wanted[0] > 0.9 and wanted[1] < 0.1  # measured 0.96, 0.04
+    run(page, "as is").click()
+    expect(explored.readout(page)).to_contain_text("the token before")
+
+
+def before(model, changes):
+    """Mean attention of L0H3 to the token before."""
+    tokens = model.tokenizer.encode(TEXT)
+    trace = minitx.run(model, tokens, ("pattern", 0), changes.edits(model, tokens))
+    pattern = np.asarray(trace["pattern", 0], np.float64)
+    T = len(tokens)
+    reach = min(T - 1, profiles.REACH)
+    return profiles.mean_attention(profiles.profile(pattern, reach), T)[0, 3, reach - 1]
+
+
+def test_heads_and_layers_are_switched_by_a_click(page):
+    explored.click(explored.head(page, "L1H2"))
+    part(page, "head").click()
+    answered(page, "Changed: L1H2 off")
+    expect(part(page, "head")).to_have_text("switch L1H2 on again")
+    page.locator("#live-grid summary").click()
+    page.get_by_role("button", name="L3", exact=True).click()
+    answered(page, "L1H2 off; layer 3 off")
+    page.get_by_role("button", name="L1H2 off").click()
+    answered(page, "Changed: layer 3 off")
+    part(page, "reset").click()
+    answered(page, "As it is")
+
+
+def test_a_mask_draws_its_curve(page):
+    part(page, "family").select_option("alibi")
+    answered(page, r"mask alibi\(scale=1, low=0\) as weights")
+    expect(part(page, "curve").locator("[aria-label=line] path")).to_have_count(4)  # one a head
+    set_to(part(page, "values").get_by_label("scale"), 3)
+    part(page, "meaning").select_option("scores")
+    answered(page, r"mask alibi\(scale=3, low=0\) as scores")
+    part(page, "family").select_option("none")
+    answered(page, "As it is")
+    expect(part(page, "curve")).to_be_empty()
+
+
+def test_the_dial_and_the_shift(page):
+    set_to(part(page, "dial"), 2)
+    answered(page, r"keys' positions moved by \+2")
+    part(page, "kind").select_option("shifted")
+    answered(page, "the text 8 tokens later; keys' positions moved by")
+    set_to(part(page, "shift"), 20)
+    answered(page, "the text 20 tokens later")
+
+
+# guesses
+
+
+def test_a_hidden_token_is_guessed(page):
+    explored.tokens(page).nth(3).click()
+    page.get_by_role("button", name="hide token 3").click()
+    expect(explored.tokens(page).nth(3)).to_have_text("<mask>")
+    rows = part(page, "guesses").locator("p")
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("Hidden token 3")
+    page.get_by_role("button", name="show token 3").click()
+    expect(rows).to_have_count(0)
+
+
+def test_a_causal_model_goes_on(page):
+    part(page, "model").select_option("tiny-gpt2")
+    guess = part(page, "guesses").locator("button.guess").first
+    expect(guess).to_be_visible()
+    count = explored.tokens(page).count()
+    guess.click()
+    expect(explored.tokens(page)).to_have_count(count + 1)
+    set_to(part(page, "guesses").get_by_role("slider"), 0)
+    expect(guess).to_contain_text("1.00")
+
+
+def test_the_steps_of_an_encoder_decoder(page):
+    part(page, "text").fill("3 May 1912")
+    answered(page, "As it is")
+    part(page, "model").select_option("tiny-bart")
+    page.get_by_text("What it says, step by step").click()
+    said = part(page, "guesses").locator("tr td:nth-child(3)")
+    expect(said).to_have_text(["<s>", *"1912-05-03", "</s>"])
+    page.get_by_label("decoder", exact=True).check()
+    part(page, "kind").select_option("zero")
+    answered(page, "Changed: positions at zero")
+    expect(part(page, "guesses").locator("th")).to_contain_text(["changed: would say"])
+
+
+# what goes wrong
+
+
+def test_what_cannot_be_shown_is_said_and_the_page_stays(page):
+    before = labels(page)
+    part(page, "text").fill("x")
+    answered(page, "the text 'x' has 1 token")
+    assert labels(page) == before
+    part(page, "text").fill("x is y")
+    answered(page, "As it is")
+
+
+def test_a_server_that_is_gone_is_said(page):
+    page.context.set_offline(True)
+    part(page, "kind").select_option("zero")
+    answered(page, "is minitx serve still running?")
+    page.context.set_offline(False)
+    part(page, "kind").select_option("shuffled")
+    answered(page, "Changed: positions shuffled")
+
+
+# the address, saving, the Python
+
+
+def test_the_address_brings_everything_back(page):
+    explored.click(explored.head(page, "L2H1"))
+    part(page, "text").fill("A dog & a cat = two")
+    part(page, "kind").select_option("zero")
+    part(page, "null").check()
+    answered(page, "Changed: positions at zero")
+    expect(page).to_have_url(re.compile("null=true.*head=L2H1|head=L2H1.*null=true"))
+    page.reload()
+    answered(page, "Changed: positions at zero")
+    expect(part(page, "text")).to_have_value("A dog & a cat = two")
+    expect(part(page, "null")).to_be_checked()
+    expect(explored.readout(page)).to_contain_text("L2H1")
+    page.evaluate("location.hash = '#changes=nonsense&model=other'")
+    answered(page, "As it is")
+
+
+def test_a_saved_page_stands_alone(page, saved, launch, kind):
+    part(page, "kind").select_option("zero")
+    answered(page, "Changed")
+    path = saved(part(page, "save"))
+    alone = launch(kind, False).new_page()
+    alone.goto(path.as_uri())
+    explored.ready(alone)
+    expect(alone.locator("#run")).to_contain_text("changed")
+    assert alone.locator("#live").count() == 0
+    alone.close()
+
+
+def test_the_python_is_shown(page):
+    part(page, "kind").select_option("zero")
+    answered(page, "Changed")
+    part(page, "python").click()
+    code = part(page, "code").locator("pre")
+    expect(code).to_contain_text("trace = minitx.run(model, tokens, edits=edits)")
+    names = {}
+    exec(code.text_content(), names)
+    assert not names["trace"]["pos_embed"].any()
+    page.keyboard.press("Escape")
+    expect(part(page, "code")).not_to_be_visible()
