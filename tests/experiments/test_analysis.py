@@ -58,6 +58,7 @@ EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted:
 
 # random weights leave too few heads with a direction
 OF_CROSS = {"strongest", "strongest_shuffled"}  # in cross-attention alone
+OF_A_PAIR = {"S", "target_vectors"}  # of an encoder-decoder's source and target
 UNTOLD = {
     ("attention", "bundled"): OF_CROSS,
     ("attention", "causal"): OF_CROSS,
@@ -77,6 +78,8 @@ UNTOLD = {
         "filter_by_basis",
     },
     ("lags", "causal"): {"agree_directed", "agree_positions", "same_direction_directed"},
+    ("shapes", "bundled"): OF_A_PAIR,
+    ("shapes", "causal"): OF_A_PAIR,
     ("parts", "bundled"): {"step_cached", "step_whole"},  # an encoder has no steps
     ("lags", "bundled"): {"same_direction_directed"},  # left or right: too few to tell by 99 %
 }
