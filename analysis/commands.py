@@ -105,6 +105,7 @@ def parser(argv=()):
         "--revision", help="branch, tag or commit (the one fetched first, else main)"
     )
     of_the_toy(commands)
+    of_lessons(commands)
     about = "how fast NumPy is on this machine, and what holds it back"
     in_json(add(commands, "doctor", doctor_, about))
     return top
@@ -229,6 +230,20 @@ def of_the_toy(commands):
     toy.add_argument("--out", help="folder for the results (out/toy)")
     of_figure(toy)
     in_json(toy)
+
+
+def of_lessons(commands):
+    """The command of the lessons, which takes no model."""
+    lesson = add(commands, "lesson", lesson_, "a lesson in the browser; without N the list of them")
+    lesson.add_argument("n", nargs="?", type=int, metavar="N", help="its number")
+    about = "language of the prose (en)"
+    lesson.add_argument("--lang", choices=("en", "ja"), default="en", help=about)
+    about = "write it as a notebook, .ipynb, in place of a page"
+    lesson.add_argument("--notebook", metavar="FILE", help=about)
+    about = "folder for the page where the documentation is not built (out/lessons)"
+    lesson.add_argument("--out", help=about)
+    about = "say where the page is, and open no browser"
+    lesson.add_argument("--no-browser", action="store_true", help=about)
 
 
 def named_experiment(argv):
@@ -594,6 +609,16 @@ def toy_(arguments):
     for number in result.headline.values():
         print(headline(number))
     print(f"{out / experiment.name}.{arguments.format} .npz .json written")
+
+
+def lesson_(arguments):
+    """minitx lesson N"""
+    from minitx.lessons import command
+
+    if arguments.notebook is not None:
+        results.writable(Path(arguments.notebook).parent)
+    where = {"out": arguments.out, "browser": not arguments.no_browser}
+    command.run(arguments.n, arguments.lang, arguments.notebook, **where)
 
 
 def decode_(arguments):

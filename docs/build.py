@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from minitx import analysis
+from minitx.analysis.runner.files import write
 
 from . import gallery, links, notebooks, reference
 from .cache import Kept
@@ -83,7 +84,7 @@ def tasks():
     """{(kind, name): (what it depends on beside the sources, function)}."""
     every = {}
     for page in notebooks.every():
-        every["page", page.place] = page.code, partial(notebooks.executed, page)
+        every.setdefault(("page", page.executed_as), (page.code, partial(notebooks.executed, page)))
     for name in analysis.EXPERIMENTS:
         every["experiment", name] = gallery.model_of(name), partial(gallery.computed, name)
     return every
@@ -99,9 +100,12 @@ def written(source, outcomes):
     """The folder that Sphinx reads, written anew."""
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(HERE / "pages", source)
+    for path in source.rglob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        write(path, notebooks.linked(text, path.parent, source))
     for page in notebooks.every():
         (source / f"{page.place}.md").unlink(missing_ok=True)
-        notebooks.write_page(page, outcomes["page", page.place], source)
+        notebooks.write_page(page, outcomes["page", page.executed_as], source)
     runs = {name: outcomes["experiment", name] for name in analysis.EXPERIMENTS}
     for name, run in runs.items():
         gallery.write_page(name, run, source)

@@ -4,7 +4,9 @@ Order: which there are, what is added below a heading, the files that Sphinx rea
 """
 
 import json
+import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from minitx import lessons
@@ -46,6 +48,7 @@ class Page:
     cells: list
     language: str = "en"
     beside: tuple = ()  # Markdown: links to other languages, the live page
+    original: str = ""  # the place of the page that has the same code; "": it is this one
 
     @property
     def notebook(self):
@@ -58,10 +61,16 @@ class Page:
         return [cell.source for cell in self.cells if cell.kind == "code"]
 
     @property
+    def executed_as(self):
+        """The place of the page whose outputs it shows: a translation is not executed again."""
+        return self.original or self.place
+
+    @property
     def name(self):
         return self.place.rpartition("/")[2]
 
 
+@cache
 def every():
     """The pages with code."""
     return [*lesson_pages(), *written_pages()]
@@ -81,7 +90,8 @@ def lesson_pages():
                 others.append(f"[{called}](/{places[other, number][0]}.ipynb)")
         if lesson.live:
             others.append(LIVE[language].format(lesson.live))
-        yield Page(place, lesson.cells, language, tuple(others))
+        original = places["en", number][0]
+        yield Page(place, lesson.cells, language, tuple(others), original)
 
 
 def written_pages():
@@ -110,7 +120,22 @@ def write_page(page, outputs, source):
         cell |= {"outputs": shown, "execution_count": n}
     first = filled["cells"][0]
     first["source"] = below_heading(first["source"], header(page))
+    for cell in filled["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = linked(cell["source"], path.parent, source)
     write(path, json.dumps(filled, ensure_ascii=False))
+
+
+def linked(text, folder, source):
+    """A page's Markdown with its links to pages with code, which Sphinx reads as notebooks."""
+    places = {page.place for page in every()}
+
+    def link(match):
+        target = (folder / match[1]).resolve().relative_to(source.resolve())
+        ending = ".ipynb" if target.as_posix() in places else ".md"
+        return f"]({match[1]}{ending}{match[2] or ''})"
+
+    return re.sub(r"\]\(((?:\.\./)*[\w/-]+)\.md(#[\w-]+)?\)", link, text)
 
 
 def write_indices(source):

@@ -26,13 +26,16 @@ from .sphinx import SETTINGS
 
 NEEDED = "sphinx", "myst_nb", "furo", "nbclient", "ipykernel"
 TIMEOUT = 300  # seconds for one cell
-MISSING = 'pages need {}, which the extra `docs` installs: pip install "minitx[docs]"'
+MISSING = (
+    'a page needs {}, which the extra `docs` installs: pip install "minitx[docs]"; '
+    "--notebook FILE writes the lesson as a notebook, without them"
+)
 
 
 def page(lesson, out):
     """Execute a lesson, write its notebook and its page into `out`, return the page's path.
 
-    Raises ModuleNotFoundError if a package is missing, and Failed if a cell fails.
+    Raises ValueError if a package is missing, and Failed if a cell fails.
     """
     check_packages()
     out = Path(out)
@@ -50,10 +53,10 @@ def page(lesson, out):
 
 
 def check_packages():
-    """Raise ModuleNotFoundError if a package that pages need is missing."""
+    """Raise ValueError if a package that pages need is missing."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        raise ModuleNotFoundError(MISSING.format(", ".join(missing)))
+        raise ValueError(MISSING.format(", ".join(missing)))
 
 
 def built(source, out, lesson):
@@ -125,7 +128,7 @@ def main(argv=None):
     start = time.monotonic()
     try:
         path = page(notebook.get(arguments.number, arguments.lang), arguments.out)
-    except (ValueError, ModuleNotFoundError) as error:
+    except ValueError as error:
         print(error, file=sys.stderr)
         return 1
     print(f"{path} written in {time.monotonic() - start:.1f} s")

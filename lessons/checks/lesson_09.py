@@ -87,7 +87,7 @@ def check_mask(answer):
             f"the loss is {loss:.2f} nats, with the linear mask {linear:.2f}: should near tokens "
             "weigh more against far ones, or less?"
         )
-    random = loss_under(dealt(mask))
+    random = loss_under(in_random_order(mask))
     if loss >= random:
         raise Wrong(f"dealt at random its values give {random:.2f} nats, in order {loss:.2f}")
     return f"right: {loss:.2f} nats; linear {linear:.2f}, your values dealt at random {random:.2f}"
@@ -108,7 +108,7 @@ def linear_loss():
     return loss_under(1 - 0.9 * distance / farthest)
 
 
-def dealt(mask):
+def in_random_order(mask):
     """The values of each row [T T] in random order; a token's own value stays."""
     rng, mask = np.random.default_rng(0), mask.copy()
     for t in range(T):

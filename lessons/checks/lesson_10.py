@@ -57,7 +57,7 @@ def check_scale(answer):
         return NOT_YET
     if not np.isscalar(answer) or not np.isreal(answer) or answer <= 0:
         raise Wrong(f"c is {answer!r}; wanted a number above 0")
-    share, keys = shares(float(answer))
+    share, keys = count_nearest(float(answer))
     if share < 1 and keys == 1:
         raise Wrong(
             f"with c = {answer:g} all queries have the same nearest key, the shortest: which part "
@@ -71,7 +71,7 @@ def check_scale(answer):
     return f"right: with c = {answer:g} near means attended, always, and the picture shows nothing"
 
 
-def shares(c):
+def count_nearest(c):
     """Share of queries whose nearest key is the strongest; most keys that are nearest in a head."""
     trace = minitx.run(minitx.load("tiny-bert"), SENTENCE, [("q", 0), ("k", 0)])
     hits, keys = [], []

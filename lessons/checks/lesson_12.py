@@ -50,9 +50,8 @@ def check_invariant(answer):
     rng = np.random.default_rng(0)
     q, k, other = rng.normal(size=(3, 20, 8))
     turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
-    values = [
-        np.asarray(answer(*pair), float) for pair in ((q, k), (q @ turn, k @ turn), (other, k))
-    ]
+    pairs = (q, k), (q @ turn, k @ turn), (other, k)
+    values = [np.asarray(answer(*pair), float) for pair in pairs]
     if values[0].shape != ():
         raise Wrong(f"the function gives {list(values[0].shape)}; wanted one number")
     own, turned, others = map(float, values)

@@ -64,7 +64,7 @@ def test_masks_that_do_not_stand_in_for_positions(answer, hint):
 
 
 def test_a_mask_has_to_beat_its_own_values_dealt(monkeypatch):
-    monkeypatch.setattr(lesson_09, "dealt", lambda mask: mask)
+    monkeypatch.setattr(lesson_09, "in_random_order", lambda mask: mask)
     with pytest.raises(Wrong, match="dealt at random its values give 3.72 nats, in order 3.72"):
         check_mask(lambda distance: 0.5**distance)
 
@@ -77,8 +77,8 @@ def test_the_prose_says_what_the_cells_give():
         assert {"man", "told", "child"} <= {
             token.strip() for token in names["rows"](names["gpt2"], text, {})
         }
-    assert alike(names, "tiny-bert") == pytest.approx(1, abs=1e-5)  # exactly a bag of words
-    assert alike(names, "tiny-gpt2") < 0.97  # 0.87
+    assert likeness(names, "tiny-bert") == pytest.approx(1, abs=1e-5)  # exactly a bag of words
+    assert likeness(names, "tiny-gpt2") < 0.97  # 0.87
     assert losses["as it is"] < off < losses["guess by frequency"]  # 3.31, 4.58, 5.27
     assert np.array_equal(by_token["a library, 2023"], by_token["each sees only itself"])
     assert by_token["the library, now"].mean() == pytest.approx(off)  # changes nothing
@@ -88,7 +88,7 @@ def test_the_prose_says_what_the_cells_give():
     assert printed.count("dealt -") == 2  # a mask that gains, while its dealt twin loses
 
 
-def alike(names, model):
+def likeness(names, model):
     """Cosine of *man* in the two sentences without positions."""
     rows = []
     for text in (names["ONE"], names["OTHER"]):
@@ -99,10 +99,10 @@ def alike(names, model):
 
 def test_the_probe_reads_no_place_in_an_encoder_without_positions():
     names, _ = executed(9)
-    read, places = names["read"], names["places"]
+    documents, places = names["read"], names["places"]
 
     def best(model, options):
-        x = names["streams"](names["models"][model], read, **options)
+        x = names["streams"](names["models"][model], documents, **options)
         return max(names["r2"](layer, places) for layer in x)
 
     off = {"edits": names["NO_POSITIONS"]}

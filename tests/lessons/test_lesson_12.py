@@ -96,11 +96,11 @@ def beyond(names, model):
 
 def test_a_head_found_as_the_best_of_many_is_not_found_again():
     names, _ = executed(12)
-    found, null = abs(names["r"][names["best"]]), names["chance"]
-    alone, of_many = ((values >= found).mean() for values in null.values())
+    value, null = abs(names["r"][names["best"]]), names["chance"]
+    alone, of_many = ((values >= value).mean() for values in null.values())
     assert alone < 0.05 < of_many  # 0.02 and 0.28
     again = [abs(received[names["best"]] @ x) / len(x) for received, x in names["other"]]
-    assert max(again) < found
+    assert max(again) < value
 
 
 def test_two_peaks_agree_for_dice_too_and_places_tell_the_heads_apart():

@@ -27,7 +27,10 @@ FLOORS = {
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
 # `import minitx` loads, and so no arrow
-ON_CALL = {("minitx", "minitx.analysis.pages.inline")}  # minitx.explore
+ON_CALL = {
+    ("minitx", "minitx.analysis.pages.inline"),  # minitx.explore
+    ("minitx.analysis.commands", "minitx.lessons.command"),  # minitx lesson
+}
 # module of minitx -> floor: the same floor is allowed here, as long as there is no circle
 INSIDE = {
     "minitx.interrupt": 0,
