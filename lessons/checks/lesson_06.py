@@ -20,7 +20,7 @@ def check_row(answer):
         raise Wrong("that is the 6 of the year; wanted is the month's")
     if answer != 7:
         raise Wrong("write down what each row has read: </s> <s> 1 9 6 9 - 0; who writes the 6?")
-    return "Right: the row of the 0 asks, the one before."
+    return "right: the row of the 0 asks, the one before."
 
 
 def check_place(answer):
@@ -36,7 +36,7 @@ def check_place(answer):
     piece = model.tokenizer.pieces([following])[0]
     if piece != TARGET:
         raise Wrong(f"from place {answer} it writes {piece}; the 5 is a character of 1912-05-03")
-    return "Right: it writes what belongs to the place after."
+    return "right: it writes what belongs to the place after."
 
 
 def check_rows(answer):
@@ -54,4 +54,4 @@ def check_rows(answer):
         raise Wrong("step n has n rows, not all 100 of them: the others are not written yet")
     if without != sum(range(1, STEPS + 1)):
         raise Wrong("without a cache step n computes n rows: 1 + 2 + 3 + …")
-    return "Right: half of the square, against a line."
+    return "right: half of the square, against a line."

@@ -24,7 +24,7 @@ def check_matrix(answer):
         raise Wrong("sin(x + a) = sin x cos a + cos x sin a: both entries of the row are needed")
     if not np.allclose(points @ R, wanted, atol=1e-3):
         raise Wrong("not that: the columns are what sin(x + a) and cos(x + a) take of each entry")
-    return "Right: to move a wave is to turn it."
+    return "right: to move a wave is to turn it."
 
 
 def check_look_left(answer):
@@ -35,7 +35,7 @@ def check_look_left(answer):
         raise Wrong("that looks five to the right: print the offsets")
     if answer != -LEFT:
         raise Wrong("turn(3) looked at offset +3; which turn goes to offset -5?")
-    return "Right: a turn back is a look to the left."
+    return "right: a turn back is a look to the left."
 
 
 def check_period(answer):
@@ -56,4 +56,4 @@ def check_period(answer):
         raise Wrong("those are cycles in one place; wanted are places in one cycle")
     if abs(places - len(table) / frequency) > 0.05:
         raise Wrong(f"there are {len(table)} places, and so many cycles in them: divide")
-    return "Right: hardly three words from crest to crest."
+    return "right: hardly three words from crest to crest."

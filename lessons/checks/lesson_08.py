@@ -15,7 +15,7 @@ def check_deep(answer):
         raise Wrong("the wrong way: keys moved to the right are found further to the left")
     if answer != -2:
         raise Wrong("dialled(deep, …, layer=1, shift=3)[1], then the offset with most attention")
-    return "Right: +1 less 3. A second layer can read places, too."
+    return "right: +1 less 3. A second layer can read places, too."
 
 
 def check_queries(answer):
@@ -28,7 +28,7 @@ def check_queries(answer):
         raise Wrong("that is where it looks without the dial, or with both moved")
     if answer != 1:
         raise Wrong("who asks believes to stand two further right: one before that is …")
-    return "Right: queries move it the other way."
+    return "right: queries move it the other way."
 
 
 def check_band(answer):
@@ -42,4 +42,4 @@ def check_band(answer):
         raise Wrong("the band that hurts most by itself is not among them")
     if names != {"2 to 4", "8 to 16"}:
         raise Wrong("compute kept(P - band(…) - band(…)) for all pairs with this band")
-    return "Right: less than half is left without these two."
+    return "right: less than half is left without these two."

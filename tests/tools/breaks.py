@@ -135,6 +135,10 @@ ALIGNMENT = "analysis/experiments/alignment.py"
 ALIGNMENT_MATHS = "analysis/maths/alignment.py"
 ATTENTION_MAPS = "analysis/experiments/attention.py"
 WORDS = "analysis/texts/words.py"
+LESSON_05 = "lessons/checks/lesson_05.py"
+LESSON_06 = "lessons/checks/lesson_06.py"
+LESSON_07 = "lessons/checks/lesson_07.py"
+LESSON_08 = "lessons/checks/lesson_08.py"
 LESSON_09 = "lessons/checks/lesson_09.py"
 LESSON_10 = "lessons/checks/lesson_10.py"
 LESSON_12 = "lessons/checks/lesson_12.py"
@@ -2758,5 +2762,29 @@ BREAKS = [
         LESSON_ARRAYS,
         "ROUNDING * np.abs(y).max()",
         "np.abs(y).max() / ROUNDING",
+    ),
+    Break(
+        "lesson 5 takes any weights that end at the last letter",
+        LESSON_05,
+        "weights[-1] != 1",
+        "weights[-1] == 0",
+    ),
+    Break(
+        "lesson 6 does not know rows without a cache",
+        LESSON_06,
+        "without != sum(range(1, STEPS + 1))",
+        "without < STEPS",
+    ),
+    Break(
+        "lesson 7 takes a turned matrix the wrong way round",
+        LESSON_07,
+        "not np.allclose(points @ R, wanted, atol=1e-3)",
+        "False",
+    ),
+    Break(
+        "lesson 8 takes the offset of moved keys for that of moved queries",
+        LESSON_08,
+        "answer == -3",
+        "False",
     ),
 ]

@@ -1,0 +1,106 @@
+"""Lesson 5: its checks tell right answers from likely wrong ones, and its prose is true."""
+
+import numpy as np
+import pytest
+import told
+
+from minitx.analysis.toys import gru
+from minitx.lessons.checks import NOT_YET, Wrong
+from minitx.lessons.checks.lesson_05 import check_look, check_order, check_uniform
+
+CHANCE = 1 / 16
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return told.names(5)
+
+
+def last(s, h):
+    return np.eye(len(h))[-1]
+
+
+def test_right_answers_pass():
+    assert check_look(last).startswith("right")
+    assert check_uniform(0.12).startswith("right")  # measured 0.120
+    assert check_order(("turned", "same")).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("look", "hint"),
+    [
+        (lambda s, h: np.eye(len(h))[0], "the first letter's square"),
+        (lambda s, h: np.full(len(h), 1 / len(h)), "other places still get some weight"),
+        (lambda s, h: np.ones(len(h)), "weights sum to 1, yours to 6.00"),
+        (lambda s, h: h[-1], r"one weight per letter, 6 here; yours are \(4,\)"),
+        ("last", "wanted a function"),
+    ],
+)
+def test_a_fixed_vector_as_attention(look, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_look(look)
+
+
+@pytest.mark.parametrize(
+    ("share", "hint"),
+    [(1.0, "still use the scores"), (12, "between 0 and 1"), (0.3, "every row of `rows`")],
+)
+def test_attention_blindfolded(share, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_uniform(share)
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (("same", "same"), "each score belongs to one square"),
+        (("turned", "new"), "terms are added in another order"),
+        (("turned", "turned"), "terms are added in another order"),
+        (("back", "same"), "one of same, turned, new"),
+        ("turned", "a pair of words"),
+    ],
+)
+def test_attention_and_order(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_order(answer)
+
+
+def test_no_answer_is_no_fault():
+    assert check_look(...) == check_uniform(...) == check_order(...) == NOT_YET
+
+
+def test_the_beginning_is_kept_and_the_end_is_a_guess(lesson):
+    right = lesson["right"]
+    assert right[:3].min() > 0.75  # measured 0.92 0.86 0.81
+    assert abs(right[-1] - CHANCE) < 0.05  # measured 0.06
+    assert gru.encode(gru.load()["fixed"], lesson["rows"])[0, 0].shape == (48,)
+
+
+def test_the_last_squares_hold_opposite_ends(lesson):
+    probe = lesson["probe"]
+    first, last = ([probe(name, place) for name in ("fixed", "dot")] for place in (0, 19))
+    assert first[0] > 0.9 and abs(first[1] - CHANCE) < 0.03  # measured 0.99, 0.07
+    assert last[1] > 0.9 and last[0] > lesson["right"][-1] + 0.1  # measured 1.00, 0.30 and 0.06
+
+
+def test_looking_back_costs_nothing_and_goes_on(lesson):
+    share, models = lesson["share_right"], lesson["models"]
+    assert share("fixed", 40) < share("fixed-wide", 40) < 0.5  # measured 0.16 0.20
+    assert min(share(name, 40) for name in ("dot", "additive")) > 0.95  # measured 1.00 both
+    sizes = {name: gru.n_parameters(w) for name, w in models.items()}
+    assert sizes["dot"] == sizes["fixed"]
+    assert 3.5 < sizes["fixed-wide"] / sizes["fixed"] < 4.5  # 3.87: "about four times"
+
+
+def test_the_map_is_more_than_counting(lesson):
+    own, other = np.mean(lesson["own"]), np.mean(lesson["other"])
+    assert own > 0.95  # measured 1.00
+    assert 1 / 20 < other < 0.5  # measured 0.29
+
+
+def test_a_lesson_writes_as_the_kit_does(lesson):
+    row = lesson["rows"][0]
+    letters, maps = lesson["write"]("dot", row, lesson["attention"])
+    decoded = gru.decode("dot", lesson["models"]["dot"], row[None])
+    np.testing.assert_array_equal(letters, decoded.output[0])
+    np.testing.assert_allclose(maps, decoded.pattern[0], atol=1e-12)

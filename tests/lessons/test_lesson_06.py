@@ -1,0 +1,95 @@
+"""Lesson 6: its checks tell right answers from likely wrong ones, and its prose is true."""
+
+import numpy as np
+import pytest
+import told
+
+from minitx.lessons.checks import NOT_YET, Wrong
+from minitx.lessons.checks.lesson_06 import check_place, check_row, check_rows
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return told.names(6)
+
+
+def test_right_answers_pass():
+    assert check_row(7).startswith("right")
+    assert check_place(7).startswith("right")
+    assert check_rows((5050, 100)).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("row", "hint"),
+    [
+        (8, "that row has read the 6"),
+        (6, "</s> and <s> are rows too"),
+        (3, "the 6 of the year"),
+        (0, "write down what each row has read"),
+    ],
+)
+def test_which_row_asks(row, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_row(row)
+
+
+@pytest.mark.parametrize(
+    ("place", "hint"),
+    [(8, "from place 8 it writes -"), (6, "from place 6 it writes 0"), (100, "from 0 to 63")],
+)
+def test_steering_by_place(place, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_place(place)
+
+
+@pytest.mark.parametrize(
+    ("rows", "hint"),
+    [
+        ((100, 5050), "the other way round"),
+        ((10_000, 100), "step n has n rows"),
+        ((4950, 100), "step n computes n rows"),
+        ((5050, 1), "a step computes one row"),
+        (5050, "a pair"),
+    ],
+)
+def test_rows_that_a_cache_saves(rows, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_rows(rows)
+
+
+def test_no_answer_is_no_fault():
+    assert check_row(...) == check_place(...) == check_rows(...) == NOT_YET
+
+
+def test_the_query_has_not_seen_the_source(lesson):
+    assert lesson["change_of_query"] == 0
+    by_character = lesson["by_character"]
+    assert lesson["one"].source_labels[0][by_character.argmax()] == "9"
+    assert by_character.max() > 3 * np.sort(by_character)[-2]  # measured 0.73, 0.12
+
+
+def test_whatever_the_row_has_read_it_looks_at_the_9(lesson):
+    printed = [line for text in lesson["printed"] for line in text.splitlines()]
+    lies = [line for line in printed if line.startswith("it has read")]
+    assert len(lies) == 11
+    assert all("looks at '9'" in line and line.endswith("writes 9") for line in lies)
+
+
+def test_its_place_decides_what_is_written(lesson):
+    last_row, ids, pieces = lesson["last_row"], lesson["ids"], lesson["pieces"]
+    following = [last_row(ids[:3], positions=[0, 1, place])[2] for place in range(2, 12)]
+    assert "".join(pieces(following)) == "912-05-03</s>"
+
+
+def test_a_row_looks_at_what_is_written_not_at_its_own_like(lesson):
+    counts = lesson["counts"]
+    share = {name: hits / n for name, (n, hits, _) in counts.items()}
+    chance = {name: null / n for name, (n, _, null) in counts.items()}
+    assert share["written, year only"] > 0.95  # measured 1.00
+    assert share["written"] > 5 * chance["written"]  # measured 0.60, 0.08
+    assert share["asking"] < 2 * chance["asking"]  # measured 0.06, 0.08
+
+
+def test_all_rows_at_once_are_the_same(lesson):
+    assert lesson["difference"] < 1e-5  # measured 6e-8
+    assert (lesson["rows_with"], lesson["rows_without"]) == (12, 78)
