@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import told
+from executed import executed
 
 from minitx.analysis.toys import gru
 from minitx.lessons.checks import NOT_YET, Wrong
@@ -13,7 +13,7 @@ CHANCE = 1 / 16
 
 @pytest.fixture(scope="module")
 def lesson():
-    return told.names(5)
+    return executed(5)[0]
 
 
 def last(s, h):

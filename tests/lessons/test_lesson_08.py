@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import told
+from executed import executed
 
 from minitx.lessons.checks import NOT_YET, Wrong
 from minitx.lessons.checks.lesson_08 import check_band, check_deep, check_queries
@@ -10,7 +10,8 @@ from minitx.lessons.checks.lesson_08 import check_band, check_deep, check_querie
 
 @pytest.fixture(scope="module")
 def lesson():
-    return told.names(8)
+    names, printed = executed(8)
+    return names | {"printed": printed.splitlines()}
 
 
 def test_right_answers_pass():
@@ -56,7 +57,7 @@ def test_no_answer_is_no_fault():
 
 
 def test_layer_0_follows_and_deeper_heads_do_not(lesson):
-    slopes = [line for text in lesson["printed"] for line in text.splitlines() if "slope" in line]
+    slopes = [line for line in lesson["printed"] if "slope" in line]
     layer_0 = [line for line in slopes if line.startswith("L0")]
     deeper = [line for line in slopes if not line.startswith("L0")]
     assert len(layer_0) == 4 and all(line.endswith("slope -1.00") for line in layer_0)
@@ -64,7 +65,7 @@ def test_layer_0_follows_and_deeper_heads_do_not(lesson):
 
 
 def test_one_head_of_layer_0_takes_the_next_along(lesson):
-    turned = [line for text in lesson["printed"] for line in text.splitlines() if "turned:" in line]
+    turned = [line for line in lesson["printed"] if "turned:" in line]
     offsets = [line.partition("L1H3 looks at ")[2][:2] for line in turned]
     assert offsets == ["+1", "+3", "+1", "+1"]
     assert turned[1].startswith("L0H1, which looks at +1")
