@@ -2787,4 +2787,10 @@ BREAKS = [
         "answer == -3",
         "False",
     ),
+    Break(
+        "a value is called where a function was wanted",
+        LESSON_ARRAYS,
+        "not callable(answer)",
+        "answer is None",
+    ),
 ]
