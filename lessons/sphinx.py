@@ -20,6 +20,7 @@ SETTINGS = {
     "myst_enable_extensions": ["colon_fence", "deflist", "dollarmath", "substitution"],
     "myst_heading_anchors": 3,
     "nb_execution_mode": "off",  # build.execute has done it
+    "nb_merge_streams": True,  # what a cell prints is one box
     "nb_code_prompt_show": "Show the {type}",
     "nb_code_prompt_hide": "Hide the {type}",
 }

@@ -1,4 +1,4 @@
-"""Answers that are arrays: compared up to rounding."""
+"""What kind of thing an answer is: an array, compared up to rounding, or a function."""
 
 import numpy as np
 
@@ -18,3 +18,10 @@ def refuse(answer, wrong, hint):
     """Raise Wrong with a hint if the answer is this wrong one."""
     if is_close(answer, wrong):
         raise Wrong(hint)
+
+
+def needs_function(answer, example):
+    """Raise Wrong if the answer cannot be called; the hint shows how one is written."""
+    if not callable(answer):
+        kind = type(answer).__name__
+        raise Wrong(f"wanted a function, such as {example}; this is a value ({kind})")

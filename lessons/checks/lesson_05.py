@@ -63,7 +63,7 @@ def check_order(answer):
     """What turning the squares round does to (weights, mean)."""
     if answer is ...:
         return NOT_YET
-    is_pair = isinstance(answer, tuple) and len(answer) == 2
+    is_pair = isinstance(answer, tuple | list) and len(answer) == 2
     if not is_pair or not set(answer) <= set(WORDS):
         raise Wrong(f"wanted a pair of words, each of them one of {', '.join(WORDS)}")
     weights, mean = answer

@@ -1,5 +1,7 @@
 """Checks of lesson 6: which row asks, steering by place, rows that a cache saves."""
 
+from numbers import Integral
+
 import minitx
 
 from . import NOT_YET, Wrong
@@ -28,14 +30,17 @@ def check_place(answer):
     if answer is ...:
         return NOT_YET
     model = minitx.load("tiny-bart")
-    if not isinstance(answer, int) or not 0 <= answer < model.config.n_ctx:
+    if not isinstance(answer, Integral) or not 0 <= answer < model.config.n_ctx:
         raise Wrong(f"wanted a place: a whole number from 0 to {model.config.n_ctx - 1}")
     ids = minitx.generate(model, source=TEXT)[:WRITTEN]
     keep = {"keep": ["logits"], "source": TEXT, "positions": [0, 1, answer]}
     following = minitx.run(model, ids, **keep)["logits"][0, -1].argmax()
     piece = model.tokenizer.pieces([following])[0]
     if piece != TARGET:
-        raise Wrong(f"from place {answer} it writes {piece}; the 5 is a character of 1912-05-03")
+        raise Wrong(
+            f"from place {answer} it writes {piece}; the 5 is a character of 1912-05-03: "
+            "count its places, of which 0 and 1 hold </s> and <s>"
+        )
     return "right: it writes what belongs to the place after."
 
 
@@ -43,7 +48,7 @@ def check_rows(answer):
     """Rows that 100 steps compute (without, with) a cache."""
     if answer is ...:
         return NOT_YET
-    if not isinstance(answer, tuple) or len(answer) != 2:
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
         raise Wrong("wanted a pair: (rows without a cache, rows with one)")
     without, with_cache = answer
     if (with_cache, without) == (sum(range(1, STEPS + 1)), STEPS):

@@ -42,7 +42,7 @@ def check_period(answer):
     """(frequency, places from crest to crest) of the highest fast amplitude of tiny-roberta."""
     if answer is ...:
         return NOT_YET
-    if not isinstance(answer, tuple) or len(answer) != 2:
+    if not isinstance(answer, tuple | list) or len(answer) != 2:
         raise Wrong("wanted a pair: (frequency, places)")
     cfg, W_pos = (getattr(minitx.load("tiny-roberta"), x) for x in ("config", "weights"))
     table = W_pos.W_pos[cfg.offset : cfg.offset + cfg.n_ctx]

@@ -9,6 +9,7 @@ import minitx
 from minitx.analysis.texts import corpus
 
 from . import NOT_YET, Wrong
+from .arrays import needs_function
 
 SENTENCES = "The man told the child.", "The child told the man."
 ROUNDING = 1e-3  # rows that differ by less do so because sums were taken in another order
@@ -51,6 +52,7 @@ def check_meaning(answer):
     """A change of the scores whose softmax is the mask times the softmax, brought to sum 1."""
     if answer is ...:
         return NOT_YET
+    needs_function(answer, "lambda scores, mask: scores * mask")
     got = np.asarray(answer(SCORES.copy(), MASK.copy()), float)
     if got.shape != SCORES.shape:
         raise Wrong(f"the function gives {list(got.shape)}; wanted new scores {list(SCORES.shape)}")
@@ -74,6 +76,7 @@ def check_mask(answer):
     """A mask by distance with a lower loss than the linear one and than its values dealt anew."""
     if answer is ...:
         return NOT_YET
+    needs_function(answer, "lambda distance: 1 + distance")
     distance = np.maximum(np.arange(T)[:, None] - np.arange(T), 0)
     mask = np.broadcast_to(np.asarray(answer(distance), float), (T, T))
     seen = mask[np.tri(T, dtype=bool)]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from . import NOT_YET, Wrong
+from .arrays import needs_function
 
 CONTROLS = {  # claim: its control, and why
     1: ("c", "a head was chosen out of many: chance has to choose its best too"),
@@ -16,6 +17,7 @@ def check_rare(answer):
     """(1 + the number of chance values at least as large) / (1 + their number)."""
     if answer is ...:
         return NOT_YET
+    needs_function(answer, "lambda value, null: value - null.mean()")
     null = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
     high, tie, low = (float(answer(value, null)) for value in (10.0, 9.0, 0.0))
     if high == 0:
@@ -47,6 +49,7 @@ def check_invariant(answer):
     """A number of queries and keys that no common rotation changes, but other queries do."""
     if answer is ...:
         return NOT_YET
+    needs_function(answer, "lambda q, k: q.mean()")
     rng = np.random.default_rng(0)
     q, k, other = rng.normal(size=(3, 20, 8))
     turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]

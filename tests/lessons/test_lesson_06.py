@@ -18,6 +18,8 @@ def test_right_answers_pass():
     assert check_row(7).startswith("right")
     assert check_place(7).startswith("right")
     assert check_rows((5050, 100)).startswith("right")
+    assert check_rows([5050, 100]) == check_rows((5050, 100))
+    assert check_place(np.int64(7)).startswith("right")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,12 @@ def test_an_exercise_that_is_not_answered_is_not_wrong(check):
     assert check(...) == NOT_YET
 
 
+@pytest.mark.parametrize("check", [check_meaning, check_mask])
+def test_a_value_is_no_function(check):
+    with pytest.raises(Wrong, match="wanted a function, such as lambda"):
+        check(0.5)
+
+
 def test_order_arrives_in_layer_1():
     assert check_layer(1).startswith("right")
     with pytest.raises(Wrong, match="a sum does not mind the order"):

@@ -13,6 +13,11 @@ def test_an_exercise_that_is_not_answered_is_not_wrong(check):
     assert check(...) == NOT_YET
 
 
+def test_a_value_is_no_function():
+    with pytest.raises(Wrong, match="wanted a function, such as lambda"):
+        check_translation(0.5)
+
+
 def test_what_is_free():
     assert check_free("acef").startswith("right")
     assert check_free("fcea").startswith("right")

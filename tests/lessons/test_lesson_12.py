@@ -13,6 +13,12 @@ def test_an_exercise_that_is_not_answered_is_not_wrong(check):
     assert check(...) == NOT_YET
 
 
+@pytest.mark.parametrize("check", [check_rare, check_invariant])
+def test_a_value_is_no_function(check):
+    with pytest.raises(Wrong, match="wanted a function, such as lambda"):
+        check(0.5)
+
+
 def test_how_rare_a_value_is():
     answer = check_rare(lambda value, null: (1 + (null >= value).sum()) / (1 + len(null)))
     assert answer.startswith("right")

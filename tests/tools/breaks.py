@@ -135,6 +135,13 @@ ALIGNMENT = "analysis/experiments/alignment.py"
 ALIGNMENT_MATHS = "analysis/maths/alignment.py"
 ATTENTION_MAPS = "analysis/experiments/attention.py"
 WORDS = "analysis/texts/words.py"
+LESSON_05 = "lessons/checks/lesson_05.py"
+LESSON_06 = "lessons/checks/lesson_06.py"
+LESSON_07 = "lessons/checks/lesson_07.py"
+LESSON_08 = "lessons/checks/lesson_08.py"
+LESSON_09 = "lessons/checks/lesson_09.py"
+LESSON_10 = "lessons/checks/lesson_10.py"
+LESSON_12 = "lessons/checks/lesson_12.py"
 COMMANDS_OF_ALL = "analysis/commands.py"
 PARITY_COMPARE = "analysis/parity/compare.py"
 PARITY_MODELS = "analysis/parity/models.py"
@@ -144,13 +151,6 @@ OUTPUTS = "analysis/measures/outputs.py"
 JOINT_COSINE = "analysis/maths/joint_cosine.py"
 EXPLORE = "analysis/pages/explore.py"
 PACKING = "analysis/pages/packing.py"
-LESSON_05 = "lessons/checks/lesson_05.py"
-LESSON_06 = "lessons/checks/lesson_06.py"
-LESSON_07 = "lessons/checks/lesson_07.py"
-LESSON_08 = "lessons/checks/lesson_08.py"
-LESSON_09 = "lessons/checks/lesson_09.py"
-LESSON_10 = "lessons/checks/lesson_10.py"
-LESSON_12 = "lessons/checks/lesson_12.py"
 LESSON_01 = "lessons/checks/lesson_01.py"
 LESSON_02 = "lessons/checks/lesson_02.py"
 LESSON_03 = "lessons/checks/lesson_03.py"
@@ -3070,6 +3070,12 @@ BREAKS = [
         LESSON_08,
         "answer == -3",
         "False",
+    ),
+    Break(
+        "a value is called where a function was wanted",
+        LESSON_ARRAYS,
+        "not callable(answer)",
+        "answer is None",
     ),
     Break(
         "a translation with fewer cells of code is filled",
