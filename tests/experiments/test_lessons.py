@@ -18,6 +18,7 @@ from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
 EVERY = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "bert-bare"]
+EVERY += ["bert-token", "bert-next-sentence", "mpnet-choice"]
 
 
 @pytest.fixture
