@@ -54,6 +54,11 @@ TRUST = "weights/trust.py"
 GAUGE = "analysis/maths/gauge.py"
 ROTATIONS = "analysis/experiments/rotation.py"
 HEADS = "analysis/measures/heads.py"
+TASK_HEADS = "minitx/heads.py"
+ELECTRA = "minitx/families/electra.py"
+MPNET = "minitx/families/mpnet.py"
+REFUSED = "minitx/families/refused.py"
+LAYER_INPUTS = "analysis/measures/inputs.py"
 LAGS_EXPERIMENT = "analysis/experiments/lags.py"
 PROFILES_EXPERIMENT = "analysis/experiments/profiles.py"
 CLAIMS = "analysis/pages/claims.py"
@@ -432,13 +437,13 @@ BREAKS = [
     ),
     Break(
         "GPT-2 classifies by its first token",
-        MODEL,
+        TASK_HEADS,
         "T - 1 - valid[:, ::-1].argmax(axis=1)",
         "valid.argmax(axis=1)",
     ),
     Break(
         "GPT-2 classifies by the last column, padding or not",
-        MODEL,
+        TASK_HEADS,
         "T - 1 - valid[:, ::-1].argmax(axis=1)",
         "T - 1 - 0 * valid[:, 0]",
     ),
@@ -1825,14 +1830,14 @@ BREAKS = [
     Break(
         "a BART classifier's size is that of the vocabulary",
         CHECKPOINT,
-        '("classifier", "classification_head", "score")',
-        '("classifier", "score")',
+        'ours in ("W_U", "b_U") and of_classes(task_head)',
+        "False",
     ),
     Break(
         "the encoder of a classifier has a head",
         CHECKPOINT,
-        'classifier and saved_from.endswith("ForSequenceClassification")',
-        'saved_from.endswith("ForSequenceClassification")',
+        "[name for name in saved_with(saved_from) if name in family.heads]",
+        "saved_with(saved_from)",
     ),
     Break(
         "Marian has no head where its file has no output matrix",
@@ -2024,7 +2029,7 @@ BREAKS = [
     Break(
         "a classifier's decoder does not read the source again",
         GIVEN,
-        'text is None and cfg.task_head == "sequence"',
+        'text is None and cfg.task_head not in (None, "causal")',
         "False",
     ),
     Break(
@@ -2121,7 +2126,7 @@ BREAKS = [
     Break(
         "a classifier reads out every token",
         PARTS,
-        '1 if cfg.task_head == "sequence" else T',
+        "1 if is_pooled(cfg.task_head) else T",
         "T",
     ),
     Break(
@@ -2176,8 +2181,9 @@ BREAKS = [
     Break(
         "a classifier's scores are over the vocabulary",
         SHAPES_EXPERIMENT,
-        'name == "logits" and model.config.task_head == "sequence"',
-        'name == "logits" and model.config.task_head == "none"',
+        'name == "logits"',
+        "False",
+        "_axes",
     ),
     Break(
         "a layer gets what the layers before made of the new vector",
@@ -2794,5 +2800,101 @@ BREAKS = [
         PARITY_MODELS,
         "ours.keys() ^ theirs.keys()",
         "()",
+    ),
+    Break(
+        "each token's class is read from the first token",
+        TASK_HEADS,
+        'Head("B T C", "the class of each token", "ForTokenClassification")',
+        'Head("B C", "the class of each token", "ForTokenClassification")',
+    ),
+    Break(
+        "an answer has any number of ends",
+        CHECKPOINT,
+        "HEADS[config.task_head].n_classes or array.shape[-1]",
+        "array.shape[-1]",
+    ),
+    Break(
+        "another head than was asked for",
+        CHECKPOINT,
+        "head not in held",
+        "False",
+    ),
+    Break(
+        "T5's classes are read from a stream made smaller",
+        CHECKPOINT,
+        "replace(config, head_act=act, unembed_scale=1.0)",
+        "replace(config, head_act=act)",
+    ),
+    Break(
+        "ELECTRA's discriminator has the activation of its classifier",
+        CHECKPOINT,
+        "family.sequence_act if HEADS[head].is_pooled else config.head_act",
+        "family.sequence_act",
+    ),
+    Break(
+        "ELECTRA classifies with tanh",
+        ELECTRA,
+        'sequence_act="gelu"',
+        'sequence_act="tanh"',
+    ),
+    Break(
+        "next sentences are guessed by the classifier",
+        BERT,
+        'dense("U", "cls.seq_relationship")',
+        'dense("U", "classifier")',
+    ),
+    Break(
+        "MPNet's last bucket begins at 64",
+        MPNET,
+        '"max_distance": 128',
+        '"max_distance": 64',
+    ),
+    Break(
+        "MPNet's positions begin behind the padding id of its config",
+        MPNET,
+        '"no_position_id": PAD',
+        '"no_position_id": None',
+    ),
+    Break(
+        "positions given to MPNet move its bias too",
+        POSITIONS,
+        "positions is not None and not cfg.n_pos",
+        "positions is not None",
+    ),
+    Break(
+        "a table of zeros takes all positions from MPNet",
+        LAYER_INPUTS,
+        "cfg.n_pos and cfg.n_buckets",
+        "False",
+    ),
+    Break(
+        "an ELECTRA with narrow embeddings is not refused by name",
+        REFUSED,
+        'raw["model_type"] in PARTLY and sizes[0] != sizes[1]',
+        "False",
+    ),
+    Break(
+        "a model type that does not load has no reason",
+        FAMILIES,
+        "text + refused.reason(model_type)",
+        "text",
+    ),
+    Break(
+        "the cost of logits over classes is that of words",
+        TRACE,
+        'sizes[""] | {"C": model.weights.W_U.shape[1]}',
+        'sizes[""] | {"C": model.config.n_vocab}',
+    ),
+    Break(
+        "a head without a distribution is called one",
+        SHAPES_EXPERIMENT,
+        "cfg.task_head in MEANS",
+        "cfg.task_head",
+    ),
+    Break(
+        "a source has no end token where its class is read",
+        "analysis/parity/batches.py",
+        "[*(token for token in row[:-1] if token != end_id), end_id]",
+        "[*row]",
     ),
 ]
