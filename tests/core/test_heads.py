@@ -120,10 +120,9 @@ def test_an_electra_with_narrow_embeddings_is_refused_by_name(drop):
 def test_positions_given_to_mpnet_are_those_of_its_table():
     model = tiny.load("mpnet-masked")
     tokens = tiny.ids(model, 6)
-    plain, moved = (
-        minitx.run(model, tokens, ["pos_bias", "pos_embed"], positions=positions)
-        for positions in (None, np.arange(6)[::-1])
-    )
+    keep = ["pos_bias", "pos_embed"]
+    plain = minitx.run(model, tokens, keep)
+    moved = minitx.run(model, tokens, keep, positions=np.arange(6)[::-1])
     assert (plain["pos_bias"] == moved["pos_bias"]).all()
     assert (plain["pos_embed"] == moved["pos_embed"][:, ::-1]).all()
 
@@ -132,10 +131,9 @@ def backwards(model):
     """How far a text read backwards moves the stream where the position table is zero."""
     tokens = tiny.ids(model, 6)
     zero = {"pos_embed": np.zeros_like}
-    x, other = (
-        minitx.run(model, ids, ["resid_post"], edits=zero)["resid_post", -1][0]
-        for ids in (tokens, tokens[::-1])
-    )
+    last = "resid_post", model.config.n_layers - 1
+    x = minitx.run(model, tokens, [last], edits=zero)[last][0]
+    other = minitx.run(model, tokens[::-1], [last], edits=zero)[last][0]
     return abs(x - other[::-1]).max()
 
 
