@@ -45,12 +45,19 @@ __all__ = [
 __version__ = "0.4.0"
 
 
-def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: bool = False) -> Model:
+def load(
+    name: str | _PathLike[str],
+    dtype: _DTypeLike = "float32",
+    partial: bool = False,
+    head: str | None = None,
+) -> Model:
     """Model from a bundled name, a hub id that was fetched, or a folder in Hugging Face layout.
 
     A folder has config.json, safetensors, and a tokenizer if text is wanted. dtype: float32, or
     float64 for reference runs. partial: tensors may be missing (model.missing), and what is there
-    can be looked at but not run. Raises FileNotFoundError or ValueError that says what is wrong.
+    can be looked at but not run. head: the task head that is wanted of several, by the names of
+    `config.task_head`: BERT's own checkpoints hold "masked" and "next_sentence". Raises
+    FileNotFoundError or ValueError that says what is wrong.
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2", dtype="float64")
@@ -62,7 +69,7 @@ def load(name: str | _PathLike[str], dtype: _DTypeLike = "float32", partial: boo
         from .weights import find
 
         folder = find(name)
-    model = _read_model(folder, dtype, partial)
+    model = _read_model(folder, dtype, partial, head)
     source, target = _of_stacks(folder, model.config.model_type)
     if model.encoder is None:
         return _replace(model, tokenizer=source)

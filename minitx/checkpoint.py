@@ -13,6 +13,7 @@ import numpy as np
 from .arrays import Cross, Layer, Model, Weights
 from .families import FAMILIES, from_hf
 from .files import listing, read_json, read_tensors
+from .heads import HEADS, of_classes, saved_with
 from .memory import keep_freed_memory
 from .positions import sinusoids
 
@@ -62,8 +63,8 @@ BUFFERS = re.compile(
 WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|^BartModel")
 
 
-def read_model(folder, dtype=np.float32, partial=False):
-    """The model in a checkpoint folder; dtype float32 or float64, partial as for minitx.load."""
+def read_model(folder, dtype=np.float32, partial=False, head=None):
+    """The model in a checkpoint folder; dtype, partial and head as for minitx.load."""
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
     keep_freed_memory()
@@ -73,21 +74,22 @@ def read_model(folder, dtype=np.float32, partial=False):
     family = FAMILIES[config.model_type]
     stored = Stored(read_tensors(folder), family, dtype, partial)
     encoder = None
-    if family.encoder is not None:
+    if family.encoder is None:
+        model = read_stack(stored, config, family, head)
+    elif stored.has_any(family.layer_prefix):
         encoder = read_stack(stored, config.encoder, family.encoder)
-    if encoder is None or stored.has_any(family.layer_prefix):
-        model = read_stack(stored, config, family)
-    else:
-        model, encoder = encoder, None  # the file has no decoder
+        model = read_stack(stored, config, family, head)
+    else:  # the file has no decoder
+        model = read_stack(stored, config.encoder, family.encoder, head)
     missing = tuple(stored.missing)
     if encoder is not None:
         encoder = replace(encoder, missing=missing)
     return replace(model, encoder=encoder, unused=stored.unused(family), missing=missing)
 
 
-def read_stack(stored, config, family):
+def read_stack(stored, config, family, head=None):
     """The Model of one stack: a whole model, or an encoder-decoder's encoder or decoder."""
-    config = with_head(config, family, stored)
+    config = with_head(config, family, stored, head)
     take = functools.partial(stored.take, config=config)
     body = take(family.body)
     if config.sinusoids:
@@ -104,22 +106,41 @@ def read_stack(stored, config, family):
     return Model(config, Weights(**body | head), tuple(layers))
 
 
-def with_head(config, family, stored):
-    """The config with the task head that the file holds, and that head's activation."""
-    task_head = _task_head(config, family, stored)
-    if task_head == "sequence":
-        return replace(config, task_head=task_head, head_act=family.sequence_act)
-    return replace(config, task_head=task_head)
+def with_head(config, family, stored, head=None):
+    """The config with the task head that the file holds, and that head's activation.
+
+    head: the one that is wanted, where the file holds several. Raises ValueError if it has not got
+    that.
+    """
+    held = [name for name in family.heads if _is_held(name, config, family, stored)]
+    if head is None:
+        head = _task_head(config, family, stored, held)
+    elif head not in held:
+        saved_from = config.architecture or config.model_type
+        text = f"no head {head!r} in this checkpoint ({saved_from})"
+        raise ValueError(f"{text}; its tensors would do for: {', '.join(held) or 'none'}")
+    config = replace(config, task_head=head)
+    if not of_classes(head):
+        return config
+    act = family.sequence_act if HEADS[head].is_pooled else config.head_act
+    return replace(config, head_act=act, unembed_scale=1.0)
 
 
-def _task_head(config, family, stored):
-    """ "masked", "causal", "sequence" or None."""
+def _is_held(head, config, family, stored):
+    """Whether the file has all tensors of a head; a tied W_U is the word embedding."""
+    tied = config.tied and not of_classes(head)
+    table = family.heads[head]
+    needed = [t for ours, t in table.items() if not t.optional and not (tied and ours == "W_U")]
+    return all(map(stored.find, needed))
+
+
+def _task_head(config, family, stored, held):
+    """The head that a checkpoint is for, a name in HEADS or None; held: those that it has."""
     saved_from = config.architecture
-    classifier = family.heads.get("sequence", {}).values()
-    if classifier and saved_from.endswith("ForSequenceClassification"):
-        return "sequence"
-    if not saved_from and classifier and all(stored.find(tensor) for tensor in classifier):
-        return "sequence"
+    if classifiers := [name for name in saved_with(saved_from) if name in family.heads]:
+        return classifiers[0]
+    if not saved_from and (classifiers := [n for n in ("sequence", "question") if n in held]):
+        return classifiers[0]
     if "masked" in family.heads:
         return "masked" if stored.find(family.heads["masked"]["W_head"]) else None
     if "causal" not in family.heads:
@@ -131,7 +152,7 @@ def _task_head(config, family, stored):
 def _head_weights(config, family, stored, W_E):
     """{our name: array} of the task head; W_U is tied to W_E if the file has no tensor for it."""
     table = family.heads.get(config.task_head, {})
-    tied = config.tied and config.task_head != "sequence"
+    tied = config.tied and not of_classes(config.task_head)
     if "W_U" not in table or not tied or W_E is None or stored.find(table["W_U"]):
         return stored.take(table, config)
     own = {ours: tensor for ours, tensor in table.items() if ours != "W_U"}
@@ -213,12 +234,13 @@ class Stored:
         array = np.atleast_1d(self.array(name))
         if tensor.transposed:
             array = array.T
-        axes = self._axes(ours, name)
+        axes = axes_of(ours, config.task_head)
         if len(axes) == 1 and array.ndim == 2 and len(array) == 1:
             array = array[0]  # BART's bias of the logits is [1 V]
         sizes = sizes_of(config) | self.n_classes
         if "C" in axes:
-            self.n_classes.setdefault("C", array.shape[-1])
+            n_classes = HEADS[config.task_head].n_classes or array.shape[-1]
+            self.n_classes.setdefault("C", n_classes)
             sizes |= self.n_classes
         wanted = tuple(sizes[axis] for axis in axes)
         if tensor.third is not None:
@@ -240,12 +262,6 @@ class Stored:
         close = difflib.get_close_matches(name, self.tensors, 3) or listing(self.tensors)
         raise ValueError(f"no tensor for {ours}: wanted {name!r}; near to it: {close}")
 
-    def _axes(self, ours, name):
-        """Letters of an array's axes; a classifier gives C classes in place of V words."""
-        if name.startswith(("classifier", "classification_head", "score")):
-            return SHAPES[ours].replace("V", "C")
-        return SHAPES[ours]
-
     def unused(self, family):
         """Names that nobody asked for. Raises ValueError for one inside the layers."""
         left = [n for n in self.tensors if n not in self.used and not BUFFERS.search(n)]
@@ -256,6 +272,13 @@ class Stored:
             text = "tensors inside the layers that this architecture has no use for"
             raise ValueError(f"{text}: {listing(inside)}")
         return tuple(left)
+
+
+def axes_of(ours, task_head):
+    """Letters of an array's axes; a classifier gives C classes in place of V words."""
+    if ours in ("W_U", "b_U") and of_classes(task_head):
+        return SHAPES[ours].replace("V", "C")
+    return SHAPES[ours]
 
 
 def _before_number(layers):

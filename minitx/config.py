@@ -43,7 +43,7 @@ class Config(show.Shown):
     scale_by_layer: bool = False  # scores are divided by layer + 1
     tied: bool = True  # W_U is W_E transposed where the file has no output embedding
     architecture: str = ""  # the class name that the checkpoint was saved from
-    task_head: str | None = None  # "masked", "causal", "sequence" or None; known from the tensors
+    task_head: str | None = None  # a name in heads.py, such as "masked"; known from the tensors
     encoder: "Config | None" = None  # of an encoder-decoder; the other fields are the decoder's
     start_id: int | None = None  # the decoder's first token
     end_id: int | None = None  # ends a text that is generated

@@ -60,14 +60,14 @@ def as_target(model, text, valid, types, source):
 
     Token ids are taken as they are. A text becomes the start token and its own tokens but the last,
     an end token: the decoder says each token from those before it. None: the start token alone, or
-    in a classifier the source itself, moved in the same way.
+    where classes are wanted the source itself, moved in the same way.
     """
     cfg = model.config
     if text is not None and not is_text(text):
         return check_batch(cfg, text, valid, types)
     if valid is not None or types is not None:
         raise ValueError("valid and types go with token ids; a text brings its own")
-    if text is None and cfg.task_head == "sequence":
+    if text is None and cfg.task_head not in (None, "causal"):
         rows = [tokens[is_token] for tokens, is_token in zip(source.tokens, source.valid)]
     elif text is None:
         rows = [[cfg.end_id]] * len(source.tokens)

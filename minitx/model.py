@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from .arrays import Model
 from .cache import Cache
+from .heads import classified_token, is_pooled, require_head
 from .inputs import Ids, check_batch, check_source
 from .kernels import (
     ACTIVATIONS,
@@ -300,12 +301,12 @@ def logits(
     valid: ArrayLike | None = None,
     hook: Hook = identity,
 ) -> np.ndarray:
-    """Final residual stream [B T D] -> [B T V] over the vocabulary, or [B C] over classes.
+    """Final residual stream [B T D] -> [B T V] over the vocabulary, [B T C] or [B C] over classes.
 
     x is what `forward` gives; a stream from inside goes through `final_norm` first; if that is left
-    out, nothing here can notice it. A classifier reads the first valid token, or the last in a
-    causal model, so a padded batch needs `valid` [B T]. Raises ValueError if the checkpoint has no
-    task head.
+    out, nothing here can notice it. A head that gives [B C] reads the first valid token, or the
+    last in a causal model, so a padded batch needs `valid` [B T]; heads.py lists all heads. Raises
+    ValueError if the checkpoint has no task head.
 
     The likeliest of 1024 tokens at the masked place:
 
@@ -318,32 +319,13 @@ def logits(
     """
     cfg, w = model.config, model.weights
     require_head(model)
-    if cfg.task_head == "sequence":
-        x = _classified_token(x, valid, cfg)  # [B 1 D]
+    if is_pooled(cfg.task_head):
+        x = classified_token(x, valid, cfg)  # [B 1 D]
     if w.W_head is not None:
         x = ACTIVATIONS[cfg.head_act](linear(x, w.W_head, w.b_head))
     if w.ln_head_w is not None:
         x = layer_norm(x, w.ln_head_w, w.ln_head_b, cfg.eps)
     y = linear(x * cfg.unembed_scale, w.W_U, w.b_U)
-    if cfg.task_head == "sequence":
+    if is_pooled(cfg.task_head):
         y = y[:, 0]
     return hook("logits", y)
-
-
-def require_head(model):
-    """Raises ValueError if the model has no head that gives logits."""
-    cfg = model.config
-    if not cfg.task_head:
-        unused = ", ".join(model.unused[:6]) or "none"
-        raise ValueError(
-            f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits;"
-            f" tensors that were not read: {unused}"
-        )
-
-
-def _classified_token(x, valid, cfg):  # [B T D] -> [B 1 D]
-    """The stream at each text's first valid token, or at its last in a causal model."""
-    B, T, _ = x.shape
-    valid = np.ones((B, T), bool) if valid is None else np.atleast_2d(np.asarray(valid, bool))
-    token = T - 1 - valid[:, ::-1].argmax(axis=1) if cfg.causal else valid.argmax(axis=1)
-    return np.take_along_axis(x, token[:, None, None], axis=1)

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import Model
-from .model import CROSS, ENCODER, require_head
+from .heads import require_head
+from .model import CROSS, ENCODER
 
 Key = str | tuple[str, int]  # of a point: its name, or (name, layer)
 
@@ -60,7 +61,9 @@ POINTS = {
     "pos_embed": Point("B T D", "rows of the position embedding", False, ("a position table",)),
     "type_embed": Point("B T D", "rows of the token-type embedding", False, ("token types",)),
     **_norm("ln_embed", "LayerNorm of the embedding sum", False, NORMED),
-    "pos_bias": Point("1 H T S", "what T5 adds to the scores", False, ("a relative bias",)),
+    "pos_bias": Point(
+        "1 H T S", "what T5 and MPNet add to the scores", False, ("a relative bias",)
+    ),
     "resid_pre": Point("B T D", "residual stream before the layer; normed as resid_post is"),
     **_norm("ln1", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
     "q": Point("B H T d", "queries"),
@@ -90,7 +93,10 @@ POINTS = {
     ),
     **_norm("ln_final", "final LayerNorm (GPT-2)", False, FINAL),
     "logits": Point(
-        "B T V", "scores over the vocabulary, or [B C] over classes", False, ("a task head",)
+        "B T V",
+        "scores over the vocabulary, or over classes: [B T C] or [B C]",
+        False,
+        ("a task head",),
     ),
 }
 # An encoder, which runs first, has the same but those that need another, and no token types; T and

@@ -3,8 +3,8 @@
 There are two mechanisms. A table has a row for each position, which is added to the word embedding
 (`position_rows`, then `embed` in model.py): learned, or in Marian computed once (`sinusoids`). T5
 adds a number to the scores instead, by head and by the distance of key and query
-(`relative_bias`). A third is usual: rotary positions turn queries and keys by an angle that grows
-with the token's number. Axis letters: see model.py.
+(`relative_bias`); MPNet has both. A third is usual: rotary positions turn queries and keys by an
+angle that grows with the token's number. Axis letters: see model.py.
 """
 
 import math
@@ -80,12 +80,13 @@ def relative_bias(cfg, W_rel, numbers, keys, positions=None):  # -> [1 H T S], o
     """What is added to the scores, by distance of key and query (Raffel et al. 2019, 2.1).
 
     A distance is counted in columns, padding included, so that it is the same in every text.
-    positions: [S] or [B S] in place of the columns.
+    positions: [S] or [B S] in place of the columns; where there is a table as well (MPNet), they
+    are for that alone, as in the reference library.
     """
     B, T = numbers.shape
     S = keys.valid.shape[1]
     column = np.arange(S)
-    if positions is not None:
+    if positions is not None and not cfg.n_pos:
         column = np.asarray(positions)
     column = np.atleast_2d(column)  # [1 S] or [B S]
     if column.shape not in ((1, S), (B, S)):

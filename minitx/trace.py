@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from . import show
 from .arrays import Model
+from .heads import axes_of_logits
 from .inputs import Ids, Texts, as_batch, as_target, check_source, source_arguments
 from .masks import Mask
 from .model import CROSS, ENCODER, forward, logits
@@ -238,8 +239,9 @@ def cost(
         sizes[CROSS] = sizes[""] | {"S": sizes[ENCODER]["S"]}
     recorded = expand(keep, points(model, batch.types is not None), model)
     shapes = {key: _shape(name_of(key), sizes) for key in recorded}
-    if "logits" in shapes and model.config.task_head == "sequence":
-        shapes["logits"] = len(batch.tokens), model.weights.W_U.shape[1]
+    if "logits" in shapes:
+        letters = sizes[""] | {"C": model.weights.W_U.shape[1]}
+        shapes["logits"] = [letters[axis] for axis in axes_of_logits(model.config.task_head)]
     return sum(map(math.prod, shapes.values())) * model.weights.W_E.itemsize
 
 

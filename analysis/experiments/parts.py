@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from minitx.checkpoint import named_arrays
+from minitx.heads import is_pooled
 
 from ..runner import draw, options
 from ..runner.registry import Answer, register
@@ -116,7 +117,7 @@ def multiply_adds(model, T, past=0, read_out=None, S=None):
         counts = {part: counts[part] + sum(o[part] for o in others) for part in COLORS}
     if cfg.task_head:
         if read_out is None:
-            read_out = 1 if cfg.task_head == "sequence" else T
+            read_out = 1 if is_pooled(cfg.task_head) else T
         matrices = [x for x in (model.weights.W_head, model.weights.W_U) if x is not None]
         counts[OUTPUT] = read_out * sum(x.size for x in matrices)
     return counts

@@ -17,6 +17,7 @@ import scipy
 
 from minitx import POINTS
 from minitx import run as run_model
+from minitx.heads import axes_of_logits, is_pooled, of_classes
 from minitx.model import CROSS, ENCODER
 
 from ..measures import spoken
@@ -40,6 +41,7 @@ COLORS = {  # of boxes, by their axes; n tokens of either text
     "H n n": "#F6CDB8",
     "n M": "#CBEBDD",
     "n V": "#EADCEB",
+    "n C": "#EADCEB",
     "C": "#EADCEB",
 }
 LETTERS = {
@@ -53,15 +55,22 @@ LETTERS = {
     "C": "classes",
 }
 LETTERS_OF_TWO = {"T": "tokens of the target", "S": "tokens of the source"}
-MEANS = {  # what the distribution is about
+MEANS = {  # what the distribution is about; a head that is not here has none over its last axis
     "causal": "row t: the piece after t",
     "masked": "row t: the piece at place t",
     "sequence": "the class of the text",
+    "token": "row t: the class of the piece at place t",
+    "next_sentence": "whether the second text follows",
 }
 TRAINED = {  # what goes in and what is wanted when such a model is trained
     "causal": "In training the input is the wanted output, shifted right by one.",
     "masked": "In training the input is the wanted output with some pieces hidden.",
     "sequence": "In training a text goes in and one class is wanted.",
+    "token": "In training a text goes in and a class of each token is wanted.",
+    "next_sentence": "In training two texts go in; wanted is whether the second follows.",
+    "question": "In training a question and a text go in; wanted is where the answer lies.",
+    "choice": "In training a text goes in with each of several ends; wanted is the right one.",
+    "replaced": "In training a text goes in with some pieces exchanged; wanted is which.",
 }
 
 
@@ -141,12 +150,12 @@ def _result(model, tokens, trace, steps):
     """What is said and drawn; tokens: those that are to come out of an encoder-decoder."""
     cfg = model.config
     result = {"T": len(tokens), "width": cfg.d_model, "n_layers": cfg.n_layers}
-    result["sequence"] = cfg.task_head == "sequence"
+    result["sequence"] = is_pooled(cfg.task_head)
     result["trained"] = TRAINED.get(cfg.task_head, "")
     if cfg.task_head == "causal" and model.encoder is not None:
         result["trained"] = SHIFTED
     result["pieces"] = np.array(model.tokenizer.pieces(tokens))
-    if cfg.task_head:
+    if cfg.task_head in MEANS:
         last = len(tokens) - 1 - len(corpus.specials(model)[1])
         probabilities = scipy.special.softmax(trace["logits"][0].astype(np.float64), axis=-1)
         steps = [*steps, _distribution(model, probabilities)]
@@ -200,14 +209,19 @@ def _of_trace(model, trace, stack):
 
 def _axes(name, model, stack):
     """Letters of a point's axes without the first; where there is a source, S stands for that."""
-    if name == "logits" and model.config.task_head == "sequence":
-        return "C"
+    if name == "logits":
+        return _axes_of_scores(model)
     axes = POINTS[name].axes.partition(" ")[2]
     if stack == SOURCE:
         return axes.replace("T", "S")
     if stack == TARGET and not name.startswith(CROSS):
         return axes.replace("S", "T")
     return axes
+
+
+def _axes_of_scores(model):
+    """Letters of the axes of the logits without the first."""
+    return " ".join(axes_of_logits(model.config.task_head)[1:])
 
 
 def _output(encoder, trace):
@@ -226,13 +240,13 @@ def _meaning(name, cfg):
         of = f"what {readers[name]} reads" if cfg.pre_norm else "the sum"
         text = f"LayerNorm of {of}"
     if name == "logits":
-        text = f"scores over {'classes' if cfg.task_head == 'sequence' else 'the vocabulary'}"
+        text = f"scores over {'classes' if of_classes(cfg.task_head) else 'the vocabulary'}"
     return text.replace("LayerNorm", "RMSNorm") if cfg.rms_norm else text
 
 
 def _distribution(model, probabilities):
     """The last step: what the logits are turned into."""
-    axes = "C" if model.config.task_head == "sequence" else "T V"
+    axes = _axes_of_scores(model)
     stack, means = "", MEANS[model.config.task_head]
     if model.encoder is not None:
         stack, means = TARGET, MEANS[model.config.task_head].replace("after t", "that is said at t")
@@ -244,7 +258,7 @@ def _likeliest(model, probabilities, last):
     row = probabilities[min(last, len(probabilities) - 1)]
     best = int(row.argmax())
     name = f"class {best}"
-    if model.config.task_head != "sequence":
+    if not of_classes(model.config.task_head):
         [name] = model.tokenizer.pieces([best])
     rows = {"row_sum": row.sum(), "likeliest": np.array(name)}
     return rows | {"probability": row[best], "probability_null": 1 / len(row)}
@@ -269,7 +283,7 @@ def says(r):
         f"picked instead; the points of the whole pass are {r['made']:,} numbers."
     )
     if "probability" not in r:
-        return text + " This checkpoint has no output to turn them into probabilities."
+        return text + " This checkpoint has no output that is a distribution."
     return (
         f"{text} What comes out is a distribution: its likeliest entry for the last piece is "
         f"{str(r['likeliest'])!r} with {r['probability']:.2f} (all equally likely: "

@@ -15,14 +15,26 @@ from ..runner.registry import NotApplicable
 
 
 def reachable(model):
-    """Rows of the position table that a token can read, first token first: [T D]."""
+    """Rows of the position table that a token can read, first token first: [T D].
+
+    Raises NotApplicable where the table is not all that says where a token is.
+    """
     cfg = model.config
     if model.weights.W_pos is None:
         what = "which this checkpoint lacks"
         if cfg.n_buckets:
             what = f"and {cfg.model_type} has none: its positions are a term of the scores"
         raise NotApplicable(f"needs the position table, {what}")
+    check_table_alone(model)
     return np.asarray(model.weights.W_pos[cfg.offset : cfg.offset + cfg.n_ctx])
+
+
+def check_table_alone(model):
+    """Raises NotApplicable for a model that has a table, and a bias by distance beside it."""
+    cfg = model.config
+    if cfg.n_pos and cfg.n_buckets:
+        what = f"and {cfg.model_type} adds a term to the scores, by distance, as well"
+        raise NotApplicable(f"needs positions that are in the table alone, {what}")
 
 
 def of_text(model, document, edits=()):

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ..maths import masks
+from . import inputs
 
 # name -> f(rows of the table that a text reads)
 # what the values of a mask do: the names of masks.MEANINGS, as the option of an experiment
@@ -32,8 +33,13 @@ def condition(mask=None, meaning="weights", positions="kept", seed=None):
 
 
 def tap(model, mask=None, meaning="weights", positions="kept", seed=None):
-    """The hook of one forward pass of whole texts under a mask, as `minitx.forward` takes it."""
+    """The hook of one forward pass of whole texts under a mask, as `minitx.forward` takes it.
+
+    Raises NotApplicable if zeros in the position table would not take all positions away.
+    """
     rule = masks.meaning(meaning)
+    if positions != "kept":
+        inputs.check_table_alone(model)
     state = {}  # the mask, once for all layers, and q and k of the current layer
 
     def masked(x, layer):

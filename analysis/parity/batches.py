@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from minitx.heads import is_pooled
 from minitx.inputs import padded, shifted
 
 from .library import Inputs
@@ -20,12 +21,19 @@ def of_group(rows, model):
 
     Any ids would do for a target. Where its vocabulary is smaller, ids beyond it become its last.
     """
+    cfg = model.config
+    if model.encoder is not None and is_pooled(cfg.task_head):
+        rows = [ended(row, cfg.end_id) for row in rows]
     own = padded(rows, reader(model).config.pad_id)
     if model.encoder is None:
         return Inputs(*own)
-    cfg = model.config
     targets = [np.minimum(shifted(cfg, row)[: cfg.n_ctx], cfg.n_vocab - 1) for row in rows]
     return Inputs(*padded(targets, cfg.pad_id), *own)
+
+
+def ended(row, end_id):
+    """Ids with one end token, at the end, where the library looks for the class of a source."""
+    return [*(token for token in row[:-1] if token != end_id), end_id]
 
 
 def reader(model):

@@ -19,19 +19,20 @@ HOOKS = [
     (r"(?:embeddings\.LayerNorm|layernorm_embedding)", None, "ln_embed"),
     (LAYER + r"attn\.c_attn", None, "qkv"),
     (LAYER + r"(?:attention\.self\.query|attention\.q_lin)", None, "q"),
-    (LAYER + r"(?:self_attn\.q_proj|layer\.0\.SelfAttention\.q)", None, "q"),
+    (LAYER + r"(?:self_attn\.q_proj|layer\.0\.SelfAttention\.q|attention\.attn\.q)", None, "q"),
     (LAYER + r"(?:attention\.self\.key|attention\.k_lin)", None, "k"),
-    (LAYER + r"(?:self_attn\.k_proj|layer\.0\.SelfAttention\.k)", None, "k"),
+    (LAYER + r"(?:self_attn\.k_proj|layer\.0\.SelfAttention\.k|attention\.attn\.k)", None, "k"),
     (LAYER + r"(?:attention\.self\.value|attention\.v_lin)", None, "v"),
-    (LAYER + r"(?:self_attn\.v_proj|layer\.0\.SelfAttention\.v)", None, "v"),
+    (LAYER + r"(?:self_attn\.v_proj|layer\.0\.SelfAttention\.v|attention\.attn\.v)", None, "v"),
     (LAYER + r"(?:encoder_attn\.q_proj|layer\.1\.EncDecAttention\.q)", None, "cross_q"),
     (LAYER + r"(?:encoder_attn\.k_proj|layer\.1\.EncDecAttention\.k)", None, "cross_k"),
     (LAYER + r"(?:encoder_attn\.v_proj|layer\.1\.EncDecAttention\.v)", None, "cross_v"),
     (LAYER + r"(?:attention\.output\.dense|attention\.out_lin|attn\.c_proj)", "z", "attn_out"),
     (LAYER + r"(?:self_attn\.out_proj|layer\.0\.SelfAttention\.o)", "z", "attn_out"),
+    (LAYER + r"attention\.attn\.o", "z", "attn_out"),
     (LAYER + r"(?:encoder_attn\.out_proj|layer\.1\.EncDecAttention\.o)", "cross_z", "cross_out"),
     (LAYER + r"(?:attention\.output\.LayerNorm|sa_layer_norm|ln_1)", None, "ln1"),
-    (LAYER + r"(?:self_attn_layer_norm|layer\.0\.layer_norm)", None, "ln1"),
+    (LAYER + r"(?:self_attn_layer_norm|layer\.0\.layer_norm|attention\.LayerNorm)", None, "ln1"),
     (LAYER + r"encoder_attn_layer_norm", None, "ln_cross"),
     (LAYER + r"(?:output\.LayerNorm|output_layer_norm|ln_2|final_layer_norm)", None, "ln2"),
     (r"decoder\." + LAYER + r"layer\.1\.layer_norm", "resid_mid", "ln_cross"),
@@ -224,8 +225,13 @@ def run(model, inputs, seen):
                 **how,
             )
         else:
-            out = model(given["tokens"], attention_mask=given["valid"].long(), **how)
+            rows = given["tokens"], given["valid"].long()
+            if type(model).__name__.endswith("ForMultipleChoice"):  # each is a choice by itself
+                rows = [x[:, None] for x in rows]
+            out = model(rows[0], attention_mask=rows[1], **how)
     tensors = dict(seen) | outputs(out)
+    if (scores := logits_of(model, out)) is not None:
+        tensors["logits"] = scores
     return {name: x.numpy() for name, x in tensors.items()}
 
 
@@ -251,5 +257,15 @@ def outputs(out):
         layers = getattr(out, theirs, None) or ()
         own = layers[:-1] if "hidden" in theirs else layers
         tensors |= {(ours, n): x for n, x in enumerate(own)}
-    logits = getattr(out, "prediction_logits", getattr(out, "logits", None))
-    return tensors if logits is None else tensors | {"logits": logits}
+    return tensors
+
+
+def logits_of(model, out):
+    """What a task head gives, classes last: start and end of an answer side by side; or None."""
+    if "start_logits" in out:
+        import torch
+
+        return torch.stack([out.start_logits, out.end_logits], dim=-1)
+    if type(model).__name__ == "ElectraForPreTraining":
+        return out.logits[..., None]
+    return getattr(out, "prediction_logits", getattr(out, "logits", None))

@@ -4,7 +4,7 @@ To add a family is to write its file, to enter its model types here, and to add 
 """
 
 from ..config import Config, check_config
-from . import bart, bert, distilbert, generation, gpt2, marian, roberta, t5
+from . import bart, bert, distilbert, electra, generation, gpt2, marian, mpnet, refused, roberta, t5
 from .family import REQUIRED, Key
 
 FAMILIES = {  # model_type of a config.json -> family
@@ -13,6 +13,8 @@ FAMILIES = {  # model_type of a config.json -> family
     "xlm-roberta": roberta.FAMILY,
     "camembert": roberta.FAMILY,
     "distilbert": distilbert.FAMILY,
+    "electra": electra.FAMILY,
+    "mpnet": mpnet.FAMILY,
     "gpt2": gpt2.FAMILY,
     "bart": bart.FAMILY,
     "marian": marian.FAMILY,
@@ -48,7 +50,8 @@ def _config(raw):
     model_type = raw.get("model_type")
     if model_type not in FAMILIES:
         text = f"model_type is {model_type!r}; supported: {', '.join(FAMILIES)}"
-        raise ValueError(text)
+        raise ValueError(text + refused.reason(model_type))
+    refused.check(raw)
     family = FAMILIES[model_type]
     for key, only in (ONLY | family.only).items():
         if raw.get(key) not in (only, None):

@@ -104,7 +104,7 @@ FAMILY = Family(
     layer=LAYER,
     cross=CROSS,
     layer_prefix="decoder.layers.{}.",
-    heads={"causal": CAUSAL, "sequence": SEQUENCE},
+    heads={"causal": CAUSAL, "sequence": SEQUENCE, "question": dense("U", "qa_outputs")},
     sequence_act="tanh",
     encoder=ENCODER,
 )

@@ -37,7 +37,11 @@ MASKED = {
     "W_U": tensor("cls.predictions.decoder.weight", transposed=True),
     "b_U": tensor("cls.predictions.decoder.bias", "cls.predictions.bias"),
 }
-SEQUENCE = {**dense("head", "pooler.dense"), **dense("U", "classifier")}
+POOLER = dense("head", "pooler.dense")
+SEQUENCE = {**POOLER, **dense("U", "classifier")}
+NEXT_SENTENCE = {**POOLER, **dense("U", "cls.seq_relationship")}
+TOKEN = dense("U", "classifier")
+QUESTION = dense("U", "qa_outputs")
 
 FAMILY = Family(
     config=CONFIG,
@@ -45,6 +49,13 @@ FAMILY = Family(
     body=BODY,
     layer=LAYER,
     layer_prefix="encoder.layer.{}.",
-    heads={"masked": MASKED, "sequence": SEQUENCE},
+    heads={
+        "masked": MASKED,
+        "sequence": SEQUENCE,
+        "token": TOKEN,
+        "question": QUESTION,
+        "next_sentence": NEXT_SENTENCE,
+        "choice": SEQUENCE,
+    },
     sequence_act="tanh",
 )

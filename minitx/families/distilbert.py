@@ -38,6 +38,12 @@ FAMILY = Family(
     body=BODY,
     layer=LAYER,
     layer_prefix="transformer.layer.{}.",
-    heads={"masked": MASKED, "sequence": SEQUENCE},
+    heads={
+        "masked": MASKED,
+        "sequence": SEQUENCE,
+        "token": bert.TOKEN,
+        "question": bert.QUESTION,
+        "choice": SEQUENCE,
+    },
     sequence_act="relu",
 )

@@ -47,5 +47,10 @@ FAMILY = Family(
     body=BODY,
     layer=LAYER,
     layer_prefix="h.{}.",
-    heads={"causal": CAUSAL, "sequence": SEQUENCE},
+    heads={
+        "causal": CAUSAL,
+        "sequence": SEQUENCE,
+        "token": dense("U", "classifier"),
+        "question": dense("U", "qa_outputs"),
+    },
 )

@@ -27,5 +27,11 @@ FAMILY = bert.FAMILY._replace(
     config=CONFIG,
     fixed={"default_type": 0, "head_act": "gelu"},  # the head's gelu is exact, whatever the MLP has
     derived=derived,
-    heads={"masked": MASKED, "sequence": SEQUENCE},
+    heads={
+        "masked": MASKED,
+        "sequence": SEQUENCE,
+        "token": bert.TOKEN,
+        "question": bert.QUESTION,
+        "choice": bert.SEQUENCE,
+    },
 )

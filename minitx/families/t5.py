@@ -4,7 +4,7 @@ T5 v1.1 has a gate in its MLP and an output embedding of its own.
 """
 
 from . import generation
-from .family import Family, Key, tensor
+from .family import Family, Key, dense, tensor
 
 ACTIVATIONS = {"gated-gelu": "gelu_new"}  # the others are named as they are: relu, gated-silu
 
@@ -63,6 +63,10 @@ CROSS = {
     **attention("layer.1.EncDecAttention"),
 }
 CAUSAL = {"W_U": tensor("lm_head.weight", transposed=True)}
+SEQUENCE = {
+    **dense("head", "classification_head.dense"),
+    **dense("U", "classification_head.out_proj"),
+}
 
 
 def check(values):
@@ -101,7 +105,7 @@ ENCODER = Family(
     body=body("encoder"),
     layer=layer(1),
     layer_prefix="encoder.block.{}.",
-    heads={},
+    heads={"token": dense("U", "classifier")},  # of a file without a decoder
 )
 FAMILY = ENCODER._replace(
     config=CONFIG | DECODER,
@@ -111,6 +115,7 @@ FAMILY = ENCODER._replace(
     layer=layer(2),
     cross=CROSS,
     layer_prefix="decoder.block.{}.",
-    heads={"causal": CAUSAL},
+    heads={"causal": CAUSAL, "sequence": SEQUENCE, "question": dense("U", "qa_outputs")},
+    sequence_act="tanh",
     encoder=ENCODER,
 )

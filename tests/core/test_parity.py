@@ -18,6 +18,8 @@ import pytest
 from safetensors.numpy import load_file
 
 import minitx
+from minitx import heads
+from minitx.families import FAMILIES
 
 BOUND = {np.float64: 1e-10, np.float32: 1e-4}
 # side of the padding, the id that fills it (`valid` alone decides, so any must do), and the side of
@@ -124,6 +126,7 @@ def test_the_variants_asked_for_are_there():
     """Every family with and without head, activations, pad ids, scales, as the files say."""
     configs = [minitx.load(parity.GOLDEN / variant).config for variant in parity.VARIANTS]
     families = {"bert", "roberta", "xlm-roberta", "camembert", "distilbert", "gpt2", "bart", "t5"}
+    families |= {"electra", "mpnet"}
     expected = {(family, head) for family in families for head in (False, True)}
     expected |= {("marian", True)}
     assert {(c.model_type, bool(c.task_head)) for c in configs} == expected
@@ -131,8 +134,20 @@ def test_the_variants_asked_for_are_there():
     for family in ("bert", "gpt2"):
         assert acts <= {c.act for c in configs if c.model_type == family}
     assert {c.no_position_id for c in configs if c.model_type == "roberta"} == {0, 1, 3}
-    assert {c.task_head for c in configs} == {"masked", "causal", "sequence", None}
+    assert {c.task_head for c in configs} == {*heads.HEADS, None}
     assert {c.scale_attn for c in configs} == {c.scale_by_layer for c in configs} == {True, False}
+
+
+def test_each_head_of_each_family_has_a_variant():
+    """Model types of one layout, such as RoBERTa's, are one family."""
+    compared = set()
+    for variant in parity.VARIANTS:
+        config = minitx.load(parity.GOLDEN / variant).config
+        compared.add((id(FAMILIES[config.model_type].heads), config.task_head))
+    for model_type, family in FAMILIES.items():
+        of_encoder = {} if family.encoder is None else family.encoder.heads
+        for head in family.heads | of_encoder:
+            assert (id(family.heads), head) in compared, (model_type, head)
 
 
 def test_the_encoder_decoders_asked_for_are_there():

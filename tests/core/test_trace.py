@@ -11,9 +11,11 @@ import pytest
 import tiny
 
 import minitx
+from minitx.heads import axes_of_logits
 from minitx.points import points
 
 VARIANTS = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "roberta-sequence", "gpt2-bare"]
+VARIANTS += ["bert-question", "gpt2-token", "electra-choice", "mpnet-masked"]
 CLOSE = dict(rtol=0, atol=1e-12)
 
 
@@ -113,15 +115,16 @@ def test_a_trace_holds_what_was_asked_and_the_cost_is_known_before(keep, expecte
 def test_shapes_are_what_the_table_says(model):
     cfg = model.config
     tokens, valid = batch(model)
-    sizes = dict(B=2, T=7, S=7, H=cfg.n_heads, d=cfg.d_head)
+    sizes = {"1": 1, "B": 2, "T": 7, "S": 7, "H": cfg.n_heads, "d": cfg.d_head}
     sizes |= dict(D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
+    if cfg.task_head:
+        sizes["C"] = model.weights.W_U.shape[1]
     trace = minitx.run(model, tokens, valid=valid)
     for key, x in trace.items():
-        axes = minitx.POINTS[name_of(key)].axes
-        shape = tuple(sizes[axis] for axis in axes.split())
-        if key == "logits" and cfg.task_head == "sequence":
-            shape = (2, model.weights.W_U.shape[1])
-        assert x.shape == shape
+        axes = minitx.POINTS[name_of(key)].axes.split()
+        if key == "logits":
+            axes = axes_of_logits(cfg.task_head)
+        assert x.shape == tuple(sizes[axis] for axis in axes)
     assert trace.tokens is not None and (trace.tokens == tokens).all()
     assert (trace.valid == valid).all()
     assert trace.stack("q").shape == (2, 2, cfg.n_heads, 7, cfg.d_head)
@@ -149,6 +152,8 @@ def assert_attention(model, t, i, seen):
     q = (x @ w.W_Q + w.b_Q).reshape(2, 7, cfg.n_heads, -1).swapaxes(1, 2)
     np.testing.assert_allclose(t["q", i], q, **CLOSE)
     raw = t["q", i] @ t["k", i].swapaxes(-1, -2) * cfg.attn_scale(i)
+    if "pos_bias" in t:
+        raw = raw + t["pos_bias"]
     np.testing.assert_allclose(t["scores", i][seen], raw[seen], **CLOSE)
     np.testing.assert_allclose(t["z", i], t["pattern", i] @ t["v", i], **CLOSE)
 

@@ -18,6 +18,7 @@ from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
 EVERY = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "bert-bare"]
+EVERY += ["bert-token", "bert-next-sentence", "mpnet-choice"]
 
 
 @pytest.fixture
@@ -161,10 +162,22 @@ def models(bundled):
     config = replace(bundled.config, task_head="sequence")
     head = {"W_U": bundled.weights.W_U[:, :3], "b_U": bundled.weights.b_U[:3]}
     classifier = tiny.with_weights(replace(bundled, config=config), **head)
-    return bundles | {"tiny-roberta": bundled, "classifier": classifier}
+    of_tokens = replace(classifier, config=replace(config, task_head="token"))
+    return bundles | {"tiny-roberta": bundled, "classifier": classifier, "of tokens": of_tokens}
 
 
-MODELS = "tiny-roberta", "tiny-bert", "tiny-gpt2", "classifier"
+MODELS = "tiny-roberta", "tiny-bert", "tiny-gpt2", "classifier", "of tokens"
+
+
+def test_start_and_end_of_an_answer_are_no_distribution(models):
+    """Each is one over tokens, not over the two: nothing is called likeliest."""
+    classifier = models["classifier"]
+    model = replace(classifier, config=replace(classifier.config, task_head="question"))
+    r = run("shapes", model)
+    axes = dict(zip(r["names"].tolist(), r["axes"].tolist()))
+    assert axes["logits"] == "T C" and "distribution" not in axes and "likeliest" not in r
+    assert "where the answer lies" in str(r["trained"])
+    assert "has no output that is a distribution" in shapes.says(r)
 
 
 @pytest.mark.parametrize("name", MODELS)

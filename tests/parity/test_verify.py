@@ -15,7 +15,7 @@ import tiny
 import minitx
 from minitx import testing, weights
 from minitx.analysis.__main__ import main
-from minitx.analysis.parity import compare, models, reference
+from minitx.analysis.parity import batches, compare, models, reference
 
 PARITY = tiny.GOLDEN / "parity"
 RECORDED = sorted(path.stem for path in PARITY.glob("*.safetensors"))
@@ -52,6 +52,16 @@ def test_rows_stand_in_the_order_of_the_forward_pass():
     places = [(order.index(row.point), row.batch) for row in rows]
     assert places == sorted(places)
     assert {"enc_q", "cross_k", "cross_pattern", "q", "ln_cross"} <= {row.point[0] for row in rows}
+
+
+def test_a_source_whose_class_is_wanted_ends_with_its_only_end_token():
+    """There, and nowhere else, the library reads the class."""
+    model = minitx.load(tiny.GOLDEN / "t5-sequence")
+    end = model.config.end_id
+    inputs = batches.of_group([[5, end, 7, 8], [6, 9]], model)
+    assert inputs.source.tolist() == [[5, 7, end], [6, end, 0]]
+    words = minitx.load(tiny.GOLDEN / "t5-relu")
+    assert batches.of_group([[5, 6]], words).source.tolist() == [[5, 6]]
 
 
 # --- mistakes in a conversion

@@ -135,6 +135,11 @@ ALIGNMENT = "analysis/experiments/alignment.py"
 ALIGNMENT_MATHS = "analysis/maths/alignment.py"
 ATTENTION_MAPS = "analysis/experiments/attention.py"
 WORDS = "analysis/texts/words.py"
+COMMANDS_OF_ALL = "analysis/commands.py"
+PARITY_COMPARE = "analysis/parity/compare.py"
+PARITY_MODELS = "analysis/parity/models.py"
+PARITY_REFERENCE = "analysis/parity/reference.py"
+PARITY_SAMPLED = "analysis/parity/sampled.py"
 LESSON_05 = "lessons/checks/lesson_05.py"
 LESSON_06 = "lessons/checks/lesson_06.py"
 LESSON_07 = "lessons/checks/lesson_07.py"
@@ -142,11 +147,6 @@ LESSON_08 = "lessons/checks/lesson_08.py"
 LESSON_09 = "lessons/checks/lesson_09.py"
 LESSON_10 = "lessons/checks/lesson_10.py"
 LESSON_12 = "lessons/checks/lesson_12.py"
-COMMANDS_OF_ALL = "analysis/commands.py"
-PARITY_COMPARE = "analysis/parity/compare.py"
-PARITY_MODELS = "analysis/parity/models.py"
-PARITY_REFERENCE = "analysis/parity/reference.py"
-PARITY_SAMPLED = "analysis/parity/sampled.py"
 OUTPUTS = "analysis/measures/outputs.py"
 JOINT_COSINE = "analysis/maths/joint_cosine.py"
 EXPLORE = "analysis/pages/explore.py"
@@ -164,6 +164,11 @@ LIVE_RUNS = "analysis/live/runs.py"
 INTERVENTIONS = "analysis/live/interventions.py"
 CHANGES = "analysis/live/changes.py"
 AS_PYTHON = "analysis/live/as_python.py"
+TASK_HEADS = "minitx/heads.py"
+ELECTRA = "minitx/families/electra.py"
+MPNET = "minitx/families/mpnet.py"
+REFUSED = "minitx/families/refused.py"
+LAYER_INPUTS = "analysis/measures/inputs.py"
 
 
 class Break(NamedTuple):
@@ -456,13 +461,13 @@ BREAKS = [
     ),
     Break(
         "GPT-2 classifies by its first token",
-        MODEL,
+        TASK_HEADS,
         "T - 1 - valid[:, ::-1].argmax(axis=1)",
         "valid.argmax(axis=1)",
     ),
     Break(
         "GPT-2 classifies by the last column, padding or not",
-        MODEL,
+        TASK_HEADS,
         "T - 1 - valid[:, ::-1].argmax(axis=1)",
         "T - 1 - 0 * valid[:, 0]",
     ),
@@ -1849,14 +1854,14 @@ BREAKS = [
     Break(
         "a BART classifier's size is that of the vocabulary",
         CHECKPOINT,
-        '("classifier", "classification_head", "score")',
-        '("classifier", "score")',
+        'ours in ("W_U", "b_U") and of_classes(task_head)',
+        "False",
     ),
     Break(
         "the encoder of a classifier has a head",
         CHECKPOINT,
-        'classifier and saved_from.endswith("ForSequenceClassification")',
-        'saved_from.endswith("ForSequenceClassification")',
+        "[name for name in saved_with(saved_from) if name in family.heads]",
+        "saved_with(saved_from)",
     ),
     Break(
         "Marian has no head where its file has no output matrix",
@@ -2048,7 +2053,7 @@ BREAKS = [
     Break(
         "a classifier's decoder does not read the source again",
         GIVEN,
-        'text is None and cfg.task_head == "sequence"',
+        'text is None and cfg.task_head not in (None, "causal")',
         "False",
     ),
     Break(
@@ -2145,7 +2150,7 @@ BREAKS = [
     Break(
         "a classifier reads out every token",
         PARTS,
-        '1 if cfg.task_head == "sequence" else T',
+        "1 if is_pooled(cfg.task_head) else T",
         "T",
     ),
     Break(
@@ -2200,8 +2205,9 @@ BREAKS = [
     Break(
         "a classifier's scores are over the vocabulary",
         SHAPES_EXPERIMENT,
-        'name == "logits" and model.config.task_head == "sequence"',
-        'name == "logits" and model.config.task_head == "none"',
+        'name == "logits"',
+        "False",
+        "_axes",
     ),
     Break(
         "a layer gets what the layers before made of the new vector",
@@ -2884,6 +2890,102 @@ BREAKS = [
         PARITY_MODELS,
         "ours.keys() ^ theirs.keys()",
         "()",
+    ),
+    Break(
+        "each token's class is read from the first token",
+        TASK_HEADS,
+        'Head("B T C", "the class of each token", "ForTokenClassification")',
+        'Head("B C", "the class of each token", "ForTokenClassification")',
+    ),
+    Break(
+        "an answer has any number of ends",
+        CHECKPOINT,
+        "HEADS[config.task_head].n_classes or array.shape[-1]",
+        "array.shape[-1]",
+    ),
+    Break(
+        "another head than was asked for",
+        CHECKPOINT,
+        "head not in held",
+        "False",
+    ),
+    Break(
+        "T5's classes are read from a stream made smaller",
+        CHECKPOINT,
+        "replace(config, head_act=act, unembed_scale=1.0)",
+        "replace(config, head_act=act)",
+    ),
+    Break(
+        "ELECTRA's discriminator has the activation of its classifier",
+        CHECKPOINT,
+        "family.sequence_act if HEADS[head].is_pooled else config.head_act",
+        "family.sequence_act",
+    ),
+    Break(
+        "ELECTRA classifies with tanh",
+        ELECTRA,
+        'sequence_act="gelu"',
+        'sequence_act="tanh"',
+    ),
+    Break(
+        "next sentences are guessed by the classifier",
+        BERT,
+        'dense("U", "cls.seq_relationship")',
+        'dense("U", "classifier")',
+    ),
+    Break(
+        "MPNet's last bucket begins at 64",
+        MPNET,
+        '"max_distance": 128',
+        '"max_distance": 64',
+    ),
+    Break(
+        "MPNet's positions begin behind the padding id of its config",
+        MPNET,
+        '"no_position_id": PAD',
+        '"no_position_id": None',
+    ),
+    Break(
+        "positions given to MPNet move its bias too",
+        POSITIONS,
+        "positions is not None and not cfg.n_pos",
+        "positions is not None",
+    ),
+    Break(
+        "a table of zeros takes all positions from MPNet",
+        LAYER_INPUTS,
+        "cfg.n_pos and cfg.n_buckets",
+        "False",
+    ),
+    Break(
+        "an ELECTRA with narrow embeddings is not refused by name",
+        REFUSED,
+        'raw["model_type"] in PARTLY and sizes[0] != sizes[1]',
+        "False",
+    ),
+    Break(
+        "a model type that does not load has no reason",
+        FAMILIES,
+        "text + refused.reason(model_type)",
+        "text",
+    ),
+    Break(
+        "the cost of logits over classes is that of words",
+        TRACE,
+        'sizes[""] | {"C": model.weights.W_U.shape[1]}',
+        'sizes[""] | {"C": model.config.n_vocab}',
+    ),
+    Break(
+        "a head without a distribution is called one",
+        SHAPES_EXPERIMENT,
+        "cfg.task_head in MEANS",
+        "cfg.task_head",
+    ),
+    Break(
+        "a source has no end token where its class is read",
+        "analysis/parity/batches.py",
+        "[*(token for token in row[:-1] if token != end_id), end_id]",
+        "[*row]",
     ),
     Break(
         "pages of every name are served here",

@@ -59,6 +59,9 @@ GPT2 = dict(
     eos_token_id=60,
     bos_token_id=60,
 )
+ELECTRA = BERT | dict(embedding_size=18)
+MPNET = BERT | dict(max_position_embeddings=14, layer_norm_eps=1e-5, pad_token_id=1)
+del MPNET["type_vocab_size"]
 SIZES = {
     "Bert": BERT,
     "Roberta": ROBERTA,
@@ -66,10 +69,12 @@ SIZES = {
     "Camembert": ROBERTA,
     "DistilBert": DISTILBERT,
     "GPT2": GPT2,
+    "Electra": ELECTRA,
+    "MPNet": MPNET,
 }
 INPUTS = ("tokens", "types", "positions", "valid", "mask")
 # positions begin in row pad + 1 and skip pads
-PADS_TAKE_NO_ROW = ("roberta", "xlm-roberta", "camembert")
+PADS_TAKE_NO_ROW = ("roberta", "xlm-roberta", "camembert", "mpnet")
 
 # folder | class that is saved | what its config changes | the files on disk (see `DISK`) | inputs
 # and outputs
@@ -232,6 +237,50 @@ VARIANTS = [
         "",
         "",
     ),
+    ("bert-token", "BertForTokenClassification", dict(num_labels=5), "", "types"),
+    ("bert-question", "BertForQuestionAnswering", {}, "BF16", "types mask"),
+    ("bert-next-sentence", "BertForNextSentencePrediction", {}, "", "types"),
+    ("bert-choice", "BertForMultipleChoice", {}, "gamma", "types"),
+    ("roberta-token", "RobertaForTokenClassification", dict(num_labels=4), "", "pads"),
+    ("roberta-question", "RobertaForQuestionAnswering", {}, "F16", "pads"),
+    ("roberta-choice", "RobertaForMultipleChoice", {}, "", ""),
+    ("camembert-token", "CamembertForTokenClassification", dict(num_labels=3), "", "pads"),
+    ("xlm-roberta-question", "XLMRobertaForQuestionAnswering", {}, "shards", "pads"),
+    ("distilbert-token", "DistilBertForTokenClassification", dict(num_labels=5), "BF16", ""),
+    ("distilbert-question", "DistilBertForQuestionAnswering", {}, "", "mask"),
+    ("distilbert-choice", "DistilBertForMultipleChoice", {}, "", ""),
+    ("gpt2-token", "GPT2ForTokenClassification", dict(num_labels=3), "", "types"),
+    ("gpt2-question", "GPT2ForQuestionAnswering", {}, "F16", ""),
+    ("electra-replaced", "ElectraForPreTraining", dict(hidden_act="gelu_new"), "", "types every"),
+    ("electra-bare", "ElectraModel", dict(hidden_act="relu"), "F16", "positions"),
+    ("electra-sequence", "ElectraForSequenceClassification", dict(num_labels=3), "", "mask"),
+    (
+        "electra-token",
+        "ElectraForTokenClassification",
+        dict(num_labels=4, hidden_act="silu"),
+        "BF16",
+        "types",
+    ),
+    ("electra-question", "ElectraForQuestionAnswering", {}, "", "holes"),
+    ("electra-choice", "ElectraForMultipleChoice", dict(hidden_act="relu"), "", "types"),
+    ("mpnet-masked", "MPNetForMaskedLM", dict(hidden_act="gelu_new"), "", "pads every"),
+    ("mpnet-bare", "MPNetModel", dict(num_attention_heads=6), "BF16 no-pooler", "mask"),
+    (
+        "mpnet-untied",
+        "MPNetForMaskedLM",
+        dict(
+            tie_word_embeddings=False,
+            pad_token_id=3,
+            max_position_embeddings=42,  # far enough for the coarse buckets
+            num_hidden_layers=1,
+        ),
+        "F16",
+        "pads",
+    ),
+    ("mpnet-sequence", "MPNetForSequenceClassification", dict(num_labels=3), "", "pads"),
+    ("mpnet-token", "MPNetForTokenClassification", dict(num_labels=4), "", "positions"),
+    ("mpnet-question", "MPNetForQuestionAnswering", {}, "shards", "pads"),
+    ("mpnet-choice", "MPNetForMultipleChoice", {}, "", "pads"),
 ]
 
 # What config.json of the oldest files on the hub says; what it leaves out a reader has to know.
@@ -267,7 +316,8 @@ def draw(name, shape, config, rng):
     if re.search(r"embeddings\.weight|wte|wpe", name):
         return rng.normal(0.0, 0.8, shape)
     gain = 1.4 if getattr(config, "scale_attn_weights", True) else 0.8
-    gain *= 3 if re.match("classifier|score", name) else 1  # few outputs: keep them off zero
+    # few outputs: keep them off zero
+    gain *= 3 if re.match("classifier|score|qa_outputs|discriminator", name) else 1
     # Conv1D is stored [in, out]
     fan_in = shape[0] if re.search(r"c_attn|c_proj|c_fc", name) else shape[1]
     return rng.normal(0.0, gain / fan_in**0.5, shape)
@@ -410,8 +460,14 @@ HOOKS = [
     (r"layer\.(\d+)\.attention\.self\.key", r"layer\.(\d+)\.attention\.k_lin", None, "k"),
     (r"layer\.(\d+)\.attention\.self\.value", r"layer\.(\d+)\.attention\.v_lin", None, "v"),
     (None, None, r"\bh\.(\d+)\.attn\.c_attn", "qkv"),
+    (r"layer\.(\d+)\.attention\.attn\.q", None, None, "q"),
+    (r"layer\.(\d+)\.attention\.attn\.k", None, None, "k"),
+    (r"layer\.(\d+)\.attention\.attn\.v", None, None, "v"),
 ]
 MORE_HOOKS = [
+    (r"layer\.(\d+)\.attention\.attn\.o", None, None, "attn_out"),
+    (r"layer\.(\d+)\.attention\.LayerNorm", None, None, "ln1"),
+    (r"relative_attention_bias", None, None, "pos_bias"),
     (r"word_embeddings", r"word_embeddings", r"wte", "embed"),
     (r"position_embeddings", r"position_embeddings", r"wpe", "pos_embed"),
     (r"token_type_embeddings", None, None, "type_embed"),
@@ -473,7 +529,7 @@ def watch(model, every, seen):
             seen[f"{point}.{layer}"] = heads(out, n_heads)
         else:
             ending = "" if layer is None else f".{layer}"
-            seen[point + ending] = out[0]
+            seen[point + ending] = out.permute(2, 0, 1) if point == "pos_bias" else out[0]
             if isinstance(module, torch.nn.LayerNorm):
                 x = args[0][0]
                 scale = 1 / (x.var(-1, unbiased=False) + module.eps).sqrt()
@@ -492,9 +548,14 @@ def watch(model, every, seen):
                 )
 
 
+def pad_id(config):
+    """The id that takes no position where there is one; in MPNet it is 1, whatever the config."""
+    return 1 if config.model_type == "mpnet" else getattr(config, "pad_token_id", None)
+
+
 def inputs(config, words, rng):
     """Two texts, one as long as the model can read, and what the variant gives besides tokens."""
-    pad = getattr(config, "pad_token_id", None)
+    pad = pad_id(config)
     n_ctx = config.max_position_embeddings
     if config.model_type in PADS_TAKE_NO_ROW:
         n_ctx -= pad + 1
@@ -562,21 +623,33 @@ def visible(given, causal, dtype):
 def run(model, text, seen):
     """{point: tensor without batch axis} of one text, alone and unpadded, by the library."""
     given = {name: torch.tensor(value)[None] for name, value in text.items()}
-    offset = model.config.pad_token_id + 1 if model.config.model_type in PADS_TAKE_NO_ROW else 0
+    offset = pad_id(model.config) + 1 if model.config.model_type in PADS_TAKE_NO_ROW else 0
     extra = {"token_type_ids": given["types"]} if "types" in given else {}
     if "positions" in given:
         extra["position_ids"] = given["positions"] + offset  # the library wants rows of the table
     if "valid" in given or "mask" in given:
         extra["attention_mask"] = visible(given, model.config.model_type == "gpt2", model.dtype)
     extra |= {"output_hidden_states": True, "output_attentions": True, "return_dict": True}
+    if type(model).__name__.endswith("ForMultipleChoice"):  # [B choices T]
+        given["tokens"] = given["tokens"][None]
+        extra |= {"token_type_ids": given["types"][None]} if "types" in given else {}
     out = model(given["tokens"], **extra)
     tensors = dict(seen)
     tensors |= {f"hidden.{n}": x[0] for n, x in enumerate(out.hidden_states)}
     tensors |= {f"pattern.{n}": x[0] for n, x in enumerate(out.attentions)}
-    logits = getattr(out, "prediction_logits", getattr(out, "logits", None))
+    logits = logits_of(model, out)
     if logits is not None:
         tensors["logits"] = logits[0]
     return tensors
+
+
+def logits_of(model, out):
+    """What a task head gives, classes last: start and end of an answer side by side."""
+    if "start_logits" in out:
+        return torch.stack([out.start_logits, out.end_logits], dim=-1)
+    if type(model).__name__.startswith("ElectraForPreTraining"):
+        return out.logits[..., None]
+    return getattr(out, "prediction_logits", getattr(out, "logits", None))
 
 
 # --- losses of documents longer than a window

@@ -136,6 +136,10 @@ VARIANTS = [
         "",
     ),
     ("t5-encoder", "T5EncoderModel", dict(feed_forward_proj="gated-gelu"), "copies", "holes"),
+    ("bart-question", "BartForQuestionAnswering", dict(encoder_layers=1), "F16", "classes"),
+    ("t5-sequence", "T5ForSequenceClassification", dict(num_labels=4), "copies", "classes"),
+    ("t5-question", "T5ForQuestionAnswering", dict(num_layers=1), "shards", "masks"),
+    ("t5-token", "T5ForTokenClassification", dict(num_labels=3), "", "holes"),
 ]
 
 
@@ -454,7 +458,7 @@ def patched(model):
 
 def is_alone(model):
     """Whether a model is an encoder alone."""
-    return type(model).__name__ in ("BartEncoder", "T5EncoderModel")
+    return type(model).__name__ in ("BartEncoder", "T5EncoderModel", "T5ForTokenClassification")
 
 
 def hidden_by(model, visible, *hidden):
@@ -470,14 +474,21 @@ def run(model, text, seen):
     given = {name: torch.tensor(value)[None] for name, value in text.items()}
     if is_alone(model):
         out = model(given["tokens"], attention_mask=given.get("valid"), **OUTPUTS)
-        return seen | layers("hidden", out.hidden_states) | layers("pattern", out.attentions)
+        tensors = seen | layers("hidden", out.hidden_states) | layers("pattern", out.attentions)
+        return tensors | logits_of(model, out)
     out = run_pair(model, given)
     tensors = seen | layers("hidden", out.decoder_hidden_states)
     tensors |= layers("pattern", out.decoder_attentions)
     tensors |= layers("cross_pattern", out.cross_attentions)
     tensors |= layers("enc_hidden", out.encoder_hidden_states)
     tensors |= layers("enc_pattern", out.encoder_attentions)
-    return tensors | ({"logits": out.logits[0]} if "logits" in out else {})
+    return tensors | logits_of(model, out)
+
+
+def logits_of(model, out):
+    """{"logits": what a task head gives}, empty without a head."""
+    logits = single.logits_of(model, out)
+    return {} if logits is None else {"logits": logits[0]}
 
 
 OUTPUTS = {"output_hidden_states": True, "output_attentions": True, "return_dict": True}

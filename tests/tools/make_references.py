@@ -18,6 +18,11 @@ VARIANTS = (
     "marian-shared",
     "t5-gated",
     "bert-sequence",
+    "bert-question",
+    "bert-choice",
+    "electra-replaced",
+    "mpnet-masked",
+    "t5-sequence",
 )
 HOW = record.How(texts=3, tokens=12, sample=24)
 

@@ -41,6 +41,50 @@ def surface():
     return "\n".join(["| name | what |", "|---|---|", *rows])
 
 
+def heads():
+    """Every task head with its axes, its meaning and how the classes that it is saved from end."""
+    from minitx.heads import HEADS
+
+    rows = [
+        f"| `{name}` | {head.axes} | {head.meaning} | {_ends(head.saved_from)} |"
+        for name, head in HEADS.items()
+    ]
+    return "\n".join(["| head | logits | what | saved from |", "|---|---|---|---|", *rows])
+
+
+def _ends(saved_from):
+    return f"`…{saved_from}`" if saved_from else "by its tensors"
+
+
+def loads():
+    """Every model type with its heads."""
+    from minitx.families import FAMILIES
+
+    rows = []
+    for model_type, family in FAMILIES.items():
+        names = ", ".join(f"`{name}`" for name in family.heads)
+        if family.encoder is not None and family.encoder.heads:
+            names += "; of an encoder alone " + ", ".join(f"`{x}`" for x in family.encoder.heads)
+        rows.append(f"| `{model_type}` | {names} |")
+    return "\n".join(["| model_type | task heads |", "|---|---|", *rows])
+
+
+def refusals():
+    """Every model type, size and setting that is refused by name."""
+    from minitx.families import FAMILIES, ONLY
+    from minitx.families.refused import PARTLY, REFUSED
+
+    rows = [f"| `{name}` | {x.why} | `{x.nearest}` |" for name, x in REFUSED.items()]
+    for name, x in PARTLY.items():
+        given = f"`{name}`, `embedding_size` not `hidden_size`"
+        rows.append(f"| {given} | {x.why} | `{x.nearest}` |")
+    of_families = [(name, pair) for name, x in FAMILIES.items() for pair in x.only.items()]
+    for name, (key, only) in [*(("", pair) for pair in ONLY.items()), *of_families]:
+        given = f"`{name}`, `{key}`" if name else f"`{key}`"
+        rows.append(f"| {given} not `{only}` | it would change the result | `{only}` |")
+    return "\n".join(["| given | why it is refused | nearest that loads |", "|---|---|---|", *rows])
+
+
 def commands():
     """Every command with what it must be given, and what it does."""
     from minitx.analysis.commands import parser
@@ -120,7 +164,10 @@ def _beginning(card):
 
 PARTS = {
     part.__name__: part
-    for part in (points, surface, commands, breaks, experiments, checkpoints, speed)
+    for part in (
+        *(points, surface, commands, breaks, experiments, checkpoints, speed),
+        *(heads, loads, refusals),
+    )
 }
 
 

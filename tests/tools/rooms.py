@@ -44,6 +44,7 @@ INSIDE = {
     "minitx.memory": 0,
     "minitx.kernels": 0,
     "minitx.config": 0,
+    "minitx.heads": 0,
     "minitx.japanese": 0,
     "minitx.masks": 0,
     "minitx.positions": 1,

@@ -1,0 +1,83 @@
+"""Task heads: what a model is asked for, and which tokens it is asked about.
+
+A head is one or two linear layers behind the last stream (`logits` in model.py); the names of its
+tensors are in families/, and checkpoint.py finds out which of them a file holds. Axis letters: see
+model.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Head(NamedTuple):
+    """One kind of task head: `config.task_head` is its name."""
+
+    axes: str  # of its logits: V scores over the vocabulary, C over classes
+    meaning: str
+    saved_from: str = ""  # how classes of the reference library that hold it end
+    n_classes: int | None = None  # where it is always the same
+
+    @property
+    def of_classes(self):
+        """Whether the scores are over classes, not over the vocabulary."""
+        return self.axes.endswith("C")
+
+    @property
+    def is_pooled(self):
+        """Whether one token of each text is read for the whole text."""
+        return "T" not in self.axes
+
+
+HEADS = {
+    "masked": Head("B T V", "the word at each place, itself hidden"),
+    "causal": Head("B T V", "the word after each token"),
+    "sequence": Head("B C", "the class of the text", "ForSequenceClassification"),
+    "token": Head("B T C", "the class of each token", "ForTokenClassification"),
+    "question": Head("B T C", "start and end of the answer", "ForQuestionAnswering", 2),
+    "next_sentence": Head(
+        "B C", "whether text two follows text one: yes, no", "ForNextSentencePrediction", 2
+    ),
+    "choice": Head("B C", "how well a text fits; each row is a choice", "ForMultipleChoice", 1),
+    "replaced": Head("B T C", "whether each token was put in another's place", "ForPreTraining", 1),
+}
+
+
+def saved_with(architecture):
+    """The names of heads that a class of the reference library may be saved with."""
+    classes = {name: head.saved_from for name, head in HEADS.items() if head.saved_from}
+    return [name for name, ending in classes.items() if architecture.endswith(ending)]
+
+
+def is_pooled(task_head):
+    """Whether a head, or None, gives one row of scores for a whole text."""
+    return task_head is not None and HEADS[task_head].is_pooled
+
+
+def of_classes(task_head):
+    """Whether a head, or None, gives scores over classes."""
+    return task_head is not None and HEADS[task_head].of_classes
+
+
+def axes_of_logits(task_head):
+    """Letters of the axes of a head's logits."""
+    return HEADS[task_head].axes.split()
+
+
+def require_head(model):
+    """Raises ValueError if the model has no head that gives logits."""
+    cfg = model.config
+    if not cfg.task_head:
+        unused = ", ".join(model.unused[:6]) or "none"
+        raise ValueError(
+            f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits;"
+            f" tensors that were not read: {unused}"
+        )
+
+
+def classified_token(x, valid, cfg):  # [B T D] -> [B 1 D]
+    """The stream at each text's first valid token, or at its last in a causal model."""
+    B, T, _ = x.shape
+    valid = np.ones((B, T), bool) if valid is None else np.atleast_2d(np.asarray(valid, bool))
+    token = T - 1 - valid[:, ::-1].argmax(axis=1) if cfg.causal else valid.argmax(axis=1)
+    return np.take_along_axis(x, token[:, None, None], axis=1)

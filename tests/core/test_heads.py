@@ -1,0 +1,152 @@
+"""Task heads: which one a checkpoint holds, what its logits are, and what is refused by name.
+
+That the numbers are the reference library's is test_parity.py's: each head of each family has a
+golden variant there.
+"""
+
+import numpy as np
+import pytest
+import tiny
+
+import minitx
+from minitx import families, heads
+from minitx.families import refused
+
+
+@pytest.mark.parametrize("name", heads.HEADS)
+def test_logits_have_the_axes_that_the_table_says(name):
+    """B texts, T tokens, V words, C classes, whichever checkpoint of the head it is."""
+    variants = [path.parent.name for path in tiny.GOLDEN.glob("*/reference.safetensors")]
+    held = [variant for variant in variants if head_of(variant) == name]
+    assert held
+    for variant in held:
+        model = tiny.load(variant)
+        tokens, given = tiny.texts(model)
+        x = minitx.forward(model, tokens, **given)
+        y = minitx.logits(model, x, valid=given["valid"])
+        head, n = heads.HEADS[name], model.weights.W_U.shape[1]
+        sizes = {"B": 2, "T": tokens.shape[1], "V": model.config.n_vocab, "C": n}
+        assert y.shape == tuple(sizes[axis] for axis in head.axes.split())
+        assert head.n_classes in (None, n)
+
+
+def head_of(variant):
+    """The task head of a golden variant."""
+    return minitx.load(tiny.GOLDEN / variant).config.task_head
+
+
+@pytest.mark.parametrize(
+    "variant,drop,head",
+    [
+        ("bert-token", (), "token"),
+        ("bert-token", ["architectures"], None),  # without the pooler nothing says what it is
+        ("gpt2-question", ["architectures"], "question"),
+        ("distilbert-question", ["architectures"], "question"),
+        ("bert-choice", ["architectures"], "sequence"),  # the same tensors
+        ("bert-pretraining-legacy", (), "masked"),
+        ("electra-replaced", ["architectures"], None),
+        ("mpnet-sequence", ["architectures"], "sequence"),
+        ("t5-token", (), "token"),
+    ],
+)
+def test_which_head_a_checkpoint_is_for(tmp_path, variant, drop, head):
+    assert minitx.load(tiny.make(tmp_path, variant, drop=drop)).config.task_head == head
+
+
+def test_a_pretrained_bert_says_whether_a_sentence_follows():
+    """Both of its heads can be asked for; the second reads the first token through the pooler."""
+    folder = tiny.GOLDEN / "bert-pretraining-legacy"
+    words = minitx.load(folder, "float64", head="masked")
+    follows = minitx.load(folder, "float64", head="next_sentence")
+    assert words.config == minitx.load(folder).config
+    tokens = tiny.ids(words, 2, 6)
+    x = minitx.forward(follows, tokens)
+    assert (x == minitx.forward(words, tokens)).all()
+    w = follows.weights
+    expected = np.tanh(x[:, 0] @ w.W_head + w.b_head) @ w.W_U + w.b_U
+    assert abs(minitx.logits(follows, x) - expected).max() < 1e-12  # measured 4e-16
+    assert "cls.seq_relationship.weight" in words.unused
+    assert "cls.predictions.transform.dense.weight" in follows.unused
+
+
+def test_a_head_that_is_not_there_is_refused_with_those_that_are():
+    folder = tiny.GOLDEN / "bert-pretraining-legacy"
+    for wanted in ("token", "nonsense"):
+        message = (
+            rf"no head '{wanted}' in this checkpoint \(BertForPreTraining\); "
+            "its tensors would do for: masked, next_sentence"
+        )
+        with pytest.raises(ValueError, match=message):
+            minitx.load(folder, head=wanted)
+    with pytest.raises(ValueError, match="BertModel.*would do for: none"):
+        minitx.load(tiny.GOLDEN / "bert-bare", head="masked")
+
+
+def test_a_head_of_a_known_size_has_that_size(tmp_path):
+    rows = np.ones((3, 18), np.float32), np.ones(3, np.float32)
+    change = tiny.edited(qa_outputs__weight=rows[0], qa_outputs__bias=rows[1])
+    tiny.make(tmp_path, "roberta-question", change)
+    with pytest.raises(ValueError, match=r"qa_outputs.weight.*W_U \[D C\].*\[18, 3\].*\[18, 2\]"):
+        minitx.load(tmp_path)
+
+
+# --- refused by name
+
+
+@pytest.mark.parametrize("model_type", refused.REFUSED)
+def test_what_does_not_load_says_why_and_what_does(model_type):
+    why, nearest = refused.REFUSED[model_type]
+    assert nearest in families.FAMILIES and model_type not in families.FAMILIES
+    with pytest.raises(ValueError) as error:
+        families.from_hf({"model_type": model_type})
+    message = f"{model_type} is not: {why}; the nearest that loads is {nearest}"
+    assert str(error.value).endswith(message)
+
+
+@pytest.mark.parametrize("drop", [(), ["embedding_size"]])
+def test_an_electra_with_narrow_embeddings_is_refused_by_name(drop):
+    """The small ones and all generators: 128 and 256 in the small discriminator."""
+    config = tiny.config("electra-replaced", embedding_size=9)
+    config = {key: value for key, value in config.items() if key not in drop}
+    given = "None" if drop else "9"
+    message = f"embedding_size is {given}, hidden_size 18; .*the nearest .*/electra-base-disc"
+    with pytest.raises(ValueError, match=message):
+        families.from_hf(config)
+
+
+# --- MPNet, which has a table and a bias by distance
+
+
+def test_positions_given_to_mpnet_are_those_of_its_table():
+    model = tiny.load("mpnet-masked")
+    tokens = tiny.ids(model, 6)
+    keep = ["pos_bias", "pos_embed"]
+    plain = minitx.run(model, tokens, keep)
+    moved = minitx.run(model, tokens, keep, positions=np.arange(6)[::-1])
+    assert (plain["pos_bias"] == moved["pos_bias"]).all()
+    assert (plain["pos_embed"] == moved["pos_embed"][:, ::-1]).all()
+
+
+def backwards(model):
+    """How far a text read backwards moves the stream where the position table is zero."""
+    tokens = tiny.ids(model, 6)
+    zero = {"pos_embed": np.zeros_like}
+    last = "resid_post", model.config.n_layers - 1
+    x = minitx.run(model, tokens, [last], edits=zero)[last][0]
+    other = minitx.run(model, tokens[::-1], [last], edits=zero)[last][0]
+    return abs(x - other[::-1]).max()
+
+
+def test_mpnet_has_positions_without_its_table_too():
+    """So no experiment calls it without positions where the table is zero."""
+    from minitx.analysis.measures import inputs, mask_tap
+    from minitx.analysis.runner.registry import NotApplicable
+
+    assert backwards(tiny.load("roberta-masked")) < 1e-12  # measured 1e-15
+    model = tiny.load("mpnet-masked")
+    assert backwards(model) > 0.1  # measured 1.26
+    with pytest.raises(NotApplicable, match="in the table alone, and mpnet adds a term"):
+        inputs.reachable(model)
+    with pytest.raises(NotApplicable, match="in the table alone, and mpnet adds a term"):
+        mask_tap.tap(model, positions="zero")
+    assert callable(mask_tap.tap(model))
