@@ -12,10 +12,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import japanese, pieces, show
+from . import japanese, pieces, show, tokenizer_settings
 from .config import Config
 from .files import names_in, settings_in
 from .inputs import Batch
+
+WORDPIECE = "unk_token", "sep_token", "cls_token", "pad_token", "mask_token"
 
 
 class Tokenizer(show.Shown):
@@ -120,22 +122,36 @@ def of_stacks(folder, model_type):
 
 
 def _load(folder, model_type, target):
-    """A tokenizer from the newest form of files that a folder has."""
+    """A tokenizer from the newest form of files that a folder has, as its settings change it."""
     import tokenizers
 
     form = _form(folder, target)
+    settings = settings_in(folder)
     if form == "tokenizer.json":
-        return tokenizers.Tokenizer.from_file(str(folder / form))
-    if form == "merges.txt":
-        return _byte_bpe(tokenizers, folder, model_type)
-    if form == "vocab.txt":
-        return _wordpiece(tokenizers, folder)
-    if form == "pieces":
-        return pieces.tokenizer(folder, settings_in(folder), target)
-    raise FileNotFoundError(
+        new = tokenizers.Tokenizer.from_file(str(folder / form))
+    elif form == "merges.txt":
+        new = _byte_bpe(tokenizers, folder, model_type)
+    elif form == "vocab.txt" and japanese.splits(settings):
+        new = japanese.tokenizer(folder, settings)
+    elif form == "vocab.txt":
+        settings = {"do_lower_case": not _has_capitals(folder / form), **settings}
+        new = _wordpiece(tokenizers, folder, settings)
+    elif form == "pieces":
+        new = pieces.tokenizer(folder, settings, target)
+    else:
+        raise _no_tokenizer(folder)
+    if form != "pieces":
+        new = tokenizer_settings.settled(new, folder, settings, model_type)
+    tokenizer_settings.check_ids(new, folder, settings)
+    return new
+
+
+def _no_tokenizer(folder):
+    """The error for a folder without tokenizer."""
+    return FileNotFoundError(
         f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt or with "
         "source.spm and target.spm, vocab.txt, or spiece.model; there are: "
-        f"{', '.join(sorted(names_in(folder)))}"
+        f"{', '.join(sorted(file.name for file in folder.iterdir()))}"
     )
 
 
@@ -170,17 +186,24 @@ def _add_special(bpe, tokens):
     bpe.add_special_tokens([token for token in tokens if bpe.token_to_id(token) is not None])
 
 
-def _wordpiece(tokenizers, folder):
-    """BERT's; lower case unless the settings say otherwise or the vocabulary has capitals."""
-    settings = settings_in(folder)
-    if japanese.splits(settings):
-        return japanese.tokenizer(folder, settings)
-    vocab = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
-    capitals = any(piece != piece.lower() for piece in vocab if not piece.startswith("["))
-    options = {
-        "lowercase": settings.get("do_lower_case", not capitals),
-        "strip_accents": settings.get("strip_accents"),
-        "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
-    }
+def _wordpiece(tokenizers, folder, settings):
+    """BERT's, with special tokens of the folder's own names."""
+    named = tokenizer_settings.named_tokens(folder, settings)
+    names = {key: fields["content"] for key, fields in named.items() if key in WORDPIECE}
     path = str(folder / "vocab.txt")
-    return tokenizers.BertWordPieceTokenizer.from_file(path, **options)._tokenizer
+    return tokenizers.BertWordPieceTokenizer.from_file(path, **names)._tokenizer
+
+
+def _has_capitals(path):
+    """Whether a BERT's vocabulary has capitals: then it reads them, where no setting says so.
+
+    Raises ValueError for a file that is not UTF-8, or that has a byte order mark before [PAD].
+    """
+    try:
+        vocab = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no UTF-8 text: byte {error.start} ({error.reason})") from None
+    if vocab.startswith("\ufeff"):
+        text = f"{path} begins with a byte order mark, which would be part of its first token"
+        raise ValueError(f"{text}; save it as UTF-8 without one")
+    return any(piece != piece.lower() for piece in vocab.split("\n") if not piece.startswith("["))
