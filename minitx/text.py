@@ -4,6 +4,7 @@ Truncation and padding stored in a tokenizer.json are switched off; folders with
 too.
 """
 
+import contextlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -35,13 +36,8 @@ class Tokenizer(show.Shown):
 
     @cached_property
     def _tokenizer(self):
-        try:
+        with _named(self.folder, "load"):
             tokenizer = _load(self.folder, self.model_type, self.target)
-        except (ValueError, OSError):
-            raise
-        except Exception as error:  # the tokenizers package raises no closer type
-            text = f"the tokenizer in {self.folder} does not load: {error}"
-            raise ValueError(text) from None
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
@@ -55,8 +51,7 @@ class Tokenizer(show.Shown):
 
     def encode(self, text: str, pair: str | None = None, special: bool = True) -> np.ndarray:
         """Text -> ids [T], with the special tokens that the tokenizer adds unless special=False."""
-        encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
-        return np.array(encoding.ids, np.intp)
+        return np.array(self._encoding(text, pair, special).ids, np.intp)
 
     def spans(self, text: str) -> np.ndarray:
         """The characters of each token of a text: [T 2], the first, and the one after the last.
@@ -67,11 +62,13 @@ class Tokenizer(show.Shown):
         if others := self.packages[1:]:
             text = f"{others[0]} cuts the texts of {self.folder}, and says no place of its tokens"
             raise ValueError(f"{text}; spans needs a folder with a tokenizer.json")
-        return np.array(self._tokenizer.encode(text).offsets, np.intp).reshape(-1, 2)
+        return np.array(self._encoding(text).offsets, np.intp).reshape(-1, 2)
 
     def decode(self, ids: ArrayLike, special: bool = False) -> str:
         """Ids [T] -> text, special tokens left out unless special=True."""
-        return self._tokenizer.decode(np.ravel(ids).tolist(), skip_special_tokens=not special)
+        numbers = np.ravel(ids).tolist()
+        with _named(self.folder, "decode"):
+            return self._tokenizer.decode(numbers, skip_special_tokens=not special)
 
     def pieces(self, ids: ArrayLike) -> list[str]:
         """Ids [T] -> a readable label for each: byte-level pieces as text, WordPiece with ##."""
@@ -91,9 +88,9 @@ class Tokenizer(show.Shown):
         """Texts, or pairs of texts -> Batch. Raises ValueError for one that is too long."""
         if pad not in ("left", "right"):
             raise ValueError(f"pad is {pad!r}; wanted 'left' or 'right'")
-        if isinstance(texts, str) or not len(texts):
-            raise ValueError(f"texts is {texts[:80]!r}; wanted a list of at least one text")
-        rows = [self._encoding(text) for text in texts]
+        if not isinstance(texts, list | tuple | np.ndarray) or not len(texts):
+            raise ValueError(f"texts is {texts!r:.80}; wanted a list of at least one text")
+        rows = [self._encoding(*_text_and_pair(text)) for text in texts]
         lengths = [len(row) for row in rows]
         T = max(lengths)
         if config.n_pos and T > config.n_ctx:  # T5 has no table of positions
@@ -109,8 +106,49 @@ class Tokenizer(show.Shown):
         types = np.array([row.type_ids for row in rows], np.intp)
         return Batch(tokens, valid, types.clip(0, config.n_types - 1))
 
-    def _encoding(self, text):
-        return self._tokenizer.encode(*([text] if isinstance(text, str) else text))
+    def _encoding(self, text, pair=None, special=True):
+        check_text(text)
+        if pair is not None:
+            check_text(pair)
+        with _named(self.folder, "read this text"):
+            return self._tokenizer.encode(text, pair, add_special_tokens=special)
+
+
+def check_text(text, name="text"):
+    """Raises ValueError for what is no text, and for half of a character, as of a cut emoji."""
+    if not isinstance(text, str):
+        raise ValueError(f"{name} is {text!r:.80}; wanted a text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        wrong = f"has {half!r} at character {error.start}: half of a character (a lone surrogate)"
+        raise ValueError(f"{name} {wrong}; cut texts between characters") from None
+
+
+def _text_and_pair(text):
+    """A text, or a pair of texts, as a tuple."""
+    is_pair = isinstance(text, list | tuple)
+    if is_pair and len(text) != 2:
+        raise ValueError(f"a pair of texts is {text!r:.80}; wanted two")
+    return tuple(text) if is_pair else (text,)
+
+
+@contextlib.contextmanager
+def _named(folder, what):
+    """Inside this context what the tokenizers package raises becomes a ValueError with the folder.
+
+    It raises no closer type than Exception, and for what it did not expect a PanicException, which
+    is none: that would end a whole report.
+    """
+    try:
+        yield
+    except (ValueError, OSError, MemoryError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ValueError(f"the tokenizer in {folder} does not {what}: {error}") from None
 
 
 def of_stacks(folder, model_type):

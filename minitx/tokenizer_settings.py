@@ -7,8 +7,6 @@ that there the settings, or their defaults, count for more than tokenizer.json.
 Order: `settled`, letter case and blanks, added tokens, the ends of a text.
 """
 
-import json
-
 from .files import read_json
 
 BERT = "BertTokenizer", "DistilBertTokenizer"

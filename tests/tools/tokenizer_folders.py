@@ -204,7 +204,8 @@ SETTINGS = {  # what a tokenizer_config.json says
 OF = {  # which of these a base is tried with: the beginning of its name
     "bert": "nothing cased lower accents-kept accents-off chinese-together extra mask own-ends bos "
     "own-unknown split-special",
-    "roberta": "nothing prefix no-prefix no-mask-before bos-and-eos extra mask own-ends lower split-special",
+    "roberta": "nothing prefix no-prefix no-mask-before bos-and-eos extra mask own-ends lower "
+    "split-special",
     "gpt2": "nothing prefix no-prefix bos no-bos extra mask bos-and-eos split-special",
     "plain": "nothing prefix bos no-bos extra bos-and-eos split-special",
     "metaspace": "nothing prefix no-prefix",
@@ -214,8 +215,8 @@ OF = {  # which of these a base is tried with: the beginning of its name
 def folders():
     """{name: {file: content}} of all of them."""
     made = {}
-    for base, (model_type, files, name, new) in BASES.items():
-        files = {"config.json": json.dumps({"model_type": model_type}), **files}
+    for base, (model_type, own, name, new) in BASES.items():
+        files = {"config.json": json.dumps({"model_type": model_type}), **own}
         for key in OF[base.partition("-")[0]].split():
             settings = {"tokenizer_class": name, **SETTINGS[key]}
             made[f"{base} {key}"] = files | {"tokenizer_config.json": json.dumps(settings)}
