@@ -131,18 +131,19 @@ def vocab_txt(mark=""):
     return {"vocab.txt": mark + "".join(f"{piece}\n" for piece in PIECES)}
 
 
+ENDS = {"<s>": 0, "</s>": 2}
+
+
 def metaspace_json():
     """XLM-RoBERTa's tokenizer.json, of few pieces."""
     pieces = "<s> <pad> </s> <unk> ▁ ▁the the ▁tide tide ▁out out e t h o u i d <mask>".split()
     space = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    ends = [{"SpecialToken": {"id": end, "type_id": 0}} for end in ("<s>", "</s>")]
+    ends = [{"SpecialToken": {"id": end, "type_id": 0}} for end in ENDS]
     first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
     template = {"type": "TemplateProcessing", "single": [ends[0], first, ends[1]]}
     template["pair"] = [ends[0], first, ends[1], ends[1], second, ends[1]]
-    template["special_tokens"] = {
-        "<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]},
-        "</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]},
-    }
+    numbered = [(end, {"id": end, "ids": [i], "tokens": [end]}) for end, i in ENDS.items()]
+    template["special_tokens"] = dict(numbered)
     tokens = [added(piece, i) for i, piece in enumerate(pieces[:4])]
     tokens.append(added("<mask>", len(pieces) - 1, lstrip=True))
     scores = [[piece, -float(i)] for i, piece in enumerate(pieces)]
