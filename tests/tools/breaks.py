@@ -2862,4 +2862,30 @@ BREAKS = [
         'valid(value, f"{where}: {name!r}")',
         "pass",
     ),
+    Break(
+        "a hub sends as many bytes as it likes",
+        TRUST,
+        "self.file.tell() + len(data) > self.most",
+        "False",
+    ),
+    Break(
+        "a listing may promise more than the disk holds",
+        TRUST,
+        "size > free",
+        "False",
+    ),
+    Break(
+        "an answer that no hub gives is a traceback",
+        FETCH,
+        "isinstance(error, (ValueError, OSError, RuntimeError, MemoryError))",
+        "True",
+    ),
+    Break("a record may have any form", LOCAL, "_check_record(record, repo)", "pass"),
+    Break("a revision may leave the cache", LOCAL, '".." in str(revision)', "False"),
+    Break(
+        "a file that nobody recorded passes the check of hashes",
+        LOCAL,
+        "recorded and verify",
+        "False",
+    ),
 ]
