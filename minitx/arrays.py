@@ -115,3 +115,19 @@ class Model(show.Shown):
         """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]: a source's, too."""
         reader = self if self.encoder is None else self.encoder
         return reader.tokenizer.batch(texts, reader.config, pad)
+
+
+def check_scale(name, scale, w):
+    """Raises ValueError unless each token's 1/std, of norm `name` with arrays w, is above 0.
+
+    It is 0 where the variance overflows: a norm would then give its bias alone, finite and wrong.
+    """
+    if (scale > 0).all():
+        return
+    layer = f" of layer {w.index}" if hasattr(w, "index") else ""
+    token = tuple(int(i) for i in np.argwhere(~(scale > 0))[0])
+    raise ValueError(
+        f"the stream before {name}{layer} is NaN, infinite, or overflows {scale.dtype} when it is "
+        f"squared, first in token {token}; minitx.check(model) names weights that are not finite, "
+        "dtype=float64 holds larger numbers"
+    )

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import Model
+from .arrays import Model, check_scale
 from .cache import Cache
 from .inputs import Ids, check_batch, check_source
 from .kernels import (
@@ -262,13 +262,17 @@ def mlp(x, w, cfg, hook):  # [B T D] -> [B T D]
 def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
     """LayerNorm `name`, or in T5 an RMSNorm (Zhang & Sennrich 2019), which takes no mean off.
 
-    A hook sees, and may change, the mean and scale per token too.
+    A hook sees, and may change, the mean and scale per token too. Raises ValueError that names the
+    layer where the stream is NaN, infinite, or so large that its variance is.
     """
     gain, bias = getattr(w, f"{name}_w"), getattr(w, f"{name}_b")
     if cfg.rms_norm:
-        scale = hook(f"{name}_scale", inverse_rms(x, cfg.eps))
+        scale = inverse_rms(x, cfg.eps)
+        check_scale(name, scale, w)
+        scale = hook(f"{name}_scale", scale)
         return hook(name, scaled(x, scale, gain))
     mean, scale = mean_and_inverse_std(x, cfg.eps)
+    check_scale(name, scale, w)
     mean = hook(f"{name}_mean", mean)
     scale = hook(f"{name}_scale", scale)
     return hook(name, normalise(x, mean, scale, gain, bias))

@@ -82,7 +82,7 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     'openai-community/gpt2'
     """
     check_revision(revision)
-    folder = BUNDLED / name if str(name) in bundled() else Path(name).expanduser()
+    folder = BUNDLED / name if str(name) in bundled() else home(name)
     if (folder / "config.json").is_file():
         if revision or verify:
             raise ValueError(
@@ -195,15 +195,18 @@ def command(name, revision=None):
 def hf_home():
     """Folder of everything Hugging Face; the environment is read at every call."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(
-        os.path.expandvars(os.environ.get("HF_HOME") or f"{cache}/huggingface")
-    ).expanduser()
+    return home(os.path.expandvars(os.environ.get("HF_HOME") or f"{cache}/huggingface"))
+
+
+def home(path):
+    """A path with ~ as the user's folder; as it is where there is no such user."""
+    return Path(os.path.expanduser(path))
 
 
 def hub_cache():
     """Folder of the downloads, chosen as huggingface_hub does."""
     given = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
-    return Path(os.path.expandvars(given)).expanduser() if given else hf_home() / "hub"
+    return home(os.path.expandvars(given)) if given else hf_home() / "hub"
 
 
 def storage_name(repo):

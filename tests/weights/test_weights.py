@@ -701,6 +701,8 @@ def test_a_name_that_leads_nowhere_says_what_is_here_and_the_command(cache, tmp_
     text = r"/hub.\nTo download it: minitx fetch FacebookAI/roberta-base$"
     with raises(FileNotFoundError, match=text):
         weights.find("FacebookAI/roberta-base")
+    with raises(FileNotFoundError, match=r"'~nouser/model' is no bundled model .*, no folder, and"):
+        weights.find("~nouser/model")
     with raises(FileNotFoundError, match=r"a folder without config.json"):
         weights.find(tmp_path)
 
