@@ -117,13 +117,13 @@ class Model(show.Shown):
         return reader.tokenizer.batch(texts, reader.config, pad)
 
 
-def check_scale(name, scale, w):
-    """Raises ValueError unless each token's 1/std, of norm `name` with arrays w, is above 0.
+def checked_scale(name, scale, w):
+    """Each token's 1/std as it is; raises ValueError that names norm and layer unless all are > 0.
 
     It is 0 where the variance overflows: a norm would then give its bias alone, finite and wrong.
     """
     if (scale > 0).all():
-        return
+        return scale
     layer = f" of layer {w.index}" if hasattr(w, "index") else ""
     token = tuple(int(i) for i in np.argwhere(~(scale > 0))[0])
     raise ValueError(
