@@ -437,4 +437,7 @@ def valid(text, name):
     surrogates = [c for c in text if "\ud800" <= c <= "\udfff"]
     if surrogates:
         first = surrogates[0]
-        raise ValueError(f"{name} is not valid UTF-8: {first!r} at character {text.index(first)}")
+        encoding = sys.getfilesystemencoding()
+        of_locale = "" if encoding == "utf-8" else f"; the locale is {encoding}: set PYTHONUTF8=1"
+        text = f"{first!r} at character {text.index(first)}{of_locale}"
+        raise ValueError(f"{name} is not valid UTF-8: {text}")
