@@ -121,8 +121,9 @@ def checked_scale(name, scale, w):
     """Each token's 1/std as it is; raises ValueError that names norm and layer unless all are > 0.
 
     It is 0 where the variance overflows: a norm would then give its bias alone, finite and wrong.
+    Whoever wants to follow NaN through a model says so: np.errstate(invalid="ignore").
     """
-    if (scale > 0).all():
+    if (scale > 0).all() or np.geterr()["invalid"] == "ignore":
         return scale
     layer = f" of layer {w.index}" if hasattr(w, "index") else ""
     token = tuple(int(i) for i in np.argwhere(~(scale > 0))[0])

@@ -464,7 +464,10 @@ BREAKS = [
         'BUFFERS.search(n.replace("attn.bias", ""))',
     ),
     Break(
-        "BF16 is widened into the lower half", FILES, 'raw.astype("<u4") << 16', 'raw.astype("<u4")'
+        "BF16 is widened into the lower half",
+        FILES,
+        "raw.astype(np.uint32) << 16",
+        "raw.astype(np.uint32)",
     ),
     Break("F16 is read as BF16", FILES, '"F16": "<f2"', '"F16": "<u2"'),
     Break(
