@@ -29,13 +29,13 @@ def read_json(path, other=""):
         raise FileNotFoundError(f"no {other}{path.name} in {path.parent} (there: {content})")
     try:
         return {**json.loads(path.read_text(encoding="utf-8"))}
-    except (ValueError, TypeError) as error:  # not UTF-8, not JSON, not an object
+    except (ValueError, TypeError, RecursionError) as error:  # not UTF-8, JSON, an object, or deep
         raise ValueError(f"{path} does not hold a JSON object: {error}") from None
 
 
 def names_in(folder):
-    """Names of the files in a folder."""
-    return {file.name for file in folder.iterdir()}
+    """Names of the files in a folder; not of pipes, which would be waited for."""
+    return {file.name for file in folder.iterdir() if file.is_file()}
 
 
 def settings_in(folder):
@@ -108,7 +108,7 @@ def _array(name, entry, offset, buffer, dtype):
         raise ValueError(f"tensor {name!r} is stored as {stored}; wanted one of {wanted}")
     raw = np.frombuffer(buffer, DTYPES[stored], math.prod(shape), offset).reshape(shape)
     if stored == "BF16":  # the upper half of a float32
-        raw = (raw.astype("<u4") << 16).view("<f4")
+        raw = (raw.astype(np.uint32) << 16).view(np.float32)  # both in this machine's byte order
     array = np.require(raw.astype(dtype, copy=False), requirements="A")
     array.flags.writeable = False
     return array

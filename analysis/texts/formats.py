@@ -21,6 +21,7 @@ import csv
 import functools
 import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -36,8 +37,10 @@ CLASSES = "neg", "pos"
 # columns of TruthfulQA, and of most others: read where --column names none
 COLUMNS = ("Question", "Best Answer"), ("text",)
 LABEL = "label"  # the same for --label
+# bytes of a line, characters of a document: to cut it into tokens takes 200 times as much memory
+LONGEST = 1 << 22
 # characters: a longer cell has a quote that is never closed
-CELL = 1 << 24
+CELL = LONGEST
 ARTICLE = re.compile(r"= [^=].* =")  # a section's title has more signs
 
 
@@ -56,8 +59,24 @@ def records(text, column="", label=""):
     file, joined by commas; their texts are joined by a space (without: Question and Best Answer, or
     text, or the only one). label: the column of labels (without: label, if there is one). Raises
     ValueError for a missing column (lists those there are) or cell, for a line that is no object,
-    for bytes that are not UTF-8; each error names file and line, row or byte.
+    for bytes that are not UTF-8, for a line or document longer than LONGEST; each error names file
+    and line, row or byte.
     """
+    for record in _records(text, column, label):
+        if len(record.text) > LONGEST:
+            raise _too_long(record.where)
+        yield record
+
+
+def _too_long(where):
+    """The error for a line or a document that would take all memory."""
+    return ValueError(
+        f"{where} is longer than {LONGEST:,} characters, and what is read at once takes 200 bytes "
+        "a character; break it into lines, as `fold -s -w 10000 FILE` does"
+    )
+
+
+def _records(text, column, label):
     labelled = bool(_classes(text))
     for path in files(text):
         ending = path.suffix.lower()
@@ -197,6 +216,7 @@ def _text_cell(cells, name, where):
     value = cells[name]
     if not isinstance(value, str):
         raise ValueError(f"{where}: {name!r} is no text, but {json.dumps(value)[:40]}")
+    valid(value, f"{where}: {name!r}")
     return value
 
 
@@ -207,6 +227,7 @@ def _label_cell(cells, name, where):
     value = cells[name]
     if isinstance(value, list | dict):
         raise ValueError(f"{where}: {name!r} is no label, but {json.dumps(value)[:40]}")
+    valid(str(value), f"{where}: {name!r}")
     return "" if value is None else str(value)
 
 
@@ -218,6 +239,8 @@ def _columns(header, column, label, where):
 
     Raises ValueError for those that the header lacks.
     """
+    if len(header) == 1 and not column:
+        _check_separator(header[0], where)
     names = _named_columns(header, column) if column else _known_columns(header)
     wanted = [*names, label] if label else names
     missing = [name for name in wanted if name not in header]
@@ -232,6 +255,16 @@ def _columns(header, column, label, where):
     if not label and LABEL in header and LABEL not in names:
         label = LABEL
     return names, label or None
+
+
+def _check_separator(name, where):
+    """Raise ValueError for the only column of a table whose cells stand between other signs."""
+    signs = [sign for sign in (";", "\t", "|") if sign in name]
+    if signs:
+        raise ValueError(
+            f"{where}: one column {name!r:.80}; cells stand between commas, here it seems between "
+            f"{signs[0]!r}: save it with commas, or name the whole column with --column"
+        )
 
 
 def _named_columns(header, column):
@@ -256,7 +289,9 @@ def decoded(path):
     """
     with open(path, "rb") as file:
         start = 0
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 1):
+            if len(raw) > LONGEST:
+                raise _too_long(f"{_display_name(path)}, line {number}")
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
@@ -286,6 +321,11 @@ def files(text):
     paths = _classes(text)
     if not paths:
         paths = _unlabelled(location) if is_folder else [location]
+    lost = [str(path) for path in paths if not path.is_file()] if len(paths) > 1 else []
+    if lost:
+        more = f" and {len(lost) - 1} more" if lost[1:] else ""
+        text = f"the folder {str(text)!r} has {lost[0]!r}{more}, which is no file"
+        raise FileNotFoundError(f"{text}: a link to what is gone, a pipe or a folder")
     if not paths or not all(path.is_file() for path in paths):
         what = "no .txt file in the folder" if is_folder else "no text file"
         raise FileNotFoundError(
@@ -302,7 +342,8 @@ def is_ids(text):
 
 def place(text):
     """The file or folder that the option --text names."""
-    return NAMED.get(text) or Path(str(text).removeprefix(IDS)).expanduser()
+    # as it is where there is no such user: Path.expanduser would raise RuntimeError
+    return NAMED.get(text) or Path(os.path.expanduser(str(text).removeprefix(IDS)))
 
 
 def shown(text):
@@ -346,6 +387,8 @@ def _unlabelled(folder):
 @functools.cache
 def _standard_input():
     """Standard input as a file, so that it can be read more than once."""
+    if sys.stdin is None:
+        raise ValueError("standard input is closed; give a file in place of -")
     # gone when the process ends
     spool = tempfile.NamedTemporaryFile(prefix="minitx-", suffix=".txt")
     shutil.copyfileobj(sys.stdin.buffer, spool)
@@ -394,4 +437,7 @@ def valid(text, name):
     surrogates = [c for c in text if "\ud800" <= c <= "\udfff"]
     if surrogates:
         first = surrogates[0]
-        raise ValueError(f"{name} is not valid UTF-8: {first!r} at character {text.index(first)}")
+        encoding = sys.getfilesystemencoding()
+        of_locale = "" if encoding == "utf-8" else f"; the locale is {encoding}: set PYTHONUTF8=1"
+        text = f"{first!r} at character {text.index(first)}{of_locale}"
+        raise ValueError(f"{name} is not valid UTF-8: {text}")

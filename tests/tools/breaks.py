@@ -169,6 +169,7 @@ ELECTRA = "minitx/families/electra.py"
 MPNET = "minitx/families/mpnet.py"
 REFUSED = "minitx/families/refused.py"
 LAYER_INPUTS = "analysis/measures/inputs.py"
+TOKENIZER_SETTINGS = "minitx/tokenizer_settings.py"
 
 
 class Break(NamedTuple):
@@ -492,7 +493,10 @@ BREAKS = [
         'BUFFERS.search(n.replace("attn.bias", ""))',
     ),
     Break(
-        "BF16 is widened into the lower half", FILES, 'raw.astype("<u4") << 16', 'raw.astype("<u4")'
+        "BF16 is widened into the lower half",
+        FILES,
+        "raw.astype(np.uint32) << 16",
+        "raw.astype(np.uint32)",
     ),
     Break("F16 is read as BF16", FILES, '"F16": "<f2"', '"F16": "<u2"'),
     Break(
@@ -546,7 +550,7 @@ BREAKS = [
     Break(
         "vocab.txt folders are never lower-cased",
         TEXT,
-        'settings.get("do_lower_case", not capitals)',
+        "not _has_capitals(folder / form)",
         "False",
     ),
     Break("padding on the left is put on the right", TEXT, "direction=pad", 'direction="right"'),
@@ -2890,6 +2894,116 @@ BREAKS = [
         PARITY_MODELS,
         "ours.keys() ^ theirs.keys()",
         "()",
+    ),
+    Break(
+        "the settings of a BERT's tokenizer do not count beside a tokenizer.json",
+        TOKENIZER_SETTINGS,
+        'settings.get("do_lower_case", True)',
+        "tokenizer.normalizer.lowercase",
+    ),
+    Break(
+        "add_prefix_space is not read",
+        TOKENIZER_SETTINGS,
+        'tokenizer.pre_tokenizer.add_prefix_space = settings.get("add_prefix_space", False)',
+        "pass",
+    ),
+    Break(
+        "added_tokens.json is not read",
+        TOKENIZER_SETTINGS,
+        '_object(folder / "added_tokens.json")',
+        "{}",
+    ),
+    Break(
+        "an added token may have another id than its folder says",
+        TOKENIZER_SETTINGS,
+        "tokenizer.token_to_id(text) != number",
+        "False",
+    ),
+    Break(
+        "add_bos_token is not read",
+        TOKENIZER_SETTINGS,
+        'settings.get(f"add_{key}")',
+        "False",
+    ),
+    Break(
+        "a panic of the tokenizers package goes through",
+        TEXT,
+        'not isinstance(error, Exception) and type(error).__name__ != "PanicException"',
+        "not isinstance(error, Exception)",
+    ),
+    Break(
+        "a byte order mark is part of the first token of a vocabulary",
+        TEXT,
+        'vocab.startswith("\ufeff")',
+        "False",
+    ),
+    Break(
+        "a pipe is taken for a file of a tokenizer",
+        FILES,
+        "{file.name for file in folder.iterdir() if file.is_file()}",
+        "{file.name for file in folder.iterdir()}",
+    ),
+    Break(
+        "a flag of a config may be anything",
+        FAMILIES,
+        "isinstance(key.default, bool) and not isinstance(raw.get(key.name), bool | None)",
+        "False",
+    ),
+    Break(
+        "a line of a text is read to its end, however long",
+        FORMATS,
+        "file.readline(LONGEST + 1)",
+        "file.readline()",
+    ),
+    Break(
+        "half of a character in a .jsonl file is a text",
+        FORMATS,
+        'valid(value, f"{where}: {name!r}")',
+        "pass",
+    ),
+    Break(
+        "a hub sends as many bytes as it likes",
+        TRUST,
+        "self.file.tell() + len(data) > self.most",
+        "False",
+    ),
+    Break(
+        "a listing may promise more than the disk holds",
+        TRUST,
+        "size > free",
+        "False",
+    ),
+    Break(
+        "an answer that no hub gives is a traceback",
+        FETCH,
+        "isinstance(error, (ValueError, OSError, RuntimeError, MemoryError))",
+        "True",
+    ),
+    Break("a record may have any form", LOCAL, "_check_record(record, repo)", "pass"),
+    Break("a revision may leave the cache", LOCAL, '".." in str(revision)', "False"),
+    Break(
+        "a file that nobody recorded passes the check of hashes",
+        LOCAL,
+        "recorded and verify",
+        "False",
+    ),
+    Break(
+        "a stream that overflows gives finite, wrong numbers",
+        "minitx/arrays.py",
+        "(scale > 0).all()",
+        "True",
+    ),
+    Break(
+        "control characters stand in a figure",
+        "analysis/runner/draw.py",
+        'NO_XML.sub("\ufffd", text)',
+        "text",
+    ),
+    Break(
+        "one link to nothing hides a folder of texts",
+        FORMATS,
+        "[str(path) for path in paths if not path.is_file()] if len(paths) > 1 else []",
+        "[]",
     ),
     Break(
         "each token's class is read from the first token",
