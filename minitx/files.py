@@ -29,13 +29,13 @@ def read_json(path, other=""):
         raise FileNotFoundError(f"no {other}{path.name} in {path.parent} (there: {content})")
     try:
         return {**json.loads(path.read_text(encoding="utf-8"))}
-    except (ValueError, TypeError) as error:  # not UTF-8, not JSON, not an object
+    except (ValueError, TypeError, RecursionError) as error:  # not UTF-8, JSON, an object, or deep
         raise ValueError(f"{path} does not hold a JSON object: {error}") from None
 
 
 def names_in(folder):
-    """Names of the files in a folder."""
-    return {file.name for file in folder.iterdir()}
+    """Names of the files in a folder; not of pipes, which would be waited for."""
+    return {file.name for file in folder.iterdir() if file.is_file()}
 
 
 def settings_in(folder):

@@ -99,9 +99,10 @@ def padded(rows, pad_id, left=False):
 
 def is_text(given):
     """Whether it is a text, or a list that begins with a text or a pair of texts."""
-    if isinstance(given, list | tuple) and given:
-        return isinstance(given[0], str | tuple)
-    return isinstance(given, str)
+    first = given[0] if isinstance(given, list | tuple) and given else given
+    if isinstance(first, tuple) and first:  # ids may be rows of tuples
+        first = first[0]
+    return isinstance(first, str)
 
 
 def check_batch(cfg, tokens, valid=None, types=None):

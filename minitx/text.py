@@ -4,6 +4,7 @@ Truncation and padding stored in a tokenizer.json are switched off; folders with
 too.
 """
 
+import contextlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import japanese, pieces, show
+from . import japanese, pieces, show, tokenizer_settings
 from .config import Config
 from .files import names_in, settings_in
 from .inputs import Batch
+
+WORDPIECE = "unk_token", "sep_token", "cls_token", "pad_token", "mask_token"
 
 
 class Tokenizer(show.Shown):
@@ -33,13 +36,8 @@ class Tokenizer(show.Shown):
 
     @cached_property
     def _tokenizer(self):
-        try:
+        with _named(self.folder, "load"):
             tokenizer = _load(self.folder, self.model_type, self.target)
-        except (ValueError, OSError):
-            raise
-        except Exception as error:  # the tokenizers package raises no closer type
-            text = f"the tokenizer in {self.folder} does not load: {error}"
-            raise ValueError(text) from None
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
@@ -53,8 +51,7 @@ class Tokenizer(show.Shown):
 
     def encode(self, text: str, pair: str | None = None, special: bool = True) -> np.ndarray:
         """Text -> ids [T], with the special tokens that the tokenizer adds unless special=False."""
-        encoding = self._tokenizer.encode(text, pair, add_special_tokens=special)
-        return np.array(encoding.ids, np.intp)
+        return np.array(self._encoding(text, pair, special).ids, np.intp)
 
     def spans(self, text: str) -> np.ndarray:
         """The characters of each token of a text: [T 2], the first, and the one after the last.
@@ -65,11 +62,13 @@ class Tokenizer(show.Shown):
         if others := self.packages[1:]:
             text = f"{others[0]} cuts the texts of {self.folder}, and says no place of its tokens"
             raise ValueError(f"{text}; spans needs a folder with a tokenizer.json")
-        return np.array(self._tokenizer.encode(text).offsets, np.intp).reshape(-1, 2)
+        return np.array(self._encoding(text).offsets, np.intp).reshape(-1, 2)
 
     def decode(self, ids: ArrayLike, special: bool = False) -> str:
         """Ids [T] -> text, special tokens left out unless special=True."""
-        return self._tokenizer.decode(np.ravel(ids).tolist(), skip_special_tokens=not special)
+        numbers = np.ravel(ids).tolist()
+        with _named(self.folder, "decode"):
+            return self._tokenizer.decode(numbers, skip_special_tokens=not special)
 
     def pieces(self, ids: ArrayLike) -> list[str]:
         """Ids [T] -> a readable label for each: byte-level pieces as text, WordPiece with ##."""
@@ -89,9 +88,9 @@ class Tokenizer(show.Shown):
         """Texts, or pairs of texts -> Batch. Raises ValueError for one that is too long."""
         if pad not in ("left", "right"):
             raise ValueError(f"pad is {pad!r}; wanted 'left' or 'right'")
-        if isinstance(texts, str) or not len(texts):
-            raise ValueError(f"texts is {texts[:80]!r}; wanted a list of at least one text")
-        rows = [self._encoding(text) for text in texts]
+        if not isinstance(texts, list | tuple | np.ndarray) or not len(texts):
+            raise ValueError(f"texts is {texts!r:.80}; wanted a list of at least one text")
+        rows = [self._encoding(*_text_and_pair(text)) for text in texts]
         lengths = [len(row) for row in rows]
         T = max(lengths)
         if config.n_pos and T > config.n_ctx:  # T5 has no table of positions
@@ -107,8 +106,49 @@ class Tokenizer(show.Shown):
         types = np.array([row.type_ids for row in rows], np.intp)
         return Batch(tokens, valid, types.clip(0, config.n_types - 1))
 
-    def _encoding(self, text):
-        return self._tokenizer.encode(*([text] if isinstance(text, str) else text))
+    def _encoding(self, text, pair=None, special=True):
+        check_text(text)
+        if pair is not None:
+            check_text(pair)
+        with _named(self.folder, "read this text"):
+            return self._tokenizer.encode(text, pair, add_special_tokens=special)
+
+
+def check_text(text, name="text"):
+    """Raises ValueError for what is no text, and for half of a character, as of a cut emoji."""
+    if not isinstance(text, str):
+        raise ValueError(f"{name} is {text!r:.80}; wanted a text")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        wrong = f"has {half!r} at character {error.start}: half of a character (a lone surrogate)"
+        raise ValueError(f"{name} {wrong}; cut texts between characters") from None
+
+
+def _text_and_pair(text):
+    """A text, or a pair of texts, as a tuple."""
+    is_pair = isinstance(text, list | tuple)
+    if is_pair and len(text) != 2:
+        raise ValueError(f"a pair of texts is {text!r:.80}; wanted two")
+    return tuple(text) if is_pair else (text,)
+
+
+@contextlib.contextmanager
+def _named(folder, what):
+    """Inside this context what the tokenizers package raises becomes a ValueError with the folder.
+
+    It raises no closer type than Exception, and for what it did not expect a PanicException, which
+    is none: that would end a whole report.
+    """
+    try:
+        yield
+    except (ValueError, OSError, MemoryError):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ValueError(f"the tokenizer in {folder} does not {what}: {error}") from None
 
 
 def of_stacks(folder, model_type):
@@ -120,22 +160,36 @@ def of_stacks(folder, model_type):
 
 
 def _load(folder, model_type, target):
-    """A tokenizer from the newest form of files that a folder has."""
+    """A tokenizer from the newest form of files that a folder has, as its settings change it."""
     import tokenizers
 
     form = _form(folder, target)
+    settings = settings_in(folder)
     if form == "tokenizer.json":
-        return tokenizers.Tokenizer.from_file(str(folder / form))
-    if form == "merges.txt":
-        return _byte_bpe(tokenizers, folder, model_type)
-    if form == "vocab.txt":
-        return _wordpiece(tokenizers, folder)
-    if form == "pieces":
-        return pieces.tokenizer(folder, settings_in(folder), target)
-    raise FileNotFoundError(
+        new = tokenizers.Tokenizer.from_file(str(folder / form))
+    elif form == "merges.txt":
+        new = _byte_bpe(tokenizers, folder, model_type)
+    elif form == "vocab.txt" and japanese.splits(settings):
+        new = japanese.tokenizer(folder, settings)
+    elif form == "vocab.txt":
+        settings = {"do_lower_case": not _has_capitals(folder / form), **settings}
+        new = _wordpiece(tokenizers, folder, settings)
+    elif form == "pieces":
+        new = pieces.tokenizer(folder, settings, target)
+    else:
+        raise _no_tokenizer(folder)
+    if form != "pieces":
+        new = tokenizer_settings.settled(new, folder, settings, model_type)
+    tokenizer_settings.check_ids(new, folder, settings)
+    return new
+
+
+def _no_tokenizer(folder):
+    """The error for a folder without tokenizer."""
+    return FileNotFoundError(
         f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt or with "
         "source.spm and target.spm, vocab.txt, or spiece.model; there are: "
-        f"{', '.join(sorted(names_in(folder)))}"
+        f"{', '.join(sorted(file.name for file in folder.iterdir()))}"
     )
 
 
@@ -170,17 +224,24 @@ def _add_special(bpe, tokens):
     bpe.add_special_tokens([token for token in tokens if bpe.token_to_id(token) is not None])
 
 
-def _wordpiece(tokenizers, folder):
-    """BERT's; lower case unless the settings say otherwise or the vocabulary has capitals."""
-    settings = settings_in(folder)
-    if japanese.splits(settings):
-        return japanese.tokenizer(folder, settings)
-    vocab = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
-    capitals = any(piece != piece.lower() for piece in vocab if not piece.startswith("["))
-    options = {
-        "lowercase": settings.get("do_lower_case", not capitals),
-        "strip_accents": settings.get("strip_accents"),
-        "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
-    }
+def _wordpiece(tokenizers, folder, settings):
+    """BERT's, with special tokens of the folder's own names."""
+    named = tokenizer_settings.named_tokens(folder, settings)
+    names = {key: fields["content"] for key, fields in named.items() if key in WORDPIECE}
     path = str(folder / "vocab.txt")
-    return tokenizers.BertWordPieceTokenizer.from_file(path, **options)._tokenizer
+    return tokenizers.BertWordPieceTokenizer.from_file(path, **names)._tokenizer
+
+
+def _has_capitals(path):
+    """Whether a BERT's vocabulary has capitals: then it reads them, where no setting says so.
+
+    Raises ValueError for a file that is not UTF-8, or that has a byte order mark before [PAD].
+    """
+    try:
+        vocab = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is no UTF-8 text: byte {error.start} ({error.reason})") from None
+    if vocab.startswith("\ufeff"):
+        text = f"{path} begins with a byte order mark, which would be part of its first token"
+        raise ValueError(f"{text}; save it as UTF-8 without one")
+    return any(piece != piece.lower() for piece in vocab.split("\n") if not piece.startswith("["))

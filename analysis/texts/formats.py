@@ -29,6 +29,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from minitx.text import check_text
+
 IDS = "ids:"  # before the name of a file of token ids
 SAMPLE = Path(__file__).with_name("sample.txt")
 NAMED = {"sample": SAMPLE, "dates": SAMPLE.with_name("dates.txt")}
@@ -36,8 +38,10 @@ CLASSES = "neg", "pos"
 # columns of TruthfulQA, and of most others: read where --column names none
 COLUMNS = ("Question", "Best Answer"), ("text",)
 LABEL = "label"  # the same for --label
+# bytes of a line, characters of a document: to cut it into tokens takes 200 times as much memory
+LONGEST = 1 << 22
 # characters: a longer cell has a quote that is never closed
-CELL = 1 << 24
+CELL = LONGEST
 ARTICLE = re.compile(r"= [^=].* =")  # a section's title has more signs
 
 
@@ -56,8 +60,24 @@ def records(text, column="", label=""):
     file, joined by commas; their texts are joined by a space (without: Question and Best Answer, or
     text, or the only one). label: the column of labels (without: label, if there is one). Raises
     ValueError for a missing column (lists those there are) or cell, for a line that is no object,
-    for bytes that are not UTF-8; each error names file and line, row or byte.
+    for bytes that are not UTF-8, for a line or document longer than LONGEST; each error names file
+    and line, row or byte.
     """
+    for record in _records(text, column, label):
+        if len(record.text) > LONGEST:
+            raise _too_long(record.where)
+        yield record
+
+
+def _too_long(where):
+    """The error for a line or a document that would take all memory."""
+    return ValueError(
+        f"{where} is longer than {LONGEST:,} characters, and what is read at once takes 200 bytes "
+        "a character; break it into lines, as `fold -s -w 10000 FILE` does"
+    )
+
+
+def _records(text, column, label):
     labelled = bool(_classes(text))
     for path in files(text):
         ending = path.suffix.lower()
@@ -197,6 +217,7 @@ def _text_cell(cells, name, where):
     value = cells[name]
     if not isinstance(value, str):
         raise ValueError(f"{where}: {name!r} is no text, but {json.dumps(value)[:40]}")
+    check_text(value, f"{where}: {name!r}")
     return value
 
 
@@ -207,6 +228,7 @@ def _label_cell(cells, name, where):
     value = cells[name]
     if isinstance(value, list | dict):
         raise ValueError(f"{where}: {name!r} is no label, but {json.dumps(value)[:40]}")
+    check_text(str(value), f"{where}: {name!r}")
     return "" if value is None else str(value)
 
 
@@ -218,6 +240,8 @@ def _columns(header, column, label, where):
 
     Raises ValueError for those that the header lacks.
     """
+    if len(header) == 1 and not column:
+        _check_separator(header[0], where)
     names = _named_columns(header, column) if column else _known_columns(header)
     wanted = [*names, label] if label else names
     missing = [name for name in wanted if name not in header]
@@ -232,6 +256,16 @@ def _columns(header, column, label, where):
     if not label and LABEL in header and LABEL not in names:
         label = LABEL
     return names, label or None
+
+
+def _check_separator(name, where):
+    """Raise ValueError for the only column of a table whose cells stand between other signs."""
+    signs = [sign for sign in (";", "\t", "|") if sign in name]
+    if signs:
+        raise ValueError(
+            f"{where}: one column {name!r:.80}; cells stand between commas, here it seems between "
+            f"{signs[0]!r}: save it with commas, or name the whole column with --column"
+        )
 
 
 def _named_columns(header, column):
@@ -256,7 +290,9 @@ def decoded(path):
     """
     with open(path, "rb") as file:
         start = 0
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 1):
+            if len(raw) > LONGEST:
+                raise _too_long(f"{_display_name(path)}, line {number}")
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:

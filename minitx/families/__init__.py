@@ -61,7 +61,7 @@ def _stack(raw, family, **values):
     """The Config of one stack: a model's, or of an encoder-decoder's encoder or decoder."""
     values |= {
         "model_type": raw["model_type"],
-        "architecture": (raw.get("architectures") or [""])[0],
+        "architecture": _architecture(raw),
     }
     for field, key in (COMMON | family.config).items():
         values[field] = _value(raw, key)
@@ -72,8 +72,18 @@ def _stack(raw, family, **values):
     return Config(**values)
 
 
+def _architecture(raw):
+    """The class name that a checkpoint was saved from, or ""."""
+    names = raw.get("architectures") or [""]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"architectures is {names!r:.80}; wanted a list of names")
+    return names[0]
+
+
 def _value(raw, key):
     """A value of config.json. Raises ValueError if the key is required and missing or null."""
+    if isinstance(key.default, bool) and not isinstance(raw.get(key.name), bool | None):
+        raise ValueError(f"{key.name} is {raw[key.name]!r:.80}; wanted true or false")
     if key.default is not REQUIRED:
         return raw.get(key.name, key.default)
     value = raw.get(key.name)

@@ -90,6 +90,8 @@ def derived_decoder(values):
     more = derived(values) | generation.derived(values)
     more["start_id"] = values["pad_id"] if values["start_id"] is None else values["start_id"]
     scaled = values["tied"] if values["unembed_scale"] is None else values["unembed_scale"]
+    if not isinstance(scaled, bool | None):
+        raise ValueError(f"scale_decoder_outputs is {scaled!r:.80}; wanted true or false")
     more["unembed_scale"] = values["d_model"] ** -0.5 if scaled else 1.0
     return more
 

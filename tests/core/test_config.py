@@ -117,6 +117,21 @@ def test_nothing_else_is_needed(family):
         ),
         ("bert-masked", dict(hidden_act=["gelu"]), "config.json: a value is of the wrong kind"),
         ("roberta-masked", dict(pad_token_id="1"), "config.json: a value is of the wrong kind"),
+        ("bert-masked", dict(architectures=[1]), r"architectures is \[1\]; wanted a list of names"),
+        (
+            "bert-masked",
+            dict(architectures="BertForMaskedLM"),
+            "architectures is 'BertForMaskedLM'; wanted a list of names",
+        ),
+        ("bert-masked", dict(layer_norm_eps=False), "the norms' epsilon is False; wanted a numb"),
+        (
+            "gpt2-causal",
+            dict(scale_attn_weights="no"),
+            "scale_attn_weights is 'no'; wanted true or false",
+        ),
+        ("bart-causal", dict(scale_embedding=[0]), r"scale_embedding is \[0\]; wanted true or f"),
+        ("t5-gated", dict(scale_decoder_outputs=2), "scale_decoder_outputs is 2; wanted true or"),
+        ("bert-masked", dict(tie_word_embeddings=1), "tie_word_embeddings is 1; wanted true or f"),
     ],
 )
 def test_what_would_be_computed_wrongly_is_refused(tmp_path, variant, changes, message):
@@ -164,6 +179,10 @@ def test_no_config_or_not_one(tmp_path):
         (tmp_path / "config.json").write_text(text)
         with pytest.raises(ValueError, match="config.json does not hold a JSON object"):
             minitx.load(tmp_path)
+    deep = '{"a":' * 100_000 + "0" + "}" * 100_000
+    (tmp_path / "config.json").write_text(deep)
+    with pytest.raises(ValueError, match="config.json does not hold a JSON object: maximum recur"):
+        minitx.load(tmp_path)
     (tmp_path / "config.json").write_bytes(b"\xff\xfe{}")
     with pytest.raises(ValueError, match="config.json does not hold a JSON object"):
         minitx.load(tmp_path)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny
+import tokenizer_folders
 import tokenizers
 
 import minitx
@@ -231,6 +232,72 @@ def test_a_tokenizer_json_that_is_none(tmp_path):
         message = f"the tokenizer in {re.escape(str(tmp_path))} does not load: ."
         with pytest.raises(ValueError, match=message):
             Tokenizer(tmp_path, "bert").encode("the")
+
+
+def of_parts(folder, **parts):
+    """A tokenizer.json of BERT with parts in place of its own."""
+    whole = json.loads(tokenizer_folders.bert_json()["tokenizer.json"]) | parts
+    (folder / "tokenizer.json").write_text(json.dumps(whole), encoding="utf-8")
+    return Tokenizer(folder, "bert")
+
+
+def test_what_the_tokenizers_package_did_not_expect_is_an_error_with_the_folder(tmp_path, capfd):
+    """Its PanicException is no Exception: it went through every `except` and ended a report."""
+    charsmap = {"type": "Precompiled", "precompiled_charsmap": "EAAAAP////////////////8="}
+    with pytest.raises(ValueError, match="the tokenizer in .* does not load: ."):
+        of_parts(tmp_path, normalizer=charsmap).encode("the")
+    nothing_long = {"type": "FixedLength", "length": 0}
+    with pytest.raises(ValueError, match="the tokenizer in .* does not read this text: ."):
+        of_parts(tmp_path, pre_tokenizer=nothing_long).encode("the")
+    unknown = {"type": "WordLevel", "vocab": {"the": 0}, "unk_token": "nowhere"}
+    with pytest.raises(ValueError, match="the tokenizer in .* does not read this text: "):
+        of_parts(tmp_path, model=unknown).encode("tide")
+    with pytest.raises(ValueError, match="the tokenizer in .* does not decode: "):
+        of_parts(tmp_path).decode([1 << 40])
+    capfd.readouterr()  # the package prints a line of its own
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes in folders")
+@pytest.mark.parametrize("name", ["tokenizer.json", "vocab.txt", "spiece.model"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(FileNotFoundError, match=f"no tokenizer in .*there are: {name}"):
+        Tokenizer(tmp_path, "bert").encode("the")
+
+
+def test_a_vocabulary_that_is_not_utf8_is_named(tmp_path):
+    wordpiece(tmp_path)
+    with open(tmp_path / "vocab.txt", "ab") as file:
+        file.write(b"\xe9\n")
+    with pytest.raises(ValueError, match=r"vocab.txt is no UTF-8 text: byte \d+ \("):
+        Tokenizer(tmp_path, "bert").encode("the")
+
+
+@pytest.mark.parametrize(
+    "given,message",
+    [
+        ("\ud83d a cut emoji", r"text has '\\ud83d' at character 0: half of a character"),
+        (["the", "a\udc80"], r"text has '\\udc80' at character 1: half of a character"),
+        ([("the", "\ud800")], "half of a character"),
+        (["the", 5], "text is 5; wanted a text"),
+        ([("the", 5.0)], "text is 5.0; wanted a text"),
+        ([("the", "tide", "out")], "a pair of texts is .*; wanted two"),
+    ],
+    ids=range(6),
+)
+def test_what_is_no_text_is_said(bert, given, message):
+    """These were a TypeError of the tokenizers package: TextInputSequence must be str."""
+    for call in (minitx.run, minitx.cost):
+        with pytest.raises(ValueError, match=message):
+            call(bert, given)
+
+
+def test_ids_may_be_rows_of_tuples(bert):
+    rows = [(5, 6), (7, 8)]
+    assert np.array_equal(minitx.forward(bert, rows), minitx.forward(bert, np.array(rows)))
+    assert np.array_equal(
+        minitx.run(bert, rows)["logits"], minitx.run(bert, [*map(list, rows)])["logits"]
+    )
 
 
 # --- batches

@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 
 import pytest
 
@@ -217,6 +218,20 @@ def test_records_are_read_one_at_a_time(tmp_path):
         ("t.jsonl", '{"text": 5}\n', {}, "t.jsonl, line 1: 'text' is no text, but 5"),
         (
             "t.jsonl",
+            '{"text": "a"}\n{"text": "cut \\ud83d"}\n',
+            {},
+            r"t.jsonl, line 2: 'text' has '\\ud83d' at character 4: half of a character",
+        ),
+        (
+            "t.jsonl",
+            '{"text": "a", "label": "\\udc00"}\n',
+            {},
+            "t.jsonl, line 1: 'label' has .* half of a character",
+        ),
+        ("t.csv", "text;label\na;b\n", {}, "t.csv: one column 'text;label'; .* between ';': save"),
+        ("t.csv", "text\tlabel\na\tb\n", {}, r"t.csv: one column .* between '\\t': save it"),
+        (
+            "t.jsonl",
             '{"text": "a", "label": [1]}\n',
             {},
             r"t.jsonl, line 1: 'label' is no label, but \[1\]",
@@ -317,3 +332,40 @@ def test_one_file_is_known_by_its_own_hash(tmp_path, name, content):
         "files": 1,
         "sha256": digest,
     }
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("t.txt", "short\n" + "a " * 60 + "\n", "t.txt, line 2 is longer than 100 ch.*fold -s"),
+        ("t.jsonl", '{"text": "' + "a " * 60 + '"}\n', "t.jsonl, line 1 is longer than 100 ch"),
+        ("t.csv", 'text\n"' + "a\n" * 60 + '"\n', "'t.csv' is no .csv file: line 5.: field lar"),
+        ("t.txt", "= Title =\n\n" + "a formula\n" * 30, "t.txt, line 1 is longer than"),
+        ("pos/0.txt", "a line\n" * 30, "pos/0.txt is longer than 100 characters"),
+    ],
+    ids=range(5),
+)
+def test_a_line_that_would_take_all_memory_is_refused_by_its_number(
+    tmp_path, monkeypatch, name, content, message
+):
+    """Of 10 MB in one line all was cut into tokens, 2 GB, for four documents."""
+    monkeypatch.setattr(formats, "LONGEST", 100)
+    monkeypatch.setattr(formats, "CELL", 100)
+    (tmp_path / "neg").mkdir()
+    path = write(tmp_path / name, content)
+    text = tmp_path if name.startswith("pos/") else path
+    with pytest.raises(ValueError, match=message):
+        list(formats.records(text))
+
+
+def test_a_long_line_is_not_read_to_its_end(tmp_path):
+    """400 MB without a line break, of which no more than the limit is read."""
+    path = tmp_path / "t.txt"
+    with open(path, "wb") as file:
+        file.truncate(400_000_000)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="t.txt, line 1 is longer than 4,194,304 characters"):
+        list(formats.records(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6  # 8.5 MB

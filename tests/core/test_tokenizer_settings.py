@@ -1,0 +1,80 @@
+"""Settings beside a tokenizer: the reference library's ids, or a refusal that names the setting."""
+
+import json
+from pathlib import Path
+
+import pytest
+import tokenizer_folders
+from tokenizer_folders import FOLDERS, PAIR, TEXTS
+
+from minitx.text import Tokenizer
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "tokenizer-folders.json"
+IDS = json.loads(GOLDEN.read_text(encoding="utf-8"))
+REFUSED = {  # the library gives other ids than these folders say, or drops a token
+    "added-elsewhere": r"adds '\[NEW\]' as 7, but its id here is \d+; mend added_tokens_decoder",
+    "metaspace-json no-prefix": "add_prefix_space is off in .*XLMRobertaTokenizer",
+    "mark": "vocab.txt begins with a byte order mark",
+}
+
+
+def model_type(files):
+    return json.loads(files["config.json"])["model_type"]
+
+
+def why_refused(name):
+    return next((text for end, text in REFUSED.items() if name.endswith(end)), None)
+
+
+def is_ours(name, text):
+    """Whether minitx reads a text otherwise on purpose: see minitx/text.py.
+
+    A vocab.txt with capitals is cased unless a setting says otherwise, and the <mask> of a RoBERTa
+    without tokenizer.json takes the blank before it, as when these models were trained.
+    """
+    if name.startswith("roberta-files"):
+        settings = FOLDERS[name].get("tokenizer_config.json", "") + str(FOLDERS[name])
+        return "<mask>" in text and '"lstrip"' not in settings
+    settings = FOLDERS[name].get("tokenizer_config.json", "")
+    is_silent = name.startswith("bert-vocab") and "do_lower_case" not in settings
+    return is_silent and text != text.lower()
+
+
+@pytest.mark.parametrize("name", [name for name in FOLDERS if not why_refused(name)])
+def test_ids_are_the_reference_library_s(tmp_path, name):
+    """156 folders; before their settings were read 40 of them agreed."""
+    folder = tokenizer_folders.write(tmp_path, FOLDERS[name])
+    tokenizer = Tokenizer(folder, model_type(FOLDERS[name]))
+    texts = [i for i, text in enumerate(TEXTS) if not is_ours(name, text)]
+    assert len(texts) >= 4
+    ids = {i: tokenizer.encode(TEXTS[i]).tolist() for i in texts}
+    assert ids == {i: IDS[name]["ids"][i] for i in texts}
+    if not any(is_ours(name, text) for text in PAIR):
+        assert tokenizer.encode(*PAIR).tolist() == IDS[name]["pair"]
+
+
+@pytest.mark.parametrize("name", [name for name in FOLDERS if why_refused(name)])
+def test_what_no_token_can_follow_is_refused_by_name(tmp_path, name):
+    folder = tokenizer_folders.write(tmp_path, FOLDERS[name])
+    with pytest.raises(ValueError, match=why_refused(name)):
+        Tokenizer(folder, model_type(FOLDERS[name])).encode("the tide")
+
+
+@pytest.mark.parametrize(
+    "file,content,message",
+    [
+        ("added_tokens.json", {"<new>": "x"}, "an added token of .* has the id 'x'; wanted"),
+        ("added_tokens.json", {"<new>": 1.5}, "an added token of .* has the id 1.5; wanted"),
+        ("tokenizer_config.json", {"added_tokens_decoder": {"9": 4}}, "an added token is 4; want"),
+        ("tokenizer_config.json", {"mask_token": {"lstrip": 1}}, "an added token is {'lstrip'"),
+        ("tokenizer_config.json", {"do_lower_case": "yes"}, "the tokenizer in .* does not load: "),
+        ("tokenizer_config.json", {"added_tokens_decoder": 5}, "the tokenizer in .* not load: "),
+        ("added_tokens.json", [], "added_tokens.json does not hold a JSON object"),
+    ],
+    ids=range(7),
+)
+def test_settings_of_a_wrong_kind_are_named(tmp_path, file, content, message):
+    folder = tokenizer_folders.write(tmp_path, FOLDERS["bert-json nothing"])
+    (folder / file).write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        Tokenizer(folder, "bert").encode("the tide")

@@ -1,0 +1,262 @@
+"""Tokenizer folders in which one file says something of another: what they hold, by name.
+
+Written by hand, so that the same folder is made wherever the tests run. make_tokenizer_folders.py
+asks the reference library for the ids of TEXTS in each of FOLDERS.
+"""
+
+import json
+
+from tokenizers import pre_tokenizers
+
+TEXTS = (
+    "The Café",
+    "the tide had gone out",
+    " the tide",
+    "Hello <new> the<new>tide",
+    "he [NEW] out, Hello",
+    "the tide <mask> out [MASK].",
+    "<s> the </s> [CLS] out [SEP] <|endoftext|>",
+    "日本 the",
+    "HELLO the TIDE",
+    "he <new> out / x",
+)
+PAIR = "the tide", "Hello"
+PIECES = (
+    "[PAD] [UNK] [CLS] [SEP] [MASK] the The tide had gone out hello Hello he caf cafe café Café "
+    "##s ##e ##é < > new [ ] mask s / cls sep 日 本 日本 , . <mask> <s> </s>"
+).split()
+MERGES = (
+    "h e",
+    "l l",
+    "t he",
+    "Ġ t",
+    "Ġt he",
+    "i d",
+    "t id",
+    "tid e",
+    "Ġt id",
+    "Ġtid e",
+    "o u",
+    "ou t",
+    "Ġ out",
+    "H e",
+    "He ll",
+    "Hell o",
+)
+
+
+def bpe(special):
+    """{piece: id} of a byte-level BPE: special tokens, bytes, what merges make."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    made = [merge.replace(" ", "") for merge in MERGES]
+    return {piece: i for i, piece in enumerate([*special, *alphabet, *made])}
+
+
+ROBERTA = bpe(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+GPT2 = bpe(["<|endoftext|>"])
+
+
+def added(content, number, special=True, **more):
+    """An entry of added_tokens."""
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": not special}
+    return {"id": number, "content": content, **flags, "special": special, **more}
+
+
+def decoder(*entries):
+    """The same entries as tokenizer_config.json has them."""
+    numbered = [(str(entry["id"]), dict(entry)) for entry in entries]
+    for _, entry in numbered:
+        del entry["id"]
+    return {"added_tokens_decoder": dict(numbered)}
+
+
+def tokenizer_json(tokens, model, **parts):
+    """A tokenizer.json."""
+    empty = dict.fromkeys(("truncation", "padding", "normalizer", "pre_tokenizer"))
+    rest = {"post_processor": None, "decoder": None}
+    whole = {"version": "1.0", **empty, **rest, "added_tokens": tokens, "model": model, **parts}
+    return {"tokenizer.json": json.dumps(whole)}
+
+
+def byte_level(prefix, **more):
+    """A byte-level part of a tokenizer.json."""
+    level = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True}
+    return {**level, "use_regex": True, **more}
+
+
+def bert_json(lower=True, accents=None, chinese=True):
+    """BERT's tokenizer.json."""
+    normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": chinese}
+    normalizer |= {"strip_accents": accents, "lowercase": lower}
+    model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"}
+    model |= {"max_input_chars_per_word": 100, "vocab": {p: i for i, p in enumerate(PIECES)}}
+    return tokenizer_json(
+        [added(piece, i) for i, piece in enumerate(PIECES[:5])],
+        model,
+        normalizer=normalizer,
+        pre_tokenizer={"type": "BertPreTokenizer"},
+        post_processor={"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+        decoder={"type": "WordPiece", "prefix": "##", "cleanup": True},
+    )
+
+
+def bpe_json(vocab, tokens, processor, prefix=False):
+    """A byte-level BPE's tokenizer.json."""
+    model = {"type": "BPE", "dropout": None, "unk_token": None, "fuse_unk": False}
+    model |= {"continuing_subword_prefix": "", "end_of_word_suffix": "", "byte_fallback": False}
+    model |= {"vocab": vocab, "merges": [*MERGES]}
+    parts = {"pre_tokenizer": byte_level(prefix), "decoder": byte_level(True)}
+    return tokenizer_json(tokens, model, post_processor=processor, **parts)
+
+
+def roberta_json(prefix=False):
+    """RoBERTa's tokenizer.json."""
+    tokens = [added(p, i, lstrip=p == "<mask>") for p, i in ROBERTA.items() if i < 5]
+    processor = {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}
+    processor |= {"trim_offsets": True, "add_prefix_space": prefix}
+    return bpe_json(ROBERTA, tokens, processor, prefix)
+
+
+def gpt2_json(prefix=False):
+    """GPT-2's tokenizer.json."""
+    return bpe_json(GPT2, [added("<|endoftext|>", 0)], byte_level(True), prefix)
+
+
+def bpe_files(vocab):
+    """vocab.json and merges.txt."""
+    merges = "#version: 0.2\n" + "".join(f"{merge}\n" for merge in MERGES)
+    return {"vocab.json": json.dumps(vocab), "merges.txt": merges}
+
+
+def vocab_txt(mark=""):
+    """vocab.txt."""
+    return {"vocab.txt": mark + "".join(f"{piece}\n" for piece in PIECES)}
+
+
+def metaspace_json():
+    """XLM-RoBERTa's tokenizer.json, of few pieces."""
+    pieces = "<s> <pad> </s> <unk> ▁ ▁the the ▁tide tide ▁out out e t h o u i d <mask>".split()
+    space = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    ends = [{"SpecialToken": {"id": end, "type_id": 0}} for end in ("<s>", "</s>")]
+    first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+    template = {"type": "TemplateProcessing", "single": [ends[0], first, ends[1]]}
+    template["pair"] = [ends[0], first, ends[1], ends[1], second, ends[1]]
+    template["special_tokens"] = {
+        end: {"id": end, "ids": [number], "tokens": [end]}
+        for end, number in (("<s>", 0), ("</s>", 2))
+    }
+    return tokenizer_json(
+        [added(piece, i) for i, piece in enumerate(pieces[:4])]
+        + [added("<mask>", len(pieces) - 1, lstrip=True)],
+        {"type": "Unigram", "unk_id": 3, "vocab": [[p, -float(i)] for i, p in enumerate(pieces)]},
+        pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, space]},
+        post_processor=template,
+        decoder=space,
+    )
+
+
+NEW_BERT = added("[NEW]", len(PIECES)), added("<new>", len(PIECES) + 1, special=False)
+NEW_ROBERTA = (
+    added("<new>", len(ROBERTA)),
+    added("[NEW]", len(ROBERTA) + 1, False, lstrip=True),
+    added("<mask>", 4, lstrip=True),
+)
+NEW_GPT2 = added("[NEW]", len(GPT2)), added("<new>", len(GPT2) + 1, special=False, rstrip=True)
+MASK = {"content": "<mask>", "lstrip": True, "rstrip": False, "normalized": False}
+BASES = {  # base -> (model_type, files, its class, entries that are added)
+    "bert-vocab": ("bert", vocab_txt(), "BertTokenizer", NEW_BERT),
+    "bert-json": ("bert", bert_json(), "BertTokenizer", NEW_BERT),
+    "bert-json-cased": ("bert", bert_json(lower=False), "BertTokenizer", NEW_BERT),
+    "roberta-files": ("roberta", bpe_files(ROBERTA), "RobertaTokenizer", NEW_ROBERTA),
+    "roberta-json": ("roberta", roberta_json(), "RobertaTokenizer", NEW_ROBERTA),
+    "roberta-json-prefix": ("roberta", roberta_json(True), "RobertaTokenizer", NEW_ROBERTA),
+    "gpt2-files": ("gpt2", bpe_files(GPT2), "GPT2Tokenizer", NEW_GPT2),
+    "gpt2-json": ("gpt2", gpt2_json(), "GPT2Tokenizer", NEW_GPT2),
+    "gpt2-json-prefix": ("gpt2", gpt2_json(True), "GPT2Tokenizer", NEW_GPT2),
+    "plain-json": ("gpt2", gpt2_json(), "PreTrainedTokenizerFast", NEW_GPT2),
+    "plain-roberta-json": ("roberta", roberta_json(), "PreTrainedTokenizerFast", NEW_ROBERTA),
+    "metaspace-json": ("xlm-roberta", metaspace_json(), "XLMRobertaTokenizer", ()),
+}
+SETTINGS = {  # what a tokenizer_config.json says
+    "nothing": {},
+    "cased": {"do_lower_case": False},
+    "lower": {"do_lower_case": True},
+    "accents-kept": {"do_lower_case": True, "strip_accents": False},
+    "accents-off": {"do_lower_case": False, "strip_accents": True},
+    "chinese-together": {"do_lower_case": True, "tokenize_chinese_chars": False},
+    "prefix": {"add_prefix_space": True},
+    "no-prefix": {"add_prefix_space": False},
+    "bos": {"add_bos_token": True, "bos_token": "<|endoftext|>"},
+    "bos-and-eos": {
+        "add_bos_token": True,
+        "add_eos_token": True,
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+    },
+    "no-bos": {"add_bos_token": False},
+    "extra": {"additional_special_tokens": ["<new>", "[NEW]"]},
+    "mask": {"mask_token": "<mask>"},
+    "own-ends": {"cls_token": "<s>", "sep_token": "</s>"},
+    "own-unknown": {"unk_token": "/"},
+    "no-mask-before": {"mask_token": {"__type": "AddedToken", **MASK, "lstrip": False}},
+    "split-special": {"split_special_tokens": True},
+}
+OF = {  # which of these a base is tried with: the beginning of its name
+    "bert": "nothing cased lower accents-kept accents-off chinese-together extra mask own-ends bos "
+    "own-unknown split-special",
+    "roberta": "nothing prefix no-prefix no-mask-before bos-and-eos extra mask own-ends lower "
+    "split-special",
+    "gpt2": "nothing prefix no-prefix bos no-bos extra mask bos-and-eos split-special",
+    "plain": "nothing prefix bos no-bos extra bos-and-eos split-special",
+    "metaspace": "nothing prefix no-prefix",
+}
+
+
+def folders():
+    """{name: {file: content}} of all of them."""
+    made = {}
+    for base, (model_type, own, name, new) in BASES.items():
+        files = {"config.json": json.dumps({"model_type": model_type}), **own}
+        for key in OF[base.partition("-")[0]].split():
+            settings = {"tokenizer_class": name, **SETTINGS[key]}
+            made[f"{base} {key}"] = files | {"tokenizer_config.json": json.dumps(settings)}
+        made[f"{base} no-settings"] = files
+        if new:
+            made |= _with_added(base, files, name, new)
+    mark = {"config.json": '{"model_type": "bert"}', **vocab_txt("\ufeff")}
+    return made | {"bert-vocab mark": mark}
+
+
+def _with_added(base, files, name, new):
+    """A base with tokens that are added in each of the three ways."""
+    by_name = {"added_tokens.json": json.dumps({entry["content"]: entry["id"] for entry in new})}
+    settings = {"tokenizer_class": name}
+    special = {"additional_special_tokens": [new[0]["content"]], "mask_token": MASK}
+    return {
+        f"{base} added": files | by_name | {"tokenizer_config.json": json.dumps(settings)},
+        f"{base} added-decoder": files
+        | {"tokenizer_config.json": json.dumps(settings | decoder(*new))},
+        f"{base} added-special": files
+        | by_name
+        | {
+            "tokenizer_config.json": json.dumps(settings),
+            "special_tokens_map.json": json.dumps(special),
+        },
+        f"{base} added-elsewhere": files
+        | {
+            "tokenizer_config.json": json.dumps(
+                settings | decoder(added("<new>", 900), added("[NEW]", 7))
+            )
+        },
+    }
+
+
+FOLDERS = folders()
+
+
+def write(folder, files):
+    """Files into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8", newline="")
+    return folder
