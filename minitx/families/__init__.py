@@ -4,6 +4,7 @@ To add a family is to write its file, to enter its model types here, and to add 
 """
 
 from ..config import Config, check_config
+from ..files import one_line
 from . import bart, bert, distilbert, generation, gpt2, marian, roberta, t5
 from .family import REQUIRED, Key
 
@@ -41,7 +42,7 @@ def from_hf(raw, generated=None):
         return config
     except WRONG as error:
         wrong = "" if type(error) is ValueError else "a value is of the wrong kind: "
-        raise ValueError(f"config.json: {wrong}{error}") from error
+        raise ValueError(f"config.json: {wrong}{one_line(error)}") from error
 
 
 def _config(raw):

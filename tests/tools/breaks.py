@@ -1495,7 +1495,7 @@ BREAKS = [
     Break(
         "a public function has lost its example",
         CHECKPOINT,
-        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
+        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    So too with a number beyond 1e10: products of such numbers overflow, in float32 within a layer.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
         '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file."""',
     ),
     Break(

@@ -34,6 +34,7 @@ import damage
 import ordeal
 
 CORPUS = damage.GOLDEN / "fuzz"
+LIMITS = ordeal.Limits()
 SHOWN = 400  # characters of a message
 
 
@@ -44,7 +45,7 @@ def main(argv=None):
         cases = corpus()
     else:
         numbers = range(args.cases) if args.case is None else [args.case]
-        cases = {number: None for number in numbers}
+        cases = dict.fromkeys(numbers)
     begin = time.monotonic()
     results = run_all(cases, args.seed, args.jobs)
     print(table(results, time.monotonic() - begin))
@@ -100,7 +101,7 @@ def warm_up():
             raise SystemExit(f"the undamaged {name} is not sound: {result}")
 
 
-def run_case(seed, named, limits=ordeal.Limits(), fork=True):
+def run_case(seed, named, limits=LIMITS, fork=True):
     """The Result of one (name, Case or None)."""
     number, case = named
     folder = damage.damaged(case or drawn(seed, number), bases())

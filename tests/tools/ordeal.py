@@ -195,7 +195,9 @@ def _run(model):
     try:
         minitx.check(model)
     except ValueError:
-        return ""  # the file has NaN or infinity, and `check` names the tensors
+        return (
+            ""  # NaN, infinity or numbers that overflow are in the file; `check` names the tensors
+        )
     T = min(2, model.config.n_ctx)
     tokens = np.arange(T) % model.config.n_vocab
     source = {}
@@ -243,10 +245,10 @@ def known(path):
     """Names that a clear message may have: of files, keys of config.json, and tensors."""
     names = {file.name for file in path.iterdir()} | {*damage.NAMES}
     for file in path.iterdir():
-        if file.name == "config.json" or file.suffix == ".safetensors":
-            keys = damage.tree({file.name: file}, file.name) if file.is_file() else None
-            names |= {key for key, _ in keys or [] if key}
-    return names
+        if file.is_file() and (file.name == "config.json" or file.suffix == ".safetensors"):
+            keys = damage.tree({file.name: file}, file.name)
+            names |= {key for key, _ in keys if key} if isinstance(keys, damage.Pairs) else set()
+    return names | {name.partition(".")[2] for name in names if name.count(".") > 2}
 
 
 if __name__ == "__main__":
