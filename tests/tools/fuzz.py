@@ -31,9 +31,10 @@ from functools import cache, partial
 from pathlib import Path
 
 import damage
+import folders
 import ordeal
 
-CORPUS = damage.GOLDEN / "fuzz"
+CORPUS = folders.GOLDEN / "fuzz"
 LIMITS = ordeal.Limits()
 SHOWN = 400  # characters of a message
 
@@ -76,7 +77,7 @@ def parser():
 @cache
 def bases():
     """The folders that are damaged."""
-    return damage.bases()
+    return folders.bases()
 
 
 def drawn(seed, number):
@@ -110,7 +111,7 @@ def run_case(seed, named, limits=LIMITS, fork=True):
     try:
         if fork:
             return ordeal.tried(folder, path, limits)
-        damage.write(folder, path)
+        folders.write(folder, path)
         return ordeal.Result(**ordeal.judged(path))
     finally:
         shutil.rmtree(parent)

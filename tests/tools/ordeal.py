@@ -19,7 +19,9 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-import damage
+import damage_files
+import damage_json
+import folders
 import numpy as np
 
 import minitx
@@ -57,7 +59,7 @@ class Result(NamedTuple):
 
 def tried(folder, path, limits):
     """The Result of a folder {name: file}, written to `path` and tried in a forked process."""
-    damage.write(folder, path)
+    folders.write(folder, path)
     begin = time.monotonic()
     reader, writer = os.pipe()
     child = os.fork()
@@ -228,7 +230,7 @@ def _place(error):
     frames = traceback.extract_tb(error.__traceback__)
     places = [f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames]
     own = [place for place, frame in zip(places, frames) if "minitx" in frame.filename]
-    return f"({own[-1]}; {places[-1]})"
+    return f"({[*places[:1], *own][-1]}; {places[-1]})"
 
 
 def _unclear(message, path):
@@ -243,11 +245,13 @@ def _unclear(message, path):
 
 def known(path):
     """Names that a clear message may have: of files, keys of config.json, and tensors."""
-    names = {file.name for file in path.iterdir()} | {*damage.NAMES}
+    names = {file.name for file in path.iterdir()} | {*damage_files.NAMES}
     for file in path.iterdir():
         if file.is_file() and (file.name == "config.json" or file.suffix == ".safetensors"):
-            keys = damage.tree({file.name: file}, file.name)
-            names |= {key for key, _ in keys if key} if isinstance(keys, damage.Pairs) else set()
+            keys = damage_json.tree({file.name: file}, file.name)
+            names |= (
+                {key for key, _ in keys if key} if isinstance(keys, damage_json.Pairs) else set()
+            )
     return names | {name.partition(".")[2] for name in names if name.count(".") > 2}
 
 
