@@ -56,6 +56,7 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_pieces.py
 	$(BIN)/python tests/tools/make_recurrent.py
 	$(BIN)/python tests/tools/make_references.py
+	$(BIN)/python tests/tools/make_tokenizer_folders.py
 
 parity: .venv/torch  ## layer-by-layer distance from the reference library: make parity MODEL=folder TEXT="…"
 	$(BIN)/python tests/tools/parity.py $(MODEL) $(if $(TEXT),--text "$(TEXT)")

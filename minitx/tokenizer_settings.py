@@ -13,8 +13,15 @@ BERT = "BertTokenizer", "DistilBertTokenizer"
 ROBERTA = "RobertaTokenizer", "BartTokenizer"
 BYTES = *ROBERTA, "GPT2Tokenizer"
 BLANKS = "XLMRobertaTokenizer", "CamembertTokenizer"  # a blank is a piece of its own
-BY_FAMILY = {"bert": BERT[0], "distilbert": BERT[1], "gpt2": BYTES[-1], "camembert": BLANKS[1]}
-BY_FAMILY |= {"roberta": ROBERTA[0], "bart": ROBERTA[0], "xlm-roberta": BLANKS[0]}
+BY_FAMILY = {  # model_type -> the library's class
+    "bert": "BertTokenizer",
+    "distilbert": "DistilBertTokenizer",
+    "roberta": "RobertaTokenizer",
+    "bart": "BartTokenizer",
+    "gpt2": "GPT2Tokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
+    "camembert": "CamembertTokenizer",
+}
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 FLAGS = "lstrip", "rstrip", "normalized", "single_word", "special"
 
@@ -55,13 +62,12 @@ def _normalize(tokenizer, settings):
     """BERT: lower case and accents as the settings say."""
     from tokenizers.normalizers import BertNormalizer
 
-    if isinstance(tokenizer.normalizer, BertNormalizer):
-        tokenizer.normalizer = BertNormalizer(
-            clean_text=True,
-            handle_chinese_chars=settings.get("tokenize_chinese_chars", True),
-            strip_accents=settings.get("strip_accents"),
-            lowercase=settings.get("do_lower_case", True),
-        )
+    if not isinstance(tokenizer.normalizer, BertNormalizer):
+        return
+    chinese = settings.get("tokenize_chinese_chars", True)
+    accents = settings.get("strip_accents")
+    lower = settings.get("do_lower_case", True)
+    tokenizer.normalizer = BertNormalizer(True, chinese, accents, lower)
 
 
 def _prefix(tokenizer, settings):
@@ -186,7 +192,7 @@ def _bos_and_eos(tokenizer, named, settings):
         return
     tokens = {key: named.get(key, {"content": "<|endoftext|>"})["content"] for key in keys}
     whole = [tokens.get("bos_token"), "{}", tokens.get("eos_token")]
-    one = " ".join(part for part in whole if part)
+    text = " ".join(part for part in whole if part)
     numbers = [(token, tokenizer.token_to_id(token)) for token in set(tokens.values())]
-    pair = f"{one.format('$A:0')} {one.format('$B:1')}"
-    tokenizer.post_processor = TemplateProcessing(one.format("$A"), pair, special_tokens=numbers)
+    pair = f"{text.format('$A:0')} {text.format('$B:1')}"
+    tokenizer.post_processor = TemplateProcessing(text.format("$A"), pair, special_tokens=numbers)

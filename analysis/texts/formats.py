@@ -29,8 +29,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from minitx.text import check_text
-
 IDS = "ids:"  # before the name of a file of token ids
 SAMPLE = Path(__file__).with_name("sample.txt")
 NAMED = {"sample": SAMPLE, "dates": SAMPLE.with_name("dates.txt")}
@@ -217,7 +215,7 @@ def _text_cell(cells, name, where):
     value = cells[name]
     if not isinstance(value, str):
         raise ValueError(f"{where}: {name!r} is no text, but {json.dumps(value)[:40]}")
-    check_text(value, f"{where}: {name!r}")
+    valid(value, f"{where}: {name!r}")
     return value
 
 
@@ -228,7 +226,7 @@ def _label_cell(cells, name, where):
     value = cells[name]
     if isinstance(value, list | dict):
         raise ValueError(f"{where}: {name!r} is no label, but {json.dumps(value)[:40]}")
-    check_text(str(value), f"{where}: {name!r}")
+    valid(str(value), f"{where}: {name!r}")
     return "" if value is None else str(value)
 
 

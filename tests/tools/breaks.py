@@ -24,6 +24,7 @@ MODEL = "minitx/model.py"
 CACHE = "minitx/cache.py"
 CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
+TOKENIZER_SETTINGS = "minitx/tokenizer_settings.py"
 TRACE = "minitx/trace.py"
 GENERATE = "minitx/generate.py"
 CONSTRAINTS = "minitx/constraints.py"
@@ -517,7 +518,7 @@ BREAKS = [
     Break(
         "vocab.txt folders are never lower-cased",
         TEXT,
-        'settings.get("do_lower_case", not capitals)',
+        "not _has_capitals(folder / form)",
         "False",
     ),
     Break("padding on the left is put on the right", TEXT, "direction=pad", 'direction="right"'),
@@ -2794,5 +2795,71 @@ BREAKS = [
         PARITY_MODELS,
         "ours.keys() ^ theirs.keys()",
         "()",
+    ),
+    Break(
+        "the settings of a BERT's tokenizer do not count beside a tokenizer.json",
+        TOKENIZER_SETTINGS,
+        'settings.get("do_lower_case", True)',
+        "tokenizer.normalizer.lowercase",
+    ),
+    Break(
+        "add_prefix_space is not read",
+        TOKENIZER_SETTINGS,
+        'tokenizer.pre_tokenizer.add_prefix_space = settings.get("add_prefix_space", False)',
+        "pass",
+    ),
+    Break(
+        "added_tokens.json is not read",
+        TOKENIZER_SETTINGS,
+        '_object(folder / "added_tokens.json")',
+        "{}",
+    ),
+    Break(
+        "an added token may have another id than its folder says",
+        TOKENIZER_SETTINGS,
+        "tokenizer.token_to_id(text) != number",
+        "False",
+    ),
+    Break(
+        "add_bos_token is not read",
+        TOKENIZER_SETTINGS,
+        'settings.get(f"add_{key}")',
+        "False",
+    ),
+    Break(
+        "a panic of the tokenizers package goes through",
+        TEXT,
+        'not isinstance(error, Exception) and type(error).__name__ != "PanicException"',
+        "not isinstance(error, Exception)",
+    ),
+    Break(
+        "a byte order mark is part of the first token of a vocabulary",
+        TEXT,
+        'vocab.startswith("\ufeff")',
+        "False",
+    ),
+    Break(
+        "a pipe is taken for a file of a tokenizer",
+        FILES,
+        "{file.name for file in folder.iterdir() if file.is_file()}",
+        "{file.name for file in folder.iterdir()}",
+    ),
+    Break(
+        "a flag of a config may be anything",
+        FAMILIES,
+        "isinstance(key.default, bool) and not isinstance(raw.get(key.name), bool | None)",
+        "False",
+    ),
+    Break(
+        "a line of a text is read to its end, however long",
+        FORMATS,
+        "file.readline(LONGEST + 1)",
+        "file.readline()",
+    ),
+    Break(
+        "half of a character in a .jsonl file is a text",
+        FORMATS,
+        'valid(value, f"{where}: {name!r}")',
+        "pass",
     ),
 ]

@@ -49,6 +49,7 @@ INSIDE = {
     "minitx.inputs": 1,
     "minitx.pieces": 1,
     "minitx.text": 1,
+    "minitx.tokenizer_settings": 1,
     "minitx.files": 1,
     "minitx.families": 1,
     "minitx.checkpoint": 1,

@@ -48,8 +48,8 @@ MERGES = (
 def bpe(special):
     """{piece: id} of a byte-level BPE: special tokens, bytes, what merges make."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = [merge.replace(" ", "") for merge in MERGES]
-    return {piece: i for i, piece in enumerate([*special, *alphabet, *made])}
+    merged = [merge.replace(" ", "") for merge in MERGES]
+    return {piece: i for i, piece in enumerate([*special, *alphabet, *merged])}
 
 
 ROBERTA = bpe(["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
@@ -90,14 +90,12 @@ def bert_json(lower=True, accents=None, chinese=True):
     normalizer |= {"strip_accents": accents, "lowercase": lower}
     model = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"}
     model |= {"max_input_chars_per_word": 100, "vocab": {p: i for i, p in enumerate(PIECES)}}
-    return tokenizer_json(
-        [added(piece, i) for i, piece in enumerate(PIECES[:5])],
-        model,
-        normalizer=normalizer,
-        pre_tokenizer={"type": "BertPreTokenizer"},
-        post_processor={"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
-        decoder={"type": "WordPiece", "prefix": "##", "cleanup": True},
-    )
+    tokens = [added(piece, i) for i, piece in enumerate(PIECES[:5])]
+    processor = {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}
+    parts = {"normalizer": normalizer, "post_processor": processor}
+    parts["pre_tokenizer"] = {"type": "BertPreTokenizer"}
+    parts["decoder"] = {"type": "WordPiece", "prefix": "##", "cleanup": True}
+    return tokenizer_json(tokens, model, **parts)
 
 
 def bpe_json(vocab, tokens, processor, prefix=False):
@@ -133,26 +131,26 @@ def vocab_txt(mark=""):
     return {"vocab.txt": mark + "".join(f"{piece}\n" for piece in PIECES)}
 
 
+ENDS = {"<s>": 0, "</s>": 2}
+
+
 def metaspace_json():
     """XLM-RoBERTa's tokenizer.json, of few pieces."""
     pieces = "<s> <pad> </s> <unk> ▁ ▁the the ▁tide tide ▁out out e t h o u i d <mask>".split()
     space = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
-    ends = [{"SpecialToken": {"id": end, "type_id": 0}} for end in ("<s>", "</s>")]
+    ends = [{"SpecialToken": {"id": end, "type_id": 0}} for end in ENDS]
     first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
     template = {"type": "TemplateProcessing", "single": [ends[0], first, ends[1]]}
     template["pair"] = [ends[0], first, ends[1], ends[1], second, ends[1]]
-    template["special_tokens"] = {
-        end: {"id": end, "ids": [number], "tokens": [end]}
-        for end, number in (("<s>", 0), ("</s>", 2))
-    }
-    return tokenizer_json(
-        [added(piece, i) for i, piece in enumerate(pieces[:4])]
-        + [added("<mask>", len(pieces) - 1, lstrip=True)],
-        {"type": "Unigram", "unk_id": 3, "vocab": [[p, -float(i)] for i, p in enumerate(pieces)]},
-        pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, space]},
-        post_processor=template,
-        decoder=space,
-    )
+    numbered = [(end, {"id": end, "ids": [i], "tokens": [end]}) for end, i in ENDS.items()]
+    template["special_tokens"] = dict(numbered)
+    tokens = [added(piece, i) for i, piece in enumerate(pieces[:4])]
+    tokens.append(added("<mask>", len(pieces) - 1, lstrip=True))
+    scores = [[piece, -float(i)] for i, piece in enumerate(pieces)]
+    model = {"type": "Unigram", "unk_id": 3, "vocab": scores}
+    words = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, space]}
+    parts = {"pre_tokenizer": words, "post_processor": template, "decoder": space}
+    return tokenizer_json(tokens, model, **parts)
 
 
 NEW_BERT = added("[NEW]", len(PIECES)), added("<new>", len(PIECES) + 1, special=False)
@@ -212,43 +210,36 @@ OF = {  # which of these a base is tried with: the beginning of its name
 }
 
 
+def config(**settings):
+    """A tokenizer_config.json."""
+    return {"tokenizer_config.json": json.dumps(settings)}
+
+
 def folders():
     """{name: {file: content}} of all of them."""
-    made = {}
+    named = {}
     for base, (model_type, own, name, new) in BASES.items():
         files = {"config.json": json.dumps({"model_type": model_type}), **own}
         for key in OF[base.partition("-")[0]].split():
-            settings = {"tokenizer_class": name, **SETTINGS[key]}
-            made[f"{base} {key}"] = files | {"tokenizer_config.json": json.dumps(settings)}
-        made[f"{base} no-settings"] = files
+            named[f"{base} {key}"] = files | config(tokenizer_class=name, **SETTINGS[key])
+        named[f"{base} no-settings"] = files
         if new:
-            made |= _with_added(base, files, name, new)
+            named |= _with_added(base, files, name, new)
     mark = {"config.json": '{"model_type": "bert"}', **vocab_txt("\ufeff")}
-    return made | {"bert-vocab mark": mark}
+    return named | {"bert-vocab mark": mark}
 
 
 def _with_added(base, files, name, new):
-    """A base with tokens that are added in each of the three ways."""
-    by_name = {"added_tokens.json": json.dumps({entry["content"]: entry["id"] for entry in new})}
-    settings = {"tokenizer_class": name}
+    """A base with tokens that are added in each of the three ways, and where they cannot be."""
+    ids = {entry["content"]: entry["id"] for entry in new}
+    by_text = {"added_tokens.json": json.dumps(ids), **config(tokenizer_class=name)}
     special = {"additional_special_tokens": [new[0]["content"]], "mask_token": MASK}
-    return {
-        f"{base} added": files | by_name | {"tokenizer_config.json": json.dumps(settings)},
-        f"{base} added-decoder": files
-        | {"tokenizer_config.json": json.dumps(settings | decoder(*new))},
-        f"{base} added-special": files
-        | by_name
-        | {
-            "tokenizer_config.json": json.dumps(settings),
-            "special_tokens_map.json": json.dumps(special),
-        },
-        f"{base} added-elsewhere": files
-        | {
-            "tokenizer_config.json": json.dumps(
-                settings | decoder(added("<new>", 900), added("[NEW]", 7))
-            )
-        },
-    }
+    by_map = {"special_tokens_map.json": json.dumps(special)}
+    by_ids = config(tokenizer_class=name, **decoder(*new))
+    elsewhere = decoder(added("<new>", 900), added("[NEW]", 7))
+    more = {"added": by_text, "added-special": by_text | by_map, "added-decoder": by_ids}
+    more["added-elsewhere"] = config(tokenizer_class=name, **elsewhere)
+    return {f"{base} {kind}": files | others for kind, others in more.items()}
 
 
 FOLDERS = folders()
