@@ -48,12 +48,12 @@ def from_hf(raw, generated=None):
 def _config(raw):
     model_type = raw.get("model_type")
     if model_type not in FAMILIES:
-        text = f"model_type is {model_type!r}; supported: {', '.join(FAMILIES)}"
+        text = f"model_type is {model_type!r:.80}; supported: {', '.join(FAMILIES)}"
         raise ValueError(text)
     family = FAMILIES[model_type]
     for key, only in (ONLY | family.only).items():
         if raw.get(key) not in (only, None):
-            raise ValueError(f"{key} is {raw.get(key)!r}; only {only!r} is supported")
+            raise ValueError(f"{key} is {raw.get(key)!r:.80}; only {only!r} is supported")
     encoder = None if family.encoder is None else _stack(raw, family.encoder)
     return _stack(raw, family, encoder=encoder)
 
@@ -67,6 +67,9 @@ def _stack(raw, family, **values):
     for field, key in (COMMON | family.config).items():
         values[field] = _value(raw, key)
     values |= family.fixed
+    width = values["d_model"]  # others follow from it
+    if type(width) is not int or width < 1:
+        raise ValueError(f"d_model is {width!r}; wanted a whole number of at least 1")
     values |= family.derived(values)
     if values.get("pad_id") is None:
         values["pad_id"] = 0  # no id is named: padding is masked out, so any will do

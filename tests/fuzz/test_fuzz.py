@@ -117,7 +117,7 @@ def test_every_kind_of_damage_is_drawn_and_does_something():
     for number in range(400):
         case = damage.draw(4, number, FOLDERS)
         kinds |= {mutation[0] for mutation in case.mutations}
-        assert 1 <= len(case.mutations) <= 3
+        assert 1 <= len(case.mutations) <= 6
     assert kinds == {*damage.KINDS}
     for kind, given in EXAMPLES.items():
         folder = FOLDERS["bert-wordpiece"]
@@ -131,7 +131,8 @@ BIAS = "bert.encoder.layer.0.output.dense.bias"
 EXAMPLES = {  # kind -> what it takes
     "set": ["config.json", ["hidden_size"], "1e400"],
     "drop": ["config.json", ["hidden_size"]],
-    "add": ["config.json", "hidden_size", "2"],
+    "add": ["config.json", [], "hidden_size", "2"],
+    "new": ["generation_config.json", [["eos_token_id", "1e400"]]],
     "rename": ["model.safetensors", [BIAS, "dtype"], "DTYPE"],
     "recast": ["model.safetensors", BIAS, "F64"],
     "reshape": ["model.safetensors", BIAS, [2, 2]],
@@ -159,7 +160,7 @@ def test_long_values_are_written_out(text):
 
 def test_a_header_is_written_with_its_length():
     """A key that stands twice, and the file's bytes as they were."""
-    given = ["add", "model.safetensors", BIAS, "null"]
+    given = ["add", "model.safetensors", [], BIAS, "null"]
     old = folders.content(FOLDERS["bert-wordpiece"], "model.safetensors")
     folder = damage.mutated(FOLDERS["bert-wordpiece"], given)
     new = folders.content(folder, "model.safetensors")

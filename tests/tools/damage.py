@@ -1,9 +1,9 @@
 """Damage to a checkpoint folder, as data: ["set", "config.json", ["hidden_size"], "1e400"].
 
 A mutation is a list whose first word is a kind of damage (damage_json.py, damage_files.py), which
-says how it is drawn and how it is done. What is drawn depends on `random()` alone, whose sequence for a seed is the same in every
-version of Python: so a case is its seed and number, which a library of random tests would not
-promise from one version to the next.
+says how it is drawn and how it is done. What is drawn depends on `random()` alone, whose sequence
+for a seed is the same in every version of Python: so a case is its seed and number, which a library
+of random tests does not promise from one version to the next.
 
 Order: a case, drawing it, doing it.
 """
@@ -41,12 +41,12 @@ class Dice:
 
 
 def draw(seed, number, folders):
-    """Case `number` of a seed: up to three mutations, most often one."""
+    """Case `number` of a seed: one to six mutations, most often one."""
     dice = Dice(f"{seed} {number}")
     with_text = [*WITH_TEXT, *BUNDLED, "bert-wordpiece", "bert-japanese"]
     name = dice.pick(with_text if dice.random() < 0.5 else sorted(folders))
     folder, mutations = dict(folders[name]), []
-    wanted = 1 + (dice.random() < 0.35) + (dice.random() < 0.15)
+    wanted = dice.pick([1, 1, 1, 1, 1, 1, 2, 2, 3, 6])
     while len(mutations) < wanted:
         kind = dice.pick(OFTEN)
         files = sorted(file for file in folder if KINDS[kind].reads(file, folder))

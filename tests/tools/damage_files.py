@@ -3,6 +3,7 @@
 import json
 import math
 
+import safetensors
 from damage_json import Kind, text_of
 from folders import Special, content
 
@@ -29,13 +30,14 @@ def tensors(folder, name):
     data = content(folder, name)
     start = 8 + len(text_of(folder, name))
     try:
+        safetensors.deserialize(data)
         entries = json.loads(text_of(folder, name))
         entries.pop("__metadata__", None)
         return {
             key: (entry["dtype"], entry["shape"], data[start:][slice(*entry["data_offsets"])])
             for key, entry in entries.items()
         }
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, safetensors.SafetensorError):
         return None
 
 

@@ -46,7 +46,12 @@ KEYS = (
     *("bad_words_ids", "forced_bos_token_id", "do_lower_case", "strip_accents", "add_prefix_space"),
     *("word_tokenizer_type", "mecab_kwargs", "separate_vocabs", "extra_ids", "weight_map", "dtype"),
     *("__metadata__", "data_offsets", "shape", "added_tokens", "normalizer", "post_processor"),
+    *("eos_token", "unk_token", "added_tokens_decoder", "additional_special_tokens", "cls_token"),
     *("tokenizer_class", "scale_embedding", "n_inner", "d_kv", "generation", "", "quantization"),
+)
+FILES = (  # that are made anew
+    *("generation_config.json", "tokenizer_config.json", "special_tokens_map.json"),
+    *("added_tokens.json", "vocab.json", "config.json", "model.safetensors.index.json"),
 )
 
 
@@ -191,17 +196,33 @@ def do_drop(folder, name, path):
 
 def draw_add(dice, folder, name):
     value = tree(folder, name)
-    if not isinstance(value, Pairs) or not value:
+    path = draw_path(dice, value)[: dice.pick([0, 0, 9])]
+    while path and not isinstance(inside(value, path), Pairs):
+        path.pop()
+    parent = inside(value, path)
+    if not isinstance(parent, Pairs) or not parent:
         return None
-    known = [pair[0] for pair in value]
-    return [name, dice.pick(known if dice.random() < 0.5 else KEYS), draw_value(dice, "")]
+    known = [pair[0] for pair in parent]
+    key = dice.pick(known if dice.random() < 0.5 else KEYS)
+    return [name, path, key, draw_value(dice, dict(parent).get(key, ""))]
 
 
-def do_add(folder, name, key, text):
-    """One more key at the end of the object, which then may have it twice."""
+def do_add(folder, name, path, key, text):
+    """One more key at the end of an object, which then may have it twice."""
     value = tree(folder, name)
-    value.append([key, Literal(text)])
+    inside(value, path).append([key, Literal(text)])
     put_tree(folder, name, value)
+
+
+def draw_new(dice, folder, name):
+    keys = dice.pick(KEYS), dice.pick(KEYS), dice.pick(KEYS)
+    values = [draw_value(dice, "") for _ in keys]
+    return [dice.pick(FILES), [*map(list, zip(keys, values))]]
+
+
+def do_new(folder, name, members):
+    """A new file with an object of a few keys."""
+    folder[name] = dump(Pairs([key, Literal(text)] for key, text in members)).encode()
 
 
 def draw_rename(dice, folder, name):
@@ -224,5 +245,6 @@ KINDS = {
     "set": Kind(is_json, draw_set, do_set),
     "drop": Kind(is_json, draw_path_only, do_drop),
     "add": Kind(is_json, draw_add, do_add),
+    "new": Kind(is_json, draw_new, do_new),
     "rename": Kind(is_json, draw_rename, do_rename),
 }

@@ -1,4 +1,4 @@
-"""The checkpoint folders that are damaged, and folders on disk: {name: Path, bytes, or a Special}."""
+"""The checkpoint folders that are damaged, {name: Path, bytes, or a Special}, and their writing."""
 
 import os
 from pathlib import Path

@@ -16,6 +16,7 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is imported: a fork has one thread
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["RUST_BACKTRACE"] = "0"  # with it a panic that is caught takes 50 MB
 
 import argparse
 import json

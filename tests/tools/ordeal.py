@@ -169,12 +169,16 @@ def judged(path):
 
 
 def attempt(path, stages):
-    """Load a folder, run two tokens, show the model, encode a text -> what is wrong, or ""."""
+    """Load a folder, show it, run two tokens, say one, encode a text -> what is wrong, or ""."""
     model = minitx.load(path)
     stages.append("show")
     repr(model)
-    stages.append("run")
-    fault = _run(model)
+    fault = ""
+    if _is_sound(model):
+        stages.append("run")
+        fault = _run(model)
+        stages.append("generate")
+        _generate(model)
     stages.append("encode")
     reader = model if model.encoder is None else model.encoder
     for own in (reader, model):
@@ -192,14 +196,17 @@ def _has_tokenizer(tokenizer):
     return not FORMS.isdisjoint(file.name for file in tokenizer.folder.iterdir())
 
 
-def _run(model):
-    """Run two tokens; says so if numbers are not finite though the weights are."""
+def _is_sound(model):
+    """False where the file has NaN, infinity or numbers that overflow: `check` names the tensors."""
     try:
         minitx.check(model)
     except ValueError:
-        return (
-            ""  # NaN, infinity or numbers that overflow are in the file; `check` names the tensors
-        )
+        return False
+    return True
+
+
+def _run(model):
+    """Run two tokens; says so if numbers are not finite though the weights are."""
     T = min(2, model.config.n_ctx)
     tokens = np.arange(T) % model.config.n_vocab
     source = {}
@@ -209,6 +216,16 @@ def _run(model):
     if model.config.task_head:
         x = minitx.logits(model, x)
     return "" if np.isfinite(x).all() else "not finite, though all weights are"
+
+
+def _generate(model):
+    """Say a token, where the model has a head for it and room."""
+    if model.config.task_head != "causal" or model.config.n_ctx < 3:
+        return
+    if model.encoder is None:
+        minitx.generate(model, [0], 1)
+    else:
+        minitx.generate(model, n=1, source=[0])
 
 
 # --- the judgement of an error
@@ -252,7 +269,7 @@ def known(path):
             names |= (
                 {key for key, _ in keys if key} if isinstance(keys, damage_json.Pairs) else set()
             )
-    return names | {name.partition(".")[2] for name in names if name.count(".") > 2}
+    return names | {name.partition(".")[2] for name in names if name.count(".") > 1}
 
 
 if __name__ == "__main__":
