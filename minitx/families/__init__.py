@@ -42,7 +42,7 @@ def from_hf(raw, generated=None):
         return config
     except WRONG as error:
         wrong = "" if type(error) is ValueError else "a value is of the wrong kind: "
-        raise ValueError(f"config.json: {wrong}{one_line(error)}") from error
+        raise ValueError(f"config.json: {wrong}{one_line(error, 900)}") from error
 
 
 def _config(raw):

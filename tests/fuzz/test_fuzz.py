@@ -59,7 +59,7 @@ PLANTED = {
     "raise ValueError('a size is wrong')": "names nothing",
     "raise ValueError('config.json\\nand more')": "more than one line",
     "raise ValueError('config.json: \\x1b[2J')": "more than one line",
-    "raise ValueError('config.json' * 100)": "a long message",
+    "raise ValueError('config.json' * 200)": "a long message",
     "raise FileNotFoundError('no config.json')": "clear",
     "warnings.warn('config.json')": "warning",
     "os.kill(os.getpid(), 11)": "crash",

@@ -47,7 +47,7 @@ def draw(seed, number, folders):
     name = dice.pick(with_text if dice.random() < 0.5 else sorted(folders))
     folder, mutations = dict(folders[name]), []
     wanted = dice.pick([1, 1, 1, 1, 1, 1, 2, 2, 3, 6])
-    while len(mutations) < wanted:
+    while folder and len(mutations) < wanted:
         kind = dice.pick(OFTEN)
         files = sorted(file for file in folder if KINDS[kind].reads(file, folder))
         drawn = KINDS[kind].draw(dice, folder, dice.pick(files)) if files else None

@@ -140,8 +140,13 @@ def draw_path(dice, value):
 def inside(value, path):
     """The value at a path."""
     for key in path:
-        value = dict(value)[key] if isinstance(value, Pairs) else value[key]
+        value = member(value, key)[1] if isinstance(value, Pairs) else value[key]
     return value
+
+
+def member(value, key):
+    """The first [key, value] with a key."""
+    return next(pair for pair in value if pair[0] == key)
 
 
 def draw_value(dice, old):
@@ -170,7 +175,7 @@ def do_set(folder, name, path, text):
     *above, last = path
     parent = inside(value, above)
     if isinstance(parent, Pairs):
-        next(pair for pair in parent if pair[0] == last)[1] = Literal(text)
+        member(parent, last)[1] = Literal(text)
     else:
         parent[last] = Literal(text)
     return put_tree(folder, name, value)
@@ -188,7 +193,7 @@ def do_drop(folder, name, path):
     *above, last = path
     parent = inside(value, above)
     if isinstance(parent, Pairs):
-        parent.remove(next(pair for pair in parent if pair[0] == last))
+        parent.remove(member(parent, last))
     else:
         parent.pop(last)
     put_tree(folder, name, value)
@@ -237,7 +242,7 @@ def do_rename(folder, name, path, new):
     """A key has another name."""
     value = tree(folder, name)
     *above, last = path
-    next(pair for pair in inside(value, above) if pair[0] == last)[0] = new
+    member(inside(value, above), last)[0] = new
     put_tree(folder, name, value)
 
 

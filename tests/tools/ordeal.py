@@ -29,7 +29,7 @@ import minitx
 TEXT = "The dog ran, 二 Büros!"
 SPARE = 32 << 20  # bytes that a case may use beside twice its folder: parsed JSON, a tokenizer
 ADDRESSES = 256 << 20  # more addresses than that are refused at once: stacks, libraries, arenas
-LONGEST = 700  # characters of a clear message
+LONGEST = 1000  # characters of a clear message
 FORMS = {"tokenizer.json", "vocab.txt", "merges.txt", "spiece.model", "source.spm", "target.spm"}
 CONTROL = "\x1b", "\n", "\r", "\x00", "\x08", "\u202e"
 
@@ -197,7 +197,7 @@ def _has_tokenizer(tokenizer):
 
 
 def _is_sound(model):
-    """False where the file has NaN, infinity or numbers that overflow: `check` names the tensors."""
+    """False where `check` names tensors: NaN, infinity, numbers that overflow."""
     try:
         minitx.check(model)
     except ValueError:
