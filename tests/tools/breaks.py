@@ -2862,4 +2862,22 @@ BREAKS = [
         'valid(value, f"{where}: {name!r}")',
         "pass",
     ),
+    Break(
+        "a name or value of a folder stands in an error with its line ends",
+        FILES,
+        "c if c.isprintable() else ascii(c)[1:-1]",
+        "c",
+    ),
+    Break(
+        "what is long stands in an error as it is",
+        FILES,
+        "text[:longest]",
+        "text",
+    ),
+    Break(
+        "weights that overflow are not named",
+        CHECKPOINT,
+        "np.abs(x).max(initial=0) > LARGEST",
+        "False",
+    ),
 ]

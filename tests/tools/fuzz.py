@@ -53,6 +53,9 @@ def main(argv=None):
     print(table(results, time.monotonic() - begin))
     defects = {name: result for name, result in results.items() if result.is_defect}
     for name, result in sorted(first_of_each(defects).items(), key=str):
+        if result.outcome == "not drawn":
+            print(f"\n{name}: {result.message[:SHOWN]}")
+            continue
         case = cases[name] or drawn(args.seed, name)
         print(f"\n{name}: {case.base} {json.dumps(case.mutations)[:SHOWN]}")
         print(f"  {result.outcome} in {result.stage}: {result.message[:SHOWN]}")
@@ -87,12 +90,18 @@ def drawn(seed, number):
 
 
 def run_all(cases, seed=1, jobs=2):
-    """{name: Result} of {name: Case, or None for the case of that number}."""
+    """{name: Result} of {name: Case, or None for its number}; of those so far at Ctrl-C."""
     warm_up()
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         run = partial(run_case, seed)
-        return dict(zip(cases, pool.map(run, cases.items(), chunksize=8)))
+        results = {}
+        try:
+            for name, result in zip(cases, pool.map(run, cases.items(), chunksize=8)):
+                results[name] = result
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+        return results
 
 
 def warm_up():
@@ -106,7 +115,10 @@ def warm_up():
 def run_case(seed, named, limits=LIMITS, fork=True):
     """The Result of one (name, Case or None)."""
     number, case = named
-    folder = damage.damaged(case or drawn(seed, number), bases())
+    try:
+        folder = damage.damaged(case or drawn(seed, number), bases())
+    except Exception as error:  # a fault of the fuzzer's own, which must not end a run
+        return ordeal.Result("not drawn", repr(error))
     parent = tempfile.mkdtemp(prefix="fuzz-")
     path = Path(parent) / "model"
     try:
@@ -159,10 +171,7 @@ def keep(case, result, name):
     mutations = list(case.mutations)
     for mutation in case.mutations:
         fewer = [other for other in mutations if other is not mutation]
-        try:
-            again = run_case(0, (name, damage.Case(case.base, fewer)))
-        except (KeyError, LookupError, StopIteration, TypeError):
-            continue  # one mutation needs another
+        again = run_case(0, (name, damage.Case(case.base, fewer)))
         if signature(again) == signature(result):
             mutations = fewer
     stored = {"was": result.outcome, "base": case.base, "mutations": mutations}
