@@ -33,12 +33,13 @@ def tensors(folder, name):
         safetensors.deserialize(data)
         entries = json.loads(text_of(folder, name))
         entries.pop("__metadata__", None)
-        return {
-            key: (entry["dtype"], entry["shape"], data[start:][slice(*entry["data_offsets"])])
-            for key, entry in entries.items()
-        }
     except (ValueError, safetensors.SafetensorError):
         return None
+    parts = {}
+    for key, entry in entries.items():
+        begin, end = entry["data_offsets"]
+        parts[key] = entry["dtype"], entry["shape"], data[start + begin : start + end]
+    return parts
 
 
 def pack(parts):
@@ -81,8 +82,8 @@ def sized(raw, n):
 def draw_reshape(dice, folder, name):
     def shapes(dtype, shape, raw):
         longer = [max(0, size + dice.below(3) - 1) for size in shape]
-        options = [shape[::-1], [math.prod(shape)], [1, *shape], [*shape, 1], longer, [0], []]
-        return [dice.pick(options)]
+        same = [shape[::-1], [math.prod(shape)], [1, *shape], [*shape, 1]]
+        return [dice.pick([*same, longer, [0], []])]
 
     return draw_tensor(dice, folder, name, shapes)
 
@@ -141,8 +142,8 @@ def do_twin(folder, name, key, prefix):
 
 def draw_length(dice, folder, name):
     n = len(text_of(folder, name))
-    sizes = 0, 1, 2, n - 8, n - 1, n + 1, n + 8, 10**8, 2**31, 2**63, 2**64 - 1
-    return [name, dice.pick(sizes)]
+    near = 0, 1, 2, n - 8, n - 1, n + 1, n + 8
+    return [name, dice.pick([*near, 10**8, 2**31, 2**63, 2**64 - 1])]
 
 
 def do_length(folder, name, n):
