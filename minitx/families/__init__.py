@@ -25,7 +25,13 @@ COMMON = {  # keys that mean the same in every family
 }
 # Options that would change the result and are not computed: key -> the only value accepted.
 ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
-WRONG = ValueError, TypeError, AttributeError, KeyError  # what a value of a wrong kind raises
+WRONG = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    KeyError,
+    ArithmeticError,
+)  # what a value of a wrong kind raises
 
 
 def from_hf(raw, generated=None):
@@ -39,6 +45,9 @@ def from_hf(raw, generated=None):
         config = _config(generation.merged(raw, generated))
         check_config(config)
         generation.check(config)
+        n = config.n_types
+        if type(n) is not int or n < 0:
+            raise ValueError(f"type_vocab_size is {n!r}; wanted a whole number of at least 0")
         return config
     except WRONG as error:
         wrong = "" if type(error) is ValueError else "a value is of the wrong kind: "

@@ -151,7 +151,7 @@ def member(value, key):
 
 def draw_value(dice, old):
     """A value as it is written: near to the old one, of its kind, or any."""
-    if type(old) is int and dice.random() < 0.5:
+    if type(old) is int and abs(old) < 2**64 and dice.random() < 0.5:
         near = old - 1, old + 1, 2 * old, old // 2, -old, 1000 * old, old + 0.5
         return str(dice.pick(near))
     if isinstance(old, str) and dice.random() < 0.5:
