@@ -1,5 +1,6 @@
 """The command `minitx`, the same as `python -m minitx.analysis`: sets BLAS, then runs a command."""
 
+import io
 import os
 import sys
 
@@ -12,6 +13,8 @@ def main(argv=None):
     if argv[:1] != ["doctor"]:  # it describes what other programs get
         one_thread_of_blas()
     interrupt.end_at_once()
+    if "--json" not in argv:  # JSON has no such escapes: there it stays an error
+        escape_what_cannot_be_printed()
     from .commands import run_command  # with SciPy, whose OpenBLAS reads the variable now
 
     return run_command(argv)
@@ -25,6 +28,15 @@ def one_thread_of_blas():
     if "OPENBLAS_NUM_THREADS" not in os.environ:
         os.environ["OPENBLAS_NUM_THREADS"] = "1"
         threads.limit(1)  # NumPy's OpenBLAS is there already
+
+
+def escape_what_cannot_be_printed():
+    """Print \\xf6 for a character that standard output has no bytes for, as stderr does.
+
+    So in a locale of ASCII a result is not lost for a letter in the name of its folder.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

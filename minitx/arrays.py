@@ -115,3 +115,20 @@ class Model(show.Shown):
         """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]: a source's, too."""
         reader = self if self.encoder is None else self.encoder
         return reader.tokenizer.batch(texts, reader.config, pad)
+
+
+def checked_scale(name, scale, w):
+    """Each token's 1/std as it is; raises ValueError that names norm and layer unless all are > 0.
+
+    It is 0 where the variance overflows: a norm would then give its bias alone, finite and wrong.
+    Whoever wants to follow NaN through a model says so: np.errstate(invalid="ignore").
+    """
+    if (scale > 0).all() or np.geterr()["invalid"] == "ignore":
+        return scale
+    layer = f" of layer {w.index}" if hasattr(w, "index") else ""
+    token = tuple(int(i) for i in np.argwhere(~(scale > 0))[0])
+    raise ValueError(
+        f"the stream before {name}{layer} is NaN, infinite, or overflows {scale.dtype} when it is "
+        f"squared, first in token {token}; minitx.check(model) names weights that are not finite, "
+        "dtype=float64 holds larger numbers"
+    )

@@ -72,7 +72,7 @@ def check_config(cfg):
         value = getattr(cfg, name)
         if type(value) is not int or value < 1:
             raise ValueError(f"{name} is {value!r}; wanted a whole number of at least 1")
-    if not (type(cfg.eps) in (int, float) and 0 <= cfg.eps < 1):
+    if not (isinstance(cfg.eps, int | float) and 0 <= cfg.eps < 1):
         raise ValueError(f"the norms' epsilon is {cfg.eps!r}; wanted a number from 0 to 1")
     if not 0 <= cfg.pad_id < cfg.n_vocab:
         raise ValueError(f"pad_token_id is {cfg.pad_id}; wanted 0 to {cfg.n_vocab - 1}")

@@ -109,7 +109,7 @@ def _array(name, entry, offset, buffer, dtype):
         raise ValueError(f"tensor {name!r} is stored as {stored}; wanted one of {wanted}")
     raw = np.frombuffer(buffer, DTYPES[stored], math.prod(shape), offset).reshape(shape)
     if stored == "BF16":  # the upper half of a float32
-        raw = (raw.astype("<u4") << 16).view("<f4")
+        raw = (raw.astype(np.uint32) << 16).view(np.float32)  # both in this machine's byte order
     array = np.require(raw.astype(dtype, copy=False), requirements="A")
     array.flags.writeable = False
     return array

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import Model
+from .arrays import Model, checked_scale
 from .cache import Cache
 from .inputs import Ids, check_batch, check_source
 from .kernels import (
@@ -105,8 +105,9 @@ def forward(
     rows = position_rows(cfg, batch, numbers, positions)
     seen = read_source(model, len(batch.tokens), source, source_valid, enc_mask, cache, hook)
     if seen is not None:
-        bias = attention_bias(cfg, numbers, seen.keys, cross_mask, name="cross_mask")
-        seen = seen._replace(bias=bias)
+        seen = seen._replace(
+            bias=attention_bias(cfg, numbers, seen.keys, cross_mask, name="cross_mask")
+        )
     keys = Keys(key_numbers(numbers, key_valid), key_valid)
     attn_bias = attention_bias(cfg, numbers, keys, mask, cfg.causal)
     if w.W_rel is not None:
@@ -262,15 +263,16 @@ def mlp(x, w, cfg, hook):  # [B T D] -> [B T D]
 def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
     """LayerNorm `name`, or in T5 an RMSNorm (Zhang & Sennrich 2019), which takes no mean off.
 
-    A hook sees, and may change, the mean and scale per token too.
+    A hook sees, and may change, the mean and scale per token too. Raises ValueError that names the
+    layer where the stream is NaN, infinite, or so large that its variance is.
     """
     gain, bias = getattr(w, f"{name}_w"), getattr(w, f"{name}_b")
     if cfg.rms_norm:
-        scale = hook(f"{name}_scale", inverse_rms(x, cfg.eps))
+        scale = hook(f"{name}_scale", checked_scale(name, inverse_rms(x, cfg.eps), w))
         return hook(name, scaled(x, scale, gain))
     mean, scale = mean_and_inverse_std(x, cfg.eps)
     mean = hook(f"{name}_mean", mean)
-    scale = hook(f"{name}_scale", scale)
+    scale = hook(f"{name}_scale", checked_scale(name, scale, w))
     return hook(name, normalise(x, mean, scale, gain, bias))
 
 

@@ -8,8 +8,10 @@ after a cut, tokens, mirrors, proxies, progress bars.
 import contextlib
 import json
 import os
+import shutil
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from .local import (
@@ -17,6 +19,7 @@ from .local import (
     MODEL,
     TEXTS,
     bundled,
+    check_revision,
     command,
     faults,
     find,
@@ -30,10 +33,19 @@ from .local import (
     snapshot,
     write_record,
 )
-from .trust import check_answer, check_commit, check_etag, check_place, check_shards
+from .trust import (
+    Limited,
+    check_answer,
+    check_commit,
+    check_etag,
+    check_place,
+    check_room,
+    check_shards,
+)
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 ONE_FILE = threading.Lock()
+HUB = "https://huggingface.co"
 TOKEN = "a token (`hf auth login`, or the variable HF_TOKEN)"
 
 
@@ -56,6 +68,7 @@ def fetch(name: str, revision: str | None = None, progress: bool = True) -> Path
         return find(name)
     if not hub_ids(name):
         raise ValueError(f"{name!r} is no hub id: wanted NAME or ORG/NAME.{near(name)}")
+    check_revision(revision)
     repo = hub_ids(name)[0]
     record = read_record(repo)
     commit = revision or record["pinned"] or "main"
@@ -162,7 +175,7 @@ def _file(api, repo, commit, listed, recorded):
     source = record_path(repo) if recorded else "the hub's listing"
     place = {"revision": commit, "cache_dir": hub_cache()}
     for again in (False, True):
-        with _checked_answers(listed.rfilename, repo, commit, in_listing["sha256"]):
+        with _checked_answers(listed.rfilename, repo, commit, in_listing["sha256"], wanted["size"]):
             path = api.hf_hub_download(repo, listed.rfilename, force_download=again, **place)
         path = Path(path)
         check_place(path, repo, commit)
@@ -187,8 +200,10 @@ def _file(api, repo, commit, listed, recorded):
 
 
 @contextlib.contextmanager
-def _checked_answers(name, repo, commit, sha256=None):
+def _checked_answers(name, repo, commit, sha256=None, size=0):
     """Inside this context the library uses an answer about a file only once it is checked.
+
+    Nor does it write more than `size` bytes of the file.
 
     The library asks the hub itself every time, so an answer checked beforehand would not be the one
     that it uses. One file at a time, so that threads do not remove each other's check; requests of
@@ -210,20 +225,30 @@ def _checked_answers(name, repo, commit, sha256=None):
             raise
         check_answer(name, repo, commit, answer.commit_hash)
         check_etag(name, repo, answer.etag, sha256)
-        return answer
+        # a mirror's storage servers write the file themselves, where nothing counts their bytes
+        return answer if _endpoint() == HUB else replace(answer, xet_file_data=None)
+
+    def get(url, temp_file, **options):
+        if threading.get_ident() != own_thread:
+            return get_file(url, temp_file, **options)
+        check_room(name, repo, size, shutil.disk_usage(hub_cache()).free)
+        return get_file(url, Limited(temp_file, name, repo, size), **options)
 
     with ONE_FILE:
         ask_hub = file_download.get_hf_file_metadata
+        get_file = file_download.http_get
         file_download.get_hf_file_metadata = ask
+        file_download.http_get = get
         try:
             yield
         finally:
             file_download.get_hf_file_metadata = ask_hub
+            file_download.http_get = get_file
 
 
 def _endpoint():
     """Address of the hub or of the mirror named by HF_ENDPOINT."""
-    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+    return (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
 
 
 def _plain(error, repo, revision, again):
@@ -232,7 +257,19 @@ def _plain(error, repo, revision, again):
 
     while isinstance(error, utils.LocalEntryNotFoundError) and error.__cause__:
         error = error.__cause__
-    return _refusal(error, repo, revision, again) or _failed_transfer(error, repo, again)
+    return (
+        _refusal(error, repo, revision, again)
+        or _failed_transfer(error, repo, again)
+        or _no_hub(error, repo)
+    )
+
+
+def _no_hub(error, repo):
+    """The exception for an answer of a form that the library did not expect; None for others."""
+    if isinstance(error, (ValueError, OSError, RuntimeError, MemoryError)):
+        return None
+    kind = type(error).__name__
+    return ValueError(f"{_endpoint()}/{repo} does not answer as a hub does ({kind}: {error})")
 
 
 def _refusal(error, repo, revision, again):

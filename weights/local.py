@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 BUNDLED = Path(__file__).parent
 MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -31,6 +31,10 @@ TEXTS = (  # configuration and tokenizer, as far as a checkpoint has them
     "target.spm",
     "target_vocab.json",
 )
+COMMIT = re.compile("[0-9a-f]{40}")
+HASH = re.compile("[0-9a-f]{64}")
+REVISION = re.compile(r"\w[\w.+/-]*")  # of a branch, a tag, refs/pr/N, a commit
+WRONG = ValueError, TypeError, AttributeError, KeyError, RecursionError  # of a file's form
 TOHOKU = "tohoku-nlp/bert-base-japanese-whole-word-masking"
 
 KNOWN = {  # name: (hub id, what it is for)
@@ -77,7 +81,8 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     >>> KNOWN["gpt2"][0]
     'openai-community/gpt2'
     """
-    folder = BUNDLED / name if str(name) in bundled() else Path(name).expanduser()
+    check_revision(revision)
+    folder = BUNDLED / name if str(name) in bundled() else home(name)
     if (folder / "config.json").is_file():
         if revision or verify:
             raise ValueError(
@@ -106,11 +111,14 @@ def _check(folder, recorded, verify, again):
     Raises an error if they differ or if, without a record, a part is missing or `verify` is given.
     """
     lines = faults(folder, recorded, verify) if recorded else []
+    if recorded and verify:
+        lines += _strangers(folder, recorded)
     if lines:
         raise ValueError(
             f"{folder} is not what was fetched: {'; '.join(lines)}.\nTo repair it: {again}"
         )
-    needed = [] if recorded else ["config.json", *(shards(folder) or [MODEL])]
+    parts = [inside(name) for name in shards(folder)]
+    needed = [] if recorded else ["config.json", *(parts or [MODEL])]
     missing = [name for name in needed if not (folder / name).is_file()]
     if missing:
         raise FileNotFoundError(
@@ -122,6 +130,23 @@ def _check(folder, recorded, verify, again):
         )
 
 
+def _strangers(folder, recorded):
+    """A line for each file that would be read, but that nobody recorded."""
+    read_too = [*TEXTS, MODEL] if MODEL in recorded else [*TEXTS, MODEL, INDEX]
+    present = [name for name in read_too if name not in recorded and (folder / name).exists()]
+    return [f"{name} is not in the record: delete it" for name in present]
+
+
+def check_revision(revision):
+    """Raise ValueError for a revision that would lead out of the cache."""
+    if revision is None:
+        return
+    if not REVISION.fullmatch(str(revision)) or ".." in str(revision):
+        raise ValueError(
+            f"revision is {revision!r}; wanted a branch, a tag, refs/pr/N or a commit of 40 digits"
+        )
+
+
 def _cached_commit(repo, record, revision):
     """Commit meant by `revision`; without one the pinned, else main, else the only one cached."""
     storage = hub_cache() / storage_name(repo)
@@ -130,7 +155,11 @@ def _cached_commit(repo, record, revision):
         return record["revisions"][wanted]
     ref = storage / "refs" / wanted
     if ref.is_file():
-        return ref.read_text().strip()
+        commit = ref.read_text(encoding="ascii", errors="replace").strip()
+        if not COMMIT.fullmatch(commit):
+            text = f"{ref} is damaged: {commit!r:.80}, wanted a commit of 40 digits"
+            raise ValueError(f"{text}. Delete it, then: {command(repo, revision)}")
+        return commit
     cached = [path.name for path in storage.glob("snapshots/*")]
     return cached[0] if len(cached) == 1 and wanted == "main" else wanted
 
@@ -166,15 +195,18 @@ def command(name, revision=None):
 def hf_home():
     """Folder of everything Hugging Face; the environment is read at every call."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(
-        os.path.expandvars(os.environ.get("HF_HOME") or f"{cache}/huggingface")
-    ).expanduser()
+    return home(os.path.expandvars(os.environ.get("HF_HOME") or f"{cache}/huggingface"))
+
+
+def home(path):
+    """A path with ~ as the user's folder; as it is where there is no such user."""
+    return Path(os.path.expanduser(path))
 
 
 def hub_cache():
     """Folder of the downloads, chosen as huggingface_hub does."""
     given = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
-    return Path(os.path.expandvars(given)).expanduser() if given else hf_home() / "hub"
+    return home(os.path.expandvars(given)) if given else hf_home() / "hub"
 
 
 def storage_name(repo):
@@ -191,7 +223,21 @@ def shards(folder):
     """Weight files named by the index in `folder`; [] where one file does without an index."""
     if (folder / MODEL).is_file() or not (folder / INDEX).is_file():
         return []
-    return sorted(set(json.loads((folder / INDEX).read_text()).get("weight_map", {}).values()))
+    path = folder / INDEX
+    try:
+        names = json.loads(path.read_text(encoding="utf-8"))["weight_map"].values()
+        return sorted({str.strip(name) for name in names})  # a TypeError for what is no text
+    except WRONG as error:
+        text = f"{path} has no weight_map from tensor names to file names"
+        raise ValueError(f"{text} ({type(error).__name__}: {error})") from None
+
+
+def inside(name):
+    """A file's name; raises ValueError for one that leads out of its folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or "\0" in name:
+        raise ValueError(f"{name!r} leads out of its folder")
+    return name
 
 
 def faults(folder, recorded, verify):
@@ -226,13 +272,32 @@ def read_record(repo):
     """The record of `repo`; an empty one where nothing was fetched."""
     path = record_path(repo)
     try:
-        return json.loads(path.read_text())
+        record = json.loads(path.read_text(encoding="utf-8"))
+        _check_record(record, repo)
+        return record
     except FileNotFoundError:
         return {"repo": repo, "pinned": None, "revisions": {}, "files": {}}
-    except json.JSONDecodeError as error:
+    except WRONG as error:
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise ValueError(
-            f"{path} is damaged ({error}). Delete it, then: {command(repo)}"
+            f"{path} is damaged ({kind}{error}). Delete it, then: {command(repo)}"
         ) from error
+
+
+def _check_record(record, repo):
+    """Raise one of WRONG unless a record has the form in which write_record left it."""
+    if record["repo"] != repo:
+        raise ValueError(f"it is that of {record['repo']!r:.80}")
+    pinned = [] if record["pinned"] is None else [record["pinned"]]
+    for commit in [*pinned, *record["revisions"].values(), *record["files"]]:
+        if not COMMIT.fullmatch(commit):
+            raise ValueError(f"{commit!r:.80} is no commit of 40 digits")
+    for files in record["files"].values():
+        for name, measured in files.items():
+            size, digest = measured["size"], measured["sha256"]
+            if type(size) is not int or not HASH.fullmatch(digest):
+                raise ValueError(f"{inside(name)} has size {size!r:.80}, sha256 {digest!r:.80}")
+            inside(name)
 
 
 def write_record(record):
@@ -240,5 +305,5 @@ def write_record(record):
     path = record_path(record["repo"])
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.tmp")
-    draft.write_text(json.dumps(record, indent=1) + "\n")
+    draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     os.replace(draft, path)

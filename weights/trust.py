@@ -1,4 +1,4 @@
-"""What a hub may choose: the bytes of a file, never where they are written.
+"""What a hub may choose: the bytes of a file, never where they are written, nor how many.
 
 huggingface_hub names a blob after the ETag of an answer, and its snapshot after the commit that the
 answer states, unchecked: with the ETag "/home/you/.bashrc" it would write there. The functions here
@@ -6,13 +6,13 @@ check a listing, an answer, an index, and the place of a file after its download
 ValueError for what it does not accept.
 """
 
+import errno
 import re
 from pathlib import PurePosixPath
 
-from .local import INDEX, hub_cache, snapshot, storage_name
+from .local import COMMIT, INDEX, hub_cache, snapshot, storage_name
 
 ETAG = re.compile("[0-9a-f]{40,64}")  # git's sha1 of a file, or the sha256 of a large one
-COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def check_commit(repo, revision, commit):
@@ -70,3 +70,36 @@ def check_place(path, repo, commit):
             f"{path} is a link to {target}, outside of {storage}; neither was read or changed."
             " Delete it and fetch again"
         )
+
+
+def check_room(name, repo, size, free):
+    """Check that a file of this size has room on the disk: a listing may promise any."""
+    if size is None:
+        raise ValueError(f"{name} of {repo} was not downloaded: the listing has no size of it")
+    if size > free:
+        text = f"no room for {name} of {repo}: {size:,} bytes, and {free:,} are free"
+        raise OSError(errno.ENOSPC, text)
+
+
+class Limited:
+    """A file that takes no more bytes than a listing promised, for the library to write into."""
+
+    def __init__(self, file, name, repo, most):
+        self.file = file
+        self.name = name
+        self.repo = repo
+        self.most = most
+
+    def write(self, data):
+        """Write; raises ValueError, and empties the file, where it would be too many bytes."""
+        if self.file.tell() + len(data) > self.most:
+            self.file.seek(0)
+            self.file.truncate()
+            raise ValueError(
+                f"{self.name} of {self.repo} was not kept, the hub cannot be trusted: it sends "
+                f"more than the {self.most:,} bytes of its listing"
+            )
+        return self.file.write(data)
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)

@@ -2,6 +2,7 @@
 
 from xml.etree import ElementTree
 
+from ..runner import draw
 from . import compare
 
 
@@ -25,7 +26,8 @@ def xml(parity, name):
             failure.text = f"at {compare.where(over[0], parity)}; {len(over)} of {len(rows)} differ"
     suite.attrib |= {"tests": str(len(groups)), "failures": str(failed)}
     ElementTree.indent(suite)
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    text = ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
+    return draw.printable(text) + "\n"
 
 
 def place(point):

@@ -41,6 +41,9 @@ STYLE = {
     "image.interpolation": "nearest",
 }
 
+# all but tab, line break and return (XML 1.0, 2.2); C1 controls, which do nothing good either
+NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
 
 def style():
     """Context in which figures are made and saved."""
@@ -64,7 +67,7 @@ def svg(picture):
         # the viewer's fonts will have it
         warnings.filterwarnings("ignore", "Glyph .* missing from ")
         picture.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return settled(buffer.getvalue())
+    return settled(printable(buffer.getvalue()))
 
 
 def thumbnail(picture, width=200):
@@ -108,7 +111,7 @@ def titled(picture, title, above=24):
     font = "font: bold 10.5px 'DejaVu Sans', sans-serif"
     strip = (
         f'<rect y="{-above}" width="{width:g}" height="{above + 1}" fill="white"/>'
-        f'<text x="8" y="-7" style="{font}">{escape(title)}</text>'
+        f'<text x="8" y="-7" style="{font}">{escape(printable(title))}</text>'
     )
     start, metadata, content = re.sub(size, taller, picture, count=1).partition("<metadata>")
     return start + strip + metadata + content
@@ -171,9 +174,14 @@ def label(piece):
     return literal(piece.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")) or "∅"
 
 
+def printable(text):
+    """Text in which U+FFFD stands for control characters and the like, which XML does not have."""
+    return NO_XML.sub("\ufffd", text)
+
+
 def literal(text):
-    """Text in which no $ begins a formula."""
-    return text.replace("$", r"\$")
+    """Text in which no $ begins a formula, and that XML can hold."""
+    return printable(text).replace("$", r"\$")
 
 
 def offset(t):

@@ -28,6 +28,7 @@ def of_run(experiment, model, name, options):
     Every file that was read is listed with its sha256, so that --resume takes no results of another
     model, text or version.
     """
+    formats.valid(str(name), "MODEL")
     for option, value in options.items():
         formats.valid(str(value), f"--{option}")
         if option in ("text", "sentence"):

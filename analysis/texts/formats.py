@@ -21,6 +21,7 @@ import csv
 import functools
 import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -320,6 +321,11 @@ def files(text):
     paths = _classes(text)
     if not paths:
         paths = _unlabelled(location) if is_folder else [location]
+    lost = [str(path) for path in paths if not path.is_file()] if len(paths) > 1 else []
+    if lost:
+        more = f" and {len(lost) - 1} more" if lost[1:] else ""
+        text = f"the folder {str(text)!r} has {lost[0]!r}{more}, which is no file"
+        raise FileNotFoundError(f"{text}: a link to what is gone, a pipe or a folder")
     if not paths or not all(path.is_file() for path in paths):
         what = "no .txt file in the folder" if is_folder else "no text file"
         raise FileNotFoundError(
@@ -336,7 +342,8 @@ def is_ids(text):
 
 def place(text):
     """The file or folder that the option --text names."""
-    return NAMED.get(text) or Path(str(text).removeprefix(IDS)).expanduser()
+    # as it is where there is no such user: Path.expanduser would raise RuntimeError
+    return NAMED.get(text) or Path(os.path.expanduser(str(text).removeprefix(IDS)))
 
 
 def shown(text):
@@ -380,6 +387,8 @@ def _unlabelled(folder):
 @functools.cache
 def _standard_input():
     """Standard input as a file, so that it can be read more than once."""
+    if sys.stdin is None:
+        raise ValueError("standard input is closed; give a file in place of -")
     # gone when the process ends
     spool = tempfile.NamedTemporaryFile(prefix="minitx-", suffix=".txt")
     shutil.copyfileobj(sys.stdin.buffer, spool)
@@ -428,4 +437,7 @@ def valid(text, name):
     surrogates = [c for c in text if "\ud800" <= c <= "\udfff"]
     if surrogates:
         first = surrogates[0]
-        raise ValueError(f"{name} is not valid UTF-8: {first!r} at character {text.index(first)}")
+        encoding = sys.getfilesystemencoding()
+        of_locale = "" if encoding == "utf-8" else f"; the locale is {encoding}: set PYTHONUTF8=1"
+        text = f"{first!r} at character {text.index(first)}{of_locale}"
+        raise ValueError(f"{name} is not valid UTF-8: {text}")

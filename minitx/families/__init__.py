@@ -75,6 +75,8 @@ def _stack(raw, family, **values):
     }
     for field, key in (COMMON | family.config).items():
         values[field] = _value(raw, key)
+    if isinstance(values.get("eps"), bool):  # which Python takes for 0 or 1
+        raise ValueError(f"the norms' epsilon is {values['eps']}; wanted a number from 0 to 1")
     values |= family.fixed
     width = values["d_model"]  # others follow from it
     if type(width) is not int or width < 1:

@@ -16,6 +16,7 @@ import tiny
 from safetensors.numpy import load_file
 
 import minitx
+from minitx import files
 
 E = "embeddings.word_embeddings.weight"
 
@@ -72,6 +73,24 @@ def test_bf16_is_widened_bit_for_bit(tmp_path):
     finite = np.isfinite(values)
     assert exact.dtype == np.float64
     assert (exact[finite] == values[finite]).all()
+
+
+@pytest.mark.parametrize("kind", ["F64", "F32", "F16", "BF16"])
+def test_a_file_in_the_other_byte_order_than_the_machine_s(tmp_path, monkeypatch, kind):
+    """As a big-endian machine meets every file: the numbers are right, in its own byte order."""
+    x = np.array([[1.5, -2.0], [0.25, 3e3]])
+    if kind == "BF16":
+        swapped = (x.astype("<f4").view("<u4") >> 16).astype(">u2")
+    else:
+        swapped = x.astype(files.DTYPES[kind].replace("<", ">"))
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(tiny.pack({"x": (kind, x.shape, swapped.tobytes())}))
+    turned = {name: text.replace("<", ">") for name, text in files.DTYPES.items()}
+    monkeypatch.setattr(files, "DTYPES", turned)
+    for dtype in (np.float32, np.float64):
+        array = files.map_file(path)["x"](dtype)
+        assert array.dtype.isnative and array.dtype == dtype
+        assert np.allclose(array, x, rtol=2**-7 if kind == "BF16" else 0)
 
 
 def test_f16_is_widened_exactly(tmp_path):

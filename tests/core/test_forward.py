@@ -5,6 +5,8 @@ twenty roundings, in an order that may differ with the shape of a batch: measure
 the largest value, bound 1e-12.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 import tiny
@@ -378,3 +380,37 @@ def test_models_run_from_every_integer_type_and_from_lists(model):
     for dtype in ("u1", "i1", "u8", "i4"):
         assert (minitx.forward(model, tokens.astype(dtype)) == expected).all()
     assert (minitx.forward(model, tokens[0]) == minitx.forward(model, tokens[:1])).all()
+
+
+@pytest.mark.parametrize(
+    "variant, factor, place",
+    [
+        ("bert-masked", 1e18, "ln1 of layer 0"),
+        ("bert-masked", 1e30, "ln_embed"),
+        ("gpt2-causal", 1e18, "ln2 of layer 0"),
+        ("t5-gated", 1e18, "ln2 of layer 0"),
+    ],
+)
+def test_a_stream_that_overflows_is_an_error_that_names_the_layer(tmp_path, variant, factor, place):
+    """Its variance is infinite, and the norm gave its bias alone: finite, and wrong."""
+
+    def larger(tensors):
+        return {name: (x * np.float32(factor)).astype("<f4") for name, x in tensors.items()}
+
+    model = minitx.load(tiny.make(tmp_path, variant, larger))
+    source = {} if model.encoder is None else {"source": [5, 6]}
+    text = rf"the stream before {place} is NaN, infinite, or overflows float32 .* token \(0, 0\)"
+    with np.errstate(over="ignore", invalid="warn"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match=text):
+            minitx.forward(model, [5, 6, 7], **source)
+
+
+def test_the_second_text_s_overflow_is_found_in_its_layer():
+    model = tiny.load("gpt2-causal")
+    poison = {("resid_post", 1): lambda x: np.where(np.arange(2)[:, None, None] == 1, np.nan, x)}
+    with pytest.raises(ValueError, match=r"before ln_final is NaN, .* token \(1, 0\)"):
+        minitx.run(model, [[5, 6], [7, 8]], edits=poison)
+    with np.errstate(invalid="ignore"):  # NaN to see who reads what
+        x = minitx.run(model, [[5, 6], [7, 8]], edits=poison)["logits"]
+    assert np.isfinite(x[0]).all() and np.isnan(x[1]).all()

@@ -223,7 +223,7 @@ def test_nan_is_a_difference(tmp_path):
 def test_other_ids_of_the_texts_are_said(tmp_path):
     folder = shutil.copytree(weights.find("tiny-roberta"), tmp_path / "model")
     tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
-    tokenizer["pre_tokenizer"]["add_prefix_space"] = True
+    tokenizer["model"]["merges"] = tokenizer["model"]["merges"][:50]
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     (note,) = outcome(folder, "tiny-roberta").notes
     assert note.startswith("the tokenizers differ: 3 of 3 texts have other ids")

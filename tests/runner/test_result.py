@@ -1,17 +1,20 @@
 """An experiment from Python: what the command gives, as a Result that shows itself."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from scipy.linalg import _fblas
 
 import minitx
-from minitx import analysis, threads
+from minitx import analysis, threads, weights
 from minitx.analysis import commands
 from minitx.analysis.runner import registry, results
 
@@ -256,3 +259,22 @@ def test_a_command_does_not_take_up_results_of_a_changed_model(tmp_path, result,
     positions = registry.get("positions")
     assert results.finished(positions, changed.settings, tmp_path)
     assert results.finished(positions, result.settings, tmp_path) is None
+
+
+CONTROLS = "a \x01 dog\x1b[2J ran \x7f\x85 away \uffff now."
+
+
+def test_control_characters_leave_a_figure_well_formed(tmp_path, bundled):
+    """In a sentence, a text and a folder's name; such a file was no XML, and exit was 0."""
+    folder = tmp_path / "a\x1b[31mb\x07"
+    shutil.copytree(weights.find("tiny-roberta"), folder)
+    text = tmp_path / "text.txt"
+    text.write_text(f"{CONTROLS} " * 20, encoding="utf-8")
+    options = {"attention": {"text": str(text), "tokens": 24}, "shapes": {"sentence": CONTROLS}}
+    for name, given in options.items():
+        result = analysis.run(name, str(folder), **given)
+        for svg in (result.svg, result.drawn[0]):
+            shown = "".join(ElementTree.fromstring(svg).itertext())
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
+        assert "\ufffd" in result.svg
+        assert result.png[:4] == b"\x89PNG"

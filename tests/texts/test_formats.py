@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 import tracemalloc
 
 import pytest
@@ -369,3 +370,24 @@ def test_a_long_line_is_not_read_to_its_end(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20e6  # 8.5 MB
+
+
+def test_a_link_to_nothing_among_others_is_named(tmp_path):
+    """It hid the whole folder: no .txt file in it."""
+    write(tmp_path / "a.txt", "one\n")
+    (tmp_path / "b.txt").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match="has '.*/b.txt', which is no file: a link to what"):
+        list(formats.records(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["~nouser/text.txt", "ids:~nouser/ids.txt"])
+def test_a_user_who_is_not_there_is_a_file_that_is_not_there(name):
+    with pytest.raises(FileNotFoundError, match="no (text )?file '~nouser/"):
+        formats.files(name)
+
+
+def test_standard_input_that_is_closed_is_said(monkeypatch):
+    formats._standard_input.cache_clear()
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ValueError, match="standard input is closed; give a file in place of -"):
+        formats.files("-")

@@ -464,7 +464,10 @@ BREAKS = [
         'BUFFERS.search(n.replace("attn.bias", ""))',
     ),
     Break(
-        "BF16 is widened into the lower half", FILES, 'raw.astype("<u4") << 16', 'raw.astype("<u4")'
+        "BF16 is widened into the lower half",
+        FILES,
+        "raw.astype(np.uint32) << 16",
+        "raw.astype(np.uint32)",
     ),
     Break("F16 is read as BF16", FILES, '"F16": "<f2"', '"F16": "<u2"'),
     Break(
@@ -2879,5 +2882,49 @@ BREAKS = [
         CHECKPOINT,
         "np.abs(x).max(initial=0) > LARGEST",
         "False",
+    ),
+    Break(
+        "a hub sends as many bytes as it likes",
+        TRUST,
+        "self.file.tell() + len(data) > self.most",
+        "False",
+    ),
+    Break(
+        "a listing may promise more than the disk holds",
+        TRUST,
+        "size > free",
+        "False",
+    ),
+    Break(
+        "an answer that no hub gives is a traceback",
+        FETCH,
+        "isinstance(error, (ValueError, OSError, RuntimeError, MemoryError))",
+        "True",
+    ),
+    Break("a record may have any form", LOCAL, "_check_record(record, repo)", "pass"),
+    Break("a revision may leave the cache", LOCAL, '".." in str(revision)', "False"),
+    Break(
+        "a file that nobody recorded passes the check of hashes",
+        LOCAL,
+        "recorded and verify",
+        "False",
+    ),
+    Break(
+        "a stream that overflows gives finite, wrong numbers",
+        "minitx/arrays.py",
+        "(scale > 0).all()",
+        "True",
+    ),
+    Break(
+        "control characters stand in a figure",
+        "analysis/runner/draw.py",
+        'NO_XML.sub("\ufffd", text)',
+        "text",
+    ),
+    Break(
+        "one link to nothing hides a folder of texts",
+        FORMATS,
+        "[str(path) for path in paths if not path.is_file()] if len(paths) > 1 else []",
+        "[]",
     ),
 ]

@@ -29,6 +29,7 @@ class Hub:
         self.absent = set()  # names of files that are listed, but are not there
         self.listed_commit = None  # what the list of files calls its commit, in place of its hash
         self.listed_sha256 = None  # and what it calls the sha256 of every large file
+        self.listed_size = None  # and the size of every file
         self.renamed = {}  # old id -> new id, answered by a redirect
         self.refuse = None  # (status, X-Error-Code) for whoever does not present `token`
         # whether the list of files is open to all the same, as for gated models
@@ -119,7 +120,8 @@ class Handler(BaseHTTPRequestHandler):
         """The description of a commit: its hash and its files, large ones with their sha256."""
         siblings = []
         for name, data in self.hub.commits[commit].items():
-            siblings.append({"rfilename": name, "size": len(data), "blobId": blob_id(data)})
+            size = self.hub.listed_size or len(data)
+            siblings.append({"rfilename": name, "size": size, "blobId": blob_id(data)})
             if name.endswith(LARGE):
                 named = self.hub.listed_sha256 or sha256(data)
                 large = {"sha256": named, "size": len(data), "pointerSize": 134}

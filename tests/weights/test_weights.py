@@ -447,6 +447,47 @@ def test_a_listing_does_not_choose_a_folder(machine, hub, home, commit):
     assert not hub.requests("resolve")
 
 
+def test_a_hub_sends_no_more_than_it_listed(machine, hub):
+    """A hub that listed 16 kB sent 6.3 GB, and the size was compared when the disk was full."""
+    hub.forged["model.safetensors"] = bytes(60_000_000)
+    with raises(ValueError, match=r"model.safetensors of org/tiny was not kept, .* 16,384 bytes"):
+        machine.fetch()
+    kept = [path.stat().st_size for path in machine.cache.rglob("*") if path.is_file()]
+    assert sum(kept) < 20_000
+    hub.forged.clear()
+    assert content(machine.fetch()) == FILES
+
+
+def test_a_listing_of_more_than_the_disk_holds_is_refused_before_the_download(machine, hub):
+    hub.listed_size = 1 << 60
+    with raises(OSError, match="no room for config.json of org/tiny: 1,152,921,504,606,846,976 b"):
+        machine.fetch()
+    assert not [method for method, *_ in hub.requests("/store/") if method == "GET"]
+    hub.listed_size = None
+    assert content(machine.fetch()) == FILES
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        {"siblings": [5]},
+        {"siblings": [{"name": "config.json"}]},
+        {"siblings": [{"rfilename": "model.safetensors", "lfs": 5}, {"rfilename": "config.json"}]},
+        {"siblings": {"config.json": 1}},
+        [],
+        5,
+    ],
+    ids=range(6),
+)
+def test_a_listing_of_another_form_is_one_error(machine, hub, listing):
+    """These were KeyError, TypeError and AttributeError with a traceback."""
+    if isinstance(listing, dict):
+        listing = {"id": "org/tiny", "sha": hub.commit} | listing
+    hub.page = json.dumps(listing).encode()
+    with raises(ValueError, match="org/tiny .*(answer as a hub does|no config.json|cannot be tr)"):
+        machine.fetch()
+
+
 @pytest.mark.parametrize("name", ["../../new.safetensors", "{home}/new.safetensors", "setup.py"])
 def test_an_index_names_safetensors_inside_its_repository(machine, hub, home, name):
     (home / "hf").mkdir()
@@ -660,6 +701,8 @@ def test_a_name_that_leads_nowhere_says_what_is_here_and_the_command(cache, tmp_
     text = r"/hub.\nTo download it: minitx fetch FacebookAI/roberta-base$"
     with raises(FileNotFoundError, match=text):
         weights.find("FacebookAI/roberta-base")
+    with raises(FileNotFoundError, match=r"'~nouser/model' is no bundled model .*, no folder, and"):
+        weights.find("~nouser/model")
     with raises(FileNotFoundError, match=r"a folder without config.json"):
         weights.find(tmp_path)
 
@@ -670,6 +713,79 @@ def test_a_damaged_record_is_named(cache):
     path.write_text("{")
     with raises(ValueError, match=rf"{path} is damaged .* Delete it, then: minitx fetch org/tiny"):
         weights.find("org/tiny")
+
+
+RIGHT = {"size": 1, "sha256": "0" * 64}
+EMPTY = {"repo": "org/tiny", "pinned": None, "revisions": {}, "files": {}}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"repo": "org/other"},
+        {"pinned": "../.."},
+        {"pinned": 5},
+        {"revisions": {"main": "../../.."}},
+        {"revisions": ["main"]},
+        {"files": {"../..": {}}},
+        {"files": {"a" * 40: ["config.json"]}},
+        {"files": {"a" * 40: {"config.json": 5}}},
+        {"files": {"a" * 40: {"config.json": {"size": 1}}}},
+        {"files": {"a" * 40: {"config.json": {"size": "1", "sha256": "0" * 64}}}},
+        {"files": {"a" * 40: {"config.json": {"size": 1, "sha256": "x"}}}},
+        {"files": {"a" * 40: {"../config.json": RIGHT}}},
+        {"files": {"a" * 40: {"/etc/passwd": RIGHT}}},
+    ],
+    ids=range(13),
+)
+def test_a_record_of_another_form_is_named(cache, changes):
+    """Half of these were a KeyError or TypeError, or read files outside of the cache."""
+    store(cache)
+    path = local.record_path("org/tiny")
+    path.parent.mkdir(parents=True)
+    for record in (EMPTY | changes, [], None, 5, "x"):
+        path.write_text(json.dumps(record))
+        with raises(ValueError, match=rf"{path} is damaged .* Delete it, then: minitx fetch"):
+            weights.find("org/tiny")
+
+
+@pytest.mark.parametrize(
+    "index", ["[]", "5", "{", '{"weight_map": [1]}', '{"weight_map": {"a": 1}}']
+)
+def test_an_index_in_the_cache_of_another_form_is_named(cache, index):
+    folder = store(cache, files={"config.json": b"{}"})
+    (folder / "model.safetensors.index.json").write_text(index)
+    with raises(ValueError, match="index.json has no weight_map from tensor names to file names"):
+        weights.find("org/tiny")
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "../../x"}}')
+    with raises(ValueError, match="'../../x' leads out of its folder"):
+        weights.find("org/tiny")
+
+
+@pytest.mark.parametrize("revision", ["../..", "/etc", "refs/../../x", "-x", "", "a\nb", "a\0b"])
+def test_a_revision_does_not_leave_the_cache(cache, revision):
+    store(cache)
+    for function in (weights.find, weights.fetch):
+        with raises(ValueError, match="revision is .*; wanted a branch, a tag, refs/pr/N or a"):
+            function("org/tiny", revision=revision)
+
+
+def test_a_ref_that_is_no_commit_is_named(cache):
+    store(cache)
+    for content_ in (b"../../..", b"", b"\xff\xfe"):
+        (cache / "models--org--tiny" / "refs" / "main").write_bytes(content_)
+        with raises(ValueError, match=r"refs/main is damaged: .* Delete it, then: minitx fetch"):
+            weights.find("org/tiny")
+
+
+def test_a_file_that_nobody_recorded_is_named_where_hashes_are_asked_for(machine):
+    """An added tokenizer_config.json changes the ids of every text."""
+    folder = machine.fetch()
+    (folder / "README.md").write_text("of another program, and not read")
+    assert machine.find(verify=True) == folder
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    with raises(ValueError, match="tokenizer_config.json is not in the record: delete it"):
+        machine.find(verify=True)
 
 
 def test_import_and_find_load_no_network_code(machine, tmp_path):
