@@ -29,6 +29,9 @@ lint: .venv/lint  ## layout, likely mistakes, types of the public surface
 mutants: .venv/ready  ## one deliberate break at a time, the suite must notice each; ARGS="--part 1/3"
 	$(BIN)/python tests/tools/mutants.py $(ARGS)
 
+fuzz: .venv/ready  ## ten thousand damaged folders, ten minutes on two cores; ARGS="--cases 1000 --seed 2", ARGS="--case 4711"
+	$(BIN)/python tests/tools/fuzz.py $(ARGS)
+
 .venv/ready: setup.cfg pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minitx needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
@@ -77,4 +80,4 @@ bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/res
 	.venv-bench/bin/pip install --quiet --editable '.[bench]'
 	touch $@
 
-.PHONY: report docs test test-fast test-lowest test-page lint mutants golden parity bench
+.PHONY: report docs test test-fast test-lowest test-page lint mutants fuzz golden parity bench

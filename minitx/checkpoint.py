@@ -58,6 +58,7 @@ BUFFERS = re.compile(
     r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
     r"|EncDecAttention\.relative_attention_bias\.weight)$"
 )
+LARGEST = 1e10  # no sound checkpoint has a weight that is as large
 # GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, not GPT2Model; BartModel, since the
 # published BARTs were trained with the head and saved without it
 WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|^BartModel")
@@ -162,15 +163,21 @@ def _head_weights(config, family, stored, W_E):
 def check(model: Model) -> None:
     """Raises ValueError that names every weight with NaN or infinity. Reads the whole file.
 
+    So too with a number beyond 1e10: products of such numbers overflow, in float32 within a layer.
+
     A sound checkpoint:
 
     >>> import minitx
     >>> minitx.check(minitx.load("tiny-bert")) is None
     True
     """
-    wrong = [name for name, x in named_arrays(model).items() if not np.isfinite(x).all()]
+    arrays = named_arrays(model).items()
+    wrong = [name for name, x in arrays if not np.isfinite(x).all()]
     if wrong:
         raise ValueError(f"NaN or infinity in: {', '.join(wrong)}")
+    wrong = [name for name, x in arrays if np.abs(x).max(initial=0) > LARGEST]
+    if wrong:
+        raise ValueError(f"numbers beyond {LARGEST:.0e} in: {', '.join(wrong)}")
 
 
 def sizes_of(config):
@@ -301,16 +308,15 @@ def _plain_names(tensors, family, partial):
 
 def _prefix(tensors, anchors):
     """What stands before the family's own names, by the word embedding."""
-    prefixes = set()
+    prefixes = {}  # prefix -> the tensor that has it
     for anchor in anchors:
         names = (name for name in tensors if f".{name}".endswith(f".{anchor}"))
-        prefixes |= {name.removesuffix(anchor) for name in names}
+        prefixes |= {name.removesuffix(anchor): name for name in names}
     if len(prefixes) != 1:
-        given = [prefix + anchors[0] for prefix in sorted(prefixes)]
-        given = given or f"none in {listing(tensors)}"
+        given = [listing(prefixes.values())] if prefixes else f"none in {listing(tensors)}"
         text = f"wanted one word embedding {anchors[0]!r}, any prefix; found {given}"
         raise ValueError(text)
-    return prefixes.pop()
+    return next(iter(prefixes))
 
 
 def _without_prefix(tensors, prefix):

@@ -30,7 +30,8 @@ def read_json(path, other=""):
     try:
         return {**json.loads(path.read_text(encoding="utf-8"))}
     except (ValueError, TypeError, RecursionError) as error:  # not UTF-8, JSON, an object, or deep
-        raise ValueError(f"{path} does not hold a JSON object: {error}") from None
+        text = f"{path} does not hold a JSON object: {one_line(error)}"
+        raise ValueError(text) from None
 
 
 def names_in(folder):
@@ -88,7 +89,7 @@ def map_file(path):
             buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except SafetensorError as error:
         size = path.stat().st_size
-        text = f"{path} ({size} bytes) is cut off or not a safetensors file: {error}"
+        text = f"{path} ({size} bytes) is cut off or not a safetensors file: {one_line(error)}"
         raise ValueError(text) from None
     start = 8 + int.from_bytes(buffer[:8], "little")  # length of the header, the header, the bytes
     header = json.loads(buffer[8:start])
@@ -118,4 +119,11 @@ def listing(names):
     """The first names, sorted, and how many there are if that is not all."""
     names = sorted(names)
     more = f", … ({len(names)} in all)" if len(names) > 6 else ""
-    return ", ".join(names[:6]) + more
+    return ", ".join(one_line(name, 100) for name in names[:6]) + more
+
+
+def one_line(text, longest=300):
+    """What a file says, as a message shows it: control characters escaped, what is long cut off."""
+    text = str(text)
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:longest])
+    return shown if len(text) <= longest else f"{shown}… ({len(text)} characters)"

@@ -62,9 +62,10 @@ def _check(folder, settings):
     splitter = settings.get("word_tokenizer_type")
     pieces = settings.get("subword_tokenizer_type", "wordpiece")
     if splitter != "mecab" or pieces not in ("wordpiece", "character"):
+        splitter = splitter or "a tool it does not name"
         raise ValueError(
-            f"{folder}: this tokenizer splits words with {splitter or 'a tool it does not name'!r} "
-            f"into pieces by {pieces!r}; minitx has 'mecab' with 'wordpiece' or 'character' "
+            f"{folder}: this tokenizer splits words with {splitter!r:.80} "
+            f"into pieces by {pieces!r:.80}; minitx has 'mecab' with 'wordpiece' or 'character' "
             "(word_tokenizer_type, subword_tokenizer_type in tokenizer_config.json); "
             "pass token ids instead of text"
         )
@@ -109,8 +110,9 @@ def _dictionary(settings):
 def _tagger(dictionary, option):
     """MeCab with a dictionary; raises ValueError with the command that installs what is missing."""
     if dictionary not in DICTIONARIES:
+        available = ", ".join(DICTIONARIES)
         raise ValueError(
-            f"mecab_dic of this tokenizer is {dictionary!r}; there are: {', '.join(DICTIONARIES)}"
+            f"mecab_dic of this tokenizer is {dictionary!r:.80}; there are: {available}"
         )
     try:
         from fugashi import GenericTagger

@@ -15,9 +15,14 @@ from numpy.typing import ArrayLike
 
 from . import japanese, pieces, show, tokenizer_settings
 from .config import Config
-from .files import names_in, settings_in
+from .files import listing, names_in, one_line, settings_in
 from .inputs import Batch
 
+FILES = {  # that a tokenizer may be made of
+    *("tokenizer.json", "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"),
+    *("vocab.json", "merges.txt", "vocab.txt", "target_vocab.json"),
+    *("spiece.model", "source.spm", "target.spm"),
+}
 WORDPIECE = "unk_token", "sep_token", "cls_token", "pad_token", "mask_token"
 
 
@@ -148,7 +153,9 @@ def _named(folder, what):
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise ValueError(f"the tokenizer in {folder} does not {what}: {error}") from None
+        files = listing(names_in(folder) & FILES)
+        text = f"the tokenizer in {folder} does not {what}: {one_line(error)}"
+        raise ValueError(f"{text} (its files: {files})") from None
 
 
 def of_stacks(folder, model_type):
@@ -189,7 +196,7 @@ def _no_tokenizer(folder):
     return FileNotFoundError(
         f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt or with "
         "source.spm and target.spm, vocab.txt, or spiece.model; there are: "
-        f"{', '.join(sorted(file.name for file in folder.iterdir()))}"
+        f"{listing(file.name for file in folder.iterdir())}"
     )
 
 

@@ -23,6 +23,8 @@ BY_FAMILY = {  # model_type -> the library's class
     "camembert": "CamembertTokenizer",
 }
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+NAMING = "tokenizer_config.json, special_tokens_map.json"  # files in which tokens have names
+ADDED = "added_tokens_decoder of tokenizer_config.json, or added_tokens.json"
 FLAGS = "lstrip", "rstrip", "normalized", "single_word", "special"
 
 
@@ -93,8 +95,9 @@ def added(folder, settings):
             fields |= {"normalized": not is_special, "special": is_special}
     wrong = [number for number in entries if not str(number).isdecimal()]
     if wrong:
-        raise ValueError(f"an added token of {folder} has the id {wrong[0]!r}; wanted a number")
-    return {int(number): _fields(entries[number]) for number in sorted(entries, key=int)}
+        text = f"an added token of {folder} has the id {wrong[0]!r:.80}; wanted a number"
+        raise ValueError(f"{text} ({ADDED})")
+    return {int(n): _fields(entries[n], f"token {n} ({ADDED})") for n in sorted(entries, key=int)}
 
 
 def _object(path):
@@ -102,12 +105,12 @@ def _object(path):
     return read_json(path) if path.is_file() else {}
 
 
-def _fields(value):
-    """Fields of a token that is given as a text or as an object."""
+def _fields(value, name):
+    """Fields of a token that is given as a text or as an object; name: of the token, for errors."""
     if isinstance(value, str):
         return {"content": value, "special": True}
     if not isinstance(value, dict) or not isinstance(value.get("content"), str):
-        text = f"an added token is {value!r:.80}"
+        text = f"{name} is {value!r:.80}"
         raise ValueError(f"{text}; wanted a text, or an object with content")
     return {"content": value["content"]} | {flag: value[flag] for flag in FLAGS if flag in value}
 
@@ -120,7 +123,8 @@ def named_tokens(folder, settings):
     extra = extra.values() if isinstance(extra, dict) else extra
     given = {key: settings[key] for key in NAMED if settings.get(key) is not None}
     given |= {f"extra_{i}": value for i, value in enumerate(extra)}
-    return {key: _fields(value) | {"special": True} for key, value in given.items()}
+    named = {key: _fields(value, f"{key} ({NAMING})") for key, value in given.items()}
+    return {key: fields | {"special": True} for key, fields in named.items()}
 
 
 def _add_missing(tokenizer, entries, keep):

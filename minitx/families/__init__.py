@@ -4,6 +4,7 @@ To add a family is to write its file, to enter its model types here, and to add 
 """
 
 from ..config import Config, check_config
+from ..files import one_line
 from . import bart, bert, distilbert, electra, generation, gpt2, marian, mpnet, refused, roberta, t5
 from .family import REQUIRED, Key
 
@@ -26,7 +27,13 @@ COMMON = {  # keys that mean the same in every family
 }
 # Options that would change the result and are not computed: key -> the only value accepted.
 ONLY = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
-WRONG = ValueError, TypeError, AttributeError, KeyError  # what a value of a wrong kind raises
+WRONG = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    KeyError,
+    ArithmeticError,
+)  # what a value of a wrong kind raises
 
 
 def from_hf(raw, generated=None):
@@ -40,22 +47,25 @@ def from_hf(raw, generated=None):
         config = _config(generation.merged(raw, generated))
         check_config(config)
         generation.check(config)
+        n = config.n_types
+        if type(n) is not int or n < 0:
+            raise ValueError(f"type_vocab_size is {n!r}; wanted a whole number of at least 0")
         return config
     except WRONG as error:
         wrong = "" if type(error) is ValueError else "a value is of the wrong kind: "
-        raise ValueError(f"config.json: {wrong}{error}") from error
+        raise ValueError(f"config.json: {wrong}{one_line(error, 900)}") from error
 
 
 def _config(raw):
     model_type = raw.get("model_type")
     if model_type not in FAMILIES:
-        text = f"model_type is {model_type!r}; supported: {', '.join(FAMILIES)}"
+        text = f"model_type is {model_type!r:.80}; supported: {', '.join(FAMILIES)}"
         raise ValueError(text + refused.reason(model_type))
     refused.check(raw)
     family = FAMILIES[model_type]
     for key, only in (ONLY | family.only).items():
         if raw.get(key) not in (only, None):
-            raise ValueError(f"{key} is {raw.get(key)!r}; only {only!r} is supported")
+            raise ValueError(f"{key} is {raw.get(key)!r:.80}; only {only!r} is supported")
     encoder = None if family.encoder is None else _stack(raw, family.encoder)
     return _stack(raw, family, encoder=encoder)
 
@@ -71,6 +81,9 @@ def _stack(raw, family, **values):
     if isinstance(values.get("eps"), bool):  # which Python takes for 0 or 1
         raise ValueError(f"the norms' epsilon is {values['eps']}; wanted a number from 0 to 1")
     values |= family.fixed
+    width = values["d_model"]  # others follow from it
+    if type(width) is not int or width < 1:
+        raise ValueError(f"d_model is {width!r}; wanted a whole number of at least 1")
     values |= family.derived(values)
     if values.get("pad_id") is None:
         values["pad_id"] = 0  # no id is named: padding is masked out, so any will do

@@ -1528,7 +1528,7 @@ BREAKS = [
     Break(
         "a public function has lost its example",
         CHECKPOINT,
-        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
+        '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file.\n\n    So too with a number beyond 1e10: products of such numbers overflow, in float32 within a layer.\n\n    A sound checkpoint:\n\n    >>> import minitx\n    >>> minitx.check(minitx.load("tiny-bert")) is None\n    True\n    """',
         '"""Raises ValueError that names every weight with NaN or infinity. Reads the whole file."""',
     ),
     Break(
@@ -2960,6 +2960,24 @@ BREAKS = [
         FORMATS,
         'valid(value, f"{where}: {name!r}")',
         "pass",
+    ),
+    Break(
+        "a name or value of a folder stands in an error with its line ends",
+        FILES,
+        "c if c.isprintable() else ascii(c)[1:-1]",
+        "c",
+    ),
+    Break(
+        "what is long stands in an error as it is",
+        FILES,
+        "text[:longest]",
+        "text",
+    ),
+    Break(
+        "weights that overflow are not named",
+        CHECKPOINT,
+        "np.abs(x).max(initial=0) > LARGEST",
+        "False",
     ),
     Break(
         "a hub sends as many bytes as it likes",

@@ -1,0 +1,170 @@
+"""Damaged folders: those that once failed are clear now, and the fuzzer finds what is planted.
+
+Cases are forked, which a process with threads must not do: so each test of cases has a process of
+its own. Linux only, as the fuzzer; `make fuzz` tries ten thousand.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import damage
+import damage_json
+import folders
+import pytest
+
+TOOLS = Path(damage.__file__).parent
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc of Linux")
+FOLDERS = folders.bases()
+
+
+def python(*arguments):
+    """What a Python process in tests/tools prints; arguments as those of the interpreter."""
+    settings = os.environ | {"PYTHONPATH": os.pathsep.join([str(folders.ROOT), str(TOOLS)])}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(
+        command, env=settings, capture_output=True, text=True, timeout=200, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@needs_linux
+def test_cases_that_once_failed_are_clear_now():
+    status, text = python(str(TOOLS / "fuzz.py"), "--replay")
+    n = len([*(folders.GOLDEN / "fuzz").glob("*.json")])
+    assert (status, text.partition(" ")[0]) == (0, str(n)), text
+    assert n > 10
+
+
+UNDAMAGED = """
+import fuzz, damage
+cases = {name: damage.Case(name, []) for name in fuzz.bases()}
+results = fuzz.run_all(cases)
+print([(name, result) for name, result in results.items() if result.outcome != "sound"])
+"""
+
+
+@needs_linux
+def test_every_folder_is_sound_before_it_is_damaged():
+    assert python("-c", UNDAMAGED) == (0, "[]\n")
+
+
+# what is planted in place of minitx.load -> the outcome that the fuzzer must give
+PLANTED = {
+    "raise KeyError('vocab_size')": "KeyError",
+    "raise UnicodeDecodeError('utf-8', b'a', 0, 1, 'config.json')": "UnicodeDecodeError",
+    "raise type('PanicException', (BaseException,), {})('config.json')": "PanicException",
+    "raise ValueError('a size is wrong')": "names nothing",
+    "raise ValueError('config.json\\nand more')": "more than one line",
+    "raise ValueError('config.json: \\x1b[2J')": "more than one line",
+    "raise ValueError('config.json' * 200)": "a long message",
+    "raise FileNotFoundError('no config.json')": "clear",
+    "warnings.warn('config.json')": "warning",
+    "os.kill(os.getpid(), 11)": "crash",
+    "os._exit(0)": "crash",
+    "time.sleep(60)": "hang",
+    "while True: pass": "hang",
+    "bytearray(1 << 40)": "MemoryError",
+    "bytearray(64 << 20); raise ValueError('config.json')": "memory",
+    "m = load(path); w = minitx.arrays.Weights(**vars(m.weights) | {'b_U': m.weights.b_U + 1e38})"
+    "; m.layers[0].W_out.dtype; return dataclasses.replace(m, weights=w)": "sound",
+    "m = load(path); c = dataclasses.replace(m.config, unembed_scale=float('nan'))"
+    "; return dataclasses.replace(m, config=c)": "NaN",
+}
+PLANT = """
+import dataclasses, json, os, sys, time, warnings
+import fuzz, damage, ordeal, minitx
+load, fork = minitx.load, ordeal.os.fork
+fuzz.warm_up()
+outcomes = {}
+for code in json.loads(sys.argv[1]):
+    inside = {}
+    exec("def planted(path):\\n    " + code, globals(), inside)
+    minitx.load = inside["planted"]
+    case = damage.Case("bert-masked", [])
+    outcomes[code] = fuzz.run_case(1, ("planted", case), ordeal.Limits(cpu=1, clock=6)).outcome
+print(json.dumps(outcomes))
+"""
+
+
+@needs_linux
+def test_what_is_planted_is_found():
+    status, text = python("-c", PLANT, json.dumps([*PLANTED]))
+    assert status == 0, text
+    assert json.loads(text) == PLANTED
+
+
+def test_a_case_is_its_seed_and_number():
+    cases = [damage.draw(1, number, FOLDERS) for number in range(60)]
+    assert [damage.draw(1, number, FOLDERS) for number in range(60)] == cases
+    assert [damage.draw(2, number, FOLDERS) for number in range(60)] != cases
+    # drawn from random() alone, whose numbers are the same in every version of Python
+    dice = damage.Dice("1 4711")
+    assert [dice.below(1000) for _ in range(4)] == [811, 125, 102, 995]
+
+
+def test_mutations_are_data_and_do_the_same_again():
+    for number in range(60):
+        case = damage.draw(3, number, FOLDERS)
+        again = damage.Case(*json.loads(json.dumps(case)))
+        assert damage.damaged(again, FOLDERS) == damage.damaged(case, FOLDERS)
+
+
+def test_every_kind_of_damage_is_drawn_and_does_something():
+    kinds = set()
+    for number in range(400):
+        case = damage.draw(4, number, FOLDERS)
+        kinds |= {mutation[0] for mutation in case.mutations}
+        assert 1 <= len(case.mutations) <= 6
+    assert kinds == {*damage.KINDS}
+    for kind, given in EXAMPLES.items():
+        folder = FOLDERS["bert-wordpiece"]
+        damaged = damage.mutated(folder, [kind, *given])
+        contents = [{name: folders.content(x, name) for name in x} for x in (folder, damaged)]
+        assert contents[0] != contents[1], kind
+        assert folder == FOLDERS["bert-wordpiece"]  # the undamaged one stays as it is
+
+
+BIAS = "bert.encoder.layer.0.output.dense.bias"
+EXAMPLES = {  # kind -> what it takes
+    "set": ["config.json", ["hidden_size"], "1e400"],
+    "drop": ["config.json", ["hidden_size"]],
+    "add": ["config.json", [], "hidden_size", "2"],
+    "new": ["generation_config.json", [["eos_token_id", "1e400"]]],
+    "rename": ["model.safetensors", [BIAS, "dtype"], "DTYPE"],
+    "recast": ["model.safetensors", BIAS, "F64"],
+    "reshape": ["model.safetensors", BIAS, [2, 2]],
+    "fill": ["model.safetensors", BIAS, "nan", 1],
+    "lose": ["model.safetensors", BIAS],
+    "twin": ["model.safetensors", BIAS, "x."],
+    "length": ["model.safetensors", 2**63],
+    "cut": ["vocab.txt", 10],
+    "bytes": ["vocab.txt", 1, 1, "ff"],
+    "line": ["vocab.txt", 0, 1, "a"],
+    "gone": ["vocab.txt"],
+    "moved": ["vocab.txt", "config.json"],
+    "copied": ["vocab.txt", "merges.txt"],
+    "special": ["vocab.txt", "fifo", ""],
+}
+
+
+@pytest.mark.parametrize("text", ["@nest 5", "@braces 5", "@digits 5", "@string 5", "@numbers 5"])
+def test_long_values_are_written_out(text):
+    assert len(damage_json.literal(text)) >= 5
+    assert json.dumps(json.loads(damage_json.literal(text))).replace(
+        " ", ""
+    ) == damage_json.literal(text)
+
+
+def test_a_header_is_written_with_its_length():
+    """A key that stands twice, and the file's bytes as they were."""
+    given = ["add", "model.safetensors", [], BIAS, "null"]
+    old = folders.content(FOLDERS["bert-wordpiece"], "model.safetensors")
+    folder = damage.mutated(FOLDERS["bert-wordpiece"], given)
+    new = folders.content(folder, "model.safetensors")
+    header = damage_json.text_of(folder, "model.safetensors")
+    assert header.count(BIAS.encode()) == 2
+    n = int.from_bytes(old[:8], "little")
+    assert new[8 + len(header) :] == old[8 + n :]
