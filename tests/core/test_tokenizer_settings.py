@@ -70,7 +70,11 @@ def test_what_no_token_can_follow_is_refused_by_name(tmp_path, name):
             {"added_tokens_decoder": {"9": 4}},
             "token 9 .added_tokens_decoder .* is 4; want",
         ),
-        ("tokenizer_config.json", {"mask_token": {"lstrip": 1}}, "an added token is {'lstrip'"),
+        (
+            "tokenizer_config.json",
+            {"mask_token": {"lstrip": 1}},
+            "mask_token .* is {'lstrip': 1}; want",
+        ),
         ("tokenizer_config.json", {"do_lower_case": "yes"}, "the tokenizer in .* does not load: "),
         ("tokenizer_config.json", {"added_tokens_decoder": 5}, "the tokenizer in .* not load: "),
         ("added_tokens.json", [], "added_tokens.json does not hold a JSON object"),
