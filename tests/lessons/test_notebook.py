@@ -87,6 +87,7 @@ def test_a_translation_has_the_originals_code(tmp_path, monkeypatch):
     "old, new, words",
     [
         ("終わり。", "```{code-cell} python\n```", "ja/03-head.md: 3 cells .*; wanted 2"),
+        ("```{code-cell} python\n```", "", "ja/03-head.md: 1 cells .*; wanted 2"),
         ("cell} python\n```", "cell} python\nx = 1\n```", "is not empty: 'x = 1'"),
     ],
 )
