@@ -5,6 +5,7 @@ import numpy as np
 from minitx.heads import is_pooled
 from minitx.inputs import padded, shifted
 
+from ..runner.sides import reader
 from .library import Inputs
 
 
@@ -34,11 +35,6 @@ def of_group(rows, model):
 def ended(row, end_id):
     """Ids with one end token, at the end, where the library looks for the class of a source."""
     return [*(token for token in row[:-1] if token != end_id), end_id]
-
-
-def reader(model):
-    """The stack that reads a text: the encoder, or the model itself."""
-    return model.encoder or model
 
 
 def random_rows(cfg, n, most, seed):

@@ -13,7 +13,7 @@ import minitx
 from minitx.files import read_json
 from minitx.points import name_of
 
-from ..runner import settings
+from ..runner import settings, sides
 from ..runner.files import finite
 from . import reference
 
@@ -153,7 +153,7 @@ def notes_on(model, recorded):
     """Lines on what else differs: ids of the texts, config.json, bytes of the weights."""
     folder = Path(model.tokenizer.folder)
     about = recorded.about
-    notes = of_texts(model.encoder or model, recorded)
+    notes = of_texts(sides.reader(model), recorded)
     before, now = about["config"], read_json(folder / "config.json")
     unlike = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     for key in sorted(set(unlike) - NO_MATTER):

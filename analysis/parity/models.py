@@ -11,6 +11,7 @@ import numpy as np
 from minitx.checkpoint import named_arrays
 from minitx.points import name_of, points
 
+from ..runner import sides
 from ..texts import formats
 from . import batches, compare, reference
 
@@ -71,7 +72,7 @@ def check_alike(a, b):
 
 def rows_of(model, text, n, most):
     """Token ids of the first n documents of a text, or random ones where there is no tokenizer."""
-    reader = batches.reader(model)
+    reader = sides.reader(model)
     most = min(most, reader.config.n_ctx)
     formats.filled(text)
     try:

@@ -13,7 +13,7 @@ import minitx
 from minitx import points
 from minitx.files import read_json
 
-from ..runner import results, settings
+from ..runner import results, settings, sides
 from ..texts import formats
 from . import batches, library, reference, sampled
 
@@ -85,7 +85,7 @@ def versions():
 
 def inputs_of(folder, ours, how):
     """The texts [N], None where ids were drawn at random, and the batches of their ids [Inputs]."""
-    cfg = batches.reader(ours).config
+    cfg = sides.reader(ours).config
     most = min(how.tokens, cfg.n_ctx)
     tokenizer = library_tokenizer(folder, ours)
     if tokenizer is None:
@@ -104,7 +104,7 @@ def library_tokenizer(folder, ours):
     import transformers
 
     try:
-        batches.reader(ours).tokenizer.encode("a")
+        sides.reader(ours).tokenizer.encode("a")
     except FileNotFoundError:
         return None
     except ValueError:
