@@ -11,21 +11,17 @@ Order: a run, what an interrupted one left, the lock.
 import contextlib
 import hashlib
 import io
-import os
 import re
 import sys
 import time
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from . import files, progress
+from . import executor, files, progress
 
-WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
-BATCH = 4 * WORKERS  # documents in the pool at once; a state is only saved between batches
 SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
 # what reading a broken .npz raises
 DAMAGED = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
@@ -35,14 +31,15 @@ class Run:
     """One run of an experiment. Without a folder it keeps nothing, and cannot be resumed.
 
     key: text that is the same for the same settings, model and documents. resume: go on from what
-    lies in the folder for the same key.
+    lies in the folder for the same key. workers: the executor that measures documents.
     """
 
-    def __init__(self, folder=None, name="", key="", resume=False):
+    def __init__(self, folder=None, name="", key="", resume=False, workers=executor.THREADS):
         self.folder = folder and Path(folder)
         self.name = name
         self.key = key
         self.resume = resume
+        self.workers = workers
         self.stages = set()  # what has been gathered so far
         self.saved = False
 
@@ -56,12 +53,12 @@ class Run:
         done, sums = self._restored(path, keep, len(documents))
         save_due = 0.0
         remaining = islice(enumerate(documents), done, None)
-        with ThreadPoolExecutor(WORKERS) as pool, progress.Line(what, len(documents), done) as line:
-            while batch := list(islice(remaining, BATCH)):
-                for result in pool.map(lambda item: measure(*item), batch):
-                    done += 1
-                    _add(sums, result, keep)
-                    line.update(done)
+        results = self.workers.results(measure, remaining)
+        with contextlib.closing(results), progress.Line(what, len(documents), done) as line:
+            for result in results:
+                done += 1
+                _add(sums, result, keep)
+                line.update(done)
                 begin = time.monotonic()
                 if path and begin >= save_due:
                     self._save(path, done, sums)
