@@ -5,9 +5,11 @@
 result, so that sums are the same bytes for every executor.
 """
 
+import contextlib
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 
 WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
 AHEAD = 4 * WORKERS  # documents in the pool at once
@@ -35,3 +37,19 @@ class Threads:
 
 
 THREADS = Threads()
+_current: ContextVar = ContextVar("executor")
+
+
+def current():
+    """The executor that documents go through here: threads, unless another is in use."""
+    return _current.get(THREADS)
+
+
+@contextlib.contextmanager
+def use(executor):
+    """Inside `with`, documents go through this executor, whoever gathers them."""
+    token = _current.set(executor)
+    try:
+        yield
+    finally:
+        _current.reset(token)

@@ -31,15 +31,14 @@ class Run:
     """One run of an experiment. Without a folder it keeps nothing, and cannot be resumed.
 
     key: text that is the same for the same settings, model and documents. resume: go on from what
-    lies in the folder for the same key. workers: the executor that measures documents.
+    lies in the folder for the same key.
     """
 
-    def __init__(self, folder=None, name="", key="", resume=False, workers=executor.THREADS):
+    def __init__(self, folder=None, name="", key="", resume=False):
         self.folder = folder and Path(folder)
         self.name = name
         self.key = key
         self.resume = resume
-        self.workers = workers
         self.stages = set()  # what has been gathered so far
         self.saved = False
 
@@ -53,7 +52,7 @@ class Run:
         done, sums = self._restored(path, keep, len(documents))
         save_due = 0.0
         remaining = islice(enumerate(documents), done, None)
-        results = self.workers.results(measure, remaining)
+        results = executor.current().results(measure, remaining)
         with contextlib.closing(results), progress.Line(what, len(documents), done) as line:
             for result in results:
                 done += 1
