@@ -15,7 +15,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -67,17 +66,24 @@ def checked(arguments, folder):
             "a scheduler in another process": ["--scheduler", address],
         }
         for name in arguments.experiments:
-            one = folder / f"{name}-one"
-            yield name, "one thread", finished(start(name, arguments, one, one_thread=True)), True
-            for how, flags in ways.items():
-                out = folder / f"{name}-{how.split()[0]}"
-                yield name, how, finished(start(name, arguments, out, *flags)), same(one, out)
-                shutil.rmtree(out)
-    whole = folder / "whole"
-    seconds = finished(start("profiles", arguments, whole))
-    draw = random.Random(0)
-    yield from workers_killed(arguments, folder, whole, draw)
-    yield from clients_killed(arguments, folder, whole, seconds, draw)
+            yield from compared(name, arguments, folder, ways)
+    if arguments.kills:
+        whole = folder / "whole"
+        finished(start("profiles", arguments, whole))
+        draw = random.Random(0)
+        yield from workers_killed(arguments, folder, whole, draw)
+        yield from clients_killed(arguments, folder, whole, draw)
+
+
+def compared(name, arguments, folder, ways):
+    """One experiment in every way, beside one thread."""
+    single = folder / f"{name}-single"
+    seconds = finished(start(name, arguments, single, one_thread=True))
+    yield name, "one thread", seconds, True
+    for how, flags in ways.items():
+        out = folder / f"{name}-{how.split()[0]}"
+        seconds = finished(start(name, arguments, out, *flags))
+        yield name, how, seconds, same(single, out)
 
 
 def start(name, arguments, out, *flags, one_thread=False):
@@ -164,7 +170,7 @@ def workers_killed(arguments, folder, whole, draw):
         yield "profiles", how, time.time() - begin, same(whole, out)
 
 
-def clients_killed(arguments, folder, whole, seconds, draw):
+def clients_killed(arguments, folder, whole, draw):
     """One run that is killed again and again, and goes on each time."""
     out, flags = folder / "client", ("--workers", "2", "--resume")
     begin = time.time()
@@ -188,9 +194,9 @@ def same(a, b):
         sorted(path.name for path in folder.iterdir() if not path.name.endswith(".tmp"))
         for folder in (a, b)
     ]
-    return names[0] == names[1] and all(
-        (a / name).read_bytes() == (b / name).read_bytes() for name in names[0]
-    )
+    if names[0] != names[1]:
+        return False
+    return all((a / name).read_bytes() == (b / name).read_bytes() for name in names[0])
 
 
 if __name__ == "__main__":
