@@ -14,6 +14,7 @@ Order: the executor, a batch and its size, faults, where a cluster comes from.
 
 import contextlib
 import importlib.util
+import signal
 import sys
 import time
 import warnings
@@ -344,4 +345,17 @@ def _started(n_workers, stack):
         "silence_logs": "CRITICAL",
     }
     processes = stack.enter_context(LocalCluster(**settings))
-    return stack.enter_context(Client(processes, set_as_default=False))
+    client = stack.enter_context(Client(processes, set_as_default=False))
+    client.register_plugin(_no_interrupts(), "no-interrupts")
+    return client
+
+
+def _no_interrupts():
+    """A plugin by which a worker leaves Ctrl-C to its client, which ends it."""
+    from distributed import WorkerPlugin
+
+    class Plugin(WorkerPlugin):
+        def setup(self, worker):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Plugin()
