@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import minitx
+from benchmarks.workers import running
 from minitx import analysis
 from minitx.analysis import commands, experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.runner import cluster, executor, registry, shipping, stream
@@ -280,10 +281,9 @@ def test_nothing_waits_forever(monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_a_scheduler_that_is_gone_ends_the_run(tmp_path):
-    import workers as tool
     from distributed import Client
 
-    with tool.cluster(tmp_path, 1) as (address, processes):
+    with running(tmp_path, 1) as (address, processes):
         with Client(address, set_as_default=False, timeout=30) as far:
             seen = []
 
