@@ -39,7 +39,13 @@ def main(argv=None):
     """Print one of both tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="where the random weights are, or are written")
-    for name, default in (("documents", 24), ("tokens", 512), ("rounds", 3), ("simulated", 0)):
+    for name, default in (
+        ("documents", 24),
+        ("tokens", 512),
+        ("rounds", 3),
+        ("simulated", 0),
+        ("each", 20),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seconds", type=float, default=0.6, help="of a stand-in for a document")
     parser.add_argument("--bytes", type=int, default=50_000, help="of its result")
@@ -114,7 +120,7 @@ def simulate(arguments):
     from distributed import Client
 
     n_processes = max(1, arguments.simulated // 8)
-    n = 20 * arguments.simulated
+    n = arguments.each * arguments.simulated
     with tempfile.TemporaryDirectory() as folder:
         with running(Path(folder), n_processes, 8) as (address, processes):
             with Client(address, set_as_default=False) as client:
