@@ -3377,4 +3377,16 @@ BREAKS = [
         "failed = True",
         "failed = False",
     ),
+    Break(
+        "an interrupt while a helper starts is lost",
+        THREADS,
+        "with kept():\n    helper.start()",
+        "helper.start()",
+    ),
+    Break(
+        "an interrupt while documents are begun is another error",
+        INTERRUPT,
+        "isinstance(error.__context__, KeyboardInterrupt)",
+        "False",
+    ),
 ]
