@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+from minitx.interrupt import kept
+
 from . import files, progress
 
 WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
@@ -56,7 +58,8 @@ class Run:
         done, sums = self._restored(path, keep, len(documents))
         save_due = 0.0
         remaining = islice(enumerate(documents), done, None)
-        with ThreadPoolExecutor(WORKERS) as pool, progress.Line(what, len(documents), done) as line:
+        line = progress.Line(what, len(documents), done)
+        with kept(), ThreadPoolExecutor(WORKERS) as pool, line:
             while batch := list(islice(remaining, BATCH)):
                 for result in pool.map(lambda item: measure(*item), batch):
                     done += 1

@@ -3378,6 +3378,18 @@ BREAKS = [
         "failed = False",
     ),
     Break(
+        "an interrupt while a helper starts is lost",
+        THREADS,
+        "with kept():\n    helper.start()",
+        "helper.start()",
+    ),
+    Break(
+        "an interrupt while documents are begun is another error",
+        INTERRUPT,
+        "isinstance(error.__context__, KeyboardInterrupt)",
+        "False",
+    ),
+    Break(
         "a Japanese page opens folded cells in English",
         "lessons/notebook.py",
         "language in FOLDED",
