@@ -21,7 +21,7 @@ import numpy as np
 import minitx
 from minitx import threads, weights
 
-from . import draw, own_texts, progress, registry, settings, sides, stream
+from . import cluster, draw, own_texts, progress, registry, settings, sides, stream
 from .files import as_json, write
 
 if TYPE_CHECKING:
@@ -179,8 +179,10 @@ class Outcome(NamedTuple):
     note: str = ""  # how the options differ from those given for all
 
 
-def run(name, model, options):
+def run(name, model, options, client=None):
     """One experiment, by name, on a Model or a model's name -> Result; it leaves no files.
+
+    client: of a Dask cluster, whose workers then measure the documents.
 
     Raises ValueError for an unknown experiment or option, before a model is loaded,
     and NotApplicable if the model lacks what the experiment needs.
@@ -197,7 +199,7 @@ def run(name, model, options):
     changed = settings.changes(model) if model is given else []
     if changed:  # so that --resume does not take the results for those of the files
         stated["changed"] = changed
-    with one_thread_of_blas():
+    with one_thread_of_blas(), cluster.of_client(client):
         return explained(experiment, experiment.run(part, **stated["options"]), stated)
 
 
@@ -229,7 +231,7 @@ def one_thread_of_blas():
     on two busy cores `rotation` took a minute instead of three seconds. SciPy's wheels have an
     OpenBLAS of their own.
     """
-    if "OPENBLAS_NUM_THREADS" in os.environ:
+    if os.environ.get("OPENBLAS_NUM_THREADS", "1") != "1":  # Dask sets 1, too late for NumPy
         yield
         return
     from scipy.linalg import _fblas

@@ -11,23 +11,23 @@ Order: a run, what an interrupted one left, the lock.
 import contextlib
 import hashlib
 import io
-import os
 import re
 import sys
 import time
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+<<<<<<< HEAD
 from minitx.interrupt import kept
 
 from . import files, progress
+=======
+from . import executor, files, progress
+>>>>>>> w-dask
 
-WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
-BATCH = 4 * WORKERS  # documents in the pool at once; a state is only saved between batches
 SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
 # what reading a broken .npz raises
 DAMAGED = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
@@ -58,6 +58,7 @@ class Run:
         done, sums = self._restored(path, keep, len(documents))
         save_due = 0.0
         remaining = islice(enumerate(documents), done, None)
+<<<<<<< HEAD
         line = progress.Line(what, len(documents), done)
         with kept(), ThreadPoolExecutor(WORKERS) as pool, line:
             while batch := list(islice(remaining, BATCH)):
@@ -65,6 +66,14 @@ class Run:
                     done += 1
                     _add(sums, result, keep)
                     line.update(done)
+=======
+        results = executor.current().results(measure, remaining)
+        with contextlib.closing(results), progress.Line(what, len(documents), done) as line:
+            for result in results:
+                done += 1
+                _add(sums, result, keep)
+                line.update(done)
+>>>>>>> w-dask
                 begin = time.monotonic()
                 if path and begin >= save_due:
                     self._save(path, done, sums)

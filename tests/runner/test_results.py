@@ -169,10 +169,10 @@ def test_a_finished_run_of_another_configuration_is_run_again(tmp_path, capsys):
 def test_an_interrupted_run_is_not_gone_on_with_under_another_configuration(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every batch
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every document
     folder, out = shutil.copytree(BUNDLED, tmp_path / "model"), tmp_path / "out"
     add = stream._add
-    left = iter(range(stream.BATCH + 5))
+    left = iter(range(20))
 
     def interrupted(*arguments):
         if next(left, None) is None:
