@@ -20,13 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-<<<<<<< HEAD
 from minitx.interrupt import kept
 
-from . import files, progress
-=======
 from . import executor, files, progress
->>>>>>> w-dask
 
 SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
 # what reading a broken .npz raises
@@ -58,22 +54,13 @@ class Run:
         done, sums = self._restored(path, keep, len(documents))
         save_due = 0.0
         remaining = islice(enumerate(documents), done, None)
-<<<<<<< HEAD
-        line = progress.Line(what, len(documents), done)
-        with kept(), ThreadPoolExecutor(WORKERS) as pool, line:
-            while batch := list(islice(remaining, BATCH)):
-                for result in pool.map(lambda item: measure(*item), batch):
-                    done += 1
-                    _add(sums, result, keep)
-                    line.update(done)
-=======
         results = executor.current().results(measure, remaining)
-        with contextlib.closing(results), progress.Line(what, len(documents), done) as line:
+        line = progress.Line(what, len(documents), done)
+        with kept(), contextlib.closing(results), line:
             for result in results:
                 done += 1
                 _add(sums, result, keep)
                 line.update(done)
->>>>>>> w-dask
                 begin = time.monotonic()
                 if path and begin >= save_due:
                     self._save(path, done, sums)
