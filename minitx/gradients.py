@@ -118,7 +118,7 @@ def gradients(
     targets = check_targets(model, targets, batch.tokens)
     named, available = parameters(model), points(model, batch.types is not None)
     keys = list(named) if wrt is None else expand_names(wrt, [*named, *available], model)
-    owner = owners(named)
+    owner = owners(model)
     wanted = {key: owner.get(key, key) for key in keys}
     edited = expand(list(edits or ()), available, model)
     if "logits" in edited:

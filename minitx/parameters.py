@@ -1,7 +1,7 @@
 """The names of a model's arrays, formed as those of points: "W_E", ("W_Q", 3), ("enc_b_O", 0).
 
 Arrays of an encoder begin with enc_, those of cross-attention with cross_ (its norm is ln_cross).
-Arrays in one memory, such as an embedding and the W_U that is tied to it, are one array.
+An embedding and the W_U that is tied to it are one array.
 """
 
 from dataclasses import replace
@@ -53,13 +53,21 @@ def prefixed(prefix, key):
     return prefix + key
 
 
-def owners(named):
-    """{name: first name of the same memory}; most arrays own themselves.
+def owners(model: Model) -> dict[Key, Key]:
+    """{name: first name of the same array}; most arrays own themselves.
 
-    named: {name: array}, as `parameters` gives them.
+    The same are arrays in one memory; and, where a config ties them, embeddings of equal values,
+    as some files hold them twice.
     """
-    first = {}
-    return {key: first.setdefault(_place(x), key) for key, x in named.items()}
+    named = parameters(model)
+    first: dict = {}
+    owner = {key: first.setdefault(_place(x), key) for key, x in named.items()}
+    if model.config.tied:
+        for key in ("W_U", "enc_W_E"):
+            other = named["W_E"].T if key == "W_U" else named["W_E"]
+            if np.array_equal(named.get(key, ()), other):
+                owner[key] = "W_E"
+    return owner
 
 
 def _place(x):
@@ -75,20 +83,20 @@ def is_tied_output(key, owner):
 def writable(model: Model) -> Model:
     """The model with arrays of its own, which may be changed in place; tied ones stay tied."""
     named = parameters(model)
-    owner = owners(named)
+    owner = owners(model)
     copies = {key: named[key].copy(order="K") for key in dict.fromkeys(owner.values())}
     arrays = {key: copies[own] for key, own in owner.items()}
     if is_tied_output("W_U", owner.get("W_U", "W_U")):
         arrays["W_U"] = arrays["W_U"].T
-    return _filled(model, arrays, "")
+    return with_arrays(model, arrays, "")
 
 
-def _filled(model, arrays, prefix):
+def with_arrays(model, arrays, prefix):
     """The model with other arrays, by name."""
     layers = [_part(layer, arrays, prefix, layer.index) for layer in model.layers]
     encoder = model.encoder
     if encoder is not None:
-        encoder = _filled(encoder, arrays, ENCODER)
+        encoder = with_arrays(encoder, arrays, ENCODER)
     return replace(
         model,
         weights=_part(model.weights, arrays, prefix),
