@@ -65,7 +65,7 @@ class Cluster:
         """A document's number and the beginning of its text, for an error."""
         text = ""
         with contextlib.suppress(Exception):  # it may have no tokens, the model no tokenizer
-            text = self.sender.kept[0].tokenizer.decode(document)
+            text = self.sender.tokenizer.decode(document)
         text = " ".join(text.split()) or str(document)
         beginning = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
         return f"document {index} ({beginning!r})"
@@ -324,17 +324,21 @@ def _connected(address, stack):
 def _started(n_workers, stack):
     """A client of n processes on this machine, which end with it.
 
-    They listen on this machine alone, with keys that are made for this run: other people on it
-    could otherwise send programs to them. No limit of memory is set, since mapped weights, which
-    all share, would be counted for each.
+    They listen on this machine alone, with keys that are made for this run, and without Dask's
+    pages: other people on the machine could otherwise send programs to them. No limit of memory is
+    set, since mapped weights, which all share, would be counted for each.
     """
+    import dask
     from distributed import Client, LocalCluster
 
+    no_pages = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+    stack.enter_context(dask.config.set(no_pages))
     cluster = LocalCluster(
         n_workers=n_workers,
         threads_per_worker=1,
         host="127.0.0.1",
         dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # any free port
         memory_limit=0,
         security=True,
         silence_logs="CRITICAL",

@@ -8,13 +8,14 @@ the connections of a cluster that the user chose, and are never written to or re
 Order: what both sides name alike, the sender's side, the worker's.
 """
 
+import ctypes
 import hashlib
 import io
 import os
 import pickle
 import threading
 import time
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,10 +27,11 @@ from minitx.arrays import Model
 from minitx.checkpoint import named_arrays
 from minitx.text import Tokenizer
 
+from ..machine import doctor
 from . import settings
 from .registry import NotApplicable
 
-COMPUTING = "minitx", "python", "numpy", "scipy"  # packages whose versions change numbers
+PACKAGES = "minitx", "python", "numpy", "scipy"  # whose versions may change numbers
 
 
 class Files(NamedTuple):
@@ -52,7 +54,8 @@ class Package(NamedTuple):
     """A measure that is ready to be sent."""
 
     content: bytes  # pickled
-    versions: dict[str, str]
+    digest: str  # sha256 of it
+    with_: dict[str, str]  # what it is to be computed with, see `computing`
     n_threads: int  # of each product; another number could change its last digit
 
 
@@ -64,6 +67,17 @@ class Unmeasured(Exception):
     """A document that could not be measured: (its number, the worker's address, error, kind)."""
 
 
+@cache
+def computing():
+    """What the last digits of numbers depend on beside their inputs, of this process."""
+    versions = settings.versions()
+    stated = {name: versions.get(name, "none") for name in PACKAGES}
+    blas = doctor.library(ctypes.CDLL(np.linalg._umath_linalg.__file__), {})
+    stated["BLAS"] = f"{blas['blas']} {blas['version']} {blas['kernels']}".strip()
+    stated["instructions"] = " ".join(doctor.simd())
+    return stated
+
+
 # --- the sender's side
 
 
@@ -73,19 +87,21 @@ class Sender:
     def __init__(self):
         self.names: dict[int, tuple] = {}  # id of an array -> (Stored, its name)
         self.files: dict[str, Files] = {}  # by folder
-        self.kept: list[Any] = []  # so that no id is given to another object
+        self.arrays: list[np.ndarray] = []  # those with names, whose ids so stay theirs
+        self.tokenizer = None  # of the first model
+        self.originals: dict[Stored, dict] = {}  # models as the files have them, while packing
 
     def pack(self, measure):
         """A Package of a measure."""
         while True:
-            known = len(self.kept)
+            known = len(self.names)
             content = io.BytesIO()
             _pickler(self)(content, protocol=5).dump(measure)
-            if len(self.kept) == known:
+            if len(self.names) == known:
                 break  # else an array may have come before the model whose it is
-        versions = settings.versions()
-        stated = {name: versions[name] for name in COMPUTING}
-        return Package(content.getvalue(), stated, threads.count())
+        self.originals.clear()
+        digest = hashlib.sha256(content.getbuffer()).hexdigest()
+        return Package(content.getvalue(), digest, computing(), threads.count())
 
     def files_of(self, folder):
         """The Files of a folder."""
@@ -98,21 +114,29 @@ class Sender:
 
     def learn(self, model):
         """Note which arrays of a model are those of its files, in value and layout."""
-        if any(model is other for other in self.kept) or model.tokenizer is None:
+        unknown = {n: x for n, x in named_arrays(model).items() if id(x) not in self.names}
+        if model.tokenizer is None or not unknown:
             return
-        self.kept.append(model)
+        self.tokenizer = self.tokenizer or model.tokenizer
         stored = Stored(
             self.files_of(model.tokenizer.folder), settings.dtype(model), model.config.task_head
         )
-        try:
-            original = named_arrays(_loaded(stored, model.tokenizer.folder))
-        except ValueError:  # its head is none of the file's
-            return
-        for name, x in named_arrays(model).items():
+        original = self.original(stored)
+        for name, x in unknown.items():
             for candidate in (name, f"encoder.{name}"):
                 if _is_same(x, original.get(candidate)):
                     self.names[id(x)] = stored, candidate
+                    self.arrays.append(x)
                     break
+
+    def original(self, stored):
+        """{name: array} as the files have them; {} if they have not got this head."""
+        if stored not in self.originals:
+            try:
+                self.originals[stored] = named_arrays(_loaded(stored, stored.files.folder))
+            except ValueError:
+                self.originals[stored] = {}
+        return self.originals[stored]
 
 
 def name_of(folder):
@@ -131,7 +155,7 @@ def _is_same(x, y):
     return np.array_equal(x, y)
 
 
-@lru_cache(1)
+@cache
 def _pickler_class():
     import cloudpickle
 
@@ -220,17 +244,20 @@ _unpacked: dict[str, Any] = {}  # digest of a Package -> its measure; the last o
 
 def unpack(package):
     """The measure in a Package; raises ValueError where this process would compute otherwise."""
-    own = settings.versions()
-    for name, version in package.versions.items():
-        if own.get(name) != version:
-            raise ValueError(f"it has {name} {own.get(name)}; wanted {version}")
-    digest = hashlib.sha256(package.content).hexdigest()
     with _lock:
-        if digest not in _unpacked:
+        if package.digest not in _unpacked:
+            _check(package.with_)
             measure = pickle.loads(package.content)
             _unpacked.clear()
-            _unpacked[digest] = measure
-        return _unpacked[digest]
+            _unpacked[package.digest] = measure
+        return _unpacked[package.digest]
+
+
+def _check(wanted):
+    """Raise ValueError unless this process computes with the same as the sender."""
+    for name, value in computing().items():
+        if wanted.get(name) != value:
+            raise ValueError(f"it computes with {name} {value}; wanted {wanted.get(name)}")
 
 
 def measured(package, numbered, address=None):

@@ -1,0 +1,197 @@
+"""The same bytes on one thread, threads, processes and a cluster, and when processes die.
+
+    python tests/tools/workers.py [--documents 200] [--tokens 48] [--kills 10] [EXPERIMENT ...]
+
+Runs each experiment on tiny-roberta with one thread, with as many as the command takes, with two
+processes, and on a cluster whose scheduler is a process by itself, and compares the files byte for
+byte. Then `profiles`, while a random worker is killed (SIGKILL) at random moments, and while the
+client is and goes on with --resume. Prints a line for each; exit code 0 if all are equal.
+
+Order: the command line, a run, a cluster, kills, the comparison.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+MODEL = "tiny-roberta"
+EXPERIMENTS = "profiles", "lags", "remove-positions", "probe", "joint-grid"
+COMMAND = [sys.executable, "-m", "minitx.analysis", "run"]
+ONE_THREAD = (
+    "import sys\n"
+    "from minitx.analysis.runner import executor\n"
+    "executor.WORKERS = 1\n"
+    "from minitx.analysis.__main__ import main\n"
+    "sys.exit(main())\n"
+)
+
+
+def main(argv=None):
+    """Run all and compare; exit code 0 if every file is the same."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("experiments", nargs="*", default=EXPERIMENTS)
+    parser.add_argument("--documents", type=int, default=200)
+    parser.add_argument("--tokens", type=int, default=48)
+    parser.add_argument("--kills", type=int, default=10)
+    arguments = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder:
+        lines = checked(arguments, Path(folder))
+        equal = [show(*line) for line in lines]
+    return 0 if all(equal) else 1
+
+
+def show(name, how, seconds, is_equal):
+    """Print a line of the table."""
+    print(f"{name:18} {how:34} {seconds:7.1f} s  {'equal' if is_equal else 'DIFFERS'}", flush=True)
+    return is_equal
+
+
+def checked(arguments, folder):
+    """(experiment, how it was run, seconds, whether its files are those of one thread)."""
+    with cluster(folder) as (address, _):
+        ways = {
+            "threads": [],
+            "2 processes": ["--workers", "2"],
+            "a scheduler in another process": ["--scheduler", address],
+        }
+        for name in arguments.experiments:
+            one = folder / f"{name}-one"
+            yield name, "one thread", finished(start(name, arguments, one, one_thread=True)), True
+            for how, flags in ways.items():
+                out = folder / f"{name}-{how.split()[0]}"
+                yield name, how, finished(start(name, arguments, out, *flags)), same(one, out)
+                shutil.rmtree(out)
+    whole = folder / "whole"
+    seconds = finished(start("profiles", arguments, whole))
+    draw = random.Random(0)
+    yield from workers_killed(arguments, folder, whole, draw)
+    yield from clients_killed(arguments, folder, whole, seconds, draw)
+
+
+def start(name, arguments, out, *flags, one_thread=False):
+    """The process of a run."""
+    command = [sys.executable, "-c", ONE_THREAD, "run"] if one_thread else COMMAND
+    sizes = {"documents": arguments.documents, "tokens": arguments.tokens, "out": out}
+    options = [text for flag, value in sizes.items() for text in (f"--{flag}", str(value))]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    return psutil.Popen(
+        [*command, name, MODEL, *options, *flags],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def finished(process):
+    """Seconds that a run took to its end, which must be a good one."""
+    begin = time.time()
+    errors = process.communicate(timeout=1200)[1].decode()
+    if process.returncode:
+        raise RuntimeError(errors)
+    return time.time() - begin
+
+
+@contextlib.contextmanager
+def cluster(folder, n_workers=2):
+    """(address, processes) of a scheduler in a process of its own, with workers in theirs."""
+    file = folder / "scheduler.json"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    local = ["--host", "127.0.0.1", "--no-dashboard"]
+    commands = [["scheduler", *local, "--port", "0", "--scheduler-file", str(file)]]
+    commands += [["worker", *local, "--nthreads", "1", "--scheduler-file", str(file)]] * n_workers
+    processes = []
+    try:
+        for command in commands:
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "dask", *command],
+                    cwd=folder,
+                    env=environment,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
+            while not file.is_file():
+                time.sleep(0.1)
+        time.sleep(0.5)
+        yield address_in(file), processes
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def address_in(file):
+    """The address in a scheduler's file."""
+    return json.loads(file.read_text(encoding="utf-8"))["address"]
+
+
+def workers_of(process):
+    """The worker processes of a client with --workers."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        children = process.children()
+        return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+    return []
+
+
+def workers_killed(arguments, folder, whole, draw):
+    """Runs in which a worker is killed at a random moment."""
+    for i in range(arguments.kills):
+        out = folder / f"worker-{i}"
+        process = start("profiles", arguments, out, "--workers", "2")
+        begin = time.time()
+        while not workers_of(process) and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(draw.uniform(0.5, 8))
+        victims = workers_of(process)
+        if victims:
+            draw.choice(victims).send_signal(signal.SIGKILL)
+        moment = time.time() - begin
+        how = f"a worker killed after {moment:.1f} s" if victims else "ended before the kill"
+        finished(process)
+        yield "profiles", how, time.time() - begin, same(whole, out)
+
+
+def clients_killed(arguments, folder, whole, seconds, draw):
+    """One run that is killed again and again, and goes on each time."""
+    out, flags = folder / "client", ("--workers", "2", "--resume")
+    begin = time.time()
+    for _ in range(arguments.kills):
+        process = start("profiles", arguments, out, *flags)
+        time.sleep(draw.uniform(1, 10))
+        left = workers_of(process)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        _, alive = psutil.wait_procs(left, timeout=60)
+        if alive:
+            raise RuntimeError(f"{len(alive)} workers outlive their client")
+    finished(start("profiles", arguments, out, *flags))
+    how = f"the client killed {arguments.kills} times"
+    yield "profiles", how, time.time() - begin, same(whole, out)
+
+
+def same(a, b):
+    """Whether two folders of results have the same files, byte for byte."""
+    names = [
+        sorted(path.name for path in folder.iterdir() if not path.name.endswith(".tmp"))
+        for folder in (a, b)
+    ]
+    return names[0] == names[1] and all(
+        (a / name).read_bytes() == (b / name).read_bytes() for name in names[0]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
