@@ -130,7 +130,7 @@ function acrossRuns() {  // the chosen head in every run: what it gives the offs
     return `“${run.name}” ${mean}${isAbove(part, state.head, offset) ? "" : " (at chance)"}`;
   });
   return `Of its attention ${nameOf(state.head)} gives offset ${signed(offset)}${which}: ${given.join(", ")}; ` +
-    `${partOf(page.runs[0]).uniform[place].toFixed(3)} if it looked at all ${data.unit}s alike.`;
+    `uniform ${partOf(page.runs[0]).uniform[place].toFixed(3)}.`;
 }
 
 // which heads are listed, and in which order

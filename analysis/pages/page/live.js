@@ -224,7 +224,7 @@ function writeHead() {  // the button for the head that the views show
   const {layers, heads} = sizes(), n = minitx.state.head ?? 0;
   const pair = [Math.floor(n / heads), n % heads];
   by("head").hidden = pair[0] >= layers;
-  by("head").textContent = `switch ${nameOf(pair)} ${isOff(pair) ? "on again" : "off"}`;
+  by("head").textContent = `switch ${isPair() ? `the ${stack()}'s ` : ""}${nameOf(pair)} ${isOff(pair) ? "on again" : "off"}`;
   by("head").onclick = () => toggle(pair);
 }
 
