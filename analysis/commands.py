@@ -62,7 +62,7 @@ def workers_of(arguments):
     """What measures documents, for a command that reads many: see runner/cluster.py."""
     if not hasattr(arguments, "workers"):
         return contextlib.nullcontext()
-    return cluster.chosen(arguments.workers, arguments.scheduler)
+    return cluster.workers_for(arguments.workers, arguments.scheduler)
 
 
 def check_experiment(argv):

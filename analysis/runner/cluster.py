@@ -14,6 +14,7 @@ Order: the executor, a batch and its size, faults, where a cluster comes from.
 
 import contextlib
 import importlib.util
+import signal
 import sys
 import time
 import warnings
@@ -124,7 +125,7 @@ class Gathering:
         self.pace = Pace()
         self.out = deque()  # of Batches, in the order of their documents
         self.n_threads = 1
-        self.there = set()  # addresses of the workers
+        self.addresses = set()  # of the workers
         self.next_look = 0.0
         self.progress = time.monotonic()  # when something was finished last
 
@@ -177,9 +178,9 @@ class Gathering:
         """Send a batch to the workers that may have it."""
         batch.where = []
         if self.cluster.refused or batch.failed:
-            there = self.workers() - self.cluster.refused
-            batch.where = sorted(there - set(batch.failed) or there)
-            if not there:
+            allowed = self.workers() - self.cluster.refused
+            batch.where = sorted(allowed - set(batch.failed) or allowed)
+            if not allowed:
                 raise self.gone("every worker is refused")
         batch.future = self.client.submit(
             shipping.measured, self.sent, batch.numbered, pure=False, workers=batch.where or None
@@ -193,7 +194,7 @@ class Gathering:
             with contextlib.suppress(TimeoutError, CancelledError):
                 batch.future.exception(timeout=POLL)
             self.look()
-            if batch.where and self.there and not self.there.intersection(batch.where):
+            if batch.where and self.addresses and not self.addresses.intersection(batch.where):
                 self.submit(batch)  # those that were to do it are gone
         self.progress = time.monotonic()
         try:
@@ -214,16 +215,16 @@ class Gathering:
         self.workers()
         quiet = now - self.progress
         if quiet > max(PATIENCE, 20 * self.pace.longest):
-            n = len(self.there)
+            n = len(self.addresses)
             raise self.gone(f"nothing was finished for {quiet:.0f} s on its {n} workers")
 
     def workers(self):
         """Addresses of the workers that there are; as before, where the scheduler is busy."""
         with contextlib.suppress(TimeoutError, OSError):
             by_worker = self.client.nthreads(callback_timeout=LOOK)
-            self.there = set(by_worker)
+            self.addresses = set(by_worker)
             self.n_threads = max(1, sum(by_worker.values()))
-        return self.there
+        return self.addresses
 
     def gone(self, why):
         """The error that the cluster is of no more use."""
@@ -268,7 +269,7 @@ def _next(numbered, n):
 
 
 @contextlib.contextmanager
-def chosen(n_workers=0, scheduler=""):
+def workers_for(n_workers=0, scheduler=""):
     """Inside `with`, documents go to n processes of this machine, or to a cluster by its address.
 
     Neither: nothing changes. Raises ValueError if Dask is not installed, OSError if there is no
@@ -333,15 +334,28 @@ def _started(n_workers, stack):
 
     no_pages = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
     stack.enter_context(dask.config.set(no_pages))
-    cluster = LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # any free port
-        memory_limit=0,
-        security=True,
-        silence_logs="CRITICAL",
-    )
-    stack.enter_context(cluster)
-    return stack.enter_context(Client(cluster, set_as_default=False))
+    settings = {
+        "n_workers": n_workers,
+        "threads_per_worker": 1,
+        "host": "127.0.0.1",
+        "dashboard_address": None,
+        "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"},  # any free port
+        "memory_limit": 0,
+        "security": True,
+        "silence_logs": "CRITICAL",
+    }
+    processes = stack.enter_context(LocalCluster(**settings))
+    client = stack.enter_context(Client(processes, set_as_default=False))
+    client.register_plugin(_no_interrupts(), "no-interrupts")
+    return client
+
+
+def _no_interrupts():
+    """A plugin by which a worker leaves Ctrl-C to its client, which ends it."""
+    from distributed import WorkerPlugin
+
+    class Plugin(WorkerPlugin):
+        def setup(self, worker):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    return Plugin()

@@ -107,8 +107,7 @@ class Sender:
         """The Files of a folder."""
         key = os.fspath(folder)
         if key not in self.files:
-            read = settings.model_files(Path(folder))
-            hashes = tuple(sorted((read["weights"] | read["files"]).items()))
+            hashes = tuple(sorted(_hashes(Path(folder)).items()))
             self.files[key] = Files(key, name_of(Path(folder)), hashes)
         return self.files[key]
 
@@ -165,7 +164,7 @@ def _pickler_class():
         sender: Sender
 
         def reducer_override(self, x):
-            """What stands for x; see pickle."""
+            """What stands for x, as a function and its arguments."""
             if isinstance(x, Model):
                 self.sender.learn(x)
             if isinstance(x, np.ndarray):
@@ -229,13 +228,18 @@ def folder_of(files):
         if not files.name:
             raise ValueError(f"there is no folder {files.folder} on its machine")
         folder = weights.find(files.name)
-    read = settings.model_files(folder)
-    own = read["weights"] | read["files"]
+    own = _hashes(folder)
     for file, sha256 in files.hashes:
         if own.get(file) != sha256:
-            there = f"sha256 {own[file][:12]}…" if file in own else "no such file"
-            raise ValueError(f"{folder / file}: {there}; wanted sha256 {sha256[:12]}…")
+            given = f"sha256 {own[file][:12]}…" if file in own else "no such file"
+            raise ValueError(f"{folder / file}: {given}; wanted sha256 {sha256[:12]}…")
     return folder
+
+
+def _hashes(folder):
+    """{file: sha256} of all that is read of a model."""
+    of_model = settings.model_files(folder)
+    return of_model["weights"] | of_model["files"]
 
 
 _lock = threading.Lock()  # a worker may have several threads

@@ -58,18 +58,18 @@ def test_sums_are_the_same_bytes_in_the_same_order(client):
 
     here = gathered(measure)
     with executor.use(cluster.Cluster(lambda: client)):
-        there = gathered(measure)
-    assert np.array_equal(there["all"], ROWS)
-    assert all(np.array_equal(here[name], there[name]) for name in here)
+        far = gathered(measure)
+    assert np.array_equal(far["all"], ROWS)
+    assert all(np.array_equal(here[name], far[name]) for name in here)
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_experiments_give_the_same_bytes(client, name):
     here = analysis.run(name, "tiny-roberta", **SMALL[name])
-    there = analysis.run(name, "tiny-roberta", client=client, **SMALL[name])
-    assert here.settings == there.settings and here.arrays.keys() == there.arrays.keys()
+    far = analysis.run(name, "tiny-roberta", client=client, **SMALL[name])
+    assert here.settings == far.settings and here.arrays.keys() == far.arrays.keys()
     for key, x in here.arrays.items():
-        assert x.tobytes() == there.arrays[key].tobytes(), key
+        assert x.tobytes() == far.arrays[key].tobytes(), key
 
 
 def test_a_model_that_was_changed_is_computed_as_it_is(client):
@@ -77,9 +77,9 @@ def test_a_model_that_was_changed_is_computed_as_it_is(client):
     W_pos = model.weights.W_pos[::-1].copy()
     model.weights.W_pos = W_pos
     here = analysis.run("profiles", model, **SMALL["profiles"])
-    there = analysis.run("profiles", model, client=client, **SMALL["profiles"])
+    far = analysis.run("profiles", model, client=client, **SMALL["profiles"])
     assert here.settings["changed"] == ["W_pos"]
-    assert here.arrays["profiles"].tobytes() == there.arrays["profiles"].tobytes()
+    assert here.arrays["profiles"].tobytes() == far.arrays["profiles"].tobytes()
 
 
 def test_weights_travel_by_name_and_are_mapped_again():
@@ -233,16 +233,16 @@ def test_a_document_under_which_workers_die_is_named(workers):
 
 def test_few_documents_are_read_ahead(workers):
     """So memory does not grow with their number."""
-    read, ahead = [], []
+    taken, ahead = [], []
 
     def documents():
         for i, x in enumerate(np.tile(ROWS, (5, 1))):
-            read.append(i)
+            taken.append(i)
             yield i, x
 
     results = executor.current().results(third_of(), documents())
     for done, _ in enumerate(results):
-        ahead.append(len(read) - done)
+        ahead.append(len(taken) - done)
     assert done == 299
     # measured 7 at first, up to 256 in a batch later
     assert ahead[0] <= 8 and max(ahead) <= 7 * cluster.LARGEST

@@ -15,7 +15,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -54,7 +53,7 @@ def main(argv=None):
 
 def show(name, how, seconds, is_equal):
     """Print a line of the table."""
-    print(f"{name:18} {how:34} {seconds:7.1f} s  {'equal' if is_equal else 'DIFFERS'}", flush=True)
+    print(f"{name:18} {how:44} {seconds:7.1f} s  {'equal' if is_equal else 'DIFFERS'}", flush=True)
     return is_equal
 
 
@@ -67,17 +66,25 @@ def checked(arguments, folder):
             "a scheduler in another process": ["--scheduler", address],
         }
         for name in arguments.experiments:
-            one = folder / f"{name}-one"
-            yield name, "one thread", finished(start(name, arguments, one, one_thread=True)), True
-            for how, flags in ways.items():
-                out = folder / f"{name}-{how.split()[0]}"
-                yield name, how, finished(start(name, arguments, out, *flags)), same(one, out)
-                shutil.rmtree(out)
-    whole = folder / "whole"
-    seconds = finished(start("profiles", arguments, whole))
-    draw = random.Random(0)
-    yield from workers_killed(arguments, folder, whole, draw)
-    yield from clients_killed(arguments, folder, whole, seconds, draw)
+            yield from compared(name, arguments, folder, ways)
+    if arguments.kills:
+        whole, draw = folder / "whole", random.Random(0)
+        finished(start("profiles", arguments, whole))
+        seconds = finished(start("profiles", arguments, folder / "two", "--workers", "2"))
+        moments = [draw.uniform(0.2, 0.95) * seconds for _ in range(2 * arguments.kills)]
+        yield from workers_killed(arguments, folder, whole, moments[: arguments.kills])
+        yield from clients_killed(arguments, folder, whole, moments[arguments.kills :])
+
+
+def compared(name, arguments, folder, ways):
+    """One experiment in every way, beside one thread."""
+    single = folder / f"{name}-single"
+    seconds = finished(start(name, arguments, single, one_thread=True))
+    yield name, "one thread", seconds, True
+    for how, flags in ways.items():
+        out = folder / f"{name}-{how.split()[0]}"
+        seconds = finished(start(name, arguments, out, *flags))
+        yield name, how, seconds, same(single, out)
 
 
 def start(name, arguments, out, *flags, one_thread=False):
@@ -146,39 +153,40 @@ def workers_of(process):
     return []
 
 
-def workers_killed(arguments, folder, whole, draw):
-    """Runs in which a worker is killed at a random moment."""
-    for i in range(arguments.kills):
+def workers_killed(arguments, folder, whole, moments):
+    """Runs in which one worker is killed after so many seconds."""
+    for i, moment in enumerate(moments):
         out = folder / f"worker-{i}"
         process = start("profiles", arguments, out, "--workers", "2")
         begin = time.time()
-        while not workers_of(process) and process.poll() is None:
-            time.sleep(0.05)
-        time.sleep(draw.uniform(0.5, 8))
+        time.sleep(moment)
         victims = workers_of(process)
+        while not victims and process.poll() is None:
+            time.sleep(0.05)
+            victims = workers_of(process)
+        how = "ended before the kill"
         if victims:
-            draw.choice(victims).send_signal(signal.SIGKILL)
-        moment = time.time() - begin
-        how = f"a worker killed after {moment:.1f} s" if victims else "ended before the kill"
+            victims[i % len(victims)].send_signal(signal.SIGKILL)
+            how = f"a worker killed after {time.time() - begin:.1f} s"
         finished(process)
         yield "profiles", how, time.time() - begin, same(whole, out)
 
 
-def clients_killed(arguments, folder, whole, seconds, draw):
+def clients_killed(arguments, folder, whole, moments):
     """One run that is killed again and again, and goes on each time."""
     out, flags = folder / "client", ("--workers", "2", "--resume")
-    begin = time.time()
-    for _ in range(arguments.kills):
+    begin, resumed = time.time(), 0
+    for moment in moments:
         process = start("profiles", arguments, out, *flags)
-        time.sleep(draw.uniform(1, 10))
+        time.sleep(moment)
         left = workers_of(process)
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        resumed += b"going on after" in process.communicate()[1]
         _, alive = psutil.wait_procs(left, timeout=60)
         if alive:
             raise RuntimeError(f"{len(alive)} workers outlive their client")
     finished(start("profiles", arguments, out, *flags))
-    how = f"the client killed {arguments.kills} times"
+    how = f"the client killed {len(moments)} times, {resumed} with a state"
     yield "profiles", how, time.time() - begin, same(whole, out)
 
 
@@ -188,9 +196,9 @@ def same(a, b):
         sorted(path.name for path in folder.iterdir() if not path.name.endswith(".tmp"))
         for folder in (a, b)
     ]
-    return names[0] == names[1] and all(
-        (a / name).read_bytes() == (b / name).read_bytes() for name in names[0]
-    )
+    if names[0] != names[1]:
+        return False
+    return all((a / name).read_bytes() == (b / name).read_bytes() for name in names[0])
 
 
 if __name__ == "__main__":
