@@ -172,7 +172,6 @@ LAYER_INPUTS = "analysis/measures/inputs.py"
 TOKENIZER_SETTINGS = "minitx/tokenizer_settings.py"
 
 
-
 class Break(NamedTuple):
     """One break: `old`, which occurs once in the file, is replaced by `new`."""
 
