@@ -12,6 +12,7 @@ INIT = "minitx/__init__.py"
 CONFIG = "minitx/config.py"
 POSITIONS = "minitx/positions.py"
 FILES = "minitx/files.py"
+WRITTEN = "analysis/runner/files.py"
 FAMILIES = "minitx/families/__init__.py"
 BERT = "minitx/families/bert.py"
 ROBERTA = "minitx/families/roberta.py"
@@ -3388,5 +3389,22 @@ BREAKS = [
         INTERRUPT,
         "isinstance(error.__context__, KeyboardInterrupt)",
         "False",
+    ),
+    Break(
+        "a full disk takes the results of an earlier run",
+        RESULTS,
+        "before=partial(self._remove_old, out, format)",
+        "before=(self._remove_old(out, format), lambda: None)[1]",
+    ),
+    Break("a full disk does not say how much was wanted", WRITTEN, "error.errno in FULL", "False"),
+    Break(
+        "a folder that is gone is a file that is missing",
+        WRITTEN,
+        "not path.parent.is_dir()",
+        "False",
+    ),
+    Break("what could not be written whole stays", WRITTEN, "draft.unlink()", "pass"),
+    Break(
+        "what a killed run was writing stays", STREAM, "f'.{self.name}.*.tmp'", "f'.{self.name}.x'"
     ),
 ]
