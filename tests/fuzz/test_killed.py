@@ -6,7 +6,7 @@
 import sys
 
 import pytest
-from test_endurance import TOOLS, python
+from processes import TOOLS, python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and limits")
 

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 import minitx
 from minitx import weights
 from minitx.analysis import commands
-from minitx.analysis.runner import files, registry, results, settings, stream
+from minitx.analysis.runner import files, registry, settings, stream
 
 BUNDLED = weights.find("tiny-roberta")
 SHARDS = {"first": "model-1-of-2.safetensors", "second": "shards/model-2-of-2.safetensors"}
