@@ -84,7 +84,8 @@ class Run:
 
     def remove(self):
         """Delete all states of this run, and what a run that was killed was writing."""
-        for path in (*self._states(), *self.folder.glob(f"..{self.name}.*.state.npz.*.tmp")):
+        drafts = f"..{self.name}.*.state.npz.*.tmp", f".{self.name}.*.tmp"
+        for path in (*self._states(), *(x for name in drafts for x in self.folder.glob(name))):
             path.unlink()
 
     def _save(self, path, done, sums):

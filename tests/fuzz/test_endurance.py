@@ -3,38 +3,23 @@
 `make endurance` goes on for two hours. Linux only.
 """
 
-import os
 import re
-import subprocess
 import sys
-from pathlib import Path
 
-import jobs
 import pytest
+from processes import TOOLS, python
 
-TOOLS = Path(jobs.__file__).parent
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, alarms and /proc")
 
 
-def python(*arguments):
-    """Exit status and output of a Python process in tests/tools."""
-    path = os.pathsep.join([str(TOOLS.parents[1]), str(TOOLS)])
-    command = [sys.executable, *arguments]
-    environment = os.environ | {"PYTHONPATH": path}
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=200, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
 def test_some_seconds_give_the_bytes_of_one_thread():
-    status, text = python(str(TOOLS / "endurance.py"), "--moves", "60", "--seed", "3")
+    status, text = python(str(TOOLS / "endurance.py"), "--moves", "40", "--seed", "3")
     assert status == 0 and text.endswith("all the same bytes\n"), text
     counts = {what: int(n) for n, what in (item.split(" ", 1) for item in counted(text))}
     assert counts["jobs of workers"] > 10  # measured 300
     assert counts["interrupts"] > 3  # measured 80
     others = ("jobs of workers", "interrupts", "of these hung")
-    assert sum(n for what, n in counts.items() if what not in others) == 60
+    assert sum(n for what, n in counts.items() if what not in others) == 40
     assert {"interrupted_cache", "half_read", "gathered", "process"} <= counts.keys()
 
 

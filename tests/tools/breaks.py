@@ -170,6 +170,7 @@ MPNET = "minitx/families/mpnet.py"
 REFUSED = "minitx/families/refused.py"
 LAYER_INPUTS = "analysis/measures/inputs.py"
 TOKENIZER_SETTINGS = "minitx/tokenizer_settings.py"
+WRITTEN = "analysis/runner/files.py"
 
 
 class Break(NamedTuple):
@@ -3621,6 +3622,23 @@ BREAKS = [
         INTERRUPT,
         "isinstance(error.__context__, KeyboardInterrupt)",
         "False",
+    ),
+    Break(
+        "a full disk takes the results of an earlier run",
+        RESULTS,
+        "before=partial(self._remove_old, out, format)",
+        "before=(self._remove_old(out, format), lambda: None)[1]",
+    ),
+    Break("a full disk does not say how much was wanted", WRITTEN, "error.errno in FULL", "False"),
+    Break(
+        "a folder that is gone is a file that is missing",
+        WRITTEN,
+        "not path.parent.is_dir()",
+        "False",
+    ),
+    Break("what could not be written whole stays", WRITTEN, "draft.unlink()", "pass"),
+    Break(
+        "what a killed run was writing stays", STREAM, "f'.{self.name}.*.tmp'", "f'.{self.name}.x'"
     ),
     Break(
         "a Japanese page opens folded cells in English",
