@@ -21,13 +21,8 @@ import numpy as np
 import minitx
 from minitx import threads, weights
 
-<<<<<<< HEAD
 from . import cluster, draw, own_texts, progress, registry, settings, sides, stream
-from .files import as_json, write
-=======
-from . import draw, own_texts, progress, registry, settings, sides, stream
 from .files import as_json, write, write_all  # noqa: F401  (the pages write by `write`)
->>>>>>> w-ordeal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
