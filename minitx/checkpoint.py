@@ -58,6 +58,7 @@ BUFFERS = re.compile(
     r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
     r"|EncDecAttention\.relative_attention_bias\.weight)$"
 )
+MOST_LAYERS = 10_000  # ten times the deepest published
 LARGEST = 1e10  # no sound checkpoint has a weight that is as large
 # GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, not GPT2Model; BartModel, since the
 # published BARTs were trained with the head and saved without it
@@ -96,6 +97,9 @@ def read_stack(stored, config, family, head=None):
     if config.sinusoids:
         body["W_pos"] = sinusoids(config.n_pos, config.d_model).astype(stored.dtype)
         body["W_pos"].flags.writeable = False  # as arrays of a file are
+    if config.n_layers > MOST_LAYERS:  # a partial checkpoint may lack all of them
+        text = f"config.json: n_layers is {config.n_layers}; wanted at most {MOST_LAYERS}"
+        raise ValueError(text)
     layers = []
     for i in range(config.n_layers):
         prefix = family.layer_prefix.format(i)
@@ -288,7 +292,7 @@ class Stored:
         inside = [name for name in left if name.startswith(layers)]
         if inside:
             text = "tensors inside the layers that this architecture has no use for"
-            raise ValueError(f"{text}: {listing(inside)}")
+            raise ValueError(f"{text}: {listing(self.in_file[name] for name in inside)}")
         return tuple(left)
 
 

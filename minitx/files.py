@@ -14,9 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ".bin", ".pt", ".pth", ".ckpt", ".pkl"
-LONGEST = (
-    1 << 24
-)  # bytes of a file of JSON; of real ones, those of a tokenizer come to a few million
+LONGEST = 1 << 23  # bytes of a file of settings or words; the largest real ones have millions
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # BF16: by its bits
 
 
@@ -31,14 +29,19 @@ def read_json(path, other=""):
         if path.parent.is_dir():
             content = listing(file.name for file in path.parent.iterdir())
         raise FileNotFoundError(f"no {other}{path.name} in {path.parent} (there: {content})")
-    size = path.stat().st_size
-    if size > LONGEST:
-        raise ValueError(f"{path} has {size} bytes; a file of JSON has at most {LONGEST}")
+    check_length(path)
     try:
         return {**json.loads(path.read_text(encoding="utf-8"))}
     except (ValueError, TypeError, RecursionError) as error:  # not UTF-8, JSON, an object, or deep
         text = f"{path} does not hold a JSON object: {one_line(error)}"
         raise ValueError(text) from None
+
+
+def check_length(path):
+    """Raises ValueError for a file so long that what is made of it may take gigabytes."""
+    size = path.stat().st_size
+    if size > LONGEST:
+        raise ValueError(f"{path} has {size} bytes; wanted at most {LONGEST}")
 
 
 def names_in(folder):
@@ -121,7 +124,12 @@ def _array(name, entry, offset, buffer, dtype):
     array = raw
     if stored == "BF16":  # the upper half of a float32, in this machine's byte order
         array = np.left_shift(raw, 16, dtype=np.uint32).view(np.float32)
-    array = np.require(array.astype(dtype, copy=False), requirements="A")
+    try:
+        with np.errstate(over="raise", invalid="ignore"):  # NaN stays NaN
+            array = np.require(array.astype(dtype, copy=False), requirements="A")
+    except FloatingPointError:
+        text = f"tensor {name!r} has numbers beyond {np.dtype(dtype)}"
+        raise ValueError(f"{text}; it is stored as {stored}, which dtype=float64 reads") from None
     if not np.may_share_memory(array, raw):
         _give_back(buffer, offset, raw.nbytes)
     array.flags.writeable = False

@@ -3394,6 +3394,30 @@ BREAKS = [
         "[self.in_file[near] for near in difflib.get_close_matches(name, self.tensors, 3)]",
         "difflib.get_close_matches(name, self.tensors, 3)",
     ),
+    Break(
+        "numbers beyond float32 become infinite with a warning",
+        FILES,
+        'np.errstate(over="raise", invalid="ignore")',
+        'np.errstate(invalid="ignore")',
+    ),
+    Break(
+        "a vocabulary may be of any size",
+        TEXT,
+        "for name in names_in(folder) & FILES:\n    check_length(folder / name)",
+        "pass",
+    ),
+    Break(
+        "a partial checkpoint is asked for any layer",
+        CHECKPOINT,
+        "config.n_layers > MOST_LAYERS",
+        "False",
+    ),
+    Break(
+        "tensors without use are named as nobody's file has them",
+        CHECKPOINT,
+        "listing(self.in_file[name] for name in inside)",
+        "listing(inside)",
+    ),
     Break("half an id may fill up a batch", CONFIG, "type(cfg.pad_id) is not int", "False"),
     Break(
         "the norm of a head overflows in silence",
