@@ -15,6 +15,7 @@ from .cache import Cache
 from .checkpoint import check
 from .checkpoint import read_model as _read_model
 from .generate import generate
+from .gradients import Gradients, gradients
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
@@ -29,6 +30,7 @@ __all__ = [
     "POINTS",
     "Batch",
     "Cache",
+    "Gradients",
     "Model",
     "Trace",
     "check",
@@ -37,6 +39,7 @@ __all__ = [
     "final_norm",
     "forward",
     "generate",
+    "gradients",
     "load",
     "logits",
     "run",

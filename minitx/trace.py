@@ -179,7 +179,7 @@ def run(
     >>> bool((ablated["logits"] != trace["logits"]).any())
     True
     """
-    batch, source_batch = _inputs(model, text, source, source_valid, valid, types)
+    batch, source_batch = read_inputs(model, text, source, source_valid, valid, types)
     available = points(model, batch.types is not None)
     keep = expand(keep, available, model)
     trace = Trace(model, batch, source_batch, keep, _edits_by_point(edits or {}, available, model))
@@ -194,7 +194,7 @@ def run(
     return trace
 
 
-def _inputs(model, text, source, source_valid, valid=None, types=None):
+def read_inputs(model, text, source, source_valid, valid=None, types=None):
     """Two checked Batches: what the model reads, and the source of an encoder-decoder, or None."""
     check_source(model, source)
     if source is None:
@@ -232,7 +232,7 @@ def cost(
     >>> minitx.run(model, "A dog", keep="q").nbytes
     10240
     """
-    batch, source_batch = _inputs(model, text, source, None, types=types)
+    batch, source_batch = read_inputs(model, text, source, None, types=types)
     sizes = {"": _sizes(model, batch)}
     if source_batch is not None:
         sizes[ENCODER] = _sizes(model.encoder, source_batch)

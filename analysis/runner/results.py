@@ -11,7 +11,7 @@ import os
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -22,7 +22,7 @@ import minitx
 from minitx import threads, weights
 
 from . import cluster, draw, own_texts, progress, registry, settings, sides, stream
-from .files import as_json, write
+from .files import as_json, write, write_all  # noqa: F401  (the pages write by `write`)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,9 +104,10 @@ class Result:
         """Write the three files that `minitx run` writes into a folder, and return its path.
 
         format: of the figure, svg or png; a figure of the other format, from an earlier run, is
-        removed. The JSON file is removed first and written last, because `finished` takes it as the
-        sign that the other files belong to its settings: whatever fails in between, arrays never
-        stand beside settings that are not theirs.
+        removed. Files of an earlier run stay until all are written under temporary names. Then the
+        JSON file is removed first and renamed last, because `finished` takes it as the sign that
+        the other files belong to its settings: whatever fails in between, arrays never stand
+        beside settings that are not theirs.
         """
         check_format(format)
         out = writable(folder)
@@ -116,12 +117,15 @@ class Result:
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
         contents = {f".{format}": getattr(self, format), ".npz": arrays.getvalue()}
         contents[".json"] = as_json(record) + "\n"
+        by_path = {out / (self.experiment + ending): x for ending, x in contents.items()}
+        write_all(by_path, before=partial(self._remove_old, out, format))
+        return out
+
+    def _remove_old(self, out, format):
+        """Remove an earlier record, and then its figure of the other format."""
         (out / f"{self.experiment}.json").unlink(missing_ok=True)
         for other in {*FORMATS} - {format}:
             (out / f"{self.experiment}.{other}").unlink(missing_ok=True)
-        for ending, content in contents.items():
-            write(out / (self.experiment + ending), content)
-        return out
 
     def __repr__(self):
         answer = f"{self.answer.verdict}, {self.answer.value}; " if self.answer else ""

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from minitx.interrupt import kept
+
 from . import executor, files, progress
 
 SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
@@ -53,7 +55,8 @@ class Run:
         save_due = 0.0
         remaining = islice(enumerate(documents), done, None)
         results = executor.current().results(measure, remaining)
-        with contextlib.closing(results), progress.Line(what, len(documents), done) as line:
+        line = progress.Line(what, len(documents), done)
+        with kept(), contextlib.closing(results), line:
             for result in results:
                 done += 1
                 _add(sums, result, keep)
@@ -81,7 +84,8 @@ class Run:
 
     def remove(self):
         """Delete all states of this run, and what a run that was killed was writing."""
-        for path in (*self._states(), *self.folder.glob(f"..{self.name}.*.state.npz.*.tmp")):
+        drafts = f"..{self.name}.*.state.npz.*.tmp", f".{self.name}.*.tmp"
+        for path in (*self._states(), *(x for name in drafts for x in self.folder.glob(name))):
             path.unlink()
 
     def _save(self, path, done, sums):
