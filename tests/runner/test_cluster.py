@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -257,6 +258,9 @@ def test_nothing_waits_forever(monkeypatch):
     monkeypatch.setattr(cluster, "POLL", 0.2)
     with contextlib.ExitStack() as stack:
         alone = cluster._started(0, stack)
+        end = threading.Timer(60, alone.close)  # where this fails
+        end.start()
+        stack.callback(end.cancel)
         stack.enter_context(executor.use(cluster.Cluster(lambda: alone)))
         message = r"nothing was finished for \d s on its 0 workers; .* --resume goes on"
         with pytest.raises(cluster.Gone, match=message):
