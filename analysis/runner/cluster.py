@@ -14,6 +14,7 @@ Order: the executor, a batch and its size, faults, where a cluster comes from.
 
 import contextlib
 import importlib.util
+import itertools
 import signal
 import sys
 import time
@@ -32,6 +33,7 @@ LOOK = 10.0  # seconds that the scheduler has for an answer
 MOST = 1 << 23  # bytes of documents and results in a batch
 LARGEST = 256  # documents in a batch
 SHOWN = 60  # characters of a document in an error
+TOGETHER = 16  # batches whose results come over at once, if they are finished
 EACH = 3  # batches out for each thread of a worker, which so never waits for the next
 
 
@@ -50,6 +52,7 @@ class Cluster:
         self.client = None
         self.sender = shipping.Sender()
         self.refused = set()  # addresses
+        self.n_batches = 0  # that went out so far
 
     def results(self, measure, numbered):
         """measure(index, document) of each, in the order of the documents."""
@@ -83,6 +86,7 @@ class Batch:
     def __init__(self, numbered):
         self.numbered = numbered  # [(index, document), ...]
         self.future = None
+        self.outcome = None  # (results, seconds) once they have come over
         self.failed = {}  # worker -> what it said
         self.where = []  # the workers that may have it; []: any
 
@@ -102,14 +106,18 @@ class Pace:
         self.bytes += sum(np.asarray(x).nbytes for result in results for x in result.values())
         self.longest = max(self.longest, seconds)
 
+    def bytes_of(self, batch):
+        """Bytes that the results of a batch have, as far as one can know."""
+        return self.bytes // max(1, self.n) * len(batch.numbered)
+
     def size(self, n_threads):
         """How many documents make a batch: half a second of work, more on large clusters.
 
-        So the scheduler has 400 batches a second at most, of several thousand that it can take.
+        So the scheduler has 100 batches a second at most, each of which takes it 2 to 3 ms.
         """
         if not self.n:
             return 1
-        target = max(0.5, n_threads / 400)
+        target = max(0.5, n_threads / 100)
         by_time = target * self.n / max(self.seconds, 1e-9)
         by_bytes = MOST * self.n / max(self.bytes, 1)
         return int(min(max(1, by_time), max(1, by_bytes), LARGEST))
@@ -163,7 +171,7 @@ class Gathering:
                     return
                 self.again(batch, error)
         self.pace.note(results, seconds)
-        batch.future = None  # the worker may forget them
+        batch.future = batch.outcome = None  # the worker may forget them
         yield from results
 
     def one_by_one(self, batch):
@@ -182,6 +190,8 @@ class Gathering:
             batch.where = sorted(allowed - set(batch.failed) or allowed)
             if not allowed:
                 raise self.gone("every worker is refused")
+        batch.outcome = None
+        self.cluster.n_batches += 1
         batch.future = self.client.submit(
             shipping.measured, self.sent, batch.numbered, pure=False, workers=batch.where or None
         )
@@ -190,7 +200,7 @@ class Gathering:
         """(results, seconds) of a batch; raises what its worker raised, or Gone."""
         from distributed.client import CancelledError
 
-        while not batch.future.done():
+        while not (batch.outcome or batch.future.done()):
             with contextlib.suppress(TimeoutError, CancelledError):
                 batch.future.exception(timeout=POLL)
             self.look()
@@ -198,11 +208,23 @@ class Gathering:
                 self.submit(batch)  # those that were to do it are gone
         self.progress = time.monotonic()
         try:
-            return batch.future.result(timeout=PATIENCE)
+            if batch.outcome is None and batch.future.status == "finished":
+                self.fetch(batch)
+            return batch.outcome or batch.future.result(timeout=PATIENCE)
         except CancelledError as error:
             raise self.gone("its tasks were cancelled") from error
         except TimeoutError as error:
             raise self.gone(f"no result came within {PATIENCE:.0f} s") from error
+
+    def fetch(self, batch):
+        """Bring over the results of a batch and of those behind it that are finished, too."""
+        following = itertools.takewhile(lambda other: other.future.status == "finished", self.out)
+        n = max(1, min(TOGETHER, 4 * MOST // max(1, self.pace.bytes_of(batch))))
+        ready = [batch, *itertools.islice(following, n - 1)]
+        futures = [each.future for each in ready]
+        outcomes = self.client.sync(self.client._gather, futures, callback_timeout=PATIENCE)
+        for each, outcome in zip(ready, outcomes):
+            each.outcome = outcome
 
     def look(self):
         """See which workers there are; raises Gone if the cluster ends, or if nothing goes on."""
@@ -332,8 +354,9 @@ def _started(n_workers, stack):
     import dask
     from distributed import Client, LocalCluster
 
-    no_pages = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
-    stack.enter_context(dask.config.set(no_pages))
+    quiet = {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+    quiet |= {"distributed.worker.profile.enabled": False}  # it took 4 % of a worker's time
+    stack.enter_context(dask.config.set(quiet))
     settings = {
         "n_workers": n_workers,
         "threads_per_worker": 1,

@@ -5,15 +5,17 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import pytest
 
 import minitx
+from benchmarks.workers import running
 from minitx import analysis
 from minitx.analysis import commands, experiments  # noqa: F401  (fills the registry)
-from minitx.analysis.runner import cluster, executor, registry, shipping, stream
+from minitx.analysis.runner import cluster, executor, registry, stream
 
 pytest.importorskip("distributed", reason="needs the extra dask")
 
@@ -82,46 +84,6 @@ def test_a_model_that_was_changed_is_computed_as_it_is(client):
     assert here.arrays["profiles"].tobytes() == far.arrays["profiles"].tobytes()
 
 
-def test_weights_travel_by_name_and_are_mapped_again():
-    model = minitx.load("tiny-roberta")
-    package = shipping.Sender().pack(lambda i, x: (model, x))
-    assert len(package.content) < 20_000  # measured 4,100; the weights have 4.4 million bytes
-    again, _ = shipping.unpack(package)(0, None)
-    W, own = again.layers[1].W_Q, model.layers[1].W_Q
-    assert np.array_equal(W, own) and not np.shares_memory(W, own)
-    assert not W.flags.writeable and W.strides == own.strides
-    assert again.config == model.config and again.tokenizer.folder == model.tokenizer.folder
-
-
-def test_an_array_that_comes_before_its_model_travels_by_name_too():
-    model = minitx.load("tiny-roberta")
-    table = model.weights.W_E
-    package = shipping.Sender().pack(lambda i, x: (table, model))
-    assert len(package.content) < 20_000
-    again, of_model = shipping.unpack(package)(0, None)
-    assert again is of_model.weights.W_E
-
-
-def test_other_arrays_keep_their_layout():
-    """Products of the same numbers laid out otherwise may differ in the last digit."""
-    x = np.arange(24.0).reshape(2, 3, 4)
-    for view in (x.T, x.swapaxes(0, 1), x[:, ::2].swapaxes(1, 2), x[:, 1:, 1:]):
-        again = shipping.unpack(shipping.Sender().pack(lambda i, _, view=view: view))(0, None)
-        assert np.array_equal(again, view)
-        assert np.argsort(again.strides).tolist() == np.argsort(view.strides).tolist()
-
-
-def test_other_weights_are_refused():
-    files = shipping.Sender().files_of(minitx.load("tiny-roberta").tokenizer.folder)
-    assert files.name == "tiny-roberta"
-    other = files._replace(hashes=(("model.safetensors", "0" * 64),))
-    with pytest.raises(ValueError, match=r"model.safetensors: sha256 \w{12}…; wanted sha256 000"):
-        shipping.folder_of(other)
-    with pytest.raises(ValueError, match="there is no folder /nowhere on its machine"):
-        shipping.folder_of(files._replace(folder="/nowhere", name=""))
-    assert shipping.folder_of(files._replace(folder="/nowhere")).name == "tiny-roberta"
-
-
 def otherwise(dask_worker):
     """A worker's numbers would differ in the last digit."""
     from minitx.analysis.runner import shipping
@@ -129,6 +91,15 @@ def otherwise(dask_worker):
     shipping._unpacked.clear()
     stated = shipping.computing()
     shipping.computing = lambda: stated | {"BLAS": "another"}
+
+
+def with_other_files(dask_worker):
+    """A worker's model has other weights."""
+    from minitx.analysis.runner import shipping
+
+    shipping.folder_of.cache_clear()
+    shipping.arrays_of.cache_clear()
+    shipping._hashes = lambda folder: {"model.safetensors": "0" * 64}
 
 
 def as_before(dask_worker):
@@ -140,25 +111,40 @@ def as_before(dask_worker):
     importlib.reload(shipping)
 
 
-def test_a_worker_that_would_compute_otherwise_is_refused_by_name(workers, capsys):
+@pytest.fixture
+def spoilt(workers):
+    """A function that spoils a worker; all are as before in the end."""
     import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield lambda how, worker: workers.run(how, workers=[worker])
+    workers.run(as_before)
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+def test_a_worker_that_would_compute_otherwise_is_refused_by_name(workers, spoilt, capsys):
     first, second = sorted(workers.nthreads())
     whole = ROWS.astype(float).sum(axis=0)
-    try:
-        workers.run(otherwise, workers=[first])
-        sums = gathered(lambda i, x: {"sum": x, "pid": os.getpid(), "all": x})
-        assert np.array_equal(sums["all"], ROWS) and np.allclose(sums["sum"], whole)
-        message = f"minitx: worker {first} is refused: it computes with BLAS another; wanted "
-        assert message in capsys.readouterr().err
-        workers.run(otherwise, workers=[second])
-        with executor.use(cluster.Cluster(lambda: workers)):
-            with pytest.raises(cluster.Gone, match="every worker is refused"):
-                gathered(lambda i, x: {"sum": x, "all": x})
-    finally:
-        workers.run(as_before)
-        cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    spoilt(otherwise, first)
+    sums = gathered(lambda i, x: {"sum": x, "all": x})
+    assert np.array_equal(sums["all"], ROWS) and np.allclose(sums["sum"], whole)
+    message = f"minitx: worker {first} is refused: it computes with BLAS another; wanted "
+    assert message in capsys.readouterr().err
+    spoilt(otherwise, second)
+    with executor.use(cluster.Cluster(lambda: workers)):
+        with pytest.raises(cluster.Gone, match="every worker is refused"):
+            gathered(lambda i, x: {"sum": x, "all": x})
+
+
+def test_a_worker_with_other_weights_is_refused_by_name(workers, spoilt, capsys):
+    model = minitx.load("tiny-roberta")
+    first = min(workers.nthreads())
+    spoilt(with_other_files, first)
+    sums = gathered(lambda i, x: {"n": model.weights.W_E.shape[1], "all": x})
+    assert sums["n"] == 128 * len(ROWS) and np.array_equal(sums["all"], ROWS)
+    error = capsys.readouterr().err
+    assert f"minitx: worker {first} is refused: " in error
+    assert "sha256 000000000000…; wanted sha256 " in error or "no such file" in error
 
 
 def test_a_document_that_fails_on_every_worker_is_named(workers):
@@ -272,6 +258,9 @@ def test_nothing_waits_forever(monkeypatch):
     monkeypatch.setattr(cluster, "POLL", 0.2)
     with contextlib.ExitStack() as stack:
         alone = cluster._started(0, stack)
+        end = threading.Timer(60, alone.close)  # where this fails
+        end.start()
+        stack.callback(end.cancel)
         stack.enter_context(executor.use(cluster.Cluster(lambda: alone)))
         message = r"nothing was finished for \d s on its 0 workers; .* --resume goes on"
         with pytest.raises(cluster.Gone, match=message):
@@ -280,10 +269,9 @@ def test_nothing_waits_forever(monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_a_scheduler_that_is_gone_ends_the_run(tmp_path):
-    import workers as tool
     from distributed import Client
 
-    with tool.cluster(tmp_path, 1) as (address, processes):
+    with running(tmp_path, 1) as (address, processes):
         with Client(address, set_as_default=False, timeout=30) as far:
             seen = []
 

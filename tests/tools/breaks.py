@@ -48,6 +48,8 @@ ROTATION = "analysis/maths/rotation.py"
 STATS = "analysis/maths/stats.py"
 REGISTRY = "analysis/runner/registry.py"
 STREAM = "analysis/runner/stream.py"
+WORKERS = "analysis/runner/cluster.py"
+SENT = "analysis/runner/shipping.py"
 RESULTS = "analysis/runner/results.py"
 FETCH = "weights/fetch.py"
 TRUST = "weights/trust.py"
@@ -3669,5 +3671,63 @@ BREAKS = [
         "lessons/notebook.py",
         "language in FOLDED",
         "False",
+    ),
+    Break("batches are given in another order", WORKERS, "self.out.popleft()", "self.out.pop()"),
+    Break(
+        "more documents are read ahead than a batch may have bytes",
+        WORKERS,
+        "len(taken) == n or size > MOST",
+        "len(taken) == n",
+    ),
+    Break("a document that fails is given to no other worker", WORKERS, "TRIES = 3", "TRIES = 1"),
+    Break(
+        "a document that fails takes its batch along",
+        WORKERS,
+        "len(batch.numbered) > 1",
+        "False",
+    ),
+    Break(
+        "a cluster in which nothing goes on is waited for",
+        WORKERS,
+        "quiet > max(PATIENCE, 20 * self.pace.longest)",
+        "False",
+    ),
+    Break(
+        "documents go through threads whatever is in use",
+        "analysis/runner/executor.py",
+        "_current.get(THREADS)",
+        "THREADS",
+    ),
+    Break("a worker with another BLAS is taken", SENT, "wanted.get(name) != value", "False"),
+    Break("a worker with other weights is taken", SENT, "own.get(file) != sha256", "False"),
+    Break(
+        "an array of another layout travels as that of the file",
+        SENT,
+        "(x.dtype, x.shape, x.strides) != (y.dtype, y.shape, y.strides)",
+        "x.shape != y.shape",
+    ),
+    Break(
+        "an array that was changed travels as that of the file",
+        SENT,
+        "np.array_equal(x, y)",
+        "True",
+    ),
+    Break(
+        "a view loses its layout on the way to a worker",
+        SENT,
+        "x.ndim > 1 and not x.flags.forc and not x.dtype.hasobject",
+        "False",
+    ),
+    Break(
+        "an array that comes before its model travels by value",
+        SENT,
+        "len(self.names) == known",
+        "True",
+    ),
+    Break(
+        "a worker gives freed memory back as Dask has it",
+        SENT,
+        'del os.environ["MALLOC_TRIM_THRESHOLD_"]',
+        "pass",
     ),
 ]

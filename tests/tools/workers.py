@@ -7,12 +7,11 @@ processes, and on a cluster whose scheduler is a process by itself, and compares
 byte. Then `profiles`, while a random worker is killed (SIGKILL) at random moments, and while the
 client is and goes on with --resume. Prints a line for each; exit code 0 if all are equal.
 
-Order: the command line, a run, a cluster, kills, the comparison.
+Order: the command line, a run, kills, the comparison.
 """
 
 import argparse
 import contextlib
-import json
 import os
 import random
 import signal
@@ -23,6 +22,8 @@ import time
 from pathlib import Path
 
 import psutil
+
+from benchmarks.workers import running
 
 ROOT = Path(__file__).parents[2]
 MODEL = "tiny-roberta"
@@ -59,7 +60,7 @@ def show(name, how, seconds, is_equal):
 
 def checked(arguments, folder):
     """(experiment, how it was run, seconds, whether its files are those of one thread)."""
-    with cluster(folder) as (address, _):
+    with running(folder) as (address, _):
         ways = {
             "threads": [],
             "2 processes": ["--workers", "2"],
@@ -92,14 +93,9 @@ def start(name, arguments, out, *flags, one_thread=False):
     command = [sys.executable, "-c", ONE_THREAD, "run"] if one_thread else COMMAND
     sizes = {"documents": arguments.documents, "tokens": arguments.tokens, "out": out}
     options = [text for flag, value in sizes.items() for text in (f"--{flag}", str(value))]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-    return psutil.Popen(
-        [*command, name, MODEL, *options, *flags],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+    where = {"cwd": ROOT, "env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    where |= {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return psutil.Popen([*command, name, MODEL, *options, *flags], **where)
 
 
 def finished(process):
@@ -109,40 +105,6 @@ def finished(process):
     if process.returncode:
         raise RuntimeError(errors)
     return time.time() - begin
-
-
-@contextlib.contextmanager
-def cluster(folder, n_workers=2):
-    """(address, processes) of a scheduler in a process of its own, with workers in theirs."""
-    file = folder / "scheduler.json"
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
-    local = ["--host", "127.0.0.1", "--no-dashboard"]
-    commands = [["scheduler", *local, "--port", "0", "--scheduler-file", str(file)]]
-    commands += [["worker", *local, "--nthreads", "1", "--scheduler-file", str(file)]] * n_workers
-    processes = []
-    try:
-        for command in commands:
-            processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "dask", *command],
-                    cwd=folder,
-                    env=environment,
-                    stderr=subprocess.DEVNULL,
-                )
-            )
-            while not file.is_file():
-                time.sleep(0.1)
-        time.sleep(0.5)
-        yield address_in(file), processes
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-            process.wait(timeout=60)
-
-
-def address_in(file):
-    """The address in a scheduler's file."""
-    return json.loads(file.read_text(encoding="utf-8"))["address"]
 
 
 def workers_of(process):
