@@ -20,7 +20,7 @@ from .measures import decoding
 from .pages import compare, decode, explore, published, report
 from .parity import compare as parity
 from .parity import junit, models, record, reference
-from .runner import cluster, registry, results, sides
+from .runner import cluster, escapes, registry, results, sides
 from .runner.options import Size, understand
 from .texts import corpus, formats, ids
 from .toys import recurrent
@@ -39,6 +39,14 @@ def run_command(argv):
 
     Such an error is one line on stderr. An interruption is one, too, and its status is 130.
     """
+    out = sys.stdout if "--json" in argv else escapes.for_people(sys.stdout)
+    errors = escapes.for_people(sys.stderr)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        return status_of(argv)
+
+
+def status_of(argv):
+    """The same, on streams that show control characters as escapes."""
     arguments = None
     try:
         interrupt.raise_again()
@@ -532,7 +540,8 @@ def published_(arguments):
     rows = published.rows(name, model, outcomes)
     record, table = results.as_json(rows), published.markdown(rows)
     results.write(out / "published.json", record + "\n")
-    results.write(out / "published.md", f"# {name}\n\n{published.tally(rows)}\n\n{table}\n")
+    title = escapes.in_markdown(name)
+    results.write(out / "published.md", f"# {title}\n\n{published.tally(rows)}\n\n{table}\n")
     if arguments.json:
         print(record)
     else:
