@@ -259,6 +259,7 @@ def test_what_a_llama_config_says_of_places():
     assert from_hf(old | {"rope_theta": 100.0}) == cfg
     assert from_hf(old).rotary[0].frequencies[1] == pytest.approx(10000 ** (-1 / 3))
     assert from_hf(old | {"num_key_value_heads": None}).n_kv == 4
+    assert not from_hf(tiny.config("llama-tied", drop=["tie_word_embeddings"])).tied
     with pytest.raises(ValueError, match="4 heads cannot share 3 heads of keys and values"):
         from_hf(old | {"num_key_value_heads": 3})
     with pytest.raises(ValueError, match="original_max_position_embeddings is 8; only None"):
