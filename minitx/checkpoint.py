@@ -62,7 +62,6 @@ BUFFERS = re.compile(
     r"|EncDecAttention\.relative_attention_bias\.weight"
     r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias)$"
 )
-MOST_LAYERS = 10_000  # ten times the deepest published
 LARGEST = 1e10  # no sound checkpoint has a weight that is as large
 # GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, LlamaForCausalLM, not GPT2Model;
 # BartModel, since the published BARTs were trained with the head and saved without it
@@ -101,9 +100,6 @@ def read_stack(stored, config, family, head=None):
     if config.sinusoids:
         body["W_pos"] = sinusoids(config.n_pos, config.d_model).astype(stored.dtype)
         body["W_pos"].flags.writeable = False  # as arrays of a file are
-    if config.n_layers > MOST_LAYERS:  # a partial checkpoint may lack all of them
-        text = f"config.json: n_layers is {config.n_layers}; wanted at most {MOST_LAYERS}"
-        raise ValueError(text)
     layers = []
     for i in range(config.n_layers):
         prefix = family.layer_prefix.format(i)
@@ -278,7 +274,7 @@ class Stored:
                 f"{self.in_file[name]!r}, read as {ours} [{' '.join(axes)}], has shape "
                 f"{list(array.shape)}; config.json makes it {list(wanted)}"
             )
-        return array if tensor.part is None else part_of(array, tensor, config.n_heads)
+        return tensor.own_part(array, config.n_heads)
 
     def _lack(self, ours, name):
         """None for a tensor that a partial checkpoint lacks; ValueError in a whole one."""
@@ -298,16 +294,6 @@ class Stored:
             text = "tensors inside the layers that this architecture has no use for"
             raise ValueError(f"{text}: {listing(self.in_file[name] for name in inside)}")
         return tuple(left)
-
-
-def part_of(array, tensor, n_heads):
-    """One of the equal parts of the last axis, or of that of each head, which takes a copy."""
-    groups = n_heads if tensor.per_head else 1
-    *others, n = array.shape
-    parts = array.reshape(*others, groups, tensor.parts, n // groups // tensor.parts)
-    part = parts[..., tensor.part, :].reshape(*others, n // tensor.parts)
-    part.flags.writeable = False
-    return part
 
 
 def axes_of(ours, task_head):

@@ -10,7 +10,7 @@ from .heads import axes_of_logits
 from .inputs import Ids, Texts
 from .model import CROSS, ENCODER
 from .points import POINTS, Key, expand, name_of, points
-from .trace import batches
+from .trace import read_inputs
 
 
 def cost(
@@ -32,7 +32,7 @@ def cost(
     >>> minitx.run(model, "A dog", keep="q").nbytes
     10240
     """
-    batch, source_batch = batches(model, text, source, None, types=types)
+    batch, source_batch = read_inputs(model, text, source, None, types=types)
     sizes = {"": _sizes(model, batch)}
     if source_batch is not None:
         sizes[ENCODER] = _sizes(model.encoder, source_batch)

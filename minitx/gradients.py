@@ -27,7 +27,7 @@ from .masks import Mask
 from .parameters import is_tied_output, owners, parameters
 from .points import Key, expand, from_first, name_of, points
 from .tape import Back, on_tape
-from .trace import Edit, batches, run
+from .trace import Edit, read_inputs, run
 
 UNCOUNTED = -100  # a target that is left out of the loss
 SCORES = 1 << 22  # scores over the vocabulary that are held at once
@@ -114,7 +114,7 @@ def gradients(
     >>> after.loss < grads.loss
     True
     """
-    batch, source_batch = batches(model, tokens, source, source_valid, valid, types)
+    batch, source_batch = read_inputs(model, tokens, source, source_valid, valid, types)
     targets = check_targets(model, targets, batch.tokens)
     named, available = parameters(model), points(model, batch.types is not None)
     keys = list(named) if wrt is None else expand_names(wrt, [*named, *available], model)
@@ -163,6 +163,15 @@ def _kept(key, owner, named, back):
         return np.zeros_like(named[key])
     dx = back.kept[owner]
     return dx.T if is_tied_output(key, owner) else dx
+
+
+NO_WAY_BACK = {  # what only the forward pass has -> has a model it?
+    "rotary positions": lambda cfg: bool(cfg.rotary),
+    "ALiBi": lambda cfg: cfg.alibi,
+    "shared keys and values": lambda cfg: cfg.n_kv != cfg.n_heads,
+    "a stream that attention and MLP both read": lambda cfg: cfg.parallel,
+    "a normed stream that is added to": lambda cfg: cfg.norm_residual,
+}
 
 
 def check_targets(model, targets, tokens):  # -> [B T] or [B]

@@ -177,7 +177,7 @@ def run(
     >>> bool((ablated["logits"] != trace["logits"]).any())
     True
     """
-    batch, source_batch = batches(model, text, source, source_valid, valid, types)
+    batch, source_batch = read_inputs(model, text, source, source_valid, valid, types)
     available = points(model, batch.types is not None)
     keep = expand(keep, available, model)
     trace = Trace(model, batch, source_batch, keep, _edits_by_point(edits or {}, available, model))
@@ -192,7 +192,7 @@ def run(
     return trace
 
 
-def batches(model, text, source, source_valid, valid=None, types=None):
+def read_inputs(model, text, source, source_valid, valid=None, types=None):
     """Two checked Batches: what the model reads, and the source of an encoder-decoder, or None."""
     check_source(model, source)
     if source is None:

@@ -31,6 +31,18 @@ class Tensor(NamedTuple):
     only: str = ""  # field of Config that must be true for the array to be there
     optional: bool = False  # an array that may be absent
 
+    def own_part(self, array, n_heads):
+        """This array's part of a fused one: a view; where each head has its parts, a copy."""
+        if self.part is None:
+            return array
+        groups = n_heads if self.per_head else 1
+        *others, n = array.shape
+        width = n // self.parts
+        parts = array.reshape(*others, groups, self.parts, width // groups)
+        own = parts[..., self.part, :].reshape(*others, width)
+        own.flags.writeable = False
+        return own
+
 
 def no_more(values):
     """No further fields."""

@@ -259,6 +259,7 @@ def test_what_a_llama_config_says_of_places():
     assert from_hf(old | {"rope_theta": 100.0}) == cfg
     assert from_hf(old).rotary[0].frequencies[1] == pytest.approx(10000 ** (-1 / 3))
     assert from_hf(old | {"num_key_value_heads": None}).n_kv == 4
+    assert not from_hf(tiny.config("llama-tied", drop=["tie_word_embeddings"])).tied
     with pytest.raises(ValueError, match="4 heads cannot share 3 heads of keys and values"):
         from_hf(old | {"num_key_value_heads": 3})
     with pytest.raises(ValueError, match="original_max_position_embeddings is 8; only None"):
@@ -449,7 +450,7 @@ def test_each_head_has_its_query_key_and_value_or_they_follow_each_other():
         ("modernbert-masked", dict(decoder_bias=False), "decoder_bias is False"),
         ("modernbert-masked", dict(local_attention=1), "local_attention is 1"),
         ("modernbert-masked", dict(rope_parameters={"rope_theta": 3.0}), "wanted an object for ea"),
-        ("bloom-three", dict(n_layer=10**6), "n_layers is 1000000; wanted at most 4096"),
+        ("bloom-three", dict(n_layer=10**6), "n_layers is 1000000; wanted at most 10000"),
         ("llama-grouped", dict(num_key_value_heads=-1), "kv_heads is -1; wanted a whole number"),
         ("llama-grouped", dict(head_dim=1 << 20), "features of a head are turned; wanted at most"),
     ],
@@ -495,3 +496,10 @@ def test_model_types_say_whether_they_load(model_type):
         return
     with pytest.raises(ValueError, match=TRIED[model_type]):
         from_hf({"model_type": model_type})
+
+
+@pytest.mark.parametrize("variant", ["llama-grouped", "bloom-three", "modernbert-sequence"])
+def test_models_without_a_way_back_say_so(variant):
+    model = tiny.load(variant)
+    with pytest.raises(ValueError, match=r"has (rotary positions|ALiBi).* no gradients are compu"):
+        minitx.gradients(model, [4, 5, 6], [5, 6, 7])

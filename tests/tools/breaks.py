@@ -27,6 +27,11 @@ CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
 COST = "minitx/cost.py"
+FAMILY_RECORDS = "minitx/families/family.py"
+FAMILIES_CHECK = "minitx/families/check.py"
+MODERN = "minitx/families/modernbert.py"
+NEOX = "minitx/families/gpt_neox.py"
+FAMILY_MISTRAL = "minitx/families/mistral.py"
 ROTARY = "minitx/rotary.py"
 LLAMA = "minitx/families/llama.py"
 GENERATE = "minitx/generate.py"
@@ -346,9 +351,9 @@ BREAKS = [
     ),
     Break(
         "the fused matrix is read interleaved",
-        CHECKPOINT,
-        "array[..., tensor.third * width :][..., :width]",
-        "array[..., tensor.third :: 3]",
+        FAMILY_RECORDS,
+        "parts[..., self.part, :].reshape(*others, width)",
+        "array[..., self.part :: self.parts]",
     ),
     Break("scores are not scaled", CONFIG, "self.d_head**-0.5 if self.scale_attn else 1.0", "1.0"),
     Break(
@@ -3392,6 +3397,227 @@ BREAKS = [
         "failed = True",
         "failed = False",
     ),
+    Break(
+        "rotary pairs are neighbours",
+        POSITIONS,
+        "x[..., :r]",
+        "x[..., 0 : 2 * r : 2]",
+        where="turned",
+    ),
+    Break(
+        "rotary pairs turn the other way",
+        POSITIONS,
+        "first * cos - second * sin",
+        "first * cos + second * sin",
+    ),
+    Break(
+        "frequencies fall by another width",
+        POSITIONS,
+        "base ** (-two_i / width)",
+        "base ** (-two_i / (width + 2))",
+    ),
+    Break(
+        "angles begin at one",
+        POSITIONS,
+        "np.multiply.outer(frequencies, numbers)",
+        "np.multiply.outer(frequencies, numbers + 1)",
+    ),
+    Break(
+        "YaRN's factor on what is turned is left out",
+        POSITIONS,
+        "rotary.scale",
+        "1.0",
+    ),
+    Break(
+        "keys are not turned",
+        MODEL,
+        "keys_values(x, w, cfg, hook, turn)",
+        "keys_values(x, w, cfg, hook)",
+    ),
+    Break(
+        "queries are not turned",
+        MODEL,
+        "queries(x, w, cfg, hook, turn)",
+        "queries(x, w, cfg, hook)",
+    ),
+    Break(
+        "an edit of the angles is lost",
+        MODEL,
+        'hook("pos_angle", place.angle)',
+        '(hook("pos_angle", place.angle), place.angle)[1]',
+    ),
+    Break(
+        "queries before the turn are those after it",
+        MODEL,
+        'turn(hook(f"{name}_in", x))',
+        'hook(f"{name}_in", turn(x))',
+    ),
+    Break(
+        "norms of queries and keys come after the turn",
+        MODEL,
+        'if cfg.qk_norm:\n    x = norm(f"ln_{name}", x, w, cfg, hook)\nif turn is not None:\n    x = turn(hook(f"{name}_in", x))',
+        'if turn is not None:\n    x = turn(hook(f"{name}_in", x))\nif cfg.qk_norm:\n    x = norm(f"ln_{name}", x, w, cfg, hook)',
+    ),
+    Break(
+        "heads that share keys take turns",
+        MODEL,
+        "x.reshape(len(x), G, -1, *x.shape[2:])",
+        "x.reshape(len(x), -1, G, *x.shape[2:]).swapaxes(1, 2)",
+    ),
+    Break(
+        "attention and MLP of GPT-NeoX come one after the other",
+        MODEL,
+        'feed_forward(norm("ln2", x, w, cfg, hook))',
+        'feed_forward(norm("ln2", x + attended, w, cfg, hook))',
+    ),
+    Break(
+        "BLOOM never adds to the normed stream", MODEL, "normed if cfg.norm_residual else x", "x"
+    ),
+    Break(
+        "the bias of a gate is left out",
+        MODEL,
+        "linear(x, w.W_gate, w.b_gate)",
+        "linear(x, w.W_gate)",
+    ),
+    Break("a window sees one key more", FAMILY_MISTRAL, "window - 1", "window"),
+    Break(
+        "a window has no end to the right",
+        VISIBLE,
+        "abs(key_column - query_column) <= window",
+        "query_column - key_column <= window",
+    ),
+    Break(
+        "over a cache a window begins at the first token",
+        VISIBLE,
+        "np.arange(S - T, S)[:, None]",
+        "np.arange(T)[:, None]",
+    ),
+    Break(
+        "all layers have the first one's window",
+        POSITIONS,
+        "cfg.windows or everywhere",
+        "cfg.windows[:1] * cfg.n_layers or everywhere",
+    ),
+    Break(
+        "all layers have the first one's frequencies",
+        POSITIONS,
+        "cfg.rotary or everywhere",
+        "cfg.rotary[:1] * cfg.n_layers or everywhere",
+    ),
+    Break(
+        "positions that are given turn nothing",
+        POSITIONS,
+        "numbers = check_positions(positions, numbers.shape)",
+        "check_positions(positions, numbers.shape)",
+    ),
+    Break(
+        "ALiBi grows with the distance",
+        POSITIONS,
+        "-slope * distance[:, None]",
+        "slope * distance[:, None]",
+    ),
+    Break(
+        "slopes of other heads follow those of a power of two", POSITIONS, "i + 0.5", "i + n + 1"
+    ),
+    Break("ALiBi of one text serves all", POSITIONS, "(places == places[:1]).all()", "True"),
+    Break(
+        "llama3 slows what turns fast",
+        ROTARY,
+        "(turns - low) / (high - low)",
+        "(high - turns) / (high - low)",
+    ),
+    Break(
+        "linear scaling makes angles faster",
+        ROTARY,
+        'omega / given["factor"], 1.0',
+        'omega * given["factor"], 1.0',
+    ),
+    Break(
+        "YaRN's range is not rounded", ROTARY, "math.floor(first), math.ceil(last)", "first, last"
+    ),
+    Break(
+        "YaRN's mscale is not read", ROTARY, 'given["mscale"] and given["mscale_all_dim"]', "False"
+    ),
+    Break(
+        "a rotary parameter that is not computed is let through",
+        ROTARY,
+        "name not in ALWAYS and name not in needed and name not in others",
+        "False",
+    ),
+    Break(
+        "an unknown kind of rotary positions is the plain one",
+        ROTARY,
+        "raise ValueError(f\"rope_type is {kind!r:.80}; computed are {', '.join(KINDS)}\")",
+        'kind = "default"',
+    ),
+    Break(
+        "a scaling in an old file is not read",
+        LLAMA,
+        'raw.get("rope_scaling") or raw.get("rope_parameters") or {}',
+        'raw.get("rope_parameters") or {}',
+    ),
+    Break(
+        "Llama is tied where its config says nothing",
+        LLAMA,
+        'Key("tie_word_embeddings", False)',
+        'Key("tie_word_embeddings", True)',
+    ),
+    Break(
+        "a LlamaForCausalLM that is tied has no head",
+        CHECKPOINT,
+        '"Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel"',
+        '"Head|ForConditionalGeneration|MTModel|^BartModel"',
+    ),
+    Break(
+        "each head's query, key and value are taken for all queries, all keys, all values",
+        FAMILY_RECORDS,
+        "n_heads if self.per_head else 1",
+        "1",
+    ),
+    Break(
+        "copies of fused matrices can be written to",
+        FAMILY_RECORDS,
+        "own.flags.writeable = False",
+        "pass",
+    ),
+    Break(
+        "GPT-NeoX turns the whole of each head",
+        NEOX,
+        'int(share * llama.width(values | {"d_kv": 0}))',
+        'llama.width(values | {"d_kv": 0})',
+    ),
+    Break(
+        "the base of an old GPT-NeoX is not read",
+        NEOX,
+        'raw.get("rotary_emb_base", given["rope_theta"])',
+        'given["rope_theta"]',
+    ),
+    Break(
+        "ModernBERT's activation is on the second half",
+        MODERN,
+        'part("gate", "mlp.Wi", 0, 2, bias_only="mlp_bias")',
+        'part("gate", "mlp.Wi", 1, 2, bias_only="mlp_bias")',
+    ),
+    Break("ModernBERT's window is as wide to each side", MODERN, "near // 2", "near"),
+    Break(
+        "layers of both kinds have the base of those that see all",
+        MODERN,
+        "parameters(raw, kind)",
+        "parameters(raw, FULL)",
+    ),
+    Break(
+        "a mean over a text counts its padding",
+        TASK_HEADS,
+        "valid / valid.sum(axis=1, keepdims=True)",
+        "np.ones((B, T)) / T",
+    ),
+    Break(
+        "a norm that a layer lacks has numbers",
+        POINTS,
+        'not (is_lacking and number in ("mean", "scale"))',
+        "True",
+    ),
+    Break("the cost of a trace forgets shared keys", COST, '"G": cfg.n_kv', '"G": cfg.n_heads'),
     Break("a file of JSON may be of any size", FILES, "size > LONGEST", "False"),
     Break(
         "converted weights keep the file in memory",
@@ -3419,8 +3645,8 @@ BREAKS = [
     ),
     Break(
         "a partial checkpoint is asked for any layer",
-        CHECKPOINT,
-        "config.n_layers > MOST_LAYERS",
+        FAMILIES_CHECK,
+        'values["n_layers"] > MOST_LAYERS',
         "False",
     ),
     Break(
@@ -3429,7 +3655,7 @@ BREAKS = [
         "listing(self.in_file[name] for name in inside)",
         "listing(inside)",
     ),
-    Break("half an id may fill up a batch", CONFIG, "type(cfg.pad_id) is not int", "False"),
+    Break("half an id may fill up a batch", FAMILIES_CHECK, "type(cfg.pad_id) is not int", "False"),
     Break(
         "the norm of a head overflows in silence",
         MODEL,
@@ -3737,6 +3963,12 @@ BREAKS = [
         "a worker gives freed memory back as Dask has it",
         SENT,
         'del os.environ["MALLOC_TRIM_THRESHOLD_"]',
+        "pass",
+    ),
+    Break(
+        "gradients of a model without a way back are computed",
+        "minitx/gradients.py",
+        "raise ValueError(f'{text}, of which no gradients are computed')",
         "pass",
     ),
 ]
