@@ -85,10 +85,12 @@ def block_back(dx, back):  # [B T D] -> [B T D]
         dx = back.point(writer.after, dx)
         x = back.value(writer.before)
         if back.cfg.norm_residual:
-            dx = dx + writer.back(dx, back.value(writer.norm), back)
-            dx = norm_back(writer.norm, dx, x, back)
+            normed = back.value(writer.norm)
+            d_normed = dx + writer.back(dx, normed, back)
+            dx = norm_back(writer.norm, d_normed, x, back)
         elif back.cfg.pre_norm:
-            d_normed = writer.back(dx, back.value(writer.norm), back)
+            normed = back.value(writer.norm)
+            d_normed = writer.back(dx, normed, back)
             dx = dx + norm_back(writer.norm, d_normed, x, back)
         else:
             added = x + back.value(writer.out)
@@ -101,11 +103,12 @@ def parallel_back(dx, back):  # [B T D] -> [B T D]
     """All read the same stream, so it gets what each of them hands back."""
     x = back.value("resid_pre")
     dx = back.point("resid_post", dx)
-    read = dx
+    total = dx
     for writer in reversed(writers(back.w)):
-        d_normed = writer.back(dx, back.value(writer.norm), back)
-        read = read + norm_back(writer.norm, d_normed, x, back)
-    return back.point("resid_pre", read)
+        normed = back.value(writer.norm)
+        d_normed = writer.back(dx, normed, back)
+        total = total + norm_back(writer.norm, d_normed, x, back)
+    return back.point("resid_pre", total)
 
 
 def linear_back(name, dy, x, back):  # [... M], [... D] -> [... D]
@@ -156,10 +159,12 @@ def placed_back(name, dy, x, back):  # [B H T d], [B T D] -> [B T D]
     if back.has("pos_angle"):
         angle = back.value("pos_angle")
         scale = back.cfg.rotary[back.layer].scale
-        back.add("pos_angle", quarter_turn_product(dy, back.value(name), angle.shape[-1]))
+        d_angle = quarter_turn_product(dy, back.value(name), angle.shape[-1])
+        back.add("pos_angle", d_angle)
         dy = back.point(f"{name}_in", turned(dy, -angle, scale))
     if back.cfg.qk_norm:
-        W, b = back.array(f"W_{name.upper()}"), back.array(f"b_{name.upper()}")
+        W = back.array(f"W_{name.upper()}")
+        b = back.array(f"b_{name.upper()}")
         before = split_heads(linear(x, W, b), back.cfg)  # not recorded
         dy = norm_back(f"ln_{name}", dy, before, back)
     return linear_back(name.upper(), join_heads(dy), x, back)
@@ -210,7 +215,8 @@ def summed_by(n, x):  # [B H S d] -> [B H/n S d]
     if n == 1:
         return x
     B, H, S, d = x.shape
-    return x.reshape(B, H // n, n, S, d).sum(axis=2)
+    by_group = x.reshape(B, H // n, n, S, d)
+    return by_group.sum(axis=2)
 
 
 def quarter_turn_product(dy, y, r):  # [B H T d] twice -> [B T r]

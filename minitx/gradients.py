@@ -165,15 +165,6 @@ def _kept(key, owner, named, back):
     return dx.T if is_tied_output(key, owner) else dx
 
 
-NO_WAY_BACK = {  # what only the forward pass has -> has a model it?
-    "rotary positions": lambda cfg: bool(cfg.rotary),
-    "ALiBi": lambda cfg: cfg.alibi,
-    "shared keys and values": lambda cfg: cfg.n_kv != cfg.n_heads,
-    "a stream that attention and MLP both read": lambda cfg: cfg.parallel,
-    "a normed stream that is added to": lambda cfg: cfg.norm_residual,
-}
-
-
 def check_targets(model, targets, tokens):  # -> [B T] or [B]
     """Targets as an array. Raises ValueError for those that the model's head cannot have."""
     require_head(model)

@@ -60,6 +60,7 @@ INSIDE = {
     "minitx.files": 1,
     "minitx.families": 1,
     "minitx.checkpoint": 1,
+    "minitx.finite": 1,
     "minitx.constraints": 0,
     "minitx.prompts": 1,
     "minitx.beams": 2,
