@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import shutil
 
 import hostile
 import pytest
@@ -9,13 +10,13 @@ import pytest
 from minitx.analysis import commands
 from minitx.analysis.runner import registry
 
-WRITTEN = ("explore", "explore beside", "explore two stacks", "run", "report", "decode", "verify")
+WRITTEN = "explore", "explore beside", "explore two stacks", "run", "report", "decode"
 REPORTED = {name: registry.EXPERIMENTS[name] for name in ("positions", "shapes")}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """What hostile models and texts gave: pages and pictures in out/."""
+def place(tmp_path_factory):
+    """A folder with hostile models and a text, and the commands on them."""
     path = tmp_path_factory.mktemp("hostile")
     (path / "text.txt").write_text(f"{hostile.TEXT} A dog ran.\n" * 8, encoding="utf-8")
     last = hostile.FOLDERS[-1]
@@ -25,21 +26,21 @@ def folder(tmp_path_factory):
         hostile.write_model(path, "tiny-gpt2", "g", last),
         hostile.write_model(path, "tiny-bart", "b", last),
     ]
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
-        patch.chdir(path)
-        given = hostile.commands(*models)
-        for what in WRITTEN:
-            with patch.context() as inner:
-                if what == "report":
-                    inner.setattr(registry, "EXPERIMENTS", REPORTED)
-                assert commands.run_command(given[what]) == 0
-    return path / "out"
+    return path, hostile.commands(*models)
 
 
-def test_nothing_runs_and_nothing_is_asked_for(open_page, folder):
+@pytest.mark.parametrize("what", WRITTEN)
+def test_nothing_runs_and_nothing_is_asked_for(open_page, place, what, monkeypatch):
     """`open_page` fails for a request, a complaint of the console, and an error."""
-    paths = sorted(path for path in folder.rglob("*") if path.suffix in (".html", ".svg", ".xml"))
-    assert len(paths) >= 8
+    folder, given = place
+    monkeypatch.chdir(folder)
+    if what == "report":
+        monkeypatch.setattr(registry, "EXPERIMENTS", REPORTED)
+    shutil.rmtree("out", ignore_errors=True)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert commands.run_command(given[what]) == 0
+    paths = [path for path in (folder / "out").rglob("*") if path.suffix in (".html", ".svg")]
+    assert paths
     for path in paths:
         dialogs = []
         page = open_page(path)
@@ -47,4 +48,4 @@ def test_nothing_runs_and_nothing_is_asked_for(open_page, folder):
         assert page.evaluate("typeof hit") == "undefined"  # so that a call would be an error
         assert page.locator("img[src=x], [onerror], [onload], [onmouseover]").count() == 0
         page.wait_for_timeout(200)
-        assert dialogs == [] and "hit" not in page.evaluate("Object.keys(window)")
+        assert dialogs == []
