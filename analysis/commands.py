@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -764,7 +765,8 @@ def record_(arguments):
     recorded, size = record.make(weights.find(arguments.model), path, record.How(**given))
     n, points = len(recorded.batches), sum(map(len, recorded.arrays))
     print(f"{path} written: {n} batches, {points} arrays, {size / 1e6:.2f} MB")
-    print(f"in CI, without torch: minitx verify {arguments.model} {path}")
+    command = shlex.join(["minitx", "verify", arguments.model, str(path)])
+    print(f"in CI, without torch: {command}")
 
 
 def verify_(arguments):

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from pathlib import Path, PurePosixPath
 
 BUNDLED = Path(__file__).parent
@@ -189,7 +190,8 @@ def near(name):
 
 def command(name, revision=None):
     """The one command that downloads `name`."""
-    return f"minitx fetch {name}" + (f" --revision {revision}" if revision else "")
+    words = ["minitx", "fetch", str(name), *(["--revision", revision] if revision else [])]
+    return shlex.join(words)
 
 
 def hf_home():
