@@ -167,7 +167,7 @@ def folder_gone(name, folder):
     out = folder / "out"
     run = started(name, out)
     wait_for_a_state(run, out, {})
-    shutil.rmtree(out)
+    shutil.rmtree(out.rename(folder / "removed"))  # at once: the run writes all the time
     return wrong(ended(run), "the folder was removed during the run", str(out))
 
 
@@ -252,10 +252,10 @@ class Disk(NamedTuple):
 
 @contextmanager
 def small_disk(path):
-    """A Disk of one megabyte at this path."""
+    """A Disk of four megabytes at this path."""
     path = path / "disk"
     path.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(path)]
     is_mounted = not subprocess.run(mount, capture_output=True, check=False).returncode
     try:
         yield Disk(path, is_mounted)
