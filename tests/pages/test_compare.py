@@ -25,6 +25,7 @@ SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives
     "lags": {"documents": 2},
     "residual": {"documents": 2, "tokens": 30, "tables": 2},
     "remove-positions": {"documents": 2},
+    "relearn": {"documents": 4, "tokens": 40, "steps": 2},
     "norms": {"documents": 6},
     "shift": {"documents": 3, "tokens": 20, "steps": 3},
     "probe": {"documents": 6, "tokens": 32, "mask": "linear"},

@@ -3671,4 +3671,28 @@ BREAKS = [
         "del learned[key]",
         "pass",
     ),
+    Break(
+        "fillers are to be told",
+        "analysis/measures/relearned.py",
+        "is_told[:, self.words] = chosen",
+        "is_told[:, self.words + 1] = chosen",
+    ),
+    Break(
+        "attention to the right is read to the left",
+        "analysis/measures/relearned.py",
+        "keys = queries + offset",
+        "keys = queries - offset",
+    ),
+    Break(
+        "a table learned anew begins at the old one",
+        "analysis/measures/relearned.py",
+        "table[...] = FRESH * drawn",
+        "pass",
+    ),
+    Break(
+        "the old table of relearn is the learned one",
+        "analysis/experiments/relearn.py",
+        "'kept': model.weights.W_pos",
+        "'kept': table",
+    ),
 ]

@@ -58,10 +58,10 @@ class Words:
         if self.mask_id is None:
             targets[:, :-1] = tokens[:, 1:]
             return Batch(tokens, targets, valid)
+        chosen = rng.random(tokens[:, self.inner].shape) < self.share
+        chosen[:, 0] |= ~chosen.any()  # one at least
         is_told = np.zeros(tokens.shape, bool)
-        inner = is_told[:, self.inner]
-        inner[:] = rng.random(inner.shape) < self.share
-        inner[:, 0] |= ~inner.any()  # one at least
+        is_told[:, self.inner] = chosen
         targets[is_told] = tokens[is_told]
         fate = rng.random(tokens.shape)
         others = rng.permutation(tokens[:, self.inner].ravel())[: is_told.sum()]
