@@ -61,10 +61,10 @@ class Spread:
     def batch(self, numbers, rng):
         """These documents, a share of the words hidden -> (tokens, targets) [B T]."""
         tokens = self.rows[numbers]
-        chosen = rng.random((len(numbers), len(self.words))) < self.share
-        chosen[:, 0] |= ~chosen.any()
+        draws = rng.random((len(numbers), len(self.words))) < self.share
+        draws[:, 0] |= ~draws.any()
         is_told = np.zeros(tokens.shape, bool)
-        is_told[:, self.words] = chosen
+        is_told[:, self.words] = draws
         targets = np.where(is_told, tokens, -100)
         return np.where(is_told, self.mask_id, tokens), targets
 

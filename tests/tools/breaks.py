@@ -3674,8 +3674,8 @@ BREAKS = [
     Break(
         "fillers are to be told",
         "analysis/measures/relearned.py",
-        "is_told[:, self.words] = chosen",
-        "is_told[:, self.words + 1] = chosen",
+        "is_told[:, self.words] = draws",
+        "is_told[:, self.words + 1] = draws",
     ),
     Break(
         "attention to the right is read to the left",

@@ -58,10 +58,10 @@ class Words:
         if self.mask_id is None:
             targets[:, :-1] = tokens[:, 1:]
             return Batch(tokens, targets, valid)
-        chosen = rng.random(tokens[:, self.inner].shape) < self.share
-        chosen[:, 0] |= ~chosen.any()  # one at least
+        draws = rng.random(tokens[:, self.inner].shape) < self.share
+        draws[:, 0] |= ~draws.any()  # one at least
         is_told = np.zeros(tokens.shape, bool)
-        is_told[:, self.inner] = chosen
+        is_told[:, self.inner] = draws
         targets[is_told] = tokens[is_told]
         fate = rng.random(tokens.shape)
         others = rng.permutation(tokens[:, self.inner].ravel())[: is_told.sum()]
