@@ -14,6 +14,7 @@ import numpy as np
 
 import minitx
 from minitx import interrupt, weights
+from minitx.weights.tune import tune as training
 
 from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
@@ -126,6 +127,7 @@ def parser(argv=()):
     fetch.add_argument(
         "--revision", help="branch, tag or commit (the one fetched first, else main)"
     )
+    of_tuning(commands)
     of_the_toy(commands)
     of_lessons(commands)
     about = "how fast NumPy is on this machine, and what holds it back"
@@ -294,6 +296,15 @@ def of_the_toy(commands):
     in_json(toy)
 
 
+def of_tuning(commands):
+    """`tune`, whose flags are the options of learning."""
+    command = add(commands, "tune", tune_, "a checkpoint learns on from a text", "MODEL")
+    of_options(command, training.EXPERIMENT)
+    of_ids(command)
+    of_results(command, "out/MODEL-tune")
+    in_json(command)
+
+
 def of_lessons(commands):
     """The command of the lessons, which takes no model."""
     lesson = add(commands, "lesson", lesson_, "a lesson in the browser; without N the list of them")
@@ -318,6 +329,15 @@ def named_experiment(argv):
 
 
 def flags(command, experiment):
+    """The flags of an experiment: its options, what it reads of an encoder-decoder, ids."""
+    of_options(command, experiment)
+    if not sides.has_own(experiment):
+        of_side(command)
+    if experiment.reads_texts:
+        of_ids(command)
+
+
+def of_options(command, experiment):
     """A flag for each option of an experiment: a switch for a bool, else a text, checked later."""
     for option in experiment.options:
         limits = f"; {option.range}" if option.range else ""
@@ -326,10 +346,6 @@ def flags(command, experiment):
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
         command.add_argument(f"--{option.flag}", default=None, help=about, **how)
-    if not sides.has_own(experiment):
-        of_side(command)
-    if experiment.reads_texts:
-        of_ids(command)
 
 
 def of_side(command):
@@ -681,6 +697,24 @@ def serve_(arguments):
     models = {name: load(name) for name in arguments.models}
     text = None if arguments.text is None else text_of(arguments.text)
     server.serve(runs.Runs(models), arguments.port, text, not arguments.no_browser)
+
+
+def tune_(arguments):
+    """minitx tune MODEL"""
+    start = time.monotonic()
+    given = own_options(training.EXPERIMENT, arguments)
+    out = folder(arguments, "tune")
+    with progress_beside(arguments.json):
+        record = training.tune(arguments.model, out, arguments.resume, **given)
+    if arguments.json:
+        print(results.as_json(record))
+        return
+    first, last = record["held_out"][0], record["held_out"][-1]
+    print(
+        f"held-out loss {first['loss']:.4f} nats before, {last['loss']:.4f} after {last['step']} "
+        f"steps; {len(record['learned'])} arrays learned"
+    )
+    print(f"{out} written in {time.monotonic() - start:.1f} s: load it as any model")
 
 
 def toy_(arguments):

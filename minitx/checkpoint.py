@@ -75,8 +75,16 @@ def read_model(folder, dtype=np.float32, partial=False, head=None):
     generation = folder / "generation_config.json"
     generated = read_json(generation) if generation.is_file() else None
     config = from_hf(read_json(folder / "config.json"), generated)
+    return model_of(config, read_tensors(folder), dtype, partial, head)
+
+
+def model_of(config, tensors, dtype, partial=False, head=None):
+    """The model of a Config and of tensors: {name: function of dtype that gives the array}.
+
+    Its arrays are views of those wherever dtype and layout allow.
+    """
     family = FAMILIES[config.model_type]
-    stored = Stored(read_tensors(folder), family, dtype, partial)
+    stored = Stored(tensors, family, dtype, partial)
     encoder = None
     if family.encoder is None:
         model = read_stack(stored, config, family, head)
