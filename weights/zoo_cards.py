@@ -3,8 +3,9 @@
     python -m minitx.weights.zoo_cards NAME --runs FOLDER --wikitext FILE --log FILE --to FOLDER
 
 --runs: where train_zoo.py wrote; --wikitext: WikiText-2's test part, raw; --log: what train_zoo.py
-printed; --to: weights/zoo. The numbers go to runs/NAME/measured.json, and are not measured again where
-that file is newer than the weights. Files and card go to --to/NAME.
+printed; --to: weights/zoo. The numbers go to runs/NAME/measured.json, and are not measured again
+where that file is newer than the weights. Files and card go to --to/NAME, a row for every model
+that is there into --to/README.md.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from minitx.weights import train
 from minitx.weights import zoo_measure as zoo
 from minitx.weights.train_zoo import RECIPES
 
+MARK, END = "<!-- zoo -->\n", "<!-- end -->"
 FILES = "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"
 SAMPLE, WIKITEXT = "`analysis/texts/sample.txt`", "WikiText-2, test"
 LOSS_TOKENS, LENGTH_TOKENS = 131072, 65536  # of a text; those on which lengths are compared
@@ -231,6 +233,27 @@ def heads(numbers):
     return "\n".join(rows)
 
 
+def table(runs, to):
+    """A row for every model that has been written."""
+    rows = ["| model | sample | at 128 | at 256 | sharpest heads |", "|---" * 5 + "|"]
+    for name in RECIPES:
+        if (to / name / "README.md").exists():
+            measured = json.loads((runs / name / "measured.json").read_text())[SAMPLE]
+            longer = [cell(row) for row in measured["length"]["again"][2:]]
+            best = sorted(measured["heads"], key=lambda head: -head[2])[:4]
+            sharpest = ", ".join(f"{head} {offset:+d} {a:.2f}" for head, offset, a in best)
+            values = [f"{measured['loss']:.3f}", *longer, sharpest or "none"]
+            rows.append(f"| [{name}]({name}/README.md) | " + " | ".join(values) + " |")
+    return "\n".join(rows)
+
+
+def put_table(path, rows):
+    """Replace what stands between the two marks."""
+    head, _, rest = path.read_text(encoding="utf-8").partition(MARK)
+    tail = rest.partition(END)[2]
+    path.write_text(f"{head}{MARK}{rows}\n{END}{tail}", encoding="utf-8")
+
+
 def main():
     """Measure one model, copy its files and write its card."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -250,6 +273,7 @@ def main():
         shutil.copyfile(run / file, out / file)
     loss = training_loss(given.name, given.log.read_text())
     (out / "README.md").write_text(card(given.name, numbers, loss, run))
+    put_table(given.to / "README.md", table(given.runs, given.to))
     print(f"{given.name}: written to {out}")
 
 

@@ -9,7 +9,6 @@ with its rows again from the start (`again`), and with rows as training adds the
 
 import numpy as np
 from tokenizers import Tokenizer
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from minitx.weights import models, places, train
 from minitx.weights.torches import F, torch
@@ -24,6 +23,8 @@ class Zoo:
     """A folder of the zoo as the reference library loads it, whose inputs may be of any length."""
 
     def __init__(self, folder, recipe):
+        from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
         self.recipe = recipe
         self.causal = recipe.family == "gpt2"
         kind = AutoModelForCausalLM if self.causal else AutoModelForMaskedLM
