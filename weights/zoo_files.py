@@ -129,7 +129,9 @@ def modernbert(recipe):
     config |= {"max_position_embeddings": recipe.stages[-1][0]}
     config |= {"layer_types": ["full_attention"] * recipe.layers}
     config |= {"rope_parameters": {"full_attention": rope, "sliding_attention": rope}}
-    config |= {"cls_token_id": 0, "sep_token_id": 2, "decoder_bias": True}
+    config |= {"hidden_activation": "gelu", "classifier_activation": "gelu"}
+    config |= dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias", "classifier_bias"), False)
+    config |= {"cls_token_id": 0, "sep_token_id": 2, "decoder_bias": True, "local_attention": 128}
     return sizes(recipe) | config | MASKED_IDS
 
 

@@ -55,7 +55,7 @@ def kernel(
     result = {"documents": len(document_set), "T": T, "causal": cfg.causal}
     result |= {"lags": profiles.offsets(reach), "attention": attention}
     result |= _known(model, alone, query, key, result)
-    result["kernel"] = _by_place(model, by_place, alone.bias, slice(None), reach)
+    result["kernel"] = _by_place(model, by_place, alone.bias, reach)
     result |= _compare(result, seed)
     return result | _by_chance(model, by_place, result, seed)
 
@@ -78,14 +78,17 @@ def _visible(r):
     return (r["lags"] <= 0) | (not r["causal"])
 
 
-def _by_place(model, by_place, bias, order, reach):
-    """Mean scores by lag [L H R]: queries of one half of the documents, keys of the other."""
+def _by_place(model, by_place, bias, reach):
+    """Mean scores by lag [L H R]: queries of one half of the documents, keys of the other.
+
+    by_place: means at each place, as `mechanism_alone.means` gives them. bias: [L ...].
+    """
     curves = []
     for layer, added in enumerate(bias):
         scale = model.config.attn_scale(layer)
         q, k = ([by_place[f"{name}_{half}"][layer] for half in ("even", "odd")] for name in "qk")
-        even = mechanism_alone.product(q[0][:, order], k[1], scale)
-        odd = mechanism_alone.product(q[1][:, order], k[0], scale)
+        even = mechanism_alone.product(q[0], k[1], scale)
+        odd = mechanism_alone.product(q[1], k[0], scale)
         curves.append(maths.mean_by_lag((even + odd) / 2 + added, reach))
     return np.array(curves)
 
@@ -106,14 +109,20 @@ def _compare(r, seed):
 def _by_chance(model, by_place, r, seed):
     """The most heads whose kernel peaks where they look, with the queries' places shuffled.
 
-    A bias by distance is then the same at every lag on average, and is left out.
+    Each head has an order of its own: heads are counted, and many are alike. A bias by distance
+    is then the same at every lag on average, and is left out.
     """
-    no_bias = np.zeros(len(r["kernel"]))
+    L, H = r["kernel"].shape[:2]
+    no_bias = np.zeros(L)
+    places = np.tile(np.arange(int(r["T"])), (L, H, 1))
     rng = np.random.default_rng(seed)
     counts = []
     for _ in range(SHUFFLES):
-        order = rng.permutation(int(r["T"]))
-        curves = _by_place(model, by_place, no_bias, order, NEAR)
+        order = rng.permuted(places, axis=-1)[..., None]
+        shuffled = dict(by_place)
+        for name in ("q_even", "q_odd"):
+            shuffled[name] = np.take_along_axis(by_place[name], order, axis=2)
+        curves = _by_place(model, shuffled, no_bias, NEAR)
         lag, _ = lag_maths.peak(curves, NEAR, bool(r["causal"]))
         counts.append((lag == r["offset_of_heads"])[r["directed"]].sum())
     return {"n_agree_null": max(counts)}
