@@ -62,6 +62,7 @@ fuzz: .venv/ready  ## ten thousand damaged folders, ten minutes on two cores; AR
 golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden.py
 	$(BIN)/python tests/tools/make_golden_pairs.py
+	$(BIN)/python tests/tools/make_golden_places.py
 	$(BIN)/python tests/tools/make_generated.py
 	$(BIN)/python tests/tools/make_japanese.py
 	$(BIN)/python tests/tools/make_pieces.py

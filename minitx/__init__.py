@@ -14,13 +14,14 @@ from .arrays import Model
 from .cache import Cache
 from .checkpoint import check
 from .checkpoint import read_model as _read_model
+from .cost import cost
 from .generate import generate
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
 from .sweep import sweep
 from .text import of_stacks as _of_stacks
-from .trace import Trace, cost, run
+from .trace import Trace, run
 
 if _TYPE_CHECKING:
     from .analysis.pages.inline import Page as _Page

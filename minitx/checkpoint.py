@@ -28,17 +28,20 @@ SHAPES = {  # our name -> axes; letters: see model.py
     "ln1_b": "D",
     "W_Q": "DA",
     "b_Q": "A",
-    "W_K": "DA",
-    "b_K": "A",
-    "W_V": "DA",
-    "b_V": "A",
+    "W_K": "DK",
+    "b_K": "K",
+    "W_V": "DK",
+    "b_V": "K",
     "W_O": "AD",
     "b_O": "D",
     "ln_cross_w": "D",
     "ln_cross_b": "D",
     "ln2_w": "D",
     "ln2_b": "D",
+    "ln_q_w": "d",
+    "ln_k_w": "d",
     "W_gate": "DM",
+    "b_gate": "M",
     "W_in": "DM",
     "b_in": "M",
     "W_out": "MD",
@@ -56,12 +59,13 @@ SHAPES = {  # our name -> axes; letters: see model.py
 # computed positions, and a bias of T5's cross-attention that nothing uses.
 BUFFERS = re.compile(
     r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
-    r"|EncDecAttention\.relative_attention_bias\.weight)$"
+    r"|EncDecAttention\.relative_attention_bias\.weight"
+    r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias)$"
 )
 LARGEST = 1e10  # no sound checkpoint has a weight that is as large
-# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, not GPT2Model; BartModel, since the
-# published BARTs were trained with the head and saved without it
-WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|^BartModel")
+# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, LlamaForCausalLM, not GPT2Model;
+# BartModel, since the published BARTs were trained with the head and saved without it
+WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel")
 
 
 def read_model(folder, dtype=np.float32, partial=False, head=None):
@@ -102,7 +106,8 @@ def read_stack(stored, config, family, head=None):
         cross = {}
         if family.cross is not None:
             cross["cross"] = Cross(index=i, **take(family.cross, prefix=prefix))
-        layers.append(Layer(index=i, **take(family.layer, prefix=prefix), **cross))
+        table = {name: t for name, t in family.layer.items() if (name, i) not in family.lacks}
+        layers.append(Layer(index=i, **take(table, prefix=prefix), **cross))
     head = _head_weights(config, family, stored, body["W_E"])
     return Model(config, Weights(**body | head), tuple(layers))
 
@@ -123,7 +128,8 @@ def with_head(config, family, stored, head=None):
     config = replace(config, task_head=head)
     if not of_classes(head):
         return config
-    act = family.sequence_act if HEADS[head].is_pooled else config.head_act
+    act = family.sequence_act if HEADS[head].is_pooled else None
+    act = act or config.head_act
     return replace(config, head_act=act, unembed_scale=1.0)
 
 
@@ -184,7 +190,8 @@ def sizes_of(config):
     """{letter of an axis: its size}; letters: see model.py."""
     sizes = {"V": config.n_vocab, "P": config.n_pos, "R": config.n_buckets, "N": config.n_types}
     sizes |= {"D": config.d_model, "M": config.d_mlp, "H": config.n_heads}
-    return sizes | {"A": config.n_heads * config.d_head}
+    sizes |= {"A": config.n_heads * config.d_head, "K": config.n_kv * config.d_head}
+    return sizes | {"d": config.d_head}
 
 
 def named_arrays(model):
@@ -250,17 +257,14 @@ class Stored:
             self.n_classes.setdefault("C", n_classes)
             sizes |= self.n_classes
         wanted = tuple(sizes[axis] for axis in axes)
-        if tensor.third is not None:
-            wanted = (*wanted[:-1], 3 * wanted[-1])
+        if tensor.part is not None:
+            wanted = (*wanted[:-1], tensor.parts * wanted[-1])
         if array.shape != wanted:
             raise ValueError(
                 f"{name!r}, read as {ours} [{' '.join(axes)}], has shape {list(array.shape)}; "
                 f"config.json makes it {list(wanted)}"
             )
-        if tensor.third is None:
-            return array
-        width = wanted[-1] // 3
-        return array[..., tensor.third * width :][..., :width]
+        return array if tensor.part is None else part_of(array, tensor, config.n_heads)
 
     def _lack(self, ours, name):
         """None for a tensor that a partial checkpoint lacks; ValueError in a whole one."""
@@ -279,6 +283,16 @@ class Stored:
             text = "tensors inside the layers that this architecture has no use for"
             raise ValueError(f"{text}: {listing(inside)}")
         return tuple(left)
+
+
+def part_of(array, tensor, n_heads):
+    """One of the equal parts of the last axis, or of that of each head, which takes a copy."""
+    groups = n_heads if tensor.per_head else 1
+    *others, n = array.shape
+    parts = array.reshape(*others, groups, tensor.parts, n // groups // tensor.parts)
+    part = parts[..., tensor.part, :].reshape(*others, n // tensor.parts)
+    part.flags.writeable = False
+    return part
 
 
 def axes_of(ours, task_head):

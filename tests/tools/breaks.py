@@ -18,6 +18,7 @@ ROBERTA = "minitx/families/roberta.py"
 DISTILBERT = "minitx/families/distilbert.py"
 GPT2 = "minitx/families/gpt2.py"
 KERNELS = "minitx/kernels.py"
+ACTIVATIONS = "minitx/activations.py"
 THREADS = "minitx/threads.py"
 MEMORY = "minitx/memory.py"
 MODEL = "minitx/model.py"
@@ -25,6 +26,9 @@ CACHE = "minitx/cache.py"
 CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
+COST = "minitx/cost.py"
+ROTARY = "minitx/rotary.py"
+LLAMA = "minitx/families/llama.py"
 GENERATE = "minitx/generate.py"
 CONSTRAINTS = "minitx/constraints.py"
 
@@ -216,7 +220,12 @@ BREAKS = [
         "n_tokens > cfg.n_ctx",
         "n_tokens > cfg.n_ctx + 1",
     ),
-    Break("explicit positions forget the offset", POSITIONS, "positions + cfg.offset", "positions"),
+    Break(
+        "explicit positions forget the offset",
+        POSITIONS,
+        "check_positions(positions, numbers.shape, cfg.n_ctx) + cfg.offset",
+        "check_positions(positions, numbers.shape, cfg.n_ctx)",
+    ),
     # token types
     Break(
         "no token type is added where none is given",
@@ -237,17 +246,17 @@ BREAKS = [
         "False",
     ),
     # activations
-    Break("exact gelu becomes the tanh form", KERNELS, '"gelu": gelu_', '"gelu": gelu_tanh_'),
+    Break("exact gelu becomes the tanh form", ACTIVATIONS, '"gelu": gelu_', '"gelu": gelu_tanh_'),
     Break(
         "GPT-2's gelu becomes the exact one",
-        KERNELS,
+        ACTIVATIONS,
         '"gelu_new": gelu_tanh_',
         '"gelu_new": gelu_',
     ),
-    Break("float64 gelu takes the float32 fit", KERNELS, "x.dtype == np.float64", "False"),
+    Break("float64 gelu takes the float32 fit", ACTIVATIONS, "x.dtype == np.float64", "False"),
     Break(
         "the float32 fit of gelu is off in the third digit",
-        KERNELS,
+        ACTIVATIONS,
         "0.7978860305",
         "0.7988860305",
     ),
@@ -259,7 +268,7 @@ BREAKS = [
     ),
     Break(
         "relu lets negative values through",
-        KERNELS,
+        ACTIVATIONS,
         "np.maximum(x, 0.0, out=x)",
         "np.maximum(x, -0.01, out=x)",
     ),
@@ -298,8 +307,8 @@ BREAKS = [
     Break(
         "GPT-2's second norm is left out",
         MODEL,
-        "x + write(norm(ln, x, arrays, cfg, hook))",
-        'x + write(norm(ln, x, arrays, cfg, hook) if ln != "ln2" else x)',
+        "write(normed)",
+        'write(normed if ln != "ln2" else x)',
     ),
     Break(
         "GPT-2 without its final norm",
@@ -358,8 +367,8 @@ BREAKS = [
     Break(
         "heads are cut the wrong way",
         MODEL,
-        "x.reshape(B, T, cfg.n_heads, cfg.d_head).swapaxes(1, 2)",
-        "x.reshape(B, T, cfg.d_head, cfg.n_heads).swapaxes(1, 3)",
+        "x.reshape(B, T, -1, cfg.d_head).swapaxes(1, 2)",
+        "x.reshape(B, T, cfg.d_head, -1).swapaxes(1, 3)",
     ),
     Break(
         "heads are joined in the wrong order",
@@ -375,9 +384,9 @@ BREAKS = [
     ),
     Break(
         "BERT looks to the left only",
-        MODEL,
-        "attention_bias(cfg, numbers, keys, mask, cfg.causal)",
-        "attention_bias(cfg, numbers, keys, mask, True)",
+        POSITIONS,
+        "attention_bias(cfg, numbers, keys, mask, cfg.causal, window=window)",
+        "attention_bias(cfg, numbers, keys, mask, True, window=window)",
     ),
     Break(
         "padding is attended to",
@@ -616,10 +625,10 @@ BREAKS = [
         "point in self.arrays or bool(self._layers(key))",
         "point in self.arrays",
     ),
-    Break("the estimate forgets the size of a number", TRACE, "model.weights.W_E.itemsize", "1"),
+    Break("the estimate forgets the size of a number", COST, "model.weights.W_E.itemsize", "1"),
     Break(
         "a partial checkpoint is taken for a whole one",
-        MODEL,
+        GIVEN,
         'if model.missing:\n    missing = ", ".join(model.missing[:4])\n    raise ValueError(f"a partial checkpoint cannot run; missing: {missing} …")',
         "pass",
     ),
@@ -1621,8 +1630,8 @@ BREAKS = [
     Break(
         "a causal model sees the future in a pass from a layer on",
         LATER_LAYERS,
-        "if model.config.causal:\n    attn_bias = positions_read.no_future(x.shape[1], x.dtype)",
-        "pass",
+        "block(x, w, place[w.index], model.config, partial(hook, layer=w.index))",
+        "block(x, w, place[w.index]._replace(bias=None), model.config, partial(hook, layer=w.index))",
     ),
     Break(
         "the null turns all queries to one side",
@@ -1870,8 +1879,8 @@ BREAKS = [
     Break(
         "Marian has no head where its file has no output matrix",
         CHECKPOINT,
-        '"Head|ForConditionalGeneration|MTModel|^BartModel"',
-        '"Head|ForConditionalGeneration|^BartModel"',
+        '"Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel"',
+        '"Head|ForConditionalGeneration|ForCausalLM|^BartModel"',
     ),
     Break(
         "Marian's vocabularies are one",
@@ -1926,8 +1935,8 @@ BREAKS = [
     ),
     Break(
         "padding is seen where there is a bias by distance",
-        MODEL,
-        "by_distance if attn_bias is None else by_distance + attn_bias",
+        POSITIONS,
+        "by_distance if bias is None else by_distance + bias",
         "by_distance",
     ),
     Break(
@@ -1953,8 +1962,8 @@ BREAKS = [
     Break(
         "the gate is what it multiplies",
         MODEL,
-        'post = activate(pre) * hook("pre_linear", linear(x, w.W_in))',
-        'post = pre * activate(hook("pre_linear", linear(x, w.W_in)))',
+        'post = activate(pre) * hook("pre_linear", linear(x, w.W_in, w.b_in))',
+        'post = pre * activate(hook("pre_linear", linear(x, w.W_in, w.b_in)))',
     ),
     Break("gated-gelu is the exact GELU", T5, '"gated-gelu": "gelu_new"', '"gated-gelu": "gelu"'),
     Break(
@@ -2074,7 +2083,7 @@ BREAKS = [
     ),
     Break(
         "the estimate takes the target for the source",
-        TRACE,
+        COST,
         'sizes[""] | {"S": sizes[ENCODER]["S"]}',
         'sizes[""]',
     ),
@@ -2492,8 +2501,8 @@ BREAKS = [
     Break(
         "a BartModel has no head",
         CHECKPOINT,
-        '"Head|ForConditionalGeneration|MTModel|^BartModel"',
-        '"Head|ForConditionalGeneration|MTModel"',
+        '"Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel"',
+        '"Head|ForConditionalGeneration|MTModel|ForCausalLM"',
     ),
     Break(
         "beams are multiplied by a power of their length",
@@ -3050,7 +3059,7 @@ BREAKS = [
     Break(
         "ELECTRA's discriminator has the activation of its classifier",
         CHECKPOINT,
-        "family.sequence_act if HEADS[head].is_pooled else config.head_act",
+        "family.sequence_act if HEADS[head].is_pooled else None",
         "family.sequence_act",
     ),
     Break(
@@ -3103,7 +3112,7 @@ BREAKS = [
     ),
     Break(
         "the cost of logits over classes is that of words",
-        TRACE,
+        COST,
         'sizes[""] | {"C": model.weights.W_U.shape[1]}',
         'sizes[""] | {"C": model.config.n_vocab}',
     ),
