@@ -29,7 +29,7 @@ class Alone(NamedTuple):
 
 def before_turn(model):
     """The points of queries and keys before their place turns them."""
-    return ("q_in", "k_in") if getattr(model.config, "rotary", ()) else ("q", "k")
+    return ("q_in", "k_in") if model.config.rotary else ("q", "k")
 
 
 def means(model, documents, run):
@@ -100,7 +100,7 @@ def formula(model, query, key, lags):
     cfg = model.config
     layers = range(cfg.n_layers)
     added = _added(model, lags)
-    turns = getattr(cfg, "rotary", ())
+    turns = cfg.rotary
     if not turns and added is None:
         return None
     curves = np.zeros((cfg.n_layers, cfg.n_heads, len(lags)))
@@ -116,7 +116,7 @@ def formula(model, query, key, lags):
 def _added(model, lags):
     """The bias that a model stores or computes for each lag: [H R], or None."""
     cfg = model.config
-    if getattr(cfg, "alibi", False):
+    if cfg.alibi:
         return -np.multiply.outer(positions.slopes(cfg.n_heads), abs(lags))
     if cfg.n_buckets:
         rows = np.asarray(model.weights.W_rel, np.float64)

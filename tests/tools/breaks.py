@@ -3386,4 +3386,40 @@ BREAKS = [
         "failed = True",
         "failed = False",
     ),
+    Break(
+        "the kernel of turned vectors runs the other way",
+        "analysis/maths/positional_kernel.py",
+        "np.exp(-1j * phase)",
+        "np.exp(1j * phase)",
+    ),
+    Break(
+        "pairs prefer the lag on the other side",
+        "analysis/maths/positional_kernel.py",
+        "np.angle(c) / np.asarray(frequencies)",
+        "-np.angle(c) / np.asarray(frequencies)",
+    ),
+    Break(
+        "features that are not turned are left out of the kernel",
+        "analysis/maths/positional_kernel.py",
+        "turned + still[..., None]",
+        "turned",
+    ),
+    Break(
+        "ALiBi's kernel rises with the distance",
+        "analysis/measures/mechanism_alone.py",
+        "-np.multiply.outer(positions.slopes(cfg.n_heads), abs(lags))",
+        "np.multiply.outer(positions.slopes(cfg.n_heads), abs(lags))",
+    ),
+    Break(
+        "mean queries and keys are put in after the turn",
+        "analysis/measures/mechanism_alone.py",
+        "('q_in', 'k_in') if model.config.rotary else ('q', 'k')",
+        "('q', 'k')",
+    ),
+    Break(
+        "the zoo is not found by its names",
+        "weights/local.py",
+        "BUNDLED / name if str(name) in [*bundled(), *zoo()] else home(name)",
+        "BUNDLED / name if str(name) in bundled() else home(name)",
+    ),
 ]
