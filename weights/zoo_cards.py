@@ -3,9 +3,9 @@
     python -m minitx.weights.zoo_cards NAME --runs FOLDER --wikitext FILE --log FILE --to FOLDER
 
 --runs: where train_zoo.py wrote; --wikitext: WikiText-2's test part, raw; --log: what train_zoo.py
-printed; --to: weights/zoo. The numbers go to runs/NAME/measured.json, and are not measured again
-where that file is newer than the weights. Files and card go to --to/NAME, a row for every model
-that is there into --to/README.md.
+printed; --to: weights/zoo. The numbers go to measured.json in runs/NAME, and are not measured again
+where that file is newer than the weights. Files, numbers and card go to --to/NAME, a row for every
+model that is there into --to/README.md.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from minitx.weights.train_zoo import RECIPES
 
 MARK, END = "<!-- zoo -->\n", "<!-- end -->"
 FILES = "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"
+NUMBERS = "measured.json"
 SAMPLE, WIKITEXT = "`analysis/texts/sample.txt`", "WikiText-2, test"
 LOSS_TOKENS, LENGTH_TOKENS = 131072, 65536  # of a text; those on which lengths are compared
 KINDS = {
@@ -233,12 +234,12 @@ def heads(numbers):
     return "\n".join(rows)
 
 
-def table(runs, to):
+def table(to):
     """A row for every model that has been written."""
     rows = ["| model | sample | at 128 | at 256 | sharpest heads |", "|---" * 5 + "|"]
     for name in RECIPES:
         if (to / name / "README.md").exists():
-            measured = json.loads((runs / name / "measured.json").read_text())[SAMPLE]
+            measured = json.loads((to / name / NUMBERS).read_text())[SAMPLE]
             longer = [cell(row) for row in measured["length"]["again"][2:]]
             best = sorted(measured["heads"], key=lambda head: -head[2])[:4]
             sharpest = ", ".join(f"{head} {offset:+d} {a:.2f}" for head, offset, a in best)
@@ -262,18 +263,18 @@ def main():
         parser.add_argument(f"--{option}", required=True, type=Path)
     given = parser.parse_args()
     run, out = given.runs / given.name, given.to / given.name
-    kept = run / "measured.json"
+    kept = run / NUMBERS
     if not kept.exists() or kept.stat().st_mtime < (run / FILES[1]).stat().st_mtime:
         texts = {SAMPLE: train.SAMPLE, WIKITEXT: given.wikitext}
         train.write_json(kept, measure(given.name, given.runs, texts))
     measured = json.loads(kept.read_text())
     numbers = {title: measured[title] for title in (SAMPLE, WIKITEXT)}
     out.mkdir(parents=True, exist_ok=True)
-    for file in FILES:
+    for file in (*FILES, NUMBERS):
         shutil.copyfile(run / file, out / file)
     loss = training_loss(given.name, given.log.read_text())
     (out / "README.md").write_text(card(given.name, numbers, loss, run))
-    put_table(given.to / "README.md", table(given.runs, given.to))
+    put_table(given.to / "README.md", table(given.to))
     print(f"{given.name}: written to {out}")
 
 
