@@ -468,6 +468,9 @@ def list_(arguments):
     print("\nmodels that come with the project")
     for name in weights.bundled():
         print(f"  {name}")
+    print("\ntiny models that differ in how a place enters: weights/zoo/README.md")
+    for name in weights.zoo():
+        print(f"  {name}")
     print("\nmodels to download: minitx fetch MODEL (any other hub id works too)")
     for name, (_, purpose) in weights.KNOWN.items():
         print(f"  {name}: {purpose}")
@@ -480,7 +483,10 @@ def listed():
         options = {option.flag: option.default for option in experiment.options}
         listing[experiment.name] = {"question": experiment.question, "options": options}
     known = {name: purpose for name, (_, purpose) in weights.KNOWN.items()}
-    return {"experiments": listing, "bundled": weights.bundled(), "to_download": known}
+    return {"experiments": listing, "bundled": weights.bundled()} | {
+        "zoo": weights.zoo(),
+        "to_download": known,
+    }
 
 
 def run_(arguments):

@@ -73,7 +73,10 @@ def _marian(folder, settings, target):
 
 def _t5(processor, settings):
     """{piece: id} of T5: the model's pieces, then <extra_id_99> down to <extra_id_0>."""
-    pieces = [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
+    try:
+        pieces = [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name} has a piece that is not UTF-8: {error}") from None
     n_extra = settings.get("extra_ids", N_EXTRA)
     pieces += [f"<extra_id_{i}>" for i in reversed(range(n_extra))]
     return {piece: i for i, piece in enumerate(pieces)}

@@ -18,6 +18,7 @@ ROBERTA = "minitx/families/roberta.py"
 DISTILBERT = "minitx/families/distilbert.py"
 GPT2 = "minitx/families/gpt2.py"
 KERNELS = "minitx/kernels.py"
+ACTIVATIONS = "minitx/activations.py"
 THREADS = "minitx/threads.py"
 MEMORY = "minitx/memory.py"
 MODEL = "minitx/model.py"
@@ -25,6 +26,9 @@ CACHE = "minitx/cache.py"
 CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
+COST = "minitx/cost.py"
+ROTARY = "minitx/rotary.py"
+LLAMA = "minitx/families/llama.py"
 GENERATE = "minitx/generate.py"
 CONSTRAINTS = "minitx/constraints.py"
 
@@ -170,15 +174,11 @@ MPNET = "minitx/families/mpnet.py"
 REFUSED = "minitx/families/refused.py"
 LAYER_INPUTS = "analysis/measures/inputs.py"
 TOKENIZER_SETTINGS = "minitx/tokenizer_settings.py"
-ACTIVATIONS = "minitx/activations.py"
-COST = "minitx/cost.py"
 FAMILY_RECORDS = "minitx/families/family.py"
 FAMILIES_CHECK = "minitx/families/check.py"
 MODERN = "minitx/families/modernbert.py"
 NEOX = "minitx/families/gpt_neox.py"
 FAMILY_MISTRAL = "minitx/families/mistral.py"
-ROTARY = "minitx/rotary.py"
-LLAMA = "minitx/families/llama.py"
 WORKERS = "analysis/runner/cluster.py"
 SENT = "analysis/runner/shipping.py"
 WRITTEN = "analysis/runner/files.py"
@@ -3396,6 +3396,42 @@ BREAKS = [
         "docs/build.py",
         "failed = True",
         "failed = False",
+    ),
+    Break(
+        "the kernel of turned vectors runs the other way",
+        "analysis/maths/positional_kernel.py",
+        "np.exp(-1j * phase)",
+        "np.exp(1j * phase)",
+    ),
+    Break(
+        "pairs prefer the lag on the other side",
+        "analysis/maths/positional_kernel.py",
+        "np.angle(c) / np.asarray(frequencies)",
+        "-np.angle(c) / np.asarray(frequencies)",
+    ),
+    Break(
+        "features that are not turned are left out of the kernel",
+        "analysis/maths/positional_kernel.py",
+        "turned + still[..., None]",
+        "turned",
+    ),
+    Break(
+        "ALiBi's kernel rises with the distance",
+        "analysis/measures/mechanism_alone.py",
+        "-np.multiply.outer(positions.slopes(cfg.n_heads), abs(lags))",
+        "np.multiply.outer(positions.slopes(cfg.n_heads), abs(lags))",
+    ),
+    Break(
+        "mean queries and keys are put in after the turn",
+        "analysis/measures/mechanism_alone.py",
+        "('q_in', 'k_in') if model.config.rotary else ('q', 'k')",
+        "('q', 'k')",
+    ),
+    Break(
+        "the zoo is not found by its names",
+        "weights/local.py",
+        "BUNDLED / name if str(name) in [*bundled(), *zoo()] else home(name)",
+        "BUNDLED / name if str(name) in bundled() else home(name)",
     ),
     Break(
         "rotary pairs are neighbours",
