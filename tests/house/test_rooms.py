@@ -7,8 +7,12 @@ import rooms
 
 MODULES = rooms.sources()
 ARROWS = sorted(rooms.arrows())
-LISTENS = "minitx.analysis.live.server"  # on this machine alone
-NETWORK = {"huggingface_hub", "requests", "httpx", "urllib", "socket"}
+NETWORK = {"huggingface_hub", "requests", "httpx", "urllib", "socket", "fsspec", "aiohttp"}
+# beside minitx.weights.fetch
+ALLOWED = {
+    "minitx.analysis.live.server": {"socket"},  # on this machine alone
+    "minitx.analysis.texts.remote": {"fsspec"},  # where a user names a URL
+}
 
 
 @pytest.mark.parametrize("pair", ARROWS, ids=" -> ".join)
@@ -63,7 +67,7 @@ def test_heavy_packages_stay_where_they_belong(module):
         assert "scipy" not in top
         assert not anywhere & {"matplotlib", "torch", "huggingface_hub"}
     if module != "minitx.weights.fetch":
-        assert anywhere & NETWORK <= ({"socket"} if module == LISTENS else set())
+        assert anywhere & NETWORK <= ALLOWED.get(module, set())
 
 
 @pytest.mark.parametrize("module", MODULES)
