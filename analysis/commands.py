@@ -300,7 +300,7 @@ def of_tuning(commands):
     """`tune`, whose flags are the options of learning."""
     command = add(commands, "tune", tune_, "a checkpoint learns on from a text", "MODEL")
     of_options(command, training.EXPERIMENT)
-    of_ids(command)
+    of_ids(command, {option.name for option in training.EXPERIMENT.options})
     of_results(command, "out/MODEL-tune")
     in_json(command)
 
@@ -334,7 +334,7 @@ def flags(command, experiment):
     if not sides.has_own(experiment):
         of_side(command)
     if experiment.reads_texts:
-        of_ids(command)
+        of_ids(command, {option.name for option in experiment.options})
 
 
 def of_options(command, experiment):
@@ -355,10 +355,13 @@ def of_side(command):
     command.add_argument(flag, default=default, metavar=names, help=sides.OPTION.help)
 
 
-def of_ids(command):
-    """The flag that names a file of token ids in place of a text."""
+def of_ids(command, own=()):
+    """The flags that name a file of token ids, a sample and a column; own: options there are."""
     about = "token ids in place of a text: a file with one document a line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)
+    for option in registry.OF_TEXTS:
+        if option.name not in own:
+            command.add_argument(f"--{option.flag}", default=None, help=option.help)
 
 
 def of_results(command, default):
@@ -453,8 +456,15 @@ def own_options(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
     named = {option.name: getattr(arguments, option.name) for option in experiment.options}
     given = {name: value for name, value in named.items() if value is not None}
-    ids = {"ids": arguments.ids} if experiment.reads_texts else {}
-    return experiment.checked(given | ids, is_text=True)
+    if experiment.reads_texts:
+        given |= of_text(arguments)
+    return experiment.checked(given, is_text=True)
+
+
+def of_text(arguments):
+    """What was given beside the name of a text: `ids`, a sample and its seed, a column."""
+    names = "ids", *(option.name for option in registry.OF_TEXTS)
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def list_(arguments):
@@ -587,8 +597,7 @@ def common(arguments, model):
             given[option.name] = option.parsed(value)
     if getattr(arguments, "sentence", None) is not None:
         given["sentence"] = arguments.sentence
-    if arguments.ids is not None:
-        given = registry.with_ids(given | {"ids": arguments.ids})
+    given = registry.with_text(given | of_text(arguments), is_text=True)
     text = given.get("text", "sample")
     can_read = formats.is_ids(text) or not results.no_tokenizer(sides.reader(model))
     if given and not model.missing and can_read:

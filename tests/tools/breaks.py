@@ -89,6 +89,11 @@ NORM_TAP = "analysis/measures/norm_tap.py"
 BASES = "analysis/maths/bases.py"
 JOINT_NOTE = "analysis/maths/joint_note.py"
 FORMATS = "analysis/texts/formats.py"
+STORAGE = "analysis/texts/storage.py"
+SAMPLING = "analysis/texts/sampling.py"
+PACKED = "analysis/texts/packed.py"
+REMOTE = "analysis/texts/remote.py"
+SPOOL = "analysis/texts/spool.py"
 PREDICT = "analysis/experiments/predict.py"
 OPTIONS = "analysis/runner/options.py"
 SOURCES = "analysis/maths/sources.py"
@@ -984,7 +989,7 @@ BREAKS = [
         'given != "-" and not os.path.isfile(given)',
         'given != "-"',
     ),
-    Break("an empty text is read", FORMATS, "not text.strip()", "False"),
+    Break("an empty text is read", STORAGE, "not text.strip()", "False"),
     Break(
         "a right guess is said to be wrong",
         PREDICT,
@@ -2971,7 +2976,7 @@ BREAKS = [
     ),
     Break(
         "a line of a text is read to its end, however long",
-        FORMATS,
+        STORAGE,
         "file.readline(LONGEST + 1)",
         "file.readline()",
     ),
@@ -3039,7 +3044,7 @@ BREAKS = [
     ),
     Break(
         "one link to nothing hides a folder of texts",
-        FORMATS,
+        STORAGE,
         "[str(path) for path in paths if not path.is_file()] if len(paths) > 1 else []",
         "[]",
     ),
