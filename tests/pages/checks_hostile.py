@@ -19,13 +19,7 @@ def place(tmp_path_factory):
     """A folder with hostile models and a text, and the commands on them."""
     path = tmp_path_factory.mktemp("hostile")
     (path / "text.txt").write_text(f"{hostile.TEXT} A dog ran.\n" * 8, encoding="utf-8")
-    last = hostile.FOLDERS[-1]
-    models = [
-        hostile.write_model(path, "tiny-roberta", *hostile.FOLDERS),
-        hostile.write_model(path, "tiny-roberta", "n", hostile.ODD),
-        hostile.write_model(path, "tiny-gpt2", "g", last),
-        hostile.write_model(path, "tiny-bart", "b", last),
-    ]
+    models = hostile.write_models(path)
     return path, hostile.commands(*models)
 
 

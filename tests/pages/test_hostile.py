@@ -59,13 +59,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def models(folder):
     """The paths of the models, from the folder: two masked ones, a causal one, two stacks."""
-    last = hostile.FOLDERS[-1]
-    return [
-        hostile.write_model(folder, "tiny-roberta", *hostile.FOLDERS),
-        hostile.write_model(folder, "tiny-roberta", "n", hostile.ODD),
-        hostile.write_model(folder, "tiny-gpt2", "g", last),
-        hostile.write_model(folder, "tiny-bart", "b", last),
-    ]
+    return hostile.write_models(folder)
 
 
 def files(folder):
@@ -74,7 +68,7 @@ def files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in paths}
 
 
-COMMANDS = [*hostile.commands("", "", "", "")]
+COMMANDS = [*hostile.COMMANDS]
 
 
 @pytest.mark.parametrize("what", COMMANDS)

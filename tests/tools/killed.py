@@ -69,10 +69,10 @@ def main(argv=None):
     with tempfile.TemporaryDirectory() as folder:
         for name in args.experiments:
             faults += killed(name, args.kills, random.Random(f"{args.seed} {name}"), Path(folder))
-        for accident in ACCIDENTS if args.accidents else ():
-            found = accident(args.experiments[0], Path(tempfile.mkdtemp(dir=folder)))
-            print(f"{accident.__doc__} {'; '.join(found) or 'one line, and nothing lost'}")
-            faults += found
+        for accident in ACCIDENTS * args.accidents:
+            lost = accident(args.experiments[0], Path(tempfile.mkdtemp(dir=folder)))
+            print(f"{accident.__doc__} {'; '.join(lost) or 'one line, and nothing lost'}")
+            faults += lost
     print(*faults, "failed" if faults else "nothing lost", sep="\n")
     return 1 if faults else 0
 
