@@ -4120,4 +4120,52 @@ BREAKS = [
         'del os.environ["MALLOC_TRIM_THRESHOLD_"]',
         "pass",
     ),
+    Break(
+        "queries are turned back the same way",
+        "minitx/backward.py",
+        "turned(dy, -angle, scale)",
+        "turned(dy, angle, scale)",
+    ),
+    Break(
+        "a scaled turn is undone unscaled",
+        "minitx/backward.py",
+        "turned(dy, -angle, scale)",
+        "turned(dy, -angle)",
+    ),
+    Break(
+        "heads that share keys hand back one head's gradient",
+        "minitx/backward.py",
+        "by_group.sum(axis=2)",
+        "by_group[:, :, 0]",
+    ),
+    Break(
+        "parallel writers hand back the last one's gradient",
+        "minitx/backward.py",
+        "total + norm_back(writer.norm, d_normed, x, back)",
+        "norm_back(writer.norm, d_normed, x, back)",
+    ),
+    Break(
+        "a normed residual is taken for the stream",
+        "minitx/backward.py",
+        "dx + writer.back(dx, normed, back)",
+        "writer.back(dx, normed, back)",
+    ),
+    Break(
+        "the angle's gradient is turned the other way",
+        "minitx/backward.py",
+        "(first - second).sum(axis=1)",
+        "(first + second).sum(axis=1)",
+    ),
+    Break(
+        "a mean over tokens hands its gradient to one",
+        "minitx/gradients.py",
+        "share.swapaxes(1, 2) @ d_asked[:, None]",
+        "(share == share.max()).swapaxes(1, 2) @ d_asked[:, None]",
+    ),
+    Break(
+        "the norm of each head's queries is left out on the way back",
+        "minitx/backward.py",
+        "back.cfg.qk_norm",
+        "False",
+    ),
 ]

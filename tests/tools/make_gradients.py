@@ -46,6 +46,7 @@ VARIANTS = [
     "t5-relu",
     "t5-gated",
     "llama-grouped",
+    "llama-wide",
     "llama-sequence",
     "mistral-window",
     "qwen2-biases",
