@@ -68,6 +68,7 @@ killed: .venv/ready  ## runs that are killed, full disks, folders that are gone;
 golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden.py
 	$(BIN)/python tests/tools/make_golden_pairs.py
+	$(BIN)/python tests/tools/make_golden_places.py
 	$(BIN)/python tests/tools/make_generated.py
 	$(BIN)/python tests/tools/make_japanese.py
 	$(BIN)/python tests/tools/make_pieces.py

@@ -12,8 +12,9 @@ from numpy.typing import DTypeLike as _DTypeLike
 
 from .arrays import Model
 from .cache import Cache
-from .checkpoint import check
 from .checkpoint import read_model as _read_model
+from .cost import cost
+from .finite import check
 from .generate import generate
 from .gradients import Gradients, gradients
 from .inputs import Batch
@@ -21,7 +22,7 @@ from .model import final_norm, forward, logits
 from .points import POINTS
 from .sweep import sweep
 from .text import of_stacks as _of_stacks
-from .trace import Trace, cost, run
+from .trace import Trace, run
 
 if _TYPE_CHECKING:
     from .analysis.pages.inline import Page as _Page

@@ -46,14 +46,17 @@ class Layer(Arrays):
     index: int  # the layer's number
     W_Q: np.ndarray  # [D A]
     b_Q: np.ndarray
-    W_K: np.ndarray  # [D A]
+    W_K: np.ndarray  # [D K], K = A but where several heads share keys and values
     b_K: np.ndarray
-    W_V: np.ndarray  # [D A]
+    W_V: np.ndarray  # [D K]
     b_V: np.ndarray
     W_O: np.ndarray  # [A D]
     b_O: np.ndarray
     cross: "Cross"
+    ln_q_w: np.ndarray  # [d]: of each head's queries
+    ln_k_w: np.ndarray
     W_gate: np.ndarray  # [D M]
+    b_gate: np.ndarray
     W_in: np.ndarray  # [D M]
     b_in: np.ndarray
     W_out: np.ndarray  # [M D]

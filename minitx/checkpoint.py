@@ -28,17 +28,20 @@ SHAPES = {  # our name -> axes; letters: see model.py
     "ln1_b": "D",
     "W_Q": "DA",
     "b_Q": "A",
-    "W_K": "DA",
-    "b_K": "A",
-    "W_V": "DA",
-    "b_V": "A",
+    "W_K": "DK",
+    "b_K": "K",
+    "W_V": "DK",
+    "b_V": "K",
     "W_O": "AD",
     "b_O": "D",
     "ln_cross_w": "D",
     "ln_cross_b": "D",
     "ln2_w": "D",
     "ln2_b": "D",
+    "ln_q_w": "d",
+    "ln_k_w": "d",
     "W_gate": "DM",
+    "b_gate": "M",
     "W_in": "DM",
     "b_in": "M",
     "W_out": "MD",
@@ -56,13 +59,12 @@ SHAPES = {  # our name -> axes; letters: see model.py
 # computed positions, and a bias of T5's cross-attention that nothing uses.
 BUFFERS = re.compile(
     r"(^|\.)(position_ids|token_type_ids|attn\.bias|attn\.masked_bias|embed_positions\.weight"
-    r"|EncDecAttention\.relative_attention_bias\.weight)$"
+    r"|EncDecAttention\.relative_attention_bias\.weight"
+    r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias)$"
 )
-MOST_LAYERS = 10_000  # ten times the deepest published
-LARGEST = 1e10  # no sound checkpoint has a weight that is as large
-# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, not GPT2Model; BartModel, since the
-# published BARTs were trained with the head and saved without it
-WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|^BartModel")
+# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, LlamaForCausalLM, not GPT2Model;
+# BartModel, since the published BARTs were trained with the head and saved without it
+WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel")
 
 
 def read_model(folder, dtype=np.float32, partial=False, head=None):
@@ -73,8 +75,16 @@ def read_model(folder, dtype=np.float32, partial=False, head=None):
     generation = folder / "generation_config.json"
     generated = read_json(generation) if generation.is_file() else None
     config = from_hf(read_json(folder / "config.json"), generated)
+    return model_of(config, read_tensors(folder), dtype, partial, head)
+
+
+def model_of(config, tensors, dtype, partial=False, head=None):
+    """The model of a Config and of tensors: {name: function of dtype that gives the array}.
+
+    Its arrays are views of those wherever dtype and layout allow.
+    """
     family = FAMILIES[config.model_type]
-    stored = Stored(read_tensors(folder), family, dtype, partial)
+    stored = Stored(tensors, family, dtype, partial)
     encoder = None
     if family.encoder is None:
         model = read_stack(stored, config, family, head)
@@ -97,16 +107,14 @@ def read_stack(stored, config, family, head=None):
     if config.sinusoids:
         body["W_pos"] = sinusoids(config.n_pos, config.d_model).astype(stored.dtype)
         body["W_pos"].flags.writeable = False  # as arrays of a file are
-    if config.n_layers > MOST_LAYERS:  # a partial checkpoint may lack all of them
-        text = f"config.json: n_layers is {config.n_layers}; wanted at most {MOST_LAYERS}"
-        raise ValueError(text)
     layers = []
     for i in range(config.n_layers):
         prefix = family.layer_prefix.format(i)
         cross = {}
         if family.cross is not None:
             cross["cross"] = Cross(index=i, **take(family.cross, prefix=prefix))
-        layers.append(Layer(index=i, **take(family.layer, prefix=prefix), **cross))
+        table = {name: t for name, t in family.layer.items() if (name, i) not in family.lacks}
+        layers.append(Layer(index=i, **take(table, prefix=prefix), **cross))
     head = _head_weights(config, family, stored, body["W_E"])
     return Model(config, Weights(**body | head), tuple(layers))
 
@@ -127,7 +135,8 @@ def with_head(config, family, stored, head=None):
     config = replace(config, task_head=head)
     if not of_classes(head):
         return config
-    act = family.sequence_act if HEADS[head].is_pooled else config.head_act
+    act = family.sequence_act if HEADS[head].is_pooled else None
+    act = act or config.head_act
     return replace(config, head_act=act, unembed_scale=1.0)
 
 
@@ -164,47 +173,12 @@ def _head_weights(config, family, stored, W_E):
     return {"W_U": W_E.T, **stored.take(own, config)}
 
 
-def check(model: Model) -> None:
-    """Raises ValueError that names every weight with NaN or infinity. Reads the whole file.
-
-    So too with a number beyond 1e10: products of such numbers overflow, in float32 within a layer.
-
-    A sound checkpoint:
-
-    >>> import minitx
-    >>> minitx.check(minitx.load("tiny-bert")) is None
-    True
-    """
-    arrays = named_arrays(model).items()
-    # the largest size of a number, NaN if there is one: without a copy of the array
-    sizes = {name: max(-x.min(initial=0), x.max(initial=0)) for name, x in arrays}
-    wrong = [name for name, size in sizes.items() if not np.isfinite(size)]
-    if wrong:
-        raise ValueError(f"NaN or infinity in: {', '.join(wrong)}")
-    wrong = [name for name, size in sizes.items() if size > LARGEST]
-    if wrong:
-        raise ValueError(f"numbers beyond {LARGEST:.0e} in: {', '.join(wrong)}")
-
-
 def sizes_of(config):
     """{letter of an axis: its size}; letters: see model.py."""
     sizes = {"V": config.n_vocab, "P": config.n_pos, "R": config.n_buckets, "N": config.n_types}
     sizes |= {"D": config.d_model, "M": config.d_mlp, "H": config.n_heads}
-    return sizes | {"A": config.n_heads * config.d_head}
-
-
-def named_arrays(model):
-    """{name as one writes it in Python: array} of all weights of a model."""
-    parts = {"": model.weights}
-    for w in model.layers:
-        parts |= {f"layers[{w.index}].": w, f"layers[{w.index}].cross.": w.cross}
-    arrays = {}
-    for prefix, part in parts.items():
-        own = {} if part is None else vars(part)
-        arrays |= {prefix + k: x for k, x in own.items() if isinstance(x, np.ndarray)}
-    if model.encoder is not None:
-        arrays |= {f"encoder.{name}": x for name, x in named_arrays(model.encoder).items()}
-    return arrays
+    sizes |= {"A": config.n_heads * config.d_head, "K": config.n_kv * config.d_head}
+    return sizes | {"d": config.d_head}
 
 
 class Stored:
@@ -264,17 +238,14 @@ class Stored:
             self.n_classes.setdefault("C", n_classes)
             sizes |= self.n_classes
         wanted = tuple(sizes[axis] for axis in axes)
-        if tensor.third is not None:
-            wanted = (*wanted[:-1], 3 * wanted[-1])
+        if tensor.part is not None:
+            wanted = (*wanted[:-1], tensor.parts * wanted[-1])
         if array.shape != wanted:
             raise ValueError(
                 f"{self.in_file[name]!r}, read as {ours} [{' '.join(axes)}], has shape "
                 f"{list(array.shape)}; config.json makes it {list(wanted)}"
             )
-        if tensor.third is None:
-            return array
-        width = wanted[-1] // 3
-        return array[..., tensor.third * width :][..., :width]
+        return tensor.own_part(array, config.n_heads)
 
     def _lack(self, ours, name):
         """None for a tensor that a partial checkpoint lacks; ValueError in a whole one."""

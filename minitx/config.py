@@ -4,9 +4,16 @@ The files in families/ say which key of a config.json gives which of these value
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import show
-from .kernels import ACTIVATIONS
+
+
+class Rotary(NamedTuple):
+    """How a layer turns queries and keys by the place of their token (positions.py)."""
+
+    frequencies: tuple[float, ...]  # of each pair of features: radians from token to token
+    scale: float = 1.0  # factor on what is turned (YaRN)
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,17 +33,26 @@ class Config(show.Shown):
     act: str  # activation of the MLP
     head_act: str | None = None  # activation inside the task head
     pre_norm: bool = False  # norms before attention and MLP (GPT-2), or after the addition (BERT)
+    norm_residual: bool = False  # what is added to is the normed stream (some BLOOM)
+    parallel: bool = False  # attention and MLP read the same stream (GPT-NeoX)
     rms_norm: bool = False  # norms take no mean off and have no bias (T5)
     gated: bool = False  # the MLP is act(x W_gate) (x W_in) (T5 v1.1)
+    qk_norm: bool = False  # each head's queries and keys are normed (Qwen3)
+    attn_bias: bool = True  # attention has biases, where a family may leave them out
+    mlp_bias: bool = True  # so has the MLP
     causal: bool = False  # a query sees no later key
+    windows: tuple[int | None, ...] = ()  # of each layer: the farthest key seen; None: all; (): so
     offset: int = 0  # row of the position table that the first token reads
     sinusoids: bool = False  # the position table is computed, not learned (Marian)
     n_buckets: int = 0  # rows of W_rel, for distances of key and query (T5); 0: there is none
     max_distance: int = 0  # all distances from here on are in the last bucket
+    alibi: bool = False  # scores fall with the distance (BLOOM)
+    rotary: tuple[Rotary | None, ...] = ()  # of each layer; (): queries and keys are not turned
     no_position_id: int | None = None  # token id that takes no position (RoBERTa's padding)
     pad_id: int = 0  # token id that fills up a batch
     default_type: int | None = None  # token type where none is given; None: nothing is added
     d_kv: int = 0  # width of a head; 0: d_model / n_heads
+    kv_heads: int = 0  # heads of keys and values, each for several of queries; 0: n_heads
     embed_scale: float = 1.0  # factor on rows of the word embedding
     unembed_scale: float = 1.0  # factor on the stream before W_U
     scale_attn: bool = True  # scores are divided by sqrt(d_head)
@@ -44,6 +60,7 @@ class Config(show.Shown):
     tied: bool = True  # W_U is W_E transposed where the file has no output embedding
     architecture: str = ""  # the class name that the checkpoint was saved from
     task_head: str | None = None  # a name in heads.py, such as "masked"; known from the tensors
+    mean_pooled: bool = False  # a head for a whole text reads the mean of its tokens
     encoder: "Config | None" = None  # of an encoder-decoder; the other fields are the decoder's
     start_id: int | None = None  # the decoder's first token
     end_id: int | None = None  # ends a text that is generated
@@ -57,30 +74,20 @@ class Config(show.Shown):
         """Width of a head."""
         return self.d_kv or self.d_model // self.n_heads
 
+    @property
+    def n_kv(self) -> int:
+        """Heads of keys and values."""
+        return self.kv_heads or self.n_heads
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """How a token's place enters, by the names of positions.py; (): not at all."""
+        table = "sinusoidal" if self.sinusoids else "learned"
+        kinds = {table: self.n_pos, "rotary": self.rotary, "buckets": self.n_buckets}
+        kinds["alibi"] = self.alibi
+        return tuple(name for name, present in kinds.items() if present)
+
     def attn_scale(self, layer: int) -> float:
         """The factor on q.k in a layer: 1/sqrt(d_head) (Vaswani et al. 2017, 3.2.1)."""
         scale = self.d_head**-0.5 if self.scale_attn else 1.0
         return scale / (layer + 1) if self.scale_by_layer else scale
-
-
-SIZES = "n_layers", "n_heads", "d_model", "d_mlp", "n_vocab", "n_ctx"
-
-
-def check_config(cfg):
-    """Raises ValueError for values that no model can have."""
-    for name in SIZES:
-        value = getattr(cfg, name)
-        if type(value) is not int or value < 1:
-            raise ValueError(f"{name} is {value!r}; wanted a whole number of at least 1")
-    if not (isinstance(cfg.eps, int | float) and 0 <= cfg.eps < 1):
-        raise ValueError(f"the norms' epsilon is {cfg.eps!r}; wanted a number from 0 to 1")
-    if type(cfg.pad_id) is not int or not 0 <= cfg.pad_id < cfg.n_vocab:
-        raise ValueError(f"pad_token_id is {cfg.pad_id!r}; wanted 0 to {cfg.n_vocab - 1}")
-    if cfg.d_model % cfg.n_heads and not cfg.d_kv:
-        raise ValueError(f"width {cfg.d_model} is not divisible by {cfg.n_heads} heads")
-    if cfg.act not in ACTIVATIONS:
-        raise ValueError(f"unknown activation {cfg.act!r}; supported: {', '.join(ACTIVATIONS)}")
-    if cfg.encoder is not None:
-        check_config(cfg.encoder)
-        if cfg.start_id is None:
-            raise ValueError("decoder_start_token_id is missing; an encoder-decoder needs it")

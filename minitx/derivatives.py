@@ -7,10 +7,9 @@ too. Nothing is written in place. Axis letters: see model.py; N: rows, all token
 
 import numpy as np
 
-from .kernels import (
+from .activations import (
     ACTIVATIONS,
     ERF_AS_TANH,
-    TILE,
     gelu_,
     gelu_tanh_,
     quick_gelu_,
@@ -18,6 +17,7 @@ from .kernels import (
     silu_,
     tanh_,
 )
+from .kernels import TILE
 from .threads import spread
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import derivatives, show
+from .activations import ACTIVATIONS
 from .arrays import Model
 from .backward import layer_norm_back, linear_back, stack_back
 from .heads import classified_token, is_pooled, require_head
 from .inputs import Ids, Texts, source_arguments, whole_numbers
 from .kernels import (
-    ACTIVATIONS,
     feature_major,
     layer_norm,
     linear,
@@ -214,11 +214,11 @@ def loss_back(model, targets, valid, back):  # [B T] or [B] -> float, [B T D]
 
 
 def classified_token_back(d_asked, x, valid, cfg):  # [B D], [B T D] -> [B T D]
-    """The gradient by the one token of each text that was read; zeros at all others."""
-    columns = np.broadcast_to(np.arange(x.shape[1])[:, None], (*x.shape[:2], 1))
-    dx = np.zeros_like(x)
-    np.put_along_axis(dx, classified_token(columns, valid, cfg), d_asked[:, None], axis=1)
-    return dx
+    """The gradient by the tokens of each text that were read; zeros at all others."""
+    B, T, _ = x.shape
+    every_token = np.broadcast_to(np.eye(T, dtype=x.dtype), (B, T, T))
+    share = classified_token(every_token, valid, cfg)  # [B 1 T]
+    return share.swapaxes(1, 2) @ d_asked[:, None]
 
 
 def placed(rows, where):  # [N D], bool [...] with N True -> [... D]

@@ -76,8 +76,14 @@ def require_head(model):
 
 
 def classified_token(x, valid, cfg):  # [B T D] -> [B 1 D]
-    """The stream at each text's first valid token, or at its last in a causal model."""
+    """The stream at each text's first valid token, or at its last in a causal model.
+
+    Some ModernBERT have the mean of a text's tokens in its place.
+    """
     B, T, _ = x.shape
     valid = np.ones((B, T), bool) if valid is None else np.atleast_2d(np.asarray(valid, bool))
+    if cfg.mean_pooled:
+        share = valid / valid.sum(axis=1, keepdims=True)
+        return share[:, None].astype(x.dtype) @ x
     token = T - 1 - valid[:, ::-1].argmax(axis=1) if cfg.causal else valid.argmax(axis=1)
     return np.take_along_axis(x, token[:, None, None], axis=1)

@@ -105,6 +105,17 @@ def is_text(given):
     return isinstance(first, str)
 
 
+def check_runs(model, cache):
+    """Raises ValueError for a model that cannot run, or not over a cache."""
+    cfg = model.config
+    if model.missing:
+        missing = ", ".join(model.missing[:4])
+        raise ValueError(f"a partial checkpoint cannot run; missing: {missing} …")
+    if cache is not None and not cfg.causal:
+        text = f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones"
+        raise ValueError(text)
+
+
 def check_batch(cfg, tokens, valid=None, types=None):
     """Token ids [T] or [B T] as a Batch. Raises ValueError for a value that does not fit."""
     tokens = whole_numbers("token ids", tokens, cfg.n_vocab)
@@ -136,6 +147,18 @@ def _check_shape(name, array, tokens):
     if array.shape != tokens.shape:
         given, wanted = list(array.shape), list(tokens.shape)
         raise ValueError(f"{name} is {given}; wanted the shape of tokens, {wanted}")
+
+
+def check_positions(positions, shape, n=1 << 31, *, axis="T", name="tokens"):
+    """positions [T] or [B T], whole numbers below n, as [1 T] or [B T]; shape: [B T] of the tokens.
+
+    Raises ValueError for others. axis, name: what the error calls the tokens.
+    """
+    positions = whole_numbers("positions", positions, n)
+    if positions.shape not in (shape, shape[1:]):
+        given, wanted = list(positions.shape), f"[{axis}] or [B {axis}] for {name} {list(shape)}"
+        raise ValueError(f"positions are {given}; wanted {wanted}")
+    return np.atleast_2d(positions)
 
 
 def whole_numbers(name, values, n, kinds="iu"):

@@ -16,18 +16,21 @@ class Keys(NamedTuple):
     valid: np.ndarray  # [B S] bool: False on padding
 
 
-def attention_bias(cfg, numbers, keys, mask, causal=False, *, name="mask"):
+def attention_bias(cfg, numbers, keys, mask, causal=False, *, window=None, name="mask"):
     """What is added to the scores: 0 where a query may see a key, -inf where it may not.
 
     numbers: of the queries [B T]. name: the argument that the mask was given as. Hidden are
-    padding, the future where `causal`, and what the user's mask hides. The result broadcasts to
-    [B H T S]: an axis along which all values are equal has length 1; None means that all are 0.
+    padding, the future where `causal`, keys more than `window` tokens away, and what the user's
+    mask hides. The result broadcasts to [B H T S]: an axis along which all values are equal has
+    length 1; None means that all are 0.
     """
     T, S = numbers.shape[1], keys.valid.shape[1]
     visible = keys.valid[:, None, None, :]
+    query_column, key_column = np.arange(S - T, S)[:, None], np.arange(S)
     if causal:
-        query_column = np.arange(S - T, S)[:, None]
-        visible = visible & (np.arange(S) <= query_column)
+        visible = visible & (key_column <= query_column)
+    if window is not None:
+        visible = visible & (abs(key_column - query_column) <= window)
     if mask is not None:
         visible = visible & user_mask(cfg, numbers, keys, mask, name)
     if visible.all():

@@ -7,8 +7,9 @@ choices (config.py). An encoder-decoder is two such stacks: the model itself is 
 `model.encoder` a model of its own, whose last stream the decoder's cross-attention reads.
 
 Axis letters: B batch, T tokens (queries), S keys, L layers, H heads, D width, d width of a head,
-A = H d, M width inside the MLP, V vocabulary, P positions, R buckets of relative positions, N token
-types, C classes.
+A = H d, G heads of keys and values (G = H but where several heads share theirs), K = G d, M width
+inside the MLP, V vocabulary, P positions, R buckets of relative positions, r pairs of features that
+are turned, N token types, C classes.
 """
 
 from collections.abc import Callable
@@ -18,12 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .activations import ACTIVATIONS
 from .arrays import Model, checked_scale
 from .cache import Cache
 from .heads import classified_token, is_pooled, require_head
-from .inputs import Ids, check_batch, check_source
+from .inputs import Ids, check_batch, check_runs, check_source
 from .kernels import (
-    ACTIVATIONS,
     empty_feature_major,
     feature_major,
     inverse_rms,
@@ -35,7 +36,7 @@ from .kernels import (
     softmax_,
 )
 from .masks import Keys, Mask, attention_bias, user_mask
-from .positions import key_numbers, position_rows, relative_bias, token_numbers
+from .positions import key_numbers, places, position_rows, token_numbers, turned
 
 Hook = Callable[..., np.ndarray]  # hook(name, x) or hook(name, x, layer=i) -> what stands for x
 ENCODER, CROSS = "enc_", "cross_"  # how the points of an encoder and of cross-attention begin
@@ -109,29 +110,15 @@ def forward(
             bias=attention_bias(cfg, numbers, seen.keys, cross_mask, name="cross_mask")
         )
     keys = Keys(key_numbers(numbers, key_valid), key_valid)
-    attn_bias = attention_bias(cfg, numbers, keys, mask, cfg.causal)
-    if w.W_rel is not None:
-        by_distance = hook("pos_bias", relative_bias(cfg, w.W_rel, numbers, keys, positions))
-        attn_bias = by_distance if attn_bias is None else by_distance + attn_bias
     x = embed(batch, rows, w, cfg, hook)
+    place = places(model, numbers, keys, hook, positions, mask)
     for layer in model.layers:
         layer_hook = partial(hook, layer=layer.index)
-        x = block(x, layer, attn_bias, cfg, layer_hook, cache, seen)
+        x = block(x, layer, place[layer.index], cfg, layer_hook, cache, seen)
     x = final_norm(model, x, hook=hook)
     if cache is not None:
         cache.valid, cache.source = key_valid, seen  # last: an interrupted pass adds nothing
     return x
-
-
-def check_runs(model, cache):
-    """Raises ValueError for a model that cannot run, or not over a cache."""
-    cfg = model.config
-    if model.missing:
-        missing = ", ".join(model.missing[:4])
-        raise ValueError(f"a partial checkpoint cannot run; missing: {missing} …")
-    if cache is not None and not cfg.causal:
-        text = f"a cache needs a causal model; in {cfg.model_type} old tokens see new ones"
-        raise ValueError(text)
 
 
 def read_source(model, n, source, valid, mask, cache, hook):  # -> Source; None in a single stack
@@ -169,16 +156,16 @@ def embed(batch, rows, w, cfg, hook):  # [B T] -> [B T D]
     return x
 
 
-def block(x, w, attn_bias, cfg, hook, cache=None, source=None):  # [B T D] -> [B T D]
+def block(x, w, place, cfg, hook, cache=None, source=None):  # [B T D] -> [B T D]
     """Attention, then the MLP, add to the residual stream (Xiong et al. 2020, figure 1).
 
     Between them a decoder adds cross-attention, whose keys and values come from the source
     (Vaswani et al. 2017, figure 1). Families differ in where the norm stands: before each of these
-    (GPT-2), or after each addition (BERT).
+    (GPT-2), or after each addition (BERT). In GPT-NeoX all of them read the same stream.
     """
 
     def attend(x):
-        return self_attention(x, w, attn_bias, cfg, hook, cache)
+        return self_attention(x, w, place, cfg, hook, cache)
 
     def attend_source(x):
         return cross_attention(x, source, w.cross, cfg, prefixed(CROSS, hook))
@@ -187,60 +174,91 @@ def block(x, w, attn_bias, cfg, hook, cache=None, source=None):  # [B T D] -> [B
         return hook("mlp_out", mlp(x, w, cfg, hook))
 
     x = hook("resid_pre", x)
+    if cfg.parallel:
+        attended = attend(norm("ln1", x, w, cfg, hook))
+        return hook("resid_post", x + attended + feed_forward(norm("ln2", x, w, cfg, hook)))
     writers = [(attend, "ln1", w, "resid_mid"), (feed_forward, "ln2", w, "resid_post")]
     if source is not None:
         writers.insert(1, (attend_source, "ln_cross", w.cross, "resid_cross"))
     for write, ln, arrays, point in writers:
         if cfg.pre_norm:
-            x = x + write(norm(ln, x, arrays, cfg, hook))
+            normed = norm(ln, x, arrays, cfg, hook)
+            x = (normed if cfg.norm_residual else x) + write(normed)
         else:
             x = norm(ln, x + write(x), arrays, cfg, hook)
         x = hook(point, x)
     return x
 
 
-def self_attention(x, w, attn_bias, cfg, hook, cache=None):  # [B T D] -> [B T D]
+def self_attention(x, w, place, cfg, hook, cache=None):  # [B T D] -> [B T D]
     """Attention of tokens to each other, and to those of the cache."""
-    q = hook("q", split_heads(linear(x, w.W_Q, w.b_Q), cfg))
-    k, v = keys_values(x, w, cfg, hook)
+    turn = None
+    if place.angle is not None:
+        turn = partial(turned, angle=hook("pos_angle", place.angle), scale=place.scale)
+    q = queries(x, w, cfg, hook, turn)
+    k, v = keys_values(x, w, cfg, hook, turn)
     if cache is not None:
         k, v = cache.append(w.index, k, v)
-    return hook("attn_out", attention(q, k, v, w, attn_bias, cfg, hook))
+    return hook("attn_out", attention(q, k, v, w, place.bias, cfg, hook))
 
 
 def cross_attention(x, source, w, cfg, hook):  # [B T D], [B S D] -> [B T D]
     """Attention of a decoder's tokens to those of the source, whose keys a cache computes once."""
-    q = hook("q", split_heads(linear(x, w.W_Q, w.b_Q), cfg))
+    q = queries(x, w, cfg, hook)
     if w.index not in source.cached:
         source.cached[w.index] = keys_values(source.x, w, cfg, hook)
     k, v = source.cached[w.index]
     return hook("out", attention(q, k, v, w, source.bias, cfg, hook))
 
 
-def keys_values(x, w, cfg, hook):  # [B S D] -> [B H S d] twice
+def queries(x, w, cfg, hook, turn=None):  # [B T D] -> [B H T d]
+    """What each token asks for."""
+    return placed("q", split_heads(linear(x, w.W_Q, w.b_Q), cfg), w, cfg, hook, turn)
+
+
+def keys_values(x, w, cfg, hook, turn=None):  # [B S D] -> [B G S d] twice
     """What queries are compared with, and what is read where they match."""
-    k = hook("k", split_heads(linear(x, w.W_K, w.b_K), cfg))
+    k = placed("k", split_heads(linear(x, w.W_K, w.b_K), cfg), w, cfg, hook, turn)
     v = hook("v", split_heads(linear(x, w.W_V, w.b_V), cfg))
     return k, v
 
 
-def attention(q, k, v, w, attn_bias, cfg, hook):  # [B H T d], [B H S d] twice -> [B T D]
-    """softmax(q k^T / sqrt(d)) v per head, heads joined by W_O (Vaswani et al. 2017, 3.2)."""
-    scores = matmul_heads(q * cfg.attn_scale(w.index), k.swapaxes(-1, -2))  # [B H T S]
+def placed(name, x, w, cfg, hook, turn):  # [B H T d] -> [B H T d]
+    """Queries or keys, normed head by head (Qwen3) and turned by their place (positions.py)."""
+    if cfg.qk_norm:
+        x = norm(f"ln_{name}", x, w, cfg, hook)
+    if turn is not None:
+        x = turn(hook(f"{name}_in", x))
+    return hook(name, x)
+
+
+def attention(q, k, v, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] twice -> [B T D]
+    """softmax(q k^T / sqrt(d)) v per head, heads joined by W_O (Vaswani et al. 2017, 3.2).
+
+    Several consecutive heads may share keys and values (Ainslie et al. 2023).
+    """
+    shared = partial(by_group, G=k.shape[1])
+    scores = matmul_heads(shared(q * cfg.attn_scale(w.index)), shared(k).swapaxes(-1, -2))
+    scores = scores.reshape(*q.shape[:-1], -1)  # [B H T S]
     if attn_bias is not None:
         scores += attn_bias
     pattern = hook("pattern", softmax_(hook("scores", scores)))
     # memory in the order of join_heads, viewed by heads: joining them takes no copy
     joined = (len(q), q.shape[2], w.W_O.shape[0])
-    out = split_heads(empty_feature_major(joined, q.dtype), cfg)
-    z = hook("z", matmul_heads(pattern, v, out))  # [B H T d]
-    return linear(join_heads(z), w.W_O, w.b_O)
+    z = split_heads(empty_feature_major(joined, q.dtype), cfg)  # [B H T d]
+    matmul_heads(shared(pattern), shared(v), shared(z))
+    return linear(join_heads(hook("z", z)), w.W_O, w.b_O)
+
+
+def by_group(x, G):  # [B H T d] -> [B G H/G T d]
+    """A view in which heads that share keys and values lie together."""
+    return x.reshape(len(x), G, -1, *x.shape[2:])
 
 
 def split_heads(x, cfg):  # [B T A] -> [B H T d]
     """The features of each head by themselves."""
     B, T, _ = x.shape
-    return x.reshape(B, T, cfg.n_heads, cfg.d_head).swapaxes(1, 2)
+    return x.reshape(B, T, -1, cfg.d_head).swapaxes(1, 2)
 
 
 def join_heads(z):  # [B H T d] -> [B T A]
@@ -253,8 +271,8 @@ def mlp(x, w, cfg, hook):  # [B T D] -> [B T D]
     """act(x W_in + b_in) W_out + b_out; with a gate act(x W_gate) (x W_in) W_out (Shazeer 2020)."""
     activate = ACTIVATIONS[cfg.act]
     if cfg.gated:
-        pre = hook("pre", linear(x, w.W_gate))  # [B T M]
-        post = activate(pre) * hook("pre_linear", linear(x, w.W_in))
+        pre = hook("pre", linear(x, w.W_gate, w.b_gate))  # [B T M]
+        post = activate(pre) * hook("pre_linear", linear(x, w.W_in, w.b_in))
     else:
         post = activate(hook("pre", linear(x, w.W_in, w.b_in)))
     return linear(hook("post", post), w.W_out, w.b_out)
@@ -263,10 +281,14 @@ def mlp(x, w, cfg, hook):  # [B T D] -> [B T D]
 def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
     """LayerNorm `name`, or in T5 an RMSNorm (Zhang & Sennrich 2019), which takes no mean off.
 
+    Where a model has no norm of that name (ModernBERT's first), x as it is.
+
     A hook sees, and may change, the mean and scale per token too. Raises ValueError that names the
     layer where the stream is NaN, infinite, or so large that its variance is.
     """
-    gain, bias = getattr(w, f"{name}_w"), getattr(w, f"{name}_b")
+    gain, bias = getattr(w, f"{name}_w"), getattr(w, f"{name}_b", None)
+    if gain is None:
+        return hook(name, x)
     if cfg.rms_norm:
         scale = hook(f"{name}_scale", checked_scale(name, inverse_rms(x, cfg.eps), w))
         return hook(name, scaled(x, scale, gain))

@@ -30,10 +30,14 @@ class Point(NamedTuple):
     needs: tuple[str, ...] = ()  # what a model must have, of NEEDS
 
 
+BY_DISTANCE = {"buckets", "alibi"}
 # what a point may need -> does a model meet it? given: whether the caller gave token types
 NEEDS = {
     "a position table": lambda model, given: model.weights.W_pos is not None,
-    "a relative bias": lambda model, given: model.weights.W_rel is not None,
+    "a bias by distance": lambda model, given: bool({*model.config.mechanisms} & BY_DISTANCE),
+    "rotary positions": lambda model, given: bool(model.config.rotary),
+    "norms of queries and keys": lambda model, given: model.config.qk_norm,
+    "a stream between attention and MLP": lambda model, given: not model.config.parallel,
     "token types": lambda model, given: given or model.config.default_type is not None,
     "a norm of the embeddings": lambda model, given: model.weights.ln_embed_w is not None,
     "norms with a mean": lambda model, given: not model.config.rms_norm,
@@ -43,6 +47,8 @@ NEEDS = {
     "a task head": lambda model, given: model.config.task_head is not None,
 }
 NORMED, FINAL, SOURCE = ("a norm of the embeddings",), ("a final norm",), ("an encoder",)
+BIASED, ROTARY = ("a bias by distance",), ("rotary positions",)
+QK_NORM, IN_TURN = ("norms of queries and keys",), ("a stream between attention and MLP",)
 
 
 def _norm(name, what, per_layer=True, needs=()):
@@ -61,19 +67,24 @@ POINTS = {
     "pos_embed": Point("B T D", "rows of the position embedding", False, ("a position table",)),
     "type_embed": Point("B T D", "rows of the token-type embedding", False, ("token types",)),
     **_norm("ln_embed", "LayerNorm of the embedding sum", False, NORMED),
-    "pos_bias": Point(
-        "1 H T S", "what T5 and MPNet add to the scores", False, ("a relative bias",)
-    ),
+    "pos_bias": Point("1 H T S", "what is added to the scores by distance", False, BIASED),
     "resid_pre": Point("B T D", "residual stream before the layer; normed as resid_post is"),
     **_norm("ln1", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
-    "q": Point("B H T d", "queries"),
-    "k": Point("B H T d", "keys"),
-    "v": Point("B H T d", "values"),
+    "pos_angle": Point("B T r", "angles by which queries and keys are turned", needs=ROTARY),
+    "ln_q_scale": Point("B H T", "1/sigma that the norm of queries multiplies by", needs=QK_NORM),
+    "ln_q": Point("B H T d", "norm of each head's queries (Qwen3)", needs=QK_NORM),
+    "q_in": Point("B H T d", "queries before they are turned", needs=ROTARY),
+    "q": Point("B H T d", "queries, as they are compared with keys"),
+    "ln_k_scale": Point("B G T", "1/sigma that the norm of keys multiplies by", needs=QK_NORM),
+    "ln_k": Point("B G T d", "norm of each head's keys (Qwen3)", needs=QK_NORM),
+    "k_in": Point("B G T d", "keys before they are turned", needs=ROTARY),
+    "k": Point("B G T d", "keys; several heads may share theirs"),
+    "v": Point("B G T d", "values, shared as keys are"),
     "scores": Point("B H T S", "scaled q.k; -inf where a key is hidden"),
     "pattern": Point("B H T S", "softmax of scores: the attention"),
     "z": Point("B H T d", "pattern times values"),
     "attn_out": Point("B T D", "what attention writes to the residual stream"),
-    "resid_mid": Point("B T D", "residual stream between attention and MLP"),
+    "resid_mid": Point("B T D", "residual stream between attention and MLP", needs=IN_TURN),
     **_norm("ln_cross", "LayerNorm: cross-attention's input, or the sum after it", needs=SOURCE),
     f"{CROSS}q": Point("B H T d", "queries to the source", needs=SOURCE),
     f"{CROSS}k": Point("B H S d", "keys of the source", needs=SOURCE),
@@ -101,7 +112,8 @@ POINTS = {
 }
 # An encoder, which runs first, has the same but those that need another, and no token types; T and
 # S are then the tokens of the source.
-OTHERS = SOURCE, (*SOURCE, "norms with a mean"), ("a task head",), ("token types",)
+OTHERS = {SOURCE, (*SOURCE, "norms with a mean"), ("a task head",), ("token types",)}
+OTHERS |= {ROTARY, QK_NORM}  # no encoder of an encoder-decoder here has these
 POINTS = {
     ENCODER + name: point._replace(meaning=f"encoder: {point.meaning}")
     for name, point in POINTS.items()
@@ -123,10 +135,17 @@ def points(model: Model, types: bool = False) -> list[Key]:
         if stack is None or not all(NEEDS[need](stack, types) for need in point.needs):
             continue
         if point.per_layer:
-            keys += [(name, layer) for layer in range(stack.config.n_layers)]
+            keys += [(name, layer.index) for layer in stack.layers if _is_in(name, layer)]
         else:
             keys.append(name)
     return keys
+
+
+def _is_in(name, layer):
+    """Whether a layer has a point that its model has: not the numbers of a norm that it lacks."""
+    norm, _, number = name.removeprefix(ENCODER).rpartition("_")
+    is_lacking = norm in ("ln1", "ln2") and getattr(layer, f"{norm}_w") is None
+    return not (is_lacking and number in ("mean", "scale"))
 
 
 def expand(names, available, model):

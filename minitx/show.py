@@ -137,7 +137,7 @@ def gradients(loss, n_targets, arrays):
 
 def config(cfg):
     """Fields of a config; the text leaves out those that have their default."""
-    rows = [(field.name, getattr(cfg, field.name)) for field in fields(cfg)]
+    rows = [(field.name, _value(getattr(cfg, field.name))) for field in fields(cfg)]
     title = "Config (what is not listed has its default)"
     return Summary(title, [_given(cfg)], ("field", "value"), rows)
 
@@ -150,8 +150,14 @@ def _given(cfg):
         if is_dataclass(value):
             texts.append(f"{field.name}=({_given(value)})")
         elif value != field.default:
-            texts.append(f"{field.name}={value!r}")
+            texts.append(f"{field.name}={_value(value)}")
     return ", ".join(texts)
+
+
+def _value(value):
+    """A field of a config, cut off where it says much of each layer (rotary frequencies)."""
+    text = repr(value)
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}…"
 
 
 def cache(cache):

@@ -38,6 +38,7 @@ SHOWN = 3  # pieces and ids written in a box
 COLORS = {  # of boxes, by their axes; n tokens of either text
     "n D": "#CFE5F2",
     "H n d": "#FBE3C0",
+    "G n d": "#FBE3C0",
     "H n n": "#F6CDB8",
     "n M": "#CBEBDD",
     "n V": "#EADCEB",
@@ -49,6 +50,7 @@ LETTERS = {
     "S": "keys: the same tokens",
     "D": "width of the stream",
     "H": "heads",
+    "G": "heads of keys and values",
     "d": "width of a head",
     "M": "width inside the MLP",
     "V": "vocabulary",
@@ -212,6 +214,8 @@ def _axes(name, model, stack):
     if name == "logits":
         return _axes_of_scores(model)
     axes = POINTS[name].axes.partition(" ")[2]
+    if model.config.n_kv == model.config.n_heads:
+        axes = axes.replace("G", "H")
     if stack == SOURCE:
         return axes.replace("T", "S")
     if stack == TARGET and not name.startswith(CROSS):

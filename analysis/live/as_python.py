@@ -24,6 +24,9 @@ FORMULAS = {  # meaning -> the edit of its point, s or p, by the mask m
 }
 
 
+WORDS = {"zero": "at zero", "off": "off"}
+
+
 class Given(NamedTuple):
     """What is run: a model and a text, and how it is read."""
 
@@ -80,7 +83,7 @@ class Where(NamedTuple):
 
     @property
     def positions(self):
-        """The point at which positions enter."""
+        """The points at which positions enter."""
         return self.place.positions
 
 
@@ -114,18 +117,19 @@ def _order(name, how, where):
 
 
 def _positions(changes, where):
-    point, is_table = where.positions, where.place.stack.weights.W_pos is not None
-    if changes.positions == "zero":
-        yield f'edits["{point}"] = np.zeros_like  # positions at zero'
+    if changes.positions in ("zero", "off"):
+        for point in where.positions:
+            yield f'edits["{point}"] = np.zeros_like  # positions {WORDS[changes.positions]}'
     elif changes.positions == "shuffled":
         rng = f"np.random.default_rng({changes.seed})"
         yield from _order("order", f"{rng}.permutation({{}})", where)
-        taken = "x[:, order]" if is_table else "x[:, :, order][..., order]"
-        yield f'edits["{point}"] = lambda x: {taken}  # positions shuffled'
+        for point in where.positions:
+            taken = "x[:, :, order][..., order]" if "bias" in point else "x[:, order]"
+            yield f'edits["{point}"] = lambda x: {taken}  # positions shuffled'
     elif changes.positions == "shifted":
         yield f"first = {where.stack}.config.offset + {changes.shift}  # the text stands later"
         end = f"first + len({where.tokens})"
-        yield f'edits["{point}"] = {where.stack}.weights.W_pos[first : {end}]'
+        yield f'edits["{where.positions[0]}"] = {where.stack}.weights.W_pos[first : {end}]'
 
 
 def _mask(changes, where):
@@ -172,10 +176,10 @@ def _dial(changes, where):
     if not changes.dial:
         return
     yield from _order("moved", f"np.roll({{}}, {-changes.dial})", where)
-    point = where.positions
+    point = where.positions[0]
     is_rows = changes.positions != "shifted"
     given = f'edits.get("{point}", lambda x: x)(x)' if is_rows else f'edits["{point}"][None]'
-    if where.place.stack.weights.W_pos is None:
+    if where.place.is_by_distance:
         yield f'given = edits.get("{point}", lambda x: x)'
         yield f'edits["{point}"] = lambda x: given(x)[..., moved]  # of the keys alone'
         return

@@ -14,7 +14,7 @@ from ..maths import masks
 from . import as_python, interventions
 from .interventions import STACKS
 
-POSITIONS = "on", "zero", "shuffled", "shifted"
+POSITIONS = "on", "zero", "shuffled", "shifted", "off"
 MOST = 4096  # tokens of a shift, at most, and layers or heads in a list: no model here has more
 SEED = 2**32
 
@@ -36,12 +36,13 @@ class Mask(NamedTuple):
 class Changes:
     """What is changed in one stack of a model; without arguments: nothing.
 
-    positions: on, zero, shuffled (among the text's own tokens, by `seed`), or shifted: the text
-    stands `shift` tokens later. dial: keys are those of a run in which each of the text's own
-    tokens has the position of the token `dial` places after it, cyclically. mask: a Mask, or its
-    fields as a dictionary. heads_off: (layer, head) pairs whose output is zero. layers_off: layers
-    that write nothing. stack: of an encoder-decoder the one that is changed, encoder, decoder or
-    cross. Raises ValueError for a value that no model could take; `check` knows the model.
+    positions: on, off (zero is the same: nothing is added, nothing turned), shuffled (among the
+    text's own tokens, by `seed`), or shifted: the text stands `shift` tokens later. dial: keys are
+    those of a run in which each of the text's own tokens has the position of the token `dial`
+    places after it, cyclically. mask: a Mask, or its fields as a dictionary. heads_off: (layer,
+    head) pairs whose output is zero. layers_off: layers that write nothing. stack: of an
+    encoder-decoder the one that is changed, encoder, decoder or cross. Raises ValueError for a
+    value that no model could take; `check` knows the model.
 
     >>> import minitx
     >>> model = minitx.load("tiny-roberta")
@@ -143,7 +144,7 @@ class Changes:
 
 def _words(changes):
     """What is changed, one sentence part each."""
-    named = {"zero": "positions at zero", "shuffled": "positions shuffled"}
+    named = {"zero": "positions at zero", "off": "positions off", "shuffled": "positions shuffled"}
     named |= {"shifted": f"the text {changes.shift} tokens later"}
     if changes.positions != "on":
         yield named[changes.positions]

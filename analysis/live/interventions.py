@@ -11,7 +11,7 @@ import numpy as np
 import minitx
 
 from ..maths import masks
-from ..measures import spoken
+from ..measures import spoken, switched
 
 STACKS = "", "encoder", "decoder", "cross"
 PREFIX = {"": "", "encoder": "enc_", "decoder": "", "cross": "cross_"}
@@ -45,9 +45,13 @@ class Place(NamedTuple):
 
     @property
     def positions(self):
-        """The point at which positions enter: rows of a table, or T5's term of the scores."""
-        has_table = self.stack.weights.W_pos is not None
-        return self.point("pos_embed" if has_table else "pos_bias")
+        """The points at which positions enter: rows of a table, angles, a term of the scores."""
+        return [self.point(name) for name in switched.points(self.stack.config)]
+
+    @property
+    def is_by_distance(self):
+        """Whether only a term of the scores says where tokens are."""
+        return self.positions == [self.point("pos_bias")]
 
     def own(self):
         """Places of the text's own tokens, without special ones: [n]."""
@@ -87,6 +91,8 @@ def check(changes, where):
             "cross-attention reads no positions of its own, and between two texts there is no "
             "distance; positions, dial and mask are those of the encoder or the decoder"
         )
+    if not where.positions and (changes.positions != "on" or changes.dial):
+        raise ValueError(f"this {where.stack.config.model_type} has no positions to change")
     _check_shift(changes, where)
     _check_dial(changes, where)
     _check_off(changes, where.stack.config)
@@ -133,9 +139,10 @@ def _check_off(changes, cfg):
 def edits(changes, where):
     """{point: array or f(x)} of `minitx.run`, for changes that `check` lets pass."""
     by_point = _positions(changes, where) | _mask(changes, where) | _off(changes, where)
-    if changes.dial and where.stack.weights.W_pos is None:
-        before = by_point.get(where.positions, _same)
-        by_point[where.positions] = partial(_columns, index=dialled(changes, where), before=before)
+    if changes.dial and where.is_by_distance:
+        (point,) = where.positions
+        before = by_point.get(point, _same)
+        by_point[point] = partial(_columns, index=dialled(changes, where), before=before)
     elif changes.dial:
         by_point |= _keys(changes, where, by_point)
     return by_point
@@ -147,15 +154,15 @@ def _same(x):
 
 def _positions(changes, where):
     """The edit of where positions enter."""
-    if changes.positions == "on":
-        return {}
-    if changes.positions == "zero":
-        return {where.positions: np.zeros_like}
-    if changes.positions == "shifted":
-        first = where.stack.config.offset + changes.shift
-        return {where.positions: where.stack.weights.W_pos[first : first + where.T]}
-    take = _rows if where.stack.weights.W_pos is not None else _rows_and_columns
-    return {where.positions: partial(take, index=shuffled(changes, where))}
+    cfg, by_point = where.stack.config, {}
+    if changes.positions in ("zero", "off"):
+        by_point = switched.off(cfg)
+    elif changes.positions == "shuffled":
+        by_point = switched.moved(cfg, shuffled(changes, where))
+    elif changes.positions == "shifted":
+        first = cfg.offset + changes.shift
+        by_point = {"pos_embed": where.stack.weights.W_pos[first : first + where.T]}
+    return {where.point(name): edit for name, edit in by_point.items()}
 
 
 def shuffled(changes, where):
@@ -172,28 +179,20 @@ def dialled(changes, where):
     return index
 
 
-def _rows(x, index):  # [1 T D]
-    return x[:, index]
-
-
-def _rows_and_columns(x, index):  # [1 H T S]
-    return x[:, :, index][..., index]
-
-
 def _columns(x, index, before):  # [1 H T S]: keys alone get other positions
     return before(x)[..., index]
 
 
 def _keys(changes, where, by_point):
     """Keys of all layers from a run in which positions are moved by the dial."""
-    before, index = by_point.get(where.positions, _same), dialled(changes, where)
-    point = where.point("k")
+    entered, index = where.positions[0], dialled(changes, where)
+    before, point = by_point.get(entered, _same), where.point("k")
 
     def moved(x):
         rows = before(x) if callable(before) else before[None]
         return rows[:, index]
 
-    trace = where.run([point], by_point | {where.positions: moved})
+    trace = where.run([point], by_point | {entered: moved})
     return {(point, layer): trace[point, layer] for layer in range(len(where.stack.layers))}
 
 

@@ -13,20 +13,22 @@ from typing import NamedTuple
 import numpy as np
 
 from minitx import final_norm
+from minitx.masks import Keys
 from minitx.model import block, identity
+from minitx.positions import places
 
-from . import losses, position_tables, positions_read
+from . import losses, position_tables
 
 EVERY = 8  # of this many ordinary tokens one is hidden
 
 
 def onward(model, x, first, hook=identity):
     """Residual stream [B T D] before layer `first` -> final features [B T D]."""
-    attn_bias = None
-    if model.config.causal:
-        attn_bias = positions_read.no_future(x.shape[1], x.dtype)
+    numbers = np.arange(x.shape[1])[None]
+    keys = Keys(numbers, np.ones_like(numbers, bool))
+    place = places(model, numbers, keys, identity)
     for w in model.layers[first:]:
-        x = block(x, w, attn_bias, model.config, partial(hook, layer=w.index))
+        x = block(x, w, place[w.index], model.config, partial(hook, layer=w.index))
     return final_norm(model, x, hook=hook)
 
 

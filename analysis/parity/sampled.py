@@ -7,7 +7,8 @@ one row [N], text by text and token by token, and `place` says where one of them
 import numpy as np
 
 # letter of an axis -> what its number is called; the axis of tokens is always "token"
-NAMES = {"H": "head", "d": "dimension", "D": "dimension", "M": "unit", "V": "word", "C": "class"}
+NAMES = {"H": "head", "G": "head", "d": "dimension", "D": "dimension", "M": "unit"}
+NAMES |= {"V": "word", "C": "class", "r": "pair"}
 
 
 def flat(x, axes, valid):

@@ -3,9 +3,28 @@
 To add a family is to write its file, to enter its model types here, and to add a golden variant.
 """
 
-from ..config import Config, check_config
+from ..config import Config
 from ..files import one_line
-from . import bart, bert, distilbert, electra, generation, gpt2, marian, mpnet, refused, roberta, t5
+from . import (
+    bart,
+    bert,
+    bloom,
+    distilbert,
+    electra,
+    generation,
+    gpt2,
+    gpt_neox,
+    llama,
+    marian,
+    mistral,
+    modernbert,
+    mpnet,
+    qwen,
+    refused,
+    roberta,
+    t5,
+)
+from .check import check_config, check_sizes
 from .family import REQUIRED, Key
 
 FAMILIES = {  # model_type of a config.json -> family
@@ -20,6 +39,13 @@ FAMILIES = {  # model_type of a config.json -> family
     "bart": bart.FAMILY,
     "marian": marian.FAMILY,
     "t5": t5.FAMILY,
+    "llama": llama.FAMILY,
+    "mistral": mistral.FAMILY,
+    "qwen2": qwen.QWEN2,
+    "qwen3": qwen.QWEN3,
+    "gpt_neox": gpt_neox.FAMILY,
+    "bloom": bloom.FAMILY,
+    "modernbert": modernbert.FAMILY,
 }
 COMMON = {  # keys that mean the same in every family
     "n_vocab": Key("vocab_size"),
@@ -87,7 +113,8 @@ def _stack(raw, family, **values):
     values |= family.derived(values)
     if values.get("pad_id") is None:
         values["pad_id"] = 0  # no id is named: padding is masked out, so any will do
-    return Config(**values)
+    check_sizes(values)  # others follow from these too
+    return Config(**values | family.places(raw, values))
 
 
 def _architecture(raw):

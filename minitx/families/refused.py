@@ -17,24 +17,43 @@ NARROW = "embeddings of another width go through a matrix that is not computed"
 UNTRIED = "it has not been compared with the reference library here"
 PARTS = "its attention has separate terms for content and place"
 BEFORE = "its norms stand before each part, and after the last layer"
-ROTARY = "its queries and keys are turned by their position (rotary)"
+EXPERTS = "each token goes through a few of many MLPs"
+GEMMA = "its norms multiply by one more than their weight"
+OTHER_BLOCK = "its norms or its MLP stand elsewhere than in Llama"
+STATE = "it keeps a state in place of attention"
 REFUSED = {
     "albert": Refusal(f"{NARROW}, and all layers share one set of weights", "bert"),
-    "bloom": Refusal("its scores fall with the distance by a constant (ALiBi)", "gpt2"),
+    "cohere": Refusal(OTHER_BLOCK, "llama"),
     "deberta": Refusal(PARTS, "roberta"),
     "deberta-v2": Refusal(PARTS, "roberta"),
+    "deepseek_v3": Refusal(EXPERTS, "qwen3"),
+    "falcon": Refusal("one norm serves attention and MLP", "gpt_neox"),
     "funnel": Refusal("its layers shorten the text on the way", "bert"),
+    "gemma": Refusal(GEMMA, "llama"),
+    "gemma2": Refusal(GEMMA, "llama"),
+    "gemma3_text": Refusal(GEMMA, "llama"),
     "gpt_neo": Refusal("every other layer sees near tokens only", "gpt2"),
-    "gpt_neox": Refusal(f"{ROTARY}, and attention and MLP read one stream", "gpt2"),
-    "llama": Refusal(ROTARY, "gpt2"),
+    "gptj": Refusal("it turns neighbouring features, and one norm serves both", "gpt_neox"),
+    "granite": Refusal(OTHER_BLOCK, "llama"),
+    "llama4_text": Refusal(EXPERTS, "llama"),
     "longformer": Refusal("its tokens see their neighbours and a few global ones", "roberta"),
+    "mamba": Refusal(STATE, "gpt_neox"),
     "mbart": Refusal(BEFORE, "bart"),
-    "mistral": Refusal(f"{ROTARY}, and heads share keys and values", "gpt2"),
-    "modernbert": Refusal(f"{ROTARY}, and most layers see near tokens only", "bert"),
+    "mixtral": Refusal(EXPERTS, "mistral"),
+    "mpt": Refusal(UNTRIED, "bloom"),
     "mt5": Refusal(UNTRIED, "t5"),
+    "olmo": Refusal(OTHER_BLOCK, "llama"),
+    "olmo2": Refusal(OTHER_BLOCK, "llama"),
     "opt": Refusal(UNTRIED, "gpt2"),
     "pegasus": Refusal(BEFORE, "bart"),
-    "qwen2": Refusal(f"{ROTARY}, and heads share keys and values", "gpt2"),
+    "phi": Refusal("one norm serves attention and MLP", "gpt_neox"),
+    "phi3": Refusal("its matrices are fused in another way", "llama"),
+    "qwen2_moe": Refusal(EXPERTS, "qwen2"),
+    "qwen3_moe": Refusal(EXPERTS, "qwen3"),
+    "rwkv": Refusal(STATE, "gpt_neox"),
+    "smollm3": Refusal("some of its layers turn nothing", "llama"),
+    "stablelm": Refusal("a part of each head is turned, in a Llama", "gpt_neox"),
+    "starcoder2": Refusal(OTHER_BLOCK, "llama"),
     "xlnet": Refusal("it reads a text in many orders, through two streams", "bert"),
 }
 # families of which some checkpoints are refused, by a number in their config

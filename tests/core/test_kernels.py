@@ -13,11 +13,10 @@ from scipy.special import erf, ndtr
 
 import minitx
 from minitx import kernels, threads
+from minitx.activations import ACTIVATIONS, gelu_
 from minitx.kernels import (
-    ACTIVATIONS,
     TILE,
     empty_feature_major,
-    gelu_,
     linear,
     matmul_heads,
     mean_and_inverse_std,

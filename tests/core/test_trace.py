@@ -116,6 +116,7 @@ def test_shapes_are_what_the_table_says(model):
     cfg = model.config
     tokens, valid = batch(model)
     sizes = {"1": 1, "B": 2, "T": 7, "S": 7, "H": cfg.n_heads, "d": cfg.d_head}
+    sizes["G"] = cfg.n_kv
     sizes |= dict(D=cfg.d_model, M=cfg.d_mlp, V=cfg.n_vocab)
     if cfg.task_head:
         sizes["C"] = model.weights.W_U.shape[1]
@@ -368,7 +369,7 @@ def test_logits_can_be_edited_too():
             "pre_linear",
             r"no point 'pre_linear' \(t5, layers 0 to 1; it needs a gated MLP",
         ),
-        ("bart-causal", "pos_bias", r"no point 'pos_bias' \(bart; it needs a relative bias\)"),
+        ("bart-causal", "pos_bias", r"no point 'pos_bias' \(bart; it needs a bias by distance\)"),
         (
             "marian-odd",
             "enc_ln_embed",

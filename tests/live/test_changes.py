@@ -254,7 +254,7 @@ def test_changes_go_through_json(changes):
 @pytest.mark.parametrize(
     "values, match",
     [
-        ({"positions": "off"}, "positions is 'off'; wanted one of 'on', 'zero'"),
+        ({"positions": "away"}, "positions is 'away'; wanted one of 'on', 'zero'"),
         ({"positions": ["on"]}, "positions is"),
         ({"shift": 3}, "shift is 3, but positions are 'on'"),
         ({"positions": "shifted", "shift": -1}, "shift is -1; wanted a whole number from 0"),

@@ -28,7 +28,8 @@ def sized(variant, L=2, D=320, H=5, M=1024, V=1000, P=514):
     """A random float32 model in the form of a golden one; its layers share their weights."""
     golden = tiny.load(variant, np.float32)
     rng = np.random.default_rng(0)
-    sizes = {"V": V, "P": P, "N": golden.config.n_types, "D": D, "M": M, "A": D}
+    sizes = {"V": V, "P": P, "N": golden.config.n_types, "D": D, "M": M}
+    sizes |= {"A": D, "K": D, "d": D // H}
 
     def drawn(part):
         arrays = {}

@@ -799,11 +799,12 @@ def main():
     float_masks(fresh)
     (fresh / "versions.json").write_text(json.dumps(versions(), indent=1) + "\n")
     save_file(losses(fresh / LONG), fresh / "losses.safetensors")
-    # what others make: sort-gpt's author, make_japanese.py, make_golden_pairs.py
+    # what others make: sort-gpt's author, make_japanese.py, make_golden_pairs.py and _places.py
     for path in GOLDEN.iterdir():
         if path.is_dir() and not (fresh / path.name).exists():
             shutil.copytree(path, fresh / path.name)
-    shutil.copy(GOLDEN / "versions-pairs.json", fresh)
+    for name in ("versions-pairs.json", "versions-places.json"):
+        shutil.copy(GOLDEN / name, fresh)
     shutil.rmtree(GOLDEN, ignore_errors=True)
     os.replace(fresh, GOLDEN)
 

@@ -19,14 +19,15 @@ FLOORS = {
     "minitx.analysis.measures": 3,
     "minitx.analysis.toys": 3,
     "minitx.analysis.parity": 3,
-    "minitx.analysis.experiments": 4,
-    "minitx.analysis.pages": 4,
-    "minitx.analysis.live": 5,
-    "minitx.analysis": 6,  # the command line
-    "minitx.__main__": 7,  # python -m minitx
-    "minitx.lessons": 7,
-    "docs": 8,
-    "benchmarks": 7,
+    "minitx.weights.tune": 4,
+    "minitx.analysis.experiments": 5,
+    "minitx.analysis.pages": 5,
+    "minitx.analysis.live": 6,
+    "minitx.analysis": 7,  # the command line
+    "minitx.__main__": 8,  # python -m minitx
+    "minitx.lessons": 8,
+    "docs": 9,
+    "benchmarks": 8,
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
 # `import minitx` loads, and so no arrow
@@ -42,12 +43,14 @@ INSIDE = {
     "minitx.threads": 0,
     "minitx.show": 0,
     "minitx.memory": 0,
+    "minitx.activations": 0,
     "minitx.kernels": 0,
     "minitx.config": 0,
     "minitx.heads": 0,
     "minitx.japanese": 0,
     "minitx.masks": 0,
     "minitx.positions": 1,
+    "minitx.rotary": 1,
     "minitx.arrays": 1,
     "minitx.model": 1,
     "minitx.cache": 1,
@@ -58,11 +61,13 @@ INSIDE = {
     "minitx.files": 1,
     "minitx.families": 1,
     "minitx.checkpoint": 1,
+    "minitx.finite": 1,
     "minitx.constraints": 0,
     "minitx.prompts": 1,
     "minitx.beams": 2,
     "minitx.points": 2,
     "minitx.trace": 2,
+    "minitx.cost": 2,
     "minitx.generate": 2,
     "minitx.sweep": 2,
     "minitx.parameters": 2,

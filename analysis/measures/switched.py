@@ -1,0 +1,43 @@
+"""Positions switched at run time, whatever the mechanism: off, or each token given another's.
+
+Edits for `minitx.run` at the points where places enter: rows of a table, angles by which queries
+and keys are turned, terms of the scores by distance. T tokens, n of them moved.
+"""
+
+from functools import partial
+
+import numpy as np
+
+ENTERS = {  # mechanism (Config.mechanisms) -> the point at which it enters
+    "learned": "pos_embed",
+    "sinusoidal": "pos_embed",
+    "rotary": "pos_angle",
+    "buckets": "pos_bias",
+    "alibi": "pos_bias",
+}
+
+
+def points(config):
+    """Where places enter a stack, in the order of the pass; none in a model without positions."""
+    return [*dict.fromkeys(ENTERS[name] for name in config.mechanisms)]
+
+
+def off(config):
+    """{point: edit} that take all positions away: nothing added, nothing turned."""
+    return dict.fromkeys(points(config), np.zeros_like)
+
+
+def moved(config, index):
+    """{point: edit} by which token t has the position of token index[t]; index: [T]."""
+    return {point: partial(MOVES[point], index=index) for point in points(config)}
+
+
+def _rows(x, index):  # [B T D] or [B T r]
+    return x[:, index]
+
+
+def _rows_and_columns(x, index):  # [B H T S]
+    return x[:, :, index][..., index]
+
+
+MOVES = {"pos_embed": _rows, "pos_angle": _rows, "pos_bias": _rows_and_columns}

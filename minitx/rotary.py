@@ -1,0 +1,135 @@
+"""Frequencies of rotary positions as a config.json describes them, changed for longer texts or not.
+
+`frequencies` in positions.py has the formula; here are its known changes, each by the name of its
+`rope_type`, with the parameters that it takes. A type or a parameter that is not computed is
+refused by name. r pairs of features.
+"""
+
+import math
+
+import numpy as np
+
+from .config import Rotary
+from .positions import frequencies
+
+WIDEST = 1 << 14  # features of a head: none is nearly as wide
+ALWAYS = {"rope_theta", "rope_type", "type", "partial_rotary_factor"}
+
+
+def default(omega, given):
+    """As they are (Su et al. 2021)."""
+    return omega, 1.0
+
+
+def linear(omega, given):
+    """All slower by one factor: positions are squeezed (Chen et al. 2023)."""
+    return omega / given["factor"], 1.0
+
+
+def llama3(omega, given):
+    """Slow ones slower by a factor, fast ones as they are, between them a blend (Llama 3.1).
+
+    Slow is what turns fewer than low_freq_factor times in the length of the first training.
+    """
+    low, high = given["low_freq_factor"], given["high_freq_factor"]
+    turns = given["original_max_position_embeddings"] * omega / (2 * np.pi)
+    kept = np.clip((turns - low) / (high - low), 0, 1)
+    return kept * omega + (1 - kept) * omega / given["factor"], 1.0
+
+
+def yarn(omega, given):
+    """Slow ones slower by a factor, by the number of the pair (Peng et al. 2023, YaRN).
+
+    Pairs between those that turn beta_fast and beta_slow times in the length of the first training
+    are blended. What is turned grows by attention_factor, by default 0.1 log(factor) + 1.
+    """
+    first, last = (_pair_that_turns(given[name], given) for name in ("beta_fast", "beta_slow"))
+    if given["truncate"]:
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, given["width"] - 1)
+    if first == last:
+        last += 0.001  # the library's way round a division by zero
+    slowed = np.clip((np.arange(len(omega)) - first) / (last - first), 0, 1)
+    scale = given["attention_factor"]
+    if scale is None:
+        scale = _growth(given)
+    return (1 - slowed) * omega + slowed * omega / given["factor"], scale
+
+
+def _pair_that_turns(times, given):
+    """The number of the pair, not rounded, that turns so often in the first training's length."""
+    length, base = given["original_max_position_embeddings"], given["rope_theta"]
+    return given["width"] * math.log(length / (times * 2 * math.pi)) / (2 * math.log(base))
+
+
+def _growth(given):
+    """YaRN's attention_factor where the config gives none."""
+
+    def grown(weight):
+        return 0.1 * weight * math.log(given["factor"]) + 1.0 if given["factor"] > 1 else 1.0
+
+    if given["mscale"] and given["mscale_all_dim"]:
+        return grown(given["mscale"]) / grown(given["mscale_all_dim"])
+    return grown(1.0)
+
+
+LENGTH = "original_max_position_embeddings"
+KINDS = {  # rope_type -> formula, parameters that it needs, others with what stands for them
+    "default": (default, (), {}),
+    "linear": (linear, ("factor",), {}),
+    "llama3": (llama3, ("factor", "low_freq_factor", "high_freq_factor", LENGTH), {}),
+    "yarn": (
+        yarn,
+        ("factor", LENGTH),
+        {
+            "attention_factor": None,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "mscale": None,
+            "mscale_all_dim": None,
+            "truncate": True,
+        },
+    ),
+}
+
+
+def rotary(given, width, n_ctx):
+    """The Rotary of a layer.
+
+    given: rope_parameters of a config.json, with its rope_theta. width: of what is turned of a
+    head. n_ctx: the length that is meant where none of a first training is given. Raises ValueError
+    for a type or a parameter that is not computed, and for one that is missing.
+    """
+    kind = given.get("rope_type", given.get("type", "default"))
+    if kind not in KINDS:
+        raise ValueError(f"rope_type is {kind!r:.80}; computed are {', '.join(KINDS)}")
+    formula, needed, others = KINDS[kind]
+    given = {name: value for name, value in given.items() if value is not None}
+    if LENGTH in needed:
+        given.setdefault(LENGTH, n_ctx)
+    for name in given:
+        if name not in ALWAYS and name not in needed and name not in others:
+            raise ValueError(f"rope_parameters have {name!r:.80}, which {kind!r} does not compute")
+    for name in needed:
+        if name not in given:
+            raise ValueError(f"rope_parameters lack {name!r}, which {kind!r} needs")
+    _check_numbers(given)
+    if width > WIDEST:
+        raise ValueError(f"{width} features of a head are turned; wanted at most {WIDEST}")
+    omega, scale = formula(
+        frequencies(given["rope_theta"], width), others | given | {"width": width}
+    )
+    return Rotary(tuple(omega.tolist()), float(scale))
+
+
+def _check_numbers(given):
+    """Raises ValueError for a parameter that is no number above 0; truncate is true or false."""
+    for name, value in given.items():
+        if name in ("rope_type", "type"):
+            continue
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if name == "truncate":
+            if not isinstance(value, bool):
+                raise ValueError(f"truncate is {value!r:.80}; wanted true or false")
+        elif not is_number or not 0 < value < math.inf:
+            raise ValueError(f"{name} is {value!r:.80}; wanted a number above 0")

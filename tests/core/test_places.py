@@ -1,0 +1,498 @@
+"""How a token's place enters, mechanism by mechanism: rotary positions, ALiBi, windows, none.
+
+What the reference library computes is compared in test_parity.py; here is what must hold of any
+model. Distances are of float64 runs of values up to about 10: measured at most 3e-14, bound 1e-12.
+"""
+
+import json
+
+import numpy as np
+import parity
+import pytest
+import tiny
+from safetensors.numpy import load_file
+
+import minitx
+from minitx import positions, rotary
+from minitx.families import FAMILIES, from_hf
+from minitx.points import name_of, points
+
+CLOSE = dict(rtol=0, atol=1e-12)
+ROTARY = [
+    *("llama-grouped", "llama-tied", "llama-wide", "qwen2-biases", "qwen3-norms"),
+    *("gpt_neox-parallel", "gpt_neox-sequential"),
+]
+WINDOWS = ["mistral-window", "qwen2-window"]
+ALIBI = ["bloom-three", "bloom-residual", "bloom-twelve"]
+CAUSAL = [*ROTARY, *WINDOWS, *ALIBI, "gpt_neox-nowhere"]
+SEES_ALL = ["modernbert-masked", "modernbert-bare"]
+PLACES = [*CAUSAL, *SEES_ALL, "llama-sequence", "modernbert-sequence"]
+
+
+def last(trace):
+    """The last stream of a run."""
+    return trace["resid_post", -1]
+
+
+# --- any model
+
+
+@pytest.mark.parametrize("variant", CAUSAL)
+def test_pieces_over_a_cache_are_one_pass(variant):
+    """Also of texts that are padded on the left."""
+    model = tiny.load(variant)
+    tokens, valid, _ = tiny.padded([tiny.ids(model, n, seed=n) for n in (9, 5)], "left")
+    whole = minitx.forward(model, tokens, valid=valid)
+    cache, parts = minitx.Cache(), []
+    for i, j in ((0, 4), (4, 5), (5, 9)):
+        parts.append(minitx.forward(model, tokens[:, i:j], valid=valid[:, i:j], cache=cache))
+    np.testing.assert_allclose(np.concatenate(parts, axis=1)[valid], whole[valid], **CLOSE)
+
+
+@pytest.mark.parametrize("variant", CAUSAL)
+def test_the_likeliest_continuation_is_the_librarys(variant):
+    ids = load_file(parity.GOLDEN / variant / "unpatched.safetensors")["generated"]
+    model = tiny.load(variant, np.float32)
+    prompt = parity.texts(variant)[1]["tokens"]
+    n = len(ids) - len(prompt)
+    assert n == 8 and (minitx.generate(model, prompt, n) == ids).all()
+    padded, valid, _ = tiny.padded([prompt, prompt[-3:]], "left")
+    assert (minitx.generate(model, padded, n, valid=valid)[0] == ids).all()
+
+
+@pytest.mark.parametrize("variant", PLACES)
+def test_shapes_are_those_of_the_table_and_the_cost_is_exact(variant):
+    model = tiny.load(variant)
+    cfg, tokens = model.config, tiny.ids(model, 2, 7)
+    trace = minitx.run(model, tokens)
+    sizes = {"1": 1, "B": 2, "T": 7, "S": 7, "H": cfg.n_heads, "G": cfg.n_kv, "d": cfg.d_head}
+    sizes |= {"D": cfg.d_model, "M": cfg.d_mlp, "V": cfg.n_vocab}
+    if cfg.rotary:
+        sizes["r"] = len(cfg.rotary[0].frequencies)
+    assert cfg.task_head or "logits" not in trace
+    assert {*trace} == {*points(model)}
+    for key, x in trace.items():
+        axes = minitx.POINTS[name_of(key)].axes.split()
+        if key != "logits":
+            assert x.shape == tuple(sizes[axis] for axis in axes), key
+        assert x.dtype == np.float64, key
+    assert minitx.cost(model, tokens) == trace.nbytes
+
+
+@pytest.mark.parametrize("variant", PLACES)
+def test_an_edit_that_changes_nothing_changes_no_bit(variant):
+    model, edits = tiny.load(variant), {}
+    tokens = tiny.ids(model, 7)
+    trace = minitx.run(model, tokens)
+    for key in trace:
+        if key != "logits":
+            edits[key] = lambda x: x
+    again = minitx.run(model, tokens, edits=edits)
+    assert all((again[key] == x).all() for key, x in trace.items())
+
+
+KEYS = {
+    "llama-grouped": ("head_dim", "num_key_value_heads", "rope_parameters", "attention_bias"),
+    "llama-tied": ("rope_theta", "rope_scaling", "mlp_bias", "max_position_embeddings"),
+}
+VALUES = [None, True, -1, 0, 10**9, 1.5, float("nan"), "x", [], ["x"], {}, {"a": 1}]
+
+
+@pytest.mark.parametrize("variant", KEYS)
+def test_any_value_in_a_config_loads_or_says_what_is_wrong(tmp_path, variant):
+    """No JSON value of a key about places raises anything but ValueError."""
+    wrong = {}
+    tiny.make(tmp_path, variant)
+    settings = tiny.config(variant)
+    for key, value in ((key, value) for key in KEYS[variant] for value in VALUES):
+        (tmp_path / "config.json").write_text(json.dumps(settings | {key: value}))
+        try:
+            minitx.forward(minitx.load(tmp_path), [4, 5, 6])
+        except ValueError:
+            pass
+        except Exception as error:
+            wrong[key, str(value)] = repr(error)
+    assert not wrong
+
+
+# --- heads that share keys and values
+
+
+def test_heads_that_share_are_heads_with_the_same_keys_and_values():
+    """Written out for every head, shared keys and values give the same; consecutive heads share."""
+    model = tiny.load("llama-grouped")
+    cfg, tokens = model.config, tiny.ids(model, 7)
+    each, d = cfg.n_heads // cfg.n_kv, cfg.d_head
+    columns = np.concatenate([np.arange(h // each * d, (h // each + 1) * d) for h in range(4)])
+    copies = {}
+    for i, w in enumerate(model.layers):
+        copies[i] = {name: getattr(w, name)[:, columns] for name in ("W_K", "W_V")}
+    whole = minitx.run(tiny.with_weights(model, layers=copies), tokens)
+    shared = minitx.run(model, tokens)
+    assert shared["k", 0].shape[1] == 2 and whole["k", 0].shape[1] == 4
+    for key in ("logits", ("pattern", 1), ("z", 0)):
+        np.testing.assert_allclose(whole[key], shared[key], **CLOSE)
+
+
+# --- rotary positions
+
+
+def test_frequencies_by_hand():
+    omega = positions.frequencies(10000.0, 6)
+    np.testing.assert_allclose(omega, [1, 10000 ** (-1 / 3), 10000 ** (-2 / 3)], rtol=1e-15)
+    assert len(positions.frequencies(100.0, 3)) == 2  # of an odd width one more
+
+
+def test_what_is_turned_keeps_its_length_and_scores_depend_on_the_distance():
+    q, k = np.random.default_rng(0).normal(size=(2, 8))
+    omega = positions.frequencies(50.0, 6)  # the last two features stay
+    numbers = np.arange(12)
+    angle = positions.angles(omega, numbers[None], np.float64)
+    assert (angle[0, 3] == 3 * omega).all()
+    rows = np.tile(q, (12, 1)), np.tile(k, (12, 1))
+    turned_q, turned_k = (positions.turned(x[None, None], angle)[0, 0] for x in rows)
+    np.testing.assert_allclose(np.linalg.norm(turned_q, axis=1), np.linalg.norm(q), **CLOSE)
+    assert (turned_q[:, 6:] == q[6:]).all() and (turned_q[0] == q).all()
+    scores = turned_q @ turned_k.T
+    for lag in range(-11, 12):
+        assert np.ptp(np.diagonal(scores, lag)) < 1e-12
+    # sum over pairs of |c| cos(omega lag + phi), with c = q conj(k), each pair a complex number
+    c = (q[:3] + 1j * q[3:6]) * (k[:3] - 1j * k[3:6])
+    kernel = (c * np.exp(1j * omega * numbers[:, None])).real.sum(axis=1)
+    np.testing.assert_allclose(scores[:, 0], kernel + q[6:] @ k[6:], **CLOSE)
+
+
+@pytest.mark.parametrize("variant", [*ROTARY, "mistral-window", *SEES_ALL])
+def test_only_distances_count(variant):
+    """A text that stands later is read the same; with its place, a token may stand anywhere."""
+    model = tiny.load(variant)
+    tokens = tiny.ids(model, 2, 7)
+    plain = minitx.run(model, tokens)
+    later = minitx.run(model, tokens, positions=np.arange(7) + 40)
+    np.testing.assert_allclose(last(later), last(plain), **CLOSE)
+    assert abs(later["q", 0] - plain["q", 0]).max() > 0.1
+    assert (later["q_in", 0] == plain["q_in", 0]).all()
+    stretched = minitx.run(model, tokens, positions=3 * np.arange(7))
+    assert abs(last(stretched) - last(plain)).max() > 0.1
+    each = np.stack([np.arange(7), 3 * np.arange(7)])
+    both = last(minitx.run(model, tokens, positions=each))
+    np.testing.assert_allclose(both[0], last(plain)[0], **CLOSE)
+    np.testing.assert_allclose(both[1], last(stretched)[1], **CLOSE)
+
+
+def test_turned_off_a_layer_reads_words_alone():
+    """With angles at zero, the last token's attention does not know the order of those before."""
+    model = tiny.load("llama-grouped")
+    tokens = tiny.ids(model, 7)
+    order = np.array([3, 0, 5, 1, 4, 2, 6])
+    off = {"pos_angle": np.zeros_like}
+    plain, moved = (minitx.run(model, x, [("z", 0)], off) for x in (tokens, tokens[order]))
+    np.testing.assert_allclose(moved["z", 0][:, :, -1], plain["z", 0][:, :, -1], **CLOSE)
+    plain, moved = (minitx.run(model, x, [("z", 0)]) for x in (tokens, tokens[order]))
+    assert abs(moved["z", 0][:, :, -1] - plain["z", 0][:, :, -1]).max() > 0.01
+    one_layer = minitx.run(model, tokens, edits={("pos_angle", 1): np.zeros_like})
+    assert (one_layer["q", 1] == one_layer["q_in", 1]).all()
+    assert (one_layer["q", 0] != one_layer["q_in", 0]).any()
+
+
+def test_no_text_is_too_long_for_rotary_positions():
+    """n_ctx is the length of the training; no table ends there."""
+    model = tiny.load("llama-grouped")
+    tokens = tiny.ids(model, model.config.n_ctx + 9)
+    assert np.isfinite(minitx.forward(model, tokens)).all()
+    for wrong in (np.arange(5), np.full(7, -1), np.full(7, 0.5)):
+        with pytest.raises(ValueError, match="positions"):
+            minitx.forward(model, tokens[:7], positions=wrong)
+
+
+def test_scaled_frequencies_by_hand():
+    """linear: all slower; llama3: by how often they turn; yarn: by the number of the pair."""
+    plain = positions.frequencies(100.0, 8)
+    linear = rotary.rotary({"rope_theta": 100.0, "rope_type": "linear", "factor": 3}, 8, 32)
+    np.testing.assert_allclose(linear.frequencies, plain / 3, rtol=1e-15)
+    low, high, length = 1.0, 4.0, 64
+    given = {"rope_theta": 100.0, "rope_type": "llama3", "factor": 4.0}
+    given |= {"low_freq_factor": low, "high_freq_factor": high}
+    given |= {"original_max_position_embeddings": length}
+    llama3 = rotary.rotary(given, 8, 32).frequencies
+    turns = length * plain / (2 * np.pi)  # 10.2, 3.2, 1.02, 0.32
+    assert llama3[0] == plain[0] and llama3[3] == pytest.approx(plain[3] / 4, rel=1e-14)
+    kept = (turns[1] - low) / (high - low)
+    assert llama3[1] == pytest.approx(plain[1] * (kept + (1 - kept) / 4), rel=1e-14)
+    given = {"rope_theta": 100.0, "type": "yarn", "factor": 4.0}
+    yarn = rotary.rotary(given | {"original_max_position_embeddings": 40}, 8, 32)
+    assert yarn.scale == pytest.approx(0.1 * np.log(4) + 1, rel=1e-15)
+    assert yarn.frequencies[0] == plain[0] and yarn.frequencies[3] < plain[3]
+    given |= {"mscale": 1.0, "mscale_all_dim": 0.5}
+    ratio = (0.1 * np.log(4) + 1) / (0.05 * np.log(4) + 1)
+    assert rotary.rotary(given, 8, 32).scale == pytest.approx(ratio, rel=1e-15)
+    assert rotary.rotary(given | {"attention_factor": 1.5}, 8, 32).scale == 1.5
+
+
+@pytest.mark.parametrize(
+    "changes,message",
+    [
+        (dict(rope_type="dynamic", factor=2.0), "rope_type is 'dynamic'; computed are default"),
+        (dict(rope_type="longrope"), "rope_type is 'longrope'"),
+        (dict(rope_type=["linear"]), "a value is of the wrong kind"),
+        (dict(type="su"), "rope_type is 'su'"),
+        (dict(rope_type="linear"), "lack 'factor', which 'linear' needs"),
+        (dict(rope_type="llama3", factor=2.0), "lack 'low_freq_factor'"),
+        (dict(mrope_section=[1, 1, 1]), "have 'mrope_section', which 'default' does not compute"),
+        (dict(rope_type="linear", factor=2, beta_fast=3), "have 'beta_fast', which 'linear'"),
+        (dict(rope_type="linear", factor="2"), "factor is '2'; wanted a number above 0"),
+        (dict(rope_theta=0), "rope_theta is 0; wanted a number above 0"),
+        (dict(partial_rotary_factor=0.5), "partial_rotary_factor is 0.5; only 1.0 is supported"),
+    ],
+)
+def test_rotary_parameters_that_are_not_computed_are_refused_by_name(changes, message):
+    given = {"rope_theta": 100.0} | changes
+    for key in ("rope_parameters", "rope_scaling"):
+        with pytest.raises(ValueError, match=message):
+            from_hf(tiny.config("llama-grouped", **{key: given}))
+
+
+def test_what_a_llama_config_says_of_places():
+    cfg = from_hf(tiny.config("llama-grouped"))
+    assert cfg.mechanisms == ("rotary",) and (cfg.n_kv, cfg.d_head, cfg.n_pos) == (2, 6, 0)
+    old = tiny.config("llama-grouped", drop=["rope_parameters"])
+    assert from_hf(old | {"rope_theta": 100.0}) == cfg
+    assert from_hf(old).rotary[0].frequencies[1] == pytest.approx(10000 ** (-1 / 3))
+    assert from_hf(old | {"num_key_value_heads": None}).n_kv == 4
+    assert not from_hf(tiny.config("llama-tied", drop=["tie_word_embeddings"])).tied
+    with pytest.raises(ValueError, match="4 heads cannot share 3 heads of keys and values"):
+        from_hf(old | {"num_key_value_heads": 3})
+    with pytest.raises(ValueError, match="original_max_position_embeddings is 8; only None"):
+        from_hf(old | {"original_max_position_embeddings": 8})
+    assert from_hf(tiny.config("gpt2-causal")).mechanisms == ("learned",)
+    assert from_hf(tiny.config("mpnet-masked")).mechanisms == ("learned", "buckets")
+    assert from_hf(tiny.config("marian-shared")).mechanisms == ("sinusoidal",)
+
+
+# --- windows
+
+
+FARTHEST = {  # variant -> by layer the largest distance of a key before; of a later one at most
+    "mistral-window": ([4, 4, 4], 0),
+    "qwen2-window": ([9, 3, 3], 0),
+    "modernbert-masked": ([9, 3, 3, 9], 9),
+    "modernbert-bare": ([9, 1, 1, 9], 9),
+}
+
+
+def farthest(pattern):
+    """The largest distance of a key that gets any attention, before and after its query."""
+    t, s = np.nonzero(pattern.max(axis=(0, 1)))
+    return (t - s).max(), (s - t).max()
+
+
+def test_a_window_hides_far_keys_in_the_layers_that_have_it():
+    """Mistral's counts the query's own place, ModernBERT's half is to each side; padding too."""
+    for variant, (before, later) in FARTHEST.items():
+        model = tiny.load(variant)
+        tokens, valid, _ = tiny.padded([tiny.ids(model, n, seed=n) for n in (10, 10)], "left")
+        trace = minitx.run(model, tokens, valid=valid)
+        for i, distance in enumerate(before):
+            seen = farthest(trace["pattern", i])
+            assert seen == (distance, min(distance, later)), (variant, i)
+    batch = tiny.padded([tiny.ids(model, n, seed=n) for n in (10, 4)], "left")
+    trace = minitx.run(model, batch[0], valid=batch[1])
+    alone = minitx.run(model, tiny.ids(model, 4, seed=4))
+    np.testing.assert_allclose(last(trace)[1, 6:], last(alone)[0], **CLOSE)
+
+
+@pytest.mark.parametrize("variant", WINDOWS)
+def test_one_token_over_a_cache_sees_its_window(variant):
+    model = tiny.load(variant)
+    tokens, cache = tiny.ids(model, 11), minitx.Cache()
+    for i in range(11):
+        x = minitx.forward(model, tokens[i : i + 1], cache=cache)
+    np.testing.assert_allclose(x[0, 0], minitx.forward(model, tokens)[0, -1], **CLOSE)
+
+
+def test_two_kinds_of_layers_turn_with_frequencies_of_their_own():
+    """ModernBERT's layers that see all have the larger base; none reads a norm in layer 0."""
+    model = tiny.load("modernbert-masked")
+    cfg = model.config
+    assert cfg.windows == (None, 3, 3, None) and cfg.mechanisms == ("rotary",)
+    base = [turn.frequencies[1] ** -4 for turn in cfg.rotary]
+    np.testing.assert_allclose(base, [500, 50, 50, 500], rtol=1e-12)
+    trace = minitx.run(model, tiny.ids(model, 7))
+    assert (trace["ln1", 0] == trace["resid_pre", 0]).all() and ("ln1_scale", 0) not in trace
+    assert ("ln1_scale", 1) in trace and model.layers[0].ln1_w is None
+    assert (trace["pos_angle", 0] != trace["pos_angle", 1])[:, 1:, 1:].all()
+
+
+def test_a_head_for_a_text_reads_the_mean_of_its_tokens_or_the_first(tmp_path):
+    mean = tiny.load("modernbert-sequence")
+    tokens, valid, _ = tiny.padded([tiny.ids(mean, n, seed=n) for n in (9, 5)], "right")
+    y = minitx.logits(mean, minitx.forward(mean, tokens, valid=valid), valid=valid)
+    alone = minitx.forward(mean, tokens[1:, :5])
+    np.testing.assert_allclose(y[1], minitx.logits(mean, alone)[0], **CLOSE)
+    tiny.make(tmp_path, "modernbert-sequence", classifier_pooling="cls")
+    first = minitx.load(tmp_path, dtype=np.float64)
+    assert abs(minitx.logits(first, alone) - minitx.logits(mean, alone)).max() > 0.01
+    repeated = minitx.logits(first, np.repeat(alone[:, :1], 3, axis=1))
+    np.testing.assert_allclose(repeated, minitx.logits(first, alone), **CLOSE)
+    with pytest.raises(ValueError, match="classifier_pooling is 'max'; wanted cls or mean"):
+        from_hf(tiny.config("modernbert-sequence", classifier_pooling="max"))
+
+
+# --- ALiBi
+
+
+def test_slopes_by_hand():
+    """A power of two: 2^(-8i/H). Else the first of those of the power below, and between them."""
+    assert positions.slopes(8).tolist() == [2.0**-i for i in range(1, 9)]
+    assert positions.slopes(3).tolist() == [2.0**-4, 2.0**-8, 2.0**-2]
+    twelve = positions.slopes(12)
+    assert (twelve[:8] == positions.slopes(8)).all()
+    np.testing.assert_allclose(twelve[8:], positions.slopes(16)[:8:2], rtol=1e-15)
+
+
+@pytest.mark.parametrize("variant", ALIBI)
+def test_scores_fall_with_the_distance(variant):
+    model = tiny.load(variant)
+    cfg = model.config
+    assert cfg.mechanisms == ("alibi",) and model.weights.W_pos is None
+    tokens, number = tiny.ids(model, 2, 7), np.arange(7)
+    trace = minitx.run(model, tokens)
+    bias = -positions.slopes(cfg.n_heads)[:, None, None] * abs(number - number[:, None])
+    assert (trace["pos_bias"] == bias[None]).all()
+    raw = trace["q", 0] @ trace["k", 0].swapaxes(-1, -2) * cfg.d_head**-0.5
+    seen = np.isfinite(trace["scores", 0])
+    np.testing.assert_allclose(trace["scores", 0][seen], (raw + bias)[seen], **CLOSE)
+    moved = minitx.run(model, tokens, positions=number + 5)
+    np.testing.assert_allclose(last(moved), last(trace), **CLOSE)
+    far = minitx.run(model, tokens, "pos_bias", positions=np.stack([number, 3 * number]))
+    assert (far["pos_bias"][0] == bias).all() and (far["pos_bias"][1] == 3 * bias).all()
+    for wrong in (np.arange(5), np.full(7, -1)):
+        with pytest.raises(ValueError, match="positions"):
+            minitx.forward(model, tokens, positions=wrong)
+
+
+# --- none
+
+
+def test_without_positions_only_the_mask_tells_places():
+    """A causal model of one layer reads a set of tokens; two layers read their order."""
+    model = tiny.load("gpt_neox-nowhere")
+    assert model.config.mechanisms == () and not model.config.rotary
+    tokens = tiny.ids(model, 7)
+    order = np.array([3, 0, 5, 1, 4, 2, 6])
+    plain, moved = (minitx.run(model, x) for x in (tokens, tokens[order]))
+    np.testing.assert_allclose(last_of(moved, 0), last_of(plain, 0), **CLOSE)
+    assert abs(last_of(moved, 1) - last_of(plain, 1)).max() > 0.01
+    everywhere = minitx.run(model, tokens, mask=np.ones((7, 7), bool), positions=order)
+    np.testing.assert_allclose(last(everywhere), last(plain), **CLOSE)
+
+
+def last_of(trace, layer):
+    """The stream of the last token after a layer."""
+    return trace["resid_post", layer][0, -1]
+
+
+# --- how attention and MLP stand to each other
+
+
+def test_attention_and_mlp_read_the_same_stream_or_one_after_the_other():
+    for variant, is_parallel in (("gpt_neox-parallel", True), ("gpt_neox-sequential", False)):
+        model = tiny.load(variant)
+        t = minitx.run(model, tiny.ids(model, 7))
+        total = t["resid_pre", 0] + t["attn_out", 0] + t["mlp_out", 0]
+        np.testing.assert_allclose(t["resid_post", 0], total, **CLOSE)
+        assert (("resid_mid", 0) in t) != is_parallel
+        edits = {("attn_out", 0): np.zeros_like}
+        without = minitx.run(model, tiny.ids(model, 7), [("mlp_out", 0)], edits)
+        assert (without["mlp_out", 0] == t["mlp_out", 0]).all() == is_parallel
+
+
+def test_the_stream_may_be_the_normed_one():
+    model = tiny.load("bloom-residual")
+    t = minitx.run(model, tiny.ids(model, 7))
+    np.testing.assert_allclose(t["resid_mid", 0], t["ln1", 0] + t["attn_out", 0], **CLOSE)
+    np.testing.assert_allclose(t["resid_post", 0], t["ln2", 0] + t["mlp_out", 0], **CLOSE)
+
+
+# --- files
+
+
+def test_each_head_has_its_query_key_and_value_or_they_follow_each_other():
+    """GPT-NeoX and BLOOM: [H, 3, d] in a fused matrix; ModernBERT: [3, H, d], as in GPT-2."""
+    for variant, name, is_per_head in (
+        ("bloom-three", "transformer.h.0.self_attention.query_key_value.weight", True),
+        ("modernbert-masked", "model.layers.0.attn.Wqkv.weight", False),
+    ):
+        model = tiny.load(variant)
+        cfg, fused = model.config, load_file(parity.GOLDEN / variant / "model.safetensors")[name]
+        H, d = cfg.n_heads, cfg.d_head
+        shape = (H, 3, d, -1) if is_per_head else (3, H, d, -1)
+        parts = fused.reshape(*shape)
+        for i, ours in enumerate(("W_Q", "W_K", "W_V")):
+            part = parts[:, i] if is_per_head else parts[i]
+            array = getattr(model.layers[0], ours)
+            assert (array == part.reshape(H * d, -1).T).all()
+            assert not array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "variant,changes,message",
+    [
+        ("mistral-window", dict(sliding_window=0), "sliding_window is 0; wanted a whole number"),
+        ("mistral-window", dict(layer_types=["full_attention"] * 3), "layer_types is"),
+        ("qwen2-biases", dict(layer_types=["full_attention"]), "wanted one of full_attention"),
+        ("qwen2-biases", dict(layer_types=["chunked"] * 2), "layer_types are"),
+        ("qwen3-norms", dict(head_dim=None), "'head_dim' is missing"),
+        ("gpt_neox-parallel", dict(rotary_pct=2, rope_parameters=None), "number from 0 to 1"),
+        ("gpt_neox-parallel", dict(use_parallel_residual="no"), "wanted true or false"),
+        ("modernbert-masked", dict(norm_bias=True), "norm_bias is True; only False is supported"),
+        ("modernbert-masked", dict(classifier_bias=True), "classifier_bias is True"),
+        ("modernbert-masked", dict(decoder_bias=False), "decoder_bias is False"),
+        ("modernbert-masked", dict(local_attention=1), "local_attention is 1"),
+        ("modernbert-masked", dict(rope_parameters={"rope_theta": 3.0}), "wanted an object for ea"),
+        ("bloom-three", dict(n_layer=10**6), "n_layers is 1000000; wanted at most 10000"),
+        ("llama-grouped", dict(num_key_value_heads=-1), "kv_heads is -1; wanted a whole number"),
+        ("llama-grouped", dict(head_dim=1 << 20), "features of a head are turned; wanted at most"),
+    ],
+)
+def test_what_would_be_computed_wrongly_is_refused(variant, changes, message):
+    with pytest.raises(ValueError, match=message):
+        from_hf(tiny.config(variant) | changes)
+
+
+TRIED = {  # a table of model types tried with what they say
+    "llama": "",
+    "mistral": "",
+    "qwen2": "",
+    "qwen3": "",
+    "gpt_neox": "",
+    "bloom": "",
+    "modernbert": "",
+    "gemma": "one more than their weight.*nearest that loads is llama",
+    "gemma2": "one more than their weight",
+    "gemma3_text": "one more than their weight",
+    "gptj": "neighbouring features",
+    "falcon": "one norm serves attention and MLP",
+    "phi": "one norm serves attention and MLP",
+    "phi3": "fused in another way",
+    "mixtral": "a few of many MLPs",
+    "qwen3_moe": "a few of many MLPs.*nearest that loads is qwen3",
+    "deepseek_v3": "a few of many MLPs",
+    "llama4_text": "a few of many MLPs",
+    "smollm3": "turn nothing",
+    "stablelm": "a part of each head",
+    "olmo2": "stand elsewhere",
+    "mpt": "has not been compared",
+    "mamba": "a state in place of attention",
+    "rwkv": "a state in place of attention",
+    "made-up": "model_type is 'made-up'; supported: bert",
+}
+
+
+@pytest.mark.parametrize("model_type", TRIED)
+def test_model_types_say_whether_they_load(model_type):
+    if not TRIED[model_type]:
+        assert model_type in FAMILIES
+        return
+    with pytest.raises(ValueError, match=TRIED[model_type]):
+        from_hf({"model_type": model_type})
