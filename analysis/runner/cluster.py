@@ -5,9 +5,10 @@ as one, so that sums are the same bytes as on one thread. A batch takes about a 
 at once is bounded, and results wait on the workers until it is their turn.
 
 What fails: a worker that dies has its batches done by others (Dask's part). A worker that would
-compute otherwise is refused by name. A batch that fails is done again document by document, and a
-document that fails on TRIES workers is named. Where nothing at all is finished for PATIENCE
-seconds, or the scheduler is gone, the run ends with an error, and `--resume` goes on with it.
+compute otherwise is refused by name. A batch that fails is done again document by document. A
+document that fails on TRIES workers is named, and one under which they die while nothing else is
+done. Where nothing at all is finished for PATIENCE seconds, or the scheduler is gone, the run ends
+with an error, and `--resume` goes on with it.
 
 Order: the executor, a batch and its size, faults, where a cluster comes from.
 """
@@ -88,6 +89,7 @@ class Batch:
         self.future = None
         self.outcome = None  # (results, seconds) once they have come over
         self.failed = {}  # worker -> what it said
+        self.is_alone = False  # tried while nothing else was done
         self.where = []  # the workers that may have it; []: any
 
 
@@ -167,20 +169,19 @@ class Gathering:
                 raise
             except Exception as error:
                 if len(batch.numbered) > 1:
-                    yield from self.one_by_one(batch)
+                    self.take_apart(batch)
                     return
                 self.again(batch, error)
         self.pace.note(results, seconds)
         batch.future = batch.outcome = None  # the worker may forget them
         yield from results
 
-    def one_by_one(self, batch):
-        """The results of a batch in which a document failed, or under which workers died."""
+    def take_apart(self, batch):
+        """Give out the documents of a batch that failed, or under which workers died, singly."""
         singles = [Batch([pair]) for pair in batch.numbered]
         for single in singles:
             self.submit(single)
-        for single in singles:
-            yield from self.finished(single)
+        self.out.extendleft(reversed(singles))
 
     def submit(self, batch):
         """Send a batch to the workers that may have it."""
@@ -196,8 +197,8 @@ class Gathering:
             shipping.measured, self.sent, batch.numbered, pure=False, workers=batch.where or None
         )
 
-    def wait(self, batch):
-        """(results, seconds) of a batch; raises what its worker raised, or Gone."""
+    def settle(self, batch):
+        """Wait until a batch is done or has failed; raises Gone."""
         from distributed.client import CancelledError
 
         while not (batch.outcome or batch.future.done()):
@@ -207,6 +208,12 @@ class Gathering:
             if batch.where and self.addresses and not self.addresses.intersection(batch.where):
                 self.submit(batch)  # those that were to do it are gone
         self.progress = time.monotonic()
+
+    def wait(self, batch):
+        """(results, seconds) of a batch; raises what its worker raised, or Gone."""
+        from distributed.client import CancelledError
+
+        self.settle(batch)
         try:
             if batch.outcome is None and batch.future.status == "finished":
                 self.fetch(batch)
@@ -262,6 +269,10 @@ class Gathering:
     def again(self, batch, error):
         """Give a document to another worker; raises ValueError where it has failed too often."""
         [(index, document)] = batch.numbered
+        is_deadly = type(error).__name__ == "KilledWorker"  # Dask has tried four by then
+        if is_deadly and not batch.is_alone:
+            self.alone(batch)
+            return
         kind = ""
         if isinstance(error, shipping.Unmeasured):
             _, address, said, kind = error.args
@@ -269,10 +280,16 @@ class Gathering:
             address, said = f"try {len(batch.failed) + 1}", f"{type(error).__name__}: {error}"
         batch.failed[address] = said
         others = self.workers() - self.cluster.refused - set(batch.failed)
-        is_deadly = type(error).__name__ == "KilledWorker"  # Dask has tried four by then
         if len(batch.failed) >= TRIES or not others or is_deadly:
             failure = NotApplicable if kind else ValueError
             raise failure(f"{self.cluster.named(index, document)}: {said}") from None
+        self.submit(batch)
+
+    def alone(self, batch):
+        """Try a document while nothing else is done: another one may have killed its workers."""
+        for other in self.out:
+            self.settle(other)
+        batch.is_alone = True
         self.submit(batch)
 
 

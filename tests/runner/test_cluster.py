@@ -111,6 +111,18 @@ def as_before(dask_worker):
     importlib.reload(shipping)
 
 
+def slowly(measure):
+    """The same in so much time that both workers get documents."""
+
+    def slow(i, x):
+        import time
+
+        time.sleep(0.05)
+        return measure(i, x)
+
+    return slow
+
+
 @pytest.fixture
 def spoilt(workers):
     """A function that spoils a worker; all are as before in the end."""
@@ -126,7 +138,7 @@ def test_a_worker_that_would_compute_otherwise_is_refused_by_name(workers, spoil
     first, second = sorted(workers.nthreads())
     whole = ROWS.astype(float).sum(axis=0)
     spoilt(otherwise, first)
-    sums = gathered(lambda i, x: {"sum": x, "all": x})
+    sums = gathered(slowly(lambda i, x: {"sum": x, "all": x}))
     assert np.array_equal(sums["all"], ROWS) and np.allclose(sums["sum"], whole)
     message = f"minitx: worker {first} is refused: it computes with BLAS another; wanted "
     assert message in capsys.readouterr().err
@@ -140,7 +152,7 @@ def test_a_worker_with_other_weights_is_refused_by_name(workers, spoilt, capsys)
     model = minitx.load("tiny-roberta")
     first = min(workers.nthreads())
     spoilt(with_other_files, first)
-    sums = gathered(lambda i, x: {"n": model.weights.W_E.shape[1], "all": x})
+    sums = gathered(slowly(lambda i, x: {"n": model.weights.W_E.shape[1], "all": x}))
     assert sums["n"] == 128 * len(ROWS) and np.array_equal(sums["all"], ROWS)
     error = capsys.readouterr().err
     assert f"minitx: worker {first} is refused: " in error
@@ -175,8 +187,11 @@ def test_a_document_that_fails_on_one_worker_is_done_by_another(workers):
     first = sorted(workers.nthreads())[0]
 
     def measure(i, x):
+        import time
+
         from distributed import get_worker
 
+        time.sleep(0.05)
         if get_worker().address == first:
             raise OSError("its disk is full")
         return {"all": x}
