@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx.derivatives import SLOPES, table
-from minitx.kernels import ACTIVATIONS
+from minitx.activations import ACTIVATIONS
 from minitx.parameters import owners, parameters, writable
 from minitx.points import points
 
