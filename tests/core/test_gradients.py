@@ -9,8 +9,8 @@ import tiny
 from safetensors.numpy import load_file
 
 import minitx
-from minitx.derivatives import SLOPES, table
 from minitx.activations import ACTIVATIONS
+from minitx.derivatives import SLOPES, table
 from minitx.parameters import owners, parameters, writable
 from minitx.points import points
 
