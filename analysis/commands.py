@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 
 import minitx
 from minitx import interrupt, weights
+from minitx.weights.tune import tune as training
 
 from . import experiments  # noqa: F401  (fills the registry)
 from .machine import advice, doctor
@@ -125,6 +127,7 @@ def parser(argv=()):
     fetch.add_argument(
         "--revision", help="branch, tag or commit (the one fetched first, else main)"
     )
+    of_tuning(commands)
     of_the_toy(commands)
     of_lessons(commands)
     about = "how fast NumPy is on this machine, and what holds it back"
@@ -293,6 +296,15 @@ def of_the_toy(commands):
     in_json(toy)
 
 
+def of_tuning(commands):
+    """`tune`, whose flags are the options of learning."""
+    command = add(commands, "tune", tune_, "a checkpoint learns on from a text", "MODEL")
+    of_options(command, training.EXPERIMENT)
+    of_ids(command, {option.name for option in training.EXPERIMENT.options})
+    of_results(command, "out/MODEL-tune")
+    in_json(command)
+
+
 def of_lessons(commands):
     """The command of the lessons, which takes no model."""
     lesson = add(commands, "lesson", lesson_, "a lesson in the browser; without N the list of them")
@@ -317,6 +329,15 @@ def named_experiment(argv):
 
 
 def flags(command, experiment):
+    """The flags of an experiment: its options, what it reads of an encoder-decoder, ids."""
+    of_options(command, experiment)
+    if not sides.has_own(experiment):
+        of_side(command)
+    if experiment.reads_texts:
+        of_ids(command, {option.name for option in experiment.options})
+
+
+def of_options(command, experiment):
     """A flag for each option of an experiment: a switch for a bool, else a text, checked later."""
     for option in experiment.options:
         limits = f"; {option.range}" if option.range else ""
@@ -325,10 +346,6 @@ def flags(command, experiment):
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
         command.add_argument(f"--{option.flag}", default=None, help=about, **how)
-    if not sides.has_own(experiment):
-        of_side(command)
-    if experiment.reads_texts:
-        of_ids(command)
 
 
 def of_side(command):
@@ -338,10 +355,13 @@ def of_side(command):
     command.add_argument(flag, default=default, metavar=names, help=sides.OPTION.help)
 
 
-def of_ids(command):
-    """The flag that names a file of token ids in place of a text."""
+def of_ids(command, own=()):
+    """The flags that name a file of token ids, a sample and a column; own: options there are."""
     about = "token ids in place of a text: a file with one document a line, or -"
     command.add_argument("--ids", metavar="FILE", help=about)
+    for option in registry.OF_TEXTS:
+        if option.name not in own:
+            command.add_argument(f"--{option.flag}", default=None, help=option.help)
 
 
 def of_results(command, default):
@@ -436,8 +456,15 @@ def own_options(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
     named = {option.name: getattr(arguments, option.name) for option in experiment.options}
     given = {name: value for name, value in named.items() if value is not None}
-    ids = {"ids": arguments.ids} if experiment.reads_texts else {}
-    return experiment.checked(given | ids, is_text=True)
+    if experiment.reads_texts:
+        given |= of_text(arguments)
+    return experiment.checked(given, is_text=True)
+
+
+def of_text(arguments):
+    """What was given beside the name of a text: `ids`, a sample and its seed, a column."""
+    names = "ids", *(option.name for option in registry.OF_TEXTS)
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def list_(arguments):
@@ -451,6 +478,9 @@ def list_(arguments):
     print("\nmodels that come with the project")
     for name in weights.bundled():
         print(f"  {name}")
+    print("\ntiny models that differ in how a place enters: weights/zoo/README.md")
+    for name in weights.zoo():
+        print(f"  {name}")
     print("\nmodels to download: minitx fetch MODEL (any other hub id works too)")
     for name, (_, purpose) in weights.KNOWN.items():
         print(f"  {name}: {purpose}")
@@ -463,7 +493,10 @@ def listed():
         options = {option.flag: option.default for option in experiment.options}
         listing[experiment.name] = {"question": experiment.question, "options": options}
     known = {name: purpose for name, (_, purpose) in weights.KNOWN.items()}
-    return {"experiments": listing, "bundled": weights.bundled(), "to_download": known}
+    return {"experiments": listing, "bundled": weights.bundled()} | {
+        "zoo": weights.zoo(),
+        "to_download": known,
+    }
 
 
 def run_(arguments):
@@ -564,8 +597,7 @@ def common(arguments, model):
             given[option.name] = option.parsed(value)
     if getattr(arguments, "sentence", None) is not None:
         given["sentence"] = arguments.sentence
-    if arguments.ids is not None:
-        given = registry.with_ids(given | {"ids": arguments.ids})
+    given = registry.with_text(given | of_text(arguments), is_text=True)
     text = given.get("text", "sample")
     can_read = formats.is_ids(text) or not results.no_tokenizer(sides.reader(model))
     if given and not model.missing and can_read:
@@ -682,6 +714,24 @@ def serve_(arguments):
     server.serve(runs.Runs(models), arguments.port, text, not arguments.no_browser)
 
 
+def tune_(arguments):
+    """minitx tune MODEL"""
+    start = time.monotonic()
+    given = own_options(training.EXPERIMENT, arguments)
+    out = folder(arguments, "tune")
+    with progress_beside(arguments.json):
+        record = training.tune(arguments.model, out, arguments.resume, **given)
+    if arguments.json:
+        print(results.as_json(record))
+        return
+    first, last = record["held_out"][0], record["held_out"][-1]
+    print(
+        f"held-out loss {first['loss']:.4f} nats before, {last['loss']:.4f} after {last['step']} "
+        f"steps; {len(record['learned'])} arrays learned"
+    )
+    print(f"{out} written in {time.monotonic() - start:.1f} s: load it as any model")
+
+
 def toy_(arguments):
     """minitx toy"""
     experiment = recurrent.EXPERIMENT
@@ -764,7 +814,8 @@ def record_(arguments):
     recorded, size = record.make(weights.find(arguments.model), path, record.How(**given))
     n, points = len(recorded.batches), sum(map(len, recorded.arrays))
     print(f"{path} written: {n} batches, {points} arrays, {size / 1e6:.2f} MB")
-    print(f"in CI, without torch: minitx verify {arguments.model} {path}")
+    command = shlex.join(["minitx", "verify", arguments.model, str(path)])
+    print(f"in CI, without torch: {command}")
 
 
 def verify_(arguments):

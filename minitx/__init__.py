@@ -12,9 +12,9 @@ from numpy.typing import DTypeLike as _DTypeLike
 
 from .arrays import Model
 from .cache import Cache
-from .checkpoint import check
 from .checkpoint import read_model as _read_model
 from .cost import cost
+from .finite import check
 from .generate import generate
 from .gradients import Gradients, gradients
 from .inputs import Batch

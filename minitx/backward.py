@@ -18,7 +18,7 @@ from .activations import ACTIVATIONS
 from .kernels import empty_feature_major, linear, matmul_heads
 from .masks import Keys
 from .model import ENCODER, join_heads, split_heads
-from .positions import position_rows, relative_bias, token_numbers
+from .positions import position_rows, relative_bias, token_numbers, turned
 
 
 def stack_back(dx, model, batch, positions, back):  # [B T D]
@@ -31,7 +31,7 @@ def stack_back(dx, model, batch, positions, back):  # [B T D]
         dx = block_back(dx, back.of_layer(layer))
     if lowest >= 0:
         return
-    if model.weights.W_rel is not None:
+    if back.has("pos_bias"):
         relative_bias_back(batch, positions, back)
     embed_back(dx, batch, positions, back)
 
@@ -79,17 +79,36 @@ def block_back(dx, back):  # [B T D] -> [B T D]
 
     An addition x + write(x) hands its gradient to both of its parts.
     """
+    if back.cfg.parallel:
+        return parallel_back(dx, back)
     for writer in reversed(writers(back.w)):
         dx = back.point(writer.after, dx)
         x = back.value(writer.before)
-        if back.cfg.pre_norm:
-            d_normed = writer.back(dx, back.value(writer.norm), back)
+        if back.cfg.norm_residual:
+            normed = back.value(writer.norm)
+            d_normed = dx + writer.back(dx, normed, back)
+            dx = norm_back(writer.norm, d_normed, x, back)
+        elif back.cfg.pre_norm:
+            normed = back.value(writer.norm)
+            d_normed = writer.back(dx, normed, back)
             dx = dx + norm_back(writer.norm, d_normed, x, back)
         else:
             added = x + back.value(writer.out)
             dx = norm_back(writer.norm, dx, added, back)
             dx = dx + writer.back(dx, x, back)
     return back.point("resid_pre", dx)
+
+
+def parallel_back(dx, back):  # [B T D] -> [B T D]
+    """All read the same stream, so it gets what each of them hands back."""
+    x = back.value("resid_pre")
+    dx = back.point("resid_post", dx)
+    total = dx
+    for writer in reversed(writers(back.w)):
+        normed = back.value(writer.norm)
+        d_normed = writer.back(dx, normed, back)
+        total = total + norm_back(writer.norm, d_normed, x, back)
+    return back.point("resid_pre", total)
 
 
 def linear_back(name, dy, x, back):  # [... M], [... D] -> [... D]
@@ -126,10 +145,29 @@ def self_attention_back(dy, x, back):  # [B T D] -> [B T D]
     dq, dk, dv, d_scores = attention_back(dy, back)
     if back.of_stack().has("pos_bias"):
         add_to_bias(d_scores, back.of_stack())
-    dx = linear_back("Q", dq, x, back)
-    dx += linear_back("K", dk, x, back)
-    dx += linear_back("V", dv, x, back)
+    dx = linear_back("V", join_heads(dv), x, back)
+    dx += placed_back("q", dq, x, back)
+    dx += placed_back("k", dk, x, back)
     return dx
+
+
+def placed_back(name, dy, x, back):  # [B H T d], [B T D] -> [B T D]
+    """Queries or keys: a turn is undone by one of the opposite angle, then the norm of each head.
+
+    d turned / d angle is what was turned, a quarter turn further.
+    """
+    if back.has("pos_angle"):
+        angle = back.value("pos_angle")
+        scale = back.cfg.rotary[back.layer].scale
+        d_angle = quarter_turn_product(dy, back.value(name), angle.shape[-1])
+        back.add("pos_angle", d_angle)
+        dy = back.point(f"{name}_in", turned(dy, -angle, scale))
+    if back.cfg.qk_norm:
+        W = back.array(f"W_{name.upper()}")
+        b = back.array(f"b_{name.upper()}")
+        before = split_heads(linear(x, W, b), back.cfg)  # not recorded
+        dy = norm_back(f"ln_{name}", dy, before, back)
+    return linear_back(name.upper(), join_heads(dy), x, back)
 
 
 def cross_attention_back(dy, x, back):  # [B T D] -> [B T D]
@@ -137,9 +175,9 @@ def cross_attention_back(dy, x, back):  # [B T D] -> [B T D]
     cross = back.of_cross()
     dq, dk, dv, _ = attention_back(cross.point("out", dy), cross)
     source = last_of_encoder(back.trace)
-    back.of_stack().add("source", linear_back("K", dk, source, cross))
-    back.of_stack().add("source", linear_back("V", dv, source, cross))
-    return linear_back("Q", dq, x, cross)
+    back.of_stack().add("source", linear_back("K", join_heads(dk), source, cross))
+    back.of_stack().add("source", linear_back("V", join_heads(dv), source, cross))
+    return linear_back("Q", join_heads(dq), x, cross)
 
 
 def last_of_encoder(trace):  # [B S D]
@@ -148,14 +186,15 @@ def last_of_encoder(trace):  # [B S D]
     return trace[name] if name in trace else trace[f"{ENCODER}resid_post", -1]
 
 
-def attention_back(dy, back):  # [B T D] -> [B T A], [B S A], [B S A], [B H T S]
+def attention_back(dy, back):  # [B T D] -> [B H T d], [B G S d], [B G S d], [B H T S]
     """scores = scale q k^T, pattern = softmax(scores), z = pattern v, y = z W_O + b_O.
 
     A product a b hands dy b^T to a, and a^T dy to b.
     """
     q = back.value("q")
-    k = back.value("k")
-    v = back.value("v")
+    n = q.shape[1] // back.value("k").shape[1]  # heads that share keys and values
+    k = np.repeat(back.value("k"), n, axis=1)
+    v = np.repeat(back.value("v"), n, axis=1)
     pattern = back.value("pattern")
     scale = back.cfg.attn_scale(back.layer)
     dz = linear_back("O", dy, join_heads(back.value("z")), back)
@@ -165,9 +204,26 @@ def attention_back(dy, back):  # [B T D] -> [B T A], [B S A], [B S A], [B H T S]
     d_scores = back.point("scores", derivatives.softmax(d_pattern, pattern))
     dq = matmul_heads(d_scores, k * scale, empty_heads(q))
     dk = matmul_heads(d_scores.swapaxes(-1, -2), q * scale, empty_heads(k))
-    by_point = {"q": dq, "k": dk, "v": dv}
-    joined = [join_heads(back.point(name, dx)) for name, dx in by_point.items()]
-    return *joined, d_scores
+    dq = back.point("q", dq)
+    dk = back.point("k", summed_by(n, dk))
+    dv = back.point("v", summed_by(n, dv))
+    return dq, dk, dv, d_scores
+
+
+def summed_by(n, x):  # [B H S d] -> [B H/n S d]
+    """The sum of every n heads."""
+    if n == 1:
+        return x
+    B, H, S, d = x.shape
+    by_group = x.reshape(B, H // n, n, S, d)
+    return by_group.sum(axis=2)
+
+
+def quarter_turn_product(dy, y, r):  # [B H T d] twice -> [B T r]
+    """The product of dy and y, a quarter turn further, in the features that are turned."""
+    first = dy[..., r : 2 * r] * y[..., :r]
+    second = dy[..., :r] * y[..., r : 2 * r]
+    return (first - second).sum(axis=1)
 
 
 def empty_heads(x):  # [B H T d]
@@ -180,6 +236,8 @@ def empty_heads(x):  # [B H T d]
 def norm_back(name, dy, x, back):  # [B T D] -> [B T D]
     """y = norm(x): the gradient by x directly, and by the numbers that are made of x."""
     dy = back.point(name, dy)
+    if back.array(f"{name}_w") is None:
+        return dy  # ModernBERT's first
     scale = back.value(f"{name}_scale")
     if not back.cfg.rms_norm:
         return layer_norm_back(name, dy, x, back.value(f"{name}_mean"), scale, back)
@@ -208,9 +266,11 @@ def add_to_bias(d_scores, stack):  # [B H T S]
 
 
 def relative_bias_back(batch, positions, back):
-    """Row r of W_rel gets what was added to the scores for its distances."""
+    """Row r of W_rel gets what was added to the scores for its distances; ALiBi has no table."""
     d_bias = back.kept[back.key("d_bias")]  # [1 H T S], or [B H T S]
     d_bias = back.point("pos_bias", d_bias).transpose(0, 2, 3, 1)
+    if back.w.W_rel is None:
+        return
     n_rows = len(back.w.W_rel)
     numbers = token_numbers(back.cfg, batch, batch.valid)
     keys = Keys(numbers, batch.valid)

@@ -62,7 +62,6 @@ BUFFERS = re.compile(
     r"|EncDecAttention\.relative_attention_bias\.weight"
     r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias)$"
 )
-LARGEST = 1e10  # no sound checkpoint has a weight that is as large
 # GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, LlamaForCausalLM, not GPT2Model;
 # BartModel, since the published BARTs were trained with the head and saved without it
 WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel")
@@ -76,8 +75,16 @@ def read_model(folder, dtype=np.float32, partial=False, head=None):
     generation = folder / "generation_config.json"
     generated = read_json(generation) if generation.is_file() else None
     config = from_hf(read_json(folder / "config.json"), generated)
+    return model_of(config, read_tensors(folder), dtype, partial, head)
+
+
+def model_of(config, tensors, dtype, partial=False, head=None):
+    """The model of a Config and of tensors: {name: function of dtype that gives the array}.
+
+    Its arrays are views of those wherever dtype and layout allow.
+    """
     family = FAMILIES[config.model_type]
-    stored = Stored(read_tensors(folder), family, dtype, partial)
+    stored = Stored(tensors, family, dtype, partial)
     encoder = None
     if family.encoder is None:
         model = read_stack(stored, config, family, head)
@@ -166,48 +173,12 @@ def _head_weights(config, family, stored, W_E):
     return {"W_U": W_E.T, **stored.take(own, config)}
 
 
-def check(model: Model) -> None:
-    """Raises ValueError that names every weight with NaN or infinity. Reads the whole file.
-
-    So too with a number beyond 1e10: products of such numbers overflow, in float32 within a layer.
-
-    A sound checkpoint:
-
-    >>> import minitx
-    >>> minitx.check(minitx.load("tiny-bert")) is None
-    True
-    """
-    arrays = named_arrays(model).items()
-    # the largest size of a number, NaN if there is one: without a copy of the array
-    sizes = {name: max(-x.min(initial=0), x.max(initial=0)) for name, x in arrays}
-    wrong = [name for name, size in sizes.items() if not np.isfinite(size)]
-    if wrong:
-        raise ValueError(f"NaN or infinity in: {', '.join(wrong)}")
-    wrong = [name for name, size in sizes.items() if size > LARGEST]
-    if wrong:
-        raise ValueError(f"numbers beyond {LARGEST:.0e} in: {', '.join(wrong)}")
-
-
 def sizes_of(config):
     """{letter of an axis: its size}; letters: see model.py."""
     sizes = {"V": config.n_vocab, "P": config.n_pos, "R": config.n_buckets, "N": config.n_types}
     sizes |= {"D": config.d_model, "M": config.d_mlp, "H": config.n_heads}
     sizes |= {"A": config.n_heads * config.d_head, "K": config.n_kv * config.d_head}
     return sizes | {"d": config.d_head}
-
-
-def named_arrays(model):
-    """{name as one writes it in Python: array} of all weights of a model."""
-    parts = {"": model.weights}
-    for w in model.layers:
-        parts |= {f"layers[{w.index}].": w, f"layers[{w.index}].cross.": w.cross}
-    arrays = {}
-    for prefix, part in parts.items():
-        own = {} if part is None else vars(part)
-        arrays |= {prefix + k: x for k, x in own.items() if isinstance(x, np.ndarray)}
-    if model.encoder is not None:
-        arrays |= {f"encoder.{name}": x for name, x in named_arrays(model.encoder).items()}
-    return arrays
 
 
 class Stored:

@@ -114,7 +114,6 @@ def gradients(
     >>> after.loss < grads.loss
     True
     """
-    check_way_back(model)
     batch, source_batch = read_inputs(model, tokens, source, source_valid, valid, types)
     targets = check_targets(model, targets, batch.tokens)
     named, available = parameters(model), points(model, batch.types is not None)
@@ -166,23 +165,6 @@ def _kept(key, owner, named, back):
     return dx.T if is_tied_output(key, owner) else dx
 
 
-NO_WAY_BACK = {  # what only the forward pass has -> has a model it?
-    "rotary positions": lambda cfg: bool(cfg.rotary),
-    "ALiBi": lambda cfg: cfg.alibi,
-    "shared keys and values": lambda cfg: cfg.n_kv != cfg.n_heads,
-    "a stream that attention and MLP both read": lambda cfg: cfg.parallel,
-    "a normed stream that is added to": lambda cfg: cfg.norm_residual,
-}
-
-
-def check_way_back(model):
-    """Raises ValueError for a model of which the forward pass alone is computed."""
-    names = ", ".join(name for name, has in NO_WAY_BACK.items() if has(model.config))
-    if names:
-        text = f"this {model.config.model_type} has {names}"
-        raise ValueError(f"{text}, of which no gradients are computed")
-
-
 def check_targets(model, targets, tokens):  # -> [B T] or [B]
     """Targets as an array. Raises ValueError for those that the model's head cannot have."""
     require_head(model)
@@ -232,11 +214,11 @@ def loss_back(model, targets, valid, back):  # [B T] or [B] -> float, [B T D]
 
 
 def classified_token_back(d_asked, x, valid, cfg):  # [B D], [B T D] -> [B T D]
-    """The gradient by the one token of each text that was read; zeros at all others."""
-    columns = np.broadcast_to(np.arange(x.shape[1])[:, None], (*x.shape[:2], 1))
-    dx = np.zeros_like(x)
-    np.put_along_axis(dx, classified_token(columns, valid, cfg), d_asked[:, None], axis=1)
-    return dx
+    """The gradient by the tokens of each text that were read; zeros at all others."""
+    B, T, _ = x.shape
+    every_token = np.broadcast_to(np.eye(T, dtype=x.dtype), (B, T, T))
+    share = classified_token(every_token, valid, cfg)  # [B 1 T]
+    return share.swapaxes(1, 2) @ d_asked[:, None]
 
 
 def placed(rows, where):  # [N D], bool [...] with N True -> [... D]

@@ -45,8 +45,9 @@ def tokenizer(folder, settings, target=False):
         processor = _processor(folder / ("target.spm" if target else "source.spm"))
         vocab = _marian(folder, settings, target)
         return _assembled(processor, vocab, language=LANGUAGE, pair="$A $B </s>")
-    processor = _processor(folder / "spiece.model")
-    vocab = _t5(processor, settings)
+    path = folder / "spiece.model"
+    processor = _processor(path)
+    vocab = _t5(processor, settings, path.name)
     return _assembled(processor, vocab, language=None, pair="$A </s> $B </s>")
 
 
@@ -71,9 +72,12 @@ def _marian(folder, settings, target):
     return read_json(folder / ("target_vocab.json" if own else "vocab.json"))
 
 
-def _t5(processor, settings):
+def _t5(processor, settings, name):
     """{piece: id} of T5: the model's pieces, then <extra_id_99> down to <extra_id_0>."""
-    pieces = [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
+    try:
+        pieces = [processor.id_to_piece(i) for i in range(processor.get_piece_size())]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name} has a piece that is not UTF-8: {error}") from None
     n_extra = settings.get("extra_ids", N_EXTRA)
     pieces += [f"<extra_id_{i}>" for i in reversed(range(n_extra))]
     return {piece: i for i, piece in enumerate(pieces)}

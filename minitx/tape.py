@@ -10,8 +10,8 @@ from .points import name_of
 
 # the points that a backward pass reads; `scores` and `logits` are not among them
 TAPE = set(
-    "embed pos_embed type_embed pos_bias resid_pre ln1 q k v pattern z attn_out resid_mid out "
-    "ln_cross resid_cross ln2 pre pre_linear post mlp_out resid_post ln_final".split()
+    "embed pos_embed type_embed pos_bias pos_angle resid_pre ln1 q k v pattern z attn_out out "
+    "resid_mid ln_cross resid_cross ln2 pre pre_linear post mlp_out resid_post ln_final".split()
 )
 AFTER_LAYERS = set(
     "logits W_U b_U W_head b_head ln_head_w ln_head_b "

@@ -5,6 +5,6 @@ network). KNOWN lists some checkpoints to download.
 """
 
 from .fetch import fetch
-from .local import KNOWN, bundled, find
+from .local import KNOWN, bundled, find, zoo
 
-__all__ = ["KNOWN", "bundled", "fetch", "find"]
+__all__ = ["KNOWN", "bundled", "fetch", "find", "zoo"]

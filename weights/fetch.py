@@ -32,6 +32,7 @@ from .local import (
     shards,
     snapshot,
     write_record,
+    zoo,
 )
 from .trust import (
     Limited,
@@ -64,7 +65,7 @@ def fetch(name: str, revision: str | None = None, progress: bool = True) -> Path
     'tiny-gpt2'
     """
     name = str(name)
-    if name in bundled():
+    if name in [*bundled(), *zoo()]:
         return find(name)
     if not hub_ids(name):
         raise ValueError(f"{name!r} is no hub id: wanted NAME or ORG/NAME.{near(name)}")

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from pathlib import Path, PurePosixPath
 
 BUNDLED = Path(__file__).parent
@@ -82,7 +83,7 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     'openai-community/gpt2'
     """
     check_revision(revision)
-    folder = BUNDLED / name if str(name) in bundled() else home(name)
+    folder = BUNDLED / name if str(name) in [*bundled(), *zoo()] else home(name)
     if (folder / "config.json").is_file():
         if revision or verify:
             raise ValueError(
@@ -173,6 +174,14 @@ def bundled() -> list[str]:
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 
 
+def zoo() -> list[str]:
+    """Names of the tiny checkpoints that differ in how a place enters, see weights/zoo/README.md.
+
+    They come with the project, too, but where all bundled ones are meant, these are not.
+    """
+    return sorted(f"zoo/{path.parent.name}" for path in BUNDLED.glob("zoo/*/config.json"))
+
+
 def hub_ids(name):
     """Hub ids that `name` may be cached under, the one to download first; [] if it is no hub id."""
     for short, (hub, _) in KNOWN.items():
@@ -183,13 +192,14 @@ def hub_ids(name):
 
 def near(name):
     """' Did you mean …?' with the bundled and known names spelt much like `name`, or ''."""
-    close = difflib.get_close_matches(str(name), [*bundled(), *KNOWN])
+    close = difflib.get_close_matches(str(name), [*bundled(), *zoo(), *KNOWN])
     return f" Did you mean {' or '.join(close)}?" if close and len(hub_ids(str(name))) < 2 else ""
 
 
 def command(name, revision=None):
     """The one command that downloads `name`."""
-    return f"minitx fetch {name}" + (f" --revision {revision}" if revision else "")
+    words = ["minitx", "fetch", str(name), *(["--revision", revision] if revision else [])]
+    return shlex.join(words)
 
 
 def hf_home():

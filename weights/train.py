@@ -2,10 +2,9 @@
 
     python weights/train.py tiny-roberta --text FOLDER --out FOLDER
 
-Read downward: the recipes; text and tokenizers; batches; the three models as functions of named
-weights (the names are those of the files); one training loop, which may be stopped at any time and
-continues from there when called again; the export. Needs torch, an optional extra; one CPU core is
-enough.
+Read downward: the recipes; text and tokenizers; batches; one training loop, which may be stopped at
+any time and continues from there when called again; the export. The models are in models.py. Needs
+torch, an optional extra; one CPU core is enough.
 """
 
 import argparse
@@ -29,17 +28,12 @@ from tokenizers import (
     trainers,
 )
 
-try:
-    import torch
-    import torch.nn.functional as F
-except ImportError as error:
-    raise SystemExit(
-        "weights/train.py needs PyTorch, which is not installed: pip install torch"
-    ) from error
+from minitx.weights import models as tiny
+from minitx.weights.models import INIT, VOCAB, loss_of, position_name
+from minitx.weights.torches import F, torch  # noqa: F401 (train_dates has F from here)
 
 SAMPLE = Path(__file__).parents[1] / "analysis" / "texts" / "sample.txt"
-VOCAB = 1024
-INIT, FRESH = 0.08, 0.02  # deviation of the first weights; of position rows that are added later
+FRESH = 0.02  # deviation of position rows that are added later
 WARM_UP, BETAS, EPSILON, DECAY, CLIP = 500, (0.9, 0.98), 1e-6, 0.1, 1.0
 MASKED = 0.2  # share of the tokens that a masked language model has to predict
 # share of BERT's inputs that are two segments, so that its second type is learned
@@ -66,6 +60,7 @@ class Recipe:
     layers: int = 4
     width: int = 128
     heads: int = 4
+    place: str = "learned"  # how a place enters: one of places.MECHANISMS
     depths: tuple = ()
     writers: float = 1.0
     spans_from: int = 0
@@ -141,7 +136,6 @@ RECIPES = {
         products="float32",
     ),
 }
-WRITERS = (".output.dense", "c_proj")  # the matrices that write to the stream
 
 
 # ---- text and tokenizers
@@ -198,11 +192,11 @@ def byte_level_bpe(specials):
 
 def post_processor(family):
     """What puts the special tokens around a text."""
-    if family == "roberta":
-        return processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    if family == "gpt2":
+        return processors.ByteLevel(trim_offsets=False)
     if family == "bert":
         return processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    return processors.ByteLevel(trim_offsets=False)
+    return processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
 
 
 def prepare(recipe, text, held_out, out):
@@ -252,7 +246,7 @@ def framed(recipe, body, rng, pairs):
 
     A share `pairs` of BERT's inputs are cut in two by a separator.
     """
-    start, end = (0, 2) if recipe.family == "roberta" else (2, 3)
+    start, end = (2, 3) if recipe.family == "bert" else (0, 2)
     ids = np.pad(body, ((0, 0), (1, 1)))
     ids[:, 0], ids[:, -1] = start, end
     types = np.zeros_like(ids)
@@ -300,157 +294,6 @@ def make_batch(recipe, body, rng, pairs=PAIRS, span=1):
     return [torch.from_numpy(array) for array in (inputs, types, places, targets)]
 
 
-# ---- the models
-
-
-def shapes(recipe, context):
-    """{name: shape} of all weights as in the file.
-
-    Matrices are [in out] for GPT-2, [out in] for the others.
-    """
-    if recipe.family == "gpt2":
-        tables, modules = parts_gpt2(recipe, context)
-        out, head_bias = -1, {}
-    else:
-        tables, modules = parts_bert(recipe, context)
-        out, head_bias = 0, {head_names(recipe.family)[2]: (VOCAB,)}
-    weights = {f"{name}.weight": shape for name, shape in (tables | modules).items()}
-    biases = {f"{name}.bias": (shape[out],) for name, shape in modules.items()}
-    return weights | biases | head_bias
-
-
-def parts_gpt2(recipe, context):
-    """Shapes of GPT-2's embedding tables, and of the modules that have a bias: {name: shape}."""
-    V, D, M, P = VOCAB, recipe.width, 4 * recipe.width, context + recipe.offset
-    tables = {"transformer.wte": (V, D), "transformer.wpe": (P, D)}
-    layer = {"ln_1": (D,), "attn.c_attn": (D, 3 * D), "attn.c_proj": (D, D)}
-    layer |= {"ln_2": (D,), "mlp.c_fc": (D, M), "mlp.c_proj": (M, D)}
-    modules = in_every_layer("transformer.h", layer, recipe.layers)
-    return tables, modules | {"transformer.ln_f": (D,)}
-
-
-def parts_bert(recipe, context):
-    """The same for BERT and RoBERTa."""
-    V, D, M, P = VOCAB, recipe.width, 4 * recipe.width, context + recipe.offset
-    embeddings = f"{recipe.family}.embeddings"
-    tables = {f"{embeddings}.word_embeddings": (V, D)}
-    tables[f"{embeddings}.position_embeddings"] = (P, D)
-    tables[f"{embeddings}.token_type_embeddings"] = (2 if recipe.family == "bert" else 1, D)
-    layer = {f"attention.self.{part}": (D, D) for part in ("query", "key", "value")}
-    layer |= {"attention.output.dense": (D, D), "attention.output.LayerNorm": (D,)}
-    layer |= {"intermediate.dense": (M, D), "output.dense": (D, M), "output.LayerNorm": (D,)}
-    modules = in_every_layer(f"{recipe.family}.encoder.layer", layer, recipe.layers)
-    dense, ln, _ = head_names(recipe.family)
-    return tables, modules | {f"{embeddings}.LayerNorm": (D,), dense: (D, D), ln: (D,)}
-
-
-def in_every_layer(prefix, layer, n):
-    """The shapes of one layer under the names of n layers."""
-    return {f"{prefix}.{i}.{name}": shape for i in range(n) for name, shape in layer.items()}
-
-
-def head_names(family):
-    """Names of the masked-LM head's dense layer, norm and output bias."""
-    if family == "bert":
-        head = "cls.predictions"
-        return f"{head}.transform.dense", f"{head}.transform.LayerNorm", f"{head}.bias"
-    return "lm_head.dense", "lm_head.layer_norm", "lm_head.bias"
-
-
-def position_name(recipe):
-    """Name of the position table."""
-    if recipe.family == "gpt2":
-        return "transformer.wpe.weight"
-    return f"{recipe.family}.embeddings.position_embeddings.weight"
-
-
-def initial(recipe, rng):
-    """Fresh weights for the first stage: matrices normal with deviation INIT, biases 0, norms 1."""
-    first_context = recipe.stages[0][0]
-    recipe = replace(recipe, layers=(*recipe.depths, recipe.layers)[0])
-    weights = {}
-    for name, shape in shapes(recipe, first_context).items():
-        if len(shape) == 2:
-            values = INIT * rng.standard_normal(shape)
-            values *= recipe.writers if name.removesuffix(".weight").endswith(WRITERS) else 1.0
-        else:
-            values = np.full(shape, name.endswith("weight"))
-        weights[name] = torch.tensor(values, dtype=torch.float32)
-    weights[position_name(recipe)][: recipe.offset] = 0
-    return {name: p.requires_grad_() for name, p in weights.items()}
-
-
-def attention(q, k, v, heads, causal):
-    """softmax(q kᵀ / √d) v per head, [B T D].
-
-    Plain products train faster on a CPU than the fused call.
-    """
-    B, T, D = q.shape
-    q, k, v = (x.view(B, T, heads, D // heads).transpose(1, 2) for x in (q, k, v))
-    scores = q @ k.transpose(-1, -2) * (D // heads) ** -0.5
-    if causal:
-        scores = scores + torch.full((T, T), -torch.inf, dtype=scores.dtype).triu(1)
-    return (torch.softmax(scores, -1, dtype=scores.dtype) @ v).transpose(1, 2).reshape(B, T, D)
-
-
-def norm(w, name, x, eps):
-    """LayerNorm by the weights of that name."""
-    return F.layer_norm(x, x.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"], eps)
-
-
-def linear(w, name, x):
-    """x Wᵀ + b, or x W + b where the file has [in out] (GPT-2)."""
-    W = w[f"{name}.weight"]
-    return F.linear(x, W.T if name.startswith("transformer.") else W, w[f"{name}.bias"])
-
-
-def logits_bert(recipe, w, ids, types, places, layers):
-    """Logits [N V] of BERT and RoBERTa at N flat places of ids [B T], through those layers."""
-    embeddings, eps = f"{recipe.family}.embeddings", recipe.eps
-    W_E = w[f"{embeddings}.word_embeddings.weight"]
-    W_pos = w[f"{embeddings}.position_embeddings.weight"]
-    W_type = w[f"{embeddings}.token_type_embeddings.weight"]
-    x = F.embedding(ids, W_E)
-    x = x + W_pos[recipe.offset : recipe.offset + ids.shape[1]]
-    x = norm(w, f"{embeddings}.LayerNorm", x + F.embedding(types, W_type), eps)
-    for i in layers:
-        layer = f"{recipe.family}.encoder.layer.{i}"
-        q, k, v = (
-            linear(w, f"{layer}.attention.self.{part}", x) for part in ("query", "key", "value")
-        )
-        z = attention(q, k, v, recipe.heads, causal=False)
-        z = linear(w, f"{layer}.attention.output.dense", z)
-        x = norm(w, f"{layer}.attention.output.LayerNorm", x + z, eps)
-        post = F.gelu(linear(w, f"{layer}.intermediate.dense", x))
-        x = norm(w, f"{layer}.output.LayerNorm", x + linear(w, f"{layer}.output.dense", post), eps)
-    dense, ln, bias = head_names(recipe.family)
-    x = norm(w, ln, F.gelu(linear(w, dense, x.flatten(0, 1)[places])), eps)
-    return F.linear(x, W_E, w[bias])
-
-
-def logits_gpt2(recipe, w, ids, _, places, layers):
-    """Logits [N V] of GPT-2 at N flat places of ids [B T], through those layers."""
-    W_E, eps = w["transformer.wte.weight"], recipe.eps
-    x = F.embedding(ids, W_E) + w["transformer.wpe.weight"][: ids.shape[1]]
-    for i in layers:
-        layer = f"transformer.h.{i}"
-        qkv = linear(w, f"{layer}.attn.c_attn", norm(w, f"{layer}.ln_1", x, eps))
-        q, k, v = qkv.split(recipe.width, -1)
-        x = x + linear(w, f"{layer}.attn.c_proj", attention(q, k, v, recipe.heads, causal=True))
-        pre = linear(w, f"{layer}.mlp.c_fc", norm(w, f"{layer}.ln_2", x, eps))
-        x = x + linear(w, f"{layer}.mlp.c_proj", F.gelu(pre, approximate="tanh"))
-    x = norm(w, "transformer.ln_f", x, eps).flatten(0, 1)[places]
-    return F.linear(x, W_E)
-
-
-def loss_of(recipe, w, inputs, types, places, targets, layers=None):
-    """Mean cross-entropy in nats per predicted token; through all layers unless told which."""
-    layers = range(recipe.layers) if layers is None else layers
-    logits_of = logits_gpt2 if recipe.family == "gpt2" else logits_bert
-    logits = logits_of(recipe, w, inputs, types, places, layers)
-    return F.cross_entropy(logits.float(), targets)
-
-
 # ---- training
 
 
@@ -476,7 +319,7 @@ def optimizer_of(w, moments, step):
     """AdamW, with weight decay on matrices only, continued from its two moments."""
     groups = []
     for n_axes, decay in ((1, 0.0), (2, DECAY)):
-        params = [p for p in w.values() if p.ndim == n_axes]
+        params = [p for p in w.values() if p.ndim == n_axes and p.requires_grad]
         groups.append({"params": params, "weight_decay": decay})
     optimizer = torch.optim.AdamW(groups, betas=BETAS, eps=EPSILON, fused=True)
     for name, (first, second) in moments.items():
@@ -501,16 +344,20 @@ def moments_of(w, optimizer):
 def grow(recipe, w, moments, context, rng):
     """Lengthen the position table by fresh rows, and its moments by zeros."""
     name = position_name(recipe)
+    if recipe.place != "learned":
+        w |= tiny.fixed_rows(recipe, context)
+        return
     n_rows = context + recipe.offset - len(w[name])
     rows = torch.tensor(FRESH * rng.standard_normal((n_rows, recipe.width)), dtype=torch.float32)
     w[name] = torch.cat([w[name].detach(), rows]).requires_grad_()
     moments[name] = tuple(torch.cat([moment, torch.zeros_like(rows)]) for moment in moments[name])
 
 
-def deepen(w, moments, depth):
+def deepen(recipe, w, moments, depth):
     """Add layers up to that number, copies of those that are there in turn; moments too.
 
-    All of them then write less, so that they write together about what the old ones wrote.
+    All of them then write less, so that they write together about what the old ones wrote. A norm
+    that a copied layer 0 had not begins at 1.
     """
     old = n_layers(w)
     for i in range(old, depth):
@@ -520,8 +367,11 @@ def deepen(w, moments, depth):
             moments[new] = tuple(moment.clone() for moment in moments[name])
     with torch.no_grad():
         for name in w:
-            if name.rpartition(".")[0].endswith(WRITERS):
+            if name.rpartition(".")[0].endswith(tiny.WRITERS):
                 w[name] *= old / depth
+    for name, shape in tiny.shapes(replace(recipe, layers=depth), recipe.stages[0][0]).items():
+        if name not in w:
+            w[name] = torch.ones(shape).requires_grad_()
 
 
 def n_layers(w):
@@ -548,6 +398,17 @@ def load_state(path):
     return w, moments, step
 
 
+def state_at(path, recipe, seed):
+    """The weights, moments and step at `path`, if any, else those of the beginning."""
+    if not path.exists():
+        context, layers = recipe.stages[0][0], (*recipe.depths, recipe.layers)[0]
+        return tiny.initial(recipe, context, layers, np.random.default_rng(seed)), {}, 0
+    w, moments, step = load_state(path)
+    for name in tiny.fixed_rows(recipe, 1):
+        w[name].requires_grad_(False)
+    return w, moments, step
+
+
 def update(recipe, w, optimizer, batch, rate, layers):
     """One AdamW step through those layers, its weights in float32; returns the loss."""
     for group in optimizer.param_groups:
@@ -571,10 +432,7 @@ def layers_used(recipe, depth, rng):
 
 def train(recipe, stream, path, seed, scale):
     """Train from the state at `path`, if any, to the end of the last stage; return the weights."""
-    if path.exists():
-        w, moments, step = load_state(path)
-    else:
-        w, moments, step = initial(recipe, np.random.default_rng(seed)), {}, 0
+    w, moments, step = state_at(path, recipe, seed)
     optimizer = optimizer_of(w, moments, step)
     progress = Progress()
     saved = time.time()
@@ -582,10 +440,10 @@ def train(recipe, stream, path, seed, scale):
     while stage:
         context, n, rate, depth, left = stage
         rng = np.random.default_rng([seed, step])  # by step: resumed or not, it draws the same
-        if len(w[position_name(recipe)]) < context + recipe.offset or n_layers(w) < depth:
+        if tiny.reach(recipe, w) < context or n_layers(w) < depth:
             moments = moments_of(w, optimizer)
             grow(recipe, w, moments, context, rng)
-            deepen(w, moments, depth)
+            deepen(recipe, w, moments, depth)
             optimizer = optimizer_of(w, moments, step)
         body = windows(stream, rng, n, body_length(recipe, context))
         batch = make_batch(recipe, body, rng, span=recipe.span if step >= recipe.spans_from else 1)
@@ -636,7 +494,7 @@ def held_out_loss(recipe, w, tokenizer, text, seed=0):
 
     The text is cut into consecutive full inputs.
     """
-    context = len(w[position_name(recipe)]) - recipe.offset
+    context = recipe.stages[-1][0]
     length = body_length(recipe, context)
     # GPT-2's windows share one token
     step = context if recipe.family == "gpt2" else context - 2
@@ -698,14 +556,17 @@ def config_of(recipe, context):
 
 def export(recipe, w, out):
     """Write config.json, tokenizer_config.json and, in float16, model.safetensors."""
-    context = len(w[position_name(recipe)]) - recipe.offset
+    context = recipe.stages[-1][0]
     tokens = {"tokenizer_class": TOKENIZERS[recipe.family], "model_max_length": context}
     write_json(out / "config.json", config_of(recipe, context))
     write_json(out / "tokenizer_config.json", tokens)
-    arrays = {name: p.detach().numpy().astype(np.float16) for name, p in w.items()}
-    write(
-        out / "model.safetensors", lambda part: save_file(arrays, part, metadata={"format": "pt"})
-    )
+    save_half(out / "model.safetensors", {name: p.detach() for name, p in w.items()})
+
+
+def save_half(path, tensors):
+    """Write tensors in float16, as the reference library reads them."""
+    arrays = {name: p.numpy().astype(np.float16) for name, p in tensors.items()}
+    write(path, lambda part: save_file(arrays, part, metadata={"format": "pt"}))
 
 
 def write_json(path, content):

@@ -5,7 +5,8 @@ from importlib import import_module
 IN_ORDER = (
     "positions", "models", "profiles", "attention", "alignment", "queries_keys", "extraction",
     "singular_values", "bases", "components", "rotation", "lags", "conditions", "sources",
-    "residual", "cca", "dial", "chain", "notch", "remove_positions", "norms", "shift",
+    "kernel", "residual", "cca", "dial", "chain", "notch", "remove_positions", "relearn", "norms",
+    "shift",
     "mask_positions", "probe", "reviews", "joint_space", "joint_grid", "predict",
     "parts", "shapes", "mixing", "slices", "projections",
 )  # fmt: skip

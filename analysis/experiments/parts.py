@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from minitx.checkpoint import named_arrays
+from minitx.finite import named_arrays
 from minitx.heads import is_pooled
 
 from ..runner import draw, options

@@ -89,7 +89,8 @@ def probe(
     result["error_on_null"] = _error_of_middle(texts.size)
     result["eps"] = eps
     if eps and model.config.task_head in ("masked", "causal"):
-        result |= _losses(model, [*texts][n_fit + n_choose :], eps, seed, run)
+        test = position_probe.Part(texts, n_fit + n_choose, len(texts))
+        result |= _losses(model, test, eps, seed, run)
     return result | _headline(result, model.config.causal)
 
 

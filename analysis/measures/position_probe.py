@@ -7,6 +7,8 @@ position of the document.
 Order: the parts of the documents, the targets, fitting, testing.
 """
 
+from itertools import islice
+
 import numpy as np
 
 from ..maths import stats
@@ -29,6 +31,19 @@ def parts(documents):
     return fit, choose, len(documents) - fit - choose
 
 
+class Part:
+    """The documents from number `first` to before `last`; each pass reads them anew."""
+
+    def __init__(self, documents, first, last):
+        self.documents, self.first, self.last = documents, first, last
+
+    def __len__(self):
+        return self.last - self.first
+
+    def __iter__(self):
+        return islice(self.documents, self.first, self.last)
+
+
 def targets(documents, index, document, seed):
     """The slice of a document's ordinary tokens, and their places, true and permuted: [n Y]."""
     inner = documents.ordinary(len(document))
@@ -48,7 +63,7 @@ def fit_ridge(stream_of, documents, fit, choose, seed, run=stream.UNSAVED, what=
         by_layer = [stats.sums(x[inner], y) for x in stream_of(document)]
         return {"fit" if i < fit else "choose": np.array(by_layer)}
 
-    sums = run.gather(measure, [*documents][: fit + choose], f"learning: {what}")
+    sums = run.gather(measure, Part(documents, 0, fit + choose), f"learning: {what}")
     weights, penalties = [], []
     for y in range(Y):
         fits = [
@@ -77,7 +92,7 @@ def evaluate(stream_of, documents, first, weights, seed, run=stream.UNSAVED, wha
         return _errors(stream_of(document)[:, inner], y, weights)
 
     by_document = ("squared", "absolute", "variation", "n")
-    test = [*documents][first:]
+    test = Part(documents, first, len(documents))
     sums = run.gather(measure, test, f"testing: {what}", keep=by_document)
     n, squared, absolute = sums["n"], sums["squared"], sums["absolute"]
     r2, r2_shuffled = 1 - squared.sum(axis=0) / sums["variation"].sum()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.checkpoint import named_arrays
+from minitx.finite import named_arrays
 from minitx.points import name_of, points
 
 from ..runner import sides

@@ -41,8 +41,12 @@ STYLE = {
     "image.interpolation": "nearest",
 }
 
-# all but tab, line break and return (XML 1.0, 2.2); C1 controls, which do nothing good either
-NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# all but tab, line break and return (XML 1.0, 2.2); C1 controls, which do nothing good either, and
+# those that turn the direction of writing, which show a name as another one
+TURNS = "\\u202a-\\u202e\\u2066-\\u2069"
+NO_XML = re.compile(
+    f"[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f{TURNS}\\ud800-\\udfff\\ufffe\\uffff]"
+)
 
 
 def style():

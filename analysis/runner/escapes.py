@@ -13,7 +13,7 @@ MARKS = re.compile(r"([\\`*_{}\[\]|])")  # of Markdown
 
 def in_terminal(text):
     """Text with \\x1b and the like in place of control characters."""
-    return CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def in_markdown(text):

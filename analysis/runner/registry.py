@@ -47,10 +47,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_type_hints
 
-from ..texts import formats
-from .options import near_matches, understand
+from ..texts import formats, naming
+from .options import Option, Seed, Size, near_matches, understand
 
 EXPERIMENTS: dict[str, "Experiment"] = {}
+# what every experiment that reads texts takes beside its own options
+SAMPLE = understand("sample", Size, 0, "documents of the text, drawn at random by the seed (all)")
+SEED = understand("seed", Seed, 0, "of the sample")
+COLUMN = understand("column", str, "", "column or key of the text in a table")
+OF_TEXTS = SAMPLE, SEED, COLUMN
 VERDICTS = ("yes", "partly", "no")
 
 
@@ -132,7 +137,7 @@ class Experiment:
         """
         options = {option.name: option for option in self.options}
         if self.reads_texts:
-            given = with_ids(given)
+            given = with_text(given, options, is_text)
         checked = {}
         for given_name, value in given.items():
             name = given_name.replace("-", "_")
@@ -162,8 +167,31 @@ class Experiment:
         return (inspect.getdoc(self.run) or self.question).splitlines()
 
 
-def with_ids(given):
-    """Options with `text` in place of `ids`; raises ValueError where both were given."""
+def with_text(given, own=(), is_text=False):
+    """Options with one name of a text in place of `ids`, of `sample` and `seed`, and of `column`.
+
+    own: options that the experiment has by itself; of these `column` and `seed` stay. is_text: as
+    for Experiment.checked. Raises ValueError where text and ids are given, or a sample of nothing.
+    """
+    given = _with_ids(given)
+    number = Option.parsed if is_text else Option.checked
+    n = number(SAMPLE, given.pop("sample", 0))
+    column = "" if "column" in own else given.pop("column", "")
+    if not n and not column:
+        return given
+    if "text" not in given:
+        what = f"sample is {n}" if n else f"column is {column!r}"
+        raise ValueError(f"{what}, but of no text; wanted text too (or ids, for a sample)")
+    if column:
+        given["text"] = naming.of_column(column, given["text"])
+    if n:
+        seed = given.get("seed", 0) if "seed" in own else given.pop("seed", 0)
+        given["text"] = naming.drawn(given["text"], n, number(SEED, seed))
+    return given
+
+
+def _with_ids(given):
+    """Options with `text` in place of `ids`."""
     given = dict(given)
     path = given.pop("ids", None)
     if path is None:
@@ -171,7 +199,7 @@ def with_ids(given):
     if given.get("text", "sample") != "sample":
         raise ValueError(f"text is {given['text']!r} and ids {path!r}; wanted one of them")
     formats.not_empty(str(path), "ids")
-    return given | {"text": f"{formats.IDS}{path}"}
+    return given | {"text": naming.of_ids(path)}
 
 
 def register(run, *, draw, question="", **described):

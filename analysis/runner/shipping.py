@@ -24,7 +24,7 @@ import numpy as np
 import minitx
 from minitx import threads, weights
 from minitx.arrays import Model
-from minitx.checkpoint import named_arrays
+from minitx.finite import named_arrays
 from minitx.text import Tokenizer
 
 from ..machine import doctor

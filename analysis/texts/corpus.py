@@ -15,6 +15,7 @@ import numpy as np
 
 from . import ids
 from .formats import Record, is_ids, lines, records, shown
+from .spool import Spool
 
 SENTENCE = "He looked at her for a moment, and then he went out of the room."  # a short example
 AS_MANY = 100  # full documents, at most, where their number is not given
@@ -90,7 +91,9 @@ def pieces(model, text, size, column=""):
 
 
 class DocumentSet:
-    """N documents, the longest of T tokens; every pass reads them from the text again."""
+    """N documents, the longest of T tokens; they are read once, and kept in a temporary file."""
+
+    spool = None
 
     def __init__(self, model, text, n, T):
         self.model = model
@@ -102,6 +105,17 @@ class DocumentSet:
 
     def __len__(self):
         return self.n
+
+    def __getstate__(self):
+        return vars(self) | {"spool": None}  # another process has no such file
+
+    def __iter__(self):
+        for body in self._ordinary() if self.spool is None else self.spool:
+            yield np.concatenate([self.before, body, self.after])
+
+    def _ordinary(self):
+        """The ordinary tokens of each, from the text."""
+        raise NotImplementedError
 
     def ordinary(self, T=None):
         """The slice of ordinary tokens in a document of T tokens, without T in the longest."""
@@ -122,9 +136,8 @@ class Documents(DocumentSet):
         super().__init__(model, text, n, T)
         self.column = column
 
-    def __iter__(self):
-        for piece in islice(pieces(self.model, self.text, self.size, self.column), self.n):
-            yield np.concatenate([self.before, piece, self.after])
+    def _ordinary(self):
+        return islice(pieces(self.model, self.text, self.size, self.column), self.n)
 
     def first(self, n=1):
         """The first n of them: [n T]."""
@@ -146,11 +159,16 @@ def documents(model, text="sample", n=0, tokens=0, most=AS_MANY, column=""):
         )
     _at_least("documents", n, 1)
     full = Documents(model, text, n, tokens or longest, column)
-    lengths = [len(piece) for piece in islice(pieces(model, text, full.size, column), n or most)]
-    full.n = lengths.count(full.size)
+    full.spool = Spool(model.config.n_vocab)
+    full.n = n_tokens = 0
+    for piece in islice(pieces(model, text, full.size, column), n or most):
+        n_tokens += len(piece)
+        if len(piece) == full.size:
+            full.n += 1
+            full.spool.add(piece)
     if full.n < max(n, 1):
         raise ValueError(
-            f"{shown(text)} has {sum(lengths)} tokens, {full.n} documents of {full.T} tokens each; "
+            f"{shown(text)} has {n_tokens} tokens, {full.n} documents of {full.T} tokens each; "
             f"wanted {n or 'at least 1'}: take fewer --documents, fewer --tokens, or a longer text"
         )
     return full
@@ -171,6 +189,7 @@ class Texts(DocumentSet):
         self.skipped = {"empty": 0, "of one token": 0}
         self.cut = 0
         longest = 0
+        spool = Spool(model.config.n_vocab)
         for record, body in islice(self._bodies(self.skipped), n or None):
             # interned: the labels of many documents are a few strings
             self.labels.append(record.label and sys.intern(record.label))
@@ -179,6 +198,8 @@ class Texts(DocumentSet):
                 self.cut += 1
                 length = self.size
             longest = max(longest, length)
+            spool.add(body[:length])
+        self.spool = spool
         self.n = len(self.labels)
         self.size = longest
         self.T = longest + len(self.before) + len(self.after)
@@ -193,9 +214,9 @@ class Texts(DocumentSet):
             else:
                 skipped["empty"] += 1
 
-    def __iter__(self):
+    def _ordinary(self):
         for _, body in islice(self._bodies(dict(self.skipped)), self.n):
-            yield np.concatenate([self.before, body[: self.size], self.after])
+            yield body[: self.size]
 
     def first(self):
         """The first of them [T_0]."""

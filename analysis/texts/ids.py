@@ -7,12 +7,14 @@ the same in all lines, of which there must be at least two.
 Order: the lines, their ends.
 """
 
+import functools
 import re
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from .formats import decoded, files
+from . import formats, sampling, storage
 
 NUMBER = re.compile("[0-9]{1,18}")
 
@@ -30,12 +32,27 @@ def lines(text, config):
     text: as formats.is_ids has it. Raises ValueError that names file and line for what is no whole
     number, is not in the vocabulary, or is padding.
     """
-    for path in files(text):
-        for number, line in decoded(path):
+    choice, n = formats.chosen(text, lambda: _count(storage.stamp(text), text))
+    for words, where in islice(_each(text, choice), n):
+        yield Line(np.array([_id(word, config, where) for word in words]), where)
+
+
+def _each(text, choice):
+    """(the words of a line, file and line) of every document that is taken."""
+    for path in storage.files(text):
+        for number, line in storage.decoded(path):
             words = re.sub(r"[\[\],]", " ", line).split()
-            if words:
-                where = f"{path.name}, line {number}"
-                yield Line(np.array([_id(word, config, where) for word in words]), where)
+            if words and choice.takes():
+                yield words, f"{path.name}, line {number}"
+
+
+@functools.lru_cache(64)
+def _count(stamp, text):
+    """The number of documents."""
+    counter = sampling.Count()
+    for _ in _each(text, counter):
+        pass
+    return counter.n
 
 
 def _id(word, config, where):

@@ -31,7 +31,7 @@ def same(model, other):
 
 def named(model):
     """{name: array} of every weight, of the encoder and of cross-attention too."""
-    from minitx.checkpoint import named_arrays
+    from minitx.finite import named_arrays
 
     return named_arrays(model)
 

@@ -29,6 +29,7 @@ SMALL = {
     "lags": {"documents": 3},
     "conditions": {"documents": 2},
     "sources": {"documents": 2},
+    "kernel": {"documents": 3},
     "cca": {"documents": 6, "shuffles": 5},
     "models": {"others": "tiny-bert", "shuffles": 20},
     "residual": {"documents": 2, "tokens": 30, "tables": 2},
@@ -78,6 +79,8 @@ UNTOLD = {
         "filter_by_basis",
     },
     ("lags", "causal"): {"agree_directed", "agree_positions", "same_direction_directed"},
+    ("kernel", "bundled"): {"error"},  # a table says nothing of the scores by itself
+    ("kernel", "causal"): {"error"},
     ("shapes", "bundled"): OF_A_PAIR,
     ("shapes", "causal"): OF_A_PAIR,
     ("parts", "bundled"): {"step_cached", "step_whole"},  # an encoder has no steps

@@ -89,8 +89,7 @@ class Interrupted(stream.Run):
 
 
 @pytest.mark.parametrize("name", ["sources", "conditions", "cca"])
-def test_a_run_goes_on_to_the_same_bytes(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "BATCH", 2)
+def test_a_run_goes_on_to_the_same_bytes(name, tmp_path):
     model = constructed.copies()
     run = registry.get(name).run
     options = {"documents": 10, "tokens": 40}

@@ -21,8 +21,16 @@ from minitx.analysis.runner import registry, sides
 SIDES = "encoder", "decoder", "cross", "both"
 SMALL = {"documents": 2, "shuffles": 2, "compare": 2, "evaluations": 8, "losses": 2}
 SMALL |= {"others": "tiny-bert"}
-WITHOUT_TABLE = {"attention", "bases", "components", "joint-grid", "joint-space", "mixing", "parts"}
-WITHOUT_TABLE |= {"probe", "profiles", "shapes", "slices"}
+WITHOUT_TABLE = {
+    "attention",
+    "bases",
+    "components",
+    "joint-grid",
+    "joint-space",
+    "kernel",
+    "mixing",
+}
+WITHOUT_TABLE |= {"parts", "probe", "profiles", "shapes", "slices"}
 NEED_A_HEAD = {
     "shift",
     "mask-positions",

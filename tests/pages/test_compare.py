@@ -25,6 +25,7 @@ SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives
     "lags": {"documents": 2},
     "residual": {"documents": 2, "tokens": 30, "tables": 2},
     "remove-positions": {"documents": 2},
+    "relearn": {"documents": 4, "tokens": 40, "steps": 2},
     "norms": {"documents": 6},
     "shift": {"documents": 3, "tokens": 20, "steps": 3},
     "probe": {"documents": 6, "tokens": 32, "mask": "linear"},
@@ -32,6 +33,7 @@ SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives
     "reviews": {"documents": 60},
     "joint-grid": {"documents": 2, "tokens": 16},
 }
+OTHERS = {"alignment": ("tiny-bart", (2, 4)), "relearn": ("tiny-roberta", (4, 4))}
 OPTIONS = ["--documents", "2", "--clusters", "3"]
 
 
@@ -128,7 +130,7 @@ def test_arrays_for_each_head_are_those_that_the_experiment_names():
 def test_every_experiment_with_numbers_for_each_head_names_them(name, folders):
     """Nulls and yes-or-no apart; so what can be compared is known before any work."""
     experiment = registry.get(name)
-    folder, shape = (folders["one"], (L, H)) if name != "alignment" else ("tiny-bart", (2, 4))
+    folder, shape = OTHERS.get(name, (folders["one"], (L, H)))
     result = experiment.run(minitx.load(folder), **SMALL[name])
     shaped = [array for array, x in result.items() if compare._is_per_head(x, shape)]
     if experiment.per_head:

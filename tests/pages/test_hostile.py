@@ -8,6 +8,7 @@ checks_hostile.py opens the pages in a browser.
 import contextlib
 import io
 import json
+import shlex
 from collections import namedtuple
 from pathlib import Path
 
@@ -16,9 +17,10 @@ import inert
 import pytest
 
 import minitx
+from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis.commands import published
-from minitx.analysis.runner import escapes, registry
+from minitx.analysis.runner import draw, escapes, registry
 
 Ended = namedtuple("Ended", "status out errors")
 REPORTED = {name: registry.EXPERIMENTS[name] for name in ("positions", "shapes", "norms")}
@@ -57,13 +59,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def models(folder):
     """The paths of the models, from the folder: two masked ones, a causal one, two stacks."""
-    last = hostile.FOLDERS[-1]
-    return [
-        hostile.write_model(folder, "tiny-roberta", *hostile.FOLDERS),
-        hostile.write_model(folder, "tiny-roberta", "n", hostile.ODD),
-        hostile.write_model(folder, "tiny-gpt2", "g", last),
-        hostile.write_model(folder, "tiny-bart", "b", last),
-    ]
+    return hostile.write_models(folder)
 
 
 def files(folder):
@@ -72,7 +68,7 @@ def files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in paths}
 
 
-COMMANDS = [*hostile.commands("", "", "", "")]
+COMMANDS = [*hostile.COMMANDS]
 
 
 @pytest.mark.parametrize("what", COMMANDS)
@@ -95,7 +91,7 @@ def test_what_a_command_writes_is_only_shown(folder, models, what, monkeypatch):
         assert json.loads(run.out)
     else:
         assert inert.terminal(run.out + run.errors) == []
-    if what in ("an error of a model", "an error of a name", "an error of a point"):
+    if what in ("an error of a name", "an error of a point"):
         assert run.errors.count("\n") == 1
     if what in SHOWN:
         assert any("hit()" in x.decode() for path, x in new.items() if path.suffix == SHOWN[what])
@@ -121,6 +117,19 @@ def test_a_terminal_shows_other_scripts_as_they_are():
     text = "二\u3000Büros\t\u05e9\u05dc\u05d5\u05dd 😀\n"
     assert escapes.in_terminal(text) == text
     assert escapes.in_terminal("\x1b[2J\u202e\r") == r"\x1b[2J\u202e\r"
+
+
+def test_a_command_to_copy_has_a_name_as_one_word():
+    """Else a name could bring commands of its own into a shell."""
+    name = "nobody/x;$(touch hit)"
+    with pytest.raises(FileNotFoundError) as caught:
+        weights.find(name)
+    command = str(caught.value).rpartition(": ")[2]
+    assert shlex.split(command) == ["minitx", "fetch", name]
+
+
+def test_a_name_cannot_turn_the_direction_of_a_picture():
+    assert draw.printable("a\u202eb\u2066") == "a\ufffdb\ufffd"
 
 
 def test_a_stream_that_is_closed_stays_closed():

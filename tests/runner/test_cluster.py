@@ -258,7 +258,7 @@ def test_nothing_waits_forever(monkeypatch):
     monkeypatch.setattr(cluster, "POLL", 0.2)
     with contextlib.ExitStack() as stack:
         alone = cluster._started(0, stack)
-        end = threading.Timer(60, alone.close)  # where this fails
+        end = threading.Timer(20, alone.close)  # where this fails
         end.start()
         stack.callback(end.cancel)
         stack.enter_context(executor.use(cluster.Cluster(lambda: alone)))

@@ -30,8 +30,8 @@ def test_weights_travel_by_name_and_are_mapped_again():
 
 def test_an_array_that_comes_before_its_model_travels_by_name_too():
     model = minitx.load("tiny-roberta")
-    table = model.weights.W_E
-    package = shipping.Sender().pack(lambda i, x: (table, model))
+    W_E = model.weights.W_E  # by its name: values are sent in the order of theirs
+    package = shipping.Sender().pack(lambda i, x: (W_E, model))
     assert len(package.content) < 20_000
     again, of_model = shipping.unpack(package)(0, None)
     assert again is of_model.weights.W_E

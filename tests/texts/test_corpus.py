@@ -8,7 +8,7 @@ import pytest
 import minitx
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import heads, inputs
-from minitx.analysis.texts import corpus, formats
+from minitx.analysis.texts import corpus, formats, storage
 
 # texts
 
@@ -99,11 +99,11 @@ def test_the_settings_tell_two_texts_apart(tmp_path):
 
 
 def test_standard_input_can_be_read_twice(monkeypatch):
-    monkeypatch.setattr(formats.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
-    formats._standard_input.cache_clear()
+    monkeypatch.setattr(storage.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
+    storage._standard_input.cache_clear()
     assert [*corpus.lines("-")] == [*corpus.lines("-")] == ["A line.", "Another."]
     assert formats.described("-")["name"] == "standard input"
-    formats._standard_input.cache_clear()
+    storage._standard_input.cache_clear()
 
 
 def test_text_that_is_not_utf8_is_named_with_line_and_byte(tmp_path):

@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from minitx.analysis.texts import formats
+from minitx.analysis.texts import formats, storage
 
 
 def write(path, content):
@@ -144,11 +144,11 @@ def test_objects_by_line_are_documents(tmp_path):
 
 
 def test_standard_input_is_a_text_file(monkeypatch):
-    monkeypatch.setattr(formats.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
-    formats._standard_input.cache_clear()
+    monkeypatch.setattr(storage.sys, "stdin", io.TextIOWrapper(io.BytesIO(b"A line.\nAnother.\n")))
+    storage._standard_input.cache_clear()
     for _ in range(2):  # a second pass is the same
         assert [text for text, *_ in records("-")] == ["A line.", "Another."]
-    formats._standard_input.cache_clear()
+    storage._standard_input.cache_clear()
 
 
 def test_the_sample_is_the_projects_own_wherever_one_stands(tmp_path, monkeypatch):
@@ -247,7 +247,7 @@ def test_records_are_read_one_at_a_time(tmp_path):
             "t.txt",
             "a line\n",
             {"column": "text"},
-            "'t.txt' has no columns: --column and --label go with .csv and .jsonl",
+            "'t.txt' has no columns: --column and --label go with .csv, .jsonl and",
         ),
         ("t.txt", "a line\n", {"label": "label"}, "'t.txt' has no columns"),
         ("t.csv", "text\n", {}, "'t.csv' has no rows below its header: text"),
@@ -350,6 +350,7 @@ def test_a_line_that_would_take_all_memory_is_refused_by_its_number(
     tmp_path, monkeypatch, name, content, message
 ):
     """Of 10 MB in one line all was cut into tokens, 2 GB, for four documents."""
+    monkeypatch.setattr(storage, "LONGEST", 100)
     monkeypatch.setattr(formats, "LONGEST", 100)
     monkeypatch.setattr(formats, "CELL", 100)
     (tmp_path / "neg").mkdir()
@@ -387,7 +388,7 @@ def test_a_user_who_is_not_there_is_a_file_that_is_not_there(name):
 
 
 def test_standard_input_that_is_closed_is_said(monkeypatch):
-    formats._standard_input.cache_clear()
+    storage._standard_input.cache_clear()
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ValueError, match="standard input is closed; give a file in place of -"):
         formats.files("-")

@@ -45,6 +45,14 @@ def write_model(folder, name, *parts):
     return path.relative_to(folder).as_posix()
 
 
+def write_models(folder):
+    """Two masked models, a causal one and one of two stacks -> their paths from `folder`."""
+    places = {"n": ODD, "g": FOLDERS[-1], "b": FOLDERS[-1]}
+    names = "tiny-roberta", "tiny-gpt2", "tiny-bart"
+    paths = [write_model(folder, "tiny-roberta", *FOLDERS)]
+    return paths + [write_model(folder, name, *x) for name, x in zip(names, places.items())]
+
+
 def add_piece(settings):
     """Put a hostile piece in the place of a BPE vocabulary's last one."""
     vocabulary = settings["model"]["vocab"]
@@ -58,31 +66,36 @@ def add_piece(settings):
     settings["added_tokens"].append(added)
 
 
-def commands(a, b, c, pair):
-    """{what it writes: arguments}: commands on four hostile models, of which c is causal."""
-    short = f"The {PIECE} {MARKUP[:60]}"
-    long = f"The dog {MARKUP} {PIECE} {CONTROL} {SHELL[:40]} ran."
-    corpus = ["--text", "text.txt", "--documents", "8", "--tokens", "24"]
-    return {
-        "trace": ["trace", a, long, "--save", "out/trace.npz"],
-        "trace, control characters": ["trace", b, f"{CONTROL}{PATHS}", "--keep", "q.L0"],
-        "explore": ["explore", a, long, "--words"],
-        "explore beside": ["explore", b, short, "--beside", f"{short} {FORMULA}"],
-        "explore two stacks": ["explore", pair, "The <img src=x onerror=hit()>"],
-        "run": ["run", "positions", a, "--shuffles", "3"],
-        "run in png": ["run", "positions", b, "--shuffles", "3", "--format", "png"],
-        "run in JSON": ["run", "shapes", b, "--sentence", long, "--json"],
-        "run on a sentence": ["run", "predict", a, "--sentence", f"{short}<mask>"],
-        "run on a corpus": ["run", "norms", a, *corpus],
-        "compare": ["compare", a, b, "--experiment", "profiles", *corpus],
-        "report": ["report", a, *corpus, "--sentence", short],
-        "published": ["published", b, *corpus],
-        "decode": ["decode", pair, short[:30], "--steps", "--out", "out/decode.svg"],
-        "decode in JSON": ["decode", pair, short[:30], "--json"],
-        "verify": ["verify", a, b, "--text", "text.txt", "--junit", "out/junit.xml"],
-        "an error of a model": ["run", "positions", TEXT],
-        "an error of a name": ["run", f"{MARKUP}{CONTROL}", a],
-        "an error of a point": ["trace", c, "a dog", "--keep", TEXT],
-        "an error of an option": ["run", "positions", a, f"--{CONTROL}"],
-        "an error of a file": ["run", "norms", a, "--text", f"{CONTROL}.txt"],
-    }
+SHORT = f"The {PIECE} {MARKUP[:60]}"
+LONG = f"The dog {MARKUP} {PIECE} {CONTROL} {SHELL[:40]} ran."
+CORPUS = ["--text", "text.txt", "--documents", "8", "--tokens", "24"]
+A, B, C, PAIR = "<A>", "<B>", "<C>", "<PAIR>"  # where the paths of four models go; C is causal
+COMMANDS = {
+    "trace": ["trace", A, LONG, "--save", "out/trace.npz"],
+    "trace, control characters": ["trace", B, f"{CONTROL}{PATHS}", "--keep", "q.L0"],
+    "explore": ["explore", A, LONG, "--words"],
+    "explore beside": ["explore", B, SHORT, "--beside", f"{SHORT} {FORMULA}"],
+    "explore two stacks": ["explore", PAIR, "The <img src=x onerror=hit()>"],
+    "run": ["run", "positions", A, "--shuffles", "3"],
+    "run in png": ["run", "positions", B, "--shuffles", "3", "--format", "png"],
+    "run in JSON": ["run", "shapes", B, "--sentence", LONG, "--json"],
+    "run on a sentence": ["run", "predict", A, "--sentence", f"{SHORT}<mask>"],
+    "run on a corpus": ["run", "norms", A, *CORPUS],
+    "compare": ["compare", A, B, "--experiment", "profiles", *CORPUS],
+    "report": ["report", A, *CORPUS, "--sentence", SHORT],
+    "published": ["published", B, *CORPUS],
+    "decode": ["decode", PAIR, SHORT[:30], "--steps", "--out", "out/decode.svg"],
+    "decode in JSON": ["decode", PAIR, SHORT[:30], "--json"],
+    "verify": ["verify", A, B, "--text", "text.txt", "--junit", "out/junit.xml"],
+    "an error of a model": ["run", "positions", TEXT],
+    "an error of a name": ["run", f"{MARKUP}{CONTROL}", A],
+    "an error of a point": ["trace", C, "a dog", "--keep", TEXT],
+    "an error of an option": ["run", "positions", A, f"--{CONTROL}"],
+    "an error of a file": ["run", "norms", A, "--text", f"{CONTROL}.txt"],
+}
+
+
+def commands(*models):
+    """{what it writes: arguments}: COMMANDS on the paths of four models."""
+    places = dict(zip((A, B, C, PAIR), models))
+    return {what: [places.get(x, x) for x in words] for what, words in COMMANDS.items()}

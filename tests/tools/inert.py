@@ -57,7 +57,7 @@ def html(content):
 def xml(content):
     """A picture, or a report for a CI service."""
     text = content.decode()
-    wrong = [f"has {found!r}" for found in CONTROL.findall(text)]
+    wrong = [f"has {word!r}" for word in CONTROL.findall(text)]
     for element in ElementTree.fromstring(text).iter():
         tag = element.tag.rpartition("}")[2]
         if tag in ("script", "foreignObject", "iframe", "handler"):
@@ -72,7 +72,7 @@ def xml(content):
 def markdown(content):
     """Tables and headings; in a table each row has as many cells as the first."""
     text = content.decode()
-    wrong = [f"has {found}" for found in re.findall(r"(?<!`)<[a-z!/][^`]*?>", text)]
+    wrong = [f"has {word}" for word in re.findall(r"(?<!`)<[a-z!/][^`]*?>", text)]
     for table in re.split(r"\n(?!\|)", text):
         sizes = {len(re.findall(r"(?<!\\)\|", line)) for line in table.strip().splitlines()[1:]}
         if table.lstrip().startswith("|") and len(sizes) > 1:
@@ -99,7 +99,7 @@ def as_json(content):
 
 def terminal(text):
     """What a terminal shows."""
-    return [f"has {found!r}" for found in sorted({*CONTROL.findall(text)})]
+    return [f"has {word!r}" for word in sorted({*CONTROL.findall(text)})]
 
 
 READERS = {

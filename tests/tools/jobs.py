@@ -69,11 +69,11 @@ def recorded(models, rng):
     model = models["tiny-roberta"]
     said = texts(rng, 3)
     names = ["q", "k", "pattern", "resid_post", "pre", "logits", ("scores", 2), ("z", -1)]
-    chosen = [names[i] for i in rng.permutation(len(names))[:3]]
+    keep = [names[i] for i in rng.permutation(len(names))[:3]]
     edits = [{}, {"pos_embed": np.zeros_like}, {("scores", 1): halved, "z": without_head}]
     masks = [None, near, None]
     edit, mask = edits[rng.integers(3)], masks[rng.integers(3)]
-    return lambda: minitx.run(model, said, chosen, edit, mask=mask)
+    return lambda: minitx.run(model, said, keep, edit, mask=mask)
 
 
 def all_points(models, rng):

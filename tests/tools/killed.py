@@ -69,10 +69,10 @@ def main(argv=None):
     with tempfile.TemporaryDirectory() as folder:
         for name in args.experiments:
             faults += killed(name, args.kills, random.Random(f"{args.seed} {name}"), Path(folder))
-        for accident in ACCIDENTS if args.accidents else ():
-            found = accident(args.experiments[0], Path(tempfile.mkdtemp(dir=folder)))
-            print(f"{accident.__doc__} {'; '.join(found) or 'one line, and nothing lost'}")
-            faults += found
+        for accident in ACCIDENTS * args.accidents:
+            lost = accident(args.experiments[0], Path(tempfile.mkdtemp(dir=folder)))
+            print(f"{accident.__doc__} {'; '.join(lost) or 'one line, and nothing lost'}")
+            faults += lost
     print(*faults, "failed" if faults else "nothing lost", sep="\n")
     return 1 if faults else 0
 
@@ -167,7 +167,7 @@ def folder_gone(name, folder):
     out = folder / "out"
     run = started(name, out)
     wait_for_a_state(run, out, {})
-    shutil.rmtree(out)
+    shutil.rmtree(out.rename(folder / "removed"))  # at once: the run writes all the time
     return wrong(ended(run), "the folder was removed during the run", str(out))
 
 
@@ -252,10 +252,10 @@ class Disk(NamedTuple):
 
 @contextmanager
 def small_disk(path):
-    """A Disk of one megabyte at this path."""
+    """A Disk of four megabytes at this path."""
     path = path / "disk"
     path.mkdir(parents=True)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(path)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(path)]
     is_mounted = not subprocess.run(mount, capture_output=True, check=False).returncode
     try:
         yield Disk(path, is_mounted)

@@ -1,0 +1,250 @@
+"""Do places alone send heads where they look?
+
+The positional kernel of a head is its mean score at each lag with the words averaged out: queries
+and keys are means over documents at each place. Where a place enters by turning queries and keys
+or by a bias on the scores, the kernel of the mean query and key is also known: a sum of cosines,
+slopes, or the stored bias. The model's own pass with mean queries and keys must give it.
+
+N documents, T tokens, L layers, H heads, R lags (positive: the key stands to the right). Order: the
+experiment, its parts; the words; the picture.
+"""
+
+import numpy as np
+
+from ..maths import lags as lag_maths
+from ..maths import nulls, profiles
+from ..maths import positional_kernel as maths
+from ..measures import heads, mechanism_alone
+from ..runner import draw, options
+from ..runner.registry import Answer, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+NEAR = profiles.REACH  # lags within which peaks are compared
+REACH = 30  # lags drawn to each side, where documents are long enough
+SHUFFLES = 20  # of the places of the queries
+HALF, MOST = 0.5, 0.9  # of the heads with a direction: answers "partly" and "yes"
+
+
+def kernel(
+    model,
+    run=UNSAVED,
+    *,
+    text: str = "sample",
+    documents: options.Size = 20,
+    tokens: options.Size = 0,
+    seed: options.Seed = 0,
+):
+    """Each head's mean score by lag with the words averaged out, and what its mechanism gives.
+
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read, 2 or more (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
+    seed: seed of the shuffles
+    """
+    cfg = model.config
+    document_set = corpus.documents(model, text, documents, tokens)
+    options.at_least("documents", len(document_set), 2)
+    T = document_set.T
+    options.within("tokens", T, NEAR + 1, cfg.n_ctx)
+    reach = min(REACH, T - 1)
+    by_place = mechanism_alone.means(model, document_set, run)
+    query, key = mechanism_alone.overall(model, by_place)
+    alone = mechanism_alone.run_alone(model, next(iter(document_set)), query, key)
+    attention = heads.attention_over(model, document_set, T, run)
+    result = {"documents": len(document_set), "T": T, "causal": cfg.causal}
+    result |= {"lags": profiles.offsets(reach), "attention": attention}
+    result |= _known(model, alone, query, key, result)
+    result["kernel"] = _by_place(model, by_place, alone.bias, reach)
+    result |= _compare(result, seed)
+    return result | _by_chance(model, by_place, result, seed)
+
+
+def _known(model, alone, query, key, r):
+    """The mechanism by its formula and by the model's own pass, and how far they are apart."""
+    lags = r["lags"]
+    reach = lags[-1]
+    visible = _visible(r)
+    known = mechanism_alone.formula(model, query, key, lags)
+    if known is None:
+        return {}
+    own = maths.mean_by_lag(alone.scores, reach)
+    error = maths.furthest(own[..., visible], known[..., visible]).max()
+    return {"mechanism": own, "known": known, "error": error}
+
+
+def _visible(r):
+    """Lags at which a query may look: [R] bool."""
+    return (r["lags"] <= 0) | (not r["causal"])
+
+
+def _by_place(model, by_place, bias, reach):
+    """Mean scores by lag [L H R]: queries of one half of the documents, keys of the other.
+
+    by_place: means at each place, as `mechanism_alone.means` gives them. bias: [L ...].
+    """
+    curves = []
+    for layer, added in enumerate(bias):
+        scale = model.config.attn_scale(layer)
+        q, k = ([by_place[f"{name}_{half}"][layer] for half in ("even", "odd")] for name in "qk")
+        even = mechanism_alone.product(q[0], k[1], scale)
+        odd = mechanism_alone.product(q[1], k[0], scale)
+        curves.append(maths.mean_by_lag((even + odd) / 2 + added, reach))
+    return np.array(curves)
+
+
+def _compare(r, seed):
+    """Where kernels and attention are highest, and how often at the same offset."""
+    causal = bool(r["causal"])
+    lag, sharpness = lag_maths.peak(_near(r["kernel"]), NEAR, causal)
+    offset = profiles.offsets()[r["attention"].argmax(axis=-1)]
+    directed = profiles.directed(r["attention"], int(r["T"]), causal=causal)
+    result = {"lag_of_heads": lag, "sharpness_of_heads": sharpness, "offset_of_heads": offset}
+    result |= {"directed": directed, "n_directed": directed.sum()}
+    result["n_agree"] = (lag == offset)[directed].sum()
+    share, (_, high) = nulls.matches(lag.ravel(), offset.ravel(), seed)
+    return result | {"agree": share, "agree_null": high}
+
+
+def _by_chance(model, by_place, r, seed):
+    """The most heads whose kernel peaks where they look, with the queries' places shuffled.
+
+    Each head has an order of its own: heads are counted, and many are alike. A bias by distance
+    is then the same at every lag on average, and is left out.
+    """
+    L, H = r["kernel"].shape[:2]
+    no_bias = np.zeros(L)
+    places = np.tile(np.arange(int(r["T"])), (L, H, 1))
+    rng = np.random.default_rng(seed)
+    counts = []
+    for _ in range(SHUFFLES):
+        order = rng.permuted(places, axis=-1)[..., None]
+        shuffled = dict(by_place)
+        for name in ("q_even", "q_odd"):
+            shuffled[name] = np.take_along_axis(by_place[name], order, axis=2)
+        curves = _by_place(model, shuffled, no_bias, NEAR)
+        lag, _ = lag_maths.peak(curves, NEAR, bool(r["causal"]))
+        counts.append((lag == r["offset_of_heads"])[r["directed"]].sum())
+    return {"n_agree_null": max(counts)}
+
+
+def _near(curves):
+    """The lags within NEAR."""
+    middle = curves.shape[-1] // 2
+    return curves[..., middle - NEAR : middle + NEAR + 1]
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    known = ""
+    if "known" in r:
+        known = (
+            " Where a place enters the scores the kernel is known: the model's own pass with mean "
+            f"queries and keys differs from the formula by {r['error']:.1g} of its largest value."
+        )
+    return (
+        f"In {r['n_agree']} of the {r['n_directed']} heads with a direction the kernel, the mean "
+        "score of places with the words averaged out, is highest at the offset with most "
+        f"attention; with the places of the queries shuffled, in {r['n_agree_null']} at most. Of "
+        f"all heads {r['agree']:.0%} (99 % of the shuffles of heads: up to {r['agree_null']:.0%})."
+        f"{known}"
+    )
+
+
+def answer(r):
+    """Yes: places make the peak of nearly all heads with a direction, more than chance gives."""
+    n, n_directed = int(r["n_agree"]), int(r["n_directed"])
+    verdict = "no"
+    if n > r["n_agree_null"] and n >= HALF * n_directed:
+        verdict = "yes" if n >= MOST * n_directed else "partly"
+    text = "heads with a direction whose kernel is highest where they look"
+    return Answer(verdict, text, f"{n} of {n_directed}", f"up to {r['n_agree_null']}")
+
+
+def plot(r):
+    """A chart for each head: its kernel, what its mechanism gives, and its attention."""
+    L, H = r["kernel"].shape[:2]
+    figure = draw.figure(2.6 * H + 0.8, 1.7 * L + 0.9)
+    grid = figure.subplots(L, H, squeeze=False, sharex=True)
+    for layer, head in np.ndindex(L, H):
+        _draw_head(grid[layer, head], r, layer, head)
+    for axes in grid[-1]:
+        axes.set_xlabel("lag (tokens, + right)")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("mean score")
+    figure.legend(handles=[*_describe_lines(r)], loc="outside lower center", ncols=3)
+    return figure
+
+
+def _draw_head(axes, r, layer, head):
+    """One head; every curve stands around its own median."""
+    lags = r["lags"]
+    shown = _visible(r)
+    twin = axes.twinx()
+    attention = r["attention"][layer, head]
+    twin.bar(profiles.offsets(), attention, width=0.8, color=draw.VERMILION, alpha=0.5)
+    twin.set_ylim(0, 1)
+    twin.set_yticks([0, 1])
+    twin.tick_params(axis="y", colors=draw.VERMILION)
+    axes.set_zorder(twin.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    if "known" in r:
+        _draw_curve(axes, lags[shown], r["known"][layer, head][shown], draw.ORANGE, "--")
+    _draw_curve(axes, lags[shown], r["kernel"][layer, head][shown], draw.BLUE, "-")
+    axes.set_title(heads.name(layer, head))
+
+
+def _draw_curve(axes, lags, curve, color, style):
+    """A curve less its median, which changes no attention."""
+    axes.plot(lags, curve - np.median(curve), color=color, linestyle=style)
+
+
+def _describe_lines(r):
+    """What the lines and bars are."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    yield Line2D([], [], color=draw.BLUE, label="kernel: mean score of places")
+    if "known" in r:
+        text = "what the mechanism gives the mean query and key"
+        yield Line2D([], [], color=draw.ORANGE, linestyle="--", label=text)
+    yield Patch(color=draw.VERMILION, alpha=0.5, linewidth=0, label="mean attention (right axis)")
+
+
+register(
+    kernel,
+    draw=plot,
+    says=says,
+    answer=answer,
+    look=(
+        "Blue is the mean score of a head at each lag when the words are averaged out, each curve "
+        "less its median; red is the mean attention. Where blue peaks under the highest bar, "
+        "places alone send the head there; where it is flat, words do. Dashed: what a bias or "
+        "turned queries and keys must give, where the model has these. Where it lies on the blue "
+        "line the mechanism is all; what is between them has reached the stream in another way, "
+        "such as the causal mask, or is left of the words of few documents."
+    ),
+    published=(
+        "Kernels of this kind are stored in T5 (Raffel et al. 2020) and ALiBi (Press et al. 2022), "
+        "and are sums of cosines in rotary models (Su et al. 2021); how much of a model's scores "
+        "the lag alone explains is asked by Wennberg and Henter (2021)."
+    ),
+    numbers={
+        "n_agree": (
+            "heads with a direction whose kernel is highest at the offset with most attention"
+        ),
+        "n_agree_null": f"the most in {SHUFFLES} shuffles of the places of the queries",
+        "n_directed": (
+            "heads with a direction: at least "
+            f"{profiles.TIMES} times what uniform attention gives goes to one offset, not 0"
+        ),
+        "agree": "share of all heads whose kernel is highest at the offset with most attention",
+        "agree_null": "99 % quantile for shuffled pairs of heads",
+        "error": (
+            "largest difference between the model's pass with mean queries and keys and the "
+            "formula of its mechanism, as a share of the largest value"
+        ),
+    },
+    per_head=("lag_of_heads", "sharpness_of_heads", "offset_of_heads"),
+    least_documents=2,
+)

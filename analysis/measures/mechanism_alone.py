@@ -1,0 +1,124 @@
+"""What a model's scores are once words are averaged out: its own pass with mean queries and keys.
+
+Query and key of every layer are put to their mean over words before a place turns them. What is
+left of the scores depends on places alone, and the model itself computes it, whatever the mechanism
+(Config.mechanisms). The formula of each mechanism stands beside it.
+
+T tokens, L layers, H heads, G heads of keys, d width of a head, R lags.
+
+Order: means over documents, the pass with them, the formulas.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minitx import forward, positions
+
+from ..maths import positional_kernel as maths
+
+HALVES = "even", "odd"  # documents of which means are taken apart, so that no text is on both sides
+
+
+class Alone(NamedTuple):
+    """Scores and what is added to them, of every layer, from mean queries and keys."""
+
+    scores: np.ndarray  # [L H T T]; where a query may not look, the product alone
+    bias: np.ndarray  # [L H T T], their part that is no product of query and key; there 0
+
+
+def before_turn(model):
+    """The points of queries and keys before their place turns them."""
+    return ("q_in", "k_in") if model.config.rotary else ("q", "k")
+
+
+def means(model, documents, run):
+    """Mean queries and keys at each place: {"q_even": [L H T d], "q_odd", "k_even", "k_odd"}.
+
+    Where they are turned, also before that: "q_in_even" and so on. Two documents or more are
+    needed.
+    """
+    names = {"q", "k", *before_turn(model)}
+
+    def measure(i, document):
+        arrays = {name: [] for name in names}
+
+        def hook(name, x, layer=None):
+            if name in names:
+                arrays[name].append(x[0].copy())
+            return x
+
+        forward(model, document, hook=hook)
+        return {f"{name}_{HALVES[i % 2]}": np.array(x) for name, x in arrays.items()}
+
+    sums = run.gather(measure, documents, "mean queries and keys")
+    n = len(documents)
+    counts = {"even": (n + 1) // 2, "odd": n // 2}
+    return {name: total / counts[name.rpartition("_")[2]] for name, total in sums.items()}
+
+
+def overall(model, by_place):
+    """Mean query and key over words and places, before the turn: [L H d], [L G d]."""
+    return [
+        (by_place[f"{name}_even"] + by_place[f"{name}_odd"]).mean(axis=2) / 2
+        for name in before_turn(model)
+    ]
+
+
+def run_alone(model, document, query, key):
+    """The Alone of a document's places: every query and key [L H d] is the mean one."""
+    mean = dict(zip(before_turn(model), (query, key)))
+    kept = {name: [] for name in ("scores", "q", "k")}
+
+    def hook(name, x, layer=None):
+        if name in mean:
+            x = np.broadcast_to(mean[name][layer][None, :, None], x.shape).astype(x.dtype)
+        if name in kept:
+            kept[name].append(x[0].copy())
+        return x
+
+    forward(model, document, hook=hook)
+    scores = np.array(kept["scores"])
+    by_layer = enumerate(zip(kept["q"], kept["k"]))
+    products = np.array([product(q, k, model.config.attn_scale(i)) for i, (q, k) in by_layer])
+    hidden = np.isneginf(scores)
+    scores = np.where(hidden, products, scores)
+    return Alone(scores, scores - products)
+
+
+def product(q, k, scale):
+    """Scores [H T S] of queries [H T d] and keys [G S d], each of which serves H/G heads."""
+    k = np.repeat(k, len(q) // len(k), axis=0)
+    return scale * (q @ k.swapaxes(-1, -2))
+
+
+def formula(model, query, key, lags):
+    """What the mechanisms in the scores give at each lag: [L H R]; None where there is none.
+
+    query [L H d], key [L G d]: the mean ones, before they are turned.
+    """
+    cfg = model.config
+    layers = range(cfg.n_layers)
+    added = _added(model, lags)
+    turns = cfg.rotary
+    if not turns and added is None:
+        return None
+    curves = np.zeros((cfg.n_layers, cfg.n_heads, len(lags)))
+    for layer in layers:
+        if turns and turns[layer]:
+            k = np.repeat(key[layer], cfg.n_heads // len(key[layer]), axis=0)
+            scale = cfg.attn_scale(layer) * turns[layer].scale ** 2
+            frequencies = turns[layer].frequencies
+            curves[layer] += scale * maths.rotary(query[layer], k, frequencies, lags)
+    return curves if added is None else curves + added
+
+
+def _added(model, lags):
+    """The bias that a model stores or computes for each lag: [H R], or None."""
+    cfg = model.config
+    if cfg.alibi:
+        return -np.multiply.outer(positions.slopes(cfg.n_heads), abs(lags))
+    if cfg.n_buckets:
+        rows = np.asarray(model.weights.W_rel, np.float64)
+        return rows[positions.bucket(cfg, lags)].T
+    return None

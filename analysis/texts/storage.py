@@ -1,0 +1,275 @@
+"""The files behind the name of a text, their lines, and what the settings say of them.
+
+Files lie here or behind a URL (remote.py), as they are or packed (packed.py).
+
+Order: which files, folders, standard input, lines, what is said of a text.
+"""
+
+import functools
+import glob
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from itertools import zip_longest
+from pathlib import Path, PurePosixPath
+
+from . import naming, packed, parquet, remote
+
+SAMPLE = Path(__file__).with_name("sample.txt")
+NAMED = {"sample": SAMPLE, "dates": SAMPLE.with_name("dates.txt")}
+CLASSES = "neg", "pos"
+TEXT, PARQUET = ".txt", ".parquet"
+LAYOUTS = TEXT, ".csv", ".jsonl", PARQUET  # of which a folder may have files
+# bytes of a line, characters of a document: to cut it into tokens takes 200 times as much memory
+LONGEST = 1 << 22
+
+
+def place(text):
+    """The file or folder that the option --text names."""
+    named = naming.parsed(text).place
+    # as it is where there is no such user: Path.expanduser would raise RuntimeError
+    return NAMED.get(named) or Path(os.path.expanduser(named))
+
+
+def files(text):
+    """The files behind the option --text, in the order of their names.
+
+    Those of a labelled folder come from its classes in turn. Each is a Path or a remote.Url.
+    Raises FileNotFoundError if there is none.
+    """
+    named = naming.parsed(text)
+    if named.place == "-":
+        return [Path(_standard_input().name)]
+    if remote.is_url(named.place):
+        return _of_url(named.place)
+    location = place(text)
+    if glob.has_magic(str(location)) and not location.exists():
+        return _of_glob(str(location))
+    if named.is_ids and not location.is_file():
+        raise FileNotFoundError(
+            f"no file {str(location)!r}: wanted token ids, one document a line, or - for standard "
+            "input"
+        )
+    is_folder = bool(named.place) and location.is_dir()
+    paths = classes(text)
+    if not paths:
+        paths = _unlabelled(location) if is_folder else [location]
+    lost = [str(path) for path in paths if not path.is_file()] if len(paths) > 1 else []
+    if lost:
+        more = f" and {len(lost) - 1} more" if lost[1:] else ""
+        text = f"the folder {named.place!r} has {lost[0]!r}{more}, which is no file"
+        raise FileNotFoundError(f"{text}: a link to what is gone, a pipe or a folder")
+    if not paths or not all(path.is_file() for path in paths):
+        what = "no .txt file in the folder" if is_folder else "no text file"
+        raise FileNotFoundError(
+            f"{what} {named.place!r}: wanted a file with one document or paragraph a line, a .csv, "
+            ".jsonl or .parquet file, any of them as .gz or .zst, a folder or a glob of such "
+            "files, a URL, '-' for standard input, or 'sample'"
+        )
+    return paths
+
+
+def _of_url(place):
+    """The objects that a URL names; of a folder those of a layout."""
+    urls = remote.files(place)
+    if place.endswith("/"):
+        urls = _of_a_layout(urls, place)
+    if not urls:
+        wanted = f"wanted {', '.join(LAYOUTS)}, or any of them as .gz or .zst"
+        raise FileNotFoundError(f"there is no file at {place}: {wanted}")
+    return urls
+
+
+def _of_glob(pattern):
+    """The files that match a pattern, ** for folders inside folders among them."""
+    paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
+    paths = [path for path in paths if path.is_file()]
+    if not paths:
+        raise FileNotFoundError(
+            f"no file matches {pattern!r}; wanted {', '.join(LAYOUTS)} files, or any of them as "
+            ".gz or .zst"
+        )
+    return paths
+
+
+def classes(text):
+    """The files of a folder with pos/ and neg/, one of each in turn; none for any other text.
+
+    In turn, so that the first documents are of both classes.
+    """
+    named = naming.parsed(text).place
+    if not named or remote.is_url(named):
+        return []
+    folders = [place(text) / name for name in CLASSES if (place(text) / name).is_dir()]
+    if len(folders) == 1:
+        raise ValueError(
+            f"the folder {named!r} has {folders[0].name}/ alone; wanted "
+            f"{'/ and '.join(CLASSES)}/, or neither"
+        )
+    by_class = [sorted(folder.glob("*.txt")) for folder in folders]
+    return [path for pair in zip_longest(*by_class) for path in pair if path is not None]
+
+
+def _unlabelled(folder):
+    """The files inside a folder that are of a layout.
+
+    Raises ValueError where there are labels further down: they would be lost.
+    """
+    labelled = set()
+    for name in CLASSES:
+        labelled |= {str(inside.parent) for inside in folder.rglob(name) if inside.is_dir()}
+    if labelled:
+        raise ValueError(
+            f"the folder {str(folder)!r} has labelled folders inside; name one of them: "
+            f"{', '.join(sorted(labelled))}"
+        )
+    return _of_a_layout(sorted(folder.rglob("*.*")), folder)
+
+
+def _of_a_layout(paths, folder):
+    """Of all files in a folder, those that are texts: .txt files, else those of the only layout.
+
+    Tables beside .txt files say something about these. Raises ValueError for tables of several
+    layouts.
+    """
+    by_layout = {}
+    for path in paths:
+        by_layout.setdefault(packed.layout(path), []).append(path)
+    there = [layout for layout in LAYOUTS if layout in by_layout]
+    if len(there) > 1 and there[0] != TEXT:
+        raise ValueError(
+            f"the folder {str(folder)!r} has files of several layouts: {', '.join(there)}; name "
+            f"those of one, as {str(folder).rstrip('/')}/**/*{there[0]}"
+        )
+    return by_layout[there[0]] if there else []
+
+
+@functools.cache
+def _standard_input():
+    """Standard input as a file, so that it can be read more than once."""
+    if sys.stdin is None:
+        raise ValueError("standard input is closed; give a file in place of -")
+    # gone when the process ends
+    spool = tempfile.NamedTemporaryFile(prefix="minitx-", suffix=".txt")
+    shutil.copyfileobj(sys.stdin.buffer, spool)
+    spool.flush()
+    return spool
+
+
+# --- lines
+
+
+def decoded(path):
+    """(number, line with its end) of every line of a file.
+
+    Raises ValueError that names the byte where a line is no UTF-8, or a file is damaged.
+    """
+    with packed.opened(path) as file:
+        start = 0
+        for number, raw in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 1):
+            if len(raw) > LONGEST:
+                raise too_long(f"{display_name(path)}, line {number}")
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{display_name(path)!r} is no UTF-8 text: line {number}, byte "
+                    f"{start + error.start} of the file ({error.reason})"
+                ) from None
+            start += len(raw)
+            yield number, line
+
+
+def display_name(path):
+    """The name of a file, with its folder if that is a class: files of both may have one name."""
+    if path.parent.name in CLASSES:
+        return f"{path.parent.name}/{path.name}"
+    return path.name
+
+
+def too_long(where):
+    """The error for a line or a document that would take all memory."""
+    return ValueError(
+        f"{where} is longer than {LONGEST:,} characters, and what is read at once takes 200 bytes "
+        "a character; break it into lines, as `fold -s -w 10000 FILE` does"
+    )
+
+
+# --- what is said of a text
+
+
+def described(text):
+    """What the settings say about a text: its name, the number of its files, sha256.
+
+    Of several files: sha256 of the lines `sha256  name`, names as seen from the folder, so that a
+    file that moves to another class changes it. Of a URL: the same of what its store says of each
+    object. Raises ValueError for a text that is empty.
+    """
+    paths = files(text)
+    filled(text)
+    named = naming.parsed(text).place
+    is_remote = remote.is_url(named)
+    digests = [path.stated() if is_remote else sha256(path) for path in paths]
+    if len(paths) > 1 or is_remote:
+        names = _names_inside(paths, is_remote)
+        listing = "".join(f"{digest}  {name}\n" for digest, name in zip(digests, names))
+        digests = [hashlib.sha256(listing.encode()).hexdigest()]
+    name = "standard input" if named == "-" else PurePosixPath(named).name
+    name = name if is_remote or named == "-" else place(text).name
+    return {"name": name, "files": len(paths), "sha256": digests[0]}
+
+
+def _names_inside(paths, is_remote):
+    """Names of files as seen from the folder that all of them lie in."""
+    if is_remote:
+        return [path.path for path in paths]
+    folder = os.path.commonpath([path.parent for path in paths])
+    return [path.relative_to(folder).as_posix() for path in paths]
+
+
+def filled(text):
+    """Raise ValueError if a text, named as for --text, has nothing but blanks."""
+    if not any(map(_is_filled, files(text))):
+        option = "--ids" if naming.is_ids(text) else "--text"
+        not_empty("", f"{option} {naming.shown(text)}")
+
+
+def _is_filled(path):
+    """Whether a file has more than blanks; of a table of rows, whether it has rows."""
+    if packed.layout(path) == PARQUET:
+        return parquet.n_rows(path) > 0
+    return any(line.strip() for _, line in decoded(path))
+
+
+def stamp(text):
+    """What changes with the files of a text, as far as that is known without reading them."""
+    paths = files(text)
+    if any(isinstance(path, remote.Url) for path in paths):
+        return tuple((str(path), path.stated()) for path in paths)
+    states = [(path, path.stat()) for path in paths]
+    return tuple((str(path), state.st_size, state.st_mtime_ns) for path, state in states)
+
+
+def not_empty(text, name):
+    """Raise ValueError for a text that has nothing but blanks."""
+    if not text.strip():
+        raise ValueError(f"{name} is empty; wanted a text to read")
+
+
+def sha256(path):
+    """Hexadecimal digest of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def valid(text, name):
+    """Raise ValueError if a text from the command line has bytes that are not UTF-8."""
+    surrogates = [c for c in text if "\ud800" <= c <= "\udfff"]
+    if surrogates:
+        first = surrogates[0]
+        encoding = sys.getfilesystemencoding()
+        of_locale = "" if encoding == "utf-8" else f"; the locale is {encoding}: set PYTHONUTF8=1"
+        text = f"{first!r} at character {text.index(first)}{of_locale}"
+        raise ValueError(f"{name} is not valid UTF-8: {text}")

@@ -1,0 +1,43 @@
+"""Are all numbers of a checkpoint finite? Its arrays, by the names that one writes in Python."""
+
+import numpy as np
+
+from .arrays import Model
+
+LARGEST = 1e10  # no sound checkpoint has a weight that is as large
+
+
+def check(model: Model) -> None:
+    """Raises ValueError that names every weight with NaN or infinity. Reads the whole file.
+
+    So too with a number beyond 1e10: products of such numbers overflow, in float32 within a layer.
+
+    A sound checkpoint:
+
+    >>> import minitx
+    >>> minitx.check(minitx.load("tiny-bert")) is None
+    True
+    """
+    arrays = named_arrays(model).items()
+    # the largest size of a number, NaN if there is one: without a copy of the array
+    sizes = {name: max(-x.min(initial=0), x.max(initial=0)) for name, x in arrays}
+    wrong = [name for name, size in sizes.items() if not np.isfinite(size)]
+    if wrong:
+        raise ValueError(f"NaN or infinity in: {', '.join(wrong)}")
+    wrong = [name for name, size in sizes.items() if size > LARGEST]
+    if wrong:
+        raise ValueError(f"numbers beyond {LARGEST:.0e} in: {', '.join(wrong)}")
+
+
+def named_arrays(model):
+    """{name as one writes it in Python: array} of all weights of a model."""
+    parts = {"": model.weights}
+    for w in model.layers:
+        parts |= {f"layers[{w.index}].": w, f"layers[{w.index}].cross.": w.cross}
+    arrays = {}
+    for prefix, part in parts.items():
+        own = {} if part is None else vars(part)
+        arrays |= {prefix + k: x for k, x in own.items() if isinstance(x, np.ndarray)}
+    if model.encoder is not None:
+        arrays |= {f"encoder.{name}": x for name, x in named_arrays(model.encoder).items()}
+    return arrays

@@ -1,0 +1,282 @@
+"""Measures models of the zoo, and writes their cards from the numbers.
+
+    python -m minitx.weights.zoo_cards NAME --runs FOLDER --wikitext FILE --log FILE --to FOLDER
+
+--runs: where train_zoo.py wrote; --wikitext: WikiText-2's test part, raw; --log: what train_zoo.py
+printed; --to: weights/zoo. The numbers go to measured.json in runs/NAME, and are not measured again
+where that file is newer than the weights. Files, numbers and card go to --to/NAME, a row for every
+model that is there into --to/README.md.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+from safetensors import safe_open
+
+from minitx.weights import train
+from minitx.weights import zoo_measure as zoo
+from minitx.weights.train_zoo import RECIPES
+
+MARK, END = "<!-- zoo -->\n", "<!-- end -->"
+FILES = "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"
+NUMBERS = "measured.json"
+SAMPLE, WIKITEXT = "`analysis/texts/sample.txt`", "WikiText-2, test"
+LOSS_TOKENS, LENGTH_TOKENS = 131072, 65536  # of a text; those on which lengths are compared
+KINDS = {
+    "causal": "A tiny causal language model",
+    "masked": "A tiny masked language model (it sees both sides)",
+}
+PLACES = {
+    "learned": "a learned table, whose row is added to the word",
+    "sinusoidal": "a table of sines and cosines that was never trained, added to the word",
+    "rotary": "queries and keys that are turned by their place (base 10,000, the whole head)",
+    "buckets": "a learned bias on the scores for each bucket of distances (32, up to 128), one a "
+    "head, shared by the layers",
+    "alibi": "a bias on the scores that falls with the distance, slopes 1/4, 1/16, 1/64, 1/256",
+    "none": "nothing at all",
+}
+STORED = {
+    "causal-learned": "`GPT2LMHeadModel`.",
+    "causal-sinusoidal": "`GPT2LMHeadModel`; the rows of `wpe` are sinusoids of the size that a "
+    "fresh learned table has (amplitude 0.113), and were held fixed.",
+    "causal-rotary": "`GPTNeoXForCausalLM` with attention and MLP one after the other, the output "
+    "tied to the embedding and GPT-2's gelu: otherwise than `causal-learned` in nothing else.",
+    "causal-alibi": "`BloomForCausalLM`. BLOOM has a norm behind the embedding, which the other "
+    "causal models have not; its scale began at 0.08, so that the stream begins as large.",
+    "causal-none": "`GPT2LMHeadModel` whose `wpe` is 0 and was held at 0: the causal mask alone "
+    "tells one place from another.",
+    "masked-learned": "`RobertaForMaskedLM`.",
+    "masked-sinusoidal": "`RobertaForMaskedLM`; the rows of its position table are sinusoids of "
+    "the size that a fresh learned table has (amplitude 0.113), held fixed, as is its token type "
+    "at 0.",
+    "masked-rotary": "`ModernBertForMaskedLM`, every layer of which sees the whole input. "
+    "ModernBERT's norms stand before each part and have no bias, its matrices neither, and its MLP "
+    "is gated: the one masked model here that differs in more than how a place enters.",
+    "masked-buckets": "`MPNetForMaskedLM` whose position table is 0 and was held at 0: the bias "
+    "alone says where a token is.",
+    "masked-none": "`RobertaForMaskedLM` whose position table is 0 and was held at 0: it cannot "
+    "tell one order of the words from another. A control.",
+}
+ASKED = {
+    "learned": "The table has 64 rows. `again`: longer inputs read them again from the start; "
+    "`fresh`: they read untrained rows of deviation 0.02, as training adds them.",
+    "sinusoidal": "The file has 64 rows; the rows beyond are the same sinusoids, computed further.",
+    "buckets": "Distances of 128 and more share the last bucket; those from 64 on were never "
+    "trained. The rows of the table beyond 64 are 0 as all others.",
+    "none": "The rows of the table beyond 64 are 0 as all others.",
+}
+
+
+def measure(name, runs, texts):
+    """The numbers of one model: a dictionary that JSON can hold."""
+    recipe = RECIPES[name]
+    model = zoo.Zoo(runs / name, recipe)
+    ways = ("again", "fresh") if recipe.place == "learned" else ("again",)
+    numbers = {}
+    for title, path in texts.items():
+        ids = model.encode(path.read_text(encoding="utf-8"))[:LOSS_TOKENS]
+        model.lengthen(model.trained, "again")
+        losses = model.losses(ids, model.trained)
+        predicted = losses[~np.isnan(losses)]
+        rows = {how: zoo.against_length(model, ids[:LENGTH_TOKENS], how) for how in ways}
+        heads = zoo.sharp(model.looks(ids))
+        numbers[title] = {"tokens": len(ids), "predicted": len(predicted), "heads": heads}
+        numbers[title] |= {"loss": float(predicted.mean()), "length": as_numbers(rows)}
+    return numbers
+
+
+def as_numbers(rows):
+    """{how: [[length, loss, difference, low, high]]} in Python's own floats."""
+    return {how: [[n, *map(float, r)] for n, r in table.items()] for how, table in rows.items()}
+
+
+def training_loss(name, log):
+    """Mean of the last steps that a model's training reported."""
+    own = re.split(rf"^{name}: .* tokens of text$", log, flags=re.M)[-1].split(": held-out")[0]
+    return float(re.findall(r"^step .* loss ([\d.]+)", own, flags=re.M)[-1])
+
+
+TEMPLATE = """# zoo/{name}
+
+{kind}, to which a place is told by {place}. {stored}
+
+One of a [zoo](../README.md) of models with the same text, pieces, sizes, steps, order of the data
+and seed. {layers} layers, width {width}, {heads} heads, {vocabulary:,} pieces, trained on inputs of
+{trained} tokens; {weights:,} weights in float16 ({size:.2f} MiB).
+
+| | |
+|---|---|
+| made by | `python -m minitx.weights.train_zoo {name} --text FOLDER --out FOLDER`, one core |
+| seed | 0 |
+| training text | that of [tiny-roberta](../../tiny-roberta/README.md); none below was trained on |
+| tokens trained on | {tokens:,}, in {steps:,} steps |
+| training loss | {loss:.3f}, mean of the last 200 steps |
+| licence | the weights and the tokenizer: CC0 1.0 |
+| sha256 | `{sha256}` |
+
+AdamW as for the other bundles, a rate of 0.002, in the last stage down to 0. A layer that is added
+is a copy of the first; then all of them write a third. Matrices that write to the stream began at
+0.2 of the usual size.
+
+{stages}
+
+## Measured
+
+With the reference library, in float32, from the file. Loss: nats per predicted token, the first
+131,072 tokens of a text cut into consecutive windows of the trained length{rule}
+
+{losses}
+
+## Loss against length
+
+The first {length_tokens:,} tokens of each text, cut into windows of each length. In brackets: by
+how much the tokens that are predicted at both lengths are guessed worse than at {trained}, with an
+interval of 95 % (stretches of 1,024 tokens drawn again). {asked}
+
+{lengths}
+
+## Heads that look at one fixed offset
+
+Mean attention from a token to the one at that offset, over 100 inputs of the sample (in brackets:
+of WikiText-2), where it is above 0.3 and the offset is not 0.
+
+{sharp}
+
+## Limits
+
+Made to compare how places enter, on a laptop, in seconds: it is no language model to use. One seed,
+short training, inputs of 64 tokens: what differs between two models of the zoo may be chance in
+training, which intervals over text do not hold. The text is old, with the prejudices of its books.
+"""
+
+
+def card(name, numbers, log, folder):
+    """The text of README.md."""
+    kind, _, place = name.partition("-")
+    recipe = RECIPES[name]
+    file = folder / "model.safetensors"
+    words = {"kind": KINDS[kind], "place": PLACES[place], "stored": STORED[name]}
+    words |= {"rule": RULE[kind], "asked": ASKED.get(place, "Longer inputs need nothing new.")}
+    tables = {"losses": losses(numbers), "lengths": lengths(numbers), "sharp": heads(numbers)}
+    values = {"trained": recipe.stages[-1][0], "length_tokens": LENGTH_TOKENS, "loss": log}
+    values |= {"layers": recipe.layers, "width": recipe.width, "heads": recipe.heads}
+    values |= {"vocabulary": train.VOCAB, "weights": n_weights(file)}
+    values |= {"size": file.stat().st_size / 2**20, "stages": stages(recipe)}
+    values |= {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+    values |= {"steps": sum(stage[2] for stage in recipe.stages)}
+    values |= {"tokens": sum(math.prod(stage[:3]) for stage in recipe.stages)}
+    return TEMPLATE.format(name=name, **words, **tables, **values)
+
+
+def n_weights(file):
+    """The number of weights in a file."""
+    with safe_open(file, framework="np") as tensors:
+        return sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())
+
+
+def stages(recipe):
+    """A row for each stage."""
+    rows = ["| layers | context | inputs per step | steps | rate |", "|---|---|---|---|---|"]
+    for (context, inputs, steps, first, last), depth in zip(recipe.stages, recipe.depths):
+        rate = f"{first:g}" if first == last else f"{first:g} → {last:g}"
+        rows.append(f"| {depth} | {context} | {inputs} | {steps:,} | {rate} |")
+    return "\n".join(rows)
+
+
+RULE = {
+    "causal": ", so the first tokens of a window have little context.",
+    "masked": ", 15 % of the tokens masked.",
+}
+
+
+def losses(numbers):
+    """A row for each text."""
+    rows = ["| text | tokens | predicted | loss |", "|---|---|---|---|"]
+    for title, n in numbers.items():
+        rows.append(f"| {title} | {n['tokens']:,} | {n['predicted']:,} | {n['loss']:.3f} |")
+    return "\n".join(rows)
+
+
+def lengths(numbers):
+    """A row for each text and way of asking, a column for each length."""
+    columns = [row[0] for row in next(iter(numbers.values()))["length"]["again"]]
+    rows = ["| text | " + " | ".join(map(str, columns)) + " |", "|---" * (len(columns) + 1) + "|"]
+    for title, n in numbers.items():
+        for how, table in n["length"].items():
+            named = f"{title}, `{how}`" if len(n["length"]) > 1 else title
+            rows.append(f"| {named} | " + " | ".join(map(cell, table)) + " |")
+    return "\n".join(rows)
+
+
+def cell(row):
+    """One length: its loss, and the difference with its interval."""
+    _, loss, difference, low, high = row
+    if difference == low == high == 0:
+        return f"{loss:.3f}"
+    return f"{loss:.3f} ({difference:+.3f}, {low:+.3f} to {high:+.3f})"
+
+
+def heads(numbers):
+    """A row for each head of the first text, with what it gives there in the second."""
+    first, second = ({(h, o): a for h, o, a in n["heads"]} for n in numbers.values())
+    if not first:
+        return "No head."
+    rows = ["| head | offset | attention |", "|---|---|---|"]
+    for (head, offset), attention in first.items():
+        again = f"{second[head, offset]:.2f}" if (head, offset) in second else "less"
+        rows.append(f"| {head} | {offset:+d} | {attention:.2f} ({again}) |")
+    return "\n".join(rows)
+
+
+def table(to):
+    """A row for every model that has been written."""
+    rows = ["| model | sample | at 128 | at 256 | sharpest heads |", "|---" * 5 + "|"]
+    for name in RECIPES:
+        if (to / name / "README.md").exists():
+            measured = json.loads((to / name / NUMBERS).read_text())[SAMPLE]
+            longer = [cell(row) for row in measured["length"]["again"][2:]]
+            best = sorted(measured["heads"], key=lambda head: -head[2])[:4]
+            sharpest = ", ".join(f"{head} {offset:+d} {a:.2f}" for head, offset, a in best)
+            values = [f"{measured['loss']:.3f}", *longer, sharpest or "none"]
+            rows.append(f"| [{name}]({name}/README.md) | " + " | ".join(values) + " |")
+    return "\n".join(rows)
+
+
+def put_table(path, rows):
+    """Replace what stands between the two marks."""
+    head, _, rest = path.read_text(encoding="utf-8").partition(MARK)
+    tail = rest.partition(END)[2]
+    path.write_text(f"{head}{MARK}{rows}\n{END}{tail}", encoding="utf-8")
+
+
+def main():
+    """Measure one model, copy its files and write its card."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("name", choices=RECIPES)
+    for option in ("runs", "wikitext", "log", "to"):
+        parser.add_argument(f"--{option}", required=True, type=Path)
+    given = parser.parse_args()
+    run, out = given.runs / given.name, given.to / given.name
+    kept = run / NUMBERS
+    if not kept.exists() or kept.stat().st_mtime < (run / FILES[1]).stat().st_mtime:
+        texts = {SAMPLE: train.SAMPLE, WIKITEXT: given.wikitext}
+        train.write_json(kept, measure(given.name, given.runs, texts))
+    measured = json.loads(kept.read_text())
+    numbers = {title: measured[title] for title in (SAMPLE, WIKITEXT)}
+    out.mkdir(parents=True, exist_ok=True)
+    for file in (*FILES, NUMBERS):
+        shutil.copyfile(run / file, out / file)
+    loss = training_loss(given.name, given.log.read_text())
+    (out / "README.md").write_text(card(given.name, numbers, loss, run))
+    put_table(given.to / "README.md", table(given.to))
+    print(f"{given.name}: written to {out}")
+
+
+if __name__ == "__main__":
+    main()
