@@ -32,6 +32,12 @@ mutants: .venv/ready  ## one deliberate break at a time, the suite must notice e
 fuzz: .venv/ready  ## ten thousand damaged folders, ten minutes on two cores; ARGS="--cases 1000 --seed 2", ARGS="--case 4711"
 	$(BIN)/python tests/tools/fuzz.py $(ARGS)
 
+endurance: .venv/ready  ## random threads, forks and interrupts, two minutes; ARGS="--minutes 120 --share 0.3"
+	$(BIN)/python tests/tools/endurance.py $(ARGS)
+
+killed: .venv/ready  ## runs that are killed, full disks, folders that are gone; ARGS="--kills 5 profiles"
+	$(BIN)/python tests/tools/killed.py $(ARGS)
+
 .venv/ready: setup.cfg pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "minitx needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
@@ -81,4 +87,4 @@ bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/res
 	.venv-bench/bin/pip install --quiet --editable '.[bench]'
 	touch $@
 
-.PHONY: report docs test test-fast test-lowest test-page lint mutants fuzz golden parity bench
+.PHONY: report docs test test-fast test-lowest test-page lint mutants fuzz endurance killed golden parity bench

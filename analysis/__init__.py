@@ -18,7 +18,7 @@ From Python, `run` gives what the command `minitx run` writes; EXPERIMENTS has t
 """
 
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minitx import Model
 
@@ -33,12 +33,15 @@ def run(
     experiment: str,
     model: Model | str | PathLike[str],
     /,
+    *,
+    client: Any = None,
     **options: str | float | PathLike[str],
 ) -> Result:
     """Run an experiment on a model; in a notebook the Result shows itself.
 
     experiment: a name of EXPERIMENTS. model: a Model, or a bundled name, folder, or hub id.
     options: as for the command, such as `documents=20`; those not given have their defaults.
+    client: of a Dask cluster whose workers measure the documents.
     `side="encoder"`, "decoder" or "cross" says what to read of an encoder-decoder. If
     arrays of a Model differ from its files, the Result's settings name them under "changed". Raises
     ValueError for an unknown experiment, option, or type of an option, before any work, and
@@ -54,7 +57,7 @@ def run(
     from . import experiments  # noqa: F401  (fills the list; with SciPy)
     from .runner import results
 
-    return results.run(experiment, model, options)
+    return results.run(experiment, model, options, client)
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for one that there is

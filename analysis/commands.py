@@ -20,7 +20,7 @@ from .measures import decoding
 from .pages import compare, decode, explore, published, report
 from .parity import compare as parity
 from .parity import junit, models, record, reference
-from .runner import registry, results, sides
+from .runner import cluster, escapes, registry, results, sides
 from .runner.options import Size, understand
 from .texts import corpus, formats, ids
 from .toys import recurrent
@@ -39,13 +39,22 @@ def run_command(argv):
 
     Such an error is one line on stderr. An interruption is one, too, and its status is 130.
     """
+    out = sys.stdout if "--json" in argv else escapes.for_people(sys.stdout)
+    errors = escapes.for_people(sys.stderr)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        return status_of(argv)
+
+
+def status_of(argv):
+    """The same, on streams that show control characters as escapes."""
     arguments = None
     try:
         interrupt.raise_again()
         if argv[:1] == ["run"]:
             check_experiment(argv[1:])  # argparse would list the names, but not the near ones
         arguments = parser(argv).parse_args(argv)
-        return arguments.command(arguments) or 0
+        with workers_of(arguments):
+            return arguments.command(arguments) or 0
     except BrokenPipeError:  # the reader has stopped, as `head` does after ten lines
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -55,6 +64,13 @@ def run_command(argv):
     except (ValueError, OSError) as error:
         print(f"minitx: {plain(error)}", file=sys.stderr)
         return 2
+
+
+def workers_of(arguments):
+    """What measures documents, for a command that reads many: see runner/cluster.py."""
+    if not hasattr(arguments, "workers"):
+        return contextlib.nullcontext()
+    return cluster.workers_for(arguments.workers, arguments.scheduler)
 
 
 def check_experiment(argv):
@@ -334,6 +350,10 @@ def of_results(command, default):
     command.add_argument(
         "--resume", action="store_true", help="go on with a run that was interrupted"
     )
+    about = "processes on this machine that read documents side by side (threads of this one)"
+    command.add_argument("--workers", type=int, default=0, metavar="N", help=about)
+    about = "in their place the workers of a Dask cluster: its scheduler, as tcp://HOST:8786"
+    command.add_argument("--scheduler", default="", metavar="ADDRESS", help=about)
 
 
 def of_figure(command):
@@ -526,7 +546,8 @@ def published_(arguments):
     rows = published.rows(name, model, outcomes)
     record, table = results.as_json(rows), published.markdown(rows)
     results.write(out / "published.json", record + "\n")
-    results.write(out / "published.md", f"# {name}\n\n{published.tally(rows)}\n\n{table}\n")
+    title = escapes.in_markdown(name)
+    results.write(out / "published.md", f"# {title}\n\n{published.tally(rows)}\n\n{table}\n")
     if arguments.json:
         print(record)
     else:

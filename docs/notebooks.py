@@ -53,7 +53,7 @@ class Page:
     @property
     def notebook(self):
         """What it offers: not executed."""
-        return notebook.as_notebook(self.cells)
+        return notebook.as_notebook(self.cells, self.language)
 
     @property
     def code(self):

@@ -33,6 +33,9 @@ HEAD = re.compile(r"\A---\n(.*?)^---\n", re.M | re.S)
 FENCE = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1[ \t]*$\n?", re.M | re.S)
 BREAK = re.compile(r"^\+\+\+.*$\n?", re.M)  # between two cells of prose
 OPTION = re.compile(r"\A(?::[\w-]+:.*\n)+")  # lines `:tags: [hide-cell]` at the top of a cell
+FOLDED = {  # what a page calls a folded cell; English: minitx.lessons.sphinx
+    "ja": {"code_prompt_show": "コードを表示", "code_prompt_hide": "コードを隠す"},
+}
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -93,7 +96,7 @@ def filled(translated, original):
     return [next(sources) if cell.kind == "code" else cell for cell in translated]
 
 
-def as_notebook(parts):
+def as_notebook(parts, language="en"):
     """Cells as the dictionary that an .ipynb holds, in format 4.5."""
     entries = []
     for i, cell in enumerate(parts):
@@ -103,6 +106,8 @@ def as_notebook(parts):
             entry |= {"execution_count": None, "outputs": []}
         entries.append(entry)
     metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    if language in FOLDED:
+        metadata["mystnb"] = FOLDED[language]
     return {"cells": entries, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
@@ -165,7 +170,7 @@ class Lesson:
 
     @property
     def notebook(self):
-        return as_notebook(self.cells)
+        return as_notebook(self.cells, self.language)
 
 
 def every(language="en"):

@@ -16,6 +16,7 @@ from .checkpoint import check
 from .checkpoint import read_model as _read_model
 from .cost import cost
 from .generate import generate
+from .gradients import Gradients, gradients
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
@@ -30,6 +31,7 @@ __all__ = [
     "POINTS",
     "Batch",
     "Cache",
+    "Gradients",
     "Model",
     "Trace",
     "check",
@@ -38,6 +40,7 @@ __all__ = [
     "final_norm",
     "forward",
     "generate",
+    "gradients",
     "load",
     "logits",
     "run",

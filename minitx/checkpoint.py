@@ -62,6 +62,7 @@ BUFFERS = re.compile(
     r"|EncDecAttention\.relative_attention_bias\.weight"
     r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias)$"
 )
+MOST_LAYERS = 10_000  # ten times the deepest published
 LARGEST = 1e10  # no sound checkpoint has a weight that is as large
 # GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, LlamaForCausalLM, not GPT2Model;
 # BartModel, since the published BARTs were trained with the head and saved without it
@@ -100,6 +101,9 @@ def read_stack(stored, config, family, head=None):
     if config.sinusoids:
         body["W_pos"] = sinusoids(config.n_pos, config.d_model).astype(stored.dtype)
         body["W_pos"].flags.writeable = False  # as arrays of a file are
+    if config.n_layers > MOST_LAYERS:  # a partial checkpoint may lack all of them
+        text = f"config.json: n_layers is {config.n_layers}; wanted at most {MOST_LAYERS}"
+        raise ValueError(text)
     layers = []
     for i in range(config.n_layers):
         prefix = family.layer_prefix.format(i)
@@ -178,10 +182,12 @@ def check(model: Model) -> None:
     True
     """
     arrays = named_arrays(model).items()
-    wrong = [name for name, x in arrays if not np.isfinite(x).all()]
+    # the largest size of a number, NaN if there is one: without a copy of the array
+    sizes = {name: max(-x.min(initial=0), x.max(initial=0)) for name, x in arrays}
+    wrong = [name for name, size in sizes.items() if not np.isfinite(size)]
     if wrong:
         raise ValueError(f"NaN or infinity in: {', '.join(wrong)}")
-    wrong = [name for name, x in arrays if np.abs(x).max(initial=0) > LARGEST]
+    wrong = [name for name, size in sizes.items() if size > LARGEST]
     if wrong:
         raise ValueError(f"numbers beyond {LARGEST:.0e} in: {', '.join(wrong)}")
 
@@ -212,7 +218,8 @@ class Stored:
     """The tensors of a checkpoint, given out by our names, converted and checked.
 
     tensors: {name: function of dtype that gives the array}. A prefix before the family's names,
-    such as "roberta.", is removed. `.missing`: names that a partial checkpoint lacks.
+    such as "roberta.", is removed; errors have the names of the file. `.missing`: names that a
+    partial checkpoint lacks.
     """
 
     def __init__(self, tensors, family, dtype, partial):
@@ -221,8 +228,15 @@ class Stored:
         self.used = set()
         self.missing = {}  # in the order in which they were asked for
         self.n_classes = {}  # only the file knows this size: {"C": n} once it is read
-        self.tensors = _plain_names(tensors, family, partial)
-        self.array = functools.cache(lambda name: self.tensors[name](dtype))
+        self.in_file = _plain_names(tensors, family, partial)  # {name: that of the file}
+        self.tensors = {name: tensors[stored] for name, stored in self.in_file.items()}
+        self.arrays = {}  # those that were read
+
+    def array(self, name):
+        """A tensor as an array, read once."""
+        if name not in self.arrays:
+            self.arrays[name] = self.tensors[name](self.dtype)
+        return self.arrays[name]
 
     def find(self, tensor, prefix=""):
         """The stored name of a Tensor, or None."""
@@ -261,8 +275,8 @@ class Stored:
             wanted = (*wanted[:-1], tensor.parts * wanted[-1])
         if array.shape != wanted:
             raise ValueError(
-                f"{name!r}, read as {ours} [{' '.join(axes)}], has shape {list(array.shape)}; "
-                f"config.json makes it {list(wanted)}"
+                f"{self.in_file[name]!r}, read as {ours} [{' '.join(axes)}], has shape "
+                f"{list(array.shape)}; config.json makes it {list(wanted)}"
             )
         return array if tensor.part is None else part_of(array, tensor, config.n_heads)
 
@@ -270,7 +284,8 @@ class Stored:
         """None for a tensor that a partial checkpoint lacks; ValueError in a whole one."""
         if self.partial:
             return self.missing.setdefault(name)
-        close = difflib.get_close_matches(name, self.tensors, 3) or listing(self.tensors)
+        close = [self.in_file[near] for near in difflib.get_close_matches(name, self.tensors, 3)]
+        close = close or listing(self.in_file.values())
         raise ValueError(f"no tensor for {ours}: wanted {name!r}; near to it: {close}")
 
     def unused(self, family):
@@ -281,7 +296,7 @@ class Stored:
         inside = [name for name in left if name.startswith(layers)]
         if inside:
             text = "tensors inside the layers that this architecture has no use for"
-            raise ValueError(f"{text}: {listing(inside)}")
+            raise ValueError(f"{text}: {listing(self.in_file[name] for name in inside)}")
         return tuple(left)
 
 
@@ -308,39 +323,37 @@ def _before_number(layers):
 
 
 def _plain_names(tensors, family, partial):
-    """The tensors by the family's own names for them, without a prefix such as "roberta."."""
+    """{the family's own name, without a prefix such as "roberta.": the name in the file}."""
     anchors = (family.encoder or family).body["W_E"].names
     if partial and "W_pos" in family.body:
         anchors = (*anchors, family.body["W_pos"].names[0])
-    alone = "embed_tokens.weight"
-    if family.encoder is not None and alone in tensors:
-        tensors = {
-            f"encoder.{name}": tensor for name, tensor in tensors.items()
-        }  # an encoder alone
-    return _without_prefix(tensors, _prefix(tensors, anchors))
+    names = {name: name for name in tensors}
+    if family.encoder is not None and "embed_tokens.weight" in tensors:  # an encoder alone
+        names = {f"encoder.{name}": name for name in tensors}
+    return _without_prefix(names, _prefix(names, anchors))
 
 
-def _prefix(tensors, anchors):
+def _prefix(stored, anchors):
     """What stands before the family's own names, by the word embedding."""
     prefixes = {}  # prefix -> the tensor that has it
     for anchor in anchors:
-        names = (name for name in tensors if f".{name}".endswith(f".{anchor}"))
+        names = (name for name in stored if f".{name}".endswith(f".{anchor}"))
         prefixes |= {name.removesuffix(anchor): name for name in names}
     if len(prefixes) != 1:
-        given = [listing(prefixes.values())] if prefixes else f"none in {listing(tensors)}"
+        given = [listing(prefixes.values())] if prefixes else f"none in {listing(stored.values())}"
         text = f"wanted one word embedding {anchors[0]!r}, any prefix; found {given}"
         raise ValueError(text)
     return next(iter(prefixes))
 
 
-def _without_prefix(tensors, prefix):
-    """The same tensors by plain names; gamma and beta of old files are weight and bias."""
+def _without_prefix(names, prefix):
+    """The same by plain names; gamma and beta of old files are weight and bias."""
     plain = {}
-    for stored, array in tensors.items():
-        name = stored.removeprefix(prefix)
+    for full, stored in names.items():
+        name = full.removeprefix(prefix)
         if "LayerNorm." in name:
             name = name.replace(".gamma", ".weight").replace(".beta", ".bias")
         if name in plain:
             raise ValueError(f"two tensors have the name {name!r}; one of them is {stored!r}")
-        plain[name] = array
+        plain[name] = stored
     return plain

@@ -14,24 +14,34 @@ from safetensors import SafetensorError, safe_open
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ".bin", ".pt", ".pth", ".ckpt", ".pkl"
+LONGEST = 1 << 23  # bytes of a file of settings or words; the largest real ones have millions
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # BF16: by its bits
 
 
 def read_json(path, other=""):
     """The JSON object in a file; `other`: for the error, a file that would also do.
 
-    Raises FileNotFoundError that lists the files there are, or ValueError if there is no object.
+    Raises FileNotFoundError that lists the files there are, or ValueError if there is no object, or
+    one so long that it takes gigabytes in memory.
     """
     if not path.is_file():
         content = "no such folder"
         if path.parent.is_dir():
             content = listing(file.name for file in path.parent.iterdir())
         raise FileNotFoundError(f"no {other}{path.name} in {path.parent} (there: {content})")
+    check_length(path)
     try:
         return {**json.loads(path.read_text(encoding="utf-8"))}
     except (ValueError, TypeError, RecursionError) as error:  # not UTF-8, JSON, an object, or deep
         text = f"{path} does not hold a JSON object: {one_line(error)}"
         raise ValueError(text) from None
+
+
+def check_length(path):
+    """Raises ValueError for a file so long that what is made of it may take gigabytes."""
+    size = path.stat().st_size
+    if size > LONGEST:
+        raise ValueError(f"{path} has {size} bytes; wanted at most {LONGEST}")
 
 
 def names_in(folder):
@@ -102,17 +112,35 @@ def map_file(path):
 
 
 def _array(name, entry, offset, buffer, dtype):
-    """A tensor as a read-only array: a view of the file if it is stored as `dtype` and aligned."""
+    """A tensor as a read-only array: a view of the file if it is stored as `dtype` and aligned.
+
+    What is converted is a copy, and the file's own pages are then given back to the system.
+    """
     stored, shape = entry["dtype"], entry["shape"]
     if stored not in DTYPES:
         wanted = ", ".join(DTYPES)
         raise ValueError(f"tensor {name!r} is stored as {stored}; wanted one of {wanted}")
     raw = np.frombuffer(buffer, DTYPES[stored], math.prod(shape), offset).reshape(shape)
-    if stored == "BF16":  # the upper half of a float32
-        raw = (raw.astype(np.uint32) << 16).view(np.float32)  # both in this machine's byte order
-    array = np.require(raw.astype(dtype, copy=False), requirements="A")
+    array = raw
+    if stored == "BF16":  # the upper half of a float32, in this machine's byte order
+        array = np.left_shift(raw, 16, dtype=np.uint32).view(np.float32)
+    try:
+        with np.errstate(over="raise", invalid="ignore"):  # NaN stays NaN
+            array = np.require(array.astype(dtype, copy=False), requirements="A")
+    except FloatingPointError:
+        text = f"tensor {name!r} has numbers beyond {np.dtype(dtype)}"
+        raise ValueError(f"{text}; it is stored as {stored}, which dtype=float64 reads") from None
+    if not np.may_share_memory(array, raw):
+        _give_back(buffer, offset, raw.nbytes)
     array.flags.writeable = False
     return array
+
+
+def _give_back(buffer, offset, n):
+    """Let the system take n bytes of a mapped file out of memory, where it can be told so."""
+    if n and hasattr(buffer, "madvise"):
+        begin = offset - offset % mmap.PAGESIZE
+        buffer.madvise(mmap.MADV_DONTNEED, begin, offset + n - begin)
 
 
 def listing(names):

@@ -1,14 +1,15 @@
-"""Ctrl-C while the command is still being imported: one line and status 130 instead of a traceback.
+"""Ctrl-C at moments when Python alone would lose it, or answer with a long traceback.
 
-A short command spends half of its time loading NumPy and SciPy, before it can catch anything
-itself. So `import minitx` loads this module first, and in the command `minitx`, or in
-python -m minitx, it acts at once. In any other program it does nothing.
+`kept`: while a thread starts. `end_at_once`: while the command is still being imported; then it is
+one line and status 130. A short command spends half of its time loading NumPy and SciPy, before it
+can catch anything itself. So `import minitx` loads this module first, and in the command `minitx`,
+or in python -m minitx, it acts at once. In any other program it does nothing.
 """
 
 import os
 import signal
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 COMMANDS = "minitx", "minitx.exe"  # names of the console script
 MODULES = "minitx", "minitx.analysis"  # what runs as python -m
@@ -44,6 +45,21 @@ def is_the_command():
     if sys.argv[:1] == ["-m"]:  # while Python looks for the module, whose name is before the rest
         return sys.orig_argv[-len(sys.argv)].removeprefix("-m") in MODULES
     return os.path.basename(sys.argv[0] if sys.argv else "") in COMMANDS
+
+
+@contextmanager
+def kept():
+    """Raise the interrupt that came while a thread started.
+
+    Python waits for the thread under a lock that the interrupt leaves open, and then raises
+    RuntimeError("release unlocked lock") in its place.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise error.__context__ from None
+        raise
 
 
 if is_the_command():

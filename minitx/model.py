@@ -28,7 +28,6 @@ from .kernels import (
     empty_feature_major,
     feature_major,
     inverse_rms,
-    layer_norm,
     linear,
     matmul_heads,
     mean_and_inverse_std,
@@ -348,7 +347,7 @@ def logits(
     if w.W_head is not None:
         x = ACTIVATIONS[cfg.head_act](linear(x, w.W_head, w.b_head))
     if w.ln_head_w is not None:
-        x = layer_norm(x, w.ln_head_w, w.ln_head_b, cfg.eps)
+        x = norm("ln_head", x, w, cfg, identity)
     y = linear(x * cfg.unembed_scale, w.W_U, w.b_U)
     if is_pooled(cfg.task_head):
         y = y[:, 0]

@@ -127,6 +127,14 @@ def trace(tokens, arrays, points):
     return summary._replace(header=("point", "axes", "shape", "layers", "kB", "what"), rows=rows)
 
 
+def gradients(loss, n_targets, arrays):
+    """A loss and its gradients, by shape."""
+    n = _count(len(arrays), "array")
+    title = f"Loss {loss:.4f} nats, mean of {_count(n_targets, 'target')}; gradients of {n}"
+    named = {key if isinstance(key, str) else f"{key[0]} {key[1]}": x for key, x in arrays.items()}
+    return _summary_of_arrays(title, named, arrays)
+
+
 def config(cfg):
     """Fields of a config; the text leaves out those that have their default."""
     rows = [(field.name, getattr(cfg, field.name)) for field in fields(cfg)]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from . import japanese, pieces, show, tokenizer_settings
 from .config import Config
-from .files import listing, names_in, one_line, settings_in
+from .files import check_length, listing, names_in, one_line, settings_in
 from .inputs import Batch
 
 FILES = {  # that a tokenizer may be made of
@@ -172,6 +172,9 @@ def _load(folder, model_type, target):
 
     form = _form(folder, target)
     settings = settings_in(folder)
+    if form != "tokenizer.json":  # which is read without Python's objects, and may be longer
+        for name in names_in(folder) & FILES:
+            check_length(folder / name)
     if form == "tokenizer.json":
         new = tokenizers.Tokenizer.from_file(str(folder / form))
     elif form == "merges.txt":

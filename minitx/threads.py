@@ -17,6 +17,8 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from .interrupt import kept
+
 
 def blas_functions(extension):
     """The functions that get and set the number of threads of the OpenBLAS behind an extension.
@@ -139,7 +141,9 @@ class Team:
         """Start helpers until there are `size`, or as many as the system allows."""
         with suppress(RuntimeError):  # no thread can start: Python ends, or the system has no more
             while self.size < size:
-                threading.Thread(target=_help, args=(self.jobs,), daemon=True).start()
+                helper = threading.Thread(target=_help, args=(self.jobs,), daemon=True)
+                with kept():
+                    helper.start()
                 self.size += 1
 
 

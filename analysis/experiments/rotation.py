@@ -496,36 +496,35 @@ def _describe_offsets(r):
         return "No head has a direction, so no offset can be compared with that of attention."
     n = r["n_compared"]
     return (
-        f"In {r['right'] * n:.0f} of {n} heads with a direction the offset that stands out in the "
-        f"mean map of {r['bases']} random bases is the offset of attention (maps of the heads "
-        f"compared shuffled: up to {r['right_null'] * n:.0f}), and on average "
-        f"{r['one_offset_directed']:.0%} of a head's bases show one and the same offset. With "
-        "only the columns that the weights settle, it is the offset of attention in "
-        f"{r['agree_directed']:.0%} of all heads with a direction (pairs shuffled: up to "
-        f"{r['agree_directed_null']:.0%})."
+        f"The mean map of {r['bases']} random bases shows the offset of attention in "
+        f"{r['right'] * n:.0f} of {n} heads with a direction (maps of the heads compared shuffled: "
+        f"up to {r['right_null'] * n:.0f}). On average {r['one_offset_directed']:.0%} of a head's "
+        "bases show one and the same offset. The columns that the weights settle show, alone, the "
+        f"offset of attention in {r['agree_directed']:.0%} of all heads with a direction (pairs "
+        f"shuffled: up to {r['agree_directed_null']:.0%})."
     )
 
 
 def _describe_gauge(r):
     """Where the weights settle the map, and where it is a choice."""
     text = (
-        f"Within a frequency two maps from random bases correlate by {_by_kind(r, 'gauge_peaks')} "
-        f"at the peaks of the position table ({len(r['peaks'])} frequencies; random weights: "
-        f"{_two(r['gauge_peaks_random'])}), by {_by_kind(r, 'gauge')} over all frequencies "
-        f"({_two(r['gauge_random'])})"
+        "How far do a head's maps from two random bases correlate within a frequency? "
+        f"At the peaks of the position table ({len(r['peaks'])} frequencies): "
+        f"{_by_kind(r, 'gauge_peaks')} (random weights: {_two(r['gauge_peaks_random'])}). "
+        f"Over all frequencies: {_by_kind(r, 'gauge')} ({_two(r['gauge_random'])})."
     )
     if r["input"] == "text":
-        text += f", at the peaks from positions alone by {_by_kind(r, 'gauge_peaks_positions')}"
-    return f"{text}. {_describe_settled(r)}{_describe_reading(r)}"
+        text += f" At the peaks, from positions alone: {_by_kind(r, 'gauge_peaks_positions')}."
+    return f"{text} {_describe_settled(r)}{_describe_reading(r)}"
 
 
 def _by_kind(r, name):
-    """'0.51 in heads with a direction and 0.06 in heads without a direction'."""
+    """'0.51 with a direction, 0.06 without a direction'."""
     phrases = []
     for kind, words in KINDS.items():
         if f"{name}_{kind}" in r:
-            phrases.append(f"{_two(r[f'{name}_{kind}'])} in heads {words}")
-    return " and ".join(phrases)
+            phrases.append(f"{_two(r[f'{name}_{kind}'])} {words}")
+    return ", ".join(phrases)
 
 
 def _two(x):
@@ -545,7 +544,7 @@ def _describe_settled(r):
     return (
         f"So the weights settle the map (by {SETTLED} or more) at the peaks in "
         f"{' and in '.join(phrases)}, over all frequencies in {everywhere.sum()} of "
-        f"{len(directed)}; where they do not, most of what a map shows, the published one too, is "
+        f"{len(directed)}. Where they do not, most of what a map shows, the published one too, is "
         "an arbitrary choice of basis."
     )
 
@@ -555,8 +554,8 @@ def _describe_reading(r):
     if "follows" not in r:
         return ""
     return (
-        " Over the heads the correlation at the peaks goes with the share of the drawn signal "
-        f"that the queries read there (correlation {r['follows']:.2f})."
+        " Over the heads, how far a map is settled at the peaks goes with the share of the drawn "
+        f"signal that the queries read there (correlation {r['follows']:.2f})."
     )
 
 
@@ -564,33 +563,33 @@ def _describe_layouts(r):
     """How many maps have lines of one shift, and how many horizontal bands."""
     n = len(r["compared"])
     text = (
-        f"Of {n} maps, added up along both, {r['lines'] * n:.0f} have {LAYOUTS['line']} and "
-        f"{r['bands'] * n:.0f} {LAYOUTS['band']} (with each frequency turned at random "
-        f"{r['lines_null']:.1%} and {r['bands_null']:.1%} of them)"
+        f"Of {n} maps {r['lines'] * n:.0f} have {LAYOUTS['line']} and {r['bands'] * n:.0f} "
+        f"{LAYOUTS['band']} (each frequency turned at random: {r['lines_null']:.1%} and "
+        f"{r['bands_null']:.1%} of them)."
     )
     if "lines_directed" in r:
         n = r["n_compared"]
         text += (
-            f"; of the {n} with a direction {r['lines_directed'] * n:.0f} and "
-            f"{r['bands_directed'] * n:.0f}"
+            f" Of the {n} with a direction it is {r['lines_directed'] * n:.0f} and "
+            f"{r['bands_directed'] * n:.0f}."
         )
-    return text + "."
+    return text
 
 
 def _describe_drawn(r):
     """The offset of each head drawn, beside chance and its attention."""
     names = ("heads", "offset", "share", "share_null", "excess", "excess_null", "attention_offset")
-    each = "; ".join(_describe_head(*row) for row in zip(*(r[name] for name in names)))
-    return f"Drawn: {each}."
+    each = " ".join(_describe_head(*row) for row in zip(*(r[name] for name in names)))
+    return f"The maps drawn: {each}"
 
 
 def _describe_head(name, offset, share, null, excess, line, attention_offset):
-    """The offset of one head, beside chance and its attention."""
+    """The offset that the map of one head shows, beside chance and its attention."""
     verdict = "more" if excess > line else "no more"
     return (
-        f"{name} {draw.offset(offset)} with {share:.1%} of the energy (with the angles of other "
-        f"frequencies {null:.1%}; {verdict} than chance gives), where attention looks at "
-        f"{draw.offset(attention_offset)}"
+        f"{name} shows {draw.offset(offset)} with {share:.1%} of the energy (with the angles of "
+        f"other frequencies {null:.1%}; {verdict} than chance gives), and attends to "
+        f"{draw.offset(attention_offset)}."
     )
 
 

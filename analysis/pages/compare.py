@@ -8,6 +8,7 @@ import numpy as np
 
 from ..measures import heads
 from ..runner import draw, registry, results
+from ..runner.escapes import in_markdown
 from ..runner.sides import model_of
 
 PERMUTATIONS = 1000  # of the heads, for the null
@@ -127,7 +128,8 @@ TITLES = (
 
 def markdown(measures, experiment, names):
     """The differences as two tables: a row for each measure, then a row for each head."""
-    heading = f"# {experiment.name}: {experiment.question}\n\nA: {names[0]}\nB: {names[1]}"
+    a, b = map(in_markdown, names)
+    heading = f"# {experiment.name}: {experiment.question}\n\nA: {a}\nB: {b}"
     tables = [_table(_measure_rows(measures)), _table(_head_rows(measures))]
     return "\n\n".join([heading, *_warning(measures), *tables]) + "\n"
 

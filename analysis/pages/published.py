@@ -15,6 +15,7 @@ import numpy as np
 from minitx.weights import KNOWN
 
 from ..runner import registry, results
+from ..runner.escapes import in_markdown
 from ..runner.files import finite
 from ..runner.results import Failure, words
 from ..texts import formats
@@ -226,7 +227,10 @@ def cells(row):
     if row["readings"] and row["ours"]:
         pairs = zip(row["readings"], row["ours"])
         ours = "; ".join(f"{name}: {words(value, 4)}" for name, value in pairs)
-    measured = [ours, words(row["null"], 4), row["verdict"], row["reason"], row["measured"]]
+    reason = row["reason"]
+    if row["verdict"] == "not measured":  # an error's text, with names in it
+        reason = in_markdown(reason)
+    measured = [ours, words(row["null"], 4), row["verdict"], reason, row["measured"]]
     return [*published, *measured]
 
 

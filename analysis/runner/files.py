@@ -1,8 +1,13 @@
 """Files that are replaced in one step, so that none is ever half written."""
 
+import errno
 import json
 import math
 import os
+import shutil
+from contextlib import suppress
+
+FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG  # no room on the disk, or not for this user
 
 
 def write(path, content):
@@ -11,9 +16,43 @@ def write(path, content):
     They are written to a temporary name, which is then renamed: whoever opens `path` gets all of
     the old file or all of the new one, also if the process ends in between.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    draft.write_bytes(content if isinstance(content, bytes) else content.encode())
-    os.replace(draft, path)
+    write_all({path: content})
+
+
+def write_all(contents, before=lambda: None):
+    """Replace several files, {path: text or bytes}, in this order, once there is room for all.
+
+    before: called between the last that is written and the first that is renamed. Raises OSError
+    that names the file and what was in its way; the old files are then as they were.
+    """
+    drafts = {}
+    try:
+        for path, content in contents.items():
+            drafts[path] = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+            _write(path, drafts[path], content)
+        before()
+        for path, draft in drafts.items():
+            os.replace(draft, path)
+    finally:
+        for draft in drafts.values():
+            with suppress(OSError):
+                draft.unlink()
+
+
+def _write(path, draft, content):
+    """Write the draft of a file."""
+    content = content if isinstance(content, bytes) else content.encode()
+    try:
+        draft.write_bytes(content)
+    except OSError as error:
+        if not path.parent.is_dir():  # ENOENT would say that something was not found
+            text, place = "the folder was removed during the run", path.parent
+            raise OSError(errno.ENOTDIR, text, str(place)) from None
+        reason = error.strerror
+        if error.errno in FULL:
+            free = shutil.disk_usage(path.parent).free
+            reason += f", {len(content):,} bytes wanted, {free:,} free"
+        raise OSError(error.errno, reason, str(path)) from None
 
 
 def as_json(value):

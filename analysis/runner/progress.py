@@ -43,4 +43,5 @@ def describe(what, done, total, seconds):
 def show(line):
     """Replace the current line of the terminal."""
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+        terminal = getattr(sys.stderr, "stream", sys.stderr)  # what is under escapes.Terminal
+        print(f"\r\x1b[K{line}", end="", file=terminal, flush=True)

@@ -11,7 +11,7 @@ import os
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -21,8 +21,8 @@ import numpy as np
 import minitx
 from minitx import threads, weights
 
-from . import draw, own_texts, progress, registry, settings, sides, stream
-from .files import as_json, write
+from . import cluster, draw, own_texts, progress, registry, settings, sides, stream
+from .files import as_json, write, write_all  # noqa: F401  (the pages write by `write`)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,9 +104,10 @@ class Result:
         """Write the three files that `minitx run` writes into a folder, and return its path.
 
         format: of the figure, svg or png; a figure of the other format, from an earlier run, is
-        removed. The JSON file is removed first and written last, because `finished` takes it as the
-        sign that the other files belong to its settings: whatever fails in between, arrays never
-        stand beside settings that are not theirs.
+        removed. Files of an earlier run stay until all are written under temporary names. Then the
+        JSON file is removed first and renamed last, because `finished` takes it as the sign that
+        the other files belong to its settings: whatever fails in between, arrays never stand
+        beside settings that are not theirs.
         """
         check_format(format)
         out = writable(folder)
@@ -116,12 +117,15 @@ class Result:
         record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
         contents = {f".{format}": getattr(self, format), ".npz": arrays.getvalue()}
         contents[".json"] = as_json(record) + "\n"
+        by_path = {out / (self.experiment + ending): x for ending, x in contents.items()}
+        write_all(by_path, before=partial(self._remove_old, out, format))
+        return out
+
+    def _remove_old(self, out, format):
+        """Remove an earlier record, and then its figure of the other format."""
         (out / f"{self.experiment}.json").unlink(missing_ok=True)
         for other in {*FORMATS} - {format}:
             (out / f"{self.experiment}.{other}").unlink(missing_ok=True)
-        for ending, content in contents.items():
-            write(out / (self.experiment + ending), content)
-        return out
 
     def __repr__(self):
         answer = f"{self.answer.verdict}, {self.answer.value}; " if self.answer else ""
@@ -179,8 +183,10 @@ class Outcome(NamedTuple):
     note: str = ""  # how the options differ from those given for all
 
 
-def run(name, model, options):
+def run(name, model, options, client=None):
     """One experiment, by name, on a Model or a model's name -> Result; it leaves no files.
+
+    client: of a Dask cluster, whose workers then measure the documents.
 
     Raises ValueError for an unknown experiment or option, before a model is loaded,
     and NotApplicable if the model lacks what the experiment needs.
@@ -197,7 +203,7 @@ def run(name, model, options):
     changed = settings.changes(model) if model is given else []
     if changed:  # so that --resume does not take the results for those of the files
         stated["changed"] = changed
-    with one_thread_of_blas():
+    with one_thread_of_blas(), cluster.of_client(client):
         return explained(experiment, experiment.run(part, **stated["options"]), stated)
 
 
@@ -229,7 +235,7 @@ def one_thread_of_blas():
     on two busy cores `rotation` took a minute instead of three seconds. SciPy's wheels have an
     OpenBLAS of their own.
     """
-    if "OPENBLAS_NUM_THREADS" in os.environ:
+    if os.environ.get("OPENBLAS_NUM_THREADS", "1") != "1":  # Dask sets 1, too late for NumPy
         yield
         return
     from scipy.linalg import _fblas

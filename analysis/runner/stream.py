@@ -11,21 +11,19 @@ Order: a run, what an interrupted one left, the lock.
 import contextlib
 import hashlib
 import io
-import os
 import re
 import sys
 import time
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from . import files, progress
+from minitx.interrupt import kept
 
-WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
-BATCH = 4 * WORKERS  # documents in the pool at once; a state is only saved between batches
+from . import executor, files, progress
+
 SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
 # what reading a broken .npz raises
 DAMAGED = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
@@ -56,12 +54,13 @@ class Run:
         done, sums = self._restored(path, keep, len(documents))
         save_due = 0.0
         remaining = islice(enumerate(documents), done, None)
-        with ThreadPoolExecutor(WORKERS) as pool, progress.Line(what, len(documents), done) as line:
-            while batch := list(islice(remaining, BATCH)):
-                for result in pool.map(lambda item: measure(*item), batch):
-                    done += 1
-                    _add(sums, result, keep)
-                    line.update(done)
+        results = executor.current().results(measure, remaining)
+        line = progress.Line(what, len(documents), done)
+        with kept(), contextlib.closing(results), line:
+            for result in results:
+                done += 1
+                _add(sums, result, keep)
+                line.update(done)
                 begin = time.monotonic()
                 if path and begin >= save_due:
                     self._save(path, done, sums)
@@ -85,7 +84,8 @@ class Run:
 
     def remove(self):
         """Delete all states of this run, and what a run that was killed was writing."""
-        for path in (*self._states(), *self.folder.glob(f"..{self.name}.*.state.npz.*.tmp")):
+        drafts = f"..{self.name}.*.state.npz.*.tmp", f".{self.name}.*.tmp"
+        for path in (*self._states(), *(x for name in drafts for x in self.folder.glob(name))):
             path.unlink()
 
     def _save(self, path, done, sums):

@@ -38,7 +38,7 @@ def check_swap(answer):
         raise Wrong("two columns change places: look at both of them")
     if heads != {0, 1}:
         raise Wrong("a head has 32 columns: whose is column 5, and whose is column 40?")
-    return "right: between columns 31 and 32 there is a cut, and within a head there is none"
+    return "right: 5 is head 0's and 40 head 1's; a swap within one head changes nothing"
 
 
 def check_written(answer, z, W_O):

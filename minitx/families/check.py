@@ -25,8 +25,8 @@ def check_config(cfg):
     """Raises ValueError for values that no model can have."""
     if not (isinstance(cfg.eps, int | float) and 0 <= cfg.eps < 1):
         raise ValueError(f"the norms' epsilon is {cfg.eps!r}; wanted a number from 0 to 1")
-    if not 0 <= cfg.pad_id < cfg.n_vocab:
-        raise ValueError(f"pad_token_id is {cfg.pad_id}; wanted 0 to {cfg.n_vocab - 1}")
+    if type(cfg.pad_id) is not int or not 0 <= cfg.pad_id < cfg.n_vocab:
+        raise ValueError(f"pad_token_id is {cfg.pad_id!r}; wanted 0 to {cfg.n_vocab - 1}")
     if cfg.d_model % cfg.n_heads and not cfg.d_kv:
         raise ValueError(f"width {cfg.d_model} is not divisible by {cfg.n_heads} heads")
     if cfg.n_heads % cfg.n_kv:

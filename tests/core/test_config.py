@@ -117,6 +117,7 @@ def test_nothing_else_is_needed(family):
         ),
         ("bert-masked", dict(hidden_act=["gelu"]), "config.json: a value is of the wrong kind"),
         ("roberta-masked", dict(pad_token_id="1"), "config.json: a value is of the wrong kind"),
+        ("bert-masked", dict(pad_token_id=0.5), "config.json: pad_token_id is 0.5; wanted 0 to 60"),
         ("bert-masked", dict(architectures=[1]), r"architectures is \[1\]; wanted a list of names"),
         (
             "bert-masked",
@@ -185,6 +186,9 @@ def test_no_config_or_not_one(tmp_path):
         minitx.load(tmp_path)
     (tmp_path / "config.json").write_bytes(b"\xff\xfe{}")
     with pytest.raises(ValueError, match="config.json does not hold a JSON object"):
+        minitx.load(tmp_path)
+    (tmp_path / "config.json").write_bytes(b"{}" + b" " * (1 << 23))
+    with pytest.raises(ValueError, match="config.json has 8388610 bytes; wanted at most 8388608"):
         minitx.load(tmp_path)
 
 

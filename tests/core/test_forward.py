@@ -409,6 +409,17 @@ def test_a_stream_that_overflows_is_an_error_that_names_the_layer(tmp_path, vari
             minitx.forward(model, [5, 6, 7], **source)
 
 
+def test_a_head_that_overflows_is_an_error_of_its_norm(tmp_path):
+    """Its norm would give its bias alone, the same scores for every word of every text."""
+    large = tiny.edited(cls__predictions__transform__dense__weight=lambda x: x * np.float32(1e25))
+    model = minitx.load(tiny.make(tmp_path, "bert-masked", large))
+    x = minitx.forward(model, [5, 6, 7])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="the stream before ln_head is NaN, infinite, or over"):
+            minitx.logits(model, x)
+
+
 def test_the_second_text_s_overflow_is_found_in_its_layer():
     model = tiny.load("gpt2-causal")
     poison = {("resid_post", 1): lambda x: np.where(np.arange(2)[:, None, None] == 1, np.nan, x)}

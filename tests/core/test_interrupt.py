@@ -8,13 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import minitx
-from minitx import interrupt
+from minitx import interrupt, threads
 from minitx.analysis import __main__ as cli
+from minitx.analysis.runner import stream
 
 ROOT = Path(__file__).parents[2]
 SITE = """
@@ -118,3 +120,31 @@ def test_a_handler_of_the_programs_own_stays():
         assert signal.getsignal(signal.SIGINT) is mine
     finally:
         signal.signal(signal.SIGINT, own)
+
+
+def start_interrupted(thread):
+    """What Python's own `start` does if Ctrl-C comes while it waits for the thread."""
+    try:
+        raise KeyboardInterrupt
+    finally:
+        threading.Lock().release()
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_an_interrupt_while_a_thread_starts_is_not_lost(monkeypatch):
+    """Python raises RuntimeError: release unlocked lock."""
+    threads.limit(2)
+    monkeypatch.setattr(threading.Thread, "start", start_interrupted)
+    monkeypatch.delitem(threads._teams, os.getpid(), raising=False)
+    with pytest.raises(RuntimeError, match="release unlocked lock"):
+        threading.Thread().start()
+    with pytest.raises(KeyboardInterrupt):
+        threads.spread(lambda i, j: None, 4, 1)
+    assert threads.count() == 2
+    with pytest.raises(KeyboardInterrupt):
+        stream.Run().gather(lambda i, x: {"sum": x}, [1.0, 2.0], "numbers")
+
+
+def test_other_errors_stay_what_they_are():
+    with pytest.raises(RuntimeError, match="something else"), interrupt.kept():
+        raise RuntimeError("something else")

@@ -273,6 +273,15 @@ def test_a_vocabulary_that_is_not_utf8_is_named(tmp_path):
         Tokenizer(tmp_path, "bert").encode("the")
 
 
+def test_a_vocabulary_that_would_fill_the_memory_is_refused(tmp_path):
+    """Each of its lines becomes an object of Python's."""
+    wordpiece(tmp_path)
+    with open(tmp_path / "vocab.txt", "ab") as file:
+        file.write(b"a\n" * (1 << 22))
+    with pytest.raises(ValueError, match=r"vocab.txt has 8\d+ bytes; wanted at most 8388608"):
+        Tokenizer(tmp_path, "bert").encode("the")
+
+
 @pytest.mark.parametrize(
     "given,message",
     [

@@ -97,7 +97,7 @@ def test_each_how_to_page_has_code_that_runs():
     pages = {page.place for page in notebooks.every()}
     how_to = {name.removesuffix(".md") for name in TEXTS if name.startswith("howto/")}
     assert how_to - {"howto/index"} <= pages and "start" in pages
-    assert len(how_to) == 7
+    assert len(how_to) == 8
 
 
 def test_a_translation_shows_the_outputs_of_its_original():
@@ -105,6 +105,7 @@ def test_a_translation_shows_the_outputs_of_its_original():
     for place, page in pages.items():
         original = pages[page.executed_as]
         assert original.language == "en" and original.code == page.code
+        assert ("mystnb" in page.notebook["metadata"]) == (page.language == "ja")
         assert any("ipynb" in link for link in page.beside), place  # each leads to the other
     tasks = build.tasks()
     assert not [key for key in tasks if "lessons/ja/" in key[1]]

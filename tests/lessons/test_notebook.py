@@ -124,6 +124,12 @@ def test_a_notebook_is_one(tmp_path, monkeypatch):
     assert lesson.notebook["cells"][2]["metadata"]["tags"] == ["hide-cell"]
 
 
+def test_a_folded_cell_is_opened_in_the_pages_language(tmp_path, monkeypatch):
+    japanese = written(tmp_path, monkeypatch)
+    assert japanese.notebook["metadata"]["mystnb"]["code_prompt_show"] == "コードを表示"
+    assert "mystnb" not in lessons.get(3).notebook["metadata"]  # Sphinx's setting is English
+
+
 def test_a_wrong_answer_is_an_assertion():
     assert issubclass(checks.Wrong, AssertionError)
 

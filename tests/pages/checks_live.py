@@ -113,8 +113,8 @@ def test_a_change_is_looked_at_beside_the_model_as_it_is(page, runs):
     answered(page, "Changed: positions at zero")
     expect(page.get_by_role("radio", name="changed", exact=True)).to_be_checked()
     part(page, "null").check()
-    expect(part(page, "compared")).to_contain_text("by chance")
-    shown = [float(x) for x in re.findall(r"0\.\d+", part(page, "compared").text_content())]
+    expect(page.locator("#compared")).to_contain_text("by chance")
+    shown = [float(x) for x in re.findall(r"0\.\d+", page.locator("#compared").text_content())]
     model = runs.models["tiny-roberta"]
     changes = Changes("zero")
     wanted = [before(model, Changes()), before(model, changes), before(model, changes.null())]
@@ -122,6 +122,22 @@ def test_a_change_is_looked_at_beside_the_model_as_it_is(page, runs):
     assert wanted[0] > 0.9 and wanted[1] < 0.1  # measured 0.96, 0.04
     run(page, "as is").click()
     expect(explored.readout(page)).to_contain_text("the token before")
+
+
+def test_a_head_at_chance_is_not_listed(page):
+    """Measured as is L0H3 0.956, L1H1 0.502, L2H0 0.703; without positions nothing above 0.059."""
+    page.get_by_label("Only heads whose attention peaks").select_option("token before (−1)")
+    expect(explored.heads(page)).to_have_count(3)
+    names = [option.get_attribute("aria-label")[:4] for option in explored.heads(page).all()]
+    assert names == ["L0H3", "L1H1", "L2H0"]
+    explored.expect_selected(explored.head(page, "L0H3"))  # the sharpest of them
+    part(page, "kind").select_option("zero")
+    answered(page, "Changed: positions at zero")
+    expect(explored.view(page, "heads")).to_have_text("No head stands clear of chance there.")
+    expect(page.locator("#compared")).to_contain_text("(at chance)")
+    expect(explored.readout(page)).to_contain_text("no offset stands clear of chance")
+    run(page, "the difference").click()  # in one of the runs they look there
+    expect(explored.heads(page)).not_to_have_count(0)
 
 
 def before(model, changes):
@@ -245,6 +261,14 @@ def test_the_address_brings_everything_back(page):
     expect(explored.readout(page)).to_contain_text("L2H1")
     page.evaluate("location.hash = '#changes=nonsense&model=other'")
     answered(page, "As it is")
+
+
+def test_the_address_brings_part_and_head_of_another_model_back(page, port):
+    page.goto("about:blank")
+    page.goto(f"http://127.0.0.1:{port}/#model=tiny-bart&text=3+May+1912&part=cross&head=L1H2")
+    answered(page, "As it is")
+    expect(page.get_by_label("the decoder's, to its source")).to_be_checked()
+    expect(explored.readout(page)).to_contain_text("L1H2")
 
 
 def test_a_saved_page_stands_alone(page, saved, launch, kind):

@@ -9,7 +9,7 @@ import explored
 import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from explored import click, head, ready, settle, tokens, view
+from explored import click, head, point, ready, settle, tip, tokens, view
 from playwright.sync_api import expect
 
 import minitx
@@ -142,10 +142,75 @@ def test_two_texts_and_their_difference(open_page, beside):
     expect(page.locator("#matrix .hint")).to_contain_text("adds up to 0")
 
 
+@pytest.fixture
+def apart(tmp_path, model):
+    """The page of two sentences of which one is longer: there is no difference."""
+    second = (model, "tiny-gpt2", "A dog ran.")
+    explore.write(model, "tiny-gpt2", SENTENCE, tmp_path / "page.html", beside=second)
+    return tmp_path / "page.html"
+
+
+def test_of_two_runs_every_view_shows_both_or_says_which(open_page, apart):
+    page = ready(open_page(apart))
+    page.get_by_role("group", name="Show", exact=True).get_by_role("radio").nth(2).check()
+    settle(page)
+    both = "joint", "lines", "columns", "matrix", "profile", "values", "guesses", "stream", "lens"
+    for name in both:
+        for text in (SENTENCE, "A dog ran."):
+            assert view(page, name).get_by_text(text, exact=True).count() >= 1, (name, text)
+    expect(page.locator("#joint table th")).to_have_text([SENTENCE, "A dog ran."])
+    expect(page.get_by_role("grid")).to_have_count(2)
+    for name in ("heads", "overview"):
+        expect(page.locator(f"#{name} .hint")).to_contain_text(f" of “{SENTENCE}”")
+    expect(page.locator("#compared")).to_contain_text(f" of “{SENTENCE}”")
+
+
+def test_rows_of_guesses_are_chosen_by_keys(open_page, path):
+    page = ready(open_page(path))
+    table, last = page.get_by_role("grid"), tokens(page).count() - 1
+    table.focus()
+    for key, number in [("ArrowDown", 0), ("ArrowDown", 1), ("End", last), ("ArrowUp", last - 1)]:
+        page.keyboard.press(key)
+        explored.expect_selected(tokens(page).nth(number))
+        row = table.get_by_role("row").nth(number + 1)  # below the names of the columns
+        explored.expect_selected(row)
+        expect(table).to_be_focused()
+        expect(table).to_have_attribute("aria-activedescendant", row.get_attribute("id"))
+    page.keyboard.press("Escape")
+    assert explored.choice(page)[0] is None
+
+
+def test_a_hover_text_is_not_cut_off(open_page, path):
+    """Of the heads, where few are listed, and beside the lines of a narrow window."""
+    page = ready(open_page(path, 390, 800))
+    page.get_by_label("Only heads of one layer").select_option("layer 1")
+    settle(page)
+    for name, drawn in (
+        ("heads", explored.heads(page).first),
+        ("lines", explored.names(page, 0).first),
+    ):
+        point(drawn)
+        text, box = (x.bounding_box() for x in (tip(page, name).locator("path"), view(page, name)))
+        assert text["width"] > 100
+        for side, size in (("x", "width"), ("y", "height")):
+            assert text[side] >= box[side] - 3  # its outline and shadow
+            assert text[side] + text[size] <= box[side] + box[size] + 3
+
+
+def test_the_first_sentence_leads_to_the_heads(open_page, path):
+    page = ready(open_page(path, 1280, 700))
+    page.get_by_role("button", name="Choose a head").click()
+    expect(page.get_by_role("listbox", name="Heads")).to_be_focused()
+    expect(page.get_by_role("heading", name="All heads")).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("width", [320, 390])
 def test_a_telephone_scrolls_in_one_direction(open_page, beside, width):
     """Also while a view is made larger."""
     page = ready(open_page(beside, width, 800))
+    settle(page)
+    assert page.evaluate(WIDTH) <= width
+    page.get_by_label("the difference").check()
     settle(page)
     assert page.evaluate(WIDTH) <= width
     for button in page.get_by_role("button", name="larger").all()[:3]:

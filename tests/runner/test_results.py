@@ -4,6 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 import minitx
 from minitx import weights
 from minitx.analysis import commands
-from minitx.analysis.runner import registry, results, settings, stream
+from minitx.analysis.runner import files, registry, settings, stream
 
 BUNDLED = weights.find("tiny-roberta")
 SHARDS = {"first": "model-1-of-2.safetensors", "second": "shards/model-2-of-2.safetensors"}
@@ -169,10 +170,10 @@ def test_a_finished_run_of_another_configuration_is_run_again(tmp_path, capsys):
 def test_an_interrupted_run_is_not_gone_on_with_under_another_configuration(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every batch
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every document
     folder, out = shutil.copytree(BUNDLED, tmp_path / "model"), tmp_path / "out"
     add = stream._add
-    left = iter(range(stream.BATCH + 5))
+    left = iter(range(20))
 
     def interrupted(*arguments):
         if next(left, None) is None:
@@ -249,18 +250,23 @@ def expected(tmp_path_factory):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("step", ["_write", "replace"])
 @pytest.mark.parametrize(
     "error, late", [(OSError(28, "No space left on device"), False), (KeyboardInterrupt(), True)]
 )
 def test_whatever_write_fails_a_resumed_run_has_arrays_of_its_own_settings(
-    tmp_path, monkeypatch, expected, error, late, n
+    tmp_path, monkeypatch, expected, error, late, step, n
 ):
     """A run of 3 shuffles ends, one of 4 fails at its n-th file; then either is resumed."""
     out = tmp_path / "out"
     assert positions(out, 3) == 0
+    before = files_in(out)
+    place = files if step == "_write" else files.os
     with monkeypatch.context() as patch:
-        patch.setattr(results, "write", Failing(results.write, n, late, error))
+        patch.setattr(place, step, Failing(getattr(place, step), n, late, error))
         assert positions(out, 4) == (2 if isinstance(error, OSError) else 130)
+    if step == "_write":
+        assert files_in(out) == before
     for resumed in expected:
         copy = shutil.copytree(out, tmp_path / f"resumed with {resumed}")
         assert positions(copy, resumed, "--resume") == 0
@@ -269,9 +275,44 @@ def test_whatever_write_fails_a_resumed_run_has_arrays_of_its_own_settings(
         assert record["settings"]["options"]["shuffles"] == resumed
 
 
+def files_in(folder):
+    """{name: bytes} of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_full_disk_is_one_line_that_says_what_was_wanted(tmp_path, monkeypatch, capsys):
+    def full(path, content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(files.shutil, "disk_usage", lambda path: SimpleNamespace(free=4096))
+    path = tmp_path / "a.npz"
+    with pytest.raises(OSError, match="wanted") as caught:
+        files.write(path, b"1" * 5000)
+    text = "No space left on device, 5,000 bytes wanted, 4,096 free"
+    assert (caught.value.strerror, caught.value.filename) == (text, str(path))
+
+
+def test_a_folder_that_is_gone_is_named(tmp_path):
+    path = tmp_path / "gone" / "a.npz"
+    with pytest.raises(OSError, match="the folder was removed during the run") as caught:
+        files.write(path, b"1")
+    assert caught.value.filename == str(path.parent)
+    # a missing model or tokenizer is FileNotFoundError, which a report takes as "left out"
+    assert not isinstance(caught.value, FileNotFoundError)
+
+
+def test_a_finished_run_removes_what_killed_ones_were_writing(tmp_path):
+    names = ".positions.svg.99.tmp", ".positions.json.99.tmp"
+    for name in (*names, ".other.json.99.tmp"):
+        (tmp_path / name).write_bytes(b"half")
+    assert positions(tmp_path, 3) == 0
+    assert [path.name for path in tmp_path.glob("*.tmp")] == [".other.json.99.tmp"]
+
+
 def test_where_the_old_record_cannot_go_the_old_results_stay(tmp_path, monkeypatch):
     assert positions(tmp_path, 3) == 0
-    before = {path.name: path.read_bytes() for path in tmp_path.glob("*")}
+    before = files_in(tmp_path)
     unlink = Path.unlink
 
     def refused(path, missing_ok=False):
@@ -281,7 +322,7 @@ def test_where_the_old_record_cannot_go_the_old_results_stay(tmp_path, monkeypat
 
     monkeypatch.setattr(Path, "unlink", refused)
     assert positions(tmp_path, 4) == 2
-    assert {path.name: path.read_bytes() for path in tmp_path.glob("*")} == before
+    assert files_in(tmp_path) == before
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "{", '{"settings": 3}', '{"answer": 3}'])

@@ -61,7 +61,7 @@ def run(folder, measure, resume, key="same"):
 
 
 def test_an_interrupted_sum_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every batch
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every document
     whole = run(tmp_path, failing_at(999), resume=False)
     assert not left(tmp_path)
     with pytest.raises(KeyboardInterrupt):
@@ -78,7 +78,7 @@ def test_a_stage_finds_its_own_state_where_the_one_before_it_is_left_out(
     tmp_path, monkeypatch, capsys
 ):
     """A resumed run may take from elsewhere what its first stage measured."""
-    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every batch
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every document
     whole = stream.UNSAVED.gather(third, ROWS, "the second", keep=("all",))
     with pytest.raises(KeyboardInterrupt):
         with stream.resumable(tmp_path, "test", "same", False) as interrupted:

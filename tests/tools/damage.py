@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import damage_files
 import damage_json
-from folders import BUNDLED, WITH_TEXT
+from folders import WITH_TOKENIZER
 
 KINDS = damage_json.KINDS | damage_files.KINDS
 OFTEN = [*KINDS, *["set"] * 6, "add", "bytes", "line"]  # what is drawn, some of it more often
@@ -43,8 +43,8 @@ class Dice:
 def draw(seed, number, folders):
     """Case `number` of a seed: one to six mutations, most often one."""
     dice = Dice(f"{seed} {number}")
-    with_text = [*WITH_TEXT, *BUNDLED, "bert-wordpiece", "bert-japanese"]
-    name = dice.pick(with_text if dice.random() < 0.5 else sorted(folders))
+    with_text = [name for name in WITH_TOKENIZER if name in folders]
+    name = dice.pick(with_text if with_text and dice.random() < 0.5 else sorted(folders))
     folder, mutations = dict(folders[name]), []
     wanted = dice.pick([1, 1, 1, 1, 1, 1, 2, 2, 3, 6])
     while folder and len(mutations) < wanted:

@@ -184,6 +184,17 @@ def do_bytes(folder, name, place, n, new):
     folder[name] = data[:place] + bytes.fromhex(new) + data[place + n :]
 
 
+def draw_grow(dice, folder, name):
+    n = dice.pick([1 << 10, 1 << 16, 1 << 20, 40 << 20])
+    return [name, n, dice.pick(["00", "20", "0a", "61", "c3a9", "e4ba8c", "5b", "610a"])]
+
+
+def do_grow(folder, name, n, piece):
+    """The file goes on for n bytes: a piece again and again."""
+    piece = bytes.fromhex(piece)
+    folder[name] = content(folder, name) + piece * (n // len(piece))
+
+
 def is_lines(name, folder):
     """Whether a name is that of a file that is read by lines."""
     return name.endswith(".txt") and is_file(name, folder)
@@ -270,6 +281,7 @@ KINDS = {
     "length": Kind(is_tensors, draw_length, do_length),
     "cut": Kind(is_file, draw_cut, do_cut),
     "bytes": Kind(is_file, draw_bytes, do_bytes),
+    "grow": Kind(is_file, draw_grow, do_grow),
     "line": Kind(is_lines, draw_line, do_line),
     "gone": Kind(is_any, draw_gone, do_gone),
     "moved": Kind(is_any, draw_moved, do_moved),

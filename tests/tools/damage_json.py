@@ -133,7 +133,7 @@ def draw_path(dice, value):
     while isinstance(value, list) and value and (not path or dice.random() < 0.67):
         key = dice.below(len(value))
         path.append(value[key][0] if isinstance(value, Pairs) else key)
-        value = value[key][1] if isinstance(value, Pairs) else value[key]
+        value = inside(value, path[-1:])  # of a key that stands twice the first
     return path
 
 
@@ -152,7 +152,7 @@ def member(value, key):
 def draw_value(dice, old):
     """A value as it is written: near to the old one, of its kind, or any."""
     if type(old) is int and abs(old) < 2**64 and dice.random() < 0.5:
-        near = old - 1, old + 1, 2 * old, old // 2, -old, 1000 * old, old + 0.5
+        near = old - 1, old + 1, 2 * old, old // 2, -old, 1000 * old, old + 0.5, float(old)
         return str(dice.pick(near))
     if isinstance(old, str) and dice.random() < 0.5:
         return json.dumps(dice.pick(WORDS))

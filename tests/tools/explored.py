@@ -24,6 +24,11 @@ def view(page, name):
     return page.locator(f"#{name} .plot")
 
 
+def heads(page):
+    """The heads in the grid."""
+    return page.get_by_role("listbox", name="Heads").get_by_role("option")
+
+
 def head(page, name):
     """A head in the grid."""
     return page.get_by_role("listbox", name="Heads").get_by_role("option", name=f"{name}. ")

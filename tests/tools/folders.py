@@ -10,7 +10,18 @@ PIECES = GOLDEN / "pieces"
 BUNDLED = "tiny-bart", "tiny-bert", "tiny-gpt2", "tiny-roberta"
 NOT_READ = "reference", "internals", "unpatched"  # files of a golden folder that are not loaded
 MECAB = b'{"tokenizer_class": "BertJapaneseTokenizer", "word_tokenizer_type": "mecab"}'
-# folder: the golden variant that its model is from, and the folder of its tokenizer
+# folder: the golden variant that its model is from, and the folder of its tokenizer; where that is
+# a vocab.txt alone, a folder of WORDPIECE
+WORDPIECE = {
+    "bert-wordpiece": "bert-masked",
+    "bert-token-wordpiece": "bert-token",
+    "bert-question-wordpiece": "bert-question",
+    "bert-next-sentence-wordpiece": "bert-next-sentence",
+    "bert-choice-wordpiece": "bert-choice",
+    "bert-pretraining-wordpiece": "bert-pretraining-legacy",
+    "electra-wordpiece": "electra-replaced",
+    "mpnet-wordpiece": "mpnet-masked",
+}
 WITH_TEXT = {
     "roberta-merges": ("roberta-masked", PIECES / "bart"),
     "gpt2-merges": ("gpt2-causal", PIECES / "bart"),
@@ -18,7 +29,9 @@ WITH_TEXT = {
     "marian-pieces-separate": ("marian-separate", PIECES / "separate"),
     "t5-pieces": ("t5-gated", PIECES / "t5"),
     "t5-json": ("t5-relu", PIECES / "t5-json"),
+    "roberta-token-merges": ("roberta-token", PIECES / "bart"),
 }
+WITH_TOKENIZER = (*WITH_TEXT, *BUNDLED, *WORDPIECE, "bert-japanese")
 
 
 class Special(NamedTuple):
@@ -41,7 +54,8 @@ def bases():
     for name, (variant, text) in WITH_TEXT.items():
         folders[name] = golden(variant) | {path.name: path for path in text.iterdir()}
     vocab = {"vocab.txt": GOLDEN / "japanese" / "vocab.txt"}
-    folders["bert-wordpiece"] = golden("bert-masked") | vocab
+    for name, variant in WORDPIECE.items():
+        folders[name] = golden(variant) | vocab
     settings = {"tokenizer_config.json": MECAB}
     folders["bert-japanese"] = golden("bert-untied") | vocab | settings
     for name in BUNDLED:

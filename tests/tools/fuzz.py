@@ -1,15 +1,18 @@
 """Ten thousand damaged checkpoint folders: does each load well, or say clearly what is wrong?
 
-    python tests/tools/fuzz.py [--cases N] [--seed N] [--case N] [--jobs N] [--keep] [--replay]
+    python tests/tools/fuzz.py [--cases N] [--large N] [--seed N] [--case NAME] [--jobs N] [--keep]
+    python tests/tools/fuzz.py --replay
 
---case 4711: that case of the seed alone, with its mutations. --replay: the cases that once failed,
+--large: as many cases beside, of folders of 44 to 70 MB (large_folders.py). --case 4711 or large-3:
+that case of the seed alone, with its mutations. --replay: the cases that once failed,
 tests/golden/fuzz/*.json. --keep: write the defects there, with as few mutations as still show
-them, a case for each place that they come from. Exit code 0 only without a defect.
+them, a case for each place that they come from. Exit code 0 only without a defect; Ctrl-C ends the
+run at once, and what was tried is shown.
 
 A case is named by its seed and number, and is a base folder and a list of mutations (damage.py);
 what may come of it is in ordeal.py. Linux only.
 
-Order: the command line, the pool, one case, the table, the corpus.
+Order: the command line, the pool, one case, the tables, the corpus.
 """
 
 import os
@@ -19,10 +22,12 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RUST_BACKTRACE"] = "0"  # with it a panic that is caught takes 50 MB
 
 import argparse
+import contextlib
 import json
 import multiprocessing
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -33,24 +38,28 @@ from pathlib import Path
 
 import damage
 import folders
+import large_folders
 import ordeal
 
 CORPUS = folders.GOLDEN / "fuzz"
 LIMITS = ordeal.Limits()
 SHOWN = 400  # characters of a message
+STEP = 1000  # cases after which a line says how far a run is
 
 
 def main(argv=None):
     """Try the cases; exit code 0 if none is a defect."""
     args = parser().parse_args(argv)
-    if args.replay:
-        cases = corpus()
-    else:
-        numbers = range(args.cases) if args.case is None else [args.case]
-        cases = dict.fromkeys(numbers)
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as tempfile.tempdir:
+        return tried(args)
+
+
+def tried(args):
+    """Try the cases; what is left in the folder for temporary files is removed by `main`."""
+    cases = wanted(args)
     begin = time.monotonic()
     results = run_all(cases, args.seed, args.jobs)
-    print(table(results, time.monotonic() - begin))
+    print(tables(results, len(cases), time.monotonic() - begin))
     defects = {name: result for name, result in results.items() if result.is_defect}
     for name, result in sorted(first_of_each(defects).items(), key=str):
         if result.outcome == "not drawn":
@@ -63,15 +72,28 @@ def main(argv=None):
             keep(case, result, f"{args.seed}-{name}")
     if args.case is not None:
         print(drawn(args.seed, args.case), *results.values(), sep="\n")
-    return 1 if defects else 0
+    return 1 if defects or len(results) < len(cases) else 0
+
+
+def wanted(args):
+    """{name: Case, or None for one that its name says}."""
+    if args.replay:
+        return corpus()
+    if args.case is not None:
+        return {args.case: None}
+    large = [f"large-{i}" for i in range(args.large)]
+    return dict.fromkeys([*range(args.cases), *large])
 
 
 def parser():
     """The command line."""
     new = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     new.add_argument("--cases", type=int, default=10_000)
+    new.add_argument("--large", type=int, default=200)
     new.add_argument("--seed", type=int, default=1)
-    new.add_argument("--case", type=int)
+    new.add_argument(
+        "--case", type=lambda name: name if large_folders.is_large(name) else int(name)
+    )
     new.add_argument("--jobs", type=int, default=2)
     new.add_argument("--keep", action="store_true")
     new.add_argument("--replay", action="store_true")
@@ -80,28 +102,52 @@ def parser():
 
 @cache
 def bases():
-    """The folders that are damaged."""
+    """The small folders that are damaged."""
     return folders.bases()
 
 
-def drawn(seed, number):
+def bases_of(name):
+    """The folders of a case, or of a folder's name."""
+    return large_folders.bases() if large_folders.is_large(name) else bases()
+
+
+def drawn(seed, name):
     """A case by its name."""
-    return damage.draw(seed, number, bases())
+    return damage.draw(seed, name, bases_of(name))
 
 
 def run_all(cases, seed=1, jobs=2):
-    """{name: Result} of {name: Case, or None for its number}; of those so far at Ctrl-C."""
+    """{name: Result} of {name: Case, or None for its name}; of those so far at Ctrl-C."""
     warm_up()
+    if any(large_folders.is_large(case.base if case else name) for name, case in cases.items()):
+        large_folders.bases()  # before there are processes, which would each write their own
+    results = {}
     context = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    pool = ProcessPoolExecutor(jobs, context, initializer=os.setpgid, initargs=(0, 0))
+    usual = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
         run = partial(run_case, seed)
-        results = {}
-        try:
-            for name, result in zip(cases, pool.map(run, cases.items(), chunksize=8)):
-                results[name] = result
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-        return results
+        for name, result in zip(cases, pool.map(run, cases.items(), chunksize=8)):
+            results[name] = result
+            if result.is_defect:
+                print(f"{name}: {result.outcome} in {result.stage}", file=sys.stderr, flush=True)
+            if len(results) % STEP == 0:
+                n = sum(result.is_defect for result in results.values())
+                print(f"{len(results)} of {len(cases)}, {n} defects", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        end_at_once()
+    finally:
+        signal.signal(signal.SIGTERM, usual)
+        pool.shutdown(cancel_futures=True)
+    return results
+
+
+def end_at_once():
+    """End the processes of the pool, and the case that each has begun: they are a group each."""
+    for worker in multiprocessing.active_children():
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        worker.kill()  # one that had no time yet to begin a group
 
 
 def warm_up():
@@ -112,22 +158,28 @@ def warm_up():
             raise SystemExit(f"the undamaged {name} is not sound: {result}")
 
 
-def run_case(seed, named, limits=LIMITS, fork=True):
+def run_case(seed, named, limits=None, fork=True):
     """The Result of one (name, Case or None)."""
-    number, case = named
+    name, case = named
     try:
-        folder = damage.damaged(case or drawn(seed, number), bases())
+        case = case or drawn(seed, name)
+        folder = damage.damaged(case, bases_of(case.base))
     except Exception as error:  # a fault of the fuzzer's own, which must not end a run
         return ordeal.Result("not drawn", repr(error))
     parent = tempfile.mkdtemp(prefix="fuzz-")
     path = Path(parent) / "model"
     try:
         if fork:
-            return ordeal.tried(folder, path, limits)
+            return ordeal.tried(folder, path, limits or limits_of(case))
         folders.write(folder, path)
-        return ordeal.Result(**ordeal.judged(path))
+        return ordeal.decided(ordeal.judged(path), path)
     finally:
         shutil.rmtree(parent)
+
+
+def limits_of(case):
+    """Numbers of 16 bits are copied as float32, alone twice the file: there SPARE is beside it."""
+    return LIMITS._replace(beside=ordeal.SPARE) if large_folders.is_converted(case.base) else LIMITS
 
 
 def first_of_each(defects):
@@ -145,16 +197,50 @@ def signature(result):
     return result.outcome, result.stage, place
 
 
-def table(results, seconds):
-    """Outcomes and how many there are of each; the most memory, and the slowest."""
+def tables(results, n, seconds):
+    """A table of the small folders' cases, and one of the large ones'."""
+    large = {name: result for name, result in results.items() if large_folders.is_large(name)}
+    small = {name: result for name, result in results.items() if name not in large}
+    stopped = "" if len(results) == n else f"stopped early: {len(results)} cases of {n}\n"
+    parts = [table(part) for part in (small, large) if part]
+    return stopped + "\n\n".join([*parts, f"{len(results)} cases in {seconds:.0f} s"])
+
+
+def table(results):
+    """Outcomes and how many there are of each; the slowest, and the most memory."""
     counts = Counter(result.outcome for result in results.values())
-    lines = [f"{len(results)} cases in {seconds:.0f} s"]
+    kind = "of large folders " if large_folders.is_large(next(iter(results))) else ""
+    lines = [f"{len(results)} cases {kind}"]
     lines += [f"{n:7} {outcome}" for outcome, n in counts.most_common()]
-    slow, result = max(results.items(), key=lambda pair: pair[1].cpu)
-    lines.append(f"slowest {slow}: {result.cpu:.2f} s of the processor, {result.clock:.2f} s")
-    large, result = max(results.items(), key=lambda pair: pair[1].memory - 2 * pair[1].size)
-    lines.append(f"most memory {large}: {result.memory:,} bytes, its folder {result.size:,}")
+    name, result = largest(results, lambda result: result.cpu)
+    lines.append(f"longest: {result.cpu:.2f} s of the processor, limit {LIMITS.cpu} ({name})")
+    name, result = largest(results, lambda result: result.clock)
+    n = sum(result.clock > LIMITS.cpu for result in results.values())
+    lines.append(f"longest: {result.clock:.2f} s by the clock ({name}); {n} over {LIMITS.cpu} s")
+    name, result = largest(results, lambda result: result.memory)
+    lines.append(f"most memory: {mega(result.memory)} of a folder of {mega(result.size)} ({name})")
+    lines.append(of_twice(results))
     return "\n".join(lines)
+
+
+def of_twice(results):
+    """The most memory of those folders whose limit is twice their size."""
+    twice = {name: result for name, result in results.items() if 2 * result.size > ordeal.SPARE}
+    if not twice:
+        return "no folder is larger than half of what each may use"
+    name, result = largest(twice, lambda result: result.memory / result.size)
+    text = f"most memory of {len(twice)} folders over {mega(ordeal.SPARE // 2)}"
+    return f"{text}: {result.memory / result.size:.2f} of its {mega(result.size)} ({name})"
+
+
+def largest(results, size):
+    """The (name, Result) with the largest size."""
+    return max(results.items(), key=lambda pair: size(pair[1]))
+
+
+def mega(n):
+    """Bytes in millions."""
+    return f"{n / 1e6:.1f} MB"
 
 
 def corpus():

@@ -1,8 +1,10 @@
 """One damaged folder in a process of its own: it is loaded, run and asked for ids, and then judged.
 
-The process may use twice the bytes of the folder and `SPARE` beside, and `LIMITS` of time. What may
-come of it: a model that runs ("sound"), or one line of a ValueError or FileNotFoundError that names
-a file, a key or a tensor ("clear"); everything else is a defect.
+The process may use twice the bytes of the folder, or SPARE if that is more, and only so much time
+(Limits). What may come of it: a model that runs ("sound"), or one line of a ValueError or
+FileNotFoundError that names a file, a key, a tensor, or the norm before which numbers overflow
+("clear"); everything else is a defect. Where weights are NaN or infinite, `minitx.check` names them
+and the outputs may be so too.
 
 Order: a case's process and what ends it, what is tried inside, the judgement. Linux only.
 """
@@ -10,6 +12,7 @@ Order: a case's process and what ends it, what is tried inside, the judgement. L
 import contextlib
 import json
 import os
+import re
 import resource
 import signal
 import sys
@@ -25,12 +28,16 @@ import folders
 import numpy as np
 
 import minitx
+from minitx.families import FAMILIES
+from minitx.memory import keep_freed_memory
 
-TEXT = "The dog ran, 二 Büros!"
-SPARE = 32 << 20  # bytes that a case may use beside twice its folder: parsed JSON, a tokenizer
+TEXT = "A dog, 二 Bü!"
+SPARE = 32 << 20  # bytes that a case may always use: parsed JSON, a tokenizer
 ADDRESSES = 256 << 20  # more addresses than that are refused at once: stacks, libraries, arenas
 LONGEST = 1000  # characters of a clear message
 FORMS = {"tokenizer.json", "vocab.txt", "merges.txt", "spiece.model", "source.spm", "target.spm"}
+END = "ln_final_w", "ln_final_b", "W_head", "b_head", "ln_head_w", "ln_head_b", "W_U", "b_U"
+OVERFLOW = re.compile(r"the stream before ln_?\w+( of layer \d+)? is NaN, infinite, or overflows")
 CONTROL = "\x1b", "\n", "\r", "\x00", "\x08", "\u202e"
 
 
@@ -39,6 +46,11 @@ class Limits(NamedTuple):
 
     cpu: int = 5
     clock: float = 10
+    beside: int = 0  # bytes beside twice the folder
+
+    def memory(self, size):
+        """Bytes that a case may use for a folder of that many."""
+        return max(2 * size, SPARE) + self.beside
 
 
 class Result(NamedTuple):
@@ -60,6 +72,7 @@ class Result(NamedTuple):
 def tried(folder, path, limits):
     """The Result of a folder {name: file}, written to `path` and tried in a forked process."""
     folders.write(folder, path)
+    keep_freed_memory(0)  # what the process has freed would be used again, and not be counted
     begin = time.monotonic()
     reader, writer = os.pipe()
     child = os.fork()
@@ -72,7 +85,8 @@ def tried(folder, path, limits):
     clock = time.monotonic() - begin
     measured = {"cpu": used.ru_utime + used.ru_stime, "clock": clock, "size": size(path)}
     if data:
-        return _limited(Result(**json.loads(data), **measured), limits)
+        judgements, memory = json.loads(data)
+        return _limited(decided(judgements, path)._replace(memory=memory, **measured), limits)
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     if number in (signal.SIGKILL, signal.SIGXCPU):
         return Result("hang", f"ended after {limits.cpu} s or {limits.clock} s", **measured)
@@ -104,7 +118,7 @@ def _limited(result, limits):
     """The same, or a defect if it took more memory or time than it may."""
     if result.is_defect:
         return result
-    if result.memory > 2 * result.size + SPARE:
+    if result.memory > limits.memory(result.size):
         text = f"{result.memory:,} bytes for a folder of {result.size:,}; {result.message}"
         return result._replace(outcome="memory", message=text)
     if result.cpu > limits.cpu:
@@ -125,12 +139,12 @@ def _child(path, writer, limits):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu + 1, limits.cpu + 2))
         before = _forget_peak()
-        room = _status("VmSize") + 2 * size(path) + SPARE + ADDRESSES
+        room = _status("VmSize") + limits.memory(size(path)) + ADDRESSES
         free = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (room, free[1]))
-        judgement = judged(path)
-        judgement["memory"] = max(0, _status("VmHWM") - before)
-        data = json.dumps(judgement).encode()
+        judgements = judged(path)
+        memory = max(0, _status("VmHWM") - before)
+        data = json.dumps([judgements, memory]).encode()
         resource.setrlimit(resource.RLIMIT_AS, free)
         while data:
             data = data[os.write(writer, data) :]
@@ -155,30 +169,31 @@ def _status(name):
 
 
 def judged(path):
-    """{"outcome", "message", "stage"} of a folder."""
-    stages = ["load"]
+    """What comes of a folder each time that it is loaded: [[outcome, message, stage], ...]."""
+    return [_judged(attempted, path) for attempted in (attempt, attempt_heads, attempt_partial)]
+
+
+def _judged(attempted, path):
+    keep_freed_memory(0)  # each loads the folder anew
+    stages = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            fault = attempt(path, stages)
+            fault = attempted(path, stages)
         except BaseException as error:
-            outcome, message = _of_error(error, path)
+            outcome, message = _of_error(error)
         else:
             outcome, message = ("NaN", fault) if fault else ("sound", "")
-    return {"outcome": outcome, "message": message[:4000], "stage": stages[-1]}
+    return outcome, message[:4000], stages[-1]
 
 
 def attempt(path, stages):
-    """Load a folder, show it, run two tokens, say one, encode a text -> what is wrong, or ""."""
+    """Load a folder, show it, run it, encode a text -> what is wrong, or ""."""
+    stages.append("load")
     model = minitx.load(path)
     stages.append("show")
     repr(model)
-    fault = ""
-    if _is_sound(model):
-        stages.append("run")
-        fault = _run(model)
-        stages.append("generate")
-        _generate(model)
+    fault = _run(model, stages)
     stages.append("encode")
     reader = model if model.encoder is None else model.encoder
     for own in (reader, model):
@@ -187,7 +202,33 @@ def attempt(path, stages):
             own.tokenizer.decode(ids)
             own.tokenizer.pieces(ids)
     if _has_tokenizer(reader.tokenizer) and len(ids) <= reader.config.n_ctx:
-        model.encode([TEXT])
+        model.encode([TEXT, "a"])
+    return fault
+
+
+def attempt_partial(path, stages):
+    """Load what there is of a folder, show it, look for NaN."""
+    stages.append("partial")
+    model = minitx.load(path, partial=True)
+    repr(model)
+    _named(model)
+    return ""
+
+
+def attempt_heads(path, stages):
+    """Run a model with each other head of its family, or see that head refused; as `attempt`."""
+    stages.append("heads")
+    cfg = minitx.load(path).config
+    fault = ""
+    for head in {*FAMILIES[cfg.model_type].heads} - {cfg.task_head}:
+        try:
+            model = minitx.load(path, head=head)
+        except ValueError as error:
+            if not str(error).startswith(f"no head {head!r} in this checkpoint"):
+                raise
+        else:
+            fault = fault or _run(model, stages)
+            del model  # before the next is loaded
     return fault
 
 
@@ -196,26 +237,51 @@ def _has_tokenizer(tokenizer):
     return not FORMS.isdisjoint(file.name for file in tokenizer.folder.iterdir())
 
 
-def _is_sound(model):
-    """False where `check` names tensors: NaN, infinity, numbers that overflow."""
+def _named(model):
+    """What `check` says of weights: NaN, infinity, numbers that may overflow; "" if nothing."""
     try:
         minitx.check(model)
-    except ValueError:
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _run(model, stages):
+    """Run a model and say a token; says so if numbers are not finite though the weights are."""
+    named = _named(model)
+    stages.append("run")
+    with warnings.catch_warnings():
+        if named:  # NumPy's warnings come before the error that names the layer
+            warnings.simplefilter("ignore", RuntimeWarning)
+        x = _forward(model)
+        stages.append("generate")
+        _generate(model)
+    if np.isfinite(x).all() or named.startswith("NaN") or _of_the_end(model, named):
+        return ""
+    return f"not finite, though all weights are; {named}"
+
+
+def _of_the_end(model, named):
+    """Whether numbers beyond 1e10 are in what no norm follows: the last norm, the task head."""
+    if not named:
         return False
-    return True
+    last = "" if model.config.pre_norm else f"layers[{model.config.n_layers - 1}]."
+    end = {*END, f"{last}ln2_w", f"{last}ln2_b"}
+    return not end.isdisjoint(re.findall(r"[\w.\[\]]+", named))
 
 
-def _run(model):
-    """Run two tokens; says so if numbers are not finite though the weights are."""
+def _forward(model):
+    """The logits of two texts of two tokens, one of them padded, or the last stream."""
     T = min(2, model.config.n_ctx)
-    tokens = np.arange(T) % model.config.n_vocab
+    tokens = np.arange(2 * T).reshape(2, T) % model.config.n_vocab
+    valid = np.array([[True] * T, [True] + [False] * (T - 1)])
     source = {}
     if model.encoder is not None:
-        source = {"source": tokens % model.encoder.config.n_vocab}
-    x = minitx.forward(model, tokens, **source)
+        source = {"source": tokens % model.encoder.config.n_vocab, "source_valid": valid}
+    x = minitx.forward(model, tokens, valid=valid, **source)
     if model.config.task_head:
-        x = minitx.logits(model, x)
-    return "" if np.isfinite(x).all() else "not finite, though all weights are"
+        x = minitx.logits(model, x, valid=valid)
+    return x
 
 
 def _generate(model):
@@ -231,12 +297,20 @@ def _generate(model):
 # --- the judgement of an error
 
 
-def _of_error(error, path):
+def decided(judgements, path):
+    """The Result of what `judged` gives: the first defect, or else what came first."""
+    results = []
+    for given, message, stage in judgements:
+        outcome = (_unclear(message, path) or "clear") if given == "said" else given
+        results.append(Result(outcome, message, stage))
+    return next((result for result in results if result.is_defect), results[0])
+
+
+def _of_error(error):
     """The outcome and message of an exception."""
     message = str(error)
     if type(error) in (ValueError, FileNotFoundError):
-        fault = _unclear(message, path)
-        return (fault or "clear"), message
+        return "said", message
     if isinstance(error, Warning):
         return "warning", f"{type(error).__name__}: {message} {_place(error)}"
     return type(error).__name__, f"{message[:300]} {_place(error)}"
@@ -257,7 +331,8 @@ def _unclear(message, path):
     if len(message) > LONGEST:
         return "a long message"
     text = message.replace(str(path), "")
-    return "" if any(name in text for name in known(path)) else "names nothing"
+    is_named = OVERFLOW.match(text) or any(name in text for name in known(path))
+    return "" if is_named else "names nothing"
 
 
 def known(path):
@@ -265,12 +340,18 @@ def known(path):
     names = {file.name for file in path.iterdir()} | {*damage_files.NAMES}
     for file in path.iterdir():
         if file.is_file() and (file.name == "config.json" or file.suffix == ".safetensors"):
-            keys = damage_json.tree({file.name: file}, file.name)
+            keys = damage_json.tree({file.name: beginning(file)}, file.name)
             names |= (
                 {key for key, _ in keys if key} if isinstance(keys, damage_json.Pairs) else set()
             )
     return names | {name.partition(".")[2] for name in names if name.count(".") > 1}
 
 
+def beginning(path):
+    """The first million bytes of a file."""
+    with path.open("rb") as file:
+        return file.read(1 << 20)
+
+
 if __name__ == "__main__":
-    print(*judged(Path(sys.argv[1])).values(), sep="\n")
+    print(*judged(Path(sys.argv[1])), sep="\n")

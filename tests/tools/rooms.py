@@ -68,6 +68,11 @@ INSIDE = {
     "minitx.cost": 2,
     "minitx.generate": 2,
     "minitx.sweep": 2,
+    "minitx.parameters": 2,
+    "minitx.derivatives": 1,
+    "minitx.tape": 2,
+    "minitx.backward": 2,
+    "minitx.gradients": 2,
     "minitx": 3,
     "minitx.testing": 4,
 }

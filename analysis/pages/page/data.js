@@ -142,10 +142,16 @@ function set(changes) {
   const other = changes.part !== undefined && changes.part !== state.part, isRun = "run" in changes;
   Object.assign(state, other ? {head: null, token: null, side: "query"} : {}, changes);
   if (other || isRun || "head" in changes || "token" in changes) settle();
+  if (!("head" in changes) && ("only" in changes || "layer" in changes)) chooseListed();
   if (isRun) writeParts();
   if (other || isRun) writeTokens();
   update();
   listeners.forEach(listener => listener(state));
+}
+
+function chooseListed() {  // the sharpest of the heads that are listed, if the chosen one is not among them
+  const heads = listed();
+  if (heads.length && !heads.includes(state.head)) state.head = d3.greatest(heads, sharpness);
 }
 
 function show(next) {  // other data in place of all; what was chosen stays, where it is still there

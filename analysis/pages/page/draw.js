@@ -7,6 +7,20 @@ function plot(options) {
 }
 
 const tip = title => ({title, fill: colours().back, stroke: colours().line, fontSize: 12, lineHeight: 1.3});
+function keepTipInside(box) {  // a hover text that would be cut off at an edge of what is seen of a view is moved
+  box.addEventListener("pointermove", () => later(() => {
+    for (const path of box.querySelectorAll("[aria-label=tip] path")) {
+      const {style} = path.closest("[aria-label=tip]");
+      style.translate = "none";
+      const tip = path.getBoundingClientRect(), seen = box.getBoundingClientRect();
+      if (!tip.width) continue;
+      const by = (least, most, start, end) => Math.max(start - least, Math.min(0, end - most));
+      style.translate = `${by(tip.left, tip.right, seen.left, seen.left + box.clientWidth)}px ${
+        by(tip.top, tip.bottom, seen.top, seen.top + box.clientHeight)}px`;
+    }
+  }));
+}
+
 const thickness = d => 0.6 + 4 * Math.min(1, size(d.w));
 const opacity = d => state.token === null ? 0.2 + 0.6 * Math.min(1, size(d.w)) : 0.45 + 0.55 * Math.min(1, size(d.w));
 

@@ -26,6 +26,7 @@ for (const [id, view] of Object.entries(VIEWS)) {
                               title: "Save this figure as a file that any drawing program opens"});
   controls.append(...Object.entries(view.choices ?? {}).map(chooser), larger, ...(view.isText ? [] : [svg]));
   box.addEventListener("pointerdown", event => event.stopPropagation(), true);  // Plot would pin the hover text
+  keepTipInside(box);
   box.addEventListener("click", () => {
     const found = [...box.children].map(child => child.value).find(value => value);
     if (found && view.pick) set(view.pick(found));
@@ -163,6 +164,7 @@ function writeText() {
     list.scrollTop = chosen.element.offsetTop - list.offsetTop - list.clientHeight / 2;
   });
   readout.textContent = said();
+  byId("compared").textContent = acrossRuns();
   byId("precision").textContent = precision();
   for (const name of ["run", "part", "side"]) {
     for (const input of document.querySelectorAll(`input[name=${name}]`)) input.checked = input.value === `${state[name]}`;
@@ -170,15 +172,23 @@ function writeText() {
   facts.replaceChildren(...factRows());
 }
 
-function factRows() {  // what is measured of the chosen head; of a difference of both runs
+function factRows() {  // what is measured of the chosen head; of two runs of both
+  if (isBoth()) return page.runs.flatMap((run, n) => [rowOf([run.name, ""], "th"), ...[within(n, factsOf)].flat()]);
+  return factsOf();
+}
+
+function factsOf() {
+  if (inside) return data.facts.map(({means, values}) => rowOf([means, values[state.head]]));
   const kept = isDifference() ? page.runs.map(run => partOf(run)) : [data];
   const names = isDifference() ? [["", ...page.runs.map(run => run.name)]] : [];
   const values = data.facts.map(({means}, n) => [means, ...kept.map(part => part.facts[n].values[state.head])]);
-  return [...names, ...values].map(cells => {
-    const row = make("tr");
-    row.append(...cells.map(textContent => make("td", {textContent})));
-    return row;
-  });
+  return [...names.map(cells => rowOf(cells, "th")), ...values.map(cells => rowOf(cells))];
+}
+
+function rowOf(cells, tag = "td") {
+  const row = make("tr");
+  row.append(...cells.map(textContent => make(textContent ? tag : "td", {textContent})));
+  return row;
 }
 
 function said() {
@@ -219,6 +229,10 @@ keys(list, () => {
 
 Object.assign(boxes.heads, {tabIndex: 0, role: "listbox", ariaLabel: "Heads. Arrow keys choose one."});
 keys(boxes.heads, headKeys);
+byId("to-heads").onclick = () => {
+  byId("heads").scrollIntoView();
+  boxes.heads.focus({preventScroll: true});
+};
 
 const PARTS = {encoder: "the encoder's", decoder: "the decoder's, to what it has said",
                cross: "the decoder's, to its source"};

@@ -4,7 +4,8 @@
 function guesses() {
   const lists = make("div", {className: "lists"});
   lists.append(...beside(pair(() => [lead(shownToken()), best(shownToken())])));
-  return [lists, ...(made.guesses ? [guessTable()] : [])];
+  if (isBoth()) return [lists, ...pair(guessTable)];
+  return [lists, guessTable()];
 }
 
 function lead(n) {
@@ -42,18 +43,31 @@ function beside(elements) {  // the names of two runs and their lists, as two gr
 }
 
 function guessTable() {  // of a difference the guesses of both runs, one beside the other
-  const table = make("table", {className: "guesses"}), head = make("tr");
+  if (!made.guesses) return null;
+  const id = `guesses-of-${page.runs.indexOf(current)}`, table = make("table", {className: "guesses", id, tabIndex: 0});
+  const head = make("tr"), {word} = made;
   const inText = isCausal() ? "next in the text" : "in the text";
-  const runs = isDifference() ? [0, 1].map(run => within(run, () => made)) : [made];  // of texts of one length
-  const names = isDifference() ? [runName(0), runName(1)] : ["best guess"];
-  const columns = ["token", ...names.flatMap(name => [name, ""]), inText, ...runs.map(() => "")];
-  head.append(...columns.map(textContent => textContent ? make("th", {textContent}, {scope: "col"}) : make("td")));
-  table.append(head, ...made.labels.map((_, n) => guessRow(n, runs)));
+  const runs = isDifference() ? page.runs.map((_, n) => within(n, () => made)) : [made];  // of texts of one length
+  const names = isDifference() ? page.runs.map(run => run.name) : ["best guess"];
+  const columns = [["token", 1], ...names.map(name => [name, 2]), [inText, 1 + runs.length]];
+  head.append(...columns.map(([title, colSpan]) => make("th", {textContent: short(title, 24), title, colSpan}, {scope: "col"})));
+  table.append(head, ...made.labels.map((_, n) => Object.assign(guessRow(n, runs), {id: `${id}-${n}`})));
+  const chosen = d3.range(word.length).filter(isChosenToken);  // of a word all its rows
+  table.setAttribute("role", "grid");
+  table.setAttribute("aria-label", "Guesses at each token. Up and down choose one, Escape lets go.");
+  table.setAttribute("aria-activedescendant", chosen.length ? `${id}-${chosen[0]}` : "");
+  keys(table, () => rowKeys(word, chosen));
   return table;
 }
 
+function rowKeys(word, chosen) {  // the arrow keys, Home and End -> the token that they choose
+  const last = word.length - 1, go = n => ({token: word[Math.max(0, Math.min(last, n))], side: "query"});
+  return {ArrowDown: go(chosen.length ? chosen.at(-1) + 1 : 0), ArrowUp: go(chosen.length ? chosen[0] - 1 : last),
+          Home: go(0), End: go(last), Escape: {token: null}};
+}
+
 function guessRow(n, runs) {
-  const row = make("tr", {onclick: () => set({token: tokenOf(n), side: "query"})}), own = made.own[n];
+  const token = tokenOf(n), own = made.own[n], row = make("tr", {onclick: () => set({token, side: "query"})});
   const cell = (textContent, className = "") => make("td", {textContent, className});
   row.append(cell(`${made.labels[n]} (${n})`));
   for (const run of runs) {

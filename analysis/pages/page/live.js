@@ -10,6 +10,7 @@ const plain = {model: start.model, text: start.text, target: null, words: false,
                temperature: 1};
 const wish = structuredClone(plain);
 let shown = {live: start, seconds: 0};  // the newest answer
+let arrived = location.hash;  // what a link says of the views, until there is what they are to show
 let waiting, asked = null;  // the timer before a request, and the request that is on its way
 
 const model = () => server.models[wish.model];
@@ -76,6 +77,7 @@ function fromAddress() {  // what the address says of the wish; what makes no se
 function follow() {  // an address that was opened or typed
   const next = fromAddress();
   if (JSON.stringify(next) !== JSON.stringify(wish)) want(next);
+  else arrived = null;
 }
 
 // asking
@@ -112,12 +114,19 @@ function showAnswer(answer, began) {
   shown = answer;
   minitx.show(answer);
   if (run !== minitx.state.run) minitx.set({run});
+  arrive();
   writeGuesses();
   writeCurve();
-  writeCompared();
   by("status").className = "";
   const says = answer.live.says ? `Changed: ${answer.live.says}` : "As it is";
   by("status").textContent = `${says}. ${answer.live.tokens} tokens, ${Math.round(performance.now() - began)} ms.`;
+}
+
+function arrive() {  // of the model in the address only now the layers, heads and parts are known
+  if (arrived === null) return;
+  history.replaceState(null, "", arrived);
+  arrived = null;
+  dispatchEvent(new Event("hashchange"));
 }
 
 function nextRun(names) {  // the run of that name as before; what was just changed is looked at
@@ -215,7 +224,7 @@ function writeHead() {  // the button for the head that the views show
   const {layers, heads} = sizes(), n = minitx.state.head ?? 0;
   const pair = [Math.floor(n / heads), n % heads];
   by("head").hidden = pair[0] >= layers;
-  by("head").textContent = `switch ${nameOf(pair)} ${isOff(pair) ? "on again" : "off"}`;
+  by("head").textContent = `switch ${isPair() ? `the ${stack()}'s ` : ""}${nameOf(pair)} ${isOff(pair) ? "on again" : "off"}`;
   by("head").onclick = () => toggle(pair);
 }
 
@@ -260,23 +269,6 @@ function headCell(pair) {
                                textContent: pair[1], onclick: () => toggle(pair)});
   [cell.dataset.layer, cell.dataset.head] = pair;
   return cell;
-}
-
-// the chosen head in every run, in one sentence
-
-function writeCompared() {
-  const {runs} = shown, {head} = minitx.state;
-  by("compared").textContent = runs.length < 2 ? "" : isCross ? "" : compared(runs, head);
-}
-
-function compared(runs, head) {  // what the head gives the offset that it looks at most, as it is
-  const offset = within(0, () => peakOf(head)), place = offset + reach;
-  const given = runs.map((run, n) => `${within(n, () => profileOf(head)[place]).toFixed(3)} ${run.name}`);
-  const which = {"-1": ", the token before", 0: ", the token itself", 1: ", the next token"}[offset] ?? "";
-  const even = within(0, () => data.uniform[place]).toFixed(3);
-  const name = `L${Math.floor(head / H)}H${head % H}`;
-  return `Of its attention ${name} gives offset ${signed(offset)}${which}: ${given.join(", ")}; ${even} if it ` +
-    "looked at all tokens alike.";
 }
 
 // guesses: what the model says next, in place of what is hidden, or step by step
@@ -404,7 +396,6 @@ by("code").querySelector(".close").onclick = () => by("code").close();
 by("code").querySelector(".copy").onclick = () => navigator.clipboard.writeText(by("code").querySelector("pre").textContent);
 minitx.onchange(() => {
   writeHead();
-  writeCompared();
   if (shown.live.guesses.kind === "masked") writeGuesses();
 });
 addEventListener("hashchange", follow);

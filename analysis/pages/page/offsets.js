@@ -12,7 +12,7 @@ function offsets(width) {
   const about = d => [`offset ${signed(d.t)} ${data.unit}s`, `mean weight ${number(d.w)}`,
                       ...(isDifference() ? [] : [`uniform ${number(d.u)}`])].join("\n");
   return plot({
-    width, height: Math.min(width * 0.75, 460), marginLeft: 48, marginBottom: 62, marginTop: 26, marginRight: 8,
+    width, height: Math.min(width * 0.75, 460), marginLeft: isDifference() ? 60 : 48, marginBottom: 62, marginTop: 26, marginRight: 8,
     x: {domain: [-reach - 0.6, reach + 0.6], label: `← left   offset: key − query (${data.unit}s)   right →`,
         labelAnchor: "center", ticks: Math.min(R, 11), tickFormat: signed},
     y: {domain: [isDifference() ? -1.08 * most : 0, 1.08 * most], ticks: 5,

@@ -5,7 +5,7 @@
 const percent = p => p >= 0.995 ? "100 %" : p >= 0.1 ? `${(100 * p).toFixed(0)} %` : `${(100 * p).toFixed(1)} %`;
 const isCausal = () => data.causal || isCross;
 const isQuery = () => state.token !== null && (state.side === "query" || !isCross);
-const tokenOf = n => made.word[n];  // what a click on token n chooses
+const tokenOf = n => made.word[Math.min(n, made.word.length - 1)];  // what a click on token n chooses
 const isChosenToken = n => isQuery() && tokenOf(n) === state.token;
 const stageName = l => l === 0 ? "embed" : `L${l - 1}`;  // the stream before the first layer, and after each
 

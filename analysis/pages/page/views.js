@@ -20,7 +20,8 @@ const VIEWS = {
   overview: {
     title: () => "The whole pass, step by step", draw: overview, depends: [...CHOICE, "step"], isText: true,
     hint: () => "From tokens to guesses: every box is one computation, the numbers below it are rows × columns of what " +
-      `comes out. T = ${T} ${data.unit}s here. Choose a box to see what it does to this text.`},
+      `comes out. T = ${T} ${data.unit}s here. Choose a box to see what it does to this text.` +
+      (isPair() ? ` Shapes are those of “${escaped(short(runName(runNumber()), 40))}”.` : "")},
   heads: {
     title: () => "All heads", draw: heads, mark: markHead, depends: ["sort", "only", "layer", "thumbs"],
     pick: d => ({head: d.head}),
@@ -28,7 +29,9 @@ const VIEWS = {
               only: "Only heads whose attention peaks at this offset"},
     hint: () => "One picture a head. " + (state.thumbs === "attention" ? "Its attention matrix: queries down, keys " +
       "across, shades up to its own largest weight." : "Its queries and keys in the plane.") +
-      " Arrow keys move from head to head." + compared()},
+      " Arrow keys move from head to head." +
+      (isAnywhere() || isCross ? "" : " Heads are left out whose mean there is within three standard errors of chance.") +
+      (isBoth() ? ` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + compared()},
   joint: {
     title: () => `${nameOf(state.head)}: queries and keys in one space`, draw: joint,
     depends: [...CHOICE, "stage", "colour"],

@@ -1,0 +1,58 @@
+"""A few kills and every accident of a run; and what is planted there is found.
+
+`make killed` tries twenty moments of five experiments. Linux only.
+"""
+
+import sys
+
+import pytest
+from processes import TOOLS, python
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks and limits")
+
+
+def test_after_kills_and_accidents_nothing_is_lost():
+    status, text = python(str(TOOLS / "killed.py"), "--kills", "3", "norms")
+    assert status == 0 and text.endswith("nothing lost\n"), text
+    assert "norms: 3 kills" in text and ", 0 of these not the same bytes" in text
+    assert text.count(": one line, and nothing lost\n") == 4
+
+
+PLANT = """
+import sys
+import killed
+from minitx.analysis.runner import results, stream
+{planted}
+sys.exit(killed.main(["--kills", "1", "norms"]))
+"""
+PLANTED = {  # what is planted -> what the tool then says
+    "not the same bytes": """
+restored = stream.Run._restored
+def again(self, *arguments):
+    done, sums = restored(self, *arguments)
+    return max(0, done - 1), sums
+stream.Run._restored = again
+killed.ACCIDENTS = ()
+""",
+    "is lost with 0 bytes free": """
+write_all = results.write_all
+def early(contents, before):
+    before()
+    write_all(contents)
+results.write_all = early
+killed.ACCIDENTS, killed.killed = [killed.full_disk], lambda *arguments: []
+killed.ROOM = [0]
+stream.Run._save = lambda *arguments: None
+""",
+    "status 0, said": """
+from contextlib import nullcontext
+stream._alone = lambda path: nullcontext(path.touch())
+killed.ACCIDENTS, killed.killed = [killed.two_at_once], lambda *arguments: []
+""",
+}
+
+
+@pytest.mark.parametrize("said", PLANTED)
+def test_what_is_planted_is_found(said):
+    status, text = python("-c", PLANT.format(planted=PLANTED[said]))
+    assert status == 1 and said in text, text

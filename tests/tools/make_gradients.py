@@ -1,0 +1,260 @@
+"""Makes tests/golden/gradients: what PyTorch's automatic derivatives say of the golden models.
+
+    python tests/tools/make_gradients.py [VARIANT ...]
+
+Two ways, which must agree on every array to 1e-12: the reference library's model with a loss taken
+of its logits; and minitx's own forward pass run on torch tensors, whose kernels are replaced by
+torch's. The second has every point as well, so its gradients are what is stored: `W_Q.0` for an
+array of layer 0, `point.resid_pre.0` for a point, with the inputs, targets and the loss, float64.
+Needs torch and the reference library, as make_golden.py.
+"""
+
+import functools
+import sys
+import tempfile
+from pathlib import Path
+
+import make_golden
+import make_golden_pairs
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+
+import minitx
+from minitx import model as core
+from minitx.heads import is_pooled
+from minitx.parameters import is_tied_output, owners, parameters, with_arrays
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+OUT = GOLDEN / "gradients"
+VARIANTS = [
+    "bert-masked",
+    "bert-sequence",
+    "roberta-masked",
+    "distilbert-token",
+    "electra-token",
+    "mpnet-masked",
+    "gpt2-causal",
+    "gpt2-inverse-layer",
+    "gpt2-sequence",
+    "bart-causal",
+    "bart-scaled",
+    "marian-shared",
+    "t5-relu",
+    "t5-gated",
+]
+LIMIT = 1e-12  # of the largest gradient
+F = torch.nn.functional
+
+
+def linear(x, W, b=None):
+    return x @ W if b is None else x @ W + b
+
+
+def matmul_heads(a, b, out=None):
+    return a @ b
+
+
+def mean_and_inverse_std(x, eps):
+    variance = x.var(-1, correction=0)
+    return x.mean(-1), (variance + eps) ** -0.5
+
+
+def normalise(x, mean, scale, w, b):
+    return (x - mean[..., None]) * scale[..., None] * w + b
+
+
+def inverse_rms(x, eps):
+    return ((x * x).mean(-1) + eps) ** -0.5
+
+
+def scaled(x, scale, w):
+    return x * scale[..., None] * w
+
+
+def layer_norm(x, w, b, eps):
+    return F.layer_norm(x, (x.shape[-1],), w, b, eps)
+
+
+def classified_token(x, valid, cfg):
+    token = valid.shape[1] - 1 - valid[:, ::-1].argmax(1) if cfg.causal else valid.argmax(1)
+    return x[np.arange(len(x)), token][:, None]
+
+
+def as_tensor(function):
+    """The function with its array, if it gives one, as a tensor of float64."""
+
+    @functools.wraps(function)
+    def wrapped(*given, **named):
+        array = function(*given, **named)
+        return None if array is None else torch.from_numpy(array).double()
+
+    return wrapped
+
+
+def relative_bias(cfg, W_rel, numbers, keys, positions=None):
+    row = np.arange(len(W_rel))[:, None]
+    return W_rel[RELATIVE_BIAS(cfg, row, numbers, keys, positions)[:, 0]].permute(0, 3, 1, 2)
+
+
+RELATIVE_BIAS = core.relative_bias
+ACTIVATIONS = {
+    "gelu": F.gelu,
+    "gelu_new": functools.partial(F.gelu, approximate="tanh"),
+    "gelu_pytorch_tanh": functools.partial(F.gelu, approximate="tanh"),
+    "silu": F.silu,
+    "swish": F.silu,
+    "relu": F.relu,
+    "tanh": torch.tanh,
+    "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x),
+}
+KERNELS = {
+    "linear": linear,
+    "matmul_heads": matmul_heads,
+    "mean_and_inverse_std": mean_and_inverse_std,
+    "normalise": normalise,
+    "inverse_rms": inverse_rms,
+    "scaled": scaled,
+    "layer_norm": layer_norm,
+    "softmax_": lambda x: torch.softmax(x, -1),
+    "classified_token": classified_token,
+    "attention_bias": as_tensor(core.attention_bias),
+    "relative_bias": relative_bias,
+    "feature_major": lambda x: x,
+    "empty_feature_major": lambda shape, dtype: torch.empty(shape),
+    "ACTIVATIONS": ACTIVATIONS,
+}
+
+
+def inputs(model, rng):
+    """Two texts, one padded, and random targets of which some are left out."""
+    B, T, S = 2, 6, 5
+    given = {"tokens": words(model, (B, T), rng)}
+    given["valid"] = np.arange(T) < np.array([[T], [T - 2]])
+    if model.config.causal and is_pooled(model.config.task_head):
+        given["valid"][:] = True  # the library finds a text's end by its ids, not by the mask
+    if model.encoder is not None:
+        given["source"] = words(model.encoder, (B, S), rng)
+        given["source_valid"] = np.arange(S) < np.array([[S - 1], [S]])
+    elif model.config.n_types > 1:
+        given["types"] = rng.integers(0, model.config.n_types, (B, T))
+    n_classes = model.weights.W_U.shape[1]
+    if is_pooled(model.config.task_head):
+        return given, rng.integers(0, n_classes, B)
+    targets = rng.integers(0, n_classes, (B, T))
+    targets[rng.random((B, T)) < 0.3] = -100
+    targets[~given["valid"]] = -100
+    return given, targets
+
+
+def words(model, shape, rng):
+    """Ids at random without the padding's, whose row the library keeps from learning."""
+    ids = rng.integers(3, model.config.n_vocab - 1, shape)
+    return ids + (ids >= model.config.pad_id) * (model.config.pad_id >= 3)
+
+
+def of_twin(model, given, targets):
+    """{name: gradient} of every array and point, and the loss, by minitx's pass on tensors."""
+    named, points = parameters(model), {}
+    owner = owners(model)
+    leaves = {
+        key: torch.tensor(named[key], dtype=torch.float64, requires_grad=True)
+        for key in dict.fromkeys(owner.values())
+    }
+    arrays = {
+        key: leaves[own].T if is_tied_output(key, own) else leaves[own]
+        for key, own in owner.items()
+    }
+    twin = with_arrays(model, arrays, "")
+
+    def hook(name, x, layer=None):
+        if x.requires_grad:
+            x.retain_grad()
+            key = name if layer is None else (name, layer)
+            points["point." + as_text(key)] = x
+        return x
+
+    originals = {name: getattr(core, name) for name in KERNELS}
+    vars(core).update(KERNELS)
+    try:
+        rest = {key: x for key, x in given.items() if key != "tokens"}
+        x = core.forward(twin, given["tokens"], hook=hook, **rest)
+        y = core.logits(twin, x, valid=given["valid"], hook=hook)
+    finally:
+        vars(core).update(originals)
+    loss = cross_entropy(y, targets)
+    loss.backward()
+    tensors = {as_text(key): leaf for key, leaf in leaves.items()} | points
+    return {key: x.grad.numpy() for key, x in tensors.items() if x.grad is not None}, float(loss)
+
+
+def cross_entropy(y, targets):
+    return F.cross_entropy(y.reshape(-1, y.shape[-1]), torch.from_numpy(targets).reshape(-1))
+
+
+def as_text(key):
+    return key if isinstance(key, str) else f"{key[0]}.{key[1]}"
+
+
+def of_library(folder, given, targets):
+    """The same of every array by the reference library, as the arrays of a model."""
+    maker = make_golden_pairs if "source" in given else make_golden
+    library = maker.library_model(folder, "float64")
+    if library.config.model_type == "t5":
+        make_golden_pairs.patched(library)
+    names = {"tokens": "input_ids", "valid": "attention_mask", "types": "token_type_ids"}
+    if "source" in given:
+        names = {
+            "tokens": "decoder_input_ids",
+            "valid": "decoder_attention_mask",
+            "source": "input_ids",
+            "source_valid": "attention_mask",
+        }
+    options = {names[key]: torch.from_numpy(x.astype(np.int64)) for key, x in given.items()}
+    y = library(**options).logits
+    loss = cross_entropy(y, targets)
+    loss.backward()
+    for x in library.parameters():
+        x.data = torch.zeros_like(x) if x.grad is None else x.grad
+    with tempfile.TemporaryDirectory() as gradients:
+        library.save_pretrained(gradients)
+        return parameters(minitx.load(gradients, "float64")), float(loss)
+
+
+def unlearned(model):
+    """Arrays that the library holds as constants: sinusoids, the output bias of BART and Marian."""
+    names = []
+    if model.encoder is not None and model.config.task_head == "causal":
+        names += ["b_U"]
+    if model.config.sinusoids:
+        names += ["W_pos", "enc_W_pos"]
+    return names
+
+
+def make(variant):
+    """One file, after both ways agreed."""
+    folder = GOLDEN / variant
+    model = minitx.load(folder, "float64")
+    given, targets = inputs(model, np.random.default_rng(len(variant)))
+    gradients, loss = of_twin(model, given, targets)
+    library, library_loss = of_library(folder, given, targets)
+    largest = max(abs(x).max() for x in gradients.values())
+    differences = {"loss": abs(loss - library_loss)}
+    for key, own in owners(model).items():
+        if key == own and key not in unlearned(model):
+            x = gradients.get(as_text(key), np.zeros(1))
+            differences[key] = abs(x - library[key]).max() / largest
+    worst = max(differences, key=differences.get)
+    text = f"farthest apart {worst}, {differences[worst]:.1e}"
+    print(f"{variant}: {len(gradients)} gradients, loss {loss:.4f}, {text}")
+    assert differences[worst] < LIMIT
+    arrays = {f"input.{key}": x for key, x in given.items()}
+    arrays |= {"input.targets": targets, "loss": np.array(loss), **gradients}
+    arrays = {key: np.ascontiguousarray(x) for key, x in arrays.items()}
+    save_file(arrays, OUT / f"{variant}.safetensors")
+
+
+if __name__ == "__main__":
+    OUT.mkdir(exist_ok=True)
+    for variant in sys.argv[1:] or VARIANTS:
+        make(variant)
