@@ -3695,4 +3695,34 @@ BREAKS = [
         "'kept': model.weights.W_pos",
         "'kept': table",
     ),
+    Break(
+        "the path of integrated gradients stops half way",
+        "analysis/measures/attributed.py",
+        "(roots + 1) / 2",
+        "(roots + 1) / 4",
+    ),
+    Break(
+        "gradients of a batch of paths are those of its mean",
+        "analysis/measures/attributed.py",
+        "-B * grads[key].astype(np.float64)",
+        "-grads[key].astype(np.float64)",
+    ),
+    Break(
+        "gradient times input forgets the input",
+        "analysis/measures/attributed.py",
+        "at_end[key][0] * difference[key]",
+        "at_end[key][0]",
+    ),
+    Break(
+        "a head is ablated in no layer",
+        "analysis/measures/attributed.py",
+        "rows[np.arange(len(z)), np.arange(len(z))] = 0",
+        "pass",
+    ),
+    Break(
+        "the null of attribution has the model's weights",
+        "analysis/experiments/attribution.py",
+        "measure(random, wanted, absent)",
+        "measure(model, wanted, absent)",
+    ),
 ]
