@@ -13,6 +13,7 @@ FROM_ZERO = "tokens", "seed", "low", "high", "stride", "top", "frequency"
 FROM_ONE = "shuffles", "clusters", "every", "tables"
 RANGES = {  # of numbers that have one of their own; a new option need not be entered
     ("attention", "show"): "2 to 64",
+    ("attribution", "documents"): "0, or 2 or more",
     ("bases", "documents"): "0, or 2 or more",
     ("bases", "rotations"): "20 to 1000",
     ("components", "components"): "1 to 64",

@@ -16,6 +16,7 @@ from minitx.analysis.runner import registry
 
 SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives all arrays
     "alignment": {"pairs": "dates", "documents": 3},
+    "attribution": {"documents": 2, "tokens": 12},
     "profiles": {"documents": 2},
     "models": {"others": "tiny-bert", "shuffles": 5},
     "extraction": {"documents": 2},

@@ -18,7 +18,6 @@ ROBERTA = "minitx/families/roberta.py"
 DISTILBERT = "minitx/families/distilbert.py"
 GPT2 = "minitx/families/gpt2.py"
 KERNELS = "minitx/kernels.py"
-ACTIVATIONS = "minitx/activations.py"
 THREADS = "minitx/threads.py"
 MEMORY = "minitx/memory.py"
 MODEL = "minitx/model.py"
@@ -26,9 +25,6 @@ CACHE = "minitx/cache.py"
 CHECKPOINT = "minitx/checkpoint.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
-COST = "minitx/cost.py"
-ROTARY = "minitx/rotary.py"
-LLAMA = "minitx/families/llama.py"
 GENERATE = "minitx/generate.py"
 CONSTRAINTS = "minitx/constraints.py"
 
@@ -52,8 +48,6 @@ ROTATION = "analysis/maths/rotation.py"
 STATS = "analysis/maths/stats.py"
 REGISTRY = "analysis/runner/registry.py"
 STREAM = "analysis/runner/stream.py"
-WORKERS = "analysis/runner/cluster.py"
-SENT = "analysis/runner/shipping.py"
 RESULTS = "analysis/runner/results.py"
 FETCH = "weights/fetch.py"
 TRUST = "weights/trust.py"
@@ -176,6 +170,12 @@ MPNET = "minitx/families/mpnet.py"
 REFUSED = "minitx/families/refused.py"
 LAYER_INPUTS = "analysis/measures/inputs.py"
 TOKENIZER_SETTINGS = "minitx/tokenizer_settings.py"
+ACTIVATIONS = "minitx/activations.py"
+COST = "minitx/cost.py"
+ROTARY = "minitx/rotary.py"
+LLAMA = "minitx/families/llama.py"
+WORKERS = "analysis/runner/cluster.py"
+SENT = "analysis/runner/shipping.py"
 WRITTEN = "analysis/runner/files.py"
 STORAGE = "analysis/texts/storage.py"
 SAMPLING = "analysis/texts/sampling.py"
@@ -4026,6 +4026,36 @@ BREAKS = [
         "analysis/experiments/relearn.py",
         "'kept': model.weights.W_pos",
         "'kept': table",
+    ),
+    Break(
+        "the path of integrated gradients stops half way",
+        "analysis/measures/attributed.py",
+        "(roots + 1) / 2",
+        "(roots + 1) / 4",
+    ),
+    Break(
+        "gradients of a batch of paths are those of its mean",
+        "analysis/measures/attributed.py",
+        "-B * grads[key].astype(np.float64)",
+        "-grads[key].astype(np.float64)",
+    ),
+    Break(
+        "gradient times input forgets the input",
+        "analysis/measures/attributed.py",
+        "at_end[key][0] * difference[key]",
+        "at_end[key][0]",
+    ),
+    Break(
+        "a head is ablated in no layer",
+        "analysis/measures/attributed.py",
+        "rows[np.arange(len(z)), np.arange(len(z))] = 0",
+        "pass",
+    ),
+    Break(
+        "the null of attribution has the model's weights",
+        "analysis/experiments/attribution.py",
+        "measure(random, wanted, absent)",
+        "measure(model, wanted, absent)",
     ),
     Break(
         "an interrupt while a helper starts is lost",

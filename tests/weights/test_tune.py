@@ -74,6 +74,12 @@ def test_a_tuned_folder_loads_with_the_same_logits(variant, tmp_path):
     assert {*load_file(tmp_path / "model.safetensors")} <= names
 
 
+def test_an_output_embedding_that_a_file_holds_twice_stays_one():
+    checkpoint = tensors.opened(tiny.GOLDEN / "gpt2-tied-head")
+    assert {"lm_head.weight"} < {*checkpoint.tensors}
+    assert np.shares_memory(checkpoint.model.weights.W_U, checkpoint.model.weights.W_E)
+
+
 def test_only_named_arrays_learn():
     run, checkpoint = tuning.started("gpt2-causal", steps=2)
     model, learned = checkpoint.model, checkpoint.learned()

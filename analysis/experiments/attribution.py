@@ -1,0 +1,190 @@
+"""Do gradients tell which tokens and heads a prediction comes from?
+
+In each document the log-probability of the likeliest word (of a hidden one, of the next), or class,
+is shared out to tokens and to heads: by gradient × input and by integrated gradients, beside what
+is lost when a part is taken away. N documents, T tokens, L layers, H heads. Order: the experiment,
+its parts; the words; the picture.
+"""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from scipy.stats import rankdata
+
+from ..maths import stats
+from ..measures import attributed, document_features
+from ..runner import draw, options
+from ..runner.registry import Answer, NotApplicable, register
+from ..runner.stream import UNSAVED
+from ..texts import corpus
+
+WAYS = "integrated", "times_input"
+GOOD = 0.5  # correlation with ablation from which gradients tell
+NAMES = {"integrated": "integrated gradients", "times_input": "gradient × input"}
+
+
+def attribution(
+    model,
+    run=UNSAVED,
+    *,
+    text: str = "sample",
+    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 8,
+    tokens: options.Size = 32,
+    baseline: Literal["mean", "zero"] = "mean",
+    seed: options.Seed = 0,
+):
+    """Gradient × input and integrated gradients of tokens and heads, beside ablation.
+
+    text: file or folder with one document or paragraph a line, - for standard input, or sample
+    documents: documents to read (0: as many as the text holds, at most 100)
+    tokens: length of each document (0: the model's longest input)
+    baseline: what stands for no word: the mean of all word embeddings, or zeros
+    seed: seed of the random weights
+    """
+    if model.config.task_head not in ("masked", "causal", "sequence", "next_sentence"):
+        raise NotApplicable(
+            "attribution needs a head that predicts words or classes of a text; this checkpoint's "
+            f"head is {model.config.task_head}"
+        )
+    document_set = corpus.documents(model, text, documents, tokens)
+    options.several(document_set)
+    random = document_features.untrained(model, np.random.default_rng(seed))
+    absent = model.weights.W_E.mean(axis=0) * (baseline == "mean")
+
+    def measure(_, document):
+        wanted = attributed.likeliest(model, document)
+        return _of(model, random, wanted, absent)
+
+    names = [f"{part}_{way}" for part in ("tokens", "heads") for way in ROWS]
+    sums = run.gather(measure, document_set, "documents", keep=(*names, "error"))
+    result = {name: sums[name] for name in names} | {"documents": len(document_set)}
+    result["error"] = sums["error"].max()
+    first = attributed.likeliest(model, document_set.first()[0])
+    result["pieces"] = np.array(corpus.labels(model, first.tokens))
+    result["what"] = "a class" if model.config.task_head not in HEARD else _label(model, first)
+    return result | _agreement(result, seed)
+
+
+HEARD = "masked", "causal"
+ROWS = "integrated", "times_input", "ablated", "random"
+
+
+def _label(model, wanted):
+    """The piece that is predicted in the first document."""
+    return corpus.labels(model, np.array([wanted.what]))[0]
+
+
+def _of(model, random, wanted, absent):
+    """Parts of one document, those of random weights for the same word, the largest error."""
+    record, errors = {}, []
+    for part, measure in (("tokens", _tokens), ("heads", _heads)):
+        own, other = measure(model, wanted, absent), measure(random, wanted, absent)
+        record[f"{part}_random"] = other.integrated
+        for way in ROWS[:3]:
+            record[f"{part}_{way}"] = getattr(own, way)
+        errors += [own.error, other.error]
+    return record | {"error": np.array(max(errors))}
+
+
+def _tokens(model, wanted, absent):
+    return attributed.of_tokens(model, wanted, absent)
+
+
+def _heads(model, wanted, absent):
+    return attributed.of_heads(model, wanted)
+
+
+def _agreement(result, seed):
+    """Rank correlation of each way with ablation, mean over documents, with its interval."""
+    record = {}
+    for part in ("tokens", "heads"):
+        ablated = result[f"{part}_ablated"]
+        for way, suffix in (
+            ("integrated", ""),
+            ("random", "_null"),
+            ("times_input", "_times_input"),
+        ):
+            by_document = [_correlation(*pair) for pair in zip(result[f"{part}_{way}"], ablated)]
+            record[f"{part}{suffix}"] = np.mean(by_document)
+            if not suffix:
+                record[f"{part}_interval"] = stats.bootstrap(np.array(by_document), seed=seed)
+    return record
+
+
+def _correlation(a, b):
+    """Of the ranks of two arrays, which no single large part decides; 0 if one does not vary."""
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return 0.0
+    return np.corrcoef(rankdata(a), rankdata(b))[0, 1]
+
+
+def says(r):
+    """What the numbers show, in plain words."""
+    low, high = r["tokens_interval"]
+    return (
+        f"Integrated gradients of {r['documents']} predictions agree with what is lost without "
+        f"each token by a rank correlation of {r['tokens']:.2f} ({low:.2f} to {high:.2f}; random "
+        f"weights {r['tokens_null']:.2f}), and with what is lost without each head by "
+        f"{r['heads']:.2f} (random weights {r['heads_null']:.2f}). Gradient × input reaches "
+        f"{r['tokens_times_input']:.2f} and {r['heads_times_input']:.2f}. The parts add up to the "
+        f"whole: the largest error is {r['error']:.1e} of the largest part."
+    )
+
+
+def answers(r):
+    """Yes where both agree well, and more than random weights; no where neither does."""
+    good = [r[part] >= GOOD and r[part] > r[f"{part}_null"] for part in ("tokens", "heads")]
+    verdict = ("no", "partly", "yes")[sum(good)]
+    measure = "rank correlation of integrated gradients with ablation: tokens, heads"
+    chance = f"{r['tokens_null']:.2f}, {r['heads_null']:.2f}, random weights"
+    return Answer(verdict, measure, f"{r['tokens']:.2f}, {r['heads']:.2f}", chance)
+
+
+def plot(r):
+    """The first document: what each token adds, three ways; and each head, mean of all."""
+    figure = draw.figure(12.5, 8)
+    above, below = figure.subfigures(2, 1)
+    axes = above.subplots()
+    places = np.arange(len(r["pieces"]))
+    styles = {"integrated": draw.VERMILION, "times_input": draw.SKY, "ablated": "black"}
+    for i, (way, color) in enumerate(styles.items()):
+        label = NAMES.get(way, "lost without it")
+        axes.bar(places + 0.27 * (i - 1), r[f"tokens_{way}"][0], 0.27, color=color, label=label)
+    axes.set_xticks(places, r["pieces"], rotation=90)
+    axes.set_ylabel(f"nats of the log-probability of {r['what']}")
+    axes.legend()
+    for panel, way in zip(below.subplots(1, 3), styles):
+        mean = r[f"heads_{way}"].mean(axis=0)
+        largest = abs(mean).max() or 1.0
+        image = panel.imshow(mean, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
+        panel.set(xlabel="head", ylabel="layer", title=NAMES.get(way, "lost without it"))
+        below.colorbar(image, ax=panel, label="nats, mean of documents")
+    return figure
+
+
+register(
+    attribution,
+    draw=plot,
+    says=says,
+    answer=answers,
+    look=(
+        "Bars of one token that agree: the gradient tells what the token is worth. Where they "
+        "differ, ablation moves one part alone to its baseline, integrated gradients all parts "
+        "together. Attention maps show where a head looks, not whether it matters: compare heads "
+        "that look sharply with those that add something."
+    ),
+    numbers={
+        "tokens": "rank correlation of integrated gradients with ablation over tokens",
+        "tokens_null": "the same with integrated gradients of random weights",
+        "heads": "rank correlation of integrated gradients with ablation over heads",
+        "heads_null": "the same with integrated gradients of random weights",
+        "tokens_times_input": "rank correlation of gradient × input with ablation over tokens",
+        "heads_times_input": "rank correlation of gradient × input with ablation over heads",
+        "tokens_interval": "95 % interval of the first over documents",
+        "heads_interval": "95 % interval of that over heads",
+        "error": "largest |sum of parts - difference of the log-probability| / largest part",
+        "documents": "documents measured",
+    },
+    labels={"tokens_interval": ("from", "to"), "heads_interval": ("from", "to")},
+    least_documents=2,
+)

@@ -1,0 +1,185 @@
+"""How long gradients take beside PyTorch's: forward and backward, and one step of learning.
+
+    python -m benchmarks.learning [--rounds N] [--out FILE.json] [--only CASE]
+
+Each system works in a process of its own, one at a time, in turn within each round. Ratios are of
+processor time, which other programs on the machine change less than the clock's, and are taken
+within rounds. Cases: tiny-roberta, 32 texts of 256 tokens, a fifth of them to be told; the shape of
+roberta-base with random weights, 1 text of 128; and one step of weights/train.py's recipe of
+tiny-roberta, its batch at context 256. Needs torch and the reference library.
+
+Order: the command, a worker, the two systems.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from . import machine, rounds
+
+CASES = {"tiny-roberta": (32, 256), "roberta-base": (1, 128), "recipe": (32, 256)}
+SYSTEMS = "minitx", "torch", "torch-bfloat16"  # the last in `recipe` alone
+TOLD = 0.2
+ROBERTA_BASE = {"vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1}
+
+
+def main():
+    """Measure, print a line for each case and system, write the numbers."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", choices=CASES)
+    parser.add_argument("--worker", nargs=2, metavar=("CASE", "SYSTEM"), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.worker:
+        work(*given.worker)
+        return
+    record = {"machine": machine.described(1)["line"], "commit": machine.commit(), "cases": {}}
+    cases = [given.only] if given.only else [*CASES]
+    for case in cases:
+        record["cases"][case] = measured(case, given.rounds)
+        print(case, json.dumps(record["cases"][case]), flush=True)
+    if given.out:
+        given.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def measured(case, n):
+    """Medians of processor seconds, memory, loss, and the ratio to torch within rounds."""
+    names = [name for name in SYSTEMS if case == "recipe" or name != "torch-bfloat16"]
+    workers = {name: started(case, name) for name in names}
+    answers = {name: [] for name in names}
+    for _ in range(n + 1):  # the first warms up
+        for name, worker in workers.items():
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+            answers[name].append(json.loads(worker.stdout.readline()))
+    for worker in workers.values():
+        worker.communicate()
+    summary = {}
+    for name, rows in answers.items():
+        pairs = zip(rows[1:], answers["torch"][1:])
+        ratios = [own["cpu"] / torch["cpu"] for own, torch in pairs]
+        summary[name] = {key: float(np.median([r[key] for r in rows[1:]])) for key in rows[0]}
+        summary[name]["ratio"] = float(np.median(ratios))
+    return summary
+
+
+def started(case, system):
+    """A worker's process, on one thread."""
+    command = [sys.executable, "-m", "benchmarks.learning", "--worker", case, system]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, env=rounds.environment(1), **pipes)
+
+
+def work(case, system):
+    """A line of JSON for each line that is read: seconds, loss, memory above that of the model."""
+    once = of_minitx(case) if system == "minitx" else of_torch(case, system)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in sys.stdin:
+        wall, cpu = time.perf_counter(), time.process_time()
+        loss = once()
+        answer = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        print(json.dumps(answer | {"loss": loss, "MB": peak / 1024}), flush=True)
+
+
+def batch(case):
+    """Random tokens, and targets of a fifth of them [B T]."""
+    rng = np.random.default_rng(0)
+    tokens = rng.integers(5, 1024, CASES[case])
+    return tokens, np.where(rng.random(tokens.shape) < TOLD, tokens, -100)
+
+
+def library(case):
+    """The reference library's model."""
+    import torch
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    from minitx import weights
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    if case == "roberta-base":
+        return RobertaForMaskedLM(RobertaConfig(**ROBERTA_BASE)).eval()
+    return RobertaForMaskedLM.from_pretrained(weights.find("tiny-roberta"), dtype=torch.float32)
+
+
+def of_minitx(case):
+    """A function that takes all gradients of a batch, and in `recipe` a step -> loss."""
+    import tempfile
+
+    import minitx
+    from minitx.parameters import owners, parameters, writable
+    from minitx.weights.tune import adamw
+
+    if case == "roberta-base":
+        with tempfile.TemporaryDirectory() as folder:
+            library(case).save_pretrained(folder)
+            model = writable(minitx.load(folder))
+    else:
+        model = writable(minitx.load("tiny-roberta"))
+    tokens, targets = batch(case)
+    named = parameters(model)
+    learned = {key: named[key] for key in dict.fromkeys(owners(model).values())}
+    optimizer = adamw.AdamW(learned, 0.1, (0.9, 0.98), 1e-6)
+
+    def once():
+        grads = minitx.gradients(model, tokens, targets, [*learned])
+        if case == "recipe":
+            optimizer.step(adamw.clipped(grads, 1.0), 1e-5)
+        return grads.loss
+
+    return once
+
+
+def of_torch(case, system):
+    """The same by automatic derivatives; `recipe`: by the step of weights/train.py."""
+    import torch
+
+    tokens, targets = map(torch.from_numpy, batch(case))
+    if case == "recipe":
+        return of_recipe(system, tokens, targets)
+    model = library(case).eval()
+
+    def once():
+        model.zero_grad()
+        loss = model(input_ids=tokens, labels=targets).loss
+        loss.backward()
+        return loss.item()
+
+    return once
+
+
+def of_recipe(system, tokens, targets):
+    """One step of weights/train.py, its products in float32 or bfloat16."""
+    from dataclasses import replace
+
+    import torch
+    from safetensors.torch import load_file
+
+    from minitx import weights
+    from minitx.weights import train
+
+    torch.set_num_threads(1)
+    products = "bfloat16" if system.endswith("bfloat16") else "float32"
+    recipe = replace(train.RECIPES["tiny-roberta"], products=products)
+    stored = load_file(weights.find("tiny-roberta") / "model.safetensors")
+    w = {name: x.float().requires_grad_() for name, x in stored.items()}
+    optimizer = train.optimizer_of(w, {}, 0)
+    places = torch.nonzero(targets.flatten() != -100)[:, 0]
+    given = tokens, torch.zeros_like(tokens), places, targets.flatten()[places]
+
+    def once():
+        return float(train.update(recipe, w, optimizer, given, 1e-5, range(recipe.layers)))
+
+    return once
+
+
+if __name__ == "__main__":
+    main()
