@@ -44,10 +44,9 @@ def test_ablation_is_a_run_without_the_part():
         z[:, 1] = 0
         return z
 
-    y, cut = (
-        minitx.run(model, tokens, "logits", edits=edits)["logits"][0, -1]
-        for edits in ({}, {("z", 0): without})
-    )
+    y = minitx.run(model, tokens, "logits")["logits"][0, -1]
+    edits = {("z", 0): without}
+    cut = minitx.run(model, tokens, "logits", edits=edits)["logits"][0, -1]
     lost = (y - cut)[wanted.what] - np.log(np.exp(y).sum() / np.exp(cut).sum())
     assert abs(parts.ablated[0, 1] - lost) < 1e-9
     assert parts.ablated.shape == parts.integrated.shape == (2, model.config.n_heads)
