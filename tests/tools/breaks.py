@@ -3400,4 +3400,58 @@ BREAKS = [
         "language in FOLDED",
         "False",
     ),
+    Break(
+        "a sample depends on nothing but its numbers' order",
+        SAMPLING,
+        "_mix(start + np.asarray(numbers, np.uint64) * np.uint64(GOLDEN))",
+        "np.asarray(numbers, np.uint64)",
+    ),
+    Break(
+        "a sample takes the document after the one that was drawn",
+        SAMPLING,
+        "(self.numbers[self.done : end] - first).tolist()",
+        "(self.numbers[self.done : end] - first + 1).tolist()",
+    ),
+    Break(
+        "a sample of a text that changed is drawn from the old number of documents",
+        STORAGE,
+        "(str(path), state.st_size, state.st_mtime_ns)",
+        "(str(path),)",
+    ),
+    Break(
+        "a damaged packed file is an error without its name",
+        PACKED,
+        "(*damage, zstd.ZstdError)",
+        "damage",
+    ),
+    Break(
+        "a password in a URL is written into results",
+        REMOTE,
+        "re.search(r'://[^/@]*:[^/@]*@', place)",
+        "False",
+    ),
+    Break(
+        "a pickled set of documents takes its temporary file along",
+        CORPUS,
+        "vars(self) | {'spool': None}",
+        "vars(self)",
+    ),
+    Break(
+        "tokens of a large vocabulary are kept in two bytes",
+        SPOOL,
+        "np.uint16 if n_vocab <= 1 << 16 else np.uint32",
+        "np.uint16",
+    ),
+    Break(
+        "a plan takes what is done once for each document",
+        "analysis/runner/cost.py",
+        "stage.n + ahead * (stage.n - before) / apart",
+        "documents",
+    ),
+    Break(
+        "a long run begins without a word",
+        "analysis/runner/progress.py",
+        "seconds > LONG",
+        "False",
+    ),
 ]
