@@ -22,7 +22,7 @@ from .measures import decoding
 from .pages import compare, decode, explore, published, report
 from .parity import compare as parity
 from .parity import junit, models, record, reference
-from .runner import cluster, escapes, registry, results, sides
+from .runner import cluster, cost, escapes, registry, results, sides
 from .runner.options import Size, understand
 from .texts import corpus, formats, ids
 from .toys import recurrent
@@ -118,6 +118,7 @@ def parser(argv=()):
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     in_json(add(commands, "list", list_, "experiments and models"))
     of_one_experiment(commands)
+    of_plans(commands)
     of_all_experiments(commands)
     of_one_text(commands)
     of_the_live_page(commands)
@@ -146,6 +147,21 @@ def of_one_experiment(commands):
         of_results(command, f"out/MODEL-{experiment.name}")
         of_figure(command)
         in_json(command)
+
+
+def of_plans(commands):
+    """`plan`, with a command for each experiment that reads documents."""
+    about = "what a long run will take: hours, memory, bytes; a few documents are measured here"
+    plan = commands.add_parser("plan", help=about, description=about)
+    names = plan.add_subparsers(required=True, metavar="EXPERIMENT")
+    for experiment in registry.EXPERIMENTS.values():
+        if any(option.name == "documents" for option in experiment.options):
+            command = add(names, experiment.name, plan_, experiment.question, "MODEL")
+            command.set_defaults(experiment=experiment)
+            flags(command, experiment)
+            about = "workers that measure documents side by side (1)"
+            command.add_argument("--n-workers", "--workers", type=int, default=1, help=about)
+            in_json(command)
 
 
 def of_all_experiments(commands):
@@ -519,6 +535,34 @@ def run_(arguments):
         print(headline(number))
     written = f"{out / experiment.name}.{arguments.format} .npz .json written"
     print(f"{written} in {time.monotonic() - start:.1f} s")
+
+
+def plan_(arguments):
+    """minitx plan EXPERIMENT MODEL"""
+    experiment, n_workers = arguments.experiment, arguments.n_workers
+    if n_workers < 1:
+        raise ValueError(f"--workers is {n_workers}; wanted 1 or more")
+    documents = whole_number("documents", arguments.documents)
+    arguments.documents = None
+    options = options_of(experiment, arguments)
+    with results.one_thread_of_blas():
+        expected = cost.plan(experiment, load(arguments.model), options, documents)
+    if arguments.json:
+        seconds = cost.seconds_with(expected, n_workers)
+        print(results.as_json(expected._asdict() | {"workers": n_workers, "all": seconds}))
+    else:
+        print(cost.says(expected, n_workers))
+
+
+def whole_number(name, given):
+    """A number of 1 or more as people write large ones: 1e6."""
+    try:
+        value = float(given or "nan")
+    except ValueError:
+        value = 0.0
+    if not (1 <= value < 1e18 and value == int(value)):
+        raise ValueError(f"--{name} is {given!r}; wanted a whole number such as 1000000 or 1e6")
+    return int(value)
 
 
 def headline(number):

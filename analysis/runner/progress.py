@@ -1,9 +1,14 @@
-"""How far a long loop is: one line, rewritten in place; nothing where stderr is not a terminal."""
+"""How far a long loop is: one line, rewritten in place; nothing where stderr is not a terminal.
+
+A loop that will take LONG says so once, also where stderr is a file.
+"""
 
 import sys
 import time
 
 SHOWN_EVERY = 0.2  # seconds
+SURE = 10.0  # seconds, after which the rate tells how long all will take
+LONG = 600.0  # seconds
 
 
 class Line:
@@ -17,6 +22,7 @@ class Line:
         self.total = total
         self.before = before
         self.start = self.shown = time.monotonic()
+        self.is_judged = False
 
     def update(self, done):
         """Show that `done` are done, every SHOWN_EVERY seconds."""
@@ -25,6 +31,17 @@ class Line:
             self.shown = now
             seconds_each = (now - self.start) / (done - self.before)
             show(describe(self.what, done, self.total, seconds_each))
+            if now - self.start > SURE and not self.is_judged:
+                self.is_judged = True
+                self.warn((self.total - done) * seconds_each)
+
+    def warn(self, seconds):
+        """Say once what a long loop will take."""
+        if seconds > LONG:
+            show("")
+            text = f"{self.what}: {self.total:,}, about {duration(seconds)} at this rate; "
+            text += "`minitx plan` says what workers bring, --workers takes them"
+            print(f"minitx: {text}", file=sys.stderr)
 
     def __enter__(self):
         return self
@@ -38,6 +55,15 @@ def describe(what, done, total, seconds):
     rate = 1 / max(seconds, 1e-9)
     left = (total - done) * seconds
     return f"{what} {done}/{total}, {rate:.3g} a second, {left:.0f} s left"
+
+
+def duration(seconds):
+    """Seconds as people say them."""
+    if seconds < 100:
+        return f"{seconds:.2g} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:,.1f} h"
 
 
 def show(line):

@@ -266,10 +266,13 @@ def sha256(path):
 
 def valid(text, name):
     """Raise ValueError if a text from the command line has bytes that are not UTF-8."""
-    surrogates = [c for c in text if "\ud800" <= c <= "\udfff"]
-    if surrogates:
-        first = surrogates[0]
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        first = text[error.start]
         encoding = sys.getfilesystemencoding()
         of_locale = "" if encoding == "utf-8" else f"; the locale is {encoding}: set PYTHONUTF8=1"
-        text = f"{first!r} at character {text.index(first)}{of_locale}"
-        raise ValueError(f"{name} is not valid UTF-8: {text}")
+        where = f"{first!r} at character {error.start}{of_locale}"
+        raise ValueError(f"{name} is not valid UTF-8: {where}") from None

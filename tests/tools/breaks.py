@@ -85,6 +85,11 @@ NORM_TAP = "analysis/measures/norm_tap.py"
 BASES = "analysis/maths/bases.py"
 JOINT_NOTE = "analysis/maths/joint_note.py"
 FORMATS = "analysis/texts/formats.py"
+STORAGE = "analysis/texts/storage.py"
+SAMPLING = "analysis/texts/sampling.py"
+PACKED = "analysis/texts/packed.py"
+REMOTE = "analysis/texts/remote.py"
+SPOOL = "analysis/texts/spool.py"
 PREDICT = "analysis/experiments/predict.py"
 OPTIONS = "analysis/runner/options.py"
 SOURCES = "analysis/maths/sources.py"
@@ -177,11 +182,6 @@ LLAMA = "minitx/families/llama.py"
 WORKERS = "analysis/runner/cluster.py"
 SENT = "analysis/runner/shipping.py"
 WRITTEN = "analysis/runner/files.py"
-STORAGE = "analysis/texts/storage.py"
-SAMPLING = "analysis/texts/sampling.py"
-PACKED = "analysis/texts/packed.py"
-REMOTE = "analysis/texts/remote.py"
-SPOOL = "analysis/texts/spool.py"
 FAMILY_RECORDS = "minitx/families/family.py"
 FAMILIES_CHECK = "minitx/families/check.py"
 MODERN = "minitx/families/modernbert.py"
@@ -4090,6 +4090,60 @@ BREAKS = [
         "a Japanese page opens folded cells in English",
         "lessons/notebook.py",
         "language in FOLDED",
+        "False",
+    ),
+    Break(
+        "a sample depends on nothing but its numbers' order",
+        SAMPLING,
+        "_mix(start + np.asarray(numbers, np.uint64) * np.uint64(GOLDEN))",
+        "np.asarray(numbers, np.uint64)",
+    ),
+    Break(
+        "a sample takes the document after the one that was drawn",
+        SAMPLING,
+        "(self.numbers[self.done : end] - first).tolist()",
+        "(self.numbers[self.done : end] - first + 1).tolist()",
+    ),
+    Break(
+        "a sample of a text that changed is drawn from the old number of documents",
+        STORAGE,
+        "(str(path), state.st_size, state.st_mtime_ns)",
+        "(str(path),)",
+    ),
+    Break(
+        "a damaged packed file is an error without its name",
+        PACKED,
+        "(*damage, zstd.ZstdError)",
+        "damage",
+    ),
+    Break(
+        "a password in a URL is written into results",
+        REMOTE,
+        "re.search(r'://[^/@]*:[^/@]*@', place)",
+        "False",
+    ),
+    Break(
+        "a pickled set of documents takes its temporary file along",
+        CORPUS,
+        "vars(self) | {'spool': None}",
+        "vars(self)",
+    ),
+    Break(
+        "tokens of a large vocabulary are kept in two bytes",
+        SPOOL,
+        "np.uint16 if n_vocab <= 1 << 16 else np.uint32",
+        "np.uint16",
+    ),
+    Break(
+        "a plan takes what is done once for each document",
+        "analysis/runner/cost.py",
+        "stage.n + ahead * (stage.n - before) / apart",
+        "documents",
+    ),
+    Break(
+        "a long run begins without a word",
+        "analysis/runner/progress.py",
+        "seconds > LONG",
         "False",
     ),
     Break("batches are given in another order", WORKERS, "self.out.popleft()", "self.out.pop()"),
