@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.checkpoint import named_arrays
+from minitx.finite import named_arrays
 
 from . import executor, own_texts, sides, stream
 from .progress import duration
