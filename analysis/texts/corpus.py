@@ -110,7 +110,8 @@ class DocumentSet:
         return vars(self) | {"spool": None}  # another process has no such file
 
     def __iter__(self):
-        for body in self._ordinary() if self.spool is None else self.spool:
+        bodies = self._ordinary() if self.spool is None else self.spool
+        for body in bodies:
             yield np.concatenate([self.before, body, self.after])
 
     def _ordinary(self):

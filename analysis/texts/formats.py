@@ -97,14 +97,14 @@ def records(text, column="", label=""):
     and line, row or byte.
     """
     column = column or naming.parsed(text).column
-    choice, n = chosen(text, lambda: count(text, column, label))
+    choice, n = sample_of(text, lambda: count(text, column, label))
     for record in islice(_records(text, column, label, choice), n):
         if len(record.text) > LONGEST:
             raise storage.too_long(record.where)
         yield record
 
 
-def chosen(text, total):
+def sample_of(text, total):
     """(which documents of a text are read, how many): a sample where its name says so, else all.
 
     total(): the number of its documents. Raises ValueError if a sample of more is wanted.
@@ -112,10 +112,10 @@ def chosen(text, total):
     named = naming.parsed(text)
     if not named.n:
         return sampling.Every(), None
-    there = total()
-    if there < named.n:
-        raise ValueError(f"{shown(text)} has {there} documents; wanted a sample of {named.n}")
-    return sampling.Drawn(sampling.draw(there, named.n, named.seed)), named.n
+    n_documents = total()
+    if n_documents < named.n:
+        raise ValueError(f"{shown(text)} has {n_documents} documents; wanted a sample of {named.n}")
+    return sampling.Drawn(sampling.draw(n_documents, named.n, named.seed)), named.n
 
 
 def count(text, column="", label=""):

@@ -32,7 +32,7 @@ def lines(text, config):
     text: as formats.is_ids has it. Raises ValueError that names file and line for what is no whole
     number, is not in the vocabulary, or is padding.
     """
-    choice, n = formats.chosen(text, lambda: _count(storage.stamp(text), text))
+    choice, n = formats.sample_of(text, lambda: _count(storage.stamp(text), text))
     for words, where in islice(_each(text, choice), n):
         yield Line(np.array([_id(word, config, where) for word in words]), where)
 

@@ -137,11 +137,11 @@ def _of_a_layout(paths, folder):
     by_layout = {}
     for path in paths:
         by_layout.setdefault(packed.layout(path), []).append(path)
-    there = [layout for layout in LAYOUTS if layout in by_layout]
-    if len(there) > 1 and there[0] != TEXT:
+    layouts = [layout for layout in LAYOUTS if layout in by_layout]
+    if len(layouts) > 1 and layouts[0] != TEXT:
         raise ValueError(
-            f"the folder {str(folder)!r} has files of several layouts: {', '.join(there)}; name "
-            f"those of one, as {str(folder).rstrip('/')}/**/*{there[0]}"
+            f"the folder {str(folder)!r} has files of several layouts: {', '.join(layouts)}; name "
+            f"those of one, as {str(folder).rstrip('/')}/**/*{layouts[0]}"
         )
     return by_layout[there[0]] if there else []
 
