@@ -143,7 +143,7 @@ def _of_a_layout(paths, folder):
             f"the folder {str(folder)!r} has files of several layouts: {', '.join(layouts)}; name "
             f"those of one, as {str(folder).rstrip('/')}/**/*{layouts[0]}"
         )
-    return by_layout[there[0]] if there else []
+    return by_layout[layouts[0]] if layouts else []
 
 
 @functools.cache

@@ -31,7 +31,7 @@ def test_steps_are_those_of_pytorch():
         optimizer.step(given, tuning.RATE / (i + 1))
         for name, x in arrays.items():
             distance = abs(x - GOLDEN[f"step.{i}.{name}"]).max()
-            assert distance < 1e-12, (i, name)  # measured: 2e-16
+            assert distance < 1e-12, (i, name)
 
 
 @pytest.mark.parametrize("variant", tuning.CURVES)
