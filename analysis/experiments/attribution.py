@@ -102,7 +102,7 @@ def _agreement(result, seed):
         for way, suffix in (
             ("integrated", ""),
             ("random", "_null"),
-            ("times_input", "_times_input"),
+            ("times_input", "_simple"),
         ):
             by_document = [_correlation(*pair) for pair in zip(result[f"{part}_{way}"], ablated)]
             record[f"{part}{suffix}"] = np.mean(by_document)
@@ -126,7 +126,7 @@ def says(r):
         f"each token by a rank correlation of {r['tokens']:.2f} ({low:.2f} to {high:.2f}; random "
         f"weights {r['tokens_null']:.2f}), and with what is lost without each head by "
         f"{r['heads']:.2f} (random weights {r['heads_null']:.2f}). Gradient × input reaches "
-        f"{r['tokens_times_input']:.2f} and {r['heads_times_input']:.2f}. The parts add up to the "
+        f"{r['tokens_simple']:.2f} and {r['heads_simple']:.2f}. The parts add up to the "
         f"whole: the largest error is {r['error']:.1e} of the largest part."
     )
 
@@ -175,16 +175,17 @@ register(
     ),
     numbers={
         "tokens": "rank correlation of integrated gradients with ablation over tokens",
-        "tokens_null": "the same with integrated gradients of random weights",
+        "tokens_null": "that correlation with integrated gradients of random weights",
         "heads": "rank correlation of integrated gradients with ablation over heads",
-        "heads_null": "the same with integrated gradients of random weights",
-        "tokens_times_input": "rank correlation of gradient × input with ablation over tokens",
-        "heads_times_input": "rank correlation of gradient × input with ablation over heads",
+        "heads_null": "that correlation with integrated gradients of random weights",
+        "tokens_simple": "rank correlation of gradient × input with ablation over tokens",
+        "heads_simple": "rank correlation of gradient × input with ablation over heads",
         "tokens_interval": "95 % interval of the first over documents",
         "heads_interval": "95 % interval of that over heads",
         "error": "largest |sum of parts - difference of the log-probability| / largest part",
         "documents": "documents measured",
     },
     labels={"tokens_interval": ("from", "to"), "heads_interval": ("from", "to")},
+    published="Integrated gradients add up to the difference of the output (Sundararajan 2017).",
     least_documents=2,
 )

@@ -34,6 +34,8 @@ SMALL = {
     "models": {"others": "tiny-bert", "shuffles": 20},
     "residual": {"documents": 2, "tokens": 30, "tables": 2},
     "remove-positions": {"documents": 2},
+    "relearn": {"documents": 8, "tokens": 48, "steps": 3},
+    "attribution": {"documents": 2, "tokens": 12},
     "norms": {"documents": 6},
     "dial": {"documents": 3, "tokens": 32, "losses": 1},
     "chain": {"documents": 2, "tokens": 32},
@@ -90,13 +92,17 @@ UNTOLD = {
 
 @pytest.fixture(scope="module")
 def outcomes(bundled, causal, tmp_path_factory):
-    """(experiment, model) -> result, each computed once; alignment is of encoder-decoders."""
+    """(experiment, model) -> result, each computed once; some are of other models."""
     computed = {}
     random = minitx.load(encoder_decoders.bart(tmp_path_factory.mktemp("bart")))
-    pairs = {"bundled": minitx.load("tiny-bart"), "causal": random}
+    both = {"bundled": bundled, "causal": causal}
+    others = {
+        "alignment": {"bundled": minitx.load("tiny-bart"), "causal": random},
+        "relearn": both | {"causal": minitx.load("tiny-bert")},  # of masked models alone
+    }
     for name in registry.EXPERIMENTS:
         run = registry.get(name).run
-        models = pairs if name == "alignment" else {"bundled": bundled, "causal": causal}
+        models = others.get(name, both)
         for kind, model in models.items():
             computed[name, kind] = run(model, **SMALL[name])
     return computed
