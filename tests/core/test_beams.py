@@ -226,10 +226,10 @@ def test_the_source_is_encoded_and_its_keys_are_computed_once(family, monkeypatc
     keys, tokens = [], []
     compute, embed = forward_pass.keys_values, forward_pass.embed
 
-    def counted_keys(x, w, cfg, hook):
+    def counted_keys(x, w, *others):
         if hasattr(w, "ln_cross_w"):
             keys.append((w.index, len(x)))
-        return compute(x, w, cfg, hook)
+        return compute(x, w, *others)
 
     def counted_embed(batch, rows, w, cfg, hook):
         tokens.append((cfg.causal, batch.tokens.shape))

@@ -285,7 +285,7 @@ def test_a_bias_of_the_logits_is_read_where_there_is_one():
         (
             "bart-causal",
             "model.decoder.layers.1.encoder_attn.k_proj.weight",
-            r"'model.decoder.layers.1.encoder_attn.k_proj.weight', read as W_K \[D A\], has shape "
+            r"'model.decoder.layers.1.encoder_attn.k_proj.weight', read as W_K \[D K\], has shape "
             r"\[3, 3\]; config.json makes it \[18, 18\]",
         ),
         (
