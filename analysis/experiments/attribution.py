@@ -9,7 +9,7 @@ its parts; the words; the picture.
 from typing import Annotated, Literal
 
 import numpy as np
-from scipy.stats import rankdata
+import scipy
 
 from ..maths import stats
 from ..measures import attributed, document_features
@@ -115,7 +115,7 @@ def _correlation(a, b):
     """Of the ranks of two arrays, which no single large part decides; 0 if one does not vary."""
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return 0.0
-    return np.corrcoef(rankdata(a), rankdata(b))[0, 1]
+    return np.corrcoef(scipy.stats.rankdata(a), scipy.stats.rankdata(b))[0, 1]
 
 
 def says(r):

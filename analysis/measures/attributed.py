@@ -13,7 +13,7 @@ the path together. T tokens, L layers, H heads, D width, n points.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 import minitx
 from minitx.heads import is_pooled
@@ -71,7 +71,7 @@ def values(model, wanted, points):
 
     B = len(next(iter(points.values())))
     y = _logits(model, np.tile(wanted.tokens, (B, 1)), wanted, hook=hook)
-    return y[:, wanted.what] - logsumexp(y, axis=1)
+    return y[:, wanted.what] - scipy.special.logsumexp(y, axis=1)
 
 
 def gradients(model, wanted, points):

@@ -67,6 +67,8 @@ def expected(experiment, family, side):
     name = experiment.name
     if side not in sides.of(experiment):
         return f"--side is {side}, but {name} "
+    if name == "relearn":
+        return "relearn needs a masked language model"
     if name in NEED_A_HEAD:
         return f"{name} needs a masked or causal language model"
     if family == "t5" and side != "cross" and name not in WITHOUT_TABLE:
