@@ -35,7 +35,7 @@ def relearn(
     run=UNSAVED,
     *,
     text: str = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(4))] = 0,
+    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 0,
     tokens: options.Size = 0,
     fillers: Annotated[int, options.Within(1, 7)] = 3,
     steps: options.Count = 200,
@@ -231,5 +231,5 @@ register(
         "fillers": "unknown tokens after every word",
     },
     per_head=("weight_at_learned", "weight_at_kept"),
-    least_documents=4,
+    least_documents=2,
 )
