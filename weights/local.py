@@ -178,6 +178,10 @@ def zoo() -> list[str]:
     """Names of the tiny checkpoints that differ in how a place enters, see weights/zoo/README.md.
 
     They come with the project, too, but where all bundled ones are meant, these are not.
+
+    >>> from minitx import weights
+    >>> "zoo/causal-alibi" in weights.zoo()
+    True
     """
     return sorted(f"zoo/{path.parent.name}" for path in BUNDLED.glob("zoo/*/config.json"))
 

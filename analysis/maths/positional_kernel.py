@@ -10,7 +10,11 @@ import numpy as np
 
 
 def pairs(x, r):
-    """Features i and i + r as one complex number: [... d] -> [... r]."""
+    """Features i and i + r as one complex number: [... d] -> [... r].
+
+    >>> pairs(np.array([1.0, 2.0, 3.0, 4.0]), 2).tolist()
+    [(1+3j), (2+4j)]
+    """
     first = x[..., :r]
     second = x[..., r : 2 * r]
     return first + 1j * second
@@ -52,7 +56,11 @@ def preferred(q, k, frequencies):
 
 
 def mean_by_lag(scores, reach):
-    """Mean of [... T T] along each diagonal within reach: [... R]."""
+    """Mean of [... T T] along each diagonal within reach: [... R].
+
+    >>> mean_by_lag(np.array([[1.0, 5.0], [3.0, 2.0]]), 1).tolist()
+    [3.0, 1.5, 5.0]
+    """
     means = []
     for lag in range(-reach, reach + 1):
         diagonal = scores.diagonal(lag, -2, -1)
@@ -65,6 +73,9 @@ def furthest(measured, known):
     """How far curves [... R] are apart, but for a constant of each, as a share of the largest.
 
     A constant on all scores of a query changes no attention.
+
+    >>> float(furthest(np.array([1.0, 3.0]), np.array([11.0, 13.0])))
+    0.0
     """
     measured = measured - measured.mean(axis=-1, keepdims=True)
     known = known - known.mean(axis=-1, keepdims=True)

@@ -52,7 +52,7 @@ class Run:
         """
         path = self._state(what)
         done, sums = self._restored(path, keep, len(documents))
-        save_due = 0.0
+        save_due, saved = 0.0, done
         remaining = islice(enumerate(documents), done, None)
         results = executor.current().results(measure, remaining)
         line = progress.Line(what, len(documents), done)
@@ -65,7 +65,9 @@ class Run:
                 if path and begin >= save_due:
                     self._save(path, done, sums)
                     end = time.monotonic()
-                    save_due = end + (end - begin) / SAVE_SHARE
+                    save_due, saved = end + (end - begin) / SAVE_SHARE, done
+        if path and saved < done:  # so that what comes after it need not measure it again
+            self._save(path, done, sums)
         return {name: np.array(value) for name, value in sums.items()}
 
     def _state(self, what):

@@ -40,7 +40,8 @@ class Tensor(NamedTuple):
         width = n // self.parts
         parts = array.reshape(*others, groups, self.parts, width // groups)
         own = parts[..., self.part, :].reshape(*others, width)
-        own.flags.writeable = False
+        if self.per_head:  # a view is as the whole array is
+            own.flags.writeable = False
         return own
 
 

@@ -67,6 +67,8 @@ def expected(experiment, family, side):
     name = experiment.name
     if side not in sides.of(experiment):
         return f"--side is {side}, but {name} "
+    if name == "attribution" and side == "encoder":
+        return "attribution needs a head"
     if name == "relearn":
         return "relearn needs a masked language model"
     if name in NEED_A_HEAD:
