@@ -91,7 +91,7 @@ arguments[1] = "0.05"
 }
 SAID = {  # a pattern
     "a buffer that all threads share": "is off by",
-    "a cache that is valid before the pass": "over a cache in MainThread is off by|is NaN, inf|in append",
+    "a cache that is valid before the pass": "over a cache .* is off|is NaN, inf|in append",
     "documents that a resumed run reads again": "a sum over documents in MainThread is off by",
     "a lock that nobody releases": r"\(worker\) has hung for",
     "memory that nobody frees": "memory grew",
