@@ -26,7 +26,7 @@ RANGES = {  # of numbers that have one of their own; a new option need not be en
     ("probe", "documents"): "0, or 6 or more",
     ("queries-keys", "reach"): "0 or more",
     ("queries-keys", "show"): "0, or 8 or more",
-    ("relearn", "documents"): "0, or 4 or more",
+    ("relearn", "documents"): "0, or 2 or more",
     ("relearn", "fillers"): "1 to 7",
     ("relearn", "rate"): "0 to 1",
     ("remove-positions", "documents"): "0, or 2 or more",
