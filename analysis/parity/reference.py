@@ -21,6 +21,8 @@ from .library import Inputs, key
 
 FORMAT = 1  # of the file; another one is refused
 ENTRY = "minitx"  # in the header's metadata
+KINDS = {"texts": (list, type(None)), "dtype": str, "config": dict, "weights": dict}  # of about
+DTYPES = "float64", "float32"
 
 
 class Reference(NamedTuple):
@@ -56,8 +58,10 @@ def named(point):
 
 
 def point_of(name):
-    """ "q.3" -> ("q", 3)."""
+    """ "q.3" -> ("q", 3); ValueError for what is no point."""
     stem, _, layer = name.partition(".")
+    if stem not in POINTS or (layer and not layer.isdecimal()):
+        raise ValueError(f"{name!r:.80} is no point")
     return key(stem, int(layer) if layer else None)
 
 
@@ -73,33 +77,78 @@ def read_file(path):
             header = file.metadata() or {}
             if ENTRY not in header:
                 raise ValueError(f"{path} is no reference file: minitx record writes them")
-            about = json.loads(header[ENTRY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}
     except SafetensorError as error:
         raise ValueError(f"{path} is cut off or no safetensors file: {error}") from None
-    if about.get("format") != FORMAT:
-        text = f"{path} has format {about.get('format')!r}; this minitx reads {FORMAT}"
-        raise ValueError(f"{text}: record it again")
     try:
+        about = about_of(header[ENTRY])
         return from_tensors(tensors, about)
-    except (KeyError, IndexError, TypeError) as error:
-        raise ValueError(f"{path} is damaged: {error!r}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} cannot be read: {error}; record it again") from None
+
+
+def about_of(text):
+    """What a file says of itself; ValueError for what `verify` could not read."""
+    about = json.loads(text)
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        format_ = about.get("format") if isinstance(about, dict) else None
+        raise ValueError(f"it has format {format_!r:.80}, this minitx reads {FORMAT}")
+    for name, kind in KINDS.items():
+        if not isinstance(about.get(name), kind):
+            raise ValueError(f"its {name!r} is {about.get(name)!r:.80}")
+    if about["dtype"] not in DTYPES:
+        raise ValueError(f"its 'dtype' is {about['dtype']!r:.80}, wanted one of {DTYPES}")
+    if not all(isinstance(text, str) for text in about["texts"] or ()):
+        raise ValueError(f"its 'texts' are {about['texts']!r:.80}")
+    return about
 
 
 def from_tensors(tensors, about):
     """The Reference of the tensors in a file."""
-    rows = [{} for _ in range(1 + max(int(name.partition(".")[0]) for name in tensors))]
+    rows = {}
     for name, x in tensors.items():
-        i, _, rest = name.partition(".")
-        rows[int(i)][rest] = x
+        batch, _, rest = name.partition(".")
+        rows.setdefault(batch, {})[rest] = x
     batches, arrays, samples = [], [], []
-    for row in rows:
-        given = {name: row.pop(name) for name in Inputs._fields if name in row}
-        batches.append(Inputs(**given))
+    for i in range(len(rows)):
+        if str(i) not in rows:
+            raise ValueError(f"it has no batch {i}, but others: {', '.join(rows):.80}")
+        row = rows[str(i)]
+        batches.append(inputs_of(row, i))
         sizes = [name for name in row if name.startswith("sample.")]
-        samples.append({int(name.removeprefix("sample.")): row.pop(name) for name in sizes})
+        samples.append(dict(sample_of(name, row.pop(name)) for name in sizes))
+        for name, x in row.items():
+            wanted(f"{i}.{name}", x, "f", 1)
         arrays.append({point_of(name): x for name, x in row.items()})
     return Reference(batches, arrays, samples, about)
+
+
+def inputs_of(row, i):
+    """The Inputs of a batch, taken out of its tensors."""
+    given = {name: row.pop(name) for name in Inputs._fields if name in row}
+    for ids, valid in (("tokens", "valid"), ("source", "source_valid")):
+        if ids == "source" and not given.keys() & {ids, valid}:
+            continue
+        if not {ids, valid} <= given.keys():
+            raise ValueError(f"{i}.{ids} or {i}.{valid} is missing")
+        wanted(f"{i}.{ids}", given[ids], "iu", 2)
+        wanted(f"{i}.{valid}", given[valid], "b", 2)
+    return Inputs(**given)
+
+
+def sample_of(name, places):
+    """The size of an array, and the places [N] of its sampled values."""
+    wanted(name, places, "iu", 1)
+    size = name.removeprefix("sample.")
+    if not size.isdecimal() or (places >= int(size)).any() or (places < 0).any():
+        raise ValueError(f"{name!r:.80} has places outside the array")
+    return int(size), places
+
+
+def wanted(name, x, kinds, axes):
+    """Raise ValueError unless an array is of these kinds of numbers and has so many axes."""
+    if x.dtype.kind not in kinds or x.ndim != axes or not x.size:
+        raise ValueError(f"{name!r:.80} is {x.dtype} {x.shape}")
 
 
 def flat(point, x, inputs):

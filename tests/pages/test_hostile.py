@@ -15,11 +15,13 @@ from pathlib import Path
 import hostile
 import inert
 import pytest
+import tiny
 
 import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis.commands import published
+from minitx.analysis.parity import reference
 from minitx.analysis.runner import draw, escapes, registry
 
 Ended = namedtuple("Ended", "status out errors")
@@ -48,11 +50,15 @@ def ended(arguments):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with four hostile models and a text."""
+    """A folder for four hostile models, with a text and the record of a model."""
     path = tmp_path_factory.mktemp("hostile") / "here"
     path.mkdir()
     lines = [f"{hostile.TEXT} {hostile.PIECE} A dog ran on the road."] * 8 + ["NUL \0 here"]
     (path / "text.txt").write_text("\n".join(lines), encoding="utf-8", newline="")
+    sound = reference.read_file(tiny.GOLDEN / "parity" / "tiny-roberta.safetensors")
+    config = {hostile.MARKUP: hostile.CONTROL, hostile.CONTROL: hostile.MARKUP}
+    stated = sound.about | {"texts": [hostile.TEXT], "config": config}
+    reference.write(path / "record.safetensors", sound._replace(about=stated))
     return path
 
 

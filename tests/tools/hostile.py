@@ -87,6 +87,7 @@ COMMANDS = {
     "decode": ["decode", PAIR, SHORT[:30], "--steps", "--out", "out/decode.svg"],
     "decode in JSON": ["decode", PAIR, SHORT[:30], "--json"],
     "verify": ["verify", A, B, "--text", "text.txt", "--junit", "out/junit.xml"],
+    "verify a record": ["verify", A, "record.safetensors", "--junit", "out/record.xml"],
     "an error of a model": ["run", "positions", TEXT],
     "an error of a name": ["run", f"{MARKUP}{CONTROL}", A],
     "an error of a point": ["trace", C, "a dog", "--keep", TEXT],
