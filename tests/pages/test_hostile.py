@@ -6,6 +6,7 @@ checks_hostile.py opens the pages in a browser.
 """
 
 import contextlib
+import html
 import io
 import json
 import shlex
@@ -99,6 +100,10 @@ def test_what_a_command_writes_is_only_shown(folder, models, what, monkeypatch):
         assert inert.terminal(run.out + run.errors) == []
     if what in ("an error of a name", "an error of a point"):
         assert run.errors.count("\n") == 1
+    if what == "report":
+        (page,) = (x.decode() for path, x in new.items() if path.suffix == ".html")
+        command = f"minitx run shapes {shlex.quote(models[0])}"
+        assert command in html.unescape(page)
     if what in SHOWN:
         assert any("hit()" in x.decode() for path, x in new.items() if path.suffix == SHOWN[what])
 
