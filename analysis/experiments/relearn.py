@@ -49,7 +49,7 @@ def relearn(
     or sample
     documents: documents to read, a fifth of them held out (0: as many as the text holds, at most
     400)
-    tokens: length of each when it is spread (0: the model's longest)
+    tokens: length of each when it is spread (0: 128, or the model's longest if that is less)
     fillers: unknown tokens after every word
     steps: steps of the optimizer
     batch: documents in each

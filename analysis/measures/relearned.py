@@ -19,6 +19,7 @@ from . import losses
 
 FILLERS = "<unk>", "[UNK]"
 FRESH = 0.02  # deviation of the first rows
+USUAL = 128  # tokens of a document: of 256, tiny-roberta learns less in as many steps
 LEAST = 8  # words of a document
 
 
@@ -32,7 +33,7 @@ def filler(tokenizer):
 
 
 def n_words(model, fillers, tokens=0):
-    """Words of a document that has this many tokens once it is spread (0: the longest).
+    """Words of a document that has this many tokens once it is spread (0: USUAL, or the longest).
 
     Raises ValueError where the model cannot read it, or a head could not look LEAST words away.
     """
@@ -40,7 +41,8 @@ def n_words(model, fillers, tokens=0):
     longest, least = model.config.n_ctx, LEAST * (1 + fillers) + ends
     if tokens and not least <= tokens <= longest:
         raise ValueError(f"--tokens {tokens}: spread documents have {least} to {longest} here")
-    return ((tokens or longest) - ends) // (1 + fillers)
+    tokens = tokens or min(longest, max(least, USUAL))
+    return (tokens - ends) // (1 + fillers)
 
 
 class Spread:
