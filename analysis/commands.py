@@ -145,6 +145,7 @@ def of_one_experiment(commands):
         command.set_defaults(experiment=experiment)
         flags(command, experiment)
         of_results(command, f"out/MODEL-{experiment.name}")
+        of_workers(command)
         of_figure(command)
         in_json(command)
 
@@ -180,6 +181,7 @@ def of_all_experiments(commands):
             help_ = "a short text, for every experiment that draws one"
             command.add_argument("--sentence", help=help_)
         of_results(command, f"out/MODEL-{name}")
+        of_workers(command)
         in_json(command)
         if function is published_:
             of_published_texts(command)
@@ -271,6 +273,7 @@ def of_two_models(commands, argv):
         f"number for each head; the first {compare.DRAWN} are drawn)",
     )
     of_results(compare_both, "out/A-B-NAME")
+    of_workers(compare_both)
     of_figure(compare_both)
     name = named_experiment(argv)
     if name:
@@ -386,6 +389,10 @@ def of_results(command, default):
     command.add_argument(
         "--resume", action="store_true", help="go on with a run that was interrupted"
     )
+
+
+def of_workers(command):
+    """The flags of a command that measures documents."""
     about = "processes on this machine that read documents side by side (threads of this one)"
     command.add_argument("--workers", type=int, default=0, metavar="N", help=about)
     about = "in their place the workers of a Dask cluster: its scheduler, as tcp://HOST:8786"
