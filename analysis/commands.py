@@ -143,11 +143,19 @@ def of_one_experiment(commands):
     for experiment in registry.EXPERIMENTS.values():
         command = add(names, experiment.name, run_, experiment.question, "MODEL")
         command.set_defaults(experiment=experiment)
+        of_further_models(command, experiment)
         flags(command, experiment)
         of_results(command, f"out/MODEL-{experiment.name}")
         of_workers(command)
         of_figure(command)
         in_json(command)
+
+
+def of_further_models(command, experiment):
+    """Models after the first, in place of --others, where an experiment takes several."""
+    if any(option.name == "others" for option in experiment.options):
+        about = "more of them, beside the first; the same as --others, joined by commas"
+        command.add_argument("further", nargs="*", metavar="MODEL", help=about)
 
 
 def of_plans(commands):
@@ -479,6 +487,11 @@ def own_options(experiment, arguments):
     """The options of an experiment as they were given, checked: {name: value}."""
     named = {option.name: getattr(arguments, option.name) for option in experiment.options}
     given = {name: value for name, value in named.items() if value is not None}
+    further = getattr(arguments, "further", [])
+    if further and "others" in given:
+        raise ValueError(f"--others {given['others']} and {further[0]}: name models in one way")
+    if further:
+        given["others"] = ",".join(further)
     if experiment.reads_texts:
         given |= of_text(arguments)
     return experiment.checked(given, is_text=True)

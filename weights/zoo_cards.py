@@ -97,9 +97,10 @@ def as_numbers(rows):
 
 
 def training_loss(name, log):
-    """Mean of the last steps that a model's training reported."""
-    own = re.split(rf"^{name}: .* tokens of text$", log, flags=re.M)[-1].split(": held-out")[0]
-    return float(re.findall(r"^step .* loss ([\d.]+)", own, flags=re.M)[-1])
+    """Mean of the last steps that a model's training reported, also if it went on later."""
+    _, *parts = re.split(r"^([a-z-]+): .* tokens of text$", log, flags=re.M)
+    own = [text for of, text in zip(parts[::2], parts[1::2]) if of == name]
+    return float(re.findall(r"^step .* loss ([\d.]+)", "".join(own), flags=re.M)[-1])
 
 
 TEMPLATE = """# zoo/{name}

@@ -6,8 +6,8 @@ IN_ORDER = (
     "positions", "models", "profiles", "attention", "alignment", "queries_keys", "extraction",
     "singular_values", "bases", "components", "rotation", "lags", "conditions", "sources",
     "kernel", "residual", "cca", "dial", "chain", "notch", "remove_positions", "relearn", "norms",
-    "shift", "mask_positions", "probe", "reviews", "joint_space", "joint_grid", "predict",
-    "attribution",
+    "shift", "mask_positions", "probe", "mechanisms", "reviews", "joint_space", "joint_grid",
+    "predict", "attribution",
     "parts", "shapes", "mixing", "slices", "projections",
 )  # fmt: skip
 

@@ -7,12 +7,9 @@ frequencies.
 
 import numpy as np
 
-import minitx
-from minitx import weights
-
 from ..maths import nulls, spectra
-from ..measures import inputs
-from ..runner import draw, options, settings, sides
+from ..measures import compared, inputs
+from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
@@ -39,16 +36,16 @@ def models(
     shuffles: surrogates of each table
     seed: seed of the surrogates
     """
-    compared = [model, *_others(others, model)]
+    every = [model, *_others(others, model)]
     result, summaries = {}, []
-    for i, other in enumerate(compared):
+    for i, other in enumerate(every):
         curves, summary = _measure(inputs.reachable(other), shuffles, seed)
         result |= {f"{name}_{i}": curve for name, curve in curves.items()}
         summaries.append(summary)
     for name in summaries[0]:
         result[name] = np.array([summary[name] for summary in summaries])
-    result["models"] = np.array([_name(other) for other in compared])
-    result["weights"] = np.array([_hashes(other) for other in compared])
+    result["models"] = np.array([compared.name(other) for other in every])
+    result["weights"] = np.array([compared.hashes(other) for other in every])
     return result
 
 
@@ -57,29 +54,11 @@ def _others(names, model):
 
     Raises FileNotFoundError for an unknown name, ValueError for a model without position table.
     """
-    if names == "bundled":
-        own = model.tokenizer.folder.resolve()
-        wanted = [name for name in weights.bundled() if weights.find(name).resolve() != own]
-    else:
-        wanted = [name.strip() for name in names.split(",") if name.strip()]
-    others = [sides.reader(minitx.load(weights.find(name), partial=True)) for name in wanted]
-    lacking = [name for name, other in zip(wanted, others) if other.weights.W_pos is None]
+    others = compared.others(names, model, partial=True)
+    lacking = [compared.name(x) for x in others if x.weights.W_pos is None]
     if lacking:
         raise ValueError(f"--others {', '.join(lacking)}: no position table in this checkpoint")
     return others
-
-
-def _name(model):
-    """Name of a model's folder, or of the hub's repository that it was fetched from."""
-    folder = model.tokenizer.folder.resolve()
-    if folder.parent.name == "snapshots":  # models--OWNER--NAME/snapshots/COMMIT
-        return folder.parent.parent.name.split("--")[-1]
-    return folder.name
-
-
-def _hashes(model):
-    """sha256 of the weight files in one string."""
-    return " ".join(settings.hashes(model.tokenizer.folder).values())
 
 
 def _measure(table, n, seed):

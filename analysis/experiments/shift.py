@@ -8,7 +8,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..maths import stats
+from ..maths import nulls, stats
 from ..measures import losses, position_tables
 from ..runner import draw, options
 from ..runner.registry import Answer, NotApplicable, register
@@ -16,8 +16,6 @@ from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 AGAINST = "zero", "shuffled"  # tables of the comparison: nothing left of positions
-FLIPS = 1000  # sets of random signs of the changes
-CHANCE = 0.99  # quantile of what they give
 # Places matter where a shift costs a tenth or more of what positions at zero cost: less is seldom
 # seen beside other changes. It is a convention.
 MATTERS = 0.1
@@ -113,12 +111,11 @@ def _changes(total, n, shifts, seed):
     by_shift = (loss - loss[0])[:K]
     interval = stats.bootstrap(change[:, :K], n[:, :K]).T
     worst = abs(by_shift).argmax()
-    signs = np.random.default_rng(seed).choice([-1, 1], (FLIPS, len(total)))
-    by_chance = abs(signs @ change[:, :K] / n[:, 0].sum()).max(axis=1)
+    by_chance = nulls.random_signs(change[:, :K], n[:, 0].sum(), seed).max(axis=1)
     result = {"losses": loss[:K], "losses_against": loss[K:], "change_interval": interval}
     result["loss"] = loss[0]
     result["worst"] = by_shift[worst]
-    result["worst_null"] = np.quantile(by_chance, CHANCE)
+    result["worst_null"] = np.quantile(by_chance, nulls.CHANCE)
     result["worst_at"] = shifts[worst]
     result["worst_interval"] = interval[worst]
     result["perplexity"] = np.exp(loss[:K])

@@ -1,12 +1,13 @@
 """What chance alone gives: the same statistic on surrogates of the data that lack the effect.
 
-Order: two kinds of surrogate, the distribution of a statistic over them; then permuted pairs. All
-are seeded.
+Order: two kinds of surrogate, the distribution of a statistic over them; permuted pairs; random
+signs. All are seeded.
 """
 
 import numpy as np
 
 CHANCE = 0.99  # quantile of what surrogates reach, above which something is more than chance
+FLIPS = 1000  # sets of random signs
 SHUFFLES = 500  # of a table: five reach beyond that quantile, so it is not their maximum
 
 
@@ -76,3 +77,19 @@ def matches(a, b, seed, n=1000):
         by_chance.append(is_equal.sum() / pairs)
     share = (a == b).sum() / pairs
     return share, np.array([np.mean(by_chance), np.quantile(by_chance, 0.99)])
+
+
+def random_signs(changes, n, seed):
+    """Size of the mean change when each document's sign is drawn: [N ...] -> [FLIPS ...].
+
+    changes: sums over a document; n: all that they are sums of. A change that chance alone made
+    could have gone either way in each document.
+
+    Ten documents that all change by 1 are more than chance:
+
+    >>> by_chance = random_signs(np.ones(10), 10, seed=0)
+    >>> by_chance.shape, bool(np.quantile(by_chance, CHANCE) < 1)
+    ((1000,), True)
+    """
+    signs = np.random.default_rng(seed).choice([-1, 1], (FLIPS, len(changes)))
+    return abs(signs @ changes / n)

@@ -41,3 +41,12 @@ def _rows_and_columns(x, index):  # [B H T S]
 
 
 MOVES = {"pos_embed": _rows, "pos_angle": _rows, "pos_bias": _rows_and_columns}
+
+
+def condition(edits):
+    """The condition, as the losses want it, in which {point: edit} stand in the place of points."""
+
+    def hook(name, x, layer=None):
+        return edits[name](x) if name in edits else x
+
+    return lambda model: hook

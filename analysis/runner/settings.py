@@ -19,6 +19,7 @@ from minitx.weights import local
 from ..texts import formats, pairs
 from .files import as_json
 
+LISTED = {"bundled": weights.bundled, "zoo": weights.zoo}  # names of several models
 NO_FILE = ("text", ""), ("test", ""), ("pairs", ""), ("pairs", pairs.DATES)
 
 
@@ -120,7 +121,7 @@ def _hashes(folder, names):
 
 def others(names):
     """(name, folder) of the models that the option `others` names, see `minitx run models`."""
-    listed = weights.bundled() if names == "bundled" else names.split(",")
+    listed = LISTED[names]() if names in LISTED else names.split(",")
     stripped = filter(None, map(str.strip, listed))
     return [(name, weights.find(name)) for name in stripped]
 

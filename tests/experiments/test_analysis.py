@@ -48,6 +48,7 @@ SMALL = {
     "components": {"documents": 3},
     "singular-values": {},
     "bases": {"documents": 4, "tokens": 30, "rotations": 20},
+    "mechanisms": {"documents": 6, "tokens": 16, "hidden": 8},
     "reviews": {"documents": 60},
     "joint-grid": {"documents": 2, "tokens": 16},
     "joint-space": {"head": "L0H1,L1H2", "pairs": "sleeping:brown", "note": True},
@@ -83,6 +84,8 @@ UNTOLD = {
     ("lags", "causal"): {"agree_directed", "agree_positions", "same_direction_directed"},
     ("kernel", "bundled"): {"error"},  # a table says nothing of the scores by itself
     ("kernel", "causal"): {"error"},
+    ("mechanisms", "bundled"): {"without_fastest"},  # of rotary models alone
+    ("mechanisms", "causal"): {"without_fastest"},
     ("shapes", "bundled"): OF_A_PAIR,
     ("shapes", "causal"): OF_A_PAIR,
     ("parts", "bundled"): {"step_cached", "step_whole"},  # an encoder has no steps

@@ -28,6 +28,7 @@ WITHOUT_TABLE = {
     "joint-grid",
     "joint-space",
     "kernel",
+    "mechanisms",
     "mixing",
 }
 WITHOUT_TABLE |= {"parts", "probe", "profiles", "shapes", "slices"}
