@@ -4264,4 +4264,22 @@ BREAKS = [
         "not is_close(got, scale * (dy - along))",
         "np.isnan(got).any()",
     ),
+    Break(
+        "the null of a page's attribution has the model's weights",
+        "analysis/pages/pushes.py",
+        "attributed.of_tokens(each, wanted, absent) for each in (model, noise)",
+        "attributed.of_tokens(each, wanted, absent) for each in (model, model)",
+    ),
+    Break(
+        "a mask in the text is not what a page's attribution asks for",
+        "analysis/measures/attributed.py",
+        "len(hidden)",
+        "False",
+    ),
+    Break(
+        "the live page attributes unasked",
+        "analysis/live/runs.py",
+        "self.attribution and not edits",
+        "not edits",
+    ),
 ]
