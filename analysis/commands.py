@@ -225,6 +225,8 @@ def of_one_text(commands):
     page.add_argument("--beside", metavar="TEXT", help=help_)
     help_ = "a second model beside the first, on the same text or on that of --beside"
     page.add_argument("--beside-model", metavar="MODEL", help=help_)
+    help_ = "what each token and each head adds to a guess, too, beside random weights"
+    page.add_argument("--attribution", action="store_true", help=help_)
     page.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
     of_a_source(add(commands, "decode", decode_, "what an encoder-decoder says of a text", "MODEL"))
 
@@ -238,6 +240,8 @@ def of_the_live_page(commands):
     about = f"where it listens on this machine ({PORT}; 0: a free one)"
     serve.add_argument("--port", type=int, default=PORT, metavar="N", help=about)
     serve.add_argument("--no-browser", action="store_true", help="open no browser")
+    help_ = "what each token and each head adds to a guess, too (takes longer)"
+    serve.add_argument("--attribution", action="store_true", help=help_)
 
 
 def of_a_source(command):
@@ -761,7 +765,8 @@ def explore_(arguments):
         other = arguments.beside_model or name
         second = load(other) if arguments.beside_model else model
         beside = second, other, text_of(arguments.beside or arguments.text)
-    megabytes = explore.write(model, name, text, page, arguments.words, target, beside) / 1e6
+    given = arguments.words, target, beside, arguments.attribution
+    megabytes = explore.write(model, name, text, page, *given) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
 
@@ -775,7 +780,8 @@ def serve_(arguments):
         raise ValueError(f"minitx serve needs {package}: pip install 'minitx[live]'") from None
     models = {name: load(name) for name in arguments.models}
     text = None if arguments.text is None else text_of(arguments.text)
-    server.serve(runs.Runs(models), arguments.port, text, not arguments.no_browser)
+    kept = runs.Runs(models, attribution=arguments.attribution)
+    server.serve(kept, arguments.port, text, not arguments.no_browser)
 
 
 def tune_(arguments):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..measures import losses, spoken
-from ..pages import explore
+from ..pages import explore, pushes
 from ..runner import results
 from . import guesses
 
@@ -31,9 +31,15 @@ class Tokens(NamedTuple):
 class Runs:
     """The models of a page, and what was computed last."""
 
-    def __init__(self, models, kept=KEPT):
-        """models: {name: Model}. kept: how many results of each kind."""
-        self.models = models
+    def __init__(self, models, kept=KEPT, attribution=False):
+        """models: {name: Model}. kept: how many results of each kind.
+
+        attribution: what tokens and heads add to a guess, of runs that are not changed.
+        """
+        if attribution:
+            for model in models.values():
+                pushes.check(model)
+        self.models, self.attribution = models, attribution
         self.tokens = lru_cache(kept)(self._tokens)
         self.edits = lru_cache(kept)(self._edits)
         self.run = lru_cache(kept)(self._run)
@@ -139,7 +145,10 @@ class Runs:
         edits = self.edits(request)
         more = {"edits": edits} if edits else {}
         given = request.model, request.text, tokens.said, request.words, lens
-        return json.dumps(explore.data(model, *given, **more), allow_nan=False)
+        content = explore.data(model, *given, **more)
+        if self.attribution and not edits:
+            content["outputs"]["pushes"] = pushes.of_text(model, tokens.ids)
+        return json.dumps(content, allow_nan=False)
 
     def _outputs(self, request):
         """Logits of a request's run, where the page shows guesses."""

@@ -41,6 +41,15 @@ class Attributed(NamedTuple):
     error: float  # of the sum, as a share of the largest part
 
 
+def asked(model, tokens):
+    """The likeliest token where the text itself hides one; else what `likeliest` asks: a Wanted."""
+    if model.config.task_head == "masked":
+        hidden = np.flatnonzero(tokens == losses.mask_token(model.tokenizer))
+        if len(hidden):
+            return _with_best(model, Wanted(tokens, int(hidden[0]), 0))
+    return likeliest(model, tokens)
+
+
 def likeliest(model, tokens):
     """The likeliest token where a word is hidden in the middle, next, or class: a Wanted."""
     cfg = model.config
@@ -49,8 +58,12 @@ def likeliest(model, tokens):
         place = len(tokens) // 2
         tokens = tokens.copy()
         tokens[place] = losses.mask_token(model.tokenizer)
-    wanted = Wanted(tokens, place, 0)
-    return wanted._replace(what=int(_logits(model, tokens[None], wanted)[0].argmax()))
+    return _with_best(model, Wanted(tokens, place, 0))
+
+
+def _with_best(model, wanted):
+    """The same with the likeliest token or class there."""
+    return wanted._replace(what=int(_logits(model, wanted.tokens[None], wanted)[0].argmax()))
 
 
 def _logits(model, tokens, wanted, **options):

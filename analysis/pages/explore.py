@@ -22,6 +22,7 @@ from ..measures import joint_fit, looks, spoken
 from ..runner import registry, results
 from ..texts import formats as of_texts
 from ..texts import words as of_words
+from . import pushes
 from .packing import TINY, pack
 
 PAGE = Path(__file__).parent / "page"
@@ -35,26 +36,33 @@ BLANKS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
 NAMED = 40  # letters of a text that name a run
 
 
-def write(model, name, text, path, words=False, target=None, beside=()):
+def write(model, name, text, path, words=False, target=None, beside=(), attribution=False):
     """Write the page of a text to the file `path`; return its size in bytes.
 
     name: what the model is called on the page. words: whole words instead of pieces. Of an
     encoder-decoder the text is the source; target: what is said of it, by default the model's own
-    greedy output. beside: (model, name, text) of a second run. Raises ValueError, before any work,
-    for a partial checkpoint, fewer than two tokens of the text's own, or more than the page shows.
+    greedy output. beside: (model, name, text) of a second run. attribution: what each token and
+    each head adds to a guess, too. Raises ValueError, before any work, for a partial checkpoint,
+    fewer than two tokens of the text's own, or more than the page shows.
     """
     wanted = [(model, name, text), *([beside] if beside else [])]
-    content = page(*runs(wanted, words, target)).encode()
+    content = page(*runs(wanted, words, target, attribution)).encode()
     results.write(Path(path), content)
     return len(content)
 
 
-def runs(wanted, words=False, target=None):
+def runs(wanted, words=False, target=None, attribution=False):
     """The runs of a page, for [(model, name, text), ...]; raises ValueError as `write` does."""
     tokens = [readable(model, text, target) for model, _, text in wanted]
+    if attribution:
+        for model, _, _ in wanted:
+            pushes.check(model)
     computed = []
     for (model, name, text), ids in zip(wanted, tokens):
-        computed.append({"name": "as is"} | data(model, name, text, ids, words))
+        run = {"name": "as is"} | data(model, name, text, ids, words)
+        if attribution:
+            run["outputs"]["pushes"] = pushes.of_text(model, ids)
+        computed.append(run)
     return named(computed)
 
 
@@ -414,6 +422,7 @@ PROGRAM = (
     "guesses.js",
     "lens.js",
     "stream.js",
+    "pushes.js",
     "views.js",
     "address.js",
     "explore.js",

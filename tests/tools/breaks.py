@@ -4253,6 +4253,36 @@ BREAKS = [
         "False",
     ),
     Break(
+        "a mean over tokens passes for the push on a matrix",
+        "lessons/checks/lesson_13.py",
+        "right / T",
+        "right * T",
+    ),
+    Break(
+        "a rule that keeps the push along the row is right",
+        "lessons/checks/lesson_13.py",
+        "not is_close(got, scale * (dy - along))",
+        "np.isnan(got).any()",
+    ),
+    Break(
+        "the null of a page's attribution has the model's weights",
+        "analysis/pages/pushes.py",
+        "attributed.of_tokens(each, wanted, absent) for each in (model, noise)",
+        "attributed.of_tokens(each, wanted, absent) for each in (model, model)",
+    ),
+    Break(
+        "a mask in the text is not what a page's attribution asks for",
+        "analysis/measures/attributed.py",
+        "len(hidden)",
+        "False",
+    ),
+    Break(
+        "the live page attributes unasked",
+        "analysis/live/runs.py",
+        "self.attribution and not edits",
+        "not edits",
+    ),
+    Break(
         "a terminal obeys control characters in a name",
         "analysis/runner/escapes.py",
         "CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)",

@@ -11,6 +11,8 @@ const WORDS = {  // part of the state that is one of a few words, and the words
   only: () => Object.keys(ONLY),
   layer: () => ["all layers", ...d3.range(L).map(layer => `layer ${layer}`)],
   written: () => WRITTEN.filter(([, name]) => !name || made.writes[name]).map(([word]) => word),
+  way: () => Object.keys(WAYS),
+  chance: () => OF,
   view: () => Object.keys(VIEWS),
   step: () => [...Object.keys(STEPS), ...["attention", "source", "mlp"].flatMap(x => [`norm-${x}`, `add-${x}`])],
   part: () => Object.keys(partsOf(page.runs[runNumber()]))};

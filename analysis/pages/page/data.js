@@ -15,7 +15,8 @@ let pattern, plane, columns, profile, share, weight, values, total;
 
 const state = {run: 0, part: "", head: null, token: null, side: "query", view: null, step: null, dark: null,
                thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", stage: "normalised",
-               colour: "query and key", written: "the stream"};
+               colour: "query and key", written: "the stream",
+               way: "integrated gradients", chance: "the model"};
 const listeners = [];  // each is called with the state after every change
 
 const partsOf = run => run.parts ?? {"": run};
@@ -42,6 +43,8 @@ function openOutputs(outputs) {  // labels and numbers as they are; guesses: {pi
   for (const name of ["guesses", "lens"]) {
     if (outputs[name]) result[name] = {...outputs[name], p: unpack(outputs[name].p), n: outputs[name].p.shape.at(-1)};
   }
+  const {pushes} = outputs;
+  if (pushes) result.pushes = {...pushes, tokens: unpack(pushes.tokens), heads: unpack(pushes.heads)};
   opened.set(outputs, result);
   return result;
 }

@@ -5,7 +5,8 @@
 const CHOICE = ["head", "token", "side"];
 const isThere = id => THERE[id]?.() ?? true;
 const THERE = {profile: () => !isCross,  // between two texts there is no distance
-               guesses: () => Boolean(made.guesses || made.classes), lens: () => Boolean(made.lens)};
+               guesses: () => Boolean(made.guesses || made.classes), lens: () => Boolean(made.lens),
+               pushes: () => page.runs.some(run => partOf(run)?.outputs?.pushes)};
 const runName = n => page.runs[n].name;
 const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);  // hints are HTML, names are not
 
@@ -91,4 +92,9 @@ const VIEWS = {
     pick: d => ({token: tokenOf(d.t), side: "query"}),
     hint: () => "What the model would say if it stopped after this layer (the logit lens): the likeliest token, in a " +
       "stronger colour where it is more certain. The stream is read with the last layer's table, so early rows may be " +
-      "no guess of the model."}};
+      "no guess of the model."},
+  pushes: {
+    title: () => "What a guess comes from", draw: pushes, mark: showColumn,
+    depends: ["head", "token", "side", "way", "chance"],
+    pick: d => "t" in d ? {token: tokenOf(d.t), side: "query"} : {head: d.head},
+    choices: {way: "How it is measured", chance: "Of which weights"}, hint: pushHint}};

@@ -1,0 +1,57 @@
+"""Where a guess comes from, as a page holds it: what each token and each head adds to one guess.
+
+Three ways, of the model and, as the null, of random weights asked for the same guess at the same
+place (attributed.py). T tokens, L layers, H heads, W ways.
+"""
+
+import numpy as np
+
+from ..measures import attributed, document_features
+from ..runner.registry import NotApplicable
+from .packing import pack
+
+HEADS = "masked", "causal", "sequence", "next_sentence"  # of cross-entropy over words or classes
+WAYS = "integrated", "times_input", "ablated"
+SEED = 0  # of the random weights
+BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})
+
+
+def check(model):
+    """Raise NotApplicable for a model whose guesses are not attributed."""
+    head = model.config.task_head
+    if model.encoder is not None or head not in HEADS:
+        kind = "an encoder-decoder" if model.encoder is not None else f"the head {head}"
+        raise NotApplicable(
+            f"attribution needs one stack that predicts words or classes; this model has {kind}"
+        )
+
+
+def of_text(model, tokens):
+    """What the page shows, ready for JSON: the guess, the parts of both models, the gaps.
+
+    "tokens" packs [2 W T], "heads" [2 W L H]: the model, then random weights. "gap" is, of each
+    model, how far tokens and heads are from adding up, as a share of the largest part.
+    """
+    wanted = attributed.asked(model, tokens)
+    noise = document_features.untrained(model, np.random.default_rng(SEED))
+    absent = model.weights.W_E.mean(axis=0)
+    by_tokens = [attributed.of_tokens(each, wanted, absent) for each in (model, noise)]
+    by_heads = [attributed.of_heads(each, wanted) for each in (model, noise)]
+    content = {"place": wanted.place, "what": _what(model, wanted)}
+    content["hidden"] = bool(wanted.tokens[wanted.place] != tokens[wanted.place])
+    content["gap"] = [float(max(a.error, b.error)) for a, b in zip(by_tokens, by_heads)]
+    for name, parts in (("tokens", by_tokens), ("heads", by_heads)):
+        content[name] = pack(_stacked(parts), 2, 12)
+    return content
+
+
+def _stacked(parts):
+    """All ways of both models: [2 W ...]."""
+    return np.array([[getattr(each, way) for way in WAYS] for each in parts])
+
+
+def _what(model, wanted):
+    """The piece that is guessed, or the class."""
+    if model.config.task_head in ("sequence", "next_sentence"):
+        return f"class {wanted.what}"
+    return model.tokenizer.pieces(np.array([wanted.what]))[0].translate(BLANKS)

@@ -1,0 +1,110 @@
+"""What a guess comes from, in a browser: make test-page.
+
+Order: the page; what is drawn; the lists above it; who can use it.
+"""
+
+import re
+
+import explored
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from explored import ready, tokens, view
+from playwright.sync_api import expect
+
+import minitx
+from minitx.analysis.pages import explore, packing
+
+SENTENCE = "The old man <mask> down the road."
+BARS = "[aria-label=rect] :is(rect, path)"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return minitx.load("tiny-roberta")
+
+
+@pytest.fixture
+def path(tmp_path, model):
+    """The page of the sentence."""
+    explore.write(model, "tiny-roberta", SENTENCE, tmp_path / "page.html", attribution=True)
+    return tmp_path / "page.html"
+
+
+def opened(page):
+    """The page with all its views drawn."""
+    ready(page).evaluate("minitx.drawAll()")
+    return page
+
+
+def heights(page):
+    """Height of each token's bar, below the axis negative."""
+    script = """bars => {
+      const less = getComputedStyle(document.documentElement).getPropertyValue("--less").trim();
+      return bars.map(bar => (bar.getAttribute("fill") === less ? -1 : 1) *
+        bar.getBoundingClientRect().height);
+    }"""
+    plot = view(page, "pushes").locator("svg").first
+    return np.array(plot.locator(BARS).evaluate_all(script))
+
+
+def test_bars_and_cells_are_the_numbers(open_page, path, model):
+    page = opened(open_page(path))
+    content = explore.pushes.of_text(model, explore.readable(model, SENTENCE))
+    wanted = packing.unpack(content["tokens"])
+    assert np.corrcoef(heights(page), wanted[0, 0])[0, 1] > 0.999
+    page.get_by_label("Of which weights").select_option("random weights (chance)")
+    explored.settle(page)
+    assert np.corrcoef(heights(page), wanted[1, 0])[0, 1] > 0.999
+    page.get_by_label("How it is measured").select_option("lost without it")
+    explored.settle(page)
+    assert np.corrcoef(heights(page), wanted[1, 2])[0, 1] > 0.999
+    shown = view(page, "pushes").locator("svg").nth(1).locator("text").all_text_contents()
+    heads = packing.unpack(content["heads"])[1, 2]
+    assert f"{heads[0, 1]:+.2f}".replace("-", "−") in " ".join(shown)
+
+
+def test_the_gap_and_the_null_are_said(open_page, path):
+    page = opened(open_page(path))
+    hint = page.locator("#pushes .hint")
+    expect(hint).to_contain_text("up to a gap of 0.0")
+    expect(hint).to_contain_text("at token 4, “<mask>”")
+    expect(hint).not_to_contain_text("nothing was learned")
+    page.get_by_label("Of which weights").select_option("random weights (chance)")
+    expect(hint).to_contain_text("nothing was learned")
+    page.get_by_label("How it is measured").select_option("gradient × input")
+    expect(hint).to_contain_text("need not add up")
+    expect(hint).not_to_contain_text("gap")
+
+
+def test_a_link_keeps_what_was_chosen(open_page, path):
+    page = opened(open_page(path))
+    page.get_by_label("How it is measured").select_option("lost without it")
+    expect(page).to_have_url(re.compile("way=lost"))
+    page.reload()
+    expect(page.get_by_label("How it is measured")).to_have_value("lost without it")
+
+
+def test_a_head_and_a_token_are_chosen_by_a_click_and_by_keys(open_page, path):
+    page = opened(open_page(path))
+    tokens(page).nth(2).click()
+    explored.expect_selected(tokens(page).nth(2))
+    outlined = view(page, "pushes").locator("svg").first.locator("[aria-label=rect]").nth(1)
+    expect(outlined.locator(":is(rect, path)")).to_have_count(1)
+    select = page.get_by_label("Of which weights")
+    select.focus()
+    page.keyboard.press("ArrowDown")
+    expect(select).to_have_value("random weights (chance)")
+
+
+def test_axe_finds_nothing_wrong(open_page, path):
+    for dark in (False, True):
+        page = opened(open_page(path, dark=dark))
+        report = Axe().run(page, context="#pushes")
+        assert report.violations_count == 0, report.generate_report()
+
+
+def test_a_page_without_it_has_no_such_view(open_page, tmp_path, model):
+    explore.write(model, "tiny-roberta", SENTENCE, tmp_path / "plain.html")
+    page = opened(open_page(tmp_path / "plain.html"))
+    expect(page.locator("#pushes")).to_be_hidden()
