@@ -77,16 +77,12 @@ def answers(model, text, n):
             milliseconds.append(1000 * (time.perf_counter() - begin))
             mib.append(resident(process.pid))
     milliseconds, mib = milliseconds[WARM:], mib[WARM:]
-    tenth = max(1, n // 10)
-    return {
-        "changes": n,
-        "tokens": tokens,
-        "median ms": round(float(np.median(milliseconds)), 1),
-        "95 % within ms": round(float(np.quantile(milliseconds, 0.95)), 1),
-        "longest ms": round(max(milliseconds), 1),
-        "MiB after a tenth": round(mib[tenth - 1], 1),
-        "MiB at the end": round(mib[-1], 1),
-    }
+    median, most = np.quantile(milliseconds, [0.5, 0.95])
+    result = {"changes": n, "tokens": tokens}
+    result |= {"median ms": round(float(median), 1), "95 % within ms": round(float(most), 1)}
+    result["longest ms"] = round(max(milliseconds), 1)
+    result["MiB after a tenth"] = round(mib[max(0, n // 10 - 1)], 1)
+    return result | {"MiB at the end": round(mib[-1], 1)}
 
 
 def asked(line, text, changes):
