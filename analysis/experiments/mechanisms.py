@@ -6,24 +6,31 @@ of up to four times the trained length. What makes no sense in a model is left o
 models, L layers, K lengths. Order: the experiment, its parts; the words; the picture.
 """
 
+import textwrap
 from typing import Annotated
 
 import numpy as np
 
-from ..maths import profiles
-from ..measures import compared, lengthened, mechanism_row, position_probe
+from ..measures import compared, mechanism_row, position_probe
 from ..runner import draw, options
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
-from ..texts import corpus
 
 FACTORS = mechanism_row.FACTORS
 LONGEST = f"{FACTORS[-1]:g} times"
 IN_ALL = ("sharp", "sharp_null", "sharp_interval", "sharp_head", "sharp_offset")
 IN_ALL += ("reach", "reach_null", "reach_interval", "r2", "r2_null", "r2_interval")
+OF_ONE = "r2_by_layer", "r2_by_layer_null", "r2_by_layer_interval", "without"
 OFF = "loss", "loss_null", "off", "off_null", "off_interval"
 LENGTH = "loss_by_length", "by_length", "by_length_null", "by_length_interval"
 VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"}  # all, any
+NULLS = {  # what the words call chance
+    "sharp": "uniform attention",
+    "reach": "uniform attention",
+    "r2": "places shuffled",
+    "off": "signs at random up to",
+    "longest": "signs at random up to",
+}
 WORDS = {  # how a place enters
     "learned": "a learned table",
     "sinusoidal": "a table of sinusoids",
@@ -55,7 +62,7 @@ def mechanisms(
     seed: seed of the shuffled places and of the random signs
     """
     every = [model, *compared.others(others, model)]
-    rows = [_Row(i, x, text, documents, tokens) for i, x in enumerate(every)]
+    rows = [mechanism_row.Row(i, x, text, documents, tokens) for i, x in enumerate(every)]
     measured = [row.measure(hidden, seed, run) for row in rows]
     result = {"models": np.array([row.name for row in rows])}
     result["mechanism"] = np.array([row.mechanism for row in rows])
@@ -63,61 +70,23 @@ def mechanisms(
     result["T"] = np.array([row.T for row in rows])
     result["factors"] = np.array(FACTORS)
     result["asked"] = np.array([row.asked for row in rows])
+    for reason in ("no_off", "no_length"):
+        result[reason] = np.array([values.get(reason, "") for values in measured])
     for i, values in enumerate(measured):
-        own = {"r2_by_layer", "r2_by_layer_null", "r2_by_layer_interval", "without"}
-        result |= {f"{name}_{i}": values[name] for name in own & set(values)}
-    result["no_off"] = np.array([values.get("no_off", "") for values in measured])
-    result["no_length"] = np.array([values.get("no_length", "") for values in measured])
+        result |= {f"{name}_{i}": values[name] for name in OF_ONE if name in values}
     result |= _stack(measured, IN_ALL, [True] * len(rows), rows, "models")
     result |= _stack(measured, OFF, result["no_off"] == "", rows, "switched")
     result |= _stack(measured, LENGTH, result["no_length"] == "", rows, "lengthened")
     return result | _longest(result) | _pairs(result)
 
 
-class _Row:
-    """One model of the comparison, with its documents; all is checked before long work."""
-
-    def __init__(self, i, model, text, documents, tokens):
-        self.name = compared.name(model)
-        self.label = f"{i + 1} {self.name}"
-        self.model = model
-        kinds = lengthened.mechanisms(model)
-        self.mechanism = " + ".join(kinds)
-        self.asked = "; ".join(dict.fromkeys(lengthened.HOW[kind] for kind in kinds))
-        self.documents = corpus.documents(model, text, documents, tokens)
-        self.T = self.documents.T
-        options.within("tokens", self.T, profiles.REACH + 1, model.config.n_ctx)
-        self.lengths = [int(factor * self.T) for factor in FACTORS]
-        self.longer = lengthened.lengthened(model, self.lengths[-1])
-        few = max(2, documents // int(FACTORS[-1]))
-        self.long_documents = corpus.documents(self.longer, text, few, self.lengths[-1])
-
-    def measure(self, hidden, seed, run):
-        """All numbers of the row; no_off and no_length: why some are not among them."""
-        given = self.documents, run, self.label
-        values = mechanism_row.attention(self.model, *given)
-        values |= mechanism_row.probe(self.model, self.documents, seed, run, self.label)
-        every = max(1, self.lengths[-1] // hidden)
-        try:
-            values |= mechanism_row.off(self.model, self.documents, every, seed, run, self.label)
-        except NotApplicable as reason:
-            values["no_off"] = str(reason)
-        try:
-            values |= mechanism_row.longer(
-                self.longer, self.long_documents, self.lengths, hidden, seed, run, self.label
-            )
-        except NotApplicable as reason:
-            values["no_length"] = str(reason)
-        return values
-
-
 def _stack(measured, names, are_in, rows, label):
     """Arrays [n ...] of the rows that have these numbers, and the names of their models."""
-    chosen = np.flatnonzero(are_in)
-    if not len(chosen):
+    numbers = np.flatnonzero(are_in)
+    if not len(numbers):
         return {}
-    result = {label: np.array([rows[i].name for i in chosen])}
-    return result | {name: np.array([measured[i][name] for i in chosen]) for name in names}
+    result = {label: np.array([rows[i].name for i in numbers])}
+    return result | {name: np.array([measured[i][name] for i in numbers]) for name in names}
 
 
 def _longest(r):
@@ -132,11 +101,11 @@ def _longest(r):
 
 def _pairs(r):
     """Of the rotary models: attention left without the fastest pairs, and without any others."""
-    chosen = [i for i in range(len(r["models"])) if f"without_{i}" in r]
-    if not chosen:
+    numbers = [i for i in range(len(r["models"])) if f"without_{i}" in r]
+    if not numbers:
         return {}
-    left = np.array([r[f"without_{i}"] for i in chosen])
-    result = {"turned": r["models"][chosen], "without_fastest": left[:, 0]}
+    left = np.array([r[f"without_{i}"] for i in numbers])
+    result = {"turned": r["models"][numbers], "without_fastest": left[:, 0]}
     return result | {"without_fastest_null": left[:, 1:].min(axis=1)}
 
 
@@ -147,42 +116,39 @@ def says(r):
 
 def _says_of(r, i):
     """One model."""
-    offset = r["sharp_offset"][i]
-    side = "both sides" if not r["causal"][i] else "the past"
-    text = (
+    side = "the past" if r["causal"][i] else "both sides"
+    return (
         f"{r['models'][i]} ({r['mechanism'][i]}; reads {side}): its sharpest head, "
-        f"{r['sharp_head'][i]}, gives {r['sharp'][i]:.2f} ({_ends(r['sharp_interval'][i])}) to "
-        f"{offset:+d} (uniform: {r['sharp_null'][i]:.2f} at most); heads look "
-        f"{r['reach'][i]:.1f} tokens far ({_ends(r['reach_interval'][i], '.1f')}; uniform: "
-        f"{r['reach_null'][i]:.1f}); R² of a token's place {r['r2'][i]:.3f} "
-        f"({_ends(r['r2_interval'][i], '.3f')}; places shuffled: {r['r2_null'][i]:.3f}); "
+        f"{r['sharp_head'][i]}, gives {_says_number(r, 'sharp', i, '.2f')} to "
+        f"{r['sharp_offset'][i]:+d}; heads look {_says_number(r, 'reach', i, '.1f')} tokens far; "
+        f"R² of a token's place {_says_number(r, 'r2', i, '.3f')}; {_says_losses(r, i)}"
     )
-    return text + _says_losses(r, i)
+
+
+def _says_number(r, name, i, how):
+    """'0.53 (0.50 to 0.56; uniform attention 0.06)'."""
+    low, high = r[f"{name}_interval"][i]
+    return (
+        f"{r[name][i]:{how}} ({low:{how}} to {high:{how}}; {NULLS[name]} {_null(r, name, i, how)})"
+    )
+
+
+def _null(r, name, i, how):
+    """What chance gives, without a minus before 0."""
+    return f"{r[f'{name}_null'][i]:z{how.removeprefix('+')}}"
 
 
 def _says_losses(r, i):
     """The losses of one model, or why there are none."""
-    j = _number(r, i, "no_off")
+    off, longest = (_number(r, i, reasons) for reasons in ("no_off", "no_length"))
     text = f"no places: {r['no_off'][i]}; "
-    if j is not None:
-        text = (
-            f"without places the loss changes by {r['off'][j]:+.2f} nats "
-            f"({_ends(r['off_interval'][j], '+.2f')}; chance: {r['off_null'][j]:.2f}); "
-        )
-    j = _number(r, i, "no_length")
-    if j is None:
+    if off is not None:
+        change = _says_number(r, "off", off, "+.2f")
+        text = f"without places the loss changes by {change} nats; "
+    if longest is None:
         return f"{text}longer inputs: {r['no_length'][i]}."
-    change = f"{r['longest'][j]:+.2f} ({_ends(r['longest_interval'][j], '+.2f')}"
-    return (
-        f"{text}at {LONGEST} {r['T'][i]} tokens by {change}; chance: {r['longest_null'][j]:.2f}; "
-        f"needed there: {r['asked'][i]})."
-    )
-
-
-def _ends(interval, how=".2f"):
-    """'0.10 to 0.20'."""
-    low, high = interval
-    return f"{low:{how}} to {high:{how}}"
+    change = _says_number(r, "longest", longest, "+.2f")
+    return f"{text}at {LONGEST} {r['T'][i]} tokens by {change}, which needs {r['asked'][i]}."
 
 
 def _number(r, i, reasons):
@@ -279,7 +245,7 @@ def _draw_lengths(axes, r, i):
 
 def _draw_reason(axes, reason):
     """Why there is no chart."""
-    words = draw.literal(str(reason)).replace(", ", ",\n").replace(": ", ":\n")
+    words = draw.literal(textwrap.fill(str(reason), 24))
     style = {"ha": "center", "va": "center", "fontsize": 10, "color": draw.GREY}
     axes.text(0.5, 0.5, words, transform=axes.transAxes, **style)
     axes.set_yticks([])

@@ -28,7 +28,7 @@ def mechanisms(model):
     called so.
     """
     names = list(model.config.mechanisms)
-    if "learned" in names:
+    if "learned" in names and model.weights.W_pos is not None:
         rows = _rows(model)
         kind = "learned"
         if not rows.any():

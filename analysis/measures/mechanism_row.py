@@ -2,7 +2,7 @@
 
 Where its sharpest head looks, how far all heads look, how much of a token's place the stream holds,
 what the loss is without places, and in longer inputs. N documents, T tokens, L layers, H heads, K
-lengths.
+lengths. Order: a row, then each number.
 """
 
 from functools import partial
@@ -10,12 +10,75 @@ from functools import partial
 import numpy as np
 
 from ..maths import nulls, profiles, stats
+from ..runner import options
 from ..runner.registry import NotApplicable
-from . import by_length, heads, lengthened, losses, position_probe, residual_stream, switched
+from ..texts import corpus
+from . import (
+    by_length,
+    compared,
+    heads,
+    lengthened,
+    losses,
+    position_probe,
+    residual_stream,
+    switched,
+)
 
 FACTORS = 0.5, 1, 2, 4  # lengths, in inputs of the trained length
 QUARTERS = 4  # of the pairs of features that are turned, the fastest first
 PREDICTS = "causal", "masked"
+# long documents, where the text holds them: with 7, signs at random reach all of a change
+FEWEST = 10
+
+
+class Row:
+    """One model of the comparison, with its documents; all is checked before long work."""
+
+    def __init__(self, i, model, text, documents, tokens):
+        self.name = compared.name(model)
+        self.label = f"{i + 1} {self.name}"
+        self.model = model
+        kinds = lengthened.mechanisms(model)
+        self.mechanism = " + ".join(kinds)
+        self.asked = "; ".join(dict.fromkeys(lengthened.HOW[kind] for kind in kinds))
+        self.documents = corpus.documents(model, text, documents, tokens)
+        self.T = self.documents.T
+        options.within("tokens", self.T, profiles.REACH + 1, model.config.n_ctx)
+        self.lengths = [int(factor * self.T) for factor in FACTORS]
+        self.longer = lengthened.lengthened(model, self.lengths[-1])
+        self.few = max(FEWEST, documents // int(FACTORS[-1]))
+        self.text = text
+
+    def long_documents(self):
+        """Documents of the longest length; raises NotApplicable where the text holds too few."""
+        T = self.lengths[-1]
+        try:
+            documents = corpus.documents(self.longer, self.text, 0, T, most=self.few)
+            options.several(documents)
+        except ValueError:
+            raise NotApplicable(f"the text is too short for two documents of {T} tokens") from None
+        return documents
+
+    def measure(self, hidden, seed, run):
+        """All numbers of the row; no_off and no_length: why some are not among them."""
+        values = attention(self.model, self.documents, run, self.label)
+        values |= probe(self.model, self.documents, seed, run, self.label)
+        every = max(1, self.lengths[-1] // hidden)
+        try:
+            values |= off(self.model, self.documents, every, seed, run, self.label)
+        except NotApplicable as reason:
+            values["no_off"] = str(reason)
+        try:
+            values |= self.measure_lengths(hidden, seed, run)
+        except NotApplicable as reason:
+            values["no_length"] = str(reason)
+        return values
+
+    def measure_lengths(self, hidden, seed, run):
+        """The loss at each length."""
+        check_head(self.model)
+        given = self.longer, self.long_documents(), self.lengths
+        return longer(*given, hidden, seed, run, self.label)
 
 
 def check_head(model):
@@ -45,8 +108,8 @@ def attention(model, documents, run, what):
     far = abs(profiles.offsets(T - 1))
     result["reach_null"] = profiles.uniform(T, causal, T - 1) @ far / T
     if model.config.rotary:
-        chosen = layer, head, int(offset)
-        result["without"] = _without(model, documents, run, what, chosen)
+        sharpest = layer, head, int(offset)
+        result["without"] = _without(model, documents, run, what, sharpest)
     return result
 
 
@@ -68,12 +131,12 @@ def _mean(name, values):
     return {name: values.mean(), f"{name}_interval": stats.bootstrap(values)}
 
 
-def _without(model, documents, run, what, chosen):
+def _without(model, documents, run, what, sharpest):
     """Attention of a rotary head at its offset when a quarter of its pairs is not turned.
 
     [QUARTERS], the fastest pairs first.
     """
-    layer, head, offset = chosen
+    layer, head, offset = sharpest
     edits = [{"pos_angle": partial(_still, number=i)} for i in range(QUARTERS)]
 
     def measure(_, document):

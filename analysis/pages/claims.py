@@ -33,6 +33,8 @@ class Claim:
     options: dict = field(default_factory=dict)  # of the experiment, as published
     # readings that the source leaves open: `ours` has a value for each, one that holds is enough
     readings: tuple = ()
+    mechanism: str = ""  # what tells places in the models that it is about; "": in any
+    causal: bool | None = None  # whether these hide the future; None: either
 
 
 class Text(NamedTuple):

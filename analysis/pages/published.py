@@ -1,8 +1,8 @@
 """Published values and claims beside what a run gives, measured as they were published.
 
-The rows are those of claims.py. Rows that need the same experiment, options and text share a run,
-which has a label: the experiment's name where it needs no options or text of its own. Order: the
-runs, the judgement, its table.
+The rows are those of claims.py and mechanism_claims.py. Rows that need the same experiment, options
+and text share a run, which has a label: the experiment's name where it needs no options or text of
+its own. Order: the runs, the judgement, its table.
 """
 
 import hashlib
@@ -14,13 +14,16 @@ import numpy as np
 
 from minitx.weights import KNOWN
 
-from ..runner import registry, results
+from ..measures import lengthened
+from ..runner import registry, results, sides
 from ..runner.escapes import in_markdown
 from ..runner.files import finite
 from ..runner.results import Failure, words
 from ..texts import formats
-from .claims import CHECKPOINTS, CLAIMS, TEXTS
+from . import claims, mechanism_claims
+from .claims import CHECKPOINTS, TEXTS
 
+CLAIMS = [*claims.CLAIMS, *mechanism_claims.CLAIMS]
 VERDICTS = "pass", "fail", "other checkpoint", "needs its text", "not measured"
 UNJUDGED = {  # how many were not judged, and why
     "other checkpoint": "of other checkpoints",
@@ -87,7 +90,18 @@ def outcomes(name, model, given, texts, out, resume=False):
 
 def concerns(claim, name, model):
     """Whether a claim can be put to this model."""
+    if claim.mechanism:
+        reader = sides.reader(model)
+        same = lengthened.mechanisms(reader) == [claim.mechanism]
+        return same and claim.causal in (None, reader.config.causal)
     return not claim.of or is_of(name, model, claim.of)
+
+
+def of(claim):
+    """What a claim is about, in words."""
+    if claim.mechanism:
+        return mechanism_claims.models(claim)
+    return claim.of or "any model"
 
 
 def command(claim):
@@ -141,7 +155,7 @@ def judged(claim, name, model, outcome=None):
     """
     ours, null, missing = _values(claim, outcome)
     if not concerns(claim, name, model):
-        verdict, reason = "other checkpoint", f"published for {claim.of} only"
+        verdict, reason = "other checkpoint", f"published for {of(claim)} only"
     elif outcome is None and claim.on:
         flag = TEXTS[claim.on].flag
         verdict, reason = "needs its text", f"minitx published … --{flag}: {TEXTS[claim.on].what}"
@@ -151,7 +165,7 @@ def judged(claim, name, model, outcome=None):
         verdict, reason = _verdict(claim, ours, null)
     row = {"verdict": verdict, "reason": reason, "source": claim.source, "what": claim.what}
     row["published"] = claim.published
-    row["of"] = f"{claim.of}, {claim.on}" if claim.on else claim.of or "any model"
+    row["of"] = f"{of(claim)}, {claim.on}" if claim.on else of(claim)
     row |= {"ours": finite(ours), "null": finite(null), "readings": [*claim.readings]}
     return row | {"measured": command(claim) + _documents(claim, outcome)}
 

@@ -1,0 +1,71 @@
+"""Published claims about ways to know places, each put to models that know them in this way.
+
+The publications train models of millions to billions of weights on inputs of 512 tokens and more;
+here a claim is put to any checkpoint, on the text given, by one experiment: `mechanisms`. Order:
+the words, the values, the list.
+"""
+
+from .claims import ABOVE, BELOW, NOT_ABOVE, Claim, number
+
+PRESS, HAVIV = "Press et al. 2022, figure 1", "Haviv et al. 2022"
+KAZEMNEJAD, BARBERO = "Kazemnejad et al. 2023", "Barbero et al. 2024"
+WORDS = {
+    "learned": "a learned table",
+    "sinusoidal": "a sinusoidal table",
+    "rotary": "rotary positions",
+    "alibi": "ALiBi",
+    "buckets": "a bias by bucket",
+    "none": "no positions",
+}
+LONGER = "change of the loss at 4 times the trained length, nats a token: {}"
+PROBED = "R² of a token's place from the stream, best layer: {}"
+HELD, BROKEN = "goes on past the trained length", "does not go on past the trained length"
+
+
+def models(claim):
+    """The models that a claim is about, in words."""
+    kind = {None: "models", True: "causal models", False: "models that see both sides"}
+    return f"{kind[claim.causal]} with {WORDS[claim.mechanism]}"
+
+
+def first(name):
+    """The number of the model that was asked, the first of the rows."""
+    return number(name, 0)
+
+
+def of_length(source, mechanism, published, rule):
+    """A claim on longer inputs."""
+    what = LONGER.format(WORDS[mechanism])
+    given = source, what, "mechanisms", first("longest"), published
+    return Claim(*given, null=first("longest_null"), mechanism=mechanism, **rule)
+
+
+def of_place(source, causal, published, rule):
+    """A claim on what the stream tells of places where nothing adds them."""
+    side = "causal" if causal else "both sides seen"
+    what = PROBED.format(f"no positions, {side}")
+    given = source, what, "mechanisms", first("r2"), published
+    return Claim(*given, null=first("r2_null"), mechanism="none", causal=causal, **rule)
+
+
+CLAIMS = [
+    of_length(PRESS, "alibi", HELD, NOT_ABOVE),
+    of_length(PRESS, "buckets", HELD, NOT_ABOVE),
+    of_length(PRESS, "sinusoidal", BROKEN, ABOVE),
+    of_length(PRESS, "rotary", BROKEN, ABOVE),
+    of_length("Press et al. 2022", "learned", BROKEN, ABOVE),
+    of_length(KAZEMNEJAD, "none", HELD, NOT_ABOVE),
+    of_place(HAVIV, True, "known from the causal mask", ABOVE),
+    of_place(HAVIV, False, "known only where the future is hidden", NOT_ABOVE),
+    Claim(
+        BARBERO,
+        "attention of the sharpest head to its offset, the fastest quarter of the pairs not turned "
+        "(null: the least without another quarter)",
+        "mechanisms",
+        first("without_fastest"),
+        "the fastest pairs make heads that look at one offset",
+        null=first("without_fastest_null"),
+        mechanism="rotary",
+        **BELOW,
+    ),
+]
