@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 # kind -> what it can depend on: files, and all files of folders
 SOURCES = {
     "experiment": ("minitx", "weights", "analysis"),
-    "page": ("minitx", "weights", "analysis", "lessons/checks"),
+    "page": ("minitx", "weights", "analysis", "lessons/checks", "benchmarks"),
 }
 # of these, what no experiment reads
 NOT_READ = {"experiment": ("analysis/pages", "analysis/live", "analysis/commands.py")}

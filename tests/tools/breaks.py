@@ -4267,8 +4267,8 @@ BREAKS = [
     Break(
         "the null of a page's attribution has the model's weights",
         "analysis/pages/pushes.py",
-        "attributed.of_tokens(each, wanted, absent) for each in (model, noise)",
-        "attributed.of_tokens(each, wanted, absent) for each in (model, model)",
+        "[attributed.of_heads(each, wanted) for each in (model, noise)]",
+        "[attributed.of_heads(each, wanted) for each in (model, model)]",
     ),
     Break(
         "a mask in the text is not what a page's attribution asks for",
