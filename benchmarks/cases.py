@@ -40,6 +40,7 @@ COLD = (
     "onnxruntime-fused/logits",
     "onnxruntime-mapped/logits",
 )
+SMOLLM = "smollm-135m"
 ANY = "roberta-small"  # where the peers read no weights: nothing large is made for these cases
 IMPORTS = (
     "minitx/import",
@@ -84,6 +85,17 @@ def _passes():
         name = f"roberta-{batch}x{tokens}-one-thread"
         what = f"roberta-base shape, {batch} x {tokens} tokens, one thread"
         yield Case(name, what, ONE_THREAD, "roberta-base", batch, tokens, n, sets=2, threads=1)
+
+
+def _llamas():
+    """A small Llama: passes and generation; beside NumPy's own product, and memory read once."""
+    systems = "minitx/nothing", "transformers/nothing", "numpy/product"
+    for tokens in 128, 512:
+        what = f"SmolLM-135M shape, 1 x {tokens} tokens"
+        yield Case(f"smollm-1x{tokens}", what, systems, SMOLLM, 1, tokens, rounds=3)
+    what = f"{peers.NEW} tokens after 8, greedy, SmolLM-135M shape"
+    systems = "minitx/generation", "transformers/generation", "numpy/read_all"
+    yield Case("smollm-generation", what, systems, SMOLLM, tokens=8, rounds=3)
 
 
 TASKS = (
@@ -163,7 +175,9 @@ def _documents():
         yield Case(corpus.case(n), f"{n} documents", readers, ANY, n, corpus.TOKENS, **once)
 
 
-CASES = {case.name: case for case in (*_passes(), *TASKS, *_factors(), REPORT, *_documents())}
+CASES = {
+    case.name: case for case in (*_passes(), *_llamas(), *TASKS, *_factors(), REPORT, *_documents())
+}
 
 
 class Wanted(NamedTuple):

@@ -19,6 +19,8 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save_file
 
+from . import large
+
 ROBERTA = dict(
     model_type="roberta",
     architectures=["RobertaForMaskedLM"],
@@ -74,6 +76,17 @@ BART = dict(
     decoder_start_token_id=2,
     tie_word_embeddings=True,
 )
+SMOLLM = large.LLAMA | dict(
+    vocab_size=49152,
+    hidden_size=576,
+    num_hidden_layers=30,
+    num_attention_heads=9,
+    num_key_value_heads=3,
+    intermediate_size=1536,
+    max_position_embeddings=2048,
+    rope_theta=10000.0,
+    torch_dtype="float32",
+)
 SHAPES = {  # name -> config.json; the small ones are for tests
     "roberta-base": ROBERTA,
     "gpt2": GPT2,
@@ -90,6 +103,8 @@ SHAPES = {  # name -> config.json; the small ones are for tests
         decoder_ffn_dim=64,
         max_position_embeddings=130,
     ),
+    "smollm-135m": SMOLLM,
+    "smollm-small": SMOLLM | large.SMALL,
     "roberta-small": ROBERTA
     | dict(
         vocab_size=101,
@@ -122,7 +137,8 @@ def layers(config):
 
 def names(config):
     """{tensor name: shape} of a checkpoint with this config.json."""
-    return {"roberta": _roberta, "gpt2": _gpt2, "bart": _bart}[config["model_type"]](config)
+    shapes_of = {"roberta": _roberta, "gpt2": _gpt2, "bart": _bart, "llama": _llama}
+    return shapes_of[config["model_type"]](config)
 
 
 def _roberta(c):
@@ -188,6 +204,14 @@ def _bart(c):
     return tensors | {"final_logits_bias": (1, V)}
 
 
+def _llama(c):
+    """Shapes of a Llama with a tied head; c: its config.json."""
+    tensors = {}
+    for shard in large.shapes(c).values():
+        tensors |= shard
+    return tensors
+
+
 def _pair(name, *shape, bias=None):
     """A weight and its bias: as long as the first axis, or `bias`."""
     return {f"{name}.weight": shape, f"{name}.bias": (bias or shape[0],)}
@@ -227,11 +251,16 @@ def read_by_a_token(shape):
 
 def flops(shape, batch, tokens):
     """Operations of the matrix products of one pass to the final hidden states."""
-    D = SHAPES[shape].get("hidden_size") or SHAPES[shape]["n_embd"]
-    M = SHAPES[shape].get("intermediate_size") or 4 * D
+    config = SHAPES[shape]
+    D = config.get("hidden_size") or config["n_embd"]
+    M = config.get("intermediate_size") or 4 * D
+    K = D  # width of all keys
+    if "num_key_value_heads" in config:
+        K = config["num_key_value_heads"] * config["head_dim"]
+    n_mlp = 3 if config["model_type"] == "llama" else 2  # a gate is a third matrix
     # of a token in a layer: weights, then scores and values; multiplications and additions
-    operations = 2 * (4 * D * D + 2 * D * M) + 4 * tokens * D
-    return batch * tokens * operations * layers(SHAPES[shape])
+    operations = 2 * (2 * D * D + 2 * D * K + n_mlp * D * M) + 4 * tokens * D
+    return batch * tokens * operations * layers(config)
 
 
 def export(folder):

@@ -54,26 +54,32 @@ def load(
     dtype: _DTypeLike = "float32",
     partial: bool = False,
     head: str | None = None,
+    keep_dtype: bool = False,
 ) -> Model:
     """Model from a bundled name, a hub id that was fetched, or a folder in Hugging Face layout.
 
     A folder has config.json, safetensors, and a tokenizer if text is wanted. dtype: float32, or
     float64 for reference runs. partial: tensors may be missing (model.missing), and what is there
     can be looked at but not run. head: the task head that is wanted of several, by the names of
-    `config.task_head`: BERT's own checkpoints hold "masked" and "next_sentence". Raises
+    `config.task_head`: BERT's own checkpoints hold "masked" and "next_sentence". keep_dtype: all
+    matrices stay in the file, in 16 bits, say, and a piece at a time is read, converted and let go,
+    so that a checkpoint runs in memory that it does not fill; every pass converts again, to the
+    same results, bit for bit. Gradients, tuning and experiments need the arrays in memory. Raises
     FileNotFoundError or ValueError that says what is wrong.
 
     >>> import minitx
     >>> model = minitx.load("tiny-gpt2", dtype="float64")
     >>> model.config.n_layers, model.weights.W_pos.shape, model.weights.W_pos.dtype
     (4, (256, 128), dtype('float64'))
+    >>> minitx.load("tiny-gpt2", keep_dtype=True).weights.W_pos
+    Mapped [256 128], read from its file as float32
     """
     folder = _Path(name)
     if isinstance(name, str) and not folder.is_dir():
         from .weights import find
 
         folder = find(name)
-    model = _read_model(folder, dtype, partial, head)
+    model = _read_model(folder, dtype, partial, head, keep_dtype)
     source, target = _of_stacks(folder, model.config.model_type)
     if model.encoder is None:
         return _replace(model, tokenizer=source)

@@ -67,15 +67,18 @@ BUFFERS = re.compile(
 WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel")
 
 
-def read_model(folder, dtype=np.float32, partial=False, head=None):
-    """The model in a checkpoint folder; dtype, partial and head as for minitx.load."""
+def read_model(folder, dtype=np.float32, partial=False, head=None, keep_dtype=False):
+    """The model in a checkpoint folder; the others as for minitx.load."""
     if np.dtype(dtype) not in (np.float32, np.float64):
         raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
     keep_freed_memory()
     generation = folder / "generation_config.json"
     generated = read_json(generation) if generation.is_file() else None
     config = from_hf(read_json(folder / "config.json"), generated)
-    return model_of(config, read_tensors(folder), dtype, partial, head)
+    tensors = read_tensors(folder)
+    if keep_dtype:
+        tensors = {name: tensor.mapped for name, tensor in tensors.items()}
+    return model_of(config, tensors, dtype, partial, head)
 
 
 def model_of(config, tensors, dtype, partial=False, head=None):
@@ -226,7 +229,8 @@ class Stored:
         if name is None:
             return self._lack(ours, prefix + "|".join(tensor.names))
         self.used.add(name)
-        array = np.atleast_1d(self.array(name))
+        array = self.array(name)
+        array = array if array.ndim else array.reshape(1)
         if tensor.transposed:
             array = array.T
         axes = axes_of(ours, config.task_head)

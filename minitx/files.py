@@ -10,11 +10,16 @@ import math
 import mmap
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 from safetensors import SafetensorError, safe_open
+
+from .mapped import Mapped
+from .threads import spread
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = ".bin", ".pt", ".pth", ".ckpt", ".pkl"
 LONGEST = 1 << 23  # bytes of a file of settings or words; the largest real ones have millions
+PIECE = 1 << 17  # numbers that are converted at once: they stay in the processor's cache
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # BF16: by its bits
 
 
@@ -59,7 +64,7 @@ def settings_in(folder):
 
 
 def read_tensors(folder):
-    """{name: function of dtype that gives the array} of a folder's safetensors file or shards."""
+    """{name: FileTensor} of a folder's safetensors file or shards."""
     if (folder / WEIGHTS).is_file():
         return map_file(folder / WEIGHTS)
     _refuse_pickles(folder)
@@ -90,7 +95,7 @@ def _refuse_pickles(folder):
 
 
 def map_file(path):
-    """{name: function of dtype that gives the array} of one safetensors file.
+    """{name: FileTensor} of one safetensors file.
 
     The safetensors library checks header, offsets and length; the file is mapped, not read.
     """
@@ -104,43 +109,95 @@ def map_file(path):
     start = 8 + int.from_bytes(buffer[:8], "little")  # length of the header, the header, the bytes
     header = json.loads(buffer[8:start])
     header.pop("__metadata__", None)
-    arrays = {}
+    tensors = {}
     for name, entry in header.items():
         offset = start + entry["data_offsets"][0]
-        arrays[name] = functools.partial(_array, name, entry, offset, buffer)
-    return arrays
+        tensors[name] = FileTensor(name, entry, offset, buffer)
+    return tensors
 
 
-def _array(name, entry, offset, buffer, dtype):
-    """A tensor as a read-only array: a view of the file if it is stored as `dtype` and aligned.
+class FileTensor:
+    """A tensor of a mapped file; called with a dtype it gives the array."""
 
-    What is converted is a copy, and the file's own pages are then given back to the system.
-    """
-    stored, shape = entry["dtype"], entry["shape"]
-    if stored not in DTYPES:
-        wanted = ", ".join(DTYPES)
-        raise ValueError(f"tensor {name!r} is stored as {stored}; wanted one of {wanted}")
-    raw = np.frombuffer(buffer, DTYPES[stored], math.prod(shape), offset).reshape(shape)
-    array = raw
+    def __init__(self, name, entry, offset, buffer):
+        self.name, self.offset, self.buffer = name, offset, buffer
+        self.stored, self.shape = entry["dtype"], entry["shape"]
+
+    def __call__(self, dtype):
+        """A read-only array: a view of the file if it is stored as `dtype` and aligned."""
+        array = self.converted(self.raw(), dtype)
+        array.flags.writeable = False
+        return array
+
+    def mapped(self, dtype):
+        """A matrix as it stays in the file, to be read in `dtype`; any other tensor as an array."""
+        if len(self.shape) != 2:
+            return self(dtype)
+        to_array = functools.partial(self.converted, dtype=dtype)
+        return Mapped(self.raw, to_array, self.raw().shape, np.dtype(dtype))
+
+    def raw(self):
+        """The tensor as it is stored: a view of the file."""
+        if self.stored not in DTYPES:
+            text = f"tensor {self.name!r} is stored as {self.stored}"
+            raise ValueError(f"{text}; wanted one of {', '.join(DTYPES)}")
+        size = math.prod(self.shape)
+        numbers = np.frombuffer(self.buffer, DTYPES[self.stored], size, self.offset)
+        return numbers.reshape(self.shape)
+
+    def converted(self, raw, dtype):
+        """The tensor or a part of it, given as it is stored, in `dtype`; a copy if that differs.
+
+        The file's own pages of what is copied are given back to the system.
+        """
+        try:
+            with np.errstate(over="raise", invalid="ignore"):  # NaN stays NaN
+                array = as_floats(raw, self.stored, np.dtype(dtype))
+        except FloatingPointError:
+            text = f"tensor {self.name!r} has numbers beyond {np.dtype(dtype)}"
+            text += f"; it is stored as {self.stored}, which dtype=float64 reads"
+            raise ValueError(text) from None
+        array = np.require(array, requirements="A")
+        if not np.may_share_memory(array, raw):
+            self._give_back(raw)
+        return array
+
+    def _give_back(self, raw):
+        """Let the system take the pages of `raw` out of memory, where it can be told so."""
+        whole = self.raw()
+        if not whole.size or not hasattr(self.buffer, "madvise"):
+            return
+        start = byte_bounds(whole)[0]
+        if not np.may_share_memory(raw, whole):  # rows that were gathered
+            raw = whole
+        begin, end = (self.offset + address - start for address in byte_bounds(raw))
+        begin -= begin % mmap.PAGESIZE
+        self.buffer.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+
+
+def as_floats(raw, stored, dtype):
+    """Numbers of a kind in DTYPES as `dtype`, in the same order of memory; if equal, no copy."""
     if stored == "BF16":  # the upper half of a float32, in this machine's byte order
-        array = np.left_shift(raw, 16, dtype=np.uint32).view(np.float32)
-    try:
-        with np.errstate(over="raise", invalid="ignore"):  # NaN stays NaN
-            array = np.require(array.astype(dtype, copy=False), requirements="A")
-    except FloatingPointError:
-        text = f"tensor {name!r} has numbers beyond {np.dtype(dtype)}"
-        raise ValueError(f"{text}; it is stored as {stored}, which dtype=float64 reads") from None
-    if not np.may_share_memory(array, raw):
-        _give_back(buffer, offset, raw.nbytes)
-    array.flags.writeable = False
-    return array
+        bits = in_pieces(lambda x, out: np.left_shift(x, 16, out=out, dtype=out.dtype), raw, "u4")
+        raw = bits.view(np.float32)
+    if raw.dtype == dtype:
+        return raw
+    return in_pieces(lambda x, out: np.copyto(out, x, casting="unsafe"), raw, dtype)
 
 
-def _give_back(buffer, offset, n):
-    """Let the system take n bytes of a mapped file out of memory, where it can be told so."""
-    if n and hasattr(buffer, "madvise"):
-        begin = offset - offset % mmap.PAGESIZE
-        buffer.madvise(mmap.MADV_DONTNEED, begin, offset + n - begin)
+def in_pieces(convert, raw, dtype):
+    """A new array that convert(piece of raw, piece of the array) fills, on several threads."""
+    given = np.atleast_1d(raw)
+    new = np.empty_like(given, dtype)
+    rows, out = given, new
+    if given.strides[0] < given.strides[-1]:  # the columns lie together
+        rows, out = given.T, new.T
+
+    def chunk(i, j):
+        convert(rows[i:j], out[i:j])
+
+    spread(chunk, len(rows), max(1, PIECE // max(1, rows[:1].size)))
+    return new.reshape(raw.shape)
 
 
 def listing(names):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .arrays import Model
+from .mapped import ARRAY, pieces
 
 LARGEST = 1e10  # no sound checkpoint has a weight that is as large
 
@@ -19,14 +20,18 @@ def check(model: Model) -> None:
     True
     """
     arrays = named_arrays(model).items()
-    # the largest size of a number, NaN if there is one: without a copy of the array
-    sizes = {name: max(-x.min(initial=0), x.max(initial=0)) for name, x in arrays}
+    sizes = {name: np.max([*map(largest, pieces(x))], initial=0) for name, x in arrays}
     wrong = [name for name, size in sizes.items() if not np.isfinite(size)]
     if wrong:
         raise ValueError(f"NaN or infinity in: {', '.join(wrong)}")
     wrong = [name for name, size in sizes.items() if size > LARGEST]
     if wrong:
         raise ValueError(f"numbers beyond {LARGEST:.0e} in: {', '.join(wrong)}")
+
+
+def largest(x):
+    """The largest size of a number, NaN if there is one: without a copy of the array."""
+    return max(-x.min(initial=0), x.max(initial=0))
 
 
 def named_arrays(model):
@@ -37,7 +42,7 @@ def named_arrays(model):
     arrays = {}
     for prefix, part in parts.items():
         own = {} if part is None else vars(part)
-        arrays |= {prefix + k: x for k, x in own.items() if isinstance(x, np.ndarray)}
+        arrays |= {prefix + k: x for k, x in own.items() if isinstance(x, ARRAY)}
     if model.encoder is not None:
         arrays |= {f"encoder.{name}": x for name, x in named_arrays(model.encoder).items()}
     return arrays

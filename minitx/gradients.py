@@ -23,6 +23,7 @@ from .kernels import (
     linear,
     mean_and_inverse_std,
 )
+from .mapped import require_arrays
 from .masks import Mask
 from .parameters import is_tied_output, owners, parameters
 from .points import Key, expand, from_first, name_of, points
@@ -114,6 +115,7 @@ def gradients(
     >>> after.loss < grads.loss
     True
     """
+    require_arrays(model, "gradients")
     batch, source_batch = read_inputs(model, tokens, source, source_valid, valid, types)
     targets = check_targets(model, targets, batch.tokens)
     named, available = parameters(model), points(model, batch.types is not None)

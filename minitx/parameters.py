@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from .arrays import Cross, Model
+from .mapped import require_arrays
 from .points import Key
 
 ENCODER, CROSS = "enc_", "cross_"
@@ -23,6 +24,7 @@ def parameters(model: Model) -> dict[Key, np.ndarray]:
     >>> arrays["W_Q", 0].shape, arrays["cross_W_Q", 0].shape, arrays["enc_W_Q", 0].shape
     ((64, 64), (64, 64), (64, 64))
     """
+    require_arrays(model, "a dictionary of all arrays")
     named: dict[Key, np.ndarray] = dict(_arrays(model.weights))
     for layer in model.layers:
         for name, x in _arrays(layer).items():
@@ -82,6 +84,7 @@ def is_tied_output(key, owner):
 
 def writable(model: Model) -> Model:
     """The model with arrays of its own, which may be changed in place; tied ones stay tied."""
+    require_arrays(model, "a copy that learns")
     named = parameters(model)
     owner = owners(model)
     copies = {key: named[key].copy(order="K") for key in dict.fromkeys(owner.values())}

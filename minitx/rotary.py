@@ -13,7 +13,7 @@ from .config import Rotary
 from .positions import frequencies
 
 WIDEST = 1 << 14  # features of a head: none is nearly as wide
-ALWAYS = {"rope_theta", "rope_type", "type", "partial_rotary_factor"}
+ALWAYS = {"rope_theta", "rope_type", "type"}
 
 
 def default(omega, given):
@@ -105,6 +105,10 @@ def rotary(given, width, n_ctx):
         raise ValueError(f"rope_type is {kind!r:.80}; computed are {', '.join(KINDS)}")
     formula, needed, others = KINDS[kind]
     given = {name: value for name, value in given.items() if value is not None}
+    share = given.pop("partial_rotary_factor", 1.0)  # gpt_neox.py takes its own beforehand
+    if share != 1.0:
+        text = f"partial_rotary_factor is {share!r:.80}; only 1.0 is supported in this model_type"
+        raise ValueError(text)
     if LENGTH in needed:
         given.setdefault(LENGTH, n_ctx)
     for name in given:

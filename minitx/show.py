@@ -9,7 +9,7 @@ import textwrap
 from dataclasses import fields, is_dataclass
 from typing import NamedTuple
 
-import numpy as np
+from .mapped import ARRAY, place_of, stays_in_file
 
 WIDTH = 98  # columns of a line of text
 
@@ -69,6 +69,8 @@ def model(model):
     if cfg.encoder is not None:
         sizes = f"{cfg.encoder.n_layers} layers of {cfg.encoder.n_heads} heads"
         lines.append(f"among them those of its encoder, model.encoder: {sizes}")
+    if stays_in_file(model):
+        lines.append("matrices stay in the file and are read when they are used")
     for what, names in (("missing", model.missing), ("not read", model.unused)):
         if names:
             lines.append(f"tensors {what} ({len(names)}): {_first(names)}")
@@ -196,12 +198,12 @@ def _table(arrays):
 
 def _arrays(part):
     """{name: array} of a namespace, without what a model lacks."""
-    return {name: x for name, x in vars(part).items() if isinstance(x, np.ndarray)}
+    return {name: x for name, x in vars(part).items() if isinstance(x, ARRAY)}
 
 
 def _distinct(arrays):
     """These arrays, each memory once: a tied W_U is a view of W_E."""
-    return {(x.ctypes.data, x.size): x for x in arrays}.values()
+    return {(place_of(x), x.size): x for x in arrays}.values()
 
 
 def _size(arrays):

@@ -18,6 +18,7 @@ from queue import SimpleQueue
 import numpy as np
 
 from .interrupt import kept
+from .mapped import PIECE
 
 
 def blas_functions(extension):
@@ -53,11 +54,15 @@ FEATURES = 96  # output features in a chunk of a product of many rows
 def product_step(rows, W):  # [N D], [D M]
     """How many of the M output features of rows W are computed in one call."""
     n_features = W.shape[1]
+    step = n_features
+    if W.size > PIECE:  # equal pieces, so many that all threads are done together
+        n_turns = math.ceil(W.size / (PIECE * count()))
+        step = math.ceil(n_features / (n_turns * count()))
     if len(rows) >= SPLIT_ROWS:
-        return max(FEATURES, n_features // count())
+        return min(step, max(FEATURES, n_features // count()))
     if 2 <= len(rows) <= FEW_ROWS and W.flags.f_contiguous:  # GPT-2's are not
-        return max(1, SMALL // rows.size)
-    return n_features
+        return min(step, max(1, SMALL // rows.size))
+    return step
 
 
 class Chunks:

@@ -47,6 +47,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_type_hints
 
+from minitx.mapped import require_arrays
+
 from ..texts import formats, naming
 from .options import Option, Seed, Size, near_matches, understand
 
@@ -96,7 +98,11 @@ class Experiment:
         return self.run.__name__.replace("_", "-")
 
     def check(self, model):
-        """Raise NotApplicable if the model lacks tensors that the experiment needs."""
+        """Raise NotApplicable if the model lacks tensors that the experiment needs.
+
+        ValueError if its weights stay in their file.
+        """
+        require_arrays(model, self.name)
         if model.missing and not self.weights_only:
             raise NotApplicable(
                 f"{self.name} needs the whole model; {len(model.missing)} tensors are missing, "

@@ -7,6 +7,10 @@ write the pairs of weight and bias that every family has.
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
+from ..mapped import rows_of
+
 REQUIRED = (
     object()
 )  # a missing key is an error: a library's defaults are often not the checkpoint's
@@ -36,13 +40,11 @@ class Tensor(NamedTuple):
         if self.part is None:
             return array
         groups = n_heads if self.per_head else 1
-        *others, n = array.shape
-        width = n // self.parts
-        parts = array.reshape(*others, groups, self.parts, width // groups)
-        own = parts[..., self.part, :].reshape(*others, width)
-        if self.per_head:  # a view is as the whole array is
-            own.flags.writeable = False
-        return own
+        of_parts = np.arange(array.shape[-1]).reshape(groups, self.parts, -1)
+        where = of_parts[:, self.part].ravel()
+        if not self.per_head:
+            where = slice(where[0], where[-1] + 1)
+        return rows_of(array.T, where).T
 
 
 def no_more(values):

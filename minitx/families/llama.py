@@ -71,11 +71,7 @@ def parameters(raw):
 
 def places(raw, values):
     """All layers turn queries and keys alike, and see the whole text."""
-    given = parameters(raw)
-    if given.get("partial_rotary_factor", 1.0) != 1.0:
-        text = f"partial_rotary_factor is {given['partial_rotary_factor']!r:.80}"
-        raise ValueError(f"{text}; only 1.0 is supported in {values['model_type']}")
-    turn = rotary(given, width(values), values["n_ctx"])
+    turn = rotary(parameters(raw), width(values), values["n_ctx"])
     return {"rotary": (turn,) * values["n_layers"]}
 
 

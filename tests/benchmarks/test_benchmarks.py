@@ -27,10 +27,13 @@ SMALL = cases.Case(
 )
 
 
+SMALL_SHAPES = "roberta-small", "gpt2-small", "smollm-small"
+
+
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
     folder = tmp_path_factory.mktemp("work")
-    for shape in ("roberta-small", "gpt2-small"):
+    for shape in SMALL_SHAPES:
         shapes.make(folder, shape)
     return folder
 
@@ -65,7 +68,7 @@ def test_must_is_what_the_wanted_numbers_are_made_of_and_nothing_beside_it():
     assert {case.name for case in cases.must()} == {number.case for number in cases.WANTED}
 
 
-@pytest.mark.parametrize("shape", ["roberta-small", "gpt2-small", "roberta-base", "gpt2"])
+@pytest.mark.parametrize("shape", [*SMALL_SHAPES, "roberta-base", "gpt2", "smollm-135m"])
 def test_work_is_counted_from_the_weights(shape):
     config = shapes.SHAPES[shape]
     D = config.get("hidden_size") or config["n_embd"]
@@ -73,7 +76,7 @@ def test_work_is_counted_from_the_weights(shape):
     sizes = shapes.names(config)
     matrices = 0
     for name, size in sizes.items():
-        if len(size) == 2 and re.search(r"(layer|h)\.\d+\.", name):
+        if len(size) == 2 and re.search(r"(layers?|h)\.\d+\.", name):
             matrices += np.prod(size)
     B, T = 3, 7
     assert shapes.flops(shape, B, T) == B * T * (2 * matrices + L * 2 * (2 * T * D))
@@ -83,7 +86,7 @@ def test_work_is_counted_from_the_weights(shape):
         assert shapes.read_by_a_token(shape) == 4 * weights
 
 
-@pytest.mark.parametrize("shape", ["roberta-small", "gpt2-small"])
+@pytest.mark.parametrize("shape", SMALL_SHAPES)
 def test_random_weights_are_a_whole_checkpoint_in_which_no_tensor_is_at_its_default(work, shape):
     model = minitx.load(work / shape)
     assert model.config.task_head is not None and not model.unused
@@ -102,7 +105,7 @@ def test_weights_are_made_once(work, monkeypatch):
 # peers
 
 
-@pytest.mark.parametrize("shape", ["roberta-small", "gpt2-small"])
+@pytest.mark.parametrize("shape", SMALL_SHAPES)
 def test_minitx_gives_the_same_under_every_task(work, shape):
     peer = peers.Minitx(work / shape, 1)
     tokens = shapes.ids(shape, 2, 9)

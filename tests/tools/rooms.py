@@ -42,6 +42,7 @@ INSIDE = {
     "minitx.interrupt": 0,
     "minitx.threads": 0,
     "minitx.show": 0,
+    "minitx.mapped": 0,
     "minitx.memory": 0,
     "minitx.activations": 0,
     "minitx.kernels": 0,
