@@ -22,11 +22,20 @@ def reachable(model):
     cfg = model.config
     if model.weights.W_pos is None:
         what = "which this checkpoint lacks"
-        if cfg.n_buckets:
-            what = f"and {cfg.model_type} has none: its positions are a term of the scores"
+        if not cfg.n_pos:
+            what = f"and {cfg.model_type} has none: {_instead(cfg)}"
         raise NotApplicable(f"needs the position table, {what}")
     check_table_alone(model)
     return np.asarray(model.weights.W_pos[cfg.offset : cfg.offset + cfg.n_ctx])
+
+
+def _instead(cfg):
+    """What a model without a position table has in its place."""
+    if cfg.rotary:
+        return "its queries and keys are turned by their place (`kernel` reads these)"
+    if cfg.mechanisms:
+        return "its positions are a term of the scores (`kernel` reads it)"
+    return "nothing tells places"
 
 
 def check_table_alone(model):

@@ -90,7 +90,7 @@ def test_losses_in_windows_are_those_of_each_window_by_itself(name):
     document = corpus.documents(model, "sample", 1, T).first(1)[0]
     before, after = losses.ends(model, document)
     assert before + after == specials
-    cost = by_length.in_windows(model, document, size + specials, hidden=8)
+    cost = by_length.in_windows(model, document, size + specials, hidden=6)
     assert len(cost) == 2 * size
     second = document[before + size : T - after]
     window = np.concatenate([document[:before], second, document[T - after :]])
@@ -100,12 +100,12 @@ def test_losses_in_windows_are_those_of_each_window_by_itself(name):
         by_itself = losses.causal(model, window)
     else:
         asked = np.flatnonzero(np.isfinite(cost[: 2 * size]))
-        assert (np.diff(asked) == 4).all() and asked[0] == 0  # one in four, across windows
-        by_itself = losses.masked(model, window, every=4, start=-size % 4)
+        assert (np.diff(asked) == 6).all() and asked[0] == 0  # one in six, across windows
+        by_itself = losses.masked(model, window, every=6, start=-size % 6)
     own = cost[size : 2 * size]
     np.testing.assert_allclose(own[np.isfinite(own)], by_itself, atol=1e-5)
-    total, n = by_length.of_document(model, document, [size + specials, T], 8)
-    both = np.isfinite(cost) & np.isfinite(by_length.in_windows(model, document, T, 8))
+    total, n = by_length.of_document(model, document, [size + specials, T], 6)
+    both = np.isfinite(cost) & np.isfinite(by_length.in_windows(model, document, T, 6))
     assert n == both.sum() and total[0] == pytest.approx(cost[both].sum())
 
 

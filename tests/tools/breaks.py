@@ -4254,6 +4254,36 @@ BREAKS = [
         "False",
     ),
     Break(
+        "a longer table begins with new rows",
+        "analysis/measures/lengthened.py",
+        "rows[np.arange(n) % len(rows)]",
+        "rows[::-1][np.arange(n) % len(rows)]",
+    ),
+    Break(
+        "sinusoids are not known when they stand side by side",
+        "analysis/measures/lengthened.py",
+        "(halves, side_by_side)",
+        "(halves,)",
+    ),
+    Break(
+        "hidden tokens are others in each window",
+        "analysis/measures/by_length.py",
+        "-start % every",
+        "0",
+    ),
+    Break(
+        "all quarters of the pairs stay where they are",
+        "analysis/measures/mechanism_row.py",
+        "angle[..., parts[number]] = 0",
+        "angle[:] = 0",
+    ),
+    Break(
+        "a claim on one mechanism is put to every model",
+        "analysis/pages/published.py",
+        "same and claim.causal in (None, reader.config.causal)",
+        "True",
+    ),
+    Break(
         "a large matrix is read at once",
         "minitx/threads.py",
         "W.size > PIECE",
