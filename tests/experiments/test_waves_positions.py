@@ -7,6 +7,7 @@ import tiny
 import minitx
 from minitx import weights
 from minitx.analysis.experiments import models, positions
+from minitx.analysis.measures import compared
 from minitx.analysis.pages import claims
 
 T, D = 256, 128
@@ -132,8 +133,8 @@ def test_a_download_is_named_by_its_repository(bundled, tmp_path):
             pass
 
     Model.tokenizer.folder = folder
-    assert models._name(Model) == "roberta-base"
-    assert models._name(bundled) == "tiny-roberta"
+    assert compared.name(Model) == "roberta-base"
+    assert compared.name(bundled) == "tiny-roberta"
 
 
 @pytest.mark.parametrize(
