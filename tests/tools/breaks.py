@@ -4307,4 +4307,10 @@ BREAKS = [
         "Mapped(lambda: self.bits().T, self.to_array, shape, self.dtype, self.source)",
         "Mapped(lambda: self.bits().T, self.to_array, shape, self.dtype)",
     ),
+    Break(
+        "a share of each head in ModernBERT's rope_parameters is passed over",
+        "minitx/rotary.py",
+        "share != 1.0",
+        "False",
+    ),
 ]
