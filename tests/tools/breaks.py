@@ -20,6 +20,7 @@ GPT2 = "minitx/families/gpt2.py"
 KERNELS = "minitx/kernels.py"
 THREADS = "minitx/threads.py"
 MEMORY = "minitx/memory.py"
+MAPPED = "minitx/mapped.py"
 MODEL = "minitx/model.py"
 CACHE = "minitx/cache.py"
 CHECKPOINT = "minitx/checkpoint.py"
@@ -187,7 +188,6 @@ FAMILIES_CHECK = "minitx/families/check.py"
 MODERN = "minitx/families/modernbert.py"
 NEOX = "minitx/families/gpt_neox.py"
 FAMILY_MISTRAL = "minitx/families/mistral.py"
-MAPPED = "minitx/mapped.py"
 
 
 class Break(NamedTuple):
@@ -4336,6 +4336,12 @@ BREAKS = [
         MAPPED,
         "Mapped(lambda: self.bits().T, self.to_array, shape, self.dtype, self.source)",
         "Mapped(lambda: self.bits().T, self.to_array, shape, self.dtype)",
+    ),
+    Break(
+        "a share of each head in ModernBERT's rope_parameters is passed over",
+        "minitx/rotary.py",
+        "share != 1.0",
+        "False",
     ),
     Break(
         "a mean over tokens passes for the push on a matrix",
