@@ -23,6 +23,7 @@ PACKAGES = {  # package -> what it is for
 PARTS = {  # what public functions give or take -> where it is defined
     "minitx": (
         "minitx.config.Config",
+        "minitx.config.Rotary",
         "minitx.arrays.Weights",
         "minitx.arrays.Layer",
         "minitx.text.Tokenizer",
