@@ -4406,8 +4406,8 @@ BREAKS = [
     Break(
         "an arrow turned the wrong way passes in lesson 11",
         "lessons/checks/lesson_11.py",
-        "right = np.array([q @ _turned(k, OMEGA * lag)",
-        "right = np.array([q @ _turned(k, -OMEGA * lag)",
+        "[q @ _turned(k, OMEGA * lag) for lag in lags]",
+        "[q @ _turned(k, -OMEGA * lag) for lag in lags]",
     ),
     Break(
         "slopes of four heads pass for those of eight",
