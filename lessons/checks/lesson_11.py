@@ -65,16 +65,16 @@ def check_rows(answer):
         return NOT_YET
     if np.shape(answer) != (2,):
         raise Wrong("wanted two numbers: without the other token, and with it")
-    alike, started = counts()
+    n_alike, n_started = counts()
     if answer[0] == SAME:
         raise Wrong("a mean of equal rows is that row, whether it is of two or of ten")
     if answer[1] == 2:
         raise Wrong("how much of what a token gets comes from the first: the same for all?")
     if answer[1] == SAME:
         raise Wrong("the token in front has a row, too")
-    if tuple(answer) != (alike, started):
+    if tuple(answer) != (n_alike, n_started):
         raise Wrong(f"{answer!r} is not it: run both, and count rows that differ")
-    return f"right: {alike}, and {started} with another token before them"
+    return f"right: {n_alike}, and {n_started} with another token before them"
 
 
 @cache
@@ -82,11 +82,11 @@ def counts():
     """Rows that differ after the last layer: without the token in front, and with it."""
     model = minitx.load("zoo/causal-none")
     start, the = model.tokenizer.encode("The the")
-    found = []
+    numbers = []
     for tokens in ([the] * SAME, [start] + [the] * SAME):
         rows = minitx.run(model, np.array(tokens), ["resid_post"])["resid_post", -1][0]
-        found.append(_n_different(rows))
-    return tuple(found)
+        numbers.append(_n_different(rows))
+    return tuple(numbers)
 
 
 def _n_different(rows):
