@@ -1,0 +1,153 @@
+"""Lesson 11: its checks tell right answers from wrong ones; its prose says what its cells give."""
+
+import numpy as np
+import pytest
+from executed import executed
+
+from minitx.lessons.checks import NOT_YET, Wrong
+from minitx.lessons.checks.lesson_11 import OMEGA, check_rows, check_score, check_slopes
+
+
+def turned(arrow, angle):
+    """An arrow of two numbers, as a complex one, turned."""
+    z = complex(*arrow) * np.exp(1j * angle)
+    return np.array([z.real, z.imag])
+
+
+@pytest.mark.parametrize("check", [check_score, check_slopes, check_rows])
+def test_an_exercise_that_is_not_answered_is_not_wrong(check):
+    assert check(...) == NOT_YET
+
+
+def test_a_value_is_no_function():
+    with pytest.raises(Wrong, match="wanted a function, such as lambda"):
+        check_score(0.5)
+
+
+def test_the_score_of_a_lag():
+    assert check_score(lambda q, k, lag: q @ turned(k, OMEGA * lag)).startswith("right")
+    assert check_score(lambda q, k, lag: turned(q, -OMEGA * lag) @ k).startswith("right")
+    first = OMEGA * 7  # both turned, as in a model
+    both = check_score(lambda q, k, lag: turned(q, first) @ turned(k, first + OMEGA * lag))
+    assert both.startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda q, k, lag: q @ k, "this is the score at lag 0"),
+        (lambda q, k, lag: turned(q, OMEGA * lag) @ k, "this turns the wrong way"),
+        (lambda q, k, lag: q @ turned(k, lag), "turns by OMEGA, not by 1"),
+        (lambda q, k, lag: q @ k * np.cos(OMEGA * lag), "at lag 1 it gives"),
+        (lambda q, k, lag: turned(k, OMEGA * lag), r"gives \[2\]; a score is one number"),
+    ],
+)
+def test_other_scores(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_score(answer)
+
+
+def test_slopes_of_eight_heads():
+    assert check_slopes([1 / 2**i for i in range(1, 9)]) == "right: from 1/2 to 1/256"
+    for answer, hint in (
+        ([1 / 4, 1 / 16, 1 / 64, 1 / 256], "wanted 8 numbers, one a head; these are 4"),
+        (2.0 ** -np.arange(8), "the first slope is less than 1"),
+        (4.0 ** -np.arange(1, 9), "belonged to four heads"),
+        (-(2.0 ** -np.arange(1, 9)), "a slope is positive"),
+        (np.arange(1, 9) / 8, "the same share of the last"),
+    ):
+        with pytest.raises(Wrong, match=hint):
+            check_slopes(answer)
+
+
+def test_equal_tokens_know_no_place_and_a_token_in_front_tells_it():
+    assert check_rows((1, 11)).startswith("right: 1, and 11")
+    for answer, hint in (
+        ((10, 11), "whether it is of two or of ten"),
+        ((1, 2), "the same for all"),
+        ((1, 10), "the token in front has a row"),
+        ((2, 11), "run both"),
+        (11, "wanted two numbers"),
+    ):
+        with pytest.raises(Wrong, match=hint):
+            check_rows(answer)
+
+
+def test_only_the_penalty_goes_on():
+    names, _ = executed(11)
+    change = names["change"]
+    low, high = np.array([names["interval"](x) for x in change.values()]).swapaxes(0, 1)
+    of = {name: i for i, name in enumerate(names["SIX"])}
+    assert high[of["causal-alibi"], 1] < 0  # -0.04: gains
+    assert all(low[i, 1] > 0 for name, i in of.items() if name != "causal-alibi")
+    means = {name: x.mean(axis=0) for name, x in change.items()}
+    assert abs(means["causal-rotary"][0]) < 0.03 and means["causal-rotary"][1] > 0.1  # 0.01; 0.20
+    longest = {name: x[1] for name, x in means.items()}
+    order = sorted(longest, key=longest.get)
+    assert order[:2] == ["causal-alibi", "causal-none"] and order[-1] == "masked-buckets"
+
+
+def test_the_model_without_places_begins_with_the_highest_loss():
+    names, _ = executed(11)
+    at_64 = names["at_64"]
+    causal = {name: loss for name, loss in at_64.items() if name.startswith("causal")}
+    assert max(causal, key=causal.get) == "causal-none"
+    assert at_64["causal-none"] - at_64["causal-rotary"] > 0.25  # 0.4
+
+
+def test_changes_against_chance():
+    names, _ = executed(11)
+    for name, change in names["change"].items():
+        above = abs(change.mean(axis=0)) > names["by_chance"](change)
+        assert above.tolist() == [name != "causal-rotary", True]
+
+
+def test_sharpest_heads():
+    names, _ = executed(11)
+    sharpest = names["sharpest"]
+    order = sorted(sharpest, key=sharpest.get)
+    assert order[:2] == ["causal-none", "causal-alibi"]  # 2.7, 4.4 times chance
+    assert order[-1] == "masked-buckets" and sharpest["masked-buckets"] > 20  # 28.6
+    assert sharpest["causal-none"] > 2
+
+
+def test_places_by_hand_are_the_models():
+    names, printed = executed(11)
+    assert names["error"] < 1e-5  # 1e-7
+    moved = names["moved"]
+    assert min(moved["causal-learned"], moved["causal-sinusoidal"]) > 0.3  # 0.8
+    assert max(moved["causal-rotary"], moved["causal-alibi"]) < 1e-5  # 3e-7
+    assert "as the model has it: True" in printed
+    assert "looks  3.5 tokens far in a text of 64,   3.5 in one of 256" in printed
+    assert "slope 1/256 looks 30.2 tokens far in a text of 64, 106.5 in one of 256" in printed
+
+
+def test_the_drawn_score_depends_on_the_lag():
+    names, _ = executed(11)
+    turn = names["turn"]
+    scores = [
+        turn(names["query"], 0.4 * q) @ turn(names["key"], 0.4 * k) for q, k in names["PAIRS"]
+    ]
+    assert scores[:3] == pytest.approx([scores[0]] * 3)  # 0.932
+    assert scores[3] < scores[0] - 1  # -0.503
+
+
+def test_why_two_of_them_do_not_go_on():
+    names, _ = executed(11)
+    rotary, none = (names["hidden_far"][x][:, 1].mean() for x in ("causal-rotary", "causal-none"))
+    assert rotary < 0.02  # -0.03; 0.20 with far tokens
+    assert none > 0.08  # 0.11; 0.13
+    as_it_is = names["change"]["masked-buckets"].mean(axis=0)
+    held = names["repaired"].mean(axis=0)
+    assert (held < as_it_is / 2).all() and (held > 0.1).all()  # 0.19, 0.92 of 0.73, 2.12
+    numbers = names["numbers"]  # [H 248], offset 0 at 124
+    assert (abs(numbers[:, :50]) < 0.3).all() and (abs(numbers[:, -50:]) < 0.3).all()
+    middle = numbers[:, 124 + 20 : 124 + 60]
+    assert (middle.mean(axis=1) < numbers[:, -50:].mean(axis=1)).all()
+
+
+def test_order_is_noticed_by_all_but_one():
+    names, _ = executed(11)
+    noticed = names["noticed"]
+    assert max(noticed["masked-none"]) < 1e-5  # 5e-7: rounding
+    assert all(min(noticed[x]) > 0.1 for x in noticed if x != "masked-none")  # 0.3
