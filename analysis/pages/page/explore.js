@@ -18,7 +18,7 @@ for (const [id, view] of Object.entries(VIEWS)) {
   const controls = make("div", {className: "controls"}), box = boxes[id] = make("div", {className: "plot"});
   bar.append(make("h2"), controls);
   figure.append(bar, make("p", {className: "hint"}), box);
-  const larger = make("button", {type: "button", className: "larger", onclick: () => {
+  const larger = make("button", {type: "button", className: "larger", textContent: "larger", onclick: () => {
     set({view: state.view === id ? null : id});
     figure.scrollIntoView({block: "nearest"});
   }});
