@@ -146,6 +146,14 @@ def test_maps_tell_heads_that_shift_from_heads_that_turn_and_from_neither(bundle
     assert "have a line of one shift and" in registry.get("rotation").says(shifted)
 
 
+def test_a_map_has_a_line_or_a_band_whichever_is_stronger():
+    """In 4 of these 16 heads both are more than chance gives."""
+    r = run("rotation", minitx.load("tiny-bert"), documents=4, tokens=64, compare=16)
+    is_line, is_band = r["compared_is_line"], r["compared_is_band"]
+    assert is_line.sum() > 1 and is_band.sum() > 1  # measured 6 and 6
+    assert not (is_line & is_band).any()
+
+
 def test_a_map_of_what_the_head_reads_is_settled_and_each_basis_shows_its_offset(shifted):
     r = run("rotation", shifted, head=ALL, **PLANTED)
     in_first = np.char.startswith(r["compared"], "L0")
