@@ -1,7 +1,7 @@
 """Makes the models of tests/golden whose places are no table: rotary positions, ALiBi, none.
 
 Read downward: the table of variants, a random model, its files, the reference in float64, what the
-library computes, claims. Folders hold what those of make_golden.py do. Names of points are those of
+library computes, folders: each holds what those of make_golden.py do. Points have the names of
 minitx.POINTS.
 
 The library computes angles of rotary positions, the statistics of RMSNorm, the softmax of attention
@@ -20,6 +20,7 @@ import zlib
 from functools import partial
 
 import make_golden as single
+import make_golden_pairs as pairs
 import numpy as np
 import torch
 import transformers
@@ -569,23 +570,7 @@ def generated(folder, arrays):
     return {"generated": tokens[0].numpy()}
 
 
-# --- the claims that a golden folder meets
-
-
-def check(name, arrays):
-    """Whole, finite, float64; attention neither flat nor saturated; logits of order 1 to 10."""
-    strongest = []
-    for key, x in arrays.items():
-        point = key.split(".")[1]
-        assert point in INPUTS or (x.dtype == np.float64 and np.isfinite(x).all()), (name, key)
-        if point == "pattern":
-            assert abs(x.sum(-1) - 1).max() < 1e-12, key
-            strongest.append(x[:, 1:].max(-1).mean())
-    share = np.mean(strongest)
-    top = max((abs(x).max() for key, x in arrays.items() if key.endswith(".logits")), default=None)
-    assert 0.25 < share < 0.9, f"{name}: {share:.2f} of the attention is on one key"
-    assert top is None or 0.5 < top < 40, f"{name}: the largest logit is {top:.2f}"
-    return share, top
+# --- folders
 
 
 def make(folder, row):
@@ -596,11 +581,12 @@ def make(folder, row):
     folder.mkdir(parents=True)
     single.save(build(class_name, changes, rng), folder, disk, rng, DISK)
     arrays = reference(folder, words.split(), rng)
-    share, top = check(name, arrays)
+    on_one_key, top = pairs.check(name, arrays)
     single.save_arrays(arrays, folder / "reference.safetensors")
     more = unpatched(folder, arrays) | generated(folder, arrays)
     single.save_arrays(more, folder / "unpatched.safetensors")
     size = sum(f.stat().st_size for f in folder.iterdir()) / 1024
+    share = on_one_key["pattern"]
     print(f"{name:22} strongest key {share:.2f}  largest logit {top or 0:5.1f}  {size:4.0f} kB")
 
 

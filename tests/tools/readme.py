@@ -119,7 +119,10 @@ def breaks():
     from breaks import BREAKS, NOTHING
 
     n = sum(entry.what != NOTHING for entry in BREAKS)
-    return f"{n} deliberate breaks of the code, a line each: the tests notice every one of them."
+    return (
+        f"{n} deliberate breaks of the code, a line each. CI tries a twelfth of them on each "
+        "commit, and fails if the tests do not notice one."
+    )
 
 
 def experiments():
