@@ -22,7 +22,7 @@ from .measures import decoding
 from .pages import compare, decode, explore, published, report
 from .parity import compare as parity
 from .parity import junit, models, record, reference
-from .runner import cluster, cost, escapes, registry, results, sides
+from .runner import cluster, cost, escapes, many, registry, results, sides
 from .runner.options import Size, understand
 from .texts import corpus, formats, ids
 from .toys import recurrent
@@ -618,7 +618,8 @@ def report_(arguments):
     out, model = folder(arguments, "report"), load(arguments.model)
     options = common(arguments, model)
     with progress_beside(arguments.json):
-        status = report.make(model, arguments.model, out, options, arguments.resume)
+        n = many.n_processes(options)
+        status = report.make(model, arguments.model, out, options, arguments.resume, n)
     if arguments.json:
         print((out / "report.json").read_text(encoding="utf-8"), end="")
     return status

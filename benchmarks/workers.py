@@ -2,14 +2,16 @@
 
     python -m benchmarks.workers FOLDER [--documents 24] [--tokens 512] [--rounds 3]
     python -m benchmarks.workers FOLDER --simulated 64 [--seconds 0.6] [--bytes 50000]
+    python -m benchmarks.workers FOLDER --memory 100000
 
 The first times head profiles on random weights of roberta-base's shape in turn: in this process,
 with one worker and with two. Beside seconds it gives the processor time that client and scheduler,
 and the workers outside of the measure, take for a document, which busy neighbours change little.
 The second has threads that only sleep in place of workers, and gives the scheduler's and the
-client's processor time, and the share of the time in which the threads had something to do.
+client's processor time, and the share of the time in which the threads had something to do. The
+third gives the peak memory of this process and of two workers after 100, 1,000 … short documents.
 
-Order: the command line, real work, simulated workers, a cluster in processes of its own.
+Order: the command line, real work, simulated workers, memory, a cluster in processes of its own.
 """
 
 import argparse
@@ -32,6 +34,7 @@ from minitx.analysis.runner import cluster, executor, results, stream
 from . import shapes
 
 SHAPE = "roberta-base"
+SHORT = 16  # tokens
 ROOT = Path(__file__).parents[1]
 
 
@@ -45,6 +48,7 @@ def main(argv=None):
         ("rounds", 3),
         ("simulated", 0),
         ("each", 20),
+        ("memory", 0),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--seconds", type=float, default=0.6, help="of a stand-in for a document")
@@ -52,6 +56,8 @@ def main(argv=None):
     arguments = parser.parse_args(argv)
     if arguments.simulated:
         simulate(arguments)
+    elif arguments.memory:
+        measure_memory(arguments.memory)
     else:
         measure_overhead(arguments)
 
@@ -156,6 +162,53 @@ def slept(client, n, arguments):
     with executor.use(way):
         stream.UNSAVED.gather(measure, np.zeros((n, 512), int), "documents")
     return time.monotonic() - begin, way.n_batches
+
+
+# --- memory
+
+
+def measure_memory(most):
+    """Print a line for 100, 1,000 … up to `most` documents of SHORT tokens of the least model."""
+    model = minitx.load("tiny-roberta")
+    print("documents   seconds   peak of the client, MB   of the workers, MB")
+    with contextlib.ExitStack() as stack, results.one_thread_of_blas():
+        client = cluster._started(2, stack)
+        with executor.use(cluster.Cluster(partial(_same, client))):
+            n = 100
+            while n <= most:
+                begin = time.monotonic()
+                stream.UNSAVED.gather(partial(_profiles, model), Drawn(n, model), "documents")
+                seconds = time.monotonic() - begin
+                peaks = [f"{peak_MB():.1f}", *(f"{x:.1f}" for x in client.run(peak_MB).values())]
+                print(f"{n:9,} {seconds:9.1f}", *peaks, sep="   ", flush=True)
+                n *= 10
+
+
+def _profiles(model, _, document):
+    return {"profiles": heads.head_profiles(model, document)}
+
+
+class Drawn:
+    """N documents of SHORT tokens, each drawn when its turn comes."""
+
+    def __init__(self, n, model):
+        self.n, self.n_vocab = n, model.config.n_vocab
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        rng = np.random.default_rng(0)
+        return (rng.integers(5, self.n_vocab, SHORT) for _ in range(self.n))
+
+
+def peak_MB():
+    """The largest resident memory that this process had so far."""
+    import resource
+    import sys
+
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 # --- a cluster

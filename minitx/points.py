@@ -155,9 +155,10 @@ def expand(names, available, model):
     if isinstance(names, str) or from_first(names, model) in available:
         names = [names]
     expanded = {}
+    named = [(point, name_of(point)) for point in available]
     for key in names:
         wanted = from_first(key, model)
-        matches = [point for point in available if wanted in (point, name_of(point))]
+        matches = [point for point, name in named if wanted == point or wanted == name]
         if not matches:
             _refuse(key, model)
         expanded |= dict.fromkeys(matches)

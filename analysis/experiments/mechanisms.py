@@ -49,7 +49,7 @@ def mechanisms(
     text: str = "sample",
     documents: Annotated[int, options.AtLeast(position_probe.LEAST)] = 60,
     tokens: options.Size = 0,
-    hidden: options.Count = 32,
+    every: options.Count = 16,
     seed: options.Seed = 0,
 ):
     """Sharpness, reach, places in the stream, and the loss without places and in longer inputs.
@@ -58,12 +58,12 @@ def mechanisms(
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents of the trained length to read; of longer ones a quarter as many
     tokens: length of each document, which counts as the trained one (0: the model's longest input)
-    hidden: of a masked model, tokens hidden one by one in each of the longest documents
+    every: of a masked model's tokens one in so many is hidden, all of them at once
     seed: seed of the shuffled places and of the random signs
     """
-    every = [model, *compared.others(others, model)]
-    rows = [mechanism_row.Row(i, x, text, documents, tokens) for i, x in enumerate(every)]
-    measured = [row.measure(hidden, seed, run) for row in rows]
+    models = [model, *compared.others(others, model)]
+    rows = [mechanism_row.Row(i, x, text, documents, tokens) for i, x in enumerate(models)]
+    measured = [row.measure(every, seed, run) for row in rows]
     result = {"models": np.array([row.name for row in rows])}
     result["mechanism"] = np.array([row.mechanism for row in rows])
     result["causal"] = np.array([row.model.config.causal for row in rows])

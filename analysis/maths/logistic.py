@@ -9,6 +9,8 @@ features, K classes, M held-out rows.
 Order: the fit, the choice of C, the whole probe; accuracies.
 """
 
+import functools
+
 import numpy as np
 import scipy
 
@@ -53,8 +55,16 @@ def curvature(W, V, X, C):
     >>> np.allclose(step, curvature(W, V, X, 1.0))
     True
     """
-    logp = scipy.special.log_softmax(X @ W[:-1] + W[-1], axis=1)
-    p = np.exp(logp)
+    return curvature_of(probabilities(W, X), V, X, C)
+
+
+def probabilities(W, X):
+    """Of each class for each row: [N K]."""
+    return np.exp(scipy.special.log_softmax(X @ W[:-1] + W[-1], axis=1))
+
+
+def curvature_of(p, V, X, C):
+    """`curvature` where the probabilities [N K] at W are known."""
     change = X @ V[:-1] + V[-1]
     mean_change = (p * change).sum(axis=1, keepdims=True)
     error = p * (change - mean_change) / len(X)
@@ -83,8 +93,12 @@ def fit(X, y, C):
         value, gradient = loss(w.reshape(shape), X, y, C)
         return value, gradient.ravel()
 
+    @functools.lru_cache(1)
+    def probabilities_at(w):  # bytes: the search asks for many directions at the same weights
+        return probabilities(np.frombuffer(w).reshape(shape), X)
+
     def curvature_along(w, v):
-        return curvature(w.reshape(shape), v.reshape(shape), X, C).ravel()
+        return curvature_of(probabilities_at(w.tobytes()), v.reshape(shape), X, C).ravel()
 
     start = np.zeros(np.prod(shape))
     minimum = scipy.optimize.minimize(

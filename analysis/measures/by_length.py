@@ -10,17 +10,18 @@ import numpy as np
 from . import losses
 
 
-def of_document(model, document, lengths, hidden):
+def of_document(model, document, lengths, every):
     """Sums of the losses [K] of tokens predicted at every length, and the number of these tokens.
 
-    model: reads T tokens. hidden: tokens of the document that a masked model is asked, one by one.
+    model: reads T tokens. every: of so many of the document's tokens a masked model is asked one;
+    those of a window are hidden at once, the same share of it at every length.
     """
-    by_length = np.array([in_windows(model, document, n, hidden) for n in lengths])
+    by_length = np.array([in_windows(model, document, n, every) for n in lengths])
     common = np.isfinite(by_length).all(axis=0)
     return by_length[:, common].sum(axis=1), common.sum()
 
 
-def in_windows(model, document, n, hidden):
+def in_windows(model, document, n, every):
     """Loss of each ordinary token of a document [T] in windows of n tokens; nan: not predicted."""
     document = np.asarray(document)
     before, after = losses.ends(model, document)
@@ -34,8 +35,7 @@ def in_windows(model, document, n, hidden):
             places = np.arange(max(before, 1), before + size)
             cost[start + places - before] = losses.causal(model, window)[places - 1]
         else:
-            every = -(-len(cost) // hidden)
             first = -start % every
-            asked = losses.masked(model, window, every=every, start=first)
+            asked = losses.gaps(model, window, every=every, start=first)
             cost[start + first : start + size : every] = asked
     return cost

@@ -1,7 +1,8 @@
 """The loss of each token of a document: -ln p, in nats, for documents of any length.
 
 A causal model has a loss for every token but the first, given the tokens before it; a masked model
-has one (called pseudo-loss) for each ordinary token, hidden alone (Salazar et al. 2020). A document
+has one (called pseudo-loss) for each ordinary token, hidden alone (Salazar et al. 2020), or for
+several hidden at once, as in its training, which takes one pass for all of them. A document
 longer than the model reads is cut into windows that overlap; each token counts once, in the window
 where it has the most context. However large the vocabulary, few logits exist at once.
 
@@ -199,6 +200,20 @@ def masked(model, tokens, condition=None, every=1, start=0, window=0, stride=0, 
             x = forward(model, rows.tokens, hook=tap(model, condition), **options)
             losses.append(surprisal(model, x[rows.numbers, rows.places], rows.truth))
     return np.concatenate(losses)
+
+
+def gaps(model, tokens, condition=None, every=1, start=0):
+    """Loss of ordinary tokens of a document [T], all hidden in one pass, in nats: [n].
+
+    every, start: as in `masked`. Raises ValueError for a model that fills no gaps.
+    """
+    needs_head(model, "masked")
+    before, after = ends(model, tokens)
+    places = np.arange(before, len(tokens) - after)[start::every]
+    hidden = np.array(tokens)
+    hidden[places] = mask_token(model.tokenizer)
+    x = forward(model, hidden, hook=tap(model, condition))
+    return surprisal(model, x[0, places], np.asarray(tokens)[places])
 
 
 class HiddenAlone(NamedTuple):

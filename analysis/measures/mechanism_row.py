@@ -59,26 +59,25 @@ class Row:
             raise NotApplicable(f"the text is too short for two documents of {T} tokens") from None
         return documents
 
-    def measure(self, hidden, seed, run):
+    def measure(self, every, seed, run):
         """All numbers of the row; no_off and no_length: why some are not among them."""
         values = attention(self.model, self.documents, run, self.label)
         values |= probe(self.model, self.documents, seed, run, self.label)
-        every = max(1, self.lengths[-1] // hidden)
         try:
             values |= off(self.model, self.documents, every, seed, run, self.label)
         except NotApplicable as reason:
             values["no_off"] = str(reason)
         try:
-            values |= self.measure_lengths(hidden, seed, run)
+            values |= self.measure_lengths(every, seed, run)
         except NotApplicable as reason:
             values["no_length"] = str(reason)
         return values
 
-    def measure_lengths(self, hidden, seed, run):
+    def measure_lengths(self, every, seed, run):
         """The loss at each length."""
         check_head(self.model)
         given = self.longer, self.long_documents(), self.lengths
-        return longer(*given, hidden, seed, run, self.label)
+        return longer(*given, every, seed, run, self.label)
 
 
 def check_head(model):
@@ -175,7 +174,7 @@ def probe(model, documents, seed, run, what):
 def off(model, documents, every, seed, run, what):
     """Change of the loss, in nats a token, when nothing tells places.
 
-    every: of a masked model, hide one token in this many. Raises NotApplicable for a model that
+    every: of a masked model, hide one token in this many, at once. Raises NotApplicable for a model that
     predicts nothing, or has nothing to switch off.
     """
     check_head(model)
@@ -197,10 +196,10 @@ def off(model, documents, every, seed, run, what):
 
 
 def _costs(model, document, condition, every, i):
-    """Losses of a document's tokens, or of one in `every`."""
+    """Losses of a document's tokens, or of one in `every`, which are hidden at once."""
     if model.config.task_head == "causal":
         return losses.causal(model, document, condition=condition)
-    return losses.masked(model, document, condition, every, start=i % every)
+    return losses.gaps(model, document, condition, every, start=i % every)
 
 
 def _change(name, change, n, seed):
@@ -214,15 +213,15 @@ def _change(name, change, n, seed):
     return result
 
 
-def longer(model, documents, lengths, hidden, seed, run, what):
+def longer(model, documents, lengths, every, seed, run, what):
     """Loss of the same tokens at these lengths, and its change from the trained one: [K].
 
-    model: one that reads documents of the longest; hidden: as for by_length.
+    model: one that reads documents of the longest; every: as for by_length.
     """
     check_head(model)
 
     def measure(_, document):
-        total, n = by_length.of_document(model, document, lengths, hidden)
+        total, n = by_length.of_document(model, document, lengths, every)
         return {"total": total, "n": n}
 
     sums = run.gather(measure, documents, f"lengths: {what}", keep=("total", "n"))

@@ -15,7 +15,7 @@ import numpy as np
 from minitx.weights import KNOWN
 
 from ..measures import lengthened
-from ..runner import registry, results, sides
+from ..runner import many, registry, results, sides
 from ..runner.escapes import in_markdown
 from ..runner.files import finite
 from ..runner.results import Failure, words
@@ -83,7 +83,7 @@ def outcomes(name, model, given, texts, out, resume=False):
             folder = results.writable(out / label)
             print(f"{label}: {command(wanted[x])}")
         experiments = [registry.get(x.experiment)]
-        for _, outcome, _ in results.every(experiments, model, name, options, folder, resume):
+        for _, outcome, _ in many.every(experiments, model, name, options, folder, resume):
             measured[label] = outcome
     return measured
 

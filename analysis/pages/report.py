@@ -12,21 +12,23 @@ import time
 from html import escape
 from pathlib import Path
 
-from ..runner import registry, results, settings
+from ..runner import many, registry, results, settings
 from . import glossary, overview, parts, published, verdicts
 from .section import section
 
 STYLE = (Path(__file__).parent / "page" / "report.css").read_text(encoding="utf-8")
 
 
-def make(model, name, out, options=(), resume=False):
+def make(model, name, out, options=(), resume=False, n_processes=1):
     """Run every experiment, write index.html and report.json into the folder `out`.
 
+    n_processes: experiments at work at once; with more than one the model is what the name says.
     Returns 1 if one failed, else 0.
     """
     start = time.monotonic()
     experiments = registry.EXPERIMENTS.values()
-    runs = [*results.every(experiments, model, name, dict(options), out, resume)]
+    given = name, dict(options), out, resume, n_processes
+    runs = [*many.every(experiments, model, *given)]
     total = time.monotonic() - start
     rows = published.rows(name, model, outcomes(runs))
     results.write(out / "index.html", page(model, name, runs, rows, total))

@@ -41,6 +41,9 @@ STYLE = {
     "image.interpolation": "nearest",
 }
 
+SVG_DPI = 72  # what matplotlib draws SVG in
+GRID = 7  # digits of an axes' place, in widths of the figure
+
 # all but tab, line break and return (XML 1.0, 2.2); C1 controls, which do nothing good either, and
 # those that turn the direction of writing, which show a name as another one
 TURNS = "\\u202a-\\u202e\\u2066-\\u2069"
@@ -64,14 +67,31 @@ def figure(width, height):
 
 
 def svg(picture):
-    """A figure as SVG text, without date or program name."""
+    """A figure as SVG text, without date or program name. It keeps the layout that it gets here."""
     buffer = io.StringIO()
     fonts.cover(picture)
     with warnings.catch_warnings():
         # the viewer's fonts will have it
         warnings.filterwarnings("ignore", "Glyph .* missing from ")
+        lay_out(picture)
         picture.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return settled(printable(buffer.getvalue()))
+
+
+def lay_out(picture):
+    """Place the axes of a figure for good, on a grid: the last bits of a layout vary.
+
+    matplotlib would lay it out by itself, but draw it once more for that.
+    """
+    engine = picture.get_layout_engine()
+    if engine is None:
+        return
+    picture.dpi = SVG_DPI
+    engine.execute(picture)
+    picture.set_layout_engine(None)
+    for axes in picture.axes:
+        place = axes.get_position(original=True).bounds
+        axes.set_position([round(x, GRID) for x in place])
 
 
 def thumbnail(picture, width=200):
@@ -79,21 +99,32 @@ def thumbnail(picture, width=200):
 
     The figure loses its words for good, so this is called last.
     """
+    from matplotlib.image import imread, imsave
     from matplotlib.text import Text
 
-    picture.set_layout_engine("none")  # the layout that it was drawn with
     for words in picture.findobj(Text):
         words.set_visible(False)
+    drawn = imread(io.BytesIO(_png(picture, dpi=width / picture.get_figwidth())))
+    is_drawn = (drawn != drawn[0, 0]).any(axis=-1)
+    for axis in 0, 1:  # columns, then rows
+        filled = is_drawn.any(axis=axis).nonzero()[0]
+        drawn = drawn[:, _around(filled)] if axis == 0 else drawn[_around(filled)]
     buffer = io.BytesIO()
-    size = {"dpi": width / picture.get_figwidth(), "bbox_inches": "tight", "pad_inches": 0.1}
-    picture.savefig(buffer, format="png", metadata={"Software": None}, **size)
+    imsave(buffer, drawn, format="png", metadata={"Software": None})
     return buffer.getvalue()
 
 
-def settled(text):
-    """SVG without the last bits of the layout, which vary.
+def _around(numbers, rim=1):
+    """A slice over all of these numbers and a rim."""
+    if not len(numbers):
+        return slice(None)
+    return slice(max(0, numbers[0] - rim), numbers[-1] + 1 + rim)
 
-    Names that matplotlib hashes from them are numbered instead, and -0 inside a tag becomes 0.
+
+def settled(text):
+    """SVG without the last bits of what matplotlib computes, which vary.
+
+    Names that it hashes from them are numbered instead, and -0 inside a tag becomes 0.
     """
     names = {}
 

@@ -12,23 +12,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 
 WORKERS = min(os.cpu_count() or 1, 8)  # each holds the patterns of one layer of one document
-AHEAD = 4 * WORKERS  # documents in the pool at once
+AHEAD = 4  # documents in the pool at once, for each thread
 
 
 class Threads:
-    """Documents side by side on threads of this process."""
+    """Documents side by side on n threads of this process."""
+
+    def __init__(self, n=WORKERS):
+        self.n = n
 
     def results(self, measure, numbered):
         """measure(index, document) of each, in the order of the documents.
 
         Whatever ends this early, an error or an interrupt, no further document begins.
         """
-        pool = ThreadPoolExecutor(WORKERS)
+        pool = ThreadPoolExecutor(self.n)
         waiting = deque()
         try:
             for index, document in numbered:
                 waiting.append(pool.submit(measure, index, document))
-                if len(waiting) == AHEAD:
+                if len(waiting) == AHEAD * self.n:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

@@ -1,14 +1,13 @@
 """What one run of an experiment gives: a Result, and its files NAME.svg, NAME.npz and NAME.json.
 
 The same inputs give the same bytes: nothing in these files tells the time or the machine.
-Order: the Result, how it is made from Python and by the commands, values as text, many experiments.
+Order: the Result, how it is made from Python and by the commands, values as text, failures.
 """
 
 import base64
 import io
 import json
 import os
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -21,7 +20,7 @@ import numpy as np
 import minitx
 from minitx import threads, weights
 
-from . import cluster, draw, own_texts, progress, registry, settings, sides, stream
+from . import cluster, draw, own_texts, registry, settings, sides, stream
 from .files import as_json, write, write_all  # noqa: F401  (the pages write by `write`)
 
 if TYPE_CHECKING:
@@ -365,48 +364,3 @@ class Failure(NamedTuple):
 def failed(outcomes):
     """How many of {name: Outcome or Failure} went wrong."""
     return sum(isinstance(x, Failure) and not x.left_out for x in outcomes.values())
-
-
-def every(experiments, model, name, options, out, resume=False):
-    """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
-
-    Prints a line on stdout for each. options: each experiment gets those that it
-    has, and at least as many documents as it needs.
-    """
-    for experiment in experiments:
-        progress.show(f"{experiment.name} …")
-        begin = time.monotonic()
-        own, note = _options_of(experiment, options, model)
-        state = f"  {note}" if note else ""
-        try:
-            outcome = produce(experiment, model, name, own, out, resume)._replace(note=note)
-        except Exception as error:  # the other experiments must not be lost with it
-            outcome = _failure(error, note)
-            state = f"  {'left out' if outcome.left_out else 'failed'}: {outcome.reason}"
-        seconds = time.monotonic() - begin
-        progress.show("")
-        print(f"{experiment.name:18} {seconds:6.1f} s{state}", flush=True)
-        yield experiment, outcome, seconds
-
-
-def _options_of(experiment, options, model):
-    """Those of the options that an experiment has, and a note where it takes more documents."""
-    names = {sides.OPTION.name, *(option.name for option in experiment.options)}
-    own = {name: value for name, value in options.items() if name in names}
-    n, least = own.get("documents", 0), experiment.least_documents
-    is_enough = not 0 < n < least  # 0: all that there are
-    if is_enough or model.missing:  # weights alone are looked at
-        return own, ""
-    note = f"takes {least} documents, the fewest that it can use; {n} given for all"
-    return own | {"documents": least}, note
-
-
-def _failure(error, note=""):
-    """What an experiment raised, as a Failure; note: how its options differ from those given.
-
-    Where a tokenizer, or a model to compare with, is not on this machine, nothing went wrong.
-    """
-    if isinstance(error, (FileNotFoundError, registry.NotApplicable)):
-        return Failure(str(error), left_out=True)
-    reason = f"{type(error).__name__}: {error}"
-    return Failure(f"{reason} ({note})" if note else reason, left_out=False)

@@ -48,7 +48,7 @@ SMALL = {
     "components": {"documents": 3},
     "singular-values": {},
     "bases": {"documents": 4, "tokens": 30, "rotations": 20},
-    "mechanisms": {"documents": 6, "tokens": 16, "hidden": 8},
+    "mechanisms": {"documents": 6, "tokens": 16, "every": 4},
     "reviews": {"documents": 60},
     "joint-grid": {"documents": 2, "tokens": 16},
     "joint-space": {"head": "L0H1,L1H2", "pairs": "sleeping:brown", "note": True},

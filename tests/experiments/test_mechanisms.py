@@ -90,7 +90,7 @@ def test_losses_in_windows_are_those_of_each_window_by_itself(name):
     document = corpus.documents(model, "sample", 1, T).first(1)[0]
     before, after = losses.ends(model, document)
     assert before + after == specials
-    cost = by_length.in_windows(model, document, size + specials, hidden=6)
+    cost = by_length.in_windows(model, document, size + specials, every=6)
     assert len(cost) == 2 * size
     second = document[before + size : T - after]
     window = np.concatenate([document[:before], second, document[T - after :]])
@@ -101,7 +101,7 @@ def test_losses_in_windows_are_those_of_each_window_by_itself(name):
     else:
         asked = np.flatnonzero(np.isfinite(cost[: 2 * size]))
         assert (np.diff(asked) == 6).all() and asked[0] == 0  # one in six, across windows
-        by_itself = losses.masked(model, window, every=6, start=-size % 6)
+        by_itself = losses.gaps(model, window, every=6, start=-size % 6)
     own = cost[size : 2 * size]
     np.testing.assert_allclose(own[np.isfinite(own)], by_itself, atol=1e-5)
     total, n = by_length.of_document(model, document, [size + specials, T], 6)
@@ -133,7 +133,7 @@ def test_without_places_the_mask_of_a_causal_model_tells_them_and_nothing_in_the
         model = minitx.load(name)
         n, D = model.config.n_ctx, model.config.d_model
         none = with_table(model, np.zeros((n, D)))
-        result = analysis.run("mechanisms", none, documents=20, tokens=64, hidden=4)
+        result = analysis.run("mechanisms", none, documents=20, tokens=64, every=8)
         r = result.arrays
         assert r["mechanism"] == ["none"] and "nothing can be switched off" in r["no_off"][0]
         assert "nothing can be switched off" in result.says

@@ -22,7 +22,7 @@ RANGES = {  # of numbers that have one of their own; a new option need not be en
     ("mask-positions", "documents"): "0, or 2 or more",
     ("mask-positions", "evaluations"): "0, or 8 to 1000",
     ("mechanisms", "documents"): "6 or more",
-    ("mechanisms", "hidden"): "1 or more",
+    ("mechanisms", "every"): "1 or more",
     ("mixing", "show"): "2 to 64",
     ("predict", "guesses"): "1 to 20",
     ("probe", "documents"): "0, or 6 or more",

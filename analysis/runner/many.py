@@ -1,0 +1,195 @@
+"""Many experiments on one model: one after another, or side by side in processes.
+
+Drawing a figure, and much else between two products, is Python, which a process does on one core
+alone. So where nothing else measures the documents, every core has a process of its own, which
+loads the model from its folder and maps its weights: all share them. Results are the same bytes, as
+sums do not depend on how many documents are at work. An interrupt ends the processes, and they end
+with this one, however it ends.
+
+Order: every experiment, one of them, the processes, what runs inside them.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection
+from typing import NamedTuple
+
+from . import escapes, executor, progress, registry, results, sides
+from .results import Failure
+
+MOST = 8  # processes
+
+
+class Job(NamedTuple):
+    """One experiment of many, as a process is told of it."""
+
+    experiment: str
+    run: Callable  # its function: what receives it has imported, so registered, the experiment
+    model: str  # name or folder
+    options: dict
+    note: str  # how the options differ from those given for all
+    out: os.PathLike
+    resume: bool
+
+
+class Done(NamedTuple):
+    """What came of a job."""
+
+    outcome: results.Outcome | Failure
+    seconds: float
+
+
+def every(experiments, model, name, options, out, resume=False, n_processes=1):
+    """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
+
+    Prints a line on stdout for each. options: each experiment gets those that it has, and at least
+    as many documents as it needs. n_processes: as many are at work at once; with more than one the
+    model is what the name says.
+    """
+    jobs = []
+    for experiment in experiments:
+        own, note = _options_of(experiment, options, model)
+        jobs.append(Job(experiment.name, experiment.run, name, own, note, out, resume))
+    done = _one_by_one(jobs, model) if n_processes == 1 else _side_by_side(jobs, n_processes)
+    with contextlib.closing(done):
+        for job in jobs:
+            progress.show(f"{job.experiment} …")
+            outcome, seconds = next(done)
+            progress.show("")
+            print(f"{job.experiment:18} {seconds:6.1f} s{_state(outcome, job.note)}", flush=True)
+            yield registry.get(job.experiment), outcome, seconds
+
+
+def n_processes(options):
+    """How many experiments can be side by side: 1 where others measure, or a text is piped in.
+
+    options: those given for all.
+    """
+    elsewhere = executor.current() is not executor.THREADS
+    if elsewhere or options.get("text") == "-" or not hasattr(signal, "pthread_sigmask"):
+        return 1
+    return min(os.cpu_count() or 1, MOST)
+
+
+def _state(outcome, note):
+    """What the line of an experiment says behind its seconds."""
+    if isinstance(outcome, Failure):
+        return f"  {'left out' if outcome.left_out else 'failed'}: {outcome.reason}"
+    return f"  {note}" if note else ""
+
+
+def _options_of(experiment, options, model):
+    """Those of the options that an experiment has, and a note where it takes more documents."""
+    names = {sides.OPTION.name, *(option.name for option in experiment.options)}
+    own = {name: value for name, value in options.items() if name in names}
+    n, least = own.get("documents", 0), experiment.least_documents
+    is_enough = not 0 < n < least  # 0: all that there are
+    if is_enough or model.missing:  # weights alone are looked at
+        return own, ""
+    note = f"takes {least} documents, the fewest that it can use; {n} given for all"
+    return own | {"documents": least}, note
+
+
+# --- one of them
+
+
+def _produced(job, model):
+    """The Done of one job."""
+    begin = time.monotonic()
+    experiment = registry.get(job.experiment)
+    given = job.model, job.options, job.out, job.resume
+    try:
+        outcome = results.produce(experiment, model, *given)._replace(note=job.note)
+    except Exception as error:  # the other experiments must not be lost with it
+        outcome = _failure(error, job.note)
+    return Done(outcome, time.monotonic() - begin)
+
+
+def _failure(error, note=""):
+    """What an experiment raised, as a Failure; note: how its options differ from those given.
+
+    Where a tokenizer, or a model to compare with, is not on this machine, nothing went wrong.
+    """
+    if isinstance(error, (FileNotFoundError, registry.NotApplicable)):
+        return Failure(str(error), left_out=True)
+    reason = f"{type(error).__name__}: {error}"
+    return Failure(f"{reason} ({note})" if note else reason, left_out=False)
+
+
+def _one_by_one(jobs, model):
+    """The Done of each job, when it is asked for."""
+    for job in jobs:
+        yield _produced(job, model)
+
+
+# --- processes
+
+
+def _side_by_side(jobs, n):
+    """The Done of each job, in their order, from n processes.
+
+    Raises OSError if one of them is killed.
+    """
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
+    earlier = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(n, context, initializer=_begin)
+    try:
+        with _without_interrupts():
+            futures = [pool.submit(_in_process, job) for job in jobs]
+        for future in futures:
+            yield future.result()
+    except BrokenProcessPool:
+        raise OSError(
+            "a process ended before its experiment did; the same command with --resume goes on"
+        ) from None
+    finally:
+        for process in multiprocessing.active_children():
+            if process not in earlier:
+                process.terminate()
+        pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _without_interrupts():
+    """Processes that start here never get Ctrl-C, which this one gets afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# --- inside a process
+
+
+def _begin():
+    """What comes first in a process: messages without lines of progress, an end with its parent."""
+    sys.stderr = _Messages(sys.stderr)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+class _Messages(escapes.Terminal):
+    """A stream on which nothing is written twice in one place: many processes share it."""
+
+    def isatty(self):
+        return False
+
+
+def _end_with_parent():
+    """End this process when its parent is gone: nobody would read what it finds."""
+    connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _in_process(job):
+    """The Done of a job, on one core."""
+    with executor.use(executor.Threads(1)), results.one_thread_of_blas():
+        return _produced(job, results.loaded(job.model)[0])
