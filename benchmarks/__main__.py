@@ -4,8 +4,9 @@ benchmarks/results/.
     python -m benchmarks [--only CASE …] [--quick] [--resume] [--out FOLDER]
 
 A whole run takes about 20 minutes on two cores, which should have nothing else to do. Every
-finished case is saved; --resume continues the newest run in the folder if it has the same code and
-machine; without it a second run on the same day replaces the first.
+finished case is saved; --resume continues the newest run of this kind of machine in the folder, if
+it has the same code. Results are named by the date and the kind of machine: a second run on the
+same day and kind replaces the first, and those of other kinds stay.
 """
 
 import argparse
@@ -107,12 +108,13 @@ def wanted_peers(case, names):
 def begun(args, settings):
     """Path and content of the run's JSON file: a new one or, with --resume, the newest.
 
-    Raises SystemExit if that run has other code or another machine.
+    Raises SystemExit if that run has other code or versions.
     """
     args.out.mkdir(parents=True, exist_ok=True)
-    old = sorted(args.out.glob("????-??-??.json")) if args.resume else []
+    kind = machine.kind(settings["machine"])
+    old = sorted(args.out.glob(f"????-??-??-{kind}.json")) if args.resume else []
     if not old:
-        return args.out / f"{machine.today()}.json", {"settings": settings, "cases": {}}
+        return args.out / f"{machine.today()}-{kind}.json", {"settings": settings, "cases": {}}
     run = json.loads(old[-1].read_text(encoding="utf-8"))
     changed = [key for key in settings if run["settings"].get(key) != settings[key]]
     if changed:

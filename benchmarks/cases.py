@@ -13,8 +13,10 @@ LENS = (
     "transformer-lens/internals_no_head",
     "transformer-lens/everything",
 )
+PRODUCTS = "products/nothing"
 ALL = (
     "minitx/nothing",
+    PRODUCTS,
     "minitx/pattern",
     "minitx/internals",
     "minitx/everything",
@@ -31,7 +33,7 @@ SIZES = {  # (batch, tokens): peers
     (8, 32): WITHOUT_LENS,
     (8, 128): (*WITHOUT_LENS, "numpy/product"),
 }
-ONE_THREAD = "minitx/nothing", "minitx/internals", "transformers-eager/internals", ONNX[0]
+ONE_THREAD = "minitx/nothing", PRODUCTS, "minitx/internals", "transformers-eager/internals", ONNX[0]
 BEST = "minitx/nothing", "transformers/nothing", *ONNX
 COLD = (
     "minitx/logits",
@@ -88,8 +90,8 @@ def _passes():
 
 
 def _llamas():
-    """A small Llama: passes and generation; beside NumPy's own product, and memory read once."""
-    systems = "minitx/nothing", "transformers/nothing", "numpy/product"
+    """A small Llama: passes and generation; beside NumPy's products, and memory read once."""
+    systems = "minitx/nothing", PRODUCTS, "transformers/nothing"
     for tokens in 128, 512:
         what = f"SmolLM-135M shape, 1 x {tokens} tokens"
         yield Case(f"smollm-1x{tokens}", what, systems, SMOLLM, 1, tokens, rounds=3)
@@ -230,6 +232,9 @@ def _wanted_of_nothing():
     for size, must, aim in ("1x128", 0.8, 1), ("1x512", 1.15, 1.3), ("8x128", 1.1, 1.3):
         what = f"nothing captured; ONNX Runtime: {size}"
         yield Wanted(what, f"roberta-{size}", "minitx/nothing", ONNX, must, aim)
+    for size in "1x32", "1x128", "1x512", "8x128":
+        what = f"NumPy's products of the same weights, share of a pass: {size}"
+        yield Wanted(what, f"roberta-{size}", "minitx/nothing", (PRODUCTS,), 0.8, 0.9, unit="")
     case = CASES["roberta-8x128"]
     yield Wanted(
         "share of the matrix-product rate, 8x128",

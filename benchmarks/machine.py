@@ -32,6 +32,13 @@ def described(threads):
     return {"line": line, **{key: facts[key] for key in ("kernels", "cores", "vectors", "family")}}
 
 
+def kind(facts):
+    """The kind of machine, as in the names of the results' files: processor and cores."""
+    name = facts["family"] or facts["line"].partition(",")[0]
+    words = re.findall(r"[a-z0-9]+", f"{name} {facts['cores']} cores".lower())
+    return "-".join(words)
+
+
 def versions():
     """{distribution: version} of every system; None for what is not installed."""
     packages = [name for peer in peers.PEERS.values() for name in peer.packages]

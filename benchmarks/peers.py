@@ -33,6 +33,7 @@ NEW = 64  # tokens that `generation` adds
 PRODUCT = 1024, 768, 3072
 PRODUCTS = 10  # of them in a turn
 READ = 1 << 28  # bytes that `read_all` goes through
+MATRICES = "W_Q", "W_K", "W_V", "W_O", "W_in", "W_gate", "W_out"  # of a layer
 MODEL = "tiny-roberta"  # what the command line is timed on
 LARGE = 1 << 22  # entries: logits of 512 tokens
 HEADS, DENSE = 144, 4  # heads of a base model, and those that a dense route takes in a turn
@@ -296,6 +297,51 @@ class Lens:
         return arrays
 
 
+class Products:
+    """NumPy's matrix products of a pass with the same weights, and nothing beside them."""
+
+    packages, imports = ("numpy",), ("numpy",)
+
+    def __init__(self, folder, threads):
+        import minitx
+
+        model = minitx.load(folder)
+        self.config = model.config
+        self.layers = []
+        for layer in model.layers:
+            matrices = [getattr(layer, name, None) for name in MATRICES]
+            self.layers.append([W for W in matrices if W is not None])
+        self.inputs = {}  # by batch and tokens: rows by width, and q, k, v, pattern
+
+    def nothing(self, tokens):
+        """Every product of a pass, whose results nobody uses."""
+        if tokens.shape not in self.inputs:
+            self.inputs[tokens.shape] = self._drawn(*tokens.shape)
+        rows, q, k, v, pattern = self.inputs[tokens.shape]
+        for matrices in self.layers:
+            for W in matrices:
+                W.T @ rows[len(W)]  # the faster side for few rows
+            q @ k
+            pattern @ v
+        return {}
+
+    def _drawn(self, B, T):
+        """Inputs of the products for B texts of T tokens."""
+        rng = np.random.default_rng(0)
+        cfg = self.config
+        H, G, d = cfg.n_heads, cfg.n_kv, cfg.d_head
+        widths = {len(W) for matrices in self.layers for W in matrices}
+        rows = {width: rng.standard_normal((width, B * T), np.float32) for width in widths}
+        q = rng.standard_normal((B, G, H // G * T, d), np.float32)
+        k = rng.standard_normal((B, G, d, T), np.float32)
+        v = rng.standard_normal((B, G, T, d), np.float32)
+        return rows, q, k, v, rng.random((B, G, H // G * T, T), np.float32)
+
+    def seen(self, raw):
+        """Nothing to compare."""
+        return raw
+
+
 class Numpy:
     """What the machine can do, and the analyses that need no model; tokens do not matter."""
 
@@ -421,6 +467,7 @@ PEERS = {
     "onnxruntime-fused": OnnxFused,
     "onnxruntime-mapped": OnnxMapped,
     "transformer-lens": Lens,
+    "products": Products,
     "numpy": Numpy,
     "command": Command,
     "experiment": Experiment,

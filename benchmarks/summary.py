@@ -1,6 +1,6 @@
 """From raw seconds to ratios, tables and a figure.
 
-    python -m benchmarks.summary benchmarks/results/DATE.json
+    python -m benchmarks.summary benchmarks/results/DATE-KIND.json
 
 A ratio is computed within a round, in which both systems met the same conditions. The page gives
 the median and the quartiles over all rounds of all sets. Nothing is computed from two runs.
@@ -15,7 +15,7 @@ import numpy as np
 from minitx.analysis.runner import draw, results
 
 from . import corpus, peers, rounds
-from .cases import CASES, WANTED
+from .cases import CASES, PRODUCTS, WANTED
 
 MB = 1e6
 PAGE = """# Speed and memory, {date}
@@ -49,6 +49,13 @@ fast as it can be made to, with nothing optimised or packed, and computes more s
 ## What was wanted
 
 {wanted}
+## How much of a pass is NumPy's products
+
+The bare products of a pass with the same weights, over the whole pass; what is left of it is all \
+that could be gained
+without another library for products.
+
+{shares}
 ## All cases
 
 {tasks}
@@ -176,6 +183,22 @@ def case_rows(case, sets):
         yield [peer, spread(quartiles(values), 1000, " ms"), ratio]
 
 
+def share_of_products(run):
+    """{case: quartiles of NumPy's bare products over minitx's whole pass}, where both were run."""
+    by_case = {}
+    for name, sets in run["cases"].items():
+        values = ratios(sets, PRODUCTS, "minitx/nothing")
+        if values:
+            by_case[name] = quartiles(values)
+    return by_case
+
+
+def shares_table(run):
+    """A row for each size."""
+    rows = [[CASES[name].what, spread(three)] for name, three in share_of_products(run).items()]
+    return table(["case", "share (quartiles)"], rows)
+
+
 def cases_text(run):
     """A section with a table for each case that was measured."""
     head = ["peer", "median (quartiles)", "over minitx"]
@@ -243,13 +266,8 @@ def speed(run):
 
 def markdown(run, date):
     """The page of one run."""
-    return PAGE.format(
-        date=date,
-        **settings_texts(run["settings"]),
-        speed=speed(run),
-        agree=rounds.AGREE,
-        **sections(run),
-    )
+    facts = settings_texts(run["settings"]) | {"speed": speed(run), "agree": rounds.AGREE}
+    return PAGE.format(date=date[:10], **facts, **sections(run))
 
 
 def settings_texts(settings):
@@ -265,7 +283,8 @@ def settings_texts(settings):
 
 def sections(run):
     """The tables of the page."""
-    parts = {"wanted": wanted_table(run), "tasks": tasks(), "cases": cases_text(run)}
+    parts = {"wanted": wanted_table(run), "shares": shares_table(run)}
+    parts |= {"tasks": tasks(), "cases": cases_text(run)}
     parts["corpus"] = corpus.text(run, table)
     parts["memory"] = memory_table(run)
     parts["sizes"] = sizes_table(run)
@@ -328,7 +347,7 @@ def brief(case, record):
 
 
 def write(path):
-    """Write DATE.md and DATE.svg beside DATE.json."""
+    """Write the page and the figure beside the JSON file of a run."""
     run = json.loads(Path(path).read_text(encoding="utf-8"))
     results.write(path.with_suffix(".md"), markdown(run, path.stem))
     results.write(path.with_suffix(".svg"), figure(run))

@@ -158,7 +158,7 @@ def expand(names, available, model):
     named = [(point, name_of(point)) for point in available]
     for key in names:
         wanted = from_first(key, model)
-        matches = [point for point, name in named if wanted == point or wanted == name]
+        matches = [point for point, name in named if wanted in (point, name)]
         if not matches:
             _refuse(key, model)
         expanded |= dict.fromkeys(matches)

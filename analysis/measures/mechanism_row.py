@@ -174,8 +174,8 @@ def probe(model, documents, seed, run, what):
 def off(model, documents, every, seed, run, what):
     """Change of the loss, in nats a token, when nothing tells places.
 
-    every: of a masked model, hide one token in this many, at once. Raises NotApplicable for a model that
-    predicts nothing, or has nothing to switch off.
+    every: of a masked model, hide one token in this many, at once. Raises NotApplicable for a model
+    that predicts nothing, or has nothing to switch off.
     """
     check_head(model)
     if lengthened.mechanisms(model) == ["none"]:

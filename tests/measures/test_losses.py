@@ -162,3 +162,20 @@ def test_a_vocabulary_without_a_mask_is_named(roberta, monkeypatch):
     monkeypatch.setattr(losses, "MASKS", ("<none>", "[NONE]"))
     with pytest.raises(ValueError, match=r"vocabulary has neither <none> nor \[NONE\]"):
         losses.masked(roberta, np.arange(9))
+
+
+def test_gaps_are_hidden_all_at_once_and_one_alone_as_masked_does():
+    model = minitx.load("tiny-roberta")
+    tokens = np.array(model.tokenizer.encode("The cat sat on the mat, and then it ran away."))
+    places = np.arange(1, len(tokens) - 1)[2::4]
+    hidden = tokens.copy()
+    hidden[places] = losses.mask_token(model.tokenizer)
+    y = minitx.run(model, hidden)["logits"][0, places].astype(float)
+    expected = -log_softmax(y, axis=1)[np.arange(len(places)), tokens[places]]
+    np.testing.assert_allclose(losses.gaps(model, tokens, every=4, start=2), expected, atol=1e-5)
+    n = len(tokens)  # so that one token is asked
+    for loss_of in (losses.masked, losses.gaps):
+        alone = loss_of(model, tokens, every=n, start=3)
+        np.testing.assert_allclose(alone, losses.masked(model, tokens)[3:4], atol=1e-5)
+    with pytest.raises(ValueError, match="wanted a masked language model"):
+        losses.gaps(minitx.load("tiny-gpt2"), tokens)

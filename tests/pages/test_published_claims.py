@@ -23,7 +23,7 @@ from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.measures import inputs, perplexities
 from minitx.analysis.pages import claims, published
-from minitx.analysis.runner import registry, results
+from minitx.analysis.runner import many, registry
 from minitx.analysis.runner.results import Failure, Outcome
 from minitx.analysis.texts import corpus
 
@@ -406,7 +406,7 @@ def test_robertas_peaks_are_compared_with_berts_and_without_it_not_measured(stoo
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_CACHE", str(tmp_path))
         runs = [registry.get("models")]
-        [(_, alone, _)] = results.every(runs, model, name, claim.options, tmp_path)
+        [(_, alone, _)] = many.every(runs, model, name, claim.options, tmp_path)
     assert alone.left_out
     assert "minitx fetch bert-base-uncased" in alone.reason
 

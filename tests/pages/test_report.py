@@ -19,7 +19,7 @@ from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.pages import parts, report, section
-from minitx.analysis.runner import draw, registry, results
+from minitx.analysis.runner import draw, many, registry, results
 from minitx.analysis.texts.formats import sha256
 
 ROOT = Path(__file__).parents[2]
@@ -287,7 +287,7 @@ def test_a_partial_checkpoint_reads_no_text_and_takes_the_number_as_given(
     plant(monkeypatch, good, least_documents=3, weights_only=True)
     partial = SimpleNamespace(**vars(bundled) | {"missing": ("wte.weight",)})
     planted = registry.EXPERIMENTS.values()
-    ((_, outcome, _),) = results.every(planted, partial, "m", {"documents": 1}, tmp_path)
+    ((_, outcome, _),) = many.every(planted, partial, "m", {"documents": 1}, tmp_path)
     assert outcome.note == "" and outcome.settings["options"]["documents"] == 1
 
 
@@ -366,3 +366,16 @@ def test_a_thumbnail_is_small_has_no_words_and_is_the_same_every_time():
     image = thumbnail("words")
     assert image == thumbnail("other words") == thumbnail("")
     assert int.from_bytes(image[16:20], "big") <= 104  # PNG's width, with its rim
+
+
+def test_axes_stand_on_a_grid_so_that_a_figure_is_the_same_bytes_every_time():
+    """The solver of the layout gives last bits that vary from process to process."""
+    with draw.style():
+        figure = draw.figure(7, 3)
+        left, right = figure.subplots(1, 2)
+        left.set_ylabel("amplitude")
+        figure.colorbar(right.imshow(np.eye(3)), ax=right)
+        draw.svg(figure)
+    places = np.array([axes.get_position(original=True).bounds for axes in figure.axes])
+    np.testing.assert_allclose(places, places.round(draw.GRID), rtol=0, atol=1e-12)
+    assert (places[:, 2] > 0.01).all() and (places[1:, 0] > places[:-1, 0]).all()

@@ -1,6 +1,7 @@
 """Documents on the workers of a cluster: the same bytes as on threads, whatever fails."""
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -252,6 +253,18 @@ def test_few_documents_are_read_ahead(workers):
 def third_of():
     """A measure that travels."""
     return lambda i, x: {"sum": x / 3}
+
+
+def test_documents_that_are_done_are_soon_forgotten(workers, monkeypatch):
+    """Dask keeps the messages to its workers, for people who look for errors."""
+    monkeypatch.setattr(cluster.Pace, "size", lambda pace, n_threads: 1)
+    documents = np.arange(100 * 7).reshape(100, 7)
+    gathered(lambda i, row: {"all": row[0], "sum": row}, documents)
+    gc.collect()
+    batches = [x for x in gc.get_objects() if isinstance(x, list) and len(x) == 1]
+    pairs = [x[0] for x in batches if isinstance(x[0], tuple) and len(x[0]) == 2]
+    kept = [x for _, x in pairs if isinstance(x, np.ndarray) and x.shape == (7,)]
+    assert len(kept) < 50
 
 
 def test_batches_are_bounded_in_time_and_bytes():

@@ -181,6 +181,7 @@ COST = "minitx/cost.py"
 ROTARY = "minitx/rotary.py"
 LLAMA = "minitx/families/llama.py"
 WORKERS = "analysis/runner/cluster.py"
+MANY = "analysis/runner/many.py"
 SENT = "analysis/runner/shipping.py"
 WRITTEN = "analysis/runner/files.py"
 FAMILY_RECORDS = "minitx/families/family.py"
@@ -1187,11 +1188,11 @@ BREAKS = [
     Break("documents left out are not counted", OVERVIEW, "name in outcome.result", "False"),
     Break(
         "a report's number of documents is below what an experiment needs",
-        RESULTS,
+        MANY,
         "0 < n < least",
         "0 > n",
     ),
-    Break("a minimum of documents takes the place of all", RESULTS, "0 < n < least", "n < least"),
+    Break("a minimum of documents takes the place of all", MANY, "0 < n < least", "n < least"),
     # waves
     Break(
         "a slow drift counts as a peak",
@@ -4264,6 +4265,48 @@ BREAKS = [
         "analysis/measures/lengthened.py",
         "(halves, side_by_side)",
         "(halves,)",
+    ),
+    Break(
+        "tokens that are to be told are seen",
+        "analysis/measures/losses.py",
+        "hidden[places] = mask_token(model.tokenizer)",
+        "mask_token(model.tokenizer)",
+    ),
+    Break(
+        "documents that are done stay in Dask's log of messages",
+        WORKERS,
+        '"distributed.admin.low-level-log-length": 10',
+        '"distributed.admin.low-level-log-length": 1000',
+    ),
+    Break(
+        "the processes of a report outlive it",
+        MANY,
+        "connection.wait([multiprocessing.parent_process().sentinel])",
+        "threading.Event().wait()",
+    ),
+    Break(
+        "a text that is piped in is read by several processes",
+        MANY,
+        'options.get("text") == "-"',
+        "False",
+    ),
+    Break(
+        "several processes start workers of their own",
+        MANY,
+        "elsewhere = executor.current() is not executor.THREADS",
+        "elsewhere = False",
+    ),
+    Break(
+        "a process that is killed says nothing of --resume",
+        MANY,
+        "except BrokenProcessPool:",
+        "except ZeroDivisionError:",
+    ),
+    Break(
+        "axes stand where the solver puts them",
+        "analysis/runner/draw.py",
+        "round(x, GRID) for x in place",
+        "x for x in place",
     ),
     Break(
         "hidden tokens are others in each window",

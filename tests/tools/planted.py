@@ -10,7 +10,7 @@ import numpy as np
 import minitx
 from minitx import weights
 from minitx.analysis.pages import report
-from minitx.analysis.runner import draw, registry
+from minitx.analysis.runner import draw, many, registry
 from minitx.analysis.runner.registry import Answer
 
 EMPTY = {"meta", "img", "br", "link", "input", "hr"}  # tags without an end
@@ -20,6 +20,7 @@ HOSTILE = "</td><img src=x onerror=alert(1)> & \"null\" 'offset'"
 def plant(monkeypatch, *runs, **changes):
     """A list of these functions only, registered with texts that HTML could trip over."""
     monkeypatch.setattr(registry, "EXPERIMENTS", {})
+    monkeypatch.setattr(many, "n_processes", lambda options: 1)  # no other one has this list
     for run in runs:
         fields = {
             "question": f"Is {run.__name__} <tame>?",
