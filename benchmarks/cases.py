@@ -100,6 +100,15 @@ def _llamas():
     yield Case("smollm-generation", what, systems, SMOLLM, tokens=8, rounds=3)
 
 
+def _pipelines():
+    """A measure of many documents, beside the reference library's batches with hooks."""
+    systems = "minitx/profiles", PRODUCTS, "transformers-eager/profiles"
+    for shape, batch, tokens in ("roberta-base", 8, 512), ("gpt2", 16, 128):
+        name = f"documents-{shape.removesuffix('-base')}-{batch}x{tokens}"
+        what = f"attention by offset of {batch} documents of {tokens} tokens, {shape} shape"
+        yield Case(name, what, systems, shape, batch, tokens, rounds=3)
+
+
 TASKS = (
     Case(
         "perplexity",
@@ -178,7 +187,16 @@ def _documents():
 
 
 CASES = {
-    case.name: case for case in (*_passes(), *_llamas(), *TASKS, *_factors(), REPORT, *_documents())
+    case.name: case
+    for case in (
+        *_passes(),
+        *_llamas(),
+        *_pipelines(),
+        *TASKS,
+        *_factors(),
+        REPORT,
+        *_documents(),
+    )
 }
 
 

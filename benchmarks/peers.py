@@ -33,6 +33,8 @@ NEW = 64  # tokens that `generation` adds
 PRODUCT = 1024, 768, 3072
 PRODUCTS = 10  # of them in a turn
 READ = 1 << 28  # bytes that `read_all` goes through
+ATTENTION = ".attention.self", ".attn"  # modules that give the attention
+REACH = 10  # offsets on each side
 MATRICES = "W_Q", "W_K", "W_V", "W_O", "W_in", "W_gate", "W_out"  # of a layer
 MODEL = "tiny-roberta"  # what the command line is timed on
 LARGE = 1 << 22  # entries: logits of 512 tokens
@@ -81,6 +83,21 @@ class Minitx:
     def generation(self, tokens):
         """The prompt continued, each token the likeliest."""
         return {"tokens": self.call.generate(self.model, tokens, NEW)}
+
+    def profiles(self, tokens):
+        """Attention by offset, summed over documents [L H R], as experiments measure it."""
+        from minitx.analysis.measures import heads
+        from minitx.analysis.runner import stream
+
+        def measure(_, document):
+            return {"profiles": heads.head_profiles(self.model, document)}
+
+        n_threads = self.call.threads.count()
+        self.call.threads.limit(1)  # of a product: documents are side by side
+        try:
+            return stream.UNSAVED.gather(measure, tokens, "documents")
+        finally:
+            self.call.threads.limit(n_threads)
 
     def seen(self, raw):
         """Common names -> arrays."""
@@ -179,6 +196,24 @@ class Eager(Transformers):
         """A hook that keeps a module's output; it returns None, so that nothing is replaced."""
         self.caught[name] = output
 
+    def profiles(self, tokens):
+        """Attention by offset of every head, summed over documents [L H R], by hooks in a batch."""
+        by_layer = []
+
+        def look(module, inputs, output):
+            diagonals = [output[1].diagonal(t, -2, -1) for t in range(-REACH, REACH + 1)]
+            sums = [x.sum((0, -1), dtype=self.torch.float64) for x in diagonals]
+            by_layer.append(self.torch.stack(sums, -1))
+
+        modules = [x for name, x in self.body.named_modules() if name.endswith(ATTENTION)]
+        hooks = [module.register_forward_hook(look) for module in modules]
+        try:
+            self._run(self.body, tokens)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return {"profiles": self.torch.stack(by_layer)}
+
     def internals(self, tokens):
         """Queries, keys, values, attention and the L + 1 hidden states."""
         self.caught = {}
@@ -187,7 +222,7 @@ class Eager(Transformers):
 
     def seen(self, raw):
         """Common names -> arrays of the last layer."""
-        if "out" not in raw:
+        if "out" not in raw:  # of another task
             return super().seen(raw)
         out, outputs = raw["out"], list(raw["caught"].values())
         one_a_layer = len(outputs) == len(out.attentions)  # GPT-2 has q, k and v in one

@@ -37,6 +37,7 @@ from .kernels import (
 )
 from .masks import Keys, Mask, attention_bias, user_mask
 from .positions import key_numbers, places, position_rows, token_numbers, turned
+from .threads import passes
 
 Hook = Callable[..., np.ndarray]  # hook(name, x) or hook(name, x, layer=i) -> what stands for x
 ENCODER, CROSS = "enc_", "cross_"  # how the points of an encoder and of cross-attention begin
@@ -110,12 +111,13 @@ def forward(
             bias=attention_bias(cfg, numbers, seen.keys, cross_mask, name="cross_mask")
         )
     keys = Keys(key_numbers(numbers, key_valid), key_valid)
-    x = embed(batch, rows, w, cfg, hook)
-    place = places(model, numbers, keys, hook, positions, mask)
-    for layer in model.layers:
-        layer_hook = partial(hook, layer=layer.index)
-        x = block(x, layer, place[layer.index], cfg, layer_hook, cache, seen)
-    x = final_norm(model, x, hook=hook)
+    with passes.one():
+        x = embed(batch, rows, w, cfg, hook)
+        place = places(model, numbers, keys, hook, positions, mask)
+        for layer in model.layers:
+            layer_hook = partial(hook, layer=layer.index)
+            x = block(x, layer, place[layer.index], cfg, layer_hook, cache, seen)
+        x = final_norm(model, x, hook=hook)
     if cache is not None:
         cache.valid, cache.source = key_valid, seen  # last: an interrupted pass adds nothing
     return x

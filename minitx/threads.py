@@ -3,14 +3,17 @@
 There are as many threads as NumPy's BLAS has, so OPENBLAS_NUM_THREADS and the like limit both;
 while chunks run, BLAS itself has one thread, so that no core gets two. Where NumPy's BLAS cannot be
 asked (Accelerate, MKL) everything but its own products runs on one thread. This saves 9 to 22 %
-of a pass over long or many texts, and nothing for short ones.
+of a pass over long or many texts, and nothing for short ones. Where several threads of a program
+run passes at once, each pass has its part of the cores: on all of them they would only wait for
+each other.
 """
 
 import ctypes
 import math
 import os
 import threading
-from contextlib import suppress
+import weakref
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
 from queue import SimpleQueue
@@ -42,6 +45,45 @@ def blas_functions(extension):
 count, limit = blas_functions(
     np.linalg._umath_linalg
 )  # count() -> threads in use; limit(n) changes their number
+
+
+class Passes:
+    """The threads of the program that run a pass now, which share the cores."""
+
+    def __init__(self):
+        self.threads = weakref.WeakSet()  # one that ends inside a pass is gone from here, too
+        self.whole = 1  # threads of BLAS before the first of these passes
+        self.met = False  # whether two of them were at work at once
+
+    @contextmanager
+    def one(self):
+        """Inside `with`, this thread runs a pass."""
+        me = threading.current_thread()
+        if me in self.threads:  # a hook that runs a pass
+            yield
+            return
+        try:
+            if not self.threads:
+                self.whole = count()
+            self.threads.add(me)
+            if len(self.threads) > 1:
+                self.met = True
+                limit(self.part(self.whole))
+            yield
+        finally:
+            self.threads.discard(me)
+            if self.met:
+                self.met = bool(self.threads)
+                limit(self.part(self.whole))
+
+    def part(self, n):
+        """Of n threads, those that each pass has."""
+        return max(1, n // max(1, len(self.threads)))
+
+
+passes = Passes()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=passes.threads.clear)  # a fork copies no threads
 
 
 # Rows of a product: with fewer than SPLIT_ROWS it is faster as one call on all threads of BLAS, but
@@ -120,7 +162,7 @@ def spread(work, n, step):
         try:
             errors = chunks.wait()
         finally:
-            limit(n_threads)
+            limit(passes.part(n_threads) if passes.met else n_threads)
     if errors:
         errors.sort(key=lambda error: isinstance(error, Exception))
         first = errors[0]

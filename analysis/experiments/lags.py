@@ -13,16 +13,19 @@ from typing import Annotated
 
 import numpy as np
 
-from ..maths import factors, nulls, profiles
 from ..maths import lags as maths
-from ..measures import heads, inputs
+from ..maths import nulls, profiles
+from ..measures import heads, in_step
+from ..measures.in_step import middle
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 NEAR = profiles.REACH  # lags within which peaks are compared
-COLUMNS = 20  # of query and key, those with the largest singular values, as in the paper
+# of query and key, those with the largest singular values, as in the paper; where they are turned,
+# the fastest
+COLUMNS = 20
 REACH = 30  # lags drawn on each side, where the document is long enough
 HALF = 0.5  # of a peak, from which it is position x position
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
@@ -54,12 +57,13 @@ def lags(
     broadest
     reach: lags to draw on each side (0: 30, or as many as the tokens allow)
     bias: add the biases of query and key, so that scores are exact; the paper leaves them out
+    (where queries and keys are turned by their place, scores are exact anyway)
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
     seed: seed of the shuffles
     """
-    inputs.reachable(model)
+    signals = in_step.signals(model, bias)
     document_set = None
     T = tokens or model.config.n_ctx
     if not model.missing:
@@ -69,11 +73,11 @@ def lags(
     reach = reach or min(REACH, T - 1)
     options.within("reach", reach, NEAR, T - 1)
     pairs = heads.select(head, model, document_set, run)
-    split = {pair: factors.svd(*inputs.query_key(model, *pair, bias)) for pair in pairs}
+    split = {pair: signals.factors(*pair) for pair in pairs}
 
     def measure(i, document):
         order = np.random.default_rng((seed, i)).permutation(T)
-        return _measure(model, document, split, order, reach, bias, i % 2)
+        return _measure(signals, document, split, order, reach, i % 2)
 
     measured_on = document_set or [None]  # None: positions alone
     mean = run.gather(measure, measured_on, "documents")
@@ -81,82 +85,50 @@ def lags(
     mean = {name: total / len(measured_on) for name, total in mean.items()}
     result = {"documents": len(document_set or []), "T": T, "causal": model.config.causal}
     result["lags"] = profiles.offsets(reach)
-    result["layers"] = np.array(inputs.layers(model))
+    result["layers"] = np.array(signals.layers)
     result["singular"] = np.array([S[:COLUMNS] for _, S, _ in split.values()])
     result |= {"score_sum": mean["score"], "score_sum_shuffled": mean["score_shuffled"]}
     for name in ("attention", "scores", "score", "score_shuffled"):
         mean[name] = profiles.mean_attention(mean[name], T)  # for each pair of tokens
     result |= _compare_peaks(mean, T, model.config.causal, seed)
     if len(places) == len(HALVES):
-        result |= _position_part(model, places, mean["scores"], result, bias, seed)
+        result |= _position_part(signals, places, mean["scores"], result, seed)
     return result | _select_heads(mean, result, pairs)
 
 
 HALVES = "places_even", "places_odd"  # inputs of the documents with even and with odd numbers
 
 
-def _measure(model, document, split, order, reach, bias, half):
-    """Attention, scores and curves of one document, and curves with its inputs in another order.
+def _measure(signals, document, split, order, reach, half):
+    """Attention, scores and curves of one document, and curves with its places in another order.
 
-    split: {(layer, head): (U_Q, S, U_K)} of the heads drawn. half: 0 or 1, in which the inputs of
-    a text are summed by place.
+    split: {(layer, head): factors} of the heads drawn. half: 0 or 1, in which the signals of a text
+    are summed by place.
     """
-    X, attention = _read_input(model, document, len(order), reach)
-    shuffled = {layer: x[order] for layer, x in X.items()}
+    X, attention = signals.read(document, len(order), reach)
+    shuffled = {layer: signals.reordered(x, order) for layer, x in X.items()}
     sums = {"attention": attention}
-    sums["scores"] = np.array([_scores(model, layer, x, x, bias, NEAR) for layer, x in X.items()])
+    sums["scores"] = np.array([signals.scores(layer, x, x, NEAR) for layer, x in X.items()])
     if document is not None:
         sums[HALVES[half]] = np.array([*X.values()])
-    sums |= _curves("", split, X, reach, bias)
-    return sums | _curves("_shuffled", split, shuffled, reach, bias)
+    sums |= _curves("", signals, split, X, reach)
+    return sums | _curves("_shuffled", signals, split, shuffled, reach)
 
 
-def _read_input(model, document, T, reach):
-    """Input {layer: X [T D]} and attention profiles [L H R] of a document; None: of positions."""
-    if document is None:
-        layers = inputs.layers(model)
-        X = {layer: inputs.of_positions(model, layer, T) for layer in layers}
-        attention = [heads.from_positions(model, layer, T, reach) for layer in layers]
-        return X, np.array(attention)
-    attention = []
-
-    def note_profile(pattern):
-        attention.append(profiles.profile(pattern[0], reach))
-        return pattern
-
-    X = inputs.of_text(model, document, {"pattern": note_profile})
-    return dict(enumerate(X)), np.array(attention)
-
-
-def _scores(model, layer, x_q, x_k, bias, reach):
-    """Sum of the scores at each lag near 0, for every head of a layer: [T D] twice -> [H R]."""
-    w, H = model.layers[layer], model.config.n_heads
-    q, k = (x_q @ w.W_Q + w.b_Q * bias, x_k @ w.W_K + w.b_K * bias)
-    q, k = (a.reshape(len(a), H, -1).swapaxes(0, 1) for a in (q, k))
-    return _middle(maths.weighted(maths.xcov(q, k), np.ones((H, q.shape[-1]))), reach)
-
-
-def _middle(curve, reach):
-    """The lags -reach ... reach of [... 2T - 1]."""
-    middle = curve.shape[-1] // 2
-    return curve[..., middle - reach : middle + reach + 1]
-
-
-def _curves(suffix, split, X, reach, bias):
+def _curves(suffix, signals, split, X, reach):
     """xcorr of the first columns [n R J] and the weighted sum over all [n R] of the heads drawn."""
     columns, sums = [], []
-    for (layer, _), (U_Q, S, U_K) in split.items():
-        x = factors.with_ones(X[layer]) if bias else X[layer]
-        q, k = x @ U_Q, x @ U_K
-        columns.append(_middle(maths.xcorr(q, k)[:, :COLUMNS].T, reach).T)
-        sums.append(_middle(maths.weighted(maths.xcov(q, k), S), reach))
+    for pair, of_head in split.items():
+        q, k = signals.columns(X[pair[0]], *pair, of_head)
+        columns.append(middle(maths.xcorr(q, k)[:, :COLUMNS].T, reach).T)
+        sums.append(middle(maths.weighted(maths.xcov(q, k), of_head[1]), reach))
     return {"xcorr" + suffix: columns, "score" + suffix: sums}
 
 
 def _compare_peaks(mean, T, causal, seed):
     """Peaks of scores and of attention in every head, and how often they are the same."""
     lag, sharpness = maths.peak(mean["scores"], NEAR, causal)
-    attention = _middle(mean["attention"], NEAR)
+    attention = middle(mean["attention"], NEAR)
     best, most = attention.argmax(axis=-1), attention.max(axis=-1)
     offset = profiles.offsets()[best]
     directed = profiles.directed(attention, T, causal=causal)
@@ -184,10 +156,10 @@ def _agreement(suffix, lag, offset, seed):
     return result
 
 
-def _position_part(model, places, scores, compared, bias, seed):
+def _position_part(signals, places, scores, compared, seed):
     """The part of the scores that position x position makes, and its share of each peak [L H].
 
-    places: sums of the inputs [L T D] over two halves of the documents. Position is the mean of
+    places: sums of the signals over two halves of the documents, by layer. Position is the mean of
     what stands at a place. Queries have it from one half, keys from the other, so that no text is
     on both sides. The null has the places of the queries in random order.
     """
@@ -199,13 +171,13 @@ def _position_part(model, places, scores, compared, bias, seed):
     def part(order, reach):
         total = []
         for layer, a, b in zip(layers, even, odd):
-            even_to_odd = _scores(model, layer, a[order], b, bias, reach)
-            odd_to_even = _scores(model, layer, b[order], a, bias, reach)
+            even_to_odd = signals.scores(layer, signals.reordered(a, order), b, reach)
+            odd_to_even = signals.scores(layer, signals.reordered(b, order), a, reach)
             total.append((even_to_odd + odd_to_even) / 2)
         return profiles.mean_attention(np.array(total), T)
 
     position = part(slice(None), reach)
-    near = _middle(position, NEAR)
+    near = middle(position, NEAR)
     share = maths.peak_share(near, scores, NEAR, causal)
     by_chance = []
     rng = np.random.default_rng(seed)
@@ -435,7 +407,7 @@ def _draw_mean(axes, r, i):
     axes.plot(lags, score, color=draw.BLUE, linewidth=2.4)
     if "score_positions" in r:
         part = r["score_positions"][i]
-        moved = part - np.median(_middle(part, NEAR)) + np.median(_middle(score, NEAR))
+        moved = part - np.median(middle(part, NEAR)) + np.median(middle(score, NEAR))
         axes.plot(lags, moved, color=draw.ORANGE, linestyle="--", linewidth=1.2)
         axes.set_title(f"positions: {r['position_share'][i]:.2f} of the peak")
     peak = r["lag"][i]

@@ -32,7 +32,7 @@ def reachable(model):
 def _instead(cfg):
     """What a model without a position table has in its place."""
     if cfg.rotary:
-        return "its queries and keys are turned by their place (`kernel` reads these)"
+        return "its queries and keys are turned by their place (`kernel` and `lags` read these)"
     if cfg.mechanisms:
         return "its positions are a term of the scores (`kernel` reads it)"
     return "nothing tells places"

@@ -277,6 +277,43 @@ def test_passes_side_by_side(models):
     assert threads.count() == 2
 
 
+def test_passes_at_once_have_a_part_of_the_cores_each(models):
+    cores(2)
+    model = models[MASKED]
+    tokens, meet, counts = tiny.ids(model, 1, 30), threading.Barrier(2), []
+
+    def hook(name, x, layer=None):
+        if name == "embed":
+            meet.wait(20)
+            counts.append(threads.count())
+            meet.wait(20)
+        return x
+
+    with ThreadPoolExecutor(2) as pool:
+        [*pool.map(lambda _: minitx.forward(model, tokens, hook=hook), range(2))]
+    assert counts == [1, 1] and threads.count() == 2 and not threads.passes.met
+
+
+def test_a_pass_inside_a_pass_and_one_that_fails_leave_the_cores_as_they_were(models):
+    cores(2)
+    model = models[MASKED]
+    tokens, counts = tiny.ids(model, 1, 30), []
+
+    def inside(name, x, layer=None):
+        if name == "embed":
+            minitx.forward(model, tokens)
+            counts.append((threads.count(), len(threads.passes.threads)))
+        return x
+
+    def failing(name, x, layer=None):
+        raise KeyError(name)
+
+    minitx.forward(model, tokens, hook=inside)
+    with pytest.raises(KeyError):
+        minitx.forward(model, tokens, hook=failing)
+    assert counts == [(2, 1)] and not threads.passes.threads and threads.count() == 2
+
+
 FORKED = """
 import os, signal, threading
 import numpy as np

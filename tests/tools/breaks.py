@@ -4267,6 +4267,36 @@ BREAKS = [
         "(halves,)",
     ),
     Break(
+        "passes at once take all cores each",
+        "minitx/threads.py",
+        "return max(1, n // max(1, len(self.threads)))",
+        "return n",
+    ),
+    Break(
+        "after passes at once one thread is left",
+        "minitx/threads.py",
+        "self.met = bool(self.threads)",
+        "return",
+    ),
+    Break(
+        "a pass inside a pass ends both",
+        "minitx/threads.py",
+        "if me in self.threads:",
+        "if False:",
+    ),
+    Break(
+        "a head that shares its keys is compared with another's",
+        "analysis/measures/in_step.py",
+        "x[0].repeat(shared, axis=0)",
+        "np.tile(x[0], (shared, 1, 1))",
+    ),
+    Break(
+        "where queries are turned, places are shuffled among heads",
+        "analysis/measures/in_step.py",
+        "x[:, :, order]",
+        "x[:, :, np.sort(order)]",
+    ),
+    Break(
         "tokens that are to be told are seen",
         "analysis/measures/losses.py",
         "hidden[places] = mask_token(model.tokenizer)",

@@ -1,0 +1,128 @@
+"""Queries and keys as signals over places, for the lag at which they fit.
+
+Where a table tells places, a layer's input X [T D] holds them, and queries and keys are X W_Q and
+X W_K. Where queries and keys are turned by their place (Su et al. 2021) X holds none: there they
+are read after the turn. T tokens, L layers, H heads, d width of a head, R lags. A signal is X, or
+[2 H T d].
+
+Order: which of both, then each, with the same functions.
+"""
+
+import numpy as np
+
+from minitx import forward
+
+from ..maths import factors, profiles
+from ..maths import lags as maths
+from ..runner.registry import NotApplicable
+from . import heads, inputs
+
+
+def signals(model, bias):
+    """The Inputs or Turned of a model; raises NotApplicable where scores have another part."""
+    if model.config.rotary and not model.config.n_pos:
+        return Turned(model)
+    inputs.reachable(model)
+    return Inputs(model, bias)
+
+
+def middle(curve, reach):
+    """The lags -reach ... reach of [... 2T - 1]."""
+    centre = curve.shape[-1] // 2
+    return curve[..., centre - reach : centre + reach + 1]
+
+
+def summed(q, k, reach):
+    """Sum of the scores at each lag near 0: [H T d] twice -> [H R]."""
+    weights = np.ones((len(q), q.shape[-1]))
+    return middle(maths.weighted(maths.xcov(q, k), weights), reach)
+
+
+class Inputs:
+    """A signal is the input of a layer [T D]; bias: add those of query and key."""
+
+    def __init__(self, model, bias):
+        self.model, self.bias = model, bias
+        self.layers = inputs.layers(model)
+
+    def read(self, document, T, reach):
+        """{layer: signal} and attention profiles [L H R] of a document; None: of positions."""
+        if document is None:
+            X = {layer: inputs.of_positions(self.model, layer, T) for layer in self.layers}
+            attention = [heads.from_positions(self.model, x, T, reach) for x in self.layers]
+            return X, np.array(attention)
+        attention = []
+        X = inputs.of_text(self.model, document, {"pattern": _noted(attention, reach)})
+        return dict(enumerate(X)), np.array(attention)
+
+    def reordered(self, x, order):
+        """A signal with its places in another order."""
+        return x[order]
+
+    def scores(self, layer, of_query, of_key, reach):
+        """Sum of the scores at each lag near 0, for every head of a layer: [H R]."""
+        w, H = self.model.layers[layer], self.model.config.n_heads
+        q, k = (of_query @ w.W_Q + w.b_Q * self.bias, of_key @ w.W_K + w.b_K * self.bias)
+        return summed(*(x.reshape(len(x), H, -1).swapaxes(0, 1) for x in (q, k)), reach)
+
+    def factors(self, layer, head):
+        """U_Q, S, U_K of a head: its columns by their singular values."""
+        return factors.svd(*inputs.query_key(self.model, layer, head, self.bias))
+
+    def columns(self, x, layer, head, split):
+        """Queries and keys of a head by column [T n] twice; split: its `factors`."""
+        U_Q, _, U_K = split
+        x = factors.with_ones(x) if self.bias else x
+        return x @ U_Q, x @ U_K
+
+
+class Turned:
+    """A signal is queries and keys after the turn [2 H T d], with biases, as scores have them."""
+
+    def __init__(self, model):
+        if model.missing:
+            raise NotApplicable("needs the whole model, whose pass turns queries and keys")
+        self.model = model
+        self.layers = [*range(model.config.n_layers)]
+
+    def read(self, document, T, reach):
+        """{layer: signal} and attention profiles [L H R] of a document."""
+        kept, attention = {"q": [], "k": []}, []
+        note = _noted(attention, reach)
+
+        def hook(name, x, layer=None):
+            if name in kept:
+                shared = self.model.config.n_heads // x.shape[1]  # heads that share a key
+                kept[name].append(x[0].repeat(shared, axis=0))
+            return note(x) if name == "pattern" else x
+
+        forward(self.model, document, hook=hook)
+        pairs = zip(kept["q"], kept["k"])
+        return {layer: np.array(pair) for layer, pair in enumerate(pairs)}, np.array(attention)
+
+    def reordered(self, x, order):
+        """A signal with its places in another order."""
+        return x[:, :, order]
+
+    def scores(self, layer, of_query, of_key, reach):
+        """Sum of the scores at each lag near 0, for every head of a layer: [H R]."""
+        return summed(of_query[0], of_key[1], reach)
+
+    def factors(self, layer, head):
+        """Every feature is a column, those of the fastest pairs first, and all weigh alike."""
+        d = self.model.config.d_head
+        return np.eye(d), np.ones(d), np.eye(d)
+
+    def columns(self, x, layer, head, split):
+        """Queries and keys of a head by column [T n] twice."""
+        return x[0, head], x[1, head]
+
+
+def _noted(attention, reach):
+    """A function that appends the profile of a pattern to a list, and gives the pattern back."""
+
+    def note(pattern):
+        attention.append(profiles.profile(pattern[0], reach))
+        return pattern
+
+    return note

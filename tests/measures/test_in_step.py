@@ -1,0 +1,84 @@
+"""Queries and keys after the turn: as the pass has them, and a planted shift comes back."""
+
+import numpy as np
+import pytest
+import tiny
+
+import minitx
+from minitx import analysis, weights
+from minitx.analysis.maths import lags as maths
+from minitx.analysis.maths import profiles
+from minitx.analysis.measures import in_step
+from minitx.analysis.runner.registry import NotApplicable
+from minitx.parameters import writable
+from minitx.positions import turned
+
+SHIFT = -2  # where every head is made to look
+
+
+@pytest.mark.parametrize("variant", ["llama-grouped", "gpt_neox-parallel", "qwen3-norms"])
+def test_turned_queries_and_keys_give_the_scores_of_the_pass(variant):
+    model = tiny.load(variant)
+    cfg, tokens = model.config, tiny.ids(model, 20)
+    signals = in_step.signals(model, bias=False)
+    X, attention = signals.read(tokens, 20, 5)
+    trace = minitx.run(model, tokens, keep=["scores", "pattern"])
+    seen = np.tri(20, dtype=bool)
+    for layer in range(cfg.n_layers):
+        scores = trace["scores", layer][0]
+        own = np.einsum("htd,hsd->hts", *X[layer]) * cfg.attn_scale(layer)
+        is_seen = seen & np.isfinite(scores)  # a window hides some of the past, too
+        np.testing.assert_allclose(own[is_seen], scores[is_seen], atol=1e-12)
+        sums = signals.scores(layer, X[layer], X[layer], 5) * cfg.attn_scale(layer)
+        diagonals = [np.trace(own, t, axis1=1, axis2=2) for t in profiles.offsets(5)]
+        np.testing.assert_allclose(sums, np.transpose(diagonals), atol=1e-10)
+        np.testing.assert_allclose(attention[layer], profiles.profile(trace["pattern", layer][0], 5))
+        order = np.random.default_rng(0).permutation(20)
+        shuffled = signals.reordered(X[layer], order)
+        np.testing.assert_array_equal(shuffled[1, :, 3], X[layer][1, :, order[3]])
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """A rotary model whose queries and keys are the same for all words, each key turned by 2."""
+    model = writable(minitx.load(weights.find("zoo/causal-rotary")))
+    cfg = model.config
+    angle = -SHIFT * minitx.run(model, [5, 6], keep=["pos_angle"])["pos_angle", 0][:, 1:]
+    vectors = np.random.default_rng(0).standard_normal((1, cfg.n_heads, 1, cfg.d_head))
+    query = 3 * vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) * cfg.d_head**0.25
+    key = turned(query, angle)
+    for layer in model.layers:
+        for W, b, x in ((layer.W_Q, layer.b_Q, query), (layer.W_K, layer.b_K, key)):
+            W[...] = 0
+            b[...] = x.ravel()
+    return model
+
+
+def test_a_planted_rotary_shift_is_what_lags_and_kernel_find(planted):
+    r = analysis.run("lags", planted, documents=4).arrays
+    assert (r["lag_of_heads"] == SHIFT).all() and (r["offset_of_heads"] == SHIFT).all()
+    assert r["n_positions"] == r["n_directed"] == r["lag_of_heads"].size
+    assert r["n_positions_null"] < r["n_positions"]
+    share = r["position_share_of_heads"]
+    np.testing.assert_allclose(share, 1, atol=1e-3)  # words do nothing
+    kernel = analysis.run("kernel", planted, documents=4).arrays
+    assert (kernel["lag_of_heads"] == SHIFT).all() and kernel["error"] < 1e-5
+
+
+def test_where_scores_have_another_part_or_no_pass_there_is_nothing_to_move():
+    with pytest.raises(NotApplicable, match="a term of the scores"):
+        in_step.signals(tiny.load("bloom-three"), bias=False)
+    partial = tiny.load("llama-grouped")
+    partial = type(partial)(**vars(partial) | {"missing": ("model.norm.weight",)})
+    with pytest.raises(NotApplicable, match="needs the whole model"):
+        in_step.signals(partial, bias=False)
+
+
+def test_the_columns_of_a_turned_head_are_its_features():
+    model = tiny.load("gpt_neox-parallel")
+    signals = in_step.signals(model, bias=False)
+    X, _ = signals.read(tiny.ids(model, 12), 12, 3)
+    split = signals.factors(0, 1)
+    q, k = signals.columns(X[0], 0, 1, split)
+    whole = maths.weighted(maths.xcov(q, k), split[1])
+    np.testing.assert_allclose(in_step.middle(whole, 3), signals.scores(0, X[0], X[0], 3)[1])
