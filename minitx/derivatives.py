@@ -99,26 +99,18 @@ def softmax(dy, y):  # [... S] twice
 
 def gelu(x):
     """(x Phi(x))' = Phi(x) + x phi(x), the normal distribution function and its density."""
-    square = x * x
-    density = np.exp(-0.5 * square)
-    density *= (0.5 / np.pi) ** 0.5
-    density *= x
+    density = np.exp(-0.5 * x * x) * (0.5 / np.pi) ** 0.5
     if x.dtype == np.float64:
         from scipy.special import erf
 
-        return 0.5 * (1.0 + erf(x * 0.5**0.5)) + density
-    np.minimum(square, 36.0, out=square)
+        return 0.5 * (1.0 + erf(x * 0.5**0.5)) + x * density
+    square = np.minimum(x * x, 36.0)
     r = square * ERF_AS_TANH[-1]
     for coefficient in ERF_AS_TANH[-2:0:-1]:
         r += coefficient
         r *= square
     r += ERF_AS_TANH[0]
-    r *= x
-    np.tanh(r, out=r)
-    r += 1.0
-    r *= 0.5
-    r += density
-    return r
+    return 0.5 * (1.0 + np.tanh(x * r)) + x * density
 
 
 def gelu_tanh(x):

@@ -111,7 +111,7 @@ def forward(
             bias=attention_bias(cfg, numbers, seen.keys, cross_mask, name="cross_mask")
         )
     keys = Keys(key_numbers(numbers, key_valid), key_valid)
-    with passes.one():
+    with passes.running():
         x = embed(batch, rows, w, cfg, hook)
         place = places(model, numbers, keys, hook, positions, mask)
         for layer in model.layers:

@@ -56,7 +56,7 @@ class Passes:
         self.met = False  # whether two of them were at work at once
 
     @contextmanager
-    def one(self):
+    def running(self):
         """Inside `with`, this thread runs a pass."""
         me = threading.current_thread()
         if me in self.threads:  # a hook that runs a pass

@@ -105,7 +105,7 @@ def _measure(signals, document, split, order, reach, half):
     split: {(layer, head): factors} of the heads drawn. half: 0 or 1, in which the signals of a text
     are summed by place.
     """
-    X, attention = signals.read(document, len(order), reach)
+    X, attention = signals.of_document(document, len(order), reach)
     shuffled = {layer: signals.reordered(x, order) for layer, x in X.items()}
     sums = {"attention": attention}
     sums["scores"] = np.array([signals.scores(layer, x, x, NEAR) for layer, x in X.items()])

@@ -45,7 +45,7 @@ class Inputs:
         self.model, self.bias = model, bias
         self.layers = inputs.layers(model)
 
-    def read(self, document, T, reach):
+    def of_document(self, document, T, reach):
         """{layer: signal} and attention profiles [L H R] of a document; None: of positions."""
         if document is None:
             X = {layer: inputs.of_positions(self.model, layer, T) for layer in self.layers}
@@ -85,7 +85,7 @@ class Turned:
         self.model = model
         self.layers = [*range(model.config.n_layers)]
 
-    def read(self, document, T, reach):
+    def of_document(self, document, T, reach):
         """{layer: signal} and attention profiles [L H R] of a document."""
         kept, attention = {"q": [], "k": []}, []
         note = _noted(attention, reach)

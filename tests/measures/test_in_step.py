@@ -21,7 +21,7 @@ def test_turned_queries_and_keys_give_the_scores_of_the_pass(variant):
     model = tiny.load(variant)
     cfg, tokens = model.config, tiny.ids(model, 20)
     signals = in_step.signals(model, bias=False)
-    X, attention = signals.read(tokens, 20, 5)
+    X, attention = signals.of_document(tokens, 20, 5)
     trace = minitx.run(model, tokens, keep=["scores", "pattern"])
     seen = np.tri(20, dtype=bool)
     for layer in range(cfg.n_layers):
@@ -32,7 +32,9 @@ def test_turned_queries_and_keys_give_the_scores_of_the_pass(variant):
         sums = signals.scores(layer, X[layer], X[layer], 5) * cfg.attn_scale(layer)
         diagonals = [np.trace(own, t, axis1=1, axis2=2) for t in profiles.offsets(5)]
         np.testing.assert_allclose(sums, np.transpose(diagonals), atol=1e-10)
-        np.testing.assert_allclose(attention[layer], profiles.profile(trace["pattern", layer][0], 5))
+        np.testing.assert_allclose(
+            attention[layer], profiles.profile(trace["pattern", layer][0], 5)
+        )
         order = np.random.default_rng(0).permutation(20)
         shuffled = signals.reordered(X[layer], order)
         np.testing.assert_array_equal(shuffled[1, :, 3], X[layer][1, :, order[3]])
@@ -45,7 +47,7 @@ def planted():
     cfg = model.config
     angle = -SHIFT * minitx.run(model, [5, 6], keep=["pos_angle"])["pos_angle", 0][:, 1:]
     vectors = np.random.default_rng(0).standard_normal((1, cfg.n_heads, 1, cfg.d_head))
-    query = 3 * vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) * cfg.d_head**0.25
+    query = 6 * vectors / np.linalg.norm(vectors, axis=-1, keepdims=True) * cfg.d_head**0.25
     key = turned(query, angle)
     for layer in model.layers:
         for W, b, x in ((layer.W_Q, layer.b_Q, query), (layer.W_K, layer.b_K, key)):
@@ -77,7 +79,7 @@ def test_where_scores_have_another_part_or_no_pass_there_is_nothing_to_move():
 def test_the_columns_of_a_turned_head_are_its_features():
     model = tiny.load("gpt_neox-parallel")
     signals = in_step.signals(model, bias=False)
-    X, _ = signals.read(tiny.ids(model, 12), 12, 3)
+    X, _ = signals.of_document(tiny.ids(model, 12), 12, 3)
     split = signals.factors(0, 1)
     q, k = signals.columns(X[0], 0, 1, split)
     whole = maths.weighted(maths.xcov(q, k), split[1])

@@ -664,8 +664,8 @@ BREAKS = [
     Break(
         "one mean of the inputs stands on both sides of a score",
         LAGS_EXPERIMENT,
-        "_scores(model, layer, a[order], b, bias, reach)",
-        "_scores(model, layer, a[order], a, bias, reach)",
+        "signals.scores(layer, signals.reordered(a, order), b, reach)",
+        "signals.scores(layer, signals.reordered(a, order), a, reach)",
     ),
     Break(
         "positions alone keep the words",
@@ -1005,7 +1005,12 @@ BREAKS = [
         "import scipy.stats\nimport numpy as np",
     ),
     # threads and memory used again
-    Break("BLAS is left with one thread", THREADS, "limit(n_threads)", "pass"),
+    Break(
+        "BLAS is left with one thread",
+        THREADS,
+        "limit(passes.part(n_threads) if passes.met else n_threads)",
+        "pass",
+    ),
     Break("pieces and BLAS both take all cores", THREADS, "limit(1)", "pass"),
     Break(
         "every thread does all pieces",
@@ -4281,8 +4286,8 @@ BREAKS = [
     Break(
         "a pass inside a pass ends both",
         "minitx/threads.py",
-        "if me in self.threads:",
-        "if False:",
+        "me in self.threads",
+        "False",
     ),
     Break(
         "a head that shares its keys is compared with another's",
@@ -4335,8 +4340,8 @@ BREAKS = [
     Break(
         "axes stand where the solver puts them",
         "analysis/runner/draw.py",
-        "round(x, GRID) for x in place",
-        "x for x in place",
+        "round(x, GRID)",
+        "x",
     ),
     Break(
         "hidden tokens are others in each window",
