@@ -22,7 +22,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection
 from typing import NamedTuple
 
-from . import escapes, executor, progress, registry, results, sides
+from minitx import threads
+
+from . import escapes, executor, progress, registry, results, shipping, sides
 from .results import Failure
 
 MOST = 8  # processes
@@ -140,7 +142,9 @@ def _side_by_side(jobs, n):
     """
     context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
     earlier = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(n, context, initializer=_begin)
+    pool = ProcessPoolExecutor(
+        n, context, initializer=_begin, initargs=(max(1, threads.count() // n),)
+    )
     try:
         with _without_interrupts():
             futures = [pool.submit(_in_process, job) for job in jobs]
@@ -170,8 +174,9 @@ def _without_interrupts():
 # --- inside a process
 
 
-def _begin():
-    """What comes first in a process: messages without lines of progress, an end with its parent."""
+def _begin(n_threads):
+    """What comes first in a process: its part of the cores, no lines of progress, a way to end."""
+    shipping.limit_threads(n_threads)
     sys.stderr = _Messages(sys.stderr)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

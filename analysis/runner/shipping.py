@@ -281,7 +281,7 @@ def measured(package, numbered, address=None):
         reason = str(error)
     if measure is None:
         raise Refused(address, reason)
-    _limit_threads(package.n_threads)
+    limit_threads(package.n_threads)
     begin = time.monotonic()
     results = []
     for index, document in numbered:
@@ -314,7 +314,7 @@ def _keep_freed_memory():
         del os.environ["MALLOC_TRIM_THRESHOLD_"]
 
 
-def _limit_threads(n):
+def limit_threads(n):
     """Products take n threads, as in the process that sent them; SciPy's too."""
     from scipy.linalg import _fblas
 

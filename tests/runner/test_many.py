@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import minitx
+from minitx import threads
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.runner import executor, many, registry
+from minitx.analysis.runner.results import Failure
 
 MODEL = "tiny-gpt2"
 NAMES = "positions", "attention", "alignment", "probe", "bases"
@@ -75,6 +77,20 @@ def test_a_process_that_is_killed_ends_all_in_one_line(tmp_path, monkeypatch):
 
 def _killed(job):
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_products_take_no_more_threads_than_a_process_has_cores(tmp_path, monkeypatch):
+    """With OPENBLAS_NUM_THREADS=2 a report of a minute took more than eight on two cores."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.setattr(many, "_in_process", _counted)
+    monkeypatch.setattr(threads, "count", lambda: 2)
+    listed = [registry.get("positions")]
+    [(_, outcome, _)] = many.every(listed, minitx.load(MODEL), MODEL, {}, tmp_path, n_processes=2)
+    assert outcome.reason == "1"
+
+
+def _counted(job):
+    return many.Done(Failure(str(threads.count()), left_out=True), 0.0)
 
 
 def test_where_others_measure_or_a_text_is_piped_in_there_is_one(monkeypatch):

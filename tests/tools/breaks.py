@@ -4320,6 +4320,12 @@ BREAKS = [
         "threading.Event().wait()",
     ),
     Break(
+        "each of several processes takes all cores for a product",
+        MANY,
+        "max(1, threads.count() // n)",
+        "threads.count()",
+    ),
+    Break(
         "a text that is piped in is read by several processes",
         MANY,
         'options.get("text") == "-"',
