@@ -266,7 +266,9 @@ def speed(run):
 
 def markdown(run, date):
     """The page of one run."""
-    facts = settings_texts(run["settings"]) | {"speed": speed(run), "agree": rounds.AGREE}
+    n_sets = max(map(len, run["cases"].values()), default=0)  # fewer than wanted, if it was ended
+    facts = settings_texts(run["settings"] | {"sets": n_sets})
+    facts |= {"speed": speed(run), "agree": rounds.AGREE}
     return PAGE.format(date=date[:10], **facts, **sections(run))
 
 

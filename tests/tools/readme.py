@@ -4,6 +4,7 @@
 between `<!-- name -->` and `<!-- end -->`, in one of the documents.
 """
 
+import json
 import os
 import re
 import sys
@@ -149,14 +150,28 @@ def checkpoints():
     return "\n".join(["| name | where from | what for |", "|---|---|---|", *rows])
 
 
+RESULTS = ROOT / "benchmarks/results"
+
+
 def speed():
-    """What the newest run of `make bench` measured of what was wanted."""
-    newest = max((ROOT / "benchmarks/results").glob("*.md"), key=lambda path: path.stem)
-    head, _, tail = newest.read_text(encoding="utf-8").partition("## What was wanted\n\n")
-    name = newest.relative_to(ROOT / "benchmarks")
-    machine = head.split("\n\n")[1].partition("; two threads")[0]
-    table = tail.partition("\n\n")[0]
-    return f"{machine} ([{name}]({name})):\n\n{table}"
+    """What was wanted, and what the newest run of `make bench` on each kind of machine measured."""
+    from benchmarks import summary
+    from benchmarks.cases import WANTED
+
+    newest = {path.stem[11:]: path for path in sorted(RESULTS.glob("????-??-??-*.json"))}
+    runs = {path: json.loads(path.read_text(encoding="utf-8")) for path in newest.values()}
+    lines, head = [], ["case", "must reach"]
+    for path, run in runs.items():
+        name = path.relative_to(RESULTS.parent).with_suffix(".md")
+        line = run["settings"]["machine"]["line"]
+        lines.append(f"- {line} ([{path.stem[:10]}]({name}))")
+        head.append(line.partition(",")[0])
+    rows = []
+    for wanted in WANTED:
+        cells = [summary.wanted_row(wanted, summary.reached(wanted, run)) for run in runs.values()]
+        measured = [f"{cell[1]}{' *' * (cell[4] == 'no')}" for cell in cells]
+        rows.append([cells[0][0].partition(" (onnx")[0], cells[0][2], *measured])
+    return "\n".join([*lines, "", summary.table(head, rows).rstrip()])
 
 
 def _beginning(card):
