@@ -59,12 +59,25 @@ def curvature(W, V, X, C):
 
 
 def probabilities(W, X):
-    """Of each class for each row: [N K]."""
+    """Of each class for each row: [N K].
+
+    Weights of 0 give each of two classes half:
+
+    >>> probabilities(np.zeros((2, 2)), np.array([[-1.0], [1.0]]))
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
     return np.exp(scipy.special.log_softmax(X @ W[:-1] + W[-1], axis=1))
 
 
 def curvature_of(p, V, X, C):
-    """`curvature` where the probabilities [N K] at W are known."""
+    """`curvature` where the probabilities [N K] at W are known.
+
+    >>> X, V = np.array([[-1.0], [1.0]]), np.array([[1.0, -1.0], [0.0, 0.0]])
+    >>> W = np.zeros((2, 2))
+    >>> np.allclose(curvature_of(probabilities(W, X), V, X, 1.0), curvature(W, V, X, 1.0))
+    True
+    """
     change = X @ V[:-1] + V[-1]
     mean_change = (p * change).sum(axis=1, keepdims=True)
     error = p * (change - mean_change) / len(X)

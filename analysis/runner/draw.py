@@ -83,11 +83,17 @@ def lay_out(picture):
 
     matplotlib would lay it out by itself, but draw it once more for that.
     """
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     engine = picture.get_layout_engine()
     if engine is None:
         return
+    canvas, dpi = picture.canvas, picture.dpi
+    FigureCanvasSVG(picture)  # which measures texts as an SVG has them
     picture.dpi = SVG_DPI
     engine.execute(picture)
+    picture.dpi = dpi
+    picture.set_canvas(canvas)
     picture.set_layout_engine(None)
     for axes in picture.axes:
         place = axes.get_position(original=True).bounds

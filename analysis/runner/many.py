@@ -10,6 +10,7 @@ Order: every experiment, one of them, the processes, what runs inside them.
 """
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import signal
@@ -197,4 +198,10 @@ def _end_with_parent():
 def _in_process(job):
     """The Done of a job, on one core."""
     with executor.use(executor.Threads(1)), results.one_thread_of_blas():
-        return _produced(job, results.loaded(job.model)[0])
+        return _produced(job, _model(job.model))
+
+
+@functools.lru_cache(1)
+def _model(name):
+    """The model of all jobs, loaded and checked once in each process."""
+    return results.loaded(name)[0]

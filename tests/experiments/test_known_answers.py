@@ -53,10 +53,16 @@ def test_a_shift_built_into_turned_queries_and_keys_comes_back():
 
 
 @pytest.mark.parametrize("name", [x for x in WITHOUT_A_TABLE if x in weights.zoo()])
-@pytest.mark.parametrize("experiment", ["rotation", "lags", "positions"])
+@pytest.mark.parametrize("experiment", ["rotation", "positions", "singular-values"])
 def test_what_reads_a_table_says_what_stands_in_its_place(name, experiment):
     with pytest.raises(NotApplicable, match=WITHOUT_A_TABLE[name]):
         analysis.run(experiment, name)
+
+
+def test_lags_reads_turned_queries_and_keys_and_no_bias_of_scores():
+    assert "n_positions" in analysis.run("lags", "zoo/causal-rotary", documents=4).numbers
+    with pytest.raises(NotApplicable, match="a term of the scores"):
+        analysis.run("lags", "zoo/causal-alibi", documents=4)
 
 
 def test_a_sinusoidal_table_has_one_line_per_column_and_a_shift_is_one_rotation():

@@ -176,7 +176,7 @@ def test_the_models_of_a_list_are_all_but_the_model_itself():
 
 def test_several_models_on_the_command_line(tmp_path, capsys):
     given = ["run", "mechanisms", "tiny-gpt2", "tiny-roberta", "--out", str(tmp_path)]
-    given += ["--documents", "6", "--tokens", "16", "--hidden", "4"]
+    given += ["--documents", "6", "--tokens", "16", "--every", "4"]
     assert commands.run_command([*given, "--others", "tiny-bert"]) == 2
     assert "name models in one way" in capsys.readouterr().err
     assert commands.run_command(given) == 0
