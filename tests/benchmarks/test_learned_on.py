@@ -86,17 +86,15 @@ def test_what_the_page_says_of_heads_that_moved():
     runs = learned_on.kept()
     names = "order-0", "order-1", "reviews-0", "reviews-1", "reviews-shuffled"
     changes = [np.ravel(runs[name]["moved"]["best_attention"]["difference"]) for name in names]
-    for name in ("order-0", "order-1", "reviews-shuffled"):
-        assert abs(changes[names.index(name)]).argmax() == 8  # L2H0, with labels by chance, too
+    assert all(abs(x).argmax() == 8 for x in changes)  # L2H0, with labels by chance, too
     correlation = np.corrcoef(changes)
-    assert (
-        correlation[0, 1] > 0.95 and correlation[0, 4] > 0.7
-    )  # 0.99, 0.80: any fine-tuning moves these
-    assert (
-        correlation[2, 4] > correlation[2, 3]
-    )  # 0.95, 0.79: labels by chance move more alike than a seed
+    assert correlation[0, 1] > 0.95 and correlation[0, 4] > 0.8  # 0.99, 0.88
+    assert correlation[2, 3] > 0.85  # 0.92: two seeds
+    assert min(correlation[2:4, 4]) > 0.9  # 0.94, 0.96: labels by chance move the same heads
     amount = abs(np.array(changes)).mean(axis=1)
-    assert min(amount[:2]) > 1.5 * amount[4]  # 0.010, 0.009; 0.005: what the task adds
+    assert min(amount[:2]) > 3 * amount[4]  # 0.010, 0.009; 0.0027: what the task adds
+    assert min(amount[2:4]) > 1.9 * amount[4]  # 0.0076, 0.0054
     assert runs["order-0"]["offset"][2][0] == -1
     assert max(final(runs[name]) for name in names[:2]) < 0.1  # 0.057, 0.001: learned
-    assert min(final(runs[name]) for name in names[2:]) > 0.65  # 0.67, 0.84, 0.82: not learned
+    assert max(final(runs[name]) for name in names[2:4]) < 0.64  # 0.63, 0.61: learned a little
+    assert final(runs["reviews-shuffled"]) > 0.68  # 0.69: not learned
