@@ -95,9 +95,18 @@ def lay_out(picture):
     picture.dpi = dpi
     picture.set_canvas(canvas)
     picture.set_layout_engine(None)
+    _settle_parts(picture)
     for axes in picture.axes:
         place = axes.get_position(original=True).bounds
         axes.set_position([round(x, GRID) for x in place])
+
+
+def _settle_parts(picture):
+    """Put the edges of a figure's subfigures on the grid, and of theirs."""
+    for part in picture.subfigs:
+        edges = part.bbox_relative
+        edges.set_points(edges.get_points().round(GRID))
+        _settle_parts(part)
 
 
 def thumbnail(picture, width=200):

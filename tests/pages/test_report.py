@@ -371,11 +371,17 @@ def test_a_thumbnail_is_small_has_no_words_and_is_the_same_every_time():
 def test_axes_stand_on_a_grid_so_that_a_figure_is_the_same_bytes_every_time():
     """The solver of the layout gives last bits that vary from process to process."""
     with draw.style():
-        figure = draw.figure(7, 3)
-        left, right = figure.subplots(1, 2)
+        figure = draw.figure(7, 6)
+        above, below = figure.subfigures(2, 1, height_ratios=(1, 1.7))
+        below.subplots()
+        left, right = above.subplots(1, 2)
         left.set_ylabel("amplitude")
         figure.colorbar(right.imshow(np.eye(3)), ax=right)
+        figure.legend(["a line"], loc="outside upper left")
         draw.svg(figure)
+    parts = np.array([part.bbox_relative.get_points() for part in (above, below)])
+    np.testing.assert_array_equal(parts, parts.round(draw.GRID))
+    assert 0.5 < parts[1, 1, 1] < parts[0, 0, 1] < 0.7  # the lower one is higher
     places = np.array([axes.get_position(original=True).bounds for axes in figure.axes])
     np.testing.assert_allclose(places, places.round(draw.GRID), rtol=0, atol=1e-12)
-    assert (places[:, 2] > 0.01).all() and (places[1:, 0] > places[:-1, 0]).all()
+    assert len(places) == 4 and (places[:, 2] > 0.01).all()
