@@ -18,8 +18,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection
 from typing import NamedTuple
 
@@ -141,25 +139,63 @@ def _side_by_side(jobs, n):
 
     Raises OSError if one of them is killed.
     """
-    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
-    earlier = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(
-        n, context, initializer=_begin, initargs=(max(1, threads.count() // n),)
-    )
+    left, done = iter(enumerate(jobs)), {}
+    processes = {}  # by this side of their pipes, of which the other side is theirs alone
     try:
         with _without_interrupts():
-            futures = [pool.submit(_in_process, job) for job in jobs]
-        for future in futures:
-            yield future.result()
-    except BrokenProcessPool:
+            for _ in range(min(n, len(jobs))):
+                pipe, process = _started(n)
+                processes[pipe] = process
+        for pipe in processes:
+            _hand_out(left, pipe)
+        for number in range(len(jobs)):
+            while number not in done:
+                for pipe in connection.wait([*processes]):
+                    which, result = _received(pipe)
+                    done[which] = result
+                    _hand_out(left, pipe)
+            yield done.pop(number)
+    finally:
+        for pipe, process in processes.items():
+            process.terminate()
+            process.join()
+            pipe.close()
+
+
+def _started(n):
+    """This side of a pipe, and the process at its other, one of n."""
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
+    n_threads = max(1, threads.count() // n)  # of a product: all cores are taken already
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, n_threads, _in_process))
+    process.start()
+    theirs.close()
+    return ours, process
+
+
+def _hand_out(left, pipe):
+    """Send the next of the jobs that are left, if there is one."""
+    for numbered in left:
+        with _while_it_lives():
+            pipe.send(numbered)
+        return
+
+
+def _received(pipe):
+    """(number, Done) of a job."""
+    with _while_it_lives():
+        return pipe.recv()
+
+
+@contextlib.contextmanager
+def _while_it_lives():
+    """Raises OSError if a process has ended, in the middle of a message or between two."""
+    try:
+        yield
+    except (EOFError, BrokenPipeError, ConnectionResetError):
         raise OSError(
             "a process ended before its experiment did; the same command with --resume goes on"
         ) from None
-    finally:
-        for process in multiprocessing.active_children():
-            if process not in earlier:
-                process.terminate()
-        pool.shutdown(cancel_futures=True)
 
 
 @contextlib.contextmanager
@@ -175,11 +211,14 @@ def _without_interrupts():
 # --- inside a process
 
 
-def _begin(n_threads):
-    """What comes first in a process: its part of the cores, no lines of progress, a way to end."""
+def _work(pipe, n_threads, produced):
+    """Do jobs as they come: with a part of the cores, no lines of progress, and a way to end."""
     shipping.limit_threads(n_threads)
     sys.stderr = _Messages(sys.stderr)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        number, job = pipe.recv()
+        pipe.send((number, produced(job)))
 
 
 class _Messages(escapes.Terminal):
