@@ -4314,12 +4314,6 @@ BREAKS = [
         '"distributed.admin.low-level-log-length": 1000',
     ),
     Break(
-        "the processes of a report outlive it",
-        MANY,
-        "connection.wait([multiprocessing.parent_process().sentinel])",
-        "threading.Event().wait()",
-    ),
-    Break(
         "each of several processes takes all cores for a product",
         MANY,
         "max(1, threads.count() // n)",
