@@ -18,6 +18,7 @@ import argparse
 import contextlib
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -204,9 +205,6 @@ class Drawn:
 
 def peak_MB():
     """The largest resident memory that this process had so far."""
-    import resource
-    import sys
-
     unit = 1e6 if sys.platform == "darwin" else 1e3
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 

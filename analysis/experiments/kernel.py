@@ -14,7 +14,7 @@ import numpy as np
 from ..maths import lags as lag_maths
 from ..maths import nulls, profiles
 from ..maths import positional_kernel as maths
-from ..measures import heads, mechanism_alone
+from ..measures import heads, in_step, mechanism_alone
 from ..runner import draw, options
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
@@ -96,7 +96,7 @@ def _by_place(model, by_place, bias, reach):
 def _compare(r, seed):
     """Where kernels and attention are highest, and how often at the same offset."""
     causal = bool(r["causal"])
-    lag, sharpness = lag_maths.peak(_near(r["kernel"]), NEAR, causal)
+    lag, sharpness = lag_maths.peak(in_step.middle(r["kernel"], NEAR), NEAR, causal)
     offset = profiles.offsets()[r["attention"].argmax(axis=-1)]
     directed = profiles.directed(r["attention"], int(r["T"]), causal=causal)
     result = {"lag_of_heads": lag, "sharpness_of_heads": sharpness, "offset_of_heads": offset}
@@ -126,12 +126,6 @@ def _by_chance(model, by_place, r, seed):
         lag, _ = lag_maths.peak(curves, NEAR, bool(r["causal"]))
         counts.append((lag == r["offset_of_heads"])[r["directed"]].sum())
     return {"n_agree_null": max(counts)}
-
-
-def _near(curves):
-    """The lags within NEAR."""
-    middle = curves.shape[-1] // 2
-    return curves[..., middle - NEAR : middle + NEAR + 1]
 
 
 def says(r):

@@ -121,11 +121,9 @@ def thumbnail(picture, width=200):
         words.set_visible(False)
     drawn = imread(io.BytesIO(_png(picture, dpi=width / picture.get_figwidth())))
     is_drawn = (drawn != drawn[0, 0]).any(axis=-1)
-    for axis in 0, 1:  # columns, then rows
-        filled = is_drawn.any(axis=axis).nonzero()[0]
-        drawn = drawn[:, _around(filled)] if axis == 0 else drawn[_around(filled)]
+    rows, columns = (_around(is_drawn.any(axis=axis).nonzero()[0]) for axis in (1, 0))
     buffer = io.BytesIO()
-    imsave(buffer, drawn, format="png", metadata={"Software": None})
+    imsave(buffer, drawn[rows, columns], format="png", metadata={"Software": None})
     return buffer.getvalue()
 
 
