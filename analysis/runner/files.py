@@ -5,7 +5,7 @@ import json
 import math
 import os
 import shutil
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG  # no room on the disk, or not for this user
 
@@ -28,22 +28,25 @@ def write_all(contents, before=lambda: None):
     drafts = {}
     try:
         for path, content in contents.items():
+            content = content if isinstance(content, bytes) else content.encode()
             drafts[path] = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-            _write(path, drafts[path], content)
+            with _explained(path, len(content)):
+                drafts[path].write_bytes(content)
         before()
         for path, draft in drafts.items():
-            os.replace(draft, path)
+            with _explained(path):
+                os.replace(draft, path)
     finally:
         for draft in drafts.values():
             with suppress(OSError):
                 draft.unlink()
 
 
-def _write(path, draft, content):
-    """Write the draft of a file."""
-    content = content if isinstance(content, bytes) else content.encode()
+@contextmanager
+def _explained(path, size=0):
+    """An OSError inside names the file at `path`, and says what was in the way of `size` bytes."""
     try:
-        draft.write_bytes(content)
+        yield
     except OSError as error:
         if not path.parent.is_dir():  # ENOENT would say that something was not found
             text, place = "the folder was removed during the run", path.parent
@@ -51,7 +54,7 @@ def _write(path, draft, content):
         reason = error.strerror
         if error.errno in FULL:
             free = shutil.disk_usage(path.parent).free
-            reason += f", {len(content):,} bytes wanted, {free:,} free"
+            reason += f", {size:,} bytes wanted, {free:,} free"
         raise OSError(error.errno, reason, str(path)) from None
 
 

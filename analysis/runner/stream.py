@@ -88,7 +88,7 @@ class Run:
         """Delete all states of this run, and what a run that was killed was writing."""
         drafts = f"..{self.name}.*.state.npz.*.tmp", f".{self.name}.*.tmp"
         for path in (*self._states(), *(x for name in drafts for x in self.folder.glob(name))):
-            path.unlink()
+            path.unlink(missing_ok=True)  # the folder may be removed at any moment
 
     def _save(self, path, done, sums):
         """Replace a state; the first time, without resume, drop the states of an older run."""

@@ -44,7 +44,8 @@ killed.ACCIDENTS, killed.killed = [killed.full_disk], lambda *arguments: []
 killed.ROOM = [0]
 stream.Run._save = lambda *arguments: None
 """,
-    "status 0, said": """
+    # without the lock the second run may end well, or without the state that the first one removed
+    "Two runs in one folder: status ": """
 from contextlib import nullcontext
 stream._alone = lambda path: nullcontext(path.touch())
 killed.ACCIDENTS, killed.killed = [killed.two_at_once], lambda *arguments: []

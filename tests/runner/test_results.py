@@ -250,7 +250,7 @@ def expected(tmp_path_factory):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("step", ["_write", "replace"])
+@pytest.mark.parametrize("step", ["write_bytes", "replace"])
 @pytest.mark.parametrize(
     "error, late", [(OSError(28, "No space left on device"), False), (KeyboardInterrupt(), True)]
 )
@@ -261,11 +261,13 @@ def test_whatever_write_fails_a_resumed_run_has_arrays_of_its_own_settings(
     out = tmp_path / "out"
     assert positions(out, 3) == 0
     before = files_in(out)
-    place = files if step == "_write" else files.os
+    place = Path if step == "write_bytes" else files.os
     with monkeypatch.context() as patch:
-        patch.setattr(place, step, Failing(getattr(place, step), n, late, error))
+        first = step == "write_bytes"  # tries whether the folder can be written
+        failing = Failing(getattr(place, step), n + first, late, error)
+        patch.setattr(place, step, lambda *arguments: failing(*arguments))  # a method, too
         assert positions(out, 4) == (2 if isinstance(error, OSError) else 130)
-    if step == "_write":
+    if step == "write_bytes":
         assert files_in(out) == before
     for resumed in expected:
         copy = shutil.copytree(out, tmp_path / f"resumed with {resumed}")
@@ -300,6 +302,14 @@ def test_a_folder_that_is_gone_is_named(tmp_path):
     assert caught.value.filename == str(path.parent)
     # a missing model or tokenizer is FileNotFoundError, which a report takes as "left out"
     assert not isinstance(caught.value, FileNotFoundError)
+
+
+def test_a_folder_that_goes_between_the_draft_and_its_name_is_named(tmp_path):
+    path = tmp_path / "gone" / "a.npz"
+    path.parent.mkdir()
+    with pytest.raises(OSError, match="the folder was removed during the run") as caught:
+        files.write_all({path: b"1"}, before=lambda: shutil.rmtree(path.parent))
+    assert caught.value.filename == str(path.parent)
 
 
 def test_a_finished_run_removes_what_killed_ones_were_writing(tmp_path):

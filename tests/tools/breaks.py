@@ -4089,6 +4089,12 @@ BREAKS = [
         "not path.parent.is_dir()",
         "False",
     ),
+    Break(
+        "a file that cannot be renamed is passed over in silence",
+        WRITTEN,
+        "_explained(path)",
+        "suppress(OSError)",
+    ),
     Break("what could not be written whole stays", WRITTEN, "draft.unlink()", "pass"),
     Break(
         "what a killed run was writing stays", STREAM, "f'.{self.name}.*.tmp'", "f'.{self.name}.x'"
