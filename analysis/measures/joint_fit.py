@@ -295,14 +295,17 @@ def _nearness(layer, far, shuffles, rng):
 
     far: rows of distances [H T T].
     """
-    strongest = layer.pattern.argmax(axis=-1)
-    keys = [strongest]
-    for order in joint.shuffled_keys(layer.seen, shuffles, rng):
-        keys.append(order[np.arange(len(order)), strongest])
-    ranks = [[joint.ranks(d, layer.seen) for d in row] for row in far]
-    return np.array(
-        [[[joint.nearness(x, key, layer.seen) for x in row] for row in ranks] for key in keys]
-    )
+    strongest = layer.pattern.argmax(axis=-1)  # [H T]
+    orders = joint.shuffled_keys(layer.seen, shuffles, rng)
+    shuffled = orders[:, np.arange(len(layer.seen)), strongest]
+    keys = np.concatenate([strongest[None], shuffled])  # [O H T]
+    sums = [[_near_keys(layer, d, keys) for d in row] for row in far]
+    return np.moveaxis(np.array(sums), 3, 0)
+
+
+def _near_keys(layer, d, keys):
+    """Sums over queries for each order of the keys [O H T], from distances [H T T]: [2 O H]."""
+    return joint.nearness(joint.ranks(d, layer.seen)[None], keys, layer.seen)
 
 
 def _pictures(layer, settings, moves, planes):
