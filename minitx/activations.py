@@ -6,7 +6,7 @@ They are computed tile by tile, as threads share them; each has its plain float6
 import numpy as np
 
 from .kernels import TILE
-from .threads import spread
+from .threads import even_step, spread
 
 # NumPy has no erf, but a fast tanh: the normal distribution function Phi(x) is (1 + tanh(x R)) / 2
 # with R = atanh(erf(x / sqrt 2)) / x. Its coefficients, in powers of x^2 from the lowest, are a
@@ -74,7 +74,7 @@ def gate_(x, factor):
         gate *= 0.5
         tile *= gate
 
-    spread(chunk, flat.size, TILE)
+    spread(chunk, flat.size, even_step(flat.size, TILE))
     return x
 
 

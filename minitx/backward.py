@@ -15,7 +15,7 @@ import numpy as np
 
 from . import derivatives
 from .activations import ACTIVATIONS
-from .kernels import empty_feature_major, linear, matmul_heads
+from .kernels import linear, matmul_heads
 from .masks import Keys
 from .model import ENCODER, join_heads, split_heads
 from .positions import position_rows, relative_bias, token_numbers, turned
@@ -199,11 +199,11 @@ def attention_back(dy, back):  # [B T D] -> [B H T d], [B G S d], [B G S d], [B 
     scale = back.cfg.attn_scale(back.layer)
     dz = linear_back("O", dy, join_heads(back.value("z")), back)
     dz = back.point("z", split_heads(dz, back.cfg))
-    dv = matmul_heads(pattern.swapaxes(-1, -2), dz, empty_heads(v))
+    dv = matmul_heads(pattern.swapaxes(-1, -2), dz)
     d_pattern = back.point("pattern", matmul_heads(dz, v.swapaxes(-1, -2)))
     d_scores = back.point("scores", derivatives.softmax(d_pattern, pattern))
-    dq = matmul_heads(d_scores, k * scale, empty_heads(q))
-    dk = matmul_heads(d_scores.swapaxes(-1, -2), q * scale, empty_heads(k))
+    dq = matmul_heads(d_scores, k * scale)
+    dk = matmul_heads(d_scores.swapaxes(-1, -2), q * scale)
     dq = back.point("q", dq)
     dk = back.point("k", summed_by(n, dk))
     dv = back.point("v", summed_by(n, dv))
@@ -224,13 +224,6 @@ def quarter_turn_product(dy, y, r):  # [B H T d] twice -> [B T r]
     first = dy[..., r : 2 * r] * y[..., :r]
     second = dy[..., :r] * y[..., r : 2 * r]
     return (first - second).sum(axis=1)
-
-
-def empty_heads(x):  # [B H T d]
-    """New memory of x's shape, in the order in which joining heads takes no copy."""
-    B, H, T, d = x.shape
-    joined = empty_feature_major((B, T, H * d), x.dtype)
-    return joined.reshape(B, T, H, d).swapaxes(1, 2)
 
 
 def norm_back(name, dy, x, back):  # [B T D] -> [B T D]

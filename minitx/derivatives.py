@@ -18,7 +18,7 @@ from .activations import (
     tanh_,
 )
 from .kernels import TILE
-from .threads import spread
+from .threads import even_step, spread
 
 
 def rows_of(x):  # [... D] -> [N D]
@@ -164,7 +164,7 @@ def activation(dy, x, name):  # [... M] twice
     def chunk(i, j):
         flat_dx[i:j] *= slope(flat_x[i:j])
 
-    spread(chunk, flat_x.size, TILE)
+    spread(chunk, flat_x.size, even_step(flat_x.size, TILE))
     return dx
 
 

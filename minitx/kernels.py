@@ -10,11 +10,11 @@ import math
 
 import numpy as np
 
-from .threads import product_step, spread
+from .threads import even_step, product_step, spread
 
 # When work is split into chunks for several threads, and how large a chunk is at least. Measured;
 # none of these changes a result by more than rounding.
-TILE = 1 << 18  # elements in a chunk: with fewer, threads wait for Python's lock too often
+TILE = 1 << 17  # elements in a chunk: with fewer, threads wait for Python's lock too often
 MULTIPLICATIONS = 1 << 24  # in a chunk of attention's products
 
 
@@ -51,11 +51,10 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
     return y.T.reshape(*others, M)
 
 
-def matmul_heads(a, b, out=None):  # [B H T d], [B H d S] -> [B H T S]
-    """a b for every text and head, into `out` if it is given."""
-    if out is None:
-        shape = *a.shape[:-1], b.shape[-1]
-        out = np.empty(shape, a.dtype)
+def matmul_heads(a, b):  # [B H T d], [B H d S] -> [B H T S]
+    """a b for every text and head."""
+    shape = *a.shape[:-1], b.shape[-1]
+    out = np.empty(shape, a.dtype)
     left, right, result = a, b, out
     if len(a) == 1:  # the threads share the heads of a single text, or else the texts
         left, right, result = a[0], b[0], out[0]
@@ -130,5 +129,5 @@ def softmax_(x):  # [... S]
             total[total == 0] = 1.0
         np.divide(e, total[:, None], out=scores)
 
-    spread(chunk, len(rows), max(1, TILE // S))
+    spread(chunk, len(rows), even_step(len(rows), max(1, TILE // S)))
     return x

@@ -25,7 +25,6 @@ from .cache import Cache
 from .heads import classified_token, is_pooled, require_head
 from .inputs import Ids, check_batch, check_runs, check_source
 from .kernels import (
-    empty_feature_major,
     feature_major,
     inverse_rms,
     linear,
@@ -239,17 +238,22 @@ def attention(q, k, v, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] twice -
 
     Several consecutive heads may share keys and values (Ainslie et al. 2023).
     """
-    shared = partial(by_group, G=k.shape[1])
-    scores = matmul_heads(shared(q * cfg.attn_scale(w.index)), shared(k).swapaxes(-1, -2))
-    scores = scores.reshape(*q.shape[:-1], -1)  # [B H T S]
+    pattern = attention_pattern(q, k, w, attn_bias, cfg, hook)
+    G = v.shape[1]
+    z = matmul_heads(by_group(pattern, G), by_group(v, G)).reshape(q.shape)
+    del pattern  # the largest array of a pass
+    return linear(join_heads(hook("z", z)), w.W_O, w.b_O)
+
+
+def attention_pattern(q, k, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] -> [B H T S]
+    """softmax(q k^T / sqrt(d)): how much of each key a query takes."""
+    G = k.shape[1]
+    q = q * cfg.attn_scale(w.index)
+    scores = matmul_heads(by_group(q, G), by_group(k, G).swapaxes(-1, -2))
+    scores = scores.reshape(*q.shape[:-1], -1)
     if attn_bias is not None:
         scores += attn_bias
-    pattern = hook("pattern", softmax_(hook("scores", scores)))
-    # memory in the order of join_heads, viewed by heads: joining them takes no copy
-    joined = (len(q), q.shape[2], w.W_O.shape[0])
-    z = split_heads(empty_feature_major(joined, q.dtype), cfg)  # [B H T d]
-    matmul_heads(shared(pattern), shared(v), shared(z))
-    return linear(join_heads(hook("z", z)), w.W_O, w.b_O)
+    return hook("pattern", softmax_(hook("scores", scores)))
 
 
 def by_group(x, G):  # [B H T d] -> [B G H/G T d]

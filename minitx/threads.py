@@ -93,13 +93,18 @@ SPLIT_ROWS, FEW_ROWS, SMALL = 384, 8, 1_000_000
 FEATURES = 96  # output features in a chunk of a product of many rows
 
 
+def even_step(n, most):
+    """How long each chunk of range(n) is, at most `most`: all threads are done together."""
+    if n <= most:
+        return max(1, n)
+    n_turns = math.ceil(n / (most * count()))
+    return math.ceil(n / (n_turns * count()))
+
+
 def product_step(rows, W):  # [N D], [D M]
     """How many of the M output features of rows W are computed in one call."""
     n_features = W.shape[1]
-    step = n_features
-    if W.size > PIECE:  # equal pieces, so many that all threads are done together
-        n_turns = math.ceil(W.size / (PIECE * count()))
-        step = math.ceil(n_features / (n_turns * count()))
+    step = even_step(n_features, PIECE / len(W))
     if len(rows) >= SPLIT_ROWS:
         return min(step, max(FEATURES, n_features // count()))
     if 2 <= len(rows) <= FEW_ROWS and W.flags.f_contiguous:  # GPT-2's are not

@@ -24,6 +24,7 @@ from ..runner.stream import UNSAVED
 from ..texts import corpus, formats
 
 SEARCH = 3  # every third document is for the search, the others are for the report
+GAPS = 8  # the search hides at most one in so many tokens of a masked model, as in its training
 SHOWN = 12  # tokens of the sentence, at most
 SAME = 1e-4  # nats: two float32 runs that do the same in another order differ by less
 # the two masks of the hypothesis
@@ -71,7 +72,8 @@ def mask_positions(
     sentence: a sentence whose attention is drawn (with --ids: the first document)
     evaluations: masks that the search tries in each family (0: no search; the mask shown is the
     best, and all documents are for the report)
-    every: masked models: every n-th token is hidden, one at a time
+    every: masked models: every n-th token is hidden, one at a time (in the search together, every
+    8th at most)
     seed: seed of the bootstrap and of the dealt distances
     """
     plan = _plan(family, parameter, meaning, positions)
@@ -218,6 +220,9 @@ def _attention(model, tokens, condition):
 def _sought(model, documents, plan, evaluations, every, run):
     """The mask with the least loss on these documents, and the best one of each family. Without
     evaluations there is no search: it is the mask shown.
+
+    A masked model's tokens are hidden together: one pass a document instead of one a token, as the
+    masks are only compared with each other here.
     """
     if not evaluations:
         return plan.shown, {"found": [], "found_losses": np.zeros(0), "documents_searched": 0}
@@ -227,7 +232,8 @@ def _sought(model, documents, plan, evaluations, every, run):
         what = f"documents: search, {name}, trial {next(trials)}"
         mask = masks.family(name, *values)
         condition = mask_tap.condition(mask, plan.meaning, plan.positions)
-        measured = _measured(model, documents, {"": condition}, every, run, what)
+        apart = max(every, GAPS)
+        measured = _measured(model, documents, {"": condition}, apart, run, what, losses.gaps)
         return measured["losses"].sum() / measured["n"].sum()
 
     best, least = [], []
@@ -241,13 +247,13 @@ def _sought(model, documents, plan, evaluations, every, run):
     return best[np.argmin(least)], result
 
 
-def _measured(model, documents, conditions, every, run, what):
+def _measured(model, documents, conditions, every, run, what, masked=losses.masked):
     """The losses of each document under each condition, as a dict of arrays.
 
     losses: sum over the tokens [N C]. n: tokens predicted [N]. costs: what the conventions of
     perplexity need [N 5 C]. apart: largest distance of a token's
     loss from that under window(1) [N C]. counts: how often each token of the vocabulary occurs in
-    all documents [V].
+    all documents [V]. masked: how a masked model's losses are measured.
     """
     causal = model.config.causal
     # the search has a single condition and no use for `apart`
@@ -261,7 +267,7 @@ def _measured(model, documents, conditions, every, run, what):
             loss_of = partial(losses.causal, model, document)
         else:
             start = index % min(every, len(ordinary))
-            loss_of = partial(losses.masked, model, document, every=every, start=start)
+            loss_of = partial(masked, model, document, every=every, start=start)
         by_token = np.array([loss_of(condition=condition) for condition in conditions.values()])
         sums = {"losses": by_token.sum(axis=1), "n": by_token.shape[1]}
         sums["costs"] = perplexities.sums(by_token)

@@ -38,7 +38,7 @@ COLORS = {
 NONE = 0.01  # R² in all layers that a figure does not tell from 0
 READ_OFF = 0.9  # R² of a readout that errs by a third of the places' deviation: a convention
 ENDS = "from", "to"
-EVERY = 32  # of a masked model's tokens one in so many is hidden for the loss
+EVERY = 16  # for the loss so many of a masked model's tokens have one hidden, all in one pass
 MASK_COLORS = draw.GREEN, draw.ORANGE, "#332288", "#999933", "#882255"
 
 
@@ -102,7 +102,7 @@ def _losses(model, documents, eps, seed, run):
         "loss_norm": norm_tap.condition(eps),
         "loss_norm_null": norm_tap.condition(eps, seed),
     }
-    loss_of = losses.causal if model.config.causal else partial(losses.masked, every=EVERY)
+    loss_of = losses.causal if model.config.causal else partial(losses.gaps, every=EVERY)
 
     def measure(_, document):
         by_token = [loss_of(model, document, condition=x) for x in conditions.values()]
@@ -355,7 +355,7 @@ register(
         "r2_norm_null": "R² with growing norms when each document's places are shuffled",
         "r2_norm_last": "R² with growing norms, in the last layer",
         "loss_norm": "loss with positions off and norms that grow, in nats per token (masked "
-        "models: pseudo-loss of one token in 32)",
+        "models: of one token in 16, all hidden together)",
         "loss_norm_null": "loss with such norms in random order",
         "loss_off": "loss with positions off, in nats per token",
         "loss_on": "loss with positions on, in nats per token",

@@ -28,10 +28,10 @@ def write_all(contents, before=lambda: None):
     drafts = {}
     try:
         for path, content in contents.items():
-            content = content if isinstance(content, bytes) else content.encode()
+            as_bytes = content if isinstance(content, bytes) else content.encode()
             drafts[path] = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-            with _explained(path, len(content)):
-                drafts[path].write_bytes(content)
+            with _explained(path, len(as_bytes)):
+                drafts[path].write_bytes(as_bytes)
         before()
         for path, draft in drafts.items():
             with _explained(path):

@@ -312,8 +312,10 @@ def writable(folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     trial = folder / f".{os.getpid()}.tmp"
-    trial.write_bytes(b"")
-    trial.unlink()
+    try:
+        trial.write_bytes(b"")
+    finally:
+        trial.unlink(missing_ok=True)
     return folder
 
 

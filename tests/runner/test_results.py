@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from functools import partialmethod
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -263,9 +264,9 @@ def test_whatever_write_fails_a_resumed_run_has_arrays_of_its_own_settings(
     before = files_in(out)
     place = Path if step == "write_bytes" else files.os
     with monkeypatch.context() as patch:
-        first = step == "write_bytes"  # tries whether the folder can be written
-        failing = Failing(getattr(place, step), n + first, late, error)
-        patch.setattr(place, step, lambda *arguments: failing(*arguments))  # a method, too
+        n_trials = 2 * (place is Path)  # whether the folder can be written
+        failing = Failing(getattr(place, step), n + n_trials, late, error)
+        patch.setattr(place, step, partialmethod(failing) if place is Path else failing)
         assert positions(out, 4) == (2 if isinstance(error, OSError) else 130)
     if step == "write_bytes":
         assert files_in(out) == before

@@ -3845,14 +3845,14 @@ BREAKS = [
     Break(
         "queries get the gradient without the scale",
         "minitx/backward.py",
-        "matmul_heads(d_scores, k * scale, empty_heads(q))",
-        "matmul_heads(d_scores, k, empty_heads(q))",
+        "matmul_heads(d_scores, k * scale)",
+        "matmul_heads(d_scores, k)",
     ),
     Break(
         "keys get the gradient without the scale",
         "minitx/backward.py",
-        "matmul_heads(d_scores.swapaxes(-1, -2), q * scale, empty_heads(k))",
-        "matmul_heads(d_scores.swapaxes(-1, -2), q, empty_heads(k))",
+        "matmul_heads(d_scores.swapaxes(-1, -2), q * scale)",
+        "matmul_heads(d_scores.swapaxes(-1, -2), q)",
     ),
     Break(
         "the encoder is not told by the values",
@@ -4376,8 +4376,8 @@ BREAKS = [
     Break(
         "a large matrix is read at once",
         "minitx/threads.py",
-        "W.size > PIECE",
-        "False",
+        "even_step(n_features, PIECE / len(W))",
+        "n_features",
     ),
     Break(
         "few rows are multiplied by all of a large matrix at once",
