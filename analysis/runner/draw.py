@@ -114,9 +114,12 @@ def thumbnail(picture, width=200):
 
     The figure loses its words for good, so this is called last.
     """
+    from matplotlib.axis import Axis
     from matplotlib.image import imread, imsave
     from matplotlib.text import Text
 
+    for axis in picture.findobj(Axis):
+        axis.set_visible(False)
     for words in picture.findobj(Text):
         words.set_visible(False)
     drawn = imread(io.BytesIO(_png(picture, dpi=width / picture.get_figwidth())))
