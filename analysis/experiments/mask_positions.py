@@ -378,9 +378,10 @@ def _says_hypothesis(r):
 def _says_best(r, unit):
     """The mask that the search found and what it is worth, where its loss is a prediction."""
     if r["documents_searched"]:
+        how = " (whose tokens are hidden together)" if r["pseudo"] else ""
         text = (
-            f"The mask with the least loss on the {r['documents_searched']} search documents is "
-            f"{r['best']}: on the others its {unit}"
+            f"The mask with the least loss on the {r['documents_searched']} search documents{how} "
+            f"is {r['best']}: on the others its {unit}"
         )
     else:
         text = f"No mask was sought; of {r['best']} the {unit}"
@@ -546,7 +547,8 @@ register(
         "one's mean loss",
         "n_tokens": "tokens predicted under each condition",
         "documents": "documents measured",
-        "documents_searched": "documents of the search",
+        "documents_searched": "documents of the search, in which a masked model's tokens are "
+        "hidden together",
     },
     labels={
         "loss_by_meaning": "meanings",

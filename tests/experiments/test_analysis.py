@@ -1,5 +1,6 @@
 """The registry, texts, and every experiment on a trained bundle and on a random causal model."""
 
+import errno
 import json
 import pkgutil
 import re
@@ -499,7 +500,7 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
     results.write(path, "old")
 
     def replace(*_):
-        raise OSError("disk gone")
+        raise OSError(errno.EIO, "disk gone")
 
     monkeypatch.setattr(results.os, "replace", replace)
     with pytest.raises(OSError, match="disk gone"):

@@ -621,6 +621,23 @@ def test_a_masked_models_tokens_are_hidden_one_at_a_time():
     assert "Pseudo-perplexity" in mask_positions.says(result)
 
 
+def test_the_search_hides_a_masked_models_tokens_together(monkeypatch):
+    """An eighth of them at most, whatever is asked for: with none in sight nothing is predicted."""
+    searched, gaps = [], losses.gaps
+
+    def watched(model, document, every, start, condition):
+        searched.append((every, start))
+        return gaps(model, document, every=every, start=start, condition=condition)
+
+    monkeypatch.setattr(losses, "gaps", watched)
+    model = minitx.load(weights.find("tiny-roberta"))
+    options = {"documents": 3, "tokens": 10, "every": 1, "evaluations": 8}
+    result = outcome(model, family="window", **options)
+    assert set(searched) == {(8, 0)} and len(searched) <= 8
+    assert result["n_tokens"] == 8 * (3 - 1)  # each of those that are reported on
+    assert "search documents (whose tokens are hidden together)" in mask_positions.says(result)
+
+
 def test_an_interrupted_run_goes_on_to_the_same_numbers(causal, result, tmp_path, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
         patch.setattr(mask_positions, "_results", lambda *a: 1 / 0)
