@@ -212,7 +212,7 @@ def cosine_quantile(q, D):
     0.288
     """
     half = (D - 1) / 2
-    return 2 * scipy.stats.beta(half, half).ppf(q) - 1
+    return 2 * scipy.special.betaincinv(half, half, q) - 1
 
 
 def random_cosines(D, n, seed):
