@@ -12,10 +12,10 @@ import numpy as np
 
 from .threads import even_step, product_step, spread
 
-# When work is split into chunks for several threads, and how large a chunk is at least. Measured;
-# none of these changes a result by more than rounding.
-TILE = 1 << 17  # elements in a chunk: with fewer, threads wait for Python's lock too often
-MULTIPLICATIONS = 1 << 24  # in a chunk of attention's products
+# How large a chunk of work is that threads share. Measured; neither changes a result by more than
+# rounding.
+TILE = 1 << 17  # elements at most: with far fewer, threads wait for Python's lock too often
+MULTIPLICATIONS = 1 << 24  # of attention's products, at least
 
 
 def empty_feature_major(shape, dtype):

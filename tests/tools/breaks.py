@@ -822,6 +822,14 @@ BREAKS = [
         "return [], [*texts][1:]",
     ),
     Break(
+        "a search for a mask hides all tokens at once",
+        MASK_POSITIONS,
+        "max(every, GAPS)",
+        "every",
+    ),
+    Break("a thumbnail has ticks", DRAW, "axis.set_visible(False)", "pass"),
+    Break("the scores stay while the heads are joined", "minitx/model.py", "del pattern", "pass"),
+    Break(
         "a model that knows less than frequencies works without positions",
         REMOVE_POSITIONS,
         'r["loss_interval"][1, 1] >= r["loss_null"]',
