@@ -15,7 +15,7 @@ from .threads import even_step, product_step, spread
 # How large a chunk of work is that threads share. Measured; neither changes a result by more than
 # rounding.
 TILE = 1 << 17  # elements at most: with far fewer, threads wait for Python's lock too often
-MULTIPLICATIONS = 1 << 24  # of attention's products, at least
+MULTIPLICATIONS = 1 << 24  # of attention's products at most, or those of one head or text
 
 
 def empty_feature_major(shape, dtype):
