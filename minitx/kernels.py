@@ -116,7 +116,8 @@ def softmax_(x):  # [... S]
 
     def chunk(i, j):
         scores = rows[i:j]
-        with np.errstate(over="ignore", under="ignore"):
+        # invalid: OpenBLAS may multiply an infinite e by 0, in a lane that it does not use
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             e = np.exp(scores)
             total = e @ ones
         # near the limits of float32, or if a score is NaN: again, with the largest subtracted
