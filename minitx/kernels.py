@@ -1,7 +1,7 @@
 """The arithmetic of a transformer on plain arrays; a trailing underscore means: writes in place.
 
 Two things make it fast and neither changes a formula. `linear` multiplies from the weight's side,
-so its result lies feature after feature in memory, and every later step keeps that order. Large
+so its result lies feature after feature in memory, and norms and activations keep that order. Large
 work is spread over threads (threads.py). Each kernel has its plain float64 twin in the tests. Axis
 letters: see model.py.
 """

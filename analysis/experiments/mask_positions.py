@@ -250,10 +250,10 @@ def _sought(model, documents, plan, evaluations, every, run):
 def _measured(model, documents, conditions, every, run, what, masked=losses.masked):
     """The losses of each document under each condition, as a dict of arrays.
 
-    losses: sum over the tokens [N C]. n: tokens predicted [N]. costs: what the conventions of
-    perplexity need [N 5 C]. apart: largest distance of a token's
-    loss from that under window(1) [N C]. counts: how often each token of the vocabulary occurs in
-    all documents [V]. masked: how a masked model's losses are measured.
+    masked: how a masked model's losses are measured. losses: sum over the tokens [N C]. n: tokens
+    predicted [N]. costs: what the conventions of perplexity need [N 5 C]. apart: largest distance
+    of a token's loss from that under window(1) [N C]. counts: how often each token of the
+    vocabulary occurs in all documents [V].
     """
     causal = model.config.causal
     # the search has a single condition and no use for `apart`

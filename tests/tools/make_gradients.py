@@ -168,7 +168,6 @@ KERNELS = {
     "places": places,
     "turned": turned,
     "feature_major": lambda x: x,
-    "empty_feature_major": lambda shape, dtype: torch.empty(shape, dtype=dtype),
     "ACTIVATIONS": ACTIVATIONS,
 }
 
