@@ -12,7 +12,7 @@ import numpy as np
 from ..maths import alignment as maths
 from ..maths import nulls
 from ..measures import heads, spoken
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -259,13 +259,13 @@ def answer(r):
     """
     name = next((name for name in MEASURES if name in r), None)
     if name is None:
-        return Answer("no", "steps whose token stands in the source", f"0 of {r['steps']}", "")
-    best, null = r[f"{name}_best"], r[f"{name}_best_null"]
-    verdict = "partly" if best > null else "no"
-    if best > null and best >= HALF:
-        verdict = "yes"
+        measure = "steps whose token stands in the source"
+        return Answer("undecided", measure, f"0 of {r['steps']}", "")
+    best = verdict.of(r, f"{name}_best", enough=HALF)
     measure = f"steps at which the strongest source token of the best head is {MEASURES[name]}"
-    return Answer(verdict, measure, f"{best:.0%}", f"{null:.0%} with places permuted")
+    return Answer(
+        best.verdict, measure, f"{best.value:.0%}", f"{best.null:.0%} with places permuted"
+    )
 
 
 # the picture

@@ -14,7 +14,7 @@ from minitx import run as run_model
 
 from ..maths import profiles
 from ..measures import conditions, heads, spoken
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus, formats
@@ -230,32 +230,30 @@ def _says_of(r, i):
 def answer(r):
     """Yes: a head gives half of its attention to one offset, also when the words are shuffled.
 
-    Partly: a head gives an offset other than 0 several times what uniform attention gives. In
+    Partly: a head gives an offset other than 0 clearly more than uniform attention gives. In
     cross-attention a source token stands for the offset.
     """
     if "offset" not in r:
         return _answer_of_cross(r)
     away = r["offset"] != 0
-    sharp = away & (np.minimum(r["at_offset"], r["at_offset_shuffled"]) >= heads.SHARP)
-    verdict = "no"
-    if sharp.any():
-        verdict = "yes"
-    elif (away & (r["at_offset"] >= profiles.TIMES * r["at_offset_null"])).any():
-        verdict = "partly"
+    steady = np.minimum(r["at_offset"], r["at_offset_shuffled"]) * away
+    best = (steady - r["at_offset_null"]).argmax()
+    finding = verdict.beside(steady[best], r["at_offset_null"][best], enough=heads.SHARP)
+    n_sharp = (steady >= heads.SHARP).sum()
     text = "heads drawn with half of their attention or more at one offset, words shuffled or not"
     most = f"uniform: {r['at_offset_null'].max():.3f} of it"
-    return Answer(verdict, text, f"{sharp.sum()} of {len(sharp)}", most)
+    return Answer(finding.verdict, text, f"{n_sharp} of {len(steady)}", most)
 
 
 def _answer_of_cross(r):
     """The same of one source token in place of one offset."""
-    sharp = (r["strongest"] >= heads.SHARP).sum()
-    verdict = "yes" if sharp else "no"
-    if not sharp and (r["strongest"] >= profiles.TIMES * r["strongest_null"]).any():
-        verdict = "partly"
+    null = float(r["strongest_null"])
+    finding = verdict.beside(r["strongest"].max(), null, enough=heads.SHARP)
+    n_sharp = (r["strongest"] >= heads.SHARP).sum()
     text = "heads drawn with half of their attention or more at one source token, step by step"
-    chance = f"even: {r['strongest_null']:.3f} of it"
-    return Answer(verdict, text, f"{sharp} of {len(r['heads'])}", chance)
+    return Answer(
+        finding.verdict, text, f"{n_sharp} of {len(r['heads'])}", f"even: {null:.3f} of it"
+    )
 
 
 def plot(r):

@@ -1,4 +1,4 @@
-"""Do gradients tell which tokens and heads a prediction comes from?
+"""Does the method of integrated gradients agree with ablation, by tokens and by heads?
 
 In each document the log-probability of the likeliest word (of a hidden one, of the next), or class,
 is shared out to tokens and to heads: by gradient × input and by integrated gradients, beside what
@@ -11,14 +11,15 @@ from typing import Annotated, Literal
 import numpy as np
 import scipy
 
-from ..maths import stats
+from ..maths import nulls, stats
 from ..measures import attributed, document_features
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 WAYS = "integrated", "times_input"
+SHUFFLES = 200  # of the parts of each document
 GOOD = 0.5  # correlation with ablation from which gradients tell
 NAMES = {"integrated": "integrated gradients", "times_input": "gradient × input"}
 
@@ -101,14 +102,26 @@ def _agreement(result, seed):
         ablated = result[f"{part}_ablated"]
         for way, suffix in (
             ("integrated", ""),
-            ("random", "_null"),
+            ("random", "_untrained"),
             ("times_input", "_simple"),
         ):
             by_document = [_correlation(*pair) for pair in zip(result[f"{part}_{way}"], ablated)]
             record[f"{part}{suffix}"] = np.mean(by_document)
             if not suffix:
                 record[f"{part}_interval"] = stats.bootstrap(np.array(by_document), seed=seed)
+        record[f"{part}_null"] = _by_chance(result[f"{part}_integrated"], ablated, seed)
     return record
+
+
+def _by_chance(attributed, ablated, seed):
+    """The mean correlation that 99 % of draws stay below, parts of a document in random order."""
+    rng = np.random.default_rng(seed)
+    parts = ablated.reshape(len(ablated), -1)
+    means = []
+    for _ in range(SHUFFLES):
+        pairs = zip(attributed, rng.permuted(parts, axis=1))
+        means.append(np.mean([_correlation(a.ravel(), b) for a, b in pairs]))
+    return np.quantile(means, nulls.CHANCE)
 
 
 def _correlation(a, b):
@@ -123,21 +136,22 @@ def says(r):
     low, high = r["tokens_interval"]
     return (
         f"Integrated gradients of {r['documents']} predictions agree with what is lost without "
-        f"each token by a rank correlation of {r['tokens']:.2f} ({low:.2f} to {high:.2f}; random "
-        f"weights {r['tokens_null']:.2f}), and with what is lost without each head by "
-        f"{r['heads']:.2f} (random weights {r['heads_null']:.2f}). Gradient × input reaches "
-        f"{r['tokens_simple']:.2f} and {r['heads_simple']:.2f}. The parts add up to the "
+        f"each token by a rank correlation of {r['tokens']:.2f} ({low:.2f} to {high:.2f}; ranks in "
+        f"random order {r['tokens_null']:.2f}, random weights {r['tokens_untrained']:.2f}), and "
+        f"with what is lost without each head by {r['heads']:.2f} (random order "
+        f"{r['heads_null']:.2f}, random weights {r['heads_untrained']:.2f}). Gradient × input "
+        f"reaches {r['tokens_simple']:.2f} and {r['heads_simple']:.2f}. The parts add up to the "
         f"whole: the largest error is {r['error']:.1e} of the largest part."
     )
 
 
 def answers(r):
-    """Yes where both agree well, and more than random weights; no where neither does."""
-    good = [r[part] >= GOOD and r[part] > r[f"{part}_null"] for part in ("tokens", "heads")]
-    verdict = ("no", "partly", "yes")[sum(good)]
+    """Yes where both agree well, and more than ranks in random order; no where neither does."""
+    findings = [verdict.of(r, part, enough=GOOD) for part in ("tokens", "heads")]
     measure = "rank correlation of integrated gradients with ablation: tokens, heads"
-    chance = f"{r['tokens_null']:.2f}, {r['heads_null']:.2f}, random weights"
-    return Answer(verdict, measure, f"{r['tokens']:.2f}, {r['heads']:.2f}", chance)
+    chance = f"{r['tokens_null']:.2f}, {r['heads_null']:.2f}, ranks in random order"
+    value = f"{r['tokens']:.2f}, {r['heads']:.2f}"
+    return Answer(verdict.every(*findings), measure, value, chance)
 
 
 def plot(r):
@@ -167,6 +181,7 @@ register(
     draw=plot,
     says=says,
     answer=answers,
+    about="method",
     look=(
         "Bars of one token that agree: the gradient tells what the token is worth. Where they "
         "differ, ablation moves one part alone to its baseline, integrated gradients all parts "

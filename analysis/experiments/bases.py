@@ -1,4 +1,4 @@
-"""Does the SVD gather a head's positions in few columns, where other bases do not?
+"""Does the SVD gather the position table's directions in few columns of a head?
 
 Queries and keys of one head in four bases: raw, as X W_Q has them; SVD, X U_Q with
 W_Q W_K^T = U_Q S U_K^T; the principal axes of queries and of keys; random rotations, the null.
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..maths import bases as maths
 from ..measures import heads, inputs
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -208,16 +208,17 @@ def says(r):
 
 
 def answer(r):
-    """Yes: in most heads that carry positions the SVD gathers them beyond chance, raw ones do not.
+    """Yes: in most heads that carry the table's directions the SVD gathers them beyond chance.
 
     Partly: the SVD does beyond chance, but so does the raw basis.
     """
-    verdict = "no"
-    if r["n_carry"] and r["beyond_svd"] > MAJORITY:
-        verdict = "yes" if r["beyond_raw"] <= MAJORITY else "partly"
     value = f"{r['columns_svd']:.1f} of {r['d']} (raw: {r['columns_raw']:.1f})"
     chance = f"{r['columns_svd_null']:.1f}, random rotations"
-    return Answer(verdict, "columns that positions fill in the basis of the SVD", value, chance)
+    svd = verdict.of(r, "beyond_svd", enough=MAJORITY)
+    raw_does_not = verdict.beside(1 - r["beyond_raw"], 0, enough=1 - MAJORITY)
+    kind = verdict.led(svd, raw_does_not) if r["n_carry"] else "undecided"
+    measure = "columns that the table's directions fill in the basis of the SVD"
+    return Answer(kind, measure, value, chance)
 
 
 def plot(r):
@@ -290,6 +291,7 @@ register(
     "(Yamamoto's blog post).",
     figure="blog post",
     answer=answer,
+    about="table",
     per_head=(
         "carried",
         *(f"{measure}_by_head_{name}" for measure in ("columns", "purity") for name in BASES),

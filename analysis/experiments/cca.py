@@ -12,8 +12,8 @@ import numpy as np
 
 from ..maths import cca as maths
 from ..maths import nulls, stats
-from ..measures import inputs, residual_stream
-from ..runner import draw, options
+from ..measures import document_features, inputs, residual_stream
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -50,18 +50,27 @@ def cca(
     table = inputs.reachable(model)[: texts.T][inner]
     half = _half(texts, len(table), model.config.d_model, components)
     y = maths.columns(table, components)
-    sums = _gather(model, texts, inner, half, run)
+    random = document_features.untrained(model, np.random.default_rng(seed))
+    y_random = maths.columns(inputs.reachable(random)[: texts.T][inner], components)
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(table)) for _ in range(shuffles)]
-    by_layer = []
-    for place in range(model.config.n_layers + 1):
-        fit = maths.moments(half, sums["fit_xx"][place], sums["fit_places"][place])
-        others = sums["test_xx"][place], sums["test_places"][place]
-        test = maths.moments(len(texts) - half, *others)
-        by_layer.append(_correlate(fit, test, y, orders))
-    result = stats.stacked(by_layer)
+    result = _by_layer(_gather(model, texts, inner, half, run, "documents"), texts, y, orders)
+    sums = _gather(random, texts, inner, half, run, "documents: random weights")
+    result["correlations_random"] = _by_layer(sums, texts, y_random, [])["correlations"]
     result |= {"documents": len(texts), "T": texts.T, "components": components}
     return result | _headline(result)
+
+
+def _by_layer(sums, texts, y, orders):
+    """What `_correlate` gives, for all layers together: {name: [L+1 ...]}."""
+    half = len(texts) // 2
+    by_layer = []
+    for layer in range(len(sums["fit_xx"])):
+        fit = maths.moments(half, sums["fit_xx"][layer], sums["fit_places"][layer])
+        others = sums["test_xx"][layer], sums["test_places"][layer]
+        test = maths.moments(len(texts) - half, *others)
+        by_layer.append(_correlate(fit, test, y, orders))
+    return stats.stacked(by_layer)
 
 
 def _half(documents, T, D, K):
@@ -77,7 +86,7 @@ def _half(documents, T, D, K):
     return half
 
 
-def _gather(model, documents, inner, half, run):
+def _gather(model, documents, inner, half, run, what):
     """Sums over the documents of the fit and of the test, at every layer: [L+1 ...]."""
 
     def measure(i, document):
@@ -86,7 +95,7 @@ def _gather(model, documents, inner, half, run):
         xx, places = zip(*pairs)
         return {f"{name}_xx": np.array(xx), f"{name}_places": np.array(places)}
 
-    return run.gather(measure, documents, "documents")
+    return run.gather(measure, documents, what)
 
 
 def _correlate(fit, test, y, orders):
@@ -117,11 +126,12 @@ def _headline(r):
     result["mean_fitted"] = r["correlations_fitted"].mean(axis=1)
     result["high"] = (held >= HIGH).sum(axis=1)
     result["high_null"] = (by_chance >= HIGH).sum(axis=-1).max(axis=1)
-    keeps = result["mean"] >= KEPT * result["mean"][0]
-    keeps &= result["mean"] > result["mean_null"]
+    result["mean_random"] = r["correlations_random"].mean(axis=1)
+    chance = np.maximum(result["mean_null"], result["mean_random"])
+    half = KEPT * result["mean"][0]
+    keeps = (result["mean"] >= half) & (result["mean"] > chance + verdict.MARGIN)
     result["n_kept"] = np.cumprod(keeps[1:]).sum()
-    chance = result["mean_null"][1:] >= KEPT * result["mean"][0]
-    result["n_kept_null"] = np.cumprod(chance).sum()
+    result["n_kept_null"] = np.cumprod(chance[1:] >= half).sum()
     return result
 
 
@@ -130,27 +140,31 @@ def says(r):
     by_layer = ", ".join(f"{x:.2f}" for x in r["mean"])
     fitted = ", ".join(f"{x:.2f}" for x in r["mean_fitted"])
     shuffled = ", ".join(f"{x:.2f}" for x in r["mean_null"])
+    random = ", ".join(f"{x:.2f}" for x in r["mean_random"])
     high = ", ".join(str(n) for n in r["high"])
     return (
         f"The canonical correlations between the stream and the first {r['components']} "
         f"components of the position table, fitted on half of {r['documents']} documents, are "
         f"{by_layer} on average on the others, from what layer 0 reads to the output (places "
-        f"shuffled: 99 % stay below {shuffled}). On the documents of the fit itself they are "
-        f"{fitted}. Directions with a correlation of {HIGH} or more: {high}."
+        f"shuffled: 99 % stay below {shuffled}; a model with random weights: {random}). On the "
+        f"documents of the fit itself they are {fitted}. Directions with a correlation of {HIGH} "
+        f"or more: {high}."
     )
 
 
 def answer(r):
-    """Yes if all layers keep half of the first one's mean correlation, partly if the next does."""
-    n, layers = int(r["n_kept"]), len(r["mean"]) - 1
-    verdict = "no"
-    if n:
-        verdict = "yes" if n == layers else "partly"
+    """Yes if all layers keep half of the first one's mean correlation, partly if the next does.
+
+    Both beyond a model with random weights, which keeps some of it without having learned.
+    """
+    layers = len(r["mean"]) - 1
+    kept = verdict.of(r, "n_kept", enough=layers, most=layers)
     measure = (
         "layers in a row that leave half or more of the mean correlation before layer 0 "
         f"({r['mean'][0]:.2f})"
     )
-    return Answer(verdict, measure, f"{n} of {layers}", f"{r['n_kept_null']} of {layers}, shuffled")
+    chance = f"{r['n_kept_null']} of {layers}, random weights or places shuffled"
+    return Answer(kept.verdict, measure, f"{r['n_kept']} of {layers}", chance)
 
 
 def plot(r):

@@ -15,7 +15,7 @@ import numpy as np
 from ..maths import moves, profiles
 from ..measures import heads, inputs, later_layers
 from ..measures import positions_read as reading
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -237,21 +237,18 @@ def says(r):
 
 
 def answer(r):
-    """Yes if half of a deeper head's attention goes along with a turned one, beyond the null.
+    """Yes if half of a deeper head's attention goes along with a turned one; partly if some does.
 
-    Partly if a tenth does in more pairs than by chance, or if a deeper head loses half of it.
+    Both beyond what the same head moves where each query is turned to a side drawn for it.
     """
-    verdict = "no"
-    if r["n_moved"] > r["n_moved_null"] and r["strongest"] >= HALF:
-        verdict = "yes"
-    elif r["n_moved"] > r["n_moved_null"] or r["n_lost"]:
-        verdict = "partly"
     measure = (
         "pairs where a deeper head loses half its attention, or a tenth moves with a turned head"
     )
     value = f"{r['n_lost']} lose, {r['n_moved']} move, of {r['n_pairs']}"
     chance = f"{r['n_moved_null']} move, sides drawn"
-    return Answer(verdict, measure, value, chance)
+    strongest = verdict.of(r, "strongest", enough=HALF)
+    kind = strongest.verdict if r["n_pairs"] else "undecided"
+    return Answer(kind, measure, value, chance)
 
 
 def plot(r):

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..maths import factors
 from ..maths import waves as maths
-from ..measures import inputs
-from ..runner import draw, options
+from ..measures import document_features, inputs
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -73,7 +73,22 @@ def components(
     result["layer_names"] = np.array([f"layer {i}" for i in range(model.config.n_layers)])
     result |= {"method": method, "first_position": inner.start}
     result |= _position_shares(sums, len(document_set))
+    random = document_features.untrained(model, np.random.default_rng(seed))
+    result["share_random"] = _random_share(random, document_set, method, components, seed, run)
     return result | _best_series(sums, result["best_component"], len(document_set))
+
+
+def _random_share(model, document_set, method, n, seed, run):
+    """The largest share that position explains of a component of layer 0, in a random model."""
+    inner = _inner(document_set)
+    directions = {"x": METHODS[method](model, document_set, n, seed, run)[:1]}
+
+    def measure(_, document):
+        return _series(inputs.of_text(model, document)[:1, inner], directions, 0)
+
+    sums = run.gather(measure, document_set, "documents: random weights")
+    shares = maths.position_share(sums["x"], sums["x_squares"], len(document_set))
+    return shares.max()
 
 
 def _inner(document_set):
@@ -184,7 +199,8 @@ def says(r):
     return (
         f"The most position-like of the {r['n']} {kind} components of X has {r['share']:.0%} of "
         "its variance explained by position in layer 0 (documents moved at random: "
-        f"{r['share_null']:.0%}) and {r['share_last']:.0%} in the last layer "
+        f"{r['share_null']:.0%}; with random weights: {r['share_random']:.0%}) and "
+        f"{r['share_last']:.0%} in the last layer "
         f"({r['share_last_null']:.0%}): such components come out {VERDICTS[near_input, in_last]}. "
         f"The best column of Q has {r['share_q']:.0%} in layer 0, the best of K "
         f"{r['share_k']:.0%}. Position explains more than half in {r['n_half']} of the components "
@@ -196,18 +212,16 @@ def says(r):
 def answer(r):
     """Yes if position explains most of a component of the first layer's input.
 
-    Partly if it explains EXCESS more than of documents moved at random; else no.
+    Partly if it explains more than in a model with random weights and in documents moved at random.
     """
     kind = {"pca": "principal", "ica": "independent"}[str(r["method"])]
     measure = (
         f"largest share of variance due to position in one of {r['n']} {kind} components of layer "
         "0's input"
     )
-    verdict = "no"
-    if r["share"] > r["share_null"] + EXCESS:
-        verdict = "yes" if r["share"] > HALF else "partly"
-    chance = f"{r['share_null']:.0%}, documents moved"
-    return Answer(verdict, measure, f"{r['share']:.0%}", chance)
+    share = verdict.of(r, "share", null=max(r["share_null"], r["share_random"]), enough=HALF)
+    chance = f"{r['share_null']:.0%}, documents moved; {r['share_random']:.0%}, random weights"
+    return Answer(share.verdict, measure, f"{r['share']:.0%}", chance)
 
 
 def plot(r):

@@ -17,7 +17,7 @@ from ..maths import lags as lag_maths
 from ..maths import sources as maths
 from ..measures import conditions as inputs_given
 from ..measures import heads, inputs
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -218,12 +218,11 @@ def answer(r):
     n, i = int(r["n_directed"]), [*CONDITIONS].index("positions")
     measure = "heads with a direction that keep half of their attention to it on positions alone"
     if not n:
-        return Answer("no", measure, f"0 of {r['directed'].size} heads with one", "0 heads")
-    k = int(r["n_kept"][i])
-    verdict = "no"
-    if k:
-        verdict = "yes" if k >= MOST * n else "partly"
-    return Answer(verdict, measure, f"{k} of {n}", f"up to {r['n_kept_null'][i]:.0f} of {n}")
+        return Answer("undecided", measure, f"0 of {r['directed'].size} heads with one", "0 heads")
+    kept = verdict.beside(r["n_kept"][i], r["n_kept_null"][i], enough=MOST * n, most=n)
+    return Answer(
+        kept.verdict, measure, f"{kept.value:.0f} of {n}", f"up to {kept.null:.0f} of {n}"
+    )
 
 
 def plot(r):

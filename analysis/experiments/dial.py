@@ -16,7 +16,7 @@ from ..maths import followed as maths
 from ..maths import profiles
 from ..measures import heads, inputs, later_layers, moved_positions
 from ..measures import positions_read as reading
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -135,20 +135,11 @@ def _loss_results(sums, layers, shifts, n_losses):
     return result
 
 
-def _verdicts(r):
-    """Of each layer: "yes", "partly", "no", or "" without a head whose cells can be told."""
-    follows = FOLLOWS[str(r["move"])]
-    for n, cells, slope, by_chance in zip(
-        r["layer_n_exact"], r["layer_n_cells"], r["layer_slope"], r["layer_slope_null"]
-    ):
-        if not cells:
-            yield ""
-        elif n >= MOST * cells:
-            yield "yes"
-        elif follows and follows * slope > max(SLOPE, by_chance):
-            yield "partly"
-        else:
-            yield "no"
+def _finding(r, i):
+    """The exact cells of one layer beside those with offsets shuffled over the shifts."""
+    n_cells = r["layer_n_cells"][i]
+    given = r["layer_n_exact"][i], r["layer_n_exact_null"][i]
+    return verdict.beside(*given, enough=MOST * n_cells, most=n_cells)
 
 
 def says(r):
@@ -204,21 +195,20 @@ def _loss_words(r):
 
 def answer(r):
     """Yes if in every layer with directions nine cells in ten are exact, partly if in some."""
-    verdicts = np.array([*_verdicts(r)])
     measure = "heads with a direction, times shifts, that attend exactly where moved positions say"
-    following = np.isin(verdicts, ("yes", "partly"))
     if not r["n_cells"]:
-        return Answer("no", measure, "0 of 0: no head has a direction", "0")
-    verdict = "no"
-    if following.any():
-        verdict = "yes" if (verdicts[verdicts != ""] == "yes").all() else "partly"
-    groups = [(_layer_list(r["layers"][rows]), rows) for rows in (following, verdicts == "no")]
+        return Answer("undecided", measure, "0 of 0: no head has a direction", "0")
+    rows = np.flatnonzero(r["layer_n_cells"])
+    findings = [_finding(r, i) for i in rows]
+    follows = np.array([finding.verdict in verdict.EFFECTS for finding in findings])
     counts = [
-        f"{r['layer_n_exact'][rows].sum()} of {r['layer_n_cells'][rows].sum()} in {named}"
-        for named, rows in groups
-        if rows.any()
+        f"{r['layer_n_exact'][group].sum()} of {r['layer_n_cells'][group].sum()} in "
+        f"{_layer_list(r['layers'][group])}"
+        for group in (rows[follows], rows[~follows])
+        if len(group)
     ]
-    return Answer(verdict, measure, ", ".join(counts), f"up to {r['n_exact_null']:.0f}")
+    chance = f"up to {r['n_exact_null']:.0f}"
+    return Answer(verdict.every(*findings), measure, ", ".join(counts), chance)
 
 
 def _layer_list(numbers):

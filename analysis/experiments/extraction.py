@@ -9,7 +9,7 @@ import numpy as np
 
 from ..maths import nulls, spectra, waves
 from ..measures import inputs
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -237,16 +237,18 @@ def answer(r):
     """
     if not r["is_peak"]:
         measure = "peaks of the position table above chance, which queries and keys could extract"
-        return Answer("no", measure, "0 peaks", "0 in 99 % of shuffled tables")
-    q, k = r["contrast_q"], r["contrast_k"]
-    is_extracted = [contrast > max(r["contrast_q_null"], r["contrast_x"]) for contrast in (q, k)]
-    verdict = ("no", "partly", "yes")[sum(is_extracted)]
+        return Answer("undecided", measure, "0 peaks", "0 in 99 % of shuffled tables")
+    findings = [
+        verdict.of(r, name, null=max(r[f"{name}_null"], r["contrast_x"]), most=np.inf)
+        for name in ("contrast_q", "contrast_k")
+    ]
     measure = (
         f"amplitude at the positions' peak ({r['peak']} cycles) over the median one, layer 0 "
         f"(input: {r['contrast_x']:.2f})"
     )
-    value = f"{q:.2f} in queries, {k:.2f} in keys"
-    return Answer(verdict, measure, value, f"{r['contrast_q_null']:.2f} in random directions")
+    value = f"{r['contrast_q']:.2f} in queries, {r['contrast_k']:.2f} in keys"
+    chance = f"{r['contrast_q_null']:.2f} in random directions"
+    return Answer(verdict.every(*findings), measure, value, chance)
 
 
 def _list(correlations):

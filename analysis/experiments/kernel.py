@@ -15,7 +15,7 @@ from ..maths import lags as lag_maths
 from ..maths import nulls, profiles
 from ..maths import positional_kernel as maths
 from ..measures import heads, in_step, mechanism_alone
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -146,13 +146,13 @@ def says(r):
 
 
 def answer(r):
-    """Yes: places make the peak of nearly all heads with a direction, more than chance gives."""
-    n, n_directed = int(r["n_agree"]), int(r["n_directed"])
-    verdict = "no"
-    if n > r["n_agree_null"] and n >= HALF * n_directed:
-        verdict = "yes" if n >= MOST * n_directed else "partly"
+    """Yes: positions make the peak of nearly all heads with a direction; partly: of some."""
+    n = int(r["n_directed"])
     text = "heads with a direction whose kernel is highest where they look"
-    return Answer(verdict, text, f"{n} of {n_directed}", f"up to {r['n_agree_null']}")
+    if not n:
+        return Answer("undecided", text, "0 heads with a direction", "0 heads")
+    agree = verdict.of(r, "n_agree", enough=MOST * n, most=n)
+    return Answer(agree.verdict, text, f"{r['n_agree']} of {n}", f"up to {r['n_agree_null']}")
 
 
 def plot(r):

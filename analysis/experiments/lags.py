@@ -17,7 +17,7 @@ from ..maths import lags as maths
 from ..maths import nulls, profiles
 from ..measures import heads, in_step
 from ..measures.in_step import middle
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -300,27 +300,31 @@ def answer(r):
     Partly: they agree, but positions make fewer peaks, or that was not measured. Where the heads
     with a direction are too much alike to be told from shuffled ones, all heads are counted.
     """
-    n_directed, measured = int(r["n_directed"]), "n_positions" in r
+    n_directed = int(r["n_directed"])
     text = "heads with a direction whose scores peak where they attend"
     if not n_directed:
-        return Answer("no", text, "0 heads with a direction", "0 heads")
+        return Answer("undecided", text, "0 heads with a direction", "0 heads")
     n, name = n_directed, "agree_directed"
     positions = ", and whose peak positions make"
     if name not in r:
         n, name, text = r["directed"].size, "agree", "heads whose scores peak where they attend"
         positions = ", and heads with a direction whose peak positions make"
-    share, high = float(r[name]), float(r[f"{name}_null"])
-    value, chance = f"{round(n * share)} of {n}", f"up to {round(n * high)}"
-    if measured:
-        text += positions
-        value += f", and {r['n_positions']} of {n_directed}"
-        chance += f", and {r['n_positions_null']}"
-    verdict = "no"
-    if share > high:
-        enough = measured and r["n_positions"] >= MOST * n_directed
-        # without documents all is position x position
-        verdict = "yes" if enough or not r["documents"] else "partly"
-    return Answer(verdict, text, value, chance)
+    agree = verdict.of(r, name)
+    value, chance = f"{round(n * agree.value)} of {n}", f"up to {round(n * agree.null)}"
+    if "n_positions" not in r:  # without documents all is position x position
+        return Answer(_unmeasured(r, agree), text, value, chance)
+    made = verdict.of(r, "n_positions", enough=MOST * n_directed, most=n_directed)
+    return Answer(
+        verdict.led(agree, made),
+        text + positions,
+        f"{value}, and {r['n_positions']} of {n_directed}",
+        f"{chance}, and {r['n_positions_null']}",
+    )
+
+
+def _unmeasured(r, agree):
+    """The verdict where the part of positions was not measured: partly at best on a text."""
+    return "partly" if r["documents"] and agree.verdict == "yes" else agree.verdict
 
 
 def plot(r):

@@ -18,7 +18,7 @@ from minitx import forward
 
 from ..maths import masks, stats
 from ..measures import losses, mask_tap, perplexities
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus, formats
@@ -414,21 +414,24 @@ def _with_interval(r, name):
 
 def answers(r):
     """Yes where the best mask gives back STANDS_IN of what positions are worth; partly where it
-    gives back anything, for the order of its distances; no where not, or where nothing is lost.
+    gives back anything, for the order of its distances; no where not. Undecided where nothing is
+    lost without positions.
     """
     worth = r["loss_off"] - r["loss"]
     if r["best_sees"]:
         measure = "nats per token that a mask gains, but a token sees itself: no prediction"
-        return Answer("no", measure, f"{r['gain']:.2f}", "0")
-    if worth <= LEAST:
+        return Answer("undecided", measure, f"{r['gain']:.2f}", "0")
+    if worth <= verdict.NATS:
         measure = "nats per token that a mask gains over none (nothing was lost without positions)"
-        return Answer("no", measure, f"{r['gain']:.3f}", f"{r['gain_null']:.3f}, dealt at random")
-    verdict = "no"
-    if min(r["gain_interval"][0], r["order_interval"][0]) > 0:
-        verdict = "yes" if r["gain"] >= STANDS_IN * worth else "partly"
+        chance = f"{r['gain_null']:.3f}, dealt at random"
+        return Answer("undecided", measure, f"{r['gain']:.3f}", chance)
+    gain = verdict.of(r, "gain", enough=STANDS_IN * worth, most=worth)
+    order = verdict.beside(r["order_interval"][0], 0, most=np.inf)
+    has_order = verdict.every(order) in verdict.EFFECTS
     measure = "share of what positions are worth, in nats per token, that the best mask gives back"
     back, by_chance = (f"{100 * r[name] / worth:.0f} %" for name in ("gain", "gain_null"))
-    return Answer(verdict, measure, back, f"{by_chance}, its distances dealt at random")
+    chance = f"{by_chance}, its distances dealt at random"
+    return Answer(gain.verdict if has_order else "no", measure, back, chance)
 
 
 def plot(r):

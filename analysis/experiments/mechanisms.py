@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 
 from ..measures import compared, mechanism_row, position_probe
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
@@ -22,8 +22,9 @@ IN_ALL = ("sharp", "sharp_null", "sharp_interval", "sharp_head", "sharp_offset")
 IN_ALL += ("reach", "reach_null", "reach_interval", "r2", "r2_null", "r2_interval")
 OF_ONE = "r2_by_layer", "r2_by_layer_null", "r2_by_layer_interval", "without"
 OFF = "loss", "loss_null", "off", "off_null", "off_interval"
-LENGTH = "loss_by_length", "by_length", "by_length_null", "by_length_interval"
-VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"}  # all, any
+LENGTH = "loss_by_length", "by_length", "by_length_null", "by_length_interval", "loss_frequencies"
+# of what a model predicts beyond word frequencies, kept at the longest length: yes, and partly
+GOES_ON, HALF = 0.95, 0.5
 NULLS = {  # what the words call chance
     "sharp": "uniform attention",
     "reach": "uniform attention",
@@ -95,8 +96,18 @@ def _longest(r):
         return {}
     names = "by_length", "by_length_null", "by_length_interval"
     result = {name.replace("by_length", "longest"): r[name][:, -1] for name in names}
-    low = result["longest_interval"][:, 0]
-    return result | {"goes_on": low <= 0}
+    return result | _kept(r["loss_frequencies"], r["loss_by_length"], result["longest_interval"])
+
+
+def _kept(by_frequencies, losses, interval):
+    """Share kept at the longest length of what a model predicts better than frequencies: [n].
+
+    From the upper end of the interval of the change.
+    """
+    learned = by_frequencies - losses[:, FACTORS.index(1)]
+    kept = 1 - interval[:, 1] / np.maximum(learned, verdict.NATS)
+    # the null: word frequencies alone
+    return {"learned": learned, "kept": kept, "kept_null": np.zeros(len(kept))}
 
 
 def _pairs(r):
@@ -159,20 +170,27 @@ def _number(r, i, reasons):
 
 
 def answer(r):
-    """Yes if no model's loss at the longest length is above that at the trained one; or partly."""
-    if "goes_on" not in r:
-        above = r["r2"] > r["r2_null"]
+    """Yes if every model keeps at the longest length what it predicts better than frequencies do.
+
+    Partly if some do. A model that predicts no better at its trained length is undecided.
+    """
+    if "kept" not in r:
+        findings = [verdict.beside(*pair, enough=np.inf) for pair in zip(r["r2"], r["r2_null"])]
+        n_above = sum(finding.verdict in verdict.EFFECTS for finding in findings)
         measure = "models whose stream tells the places of tokens (none predicts tokens)"
-        verdict = "partly" if above.any() else "no"
-        return Answer(verdict, measure, f"{above.sum()} of {len(above)}", "by chance: 0")
-    n = len(r["goes_on"])
-    verdict = VERDICTS[bool(r["goes_on"].all()), bool(r["goes_on"].any())]
+        value = f"{n_above} of {len(findings)}"
+        return Answer(verdict.every(*findings), measure, value, "by chance: 0")
+    pairs = zip(np.where(r["learned"] > verdict.NATS, r["kept"], np.nan), r["kept_null"])
+    findings = [verdict.beside(*pair, enough=GOES_ON, most=np.inf, margin=HALF) for pair in pairs]
+    n_on = sum(finding.verdict == "yes" for finding in findings)
     measure = (
-        f"models whose loss at {LONGEST} the trained length is not above that at the trained one"
+        f"models that keep {GOES_ON:.0%} of what they predict better than word frequencies at "
+        f"{LONGEST} the trained length"
     )
     low, high = r["longest"].min(), r["longest"].max()
-    value = f"{r['goes_on'].sum()} of {n} ({low:+.2f} to {high:+.2f} nats)"
-    return Answer(verdict, measure, value, f"changes of {r['longest_null'].max():.2f} nats at most")
+    value = f"{n_on} of {len(findings)} ({low:+.2f} to {high:+.2f} nats)"
+    chance = f"changes of {r['longest_null'].max():.2f} nats at most"
+    return Answer(verdict.every(*findings), measure, value, chance)
 
 
 def plot(r):

@@ -1,4 +1,4 @@
-"""Does attention alone move anything from one token to another?
+"""By the architecture, does attention alone move anything from one token to another?
 
 One vector of a layer's input is replaced, and the rows of what attention and the MLP write that
 change are counted, in every layer for itself. Then how attention mixes: the entropy of each row of
@@ -16,7 +16,7 @@ from minitx.model import join_heads
 
 from ..maths import effective, profiles
 from ..measures import heads
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -189,12 +189,10 @@ def answer(r):
 
     Partly if attention changes less than 99 % of them; no if an MLP changes another row.
     """
-    verdict = "no"
-    if r["mlp_own"]:
-        verdict = "yes" if r["attention_share"] >= ALL else "partly"
+    rows = verdict.beside(r["attention_share"] * r["mlp_own"], 0, enough=ALL)
     measure = "rows of attention that change with one vector of its input, of those that see it"
     value = f"{r['attention_share']:.1%} (of the MLPs' {len(r['pieces'])} rows: {r['mlp_rows']:g})"
-    return Answer(verdict, measure, value, "")
+    return Answer(rows.verdict, measure, value, "")
 
 
 def plot(r):
@@ -276,6 +274,7 @@ register(
         "attention alone, layer upon layer, makes all tokens alike (Dong et al. 2021)."
     ),
     answer=answer,
+    about="architecture",
     numbers={
         "attention_share": (
             "share of the rows that see a vector which attention changes when that is replaced"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..maths import stats
 from ..measures import inputs, position_probe, residual_stream
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -23,7 +23,7 @@ SOURCES = WORDS, SUMS, AFTER
 SHORT = {ROWS: "_rows", SUMS: "", AFTER: "_after", WORDS: "_words"}  # in names of results
 COLORS = {ROWS: draw.BLUE, WORDS: draw.GREY, SUMS: draw.VERMILION, AFTER: draw.GREEN}
 BINS = 16  # of norms, equally full: a readout of the norm knows which of them it is in
-TELLS = {0.5: "yes", 0.1: "partly"}  # R² of the norm alone, from which positions sit in it
+TELLS = 0.5  # R² of the norm alone, from which positions sit in it
 SPLITS = 10  # of the rows into those learned from and those held out
 
 
@@ -204,17 +204,17 @@ def says(r):
 
 
 def answer(r):
-    """Yes if the norm alone explains half of the variance of the place, partly from a tenth on.
+    """Yes if the norm alone explains half of the variance of the position, partly if a part.
 
     Measured on words and positions together; on the rows of the table where there are no words.
     """
     suffix, what = ("", "word and position together, documents held out")
     if "r2_norm" not in r:
         suffix, what = ("_rows", "a position row, rows held out")
-    r2, null = r["r2_norm" + suffix], r["r2_norm" + suffix + "_null"]
-    verdict = next((v for least, v in TELLS.items() if r2 >= max(least, null)), "no")
-    value = f"{r2:z.3f} (from the direction {r['r2_direction' + suffix]:z.3f})"
-    return Answer(verdict, f"R² of the place from the norm of {what}", value, f"{null:z.3f}")
+    norm = verdict.of(r, "r2_norm" + suffix, enough=TELLS)
+    value = f"{norm.value:z.3f} (from the direction {r['r2_direction' + suffix]:z.3f})"
+    measure = f"R² of the place from the norm of {what}"
+    return Answer(norm.verdict, measure, value, f"{norm.null:z.3f}")
 
 
 def plot(r):

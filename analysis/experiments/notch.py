@@ -16,12 +16,13 @@ from ..maths import bands as maths
 from ..maths import moves, profiles, spectra
 from ..measures import heads, inputs, later_layers
 from ..measures import positions_read as reading
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 KEPT = 0.5  # of a head's attention at its offset; with less it has lost its direction
+MAJORITY = 0.5  # of the heads that need positions
 WAYS = {  # name -> positions [n D] without, or with, this band of their waves
     "without": maths.without,
     "evenly": maths.evenly_without,
@@ -229,12 +230,12 @@ def answer(r):
 
     More heads have to lose it than with as much energy taken evenly.
     """
-    verdict = "no"
-    if r["n_lost"] > r["n_lost_null"]:
-        verdict = "yes" if 2 * r["n_lost"] > r["n_need"] else "partly"
+    n = int(r["n_need"])
     measure = "heads with a direction from positions that lose half of it without one band"
-    value = f"{r['n_lost']} of {r['n_need']} (kept {r['kept']:.2f})"
-    return Answer(verdict, measure, value, f"{r['n_lost_null']} (kept {r['kept_null']:.2f})")
+    value = f"{r['n_lost']} of {n} (kept {r['kept']:.2f})"
+    chance = f"{r['n_lost_null']} (kept {r['kept_null']:.2f})"
+    lost = verdict.of(r, "n_lost", enough=MAJORITY * n, most=n)
+    return Answer(lost.verdict, measure, value, chance)
 
 
 def plot(r):

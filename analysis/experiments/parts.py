@@ -17,7 +17,7 @@ import numpy as np
 from minitx.finite import named_arrays
 from minitx.heads import is_pooled
 
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
@@ -222,12 +222,10 @@ def _about_steps(r):
 
 def answer(r):
     """No if attention takes less than half of the layers' multiply-adds, yes from 90 % on."""
-    verdict = "no"
-    if r["attention"] >= HALF:
-        verdict = "yes" if r["attention"] >= ALONE else "partly"
+    share = verdict.beside(r["attention"], HALF, enough=ALONE, margin=0)
     measure = f"share of attention in the multiply-adds of the layers, {r['T']} tokens"
     value = f"{r['attention']:.0%}, of their weights {r['attention_weights']:.0%}"
-    return Answer(verdict, measure, value, "")
+    return Answer(share.verdict, measure, value, "")
 
 
 def plot(r):

@@ -16,7 +16,7 @@ import scipy
 from minitx import forward, logits
 
 from ..measures import losses
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -178,11 +178,12 @@ def answer(r):
     """
     text = "mean loss per guessed token of the sentence, and first guesses that are right"
     if "loss" not in r:
-        return Answer("no", text, "0 tokens are known: all are masks", "0 tokens")
-    better = int(r["loss"] < r["loss_null"]) + int(r["first"] > r["first_null"])
+        return Answer("undecided", text, "0 tokens are known: all are masks", "0 tokens")
+    gain = verdict.beside(r["loss_null"] - r["loss"], 0, most=np.inf, margin=verdict.NATS)
+    findings = gain, verdict.of(r, "first")
     value = f"{r['loss']:.2f} nats, {r['first']:.0%}"
     chance = f"by frequency {r['loss_null']:.2f} nats, {r['first_null']:.0%}"
-    return Answer(("no", "partly", "yes")[better], text, value, chance)
+    return Answer(verdict.every(*findings), text, value, chance)
 
 
 def plot(r):

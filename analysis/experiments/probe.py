@@ -16,7 +16,7 @@ import numpy as np
 from ..maths import masks, stats
 from ..measures import losses, mask_tap, norm_tap, position_probe, residual_stream
 from ..measures.document_features import untrained
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -252,16 +252,14 @@ def _says_masks(r):
 def answers(r):
     """Yes from READ_OFF on; partly above shuffled places and a model of random weights; else no."""
     floor = max(r["r2_on_null"], r["r2_random_interval"][1])
-    verdict = "no"
-    if r["r2_on_interval"][0] > floor:
-        verdict = "yes" if r["r2_on"] >= READ_OFF else "partly"
+    r2 = verdict.of(r, "r2_on", null=floor, enough=READ_OFF)
     layer = r["r2"][0].argmax()
     value = f"{r['r2_on']:.2f} (layer {layer} of {r['r2'].shape[1] - 1})"
     chance = f"{r['r2_on_null']:.2f}; random weights: {r['r2_random']:.2f}"
     measure = (
         "R² of a token's place from the residual stream, on held-out documents, in the best layer"
     )
-    return Answer(verdict, measure, value, chance)
+    return Answer(r2.verdict, measure, value, chance)
 
 
 def plot(r):

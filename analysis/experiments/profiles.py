@@ -14,7 +14,7 @@ import numpy as np
 from ..maths import nulls
 from ..maths import profiles as maths
 from ..measures import conditions, heads
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -272,16 +272,14 @@ def answer(r):
     text = "heads with a direction that keep it whatever the text, and on positions alone"
     if not n:
         return Answer("no", text, f"0 of {r['directed'].size} heads with one", "0 heads")
+    steady = verdict.of(r, "steady_directed", enough=MOST)
+    shuffled = verdict.beside(r["offset_shuffled"], r["steady_directed_null"], enough=MOST)
     kept = min(r["steady_directed"], r["offset_shuffled"])
-    verdict = "no"
-    if r["steady_directed"] > r["steady_directed_null"]:
-        verdict = "yes" if kept >= MOST else "partly"
     own, alone = round(n * float(kept)), round(n * float(r["offset_positions"]))
     by_chance = (r["steady_directed_null"], r["offset_positions_null"])
     high, high_alone = (round(n * float(x)) for x in by_chance)
-    return Answer(
-        verdict, text, f"{own} of {n}, and {alone} of {n}", f"up to {high}, and {high_alone}"
-    )
+    chance = f"up to {high}, and {high_alone}"
+    return Answer(verdict.led(steady, shuffled), text, f"{own} of {n}, and {alone} of {n}", chance)
 
 
 def plot(r):

@@ -1,4 +1,4 @@
-"""Do query, key and value differ by their projections alone?
+"""By the architecture, do query, key and value differ by their projections alone?
 
 All three come from the same input, by different matrices. So matrices change their places here:
 those of keys with those of values, of queries with those of keys or values; and the loss says what
@@ -20,7 +20,7 @@ from minitx.model import join_heads
 
 from ..maths import stats
 from ..measures import inputs, losses, position_tables
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -185,18 +185,14 @@ def says(r):
 
 
 def answer(r):
-    """Yes if the three project one input and a swap of W_K and W_V raises the loss.
-
-    Partly if the swap changes nothing that documents drawn anew would not; no if they have
-    different inputs.
-    """
-    verdict = "no"
-    if r["input_error"] < EXACT:
-        verdict = "yes" if r["rise_interval"][0] > abs(r["rise_turned"]) else "partly"
+    """Yes if the three project one input and a swap of W_K and W_V raises the loss; no if not."""
     measure = f"rise of the {r['predicts']} in nats per token, W_K and W_V swapped in all layers"
     low, high = r["rise_interval"]
     value = f"{r['rise']:+z.2f} ({low:+z.2f} to {high:+z.2f})"
-    return Answer(verdict, measure, value, f"another head's: {r['rise_null']:+z.2f}")
+    chance = f"another head's: {r['rise_null']:+z.2f}"
+    rise = verdict.of(r, "rise", null=abs(r["rise_turned"]), most=np.inf, margin=verdict.NATS)
+    kind = rise.verdict if r["input_error"] < EXACT else "no"
+    return Answer(kind, measure, value, chance)
 
 
 def plot(r):
@@ -255,6 +251,7 @@ register(
         "3.2.2); scores depend on W_Q W_K^T alone."
     ),
     answer=answer,
+    about="architecture",
     numbers={
         "rise": "change of the loss in nats per token, W_K and W_V swapped in all layers",
         "rise_null": "change with the keys and values of the next head in all layers",

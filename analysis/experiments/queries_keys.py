@@ -15,7 +15,7 @@ import numpy as np
 
 from ..maths import factors, nulls, profiles, spectra, stats, waves
 from ..measures import heads, inputs
-from ..runner import draw, options, sides
+from ..runner import draw, options, sides, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -260,6 +260,7 @@ def _directed(r, attention, T, causal):
     is_periodic = directed & (share > np.maximum(r["share_periodic_null"], by_words))
     result["n_periodic_heads"] = is_periodic.sum()
     result["n_shifted_heads"] = (is_periodic & (r["lag_of_heads"] != 0)).sum()
+    result["n_shifted_heads_null"] = (1 - nulls.CHANCE) * directed.sum()
     layer, head = np.unravel_index(share.argmax(), share.shape)
     result["most_periodic"] = heads.name(r["layers"][layer], head)
     return result
@@ -378,16 +379,17 @@ def _list(values, form):
 def answer(r):
     """Yes if most heads with a direction have periodic columns above chance, and they are shifted.
 
-    Partly if some have; no if none has, or if no head has a direction.
+    Partly if some have; no if none has.
     """
-    n, shifted = int(r["n_directed"]), int(r["n_shifted_heads"])
+    n = int(r["n_directed"])
     measure = (
         "heads with a direction whose periodic queries and keys are shifted against each other"
     )
     if not n:
-        return Answer("no", measure, "0 heads with a direction", "0 heads")
-    verdict = VERDICTS[shifted > MAJORITY * n, shifted > 0]
-    return Answer(verdict, measure, f"{shifted} of {n}", f"{(1 - nulls.CHANCE) * n:.2g} of {n}")
+        return Answer("undecided", measure, "0 heads with a direction", "0 heads")
+    shifted = verdict.of(r, "n_shifted_heads", enough=MAJORITY * n, most=n)
+    chance = f"{shifted.null:.2g} of {n}"
+    return Answer(shifted.verdict, measure, f"{shifted.value:.0f} of {n}", chance)
 
 
 def plot(r):

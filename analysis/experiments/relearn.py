@@ -14,7 +14,7 @@ from minitx.weights.tune import batches, training
 
 from ..maths import profiles
 from ..measures import heads, relearned
-from ..runner import draw, options, progress
+from ..runner import draw, options, progress, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -161,14 +161,15 @@ def says(r):
 
 def answers(r):
     """Yes where FOLLOWS of the heads do, and more than with random tables; no where none does."""
-    verdict = "no"
-    if r["follow"] > r["follow_null"]:
-        verdict = "yes" if r["follow"] >= FOLLOWS else "partly"
     apart = 1 + int(r["fillers"])
     measure = (
         f"share of heads with a direction that look {apart} times as far after the table learned"
     )
-    return Answer(verdict, measure, f"{r['follow']:.0%}", f"{r['follow_null']:.0%}, random table")
+    if not r["n_directed"]:
+        return Answer("undecided", measure, "0 heads with a direction", "0 heads")
+    follow = verdict.of(r, "follow", enough=FOLLOWS)
+    chance = f"{follow.null:.0%}, random table"
+    return Answer(follow.verdict, measure, f"{follow.value:.0%}", chance)
 
 
 def plot(r):

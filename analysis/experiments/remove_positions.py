@@ -11,7 +11,7 @@ import numpy as np
 
 from ..maths import stats
 from ..measures import losses, perplexities, position_tables, residual_stream
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -300,25 +300,24 @@ def _name_perplexity(r):
 def answers(r):
     """Yes where WORKS of what the model predicts beyond frequencies is left, no where nothing is.
 
-    For a model that predicts nothing only features can be compared: at best partly.
+    Undecided where it predicts nothing beyond frequencies with positions either. For a model
+    without such a head only features can be compared: at best partly.
     """
     if "loss" not in r:
-        verdict = "partly" if r["cosine_interval"][0] > r["cosine_null"] else "no"
+        cosine = verdict.of(r, "cosine", enough=np.inf)
         measure = "mean cosine of final features with and without positions (it predicts nothing)"
         chance = f"{r['cosine_null']:.2f}, two tokens of a document"
-        return Answer(verdict, measure, f"{r['cosine']:.2f}", chance)
+        return Answer(cosine.verdict, measure, f"{r['cosine']:.2f}", chance)
     kept, zero = np.exp([r["loss"], r["loss_zero"]])
     beyond = r["loss_null"] - r["loss"]
-    verdict = "partly"
-    if r["loss_interval"][1, 1] >= r["loss_null"]:
-        verdict = "no"
-    elif r["loss_null"] - r["loss_zero"] >= WORKS * beyond:
-        verdict = "yes"
+    left = r["loss_null"] - max(r["loss_zero"], r["loss_interval"][1, 1])
+    finding = verdict.beside(left, 0, enough=WORKS * beyond, most=np.inf, margin=verdict.NATS)
     measure = (
         f"{_name_perplexity(r)} (e to the mean loss per token) with the position table at zero"
     )
     chance = f"{np.exp(r['loss_null']):.3g} by word frequencies"
-    return Answer(verdict, measure, f"{zero:.3g} (with positions: {kept:.3g})", chance)
+    kind = finding.verdict if beyond > verdict.NATS else "undecided"
+    return Answer(kind, measure, f"{zero:.3g} (with positions: {kept:.3g})", chance)
 
 
 def plot(r):

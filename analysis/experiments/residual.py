@@ -11,7 +11,7 @@ import numpy as np
 from ..maths import nulls, spectra, stats
 from ..maths import residual as maths
 from ..measures import inputs, residual_stream
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -198,16 +198,15 @@ def says(r):
 def answer(r):
     """Yes if every layer reads at least half of the share that layer 0 reads.
 
-    Partly if some layers after the first do; no if none does.
+    Partly if some layers after the first do; undecided if those of random tables do, too.
     """
-    n, by_chance = r["layers_half"], r["layers_half_null"]
-    verdict = VERDICTS[bool(n == r["layers"]), bool(n > 1)]
+    half = verdict.of(r, "layers_half", enough=r["layers"], most=r["layers"])
     measure = (
         "layers in a row that read half or more of the share of positions that layer 0 reads "
         f"({r['share_first']:.1%})"
     )
-    chance = f"{by_chance} of {r['layers']}, random tables"
-    return Answer(verdict, measure, f"{n} of {r['layers']} layers", chance)
+    chance = f"{r['layers_half_null']} of {r['layers']}, random tables"
+    return Answer(half.verdict, measure, f"{r['layers_half']} of {r['layers']} layers", chance)
 
 
 def plot(r):

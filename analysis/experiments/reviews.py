@@ -14,7 +14,7 @@ import numpy as np
 
 from ..maths import logistic
 from ..measures import document_features
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus, formats
@@ -29,6 +29,7 @@ COLORS = dict(zip(NAMES, (draw.BLUE, draw.ORANGE, draw.GREEN, draw.GREY)))
 SHUFFLES = 100  # of the training labels
 CHANCE = 0.99  # quantile of what they give
 ENDS = "from", "to"
+LEARNED = 0.02  # accuracy above its null, from which there is a task to compare on
 LEAST = 5  # training documents of each class
 HELD_OUT = 1 / 3  # share of the documents, where no text for it is given
 # the word-order task, where the options do not say: documents, and tokens of each
@@ -274,18 +275,20 @@ def says(r):
 def answers(r):
     """Yes where positions at zero and shuffled ones both cost accuracy, partly where one does.
 
-    No where neither interval is above 0, or the task is not learned with positions either.
+    Undecided where the task is not learned with positions either.
     """
-    needed = [r[name][0] > 0 for name in ("worth_interval", "worth_shuffled_interval")]
-    verdict = ("no", "partly", "yes")[sum(needed)]
-    if r["accuracy"] <= r["accuracy_null"]:
-        verdict = "no"
+    learned = r["accuracy"] - r["accuracy_null"]
+    findings = [
+        verdict.beside(r[name][0], 0, margin=verdict.MARGIN * learned)
+        for name in ("worth_interval", "worth_shuffled_interval")
+    ]
+    kind = verdict.every(*findings) if learned > LEARNED else "undecided"
     right, zero, chance = 100 * np.array([r["accuracy"], r["accuracy_zero"], r["accuracy_null"]])
     task = str(r["task"])
     what = task if len(task) < 80 else task.partition(" ")[0]  # without the names of many classes
     measure = f"held-out {what} told right by a linear probe"
     value = f"{right:.1f} % (positions at zero: {zero:.1f} %)"
-    return Answer(verdict, measure, value, f"{chance:.1f} % at most")
+    return Answer(kind, measure, value, f"{chance:.1f} % at most")
 
 
 def _says_worth(name, worth, interval):

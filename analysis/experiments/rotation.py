@@ -17,7 +17,7 @@ from ..maths import factors, layout, nulls, profiles, spectra, stats
 from ..maths import gauge as settled
 from ..maths import rotation as maths
 from ..measures import heads, inputs
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -597,13 +597,11 @@ def answers(r):
     """Yes if nearly all heads with a direction show it in the mean map, partly if above chance."""
     measure = "heads with a direction whose mean map shows the offset that they attend to"
     if not r["n_directed"]:
-        return Answer("no", measure, "0 heads with a direction", "0")
+        return Answer("undecided", measure, "0 heads with a direction", "0")
     n = r["n_compared"]
-    verdict = "no"
-    if r["right"] > r["right_null"]:
-        verdict = "yes" if r["right"] >= MOST else "partly"
+    right = verdict.of(r, "right", enough=MOST)
     chance = f"up to {r['right_null'] * n:.0f} of {n}, maps shuffled"
-    return Answer(verdict, measure, f"{r['right'] * n:.0f} of {n}", chance)
+    return Answer(right.verdict, measure, f"{r['right'] * n:.0f} of {n}", chance)
 
 
 def plot(r):

@@ -21,7 +21,7 @@ from minitx.heads import axes_of_logits, is_pooled, of_classes
 from minitx.model import CROSS, ENCODER
 
 from ..measures import spoken
-from ..runner import draw
+from ..runner import draw, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -320,11 +320,11 @@ def _says_vectors_of_two(r):
 def answer(r):
     """No if the stream keeps one vector for every token; partly if a classifier reads one."""
     tokens, whose = (r["S"], "the encoder's") if "S" in r else (r["T"], "the")
-    verdict = "yes" if r["vectors"] < tokens else "no"
-    if r["sequence"] and verdict == "no":
-        verdict = "partly"
+    fewer = verdict.beside(tokens - r["vectors"], 0, most=np.inf, margin=0)
+    classified = verdict.beside(bool(r["sequence"]), 0)
     measure = f"vectors of {whose} stream at every point, for {tokens} tokens"
-    return Answer(verdict, measure, f"{r['vectors']}, of width {r['width']}", "")
+    kind = verdict.every(fewer, classified)
+    return Answer(kind, measure, f"{r['vectors']}, of width {r['width']}", "")
 
 
 def plot(r):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..maths import nulls, stats
 from ..measures import losses, position_tables
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -139,15 +139,22 @@ def says(r):
 
 
 def answers(r):
-    """No within chance; yes from MATTERS of what positions at zero cost on; partly between."""
-    verdict = "no"
-    if abs(r["worst"]) > r["worst_null"]:
-        verdict = "yes" if abs(r["worst"]) >= MATTERS * abs(r["change_zero"]) else "partly"
+    """No within chance; yes from MATTERS of what positions at zero cost on; partly between.
+
+    Undecided where positions at zero cost nothing: the model does not use them.
+    """
+    cost = abs(r["change_zero"])
+    worst = verdict.beside(
+        abs(r["worst"]), r["worst_null"], enough=MATTERS * cost, most=np.inf, margin=verdict.NATS
+    )
     measure = (
         f"largest change of the {r['predicts']} in nats per token, all positions moved together"
     )
     value = f"{r['worst']:+.3f} (positions at zero: {r['change_zero']:+.2f})"
-    return Answer(verdict, measure, value, f"{r['worst_null']:.3f}")
+    is_used = cost > r["worst_null"] + verdict.NATS
+    return Answer(
+        worst.verdict if is_used else "undecided", measure, value, f"{r['worst_null']:.3f}"
+    )
 
 
 def plot(r):

@@ -1,4 +1,4 @@
-"""Do heads compare few directions, those of positions?
+"""Do heads compare few directions, those of the position table?
 
 The weights of each head alone: the singular values of W_A = W_Q W_K^T, and its share between the
 principal components of positions. L layers that have query and key weights, H heads, D width,
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..maths import factors, stats, waves
 from ..measures import heads, inputs
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
@@ -82,6 +82,7 @@ def _position_shares(shares_by_head, by_chance):
     most_by_chance = by_chance.max()
     result = {"share": shares_by_head.max(), "share_null": most_by_chance}
     result["n_above"] = (shares_by_head > most_by_chance).sum()
+    result["n_above_null"] = 0  # the null is the most that any head reaches
     result["n_above_by_layer"] = (shares_by_head > most_by_chance).sum(axis=1)
     result["share_by_layer"] = shares_by_head.mean(axis=1)
     result["share_by_layer_null"] = by_chance.mean()
@@ -110,16 +111,15 @@ def says(r):
 def answer(r):
     """Yes: most heads are above chance, and the median rank is below that of any random head.
 
-    Partly: a head is above chance.
+    Partly: some heads are above chance.
     """
-    n, total = int(r["n_above"]), r["shares"].size
-    few = r["rank"] < r["rank_least_null"]
-    verdict = "no"
-    if n:
-        verdict = "yes" if few and n > total / 2 else "partly"
-    text = f"heads with W_A between {r['n']} components of positions beyond chance; median rank"
-    value = f"{n} of {total}; {r['rank']:.1f} of {r['r']}"
-    return Answer(verdict, text, value, f"0 of {total}; {r['rank_null']:.1f}")
+    total = r["shares"].size
+    above = verdict.of(r, "n_above", enough=total / 2, most=total)
+    few = verdict.beside(r["rank_least_null"] - r["rank"], 0, most=np.inf)
+    text = f"heads with W_A between {r['n']} components of the table beyond chance; median rank"
+    value = f"{r['n_above']} of {total}; {r['rank']:.1f} of {r['r']}"
+    chance = f"{r['n_above_null']} of {total}; {r['rank_null']:.1f}"
+    return Answer(verdict.led(above, few), text, value, chance)
 
 
 def plot(r):
@@ -193,6 +193,7 @@ register(
     figure="section 3.3",
     says=says,
     answer=answer,
+    about="table",
     weights_only=True,
     labels={"n_above_by_layer": "layer_names", "share_by_layer": "layer_names"},
     numbers={

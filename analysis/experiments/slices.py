@@ -15,7 +15,7 @@ from minitx import forward
 from minitx.arrays import Layer, Weights
 
 from ..measures import heads
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -182,12 +182,11 @@ def says(r):
 
 def answer(r):
     """No if every head changes without another head's slice; yes if none does; else partly."""
-    verdict = "partly"
-    if r["n_changed"] in (0, r["n_heads"]):
-        verdict = "no" if r["n_changed"] else "yes"
+    n = r["n_heads"]
+    unchanged = verdict.beside(n - r["n_changed"], 0, enough=n, most=n, margin=0)
     measure = "heads whose attention changes without the slice of another head, and its change"
-    value = f"{r['n_changed']} of {r['n_heads']}, {r['others']:.2f} (own: {r['own']:.2f})"
-    return Answer(verdict, measure, value, f"dimensions drawn: {r['own_null']:.2f}")
+    value = f"{r['n_changed']} of {n}, {r['others']:.2f} (own: {r['own']:.2f})"
+    return Answer(unchanged.verdict, measure, value, f"dimensions drawn: {r['own_null']:.2f}")
 
 
 def plot(r):

@@ -17,7 +17,7 @@ from ..maths import lags as lag_maths
 from ..maths import profiles, stats
 from ..maths import sources as maths
 from ..measures import heads, inputs, score_sources
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -364,20 +364,18 @@ def _describe_source(r):
 def answer(r):
     """Yes: position x position makes at least half of the peak of nearly all sharp heads.
 
-    Partly: of more heads than shuffled places give. No, where no head is sharp.
+    Partly: of more heads than shuffled places give. Undecided where no head is sharp.
     """
-    n, k = int(r["n_sharp"]), int(r["n_positions"])
-    by_chance = int(r["n_positions_null"])
+    n = int(r["n_sharp"])
     if not _any_sharp(r):
         measure = f"heads with more than {heads.SHARP} of their attention at -1 or +1"
-        return Answer("no", measure, f"0 of {r['lag_of_heads'].size}", "0 heads")
-    verdict = "no"
-    if k > by_chance:
-        verdict = "yes" if k >= MOST * n else "partly"
+        return Answer("undecided", measure, f"0 of {r['lag_of_heads'].size}", "0 heads")
     measure = "sharpest heads at -1 or +1 whose peak is at least half position × position"
     if not r["documents"]:
         measure += ", positions alone"
-    return Answer(verdict, measure, f"{k} of {n}", f"{by_chance} of {n}, places shuffled")
+    made = verdict.of(r, "n_positions", enough=MOST * n, most=n)
+    chance = f"{r['n_positions_null']} of {n}, places shuffled"
+    return Answer(made.verdict, measure, f"{r['n_positions']} of {n}", chance)
 
 
 def _any_sharp(r):

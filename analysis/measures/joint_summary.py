@@ -3,9 +3,11 @@
 import numpy as np
 
 from ..maths import joint
+from ..runner import verdict
 from ..runner.registry import Answer
 from . import joint_fit
 
+MAJORITY = 0.5  # of the heads
 MOST = f"the most in {joint_fit.SHUFFLES} shuffles of the keys"
 FULL = "the full space"
 PLANE = "the plane of the first two principal components"
@@ -110,20 +112,17 @@ def summary(fitted):
 
 
 def answer(r):
-    """Yes: the strongest keys come closer in more heads than in any shuffle of the keys.
+    """Yes: the strongest keys come closer in most heads, and in more than with shuffled keys.
 
-    Partly: not in the full space, but in the plane.
+    Partly: in fewer heads, or in the plane alone.
     """
-    verdict = "no"
-    if r["closer"] > r["closer_null"]:
-        verdict = "yes"
-    elif r["closer_plane"] > r["closer_plane_null"]:
-        verdict = "partly"
+    whole = verdict.of(r, "closer", enough=MAJORITY)
+    plane = verdict.of(r, "closer_plane", enough=np.inf)  # partly at most
+    kind = whole.verdict if whole.verdict in verdict.EFFECTS else plane.verdict
     text = "heads whose strongest keys come closer when queries and keys are moved and scaled"
     n = r["c"].size
-    by_chance = round(n * float(r["closer_null"]))
-    value = f"{round(n * float(r['closer']))} of {n}"
-    return Answer(verdict, text, value, f"up to {by_chance} with shuffled keys")
+    value, by_chance = (f"{round(n * float(x))}" for x in (whole.value, whole.null))
+    return Answer(kind, text, f"{value} of {n}", f"up to {by_chance} with shuffled keys")
 
 
 def closer(r):

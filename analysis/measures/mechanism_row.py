@@ -222,11 +222,14 @@ def longer(model, documents, lengths, every, seed, run, what):
 
     def measure(_, document):
         total, n = by_length.of_document(model, document, lengths, every)
-        return {"total": total, "n": n}
+        ordinary = document[documents.ordinary(len(document))]
+        counts = np.bincount(ordinary, minlength=model.config.n_vocab)
+        return {"total": total, "n": n, "counts": counts}
 
     sums = run.gather(measure, documents, f"lengths: {what}", keep=("total", "n"))
     total, n = sums["total"], sums["n"]
     trained = FACTORS.index(1)
     change = total - total[:, trained : trained + 1]
     result = {"loss_by_length": total.sum(axis=0) / n.sum()}
+    result["loss_frequencies"] = stats.entropy(sums["counts"])
     return result | _change("by_length", change, n, seed)

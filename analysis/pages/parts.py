@@ -6,13 +6,21 @@ SIGNS = {
     "yes": "✓",
     "partly": "◐",
     "no": "✗",
+    "undecided": "?",
     "pass": "✓",
     "fail": "✗",
     "failed": "!",
     "left out": "–",
     "measured": "·",
 }
-KINDS = {"pass": "yes", "fail": "bad", "failed": "bad", "left out": "none", "measured": "none"}
+KINDS = {
+    "undecided": "none",
+    "pass": "yes",
+    "fail": "bad",
+    "failed": "bad",
+    "left out": "none",
+    "measured": "none",
+}
 
 
 def mark(verdict):

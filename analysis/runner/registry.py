@@ -58,7 +58,7 @@ SAMPLE = understand("sample", Size, 0, "documents of the text, drawn at random b
 SEED = understand("seed", Seed, 0, "of the sample")
 COLUMN = understand("column", str, "", "column or key of the text in a table")
 OF_TEXTS = SAMPLE, SEED, COLUMN
-VERDICTS = ("yes", "partly", "no")
+ABOUT = "architecture", "method", "table"
 
 
 class NotApplicable(ValueError):
@@ -68,7 +68,7 @@ class NotApplicable(ValueError):
 class Answer(NamedTuple):
     """What one run answers to the experiment's question."""
 
-    verdict: str  # one of VERDICTS
+    verdict: str  # yes, partly, no or undecided, by the rule of verdict.py
     measure: str  # what was measured, in words that stand alone
     value: str  # as a reader is to see it: "7 of 7", "59 %"
     chance: str  # the same by chance, or by the text alone
@@ -88,6 +88,7 @@ class Experiment:
     look: str = ""
     published: str = ""
     figure: str = ""  # where the published work shows it: "figure 3"
+    about: str = "model"  # what the answer is about: the model, or one of ABOUT in the question
     weights_only: bool = False
     per_head: tuple = ()  # results [L H] that tell heads apart, for `minitx compare`
     least_documents: int = 1

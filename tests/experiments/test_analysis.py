@@ -16,7 +16,7 @@ from minitx import weights
 from minitx.analysis import experiments
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import heads
-from minitx.analysis.runner import draw, progress, registry, results, settings
+from minitx.analysis.runner import draw, progress, registry, results, settings, verdict
 from minitx.analysis.runner.options import AtLeast, Option
 from minitx.analysis.texts import corpus, formats
 
@@ -146,13 +146,43 @@ def test_every_experiment_answers_its_question(name, kind, outcomes):
     """In a word, with one number beside its chance, in words that can be quoted alone."""
     experiment = registry.get(name)
     arrays = {key: np.asarray(value) for key, value in outcomes[name, kind].items()}
-    verdict, measure, value, chance = experiment.answer(arrays)
-    assert verdict in registry.VERDICTS
+    kind, measure, value, chance = experiment.answer(arrays)
+    assert kind in verdict.VERDICTS
     assert 10 < len(measure) <= 110
     assert not measure.endswith(".")
     assert re.search(r"\d", value)
     assert re.search(r"\d", chance) or (name in EXACT and not chance)
     assert len(value + chance) <= 60
+
+
+def at_their_nulls(arrays):
+    """The same result with every value at its null: nothing exceeds what chance reaches."""
+    equal = dict(arrays)
+    for name, null in arrays.items():
+        value = name.removesuffix("_null")
+        if value != name and value in arrays:
+            equal[value] = np.broadcast_to(null, np.shape(arrays[value])).copy()
+            if f"{value}_interval" in arrays:
+                interval = arrays[f"{value}_interval"]
+                ends = np.expand_dims(equal[value], -1) if interval.ndim > null.ndim else null
+                equal[f"{value}_interval"] = np.broadcast_to(ends, interval.shape).copy()
+    return equal
+
+
+@pytest.mark.parametrize("name", [name for name in registry.EXPERIMENTS if name not in EXACT])
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_no_answer_is_positive_where_values_are_at_their_nulls(name, kind, outcomes):
+    experiment = registry.get(name)
+    arrays = {key: np.asarray(value) for key, value in outcomes[name, kind].items()}
+    answer = experiment.answer(at_their_nulls(arrays))
+    assert answer.verdict in ("no", "undecided"), answer
+
+
+def test_what_is_not_about_the_model_says_so_in_its_question():
+    words = {"architecture": "architecture", "method": "method", "table": "table"}
+    for experiment in registry.EXPERIMENTS.values():
+        if experiment.about != "model":
+            assert words[experiment.about] in experiment.question, experiment.name
 
 
 def too_small(figure, width=1000, least=11):

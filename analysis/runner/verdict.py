@@ -1,0 +1,91 @@
+"""One rule for all answers: yes, partly, no or undecided, from a value, its null and a margin.
+
+A value counts as an effect only if it exceeds its null, what chance reaches, by more than the
+margin: a tenth of the largest value possible, or of the null where there is no largest value. Where
+not even the largest value could exceed the null by the margin, the question is undecided. Order:
+the finding, the rule, findings together.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+VERDICTS = ("yes", "partly", "no", "undecided")
+MARGIN = 0.1  # of the largest value possible, by which a value has to exceed its null
+NATS = 0.05  # per token: margin of losses, about a tenth of what small models gain from positions
+EFFECTS = ("yes", "partly")
+
+
+class Finding(NamedTuple):
+    """A measured value beside what chance reaches."""
+
+    value: float  # of an interval the end nearer to the null
+    null: float
+    enough: float  # value from which the answer is yes
+    most: float  # largest value possible
+    margin: float  # by which the value has to exceed the null
+
+    @property
+    def verdict(self):
+        """One of VERDICTS, by the rule.
+
+        >>> beside(28, null=27, enough=14, most=28).verdict
+        'undecided'
+        >>> [beside(n, null=3, enough=25, most=28).verdict for n in (28, 14, 5)]
+        ['yes', 'partly', 'no']
+        """
+        if math.isnan(self.value) or self.most - self.null <= self.margin:
+            return "undecided"
+        if self.value - self.null <= self.margin:
+            return "no"
+        return "yes" if self.value >= self.enough else "partly"
+
+
+def beside(value, null, *, enough=0.0, most=1.0, margin=None):
+    """The Finding of a value and its null.
+
+    enough: value from which the answer is yes (0: from the margin on). most: largest value
+    possible: 1 for shares, n for n of n, inf where there is none. margin: where a tenth of `most`,
+    or of the null for inf, would be wrong.
+    """
+    if margin is None:
+        margin = MARGIN * (most if math.isfinite(most) else abs(null))
+    return Finding(float(value), float(null), float(enough), float(most), float(margin))
+
+
+def of(r, name, *, null=None, **rule):
+    """The Finding of the scalar result NAME beside NAME_null, with the options of `beside`.
+
+    Where there is NAME_interval, its lower end has to exceed the null. null: where that is not
+    NAME_null alone.
+    """
+    value = r[name]
+    if f"{name}_interval" in r:
+        value = min(value, np.min(r[f"{name}_interval"]))
+    return beside(value, r[f"{name}_null"] if null is None else null, **rule)
+
+
+def every(*findings):
+    """Findings of equal weight: yes if all say yes, partly if only some show an effect.
+
+    >>> shown, absent = beside(0.9, null=0.1), beside(0.1, null=0.1)
+    >>> every(shown, shown), every(shown, absent), every(absent, absent)
+    ('yes', 'partly', 'no')
+    """
+    verdicts = [finding.verdict for finding in findings]
+    if not any(verdict in EFFECTS for verdict in verdicts):
+        return "undecided" if "undecided" in verdicts else "no"
+    return "yes" if all(verdict == "yes" for verdict in verdicts) else "partly"
+
+
+def led(leading, *others):
+    """One finding decides whether there is an effect; yes takes all the others, too.
+
+    >>> shown, absent = beside(0.9, null=0.1), beside(0.1, null=0.1)
+    >>> led(shown, absent), led(absent, shown)
+    ('partly', 'no')
+    """
+    if leading.verdict != "yes" or all(finding.verdict == "yes" for finding in others):
+        return leading.verdict
+    return "partly"
