@@ -33,10 +33,10 @@ MAIN, QK, QV = "W_K and W_V swapped", "W_Q and W_K swapped", "W_Q and W_V swappe
 SWAPS = {MAIN: "KV", QK: "QK", QV: "QV"}
 NUMBERS = {  # name of a result: the way whose rise it is
     "rise": MAIN,
-    "rise_null": NEXT,
+    "rise_next": NEXT,
     "rise_qk": QK,
     "rise_qv": QV,
-    "rise_turned": TOGETHER,
+    "rise_null": TOGETHER,
 }
 COLORS = {MAIN: draw.VERMILION, NEXT: draw.GREY, TOGETHER: draw.BLUE}
 
@@ -178,9 +178,9 @@ def says(r):
         f"{r['input_error']:.1g}). With W_K and W_V swapped in all layers the {r['predicts']} of "
         f"{r['loss']:.2f} nats per token changes by {r['rise']:+.2f} ({low:+.2f} to {high:+.2f}), "
         f"most in {r['layers'][worst]} alone ({r['rise_by_layer'][worst]:+.2f}); with the keys and "
-        f"values of the next head by {r['rise_null']:+.2f}; with W_Q and W_K swapped by "
+        f"values of the next head by {r['rise_next']:+.2f}; with W_Q and W_K swapped by "
         f"{r['rise_qk']:+.2f}, W_Q and W_V by {r['rise_qv']:+.2f}. With W_Q and W_K turned by the "
-        f"same random rotation it changes by {r['rise_turned']:+.0e}: only W_Q W_K^T counts."
+        f"same random rotation it changes by {r['rise_null']:+.0e}: only W_Q W_K^T counts."
     )
 
 
@@ -189,8 +189,8 @@ def answer(r):
     measure = f"rise of the {r['predicts']} in nats per token, W_K and W_V swapped in all layers"
     low, high = r["rise_interval"]
     value = f"{r['rise']:+z.2f} ({low:+z.2f} to {high:+z.2f})"
-    chance = f"another head's: {r['rise_null']:+z.2f}"
-    rise = verdict.of(r, "rise", null=abs(r["rise_turned"]), most=np.inf, margin=verdict.NATS)
+    chance = f"turned together: {r['rise_null']:+z.2f}"
+    rise = verdict.of(r, "rise", null=abs(r["rise_null"]), most=np.inf, margin=verdict.NATS)
     kind = rise.verdict if r["input_error"] < EXACT else "no"
     return Answer(kind, measure, value, chance)
 
@@ -254,10 +254,10 @@ register(
     about="architecture",
     numbers={
         "rise": "change of the loss in nats per token, W_K and W_V swapped in all layers",
-        "rise_null": "change with the keys and values of the next head in all layers",
+        "rise_next": "change with the keys and values of the next head in all layers",
         "rise_qk": "change of the loss in nats per token, W_Q and W_K swapped in all layers",
         "rise_qv": "change of the loss in nats per token, W_Q and W_V swapped in all layers",
-        "rise_turned": (
+        "rise_null": (
             "change of the loss in nats per token, W_Q and W_K turned together: rounding"
         ),
         "input_error": (

@@ -156,16 +156,22 @@ def test_every_experiment_answers_its_question(name, kind, outcomes):
 
 
 def at_their_nulls(arrays):
-    """The same result with every value at its null: nothing exceeds what chance reaches."""
+    """The same result with every scalar, and list, at its null: nothing exceeds what chance gives.
+
+    Nulls of other shapes, drawn several times for a value or once for several, stay.
+    """
     equal = dict(arrays)
     for name, null in arrays.items():
         value = name.removesuffix("_null")
-        if value != name and value in arrays:
-            equal[value] = np.broadcast_to(null, np.shape(arrays[value])).copy()
-            if f"{value}_interval" in arrays:
-                interval = arrays[f"{value}_interval"]
-                ends = np.expand_dims(equal[value], -1) if interval.ndim > null.ndim else null
-                equal[f"{value}_interval"] = np.broadcast_to(ends, interval.shape).copy()
+        if value == name or value not in arrays:
+            continue
+        if null.ndim and null.shape != arrays[value].shape:
+            continue
+        equal[value] = np.broadcast_to(null, arrays[value].shape).copy()
+        interval = arrays.get(f"{value}_interval")
+        if interval is not None:
+            ends = equal[value][..., None] if interval.ndim > equal[value].ndim else equal[value]
+            equal[f"{value}_interval"] = np.broadcast_to(ends, interval.shape).copy()
     return equal
 
 

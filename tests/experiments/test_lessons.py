@@ -523,8 +523,8 @@ def test_swapped_matrices_are_each_others_with_their_biases():
 def test_matrices_in_each_others_place_cost_a_bundle_its_predictions(name, models):
     r = run("projections", models[name], documents=4, tokens=48)
     assert r["rise"] > 3 and r["rise_interval"][0] > 2  # measured 5.5 and 5.1
-    assert r["rise_null"] > 1 and r["rise_qk"] > 0.5 and r["rise_qv"] > 2
-    assert abs(r["rise_turned"]) < 1e-4 and r["input_error"] < 1e-5  # rounding
+    assert r["rise_next"] > 1 and r["rise_qk"] > 0.5 and r["rise_qv"] > 2
+    assert abs(r["rise_null"]) < 1e-4 and r["input_error"] < 1e-5  # rounding
     assert r["rise_by_layer"].argmax() == 0
     by_way = dict(zip(r["ways"].tolist(), r["rises"].tolist()))
     assert by_way[projections.MAIN] == r["rise"] and by_way[projections.QV] == r["rise_qv"]
