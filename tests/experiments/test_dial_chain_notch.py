@@ -161,9 +161,9 @@ def test_positions_alone_of_a_partial_checkpoint(bundled):
 
 
 def test_without_words_a_head_may_attend_to_its_own_token_by_positions():
-    """Uniform attention is 1/64 everywhere: five times that at offset 0, and at offset 1."""
+    """Uniform attention is 1/64 everywhere: a tenth at offset 0, and at offset 1."""
     attention = np.full((3, 21), 1 / 64)
-    attention[0, 10] = attention[1, 11] = 5 / 64
+    attention[0, 10] = attention[1, 11] = profiles.LEAST
     assert profiles.stands_out(attention, 64).tolist() == [True, True, False]
     assert profiles.directed(attention, 64).tolist() == [False, True, False]
 
