@@ -81,7 +81,8 @@ def components(
 def _random_share(model, document_set, method, n, seed, run):
     """The largest share that position explains of a component of layer 0, in a random model."""
     inner = _inner(document_set)
-    directions = {"x": METHODS[method](model, document_set, n, seed, run)[:1]}
+    what = "components: random weights"
+    directions = {"x": METHODS[method](model, document_set, n, seed, run, what)[:1]}
 
     def measure(_, document):
         return _series(inputs.of_text(model, document)[:1, inner], directions, 0)
@@ -100,7 +101,7 @@ def _inner(document_set):
     return slice(max(1, before), document_set.T - max(1, after))
 
 
-def principal(model, document_set, n, seed, run):
+def principal(model, document_set, n, seed, run, what="documents: components"):
     """Directions of the first n principal components of X over all documents: [L D n].
 
     They come from sums over the documents: X is never held as a whole.
@@ -112,7 +113,7 @@ def principal(model, document_set, n, seed, run):
         products = (X.swapaxes(1, 2) @ X).astype(np.float32)
         return {"sum": X.sum(axis=1), "products": products, "tokens": X.shape[1]}
 
-    sums = run.gather(measure, document_set, "documents: components")
+    sums = run.gather(measure, document_set, what)
     mean = sums["sum"] / sums["tokens"]
     covariance = sums["products"] / sums["tokens"] - mean[:, :, None] * mean[:, None, :]
     _, vectors = np.linalg.eigh(covariance)  # of the smallest variance first
@@ -120,7 +121,7 @@ def principal(model, document_set, n, seed, run):
     return U * factors.signs(U)
 
 
-def independent(model, document_set, n, seed, run):
+def independent(model, document_set, n, seed, run, what="documents: components"):
     """Directions of n independent components of X, from the first documents alone: [L D n]."""
     inner = _inner(document_set)
 
@@ -128,7 +129,7 @@ def independent(model, document_set, n, seed, run):
         return {"x": inputs.of_text(model, document)[:, inner]}
 
     few = document_set.first(min(len(document_set), FEW))
-    X = run.gather(measure, few, "documents: components", keep=("x",))["x"]
+    X = run.gather(measure, few, what, keep=("x",))["x"]
     X = X.swapaxes(0, 1).reshape(X.shape[1], -1, X.shape[-1]).astype(np.float64)  # [L FEW*T D]
     X -= X.mean(axis=1, keepdims=True)
     directions = []

@@ -172,7 +172,8 @@ def _number(r, i, reasons):
 def answer(r):
     """Yes if every model keeps at the longest length what it predicts better than frequencies do.
 
-    Partly if some do. A model that predicts no better at its trained length is undecided.
+    Partly if some do. A model that predicts no better at its trained length, or no worse without
+    positions, is undecided.
     """
     if "kept" not in r:
         findings = [verdict.beside(*pair, enough=np.inf) for pair in zip(r["r2"], r["r2_null"])]
@@ -180,7 +181,7 @@ def answer(r):
         measure = "models whose stream tells the places of tokens (none predicts tokens)"
         value = f"{n_above} of {len(findings)}"
         return Answer(verdict.every(*findings), measure, value, "by chance: 0")
-    pairs = zip(np.where(r["learned"] > verdict.NATS, r["kept"], np.nan), r["kept_null"])
+    pairs = zip(np.where(_has_learned(r), r["kept"], np.nan), r["kept_null"])
     findings = [verdict.beside(*pair, enough=GOES_ON, most=np.inf, margin=HALF) for pair in pairs]
     n_on = sum(finding.verdict == "yes" for finding in findings)
     measure = (
@@ -191,6 +192,16 @@ def answer(r):
     value = f"{n_on} of {len(findings)} ({low:+.2f} to {high:+.2f} nats)"
     chance = f"changes of {r['longest_null'].max():.2f} nats at most"
     return Answer(verdict.every(*findings), measure, value, chance)
+
+
+def _has_learned(r):
+    """Whether each model that was read in longer inputs predicts, and uses places for it: [n]."""
+    has_learned = r["learned"] > verdict.NATS
+    for i, name in enumerate(r["lengthened"]):
+        if "switched" in r and name in r["switched"]:
+            row = r["switched"].tolist().index(name)
+            has_learned[i] &= r["off"][row] > r["off_null"][row] + verdict.NATS
+    return has_learned
 
 
 def plot(r):

@@ -1,4 +1,4 @@
-"""Do all models make waves of their positions?
+"""Does this model make waves of its positions, as others do?
 
 The position tables of several models side by side, as they are, each with the line that its own
 rows in random order stay below. n models, T positions and D columns of each, F = T//2 + 1
@@ -9,11 +9,10 @@ import numpy as np
 
 from ..maths import nulls, spectra
 from ..measures import compared, inputs
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
-VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"}  # all, any
 ABREAST = 2  # charts in a row
 LISTS = (  # results with an entry for each model
     *("peak", "peak_at", "peak_period", "amplitude", "frequency_of_largest", "period_of_largest"),
@@ -141,12 +140,20 @@ def _says_of(r, i):
 
 
 def answer(r):
-    """Yes if all have a peak away from 0 and rise to it, above chance; partly if one does."""
-    n = len(r["models"])
-    waves = ((r["peak"] > r["peak_null"]) & (r["rise"] > r["rise_null"])).sum()
-    verdict = VERDICTS[waves == n, waves > 0]
-    measure = "models whose position table has a peak away from 0, and rises to it, above chance"
-    return Answer(verdict, measure, f"{waves} of {n}", f"{(1 - nulls.CHANCE) * n:.2g} of {n}")
+    """Yes if this model's table has a peak away from 0 and rises to it; partly if one of these.
+
+    The other models stand beside it and do not count.
+    """
+    findings = [
+        verdict.beside(r[name][0], r[f"{name}_null"][0], most=np.inf) for name in ("peak", "rise")
+    ]
+    others = ((r["peak"] > r["peak_null"]) & (r["rise"] > r["rise_null"]))[1:]
+    measure = (
+        "amplitude of this model's highest peak away from 0, rise to it; models that have both"
+    )
+    value = f"{r['peak'][0]:.2f}, {r['rise'][0]:.2f}; {others.sum()} of {len(others)} others"
+    chance = f"{r['peak_null'][0]:.2f}, {r['rise_null'][0]:.2f}"
+    return Answer(verdict.every(*findings), measure, value, chance)
 
 
 def plot(r):

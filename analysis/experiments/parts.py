@@ -221,7 +221,7 @@ def _about_steps(r):
 
 
 def answer(r):
-    """No if attention takes less than half of the layers' multiply-adds, yes from 90 % on."""
+    """No if attention takes half of the layers' multiply-adds or less, yes from 90 % on."""
     share = verdict.beside(r["attention"], HALF, enough=ALONE, margin=0)
     measure = f"share of attention in the multiply-adds of the layers, {r['T']} tokens"
     value = f"{r['attention']:.0%}, of their weights {r['attention_weights']:.0%}"

@@ -1,4 +1,4 @@
-"""Are position embeddings waves?
+"""Do position embeddings have waves that peak away from frequency 0?
 
 Amplitude spectra and principal components of the position embeddings, each beside what chance
 gives; the words of a text are the control. A wave is a peak away from frequency 0: a slow drift
@@ -10,13 +10,13 @@ import numpy as np
 
 from ..maths import nulls, spectra
 from ..measures import inputs
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 COMPONENTS = (4, 12)  # those of which the paper gives the share
-VERDICTS = ("no", "partly", "yes")  # by how many signs of waves are above chance
+SINGLE = 0.5  # of a column's power in one line, from which the column is a single wave
 SHARES = (0.5, 0.9, 0.99)  # of the variance, and the components that reach them
 
 
@@ -38,6 +38,7 @@ def positions(
     T = len(table)
     result = {"T": T, "frequency": np.arange(T // 2 + 1), "lowest": spectra.lowest(T)}
     result |= _spectrum("position", table)
+    result |= _lines(table, shuffles, seed)
     if not model.missing:
         document = corpus.documents(model, text, 1).first()[0]
         words = model.weights.W_E[document] * model.config.embed_scale
@@ -52,6 +53,21 @@ def _spectrum(name, x):
     """Mean and quartiles over the columns of the amplitudes of [T D], under a name."""
     mean, quartiles = spectra.summary(spectra.amplitude(x))
     return {f"{name}_mean": mean, f"{name}_quartiles": quartiles}
+
+
+def _lines(table, n, seed):
+    """How many columns are a single wave, how many of these are slow, and what shuffles give."""
+    shares, frequencies = spectra.line_shares(spectra.amplitude(table))
+    is_single = shares >= SINGLE
+    counts = [_count_lines(x) for x in nulls.row_shuffles(table, n, seed)]
+    result = {"n_single": is_single.sum(), "columns": len(shares)}
+    result["n_single_null"] = np.quantile(counts, nulls.CHANCE)
+    return result | {"n_slow": (is_single & (frequencies < spectra.lowest(len(table)))).sum()}
+
+
+def _count_lines(table):
+    """Columns of [T D] that are a single wave."""
+    return (spectra.line_shares(spectra.amplitude(table))[0] >= SINGLE).sum()
 
 
 def _words(embeddings, n, seed):
@@ -129,8 +145,9 @@ def _explained(table, seed):
 def says(r):
     """What the numbers show, in plain words."""
     return (
-        f"{_says_peak(r)} The largest amplitude of all is {r['amplitude']:.3g}, at frequency "
-        f"{r['frequency_of_largest']} (shuffled rows: {r['amplitude_null']:.3g}).{_says_words(r)} "
+        f"{_says_peak(r)}{_says_lines(r)} The largest amplitude of all is {r['amplitude']:.3g}, at "
+        f"frequency {r['frequency_of_largest']} (shuffled rows: {r['amplitude_null']:.3g})."
+        f"{_says_words(r)} "
         f"4 components hold {r['explained_4']:.2%} of the variance (noise: "
         f"{r['explained_4_null']:.2%}) and 12 hold {r['explained_12']:.2%} (noise: "
         f"{r['explained_12_null']:.2%})."
@@ -145,6 +162,15 @@ def _says_peak(r):
         f"The highest peak of {r['lowest']} cycles or more is {r['peak']:.3g}"
         f"{place if r['peak_at'] else ''}: {side} the {r['peak_null']:.3g} that peaks of shuffled "
         f"rows stay below in 99 % of cases. {_says_rise(r)}"
+    )
+
+
+def _says_lines(r):
+    """How many columns are a single wave each, as those of a sinusoidal table are."""
+    return (
+        f" {r['n_single']} of the {r['columns']} columns have half of their power or more at one "
+        f"frequency each (shuffled rows: {r['n_single_null']:.0f} at most), {r['n_slow']} of these "
+        f"below {r['lowest']} cycles."
     )
 
 
@@ -175,14 +201,14 @@ def answer(r):
     """Yes if a peak away from 0 is above chance and the spectrum rises to it; partly if only one of
     these holds. A slope alone has peaks too: lines that stand out of it.
     """
-    signs = (r["peak"] > r["peak_null"]) + int(r["rise"] > r["rise_null"])
     value = f"{r['peak']:.2f} at {r['peak_at']} cycles" if r["peak_at"] else "0 peaks"
     measure = (
         f"amplitude of the table's highest peak of {r['lowest']} or more cycles in {r['T']} "
         "tokens, and the rise to it"
     )
     chance = f"{r['peak_null']:.2f}, {r['rise_null']:.2f}"
-    return Answer(VERDICTS[signs], measure, f"{value}, {r['rise']:.2f}", chance)
+    findings = [verdict.of(r, name, most=np.inf) for name in ("peak", "rise")]
+    return Answer(verdict.every(*findings), measure, f"{value}, {r['rise']:.2f}", chance)
 
 
 def plot(r):
@@ -300,6 +326,10 @@ register(
         "rise": "mean amplitude of a band away from 0 of the position table over the least mean "
         "amplitude of the slower bands: 1 if amplitudes only fall with frequency",
         "rise_null": "99 % quantile of that quotient over shuffles of the rows",
+        "n_single": "columns of the position table that have half of their power or more at one "
+        "frequency and its neighbours, 0 left out: a single wave each",
+        "n_single_null": "99 % quantile of the number of such columns over shuffles of the rows",
+        "n_slow": "columns that are a single wave, or drift, slower than a peak away from 0 may be",
         "words_peak": "amplitude of the highest peak away from 0 of the word embeddings of a text",
         "words_peak_null": "99 % quantile of the highest such peak over shuffles of the words",
         "explained_4": "variance of the position table explained by 4 principal components",

@@ -320,10 +320,9 @@ def _says_vectors_of_two(r):
 def answer(r):
     """No if the stream keeps one vector for every token; partly if a classifier reads one."""
     tokens, whose = (r["S"], "the encoder's") if "S" in r else (r["T"], "the")
-    fewer = verdict.beside(tokens - r["vectors"], 0, most=np.inf, margin=0)
-    classified = verdict.beside(bool(r["sequence"]), 0)
+    signs = 2 * (r["vectors"] < tokens) + bool(r["sequence"])
     measure = f"vectors of {whose} stream at every point, for {tokens} tokens"
-    kind = verdict.every(fewer, classified)
+    kind = verdict.beside(signs, 0, enough=2, most=3, margin=0).verdict
     return Answer(kind, measure, f"{r['vectors']}, of width {r['width']}", "")
 
 

@@ -94,6 +94,30 @@ def peaks(spectrum, times=5.0):
     return maxima(spectrum, times * np.median(np.asarray(spectrum)[1:]))
 
 
+def line_shares(amplitudes):
+    """Share of each column's power in its strongest line, DC left out: [F D] -> [D], and [D] where.
+
+    A line is a frequency with its two neighbours, into which a wave of a broken number of cycles
+    leaks. 0 for a column that does not vary.
+
+    A wave of 5 cycles, and noise:
+
+    >>> noise = np.random.default_rng(0).standard_normal(64)
+    >>> x = np.stack([np.cos(2 * np.pi * 5 * np.arange(64) / 64), noise], axis=1)
+    >>> shares, frequencies = line_shares(amplitude(x))
+    >>> shares.round(2), frequencies
+    (array([1.  , 0.25]), array([5, 2]))
+    """
+    power = np.square(amplitudes, dtype=np.float64)
+    power[0] = 0
+    frequencies = power.argmax(axis=0)
+    padded = np.vstack([power, np.zeros_like(power[:1])])
+    columns = np.arange(power.shape[1])
+    line = sum(padded[frequencies + step, columns] for step in (-1, 0, 1))
+    total = power.sum(axis=0)
+    return np.divide(line, total, out=np.zeros_like(total), where=total > 0), frequencies
+
+
 def lowest(T):
     """Lowest frequency of a peak away from 0: more than DRIFT cycles, a period of SLOW or less.
 

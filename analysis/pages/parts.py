@@ -14,7 +14,6 @@ SIGNS = {
     "measured": "·",
 }
 KINDS = {
-    "undecided": "none",
     "pass": "yes",
     "fail": "bad",
     "failed": "bad",

@@ -2,8 +2,8 @@
 
 A value counts as an effect only if it exceeds its null, what chance reaches, by more than the
 margin: a tenth of the largest value possible, or of the null where there is no largest value. Where
-not even the largest value could exceed the null by the margin, the question is undecided. Order:
-the finding, the rule, findings together.
+not even the largest value could exceed the null by the margin, a value near the null leaves the
+question undecided. Order: the finding, with the rule; findings together.
 """
 
 import math
@@ -35,7 +35,9 @@ class Finding(NamedTuple):
         >>> [beside(n, null=3, enough=25, most=28).verdict for n in (28, 14, 5)]
         ['yes', 'partly', 'no']
         """
-        if math.isnan(self.value) or self.most - self.null <= self.margin:
+        if math.isnan(self.value):
+            return "undecided"
+        if self.most - self.null <= self.margin and self.value >= self.null - self.margin:
             return "undecided"
         if self.value - self.null <= self.margin:
             return "no"

@@ -123,7 +123,7 @@ def test_where_nothing_is_copied_it_is_said_so(bart, tmp_path):
     result = analysis.run("alignment", bart, pairs=file)
     assert "copied" not in result.arrays and "copied_best" not in result.numbers
     assert "nothing can be copied" in result.says
-    assert result.answer.verdict == "no"
+    assert result.answer.verdict == "undecided"
     assert result.svg
 
 

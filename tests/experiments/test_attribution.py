@@ -72,9 +72,9 @@ def test_a_hidden_word_is_what_a_masked_model_is_asked():
 
 
 def test_what_the_experiment_returns():
-    r = analysis.run("attribution", "tiny-gpt2", documents=2, tokens=12)
-    assert r.arrays["tokens_integrated"].shape == (2, 12)
-    assert r.arrays["heads_random"].shape == (2, 4, 4)
+    r = analysis.run("attribution", "tiny-gpt2", documents=8, tokens=12)
+    assert r.arrays["tokens_integrated"].shape == (8, 12)
+    assert r.arrays["heads_random"].shape == (8, 4, 4)
     assert r.numbers["error"].value < attributed.COMPLETE
     assert r.numbers["tokens"].value > max(0.3, r.numbers["tokens"].null + 0.2)
     assert (r.arrays["heads_random"] != r.arrays["heads_integrated"]).any()

@@ -23,7 +23,9 @@ def test_positions_that_nothing_writes_over_stay(results):
         result = results[name]
         assert result["mean"].min() > 0.99
         assert result["high"].tolist() == [12, 12, 12]
-        assert experiment.answer(result).verdict == "yes"
+        # every write is 0 here: in a model of random zeros, too, all would stay
+        assert (result["n_kept"], result["n_kept_null"]) == (2, 2)
+        assert experiment.answer(result).verdict == "undecided"
         # 24 columns hold much of any function of 62 places
         assert (result["mean"] > result["mean_null"] + 0.2).all()
 

@@ -59,7 +59,7 @@ def test_a_head_that_reads_copied_words_needs_words_and_positions(results):
 def test_heads_that_read_words_have_nothing_to_keep(results):
     result = results["neither"]
     assert result["n_directed"] == 0 and kinds(result) == {}
-    assert experiment.answer(result).verdict == "no"
+    assert experiment.answer(result).verdict == "undecided"
     assert experiment.says(result) == "0 of 8 heads have a direction that they could keep."
 
 

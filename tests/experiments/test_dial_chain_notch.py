@@ -66,7 +66,7 @@ def test_a_head_that_reads_copied_words_stays_where_it_looks(dials):
 def test_without_a_direction_there_is_nothing_to_follow(dials):
     r = dials["neither"]
     assert r["n_directed"] == r["n_cells"] == r["n_exact"] == 0
-    assert verdict("dial", r) == "no"
+    assert verdict("dial", r) == "undecided"
 
 
 @pytest.mark.parametrize("move, slope", [("queries", 1), ("both", 0)])
@@ -194,7 +194,7 @@ def test_heads_that_read_positions_or_words_are_not_turned_by_others(chains, mod
     assert (r["n_turned"], r["n_pairs"]) == (4, pairs)
     assert r["strongest"] < 1e-6
     assert r["kept"][r["deeper"]] == pytest.approx(1)
-    assert verdict("chain", r) == "no"
+    assert verdict("chain", r) == "undecided"
 
 
 def test_only_heads_with_a_direction_are_turned_unless_others_are_asked_for():
@@ -261,7 +261,7 @@ def test_a_head_that_reads_copied_words_needs_no_waves(notches):
 def test_what_has_no_direction_loses_none(notches):
     r = notches["neither"]
     assert (r["n_directed"], r["n_need"], r["n_lost"]) == (0, 0, 0)
-    assert verdict("notch", r) == "no"
+    assert verdict("notch", r) == "undecided"
 
 
 def test_bands_are_octaves_that_leave_nothing_out():

@@ -139,7 +139,8 @@ def test_an_encoder_has_no_steps(bundled, causal):
 def test_half_of_the_work_is_attention_where_the_bundle_reads_all_it_can(bundled):
     """D 128, M 512: 4 D^2 + 2 T D is 2 D M at T = 256."""
     result = run("parts", bundled)
-    assert result["attention"] == 0.5 and parts.answer(result).verdict == "partly"
+    assert result["attention"] == 0.5 and parts.answer(result).verdict == "no"
+    assert parts.answer(result | {"attention": np.array(0.51)}).verdict == "partly"
     short = run("parts", bundled, tokens=16)
     assert parts.answer(short).verdict == "no"  # measured 0.35
     alone = run("parts", replace(bundled, layers=[without_mlp(w) for w in bundled.layers]))
@@ -536,7 +537,7 @@ def test_a_swap_of_equal_matrices_changes_nothing(models):
     equal = {w.index: {"W_V": w.W_K, "b_V": w.b_K} for w in model.layers}
     r = run("projections", tiny.with_weights(model, layers=equal), documents=3, tokens=32)
     assert r["rise"] == 0 and not r["rise_by_layer"].any()
-    assert projections.answer(r).verdict == "partly"
+    assert projections.answer(r).verdict == "no"
     assert projections.answer(r | {"input_error": np.array(0.1)}).verdict == "no"
 
 

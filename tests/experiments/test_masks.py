@@ -587,10 +587,10 @@ def test_a_mask_stands_in_if_it_gives_back_what_was_lost(result, gain, low, orde
 
 
 def test_no_mask_stands_in_where_nothing_was_lost_or_nothing_is_predicted(causal, result):
-    assert mask_positions.answers(result).verdict == "no"  # random weights use no positions
+    assert mask_positions.answers(result).verdict == "undecided"  # random weights use no positions
     lost = result | {"loss_off": result["loss"] + 1}
     assert "no prediction" in mask_positions.answers(lost | {"best_sees": True}).measure
-    assert mask_positions.answers(lost | {"best_sees": True}).verdict == "no"
+    assert mask_positions.answers(lost | {"best_sees": True}).verdict == "undecided"
 
 
 def test_a_model_without_positions_loses_nothing_without_them(causal):

@@ -342,7 +342,7 @@ def test_without_positions_no_head_has_waves(bundled):
     model = tiny.with_weights(bundled, {}, W_pos=np.zeros_like(bundled.weights.W_pos))
     r = queries_keys.queries_keys(model, head="L0H0")
     assert r["largest"] <= max(r["largest_null"], r["share_periodic_text"].max())
-    assert queries_keys.answer(r).verdict == "no"
+    assert queries_keys.answer(r).verdict == "undecided"
 
 
 def test_heads_extract_the_planted_wave(planted):
@@ -411,7 +411,7 @@ def test_a_table_without_a_peak_has_nothing_to_extract(bundled):
     noise = draw(*bundled.weights.W_pos.shape).astype(np.float32) / 10
     r = extraction.extraction(tiny.with_weights(bundled, {}, W_pos=noise), documents=1)
     assert not r["is_peak"]
-    assert extraction.answer(r)[0::2] == ("no", "0 peaks")
+    assert extraction.answer(r)[0::2] == ("undecided", "0 peaks")
     with pytest.raises(KeyError):
         claims.contrast("contrast_q")(r)
 

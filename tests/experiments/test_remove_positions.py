@@ -167,7 +167,7 @@ def test_a_masked_model_has_pseudo_losses():
 
 def test_a_model_works_without_positions_where_next_to_nothing_is_lost(causal, result):
     """Random weights predict worse than frequencies; a bundle loses some, one without has none."""
-    assert remove_positions.answers(result).verdict == "no"
+    assert remove_positions.answers(result).verdict == "undecided"
     trained = minitx.load(weights.find("tiny-gpt2"))
     flat = tiny.with_weights(trained, W_pos=np.zeros_like(trained.weights.W_pos))
     for model, verdict in ((trained, "partly"), (flat, "yes")):
@@ -182,7 +182,7 @@ def test_features_alone_are_no_more_than_a_part_of_an_answer(tmp_path):
     assert "loss" not in result
     low = result["cosine_interval"][0]
     answers = remove_positions.answers
-    assert answers(result | {"cosine_null": low - 0.1}).verdict == "partly"
+    assert answers(result | {"cosine_null": low - 0.2}).verdict == "partly"
     assert answers(result | {"cosine_null": low + 0.1}).verdict == "no"
 
 

@@ -19,7 +19,7 @@ from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.pages import parts, report, section
-from minitx.analysis.runner import draw, many, registry, results
+from minitx.analysis.runner import draw, many, registry, results, verdict
 from minitx.analysis.texts.formats import sha256
 
 ROOT = Path(__file__).parents[2]
@@ -155,12 +155,12 @@ def test_the_answers_come_first(tmp_path, monkeypatch):
     assert text.count('class="mark partly"') == 3 and page.text.count("◐ good") == 1
 
 
-@pytest.mark.parametrize("verdict", registry.VERDICTS)
-def test_every_verdict_is_a_word_a_sign_and_a_colour(verdict):
-    mark = parts.mark(verdict)
-    assert Page(mark).text == f"{parts.SIGNS[verdict]} {verdict.capitalize()}"
-    assert f'class="mark {verdict}"' in mark and f".mark.{verdict} {{" in report.STYLE
-    assert len({parts.SIGNS[other] for other in registry.VERDICTS}) == len(registry.VERDICTS)
+@pytest.mark.parametrize("kind", verdict.VERDICTS)
+def test_every_verdict_is_a_word_a_sign_and_a_colour(kind):
+    mark = parts.mark(kind)
+    assert Page(mark).text == f"{parts.SIGNS[kind]} {kind.capitalize()}"
+    assert f'class="mark {kind}"' in mark and f".mark.{kind} {{" in report.STYLE
+    assert len({parts.SIGNS[other] for other in verdict.VERDICTS}) == len(verdict.VERDICTS)
 
 
 def test_without_an_answer_the_first_number_stands_there(tmp_path, monkeypatch):

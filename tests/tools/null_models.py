@@ -1,6 +1,6 @@
 """Checkpoints that cannot know anything about positions: what every experiment answers of them.
 
-    python tests/tools/null_models.py FOLDER [MODEL …]
+    python tests/tools/null_models.py FOLDER
 
 writes six folders made of two bundled models, then a report of each, and FOLDER/verdicts.json.
 An encoder and a decoder, each with the reference library's random start, with the entries of every
@@ -8,6 +8,7 @@ matrix shuffled, and with the rows of its position table shuffled.
 """
 
 import argparse
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -58,30 +59,22 @@ def write(base, kind, folder, seed=0):
     return target
 
 
-def names():
-    """Names of the six models."""
-    return [f"{base}-{kind}" for base in BASES for kind in KINDS]
-
-
-def verdicts(name, folder):
-    """{experiment: verdict} of a report on one of the six models, by name; all files in `folder`."""
-    base, _, kind = name.rpartition("-")
-    base, kind = (base.rpartition("-")[0], f"{base.rpartition('-')[2]}-{kind}")
+def verdicts(base, kind, folder):
+    """{experiment: verdict} of a report on a changed model; its files go into `folder`."""
     model = write(base, kind, folder / "models")
-    minitx(["report", str(model), "--out", str(folder / name)])
-    experiments = json.loads((folder / name / "report.json").read_text())["experiments"]
+    minitx(["report", str(model), "--out", str(folder / model.name)])
+    experiments = json.loads((folder / model.name / "report.json").read_text())["experiments"]
     return {key: entry["verdict"] for key, entry in experiments.items()}
 
 
 def main():
-    """Write the models that are asked for, their reports and their verdicts."""
+    """Write the six models, their reports and their verdicts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("models", nargs="*", default=names())
-    arguments = parser.parse_args()
-    table = {name: verdicts(name, arguments.folder) for name in arguments.models}
-    text = json.dumps(table, indent=1) + "\n"
-    (arguments.folder / "verdicts.json").write_text(text)
+    folder = parser.parse_args().folder
+    pairs = itertools.product(BASES, KINDS)
+    table = {f"{base}-{kind}": verdicts(base, kind, folder) for base, kind in pairs}
+    (folder / "verdicts.json").write_text(json.dumps(table, indent=1) + "\n")
 
 
 if __name__ == "__main__":
