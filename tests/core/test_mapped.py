@@ -206,6 +206,10 @@ def test_the_peak_is_far_below_the_weights(tmp_path):
 
 
 def test_it_is_used_as_an_array_is(tmp_path):
+    """Products are those with an equal array: NumPy sums x.T @ x, one array twice, in its own order.
+
+    With AVX2 kernels that order moves x.T @ x by up to 2.4e-7 of 3.2.
+    """
     whole, kept = both(copy(tmp_path, "gpt_neox-parallel"))
     for name in ("W_Q", "W_V", "W_in", "W_O"):
         W, x = getattr(kept.layers[1], name), getattr(whole.layers[1], name)
@@ -214,7 +218,8 @@ def test_it_is_used_as_an_array_is(tmp_path):
         rows = np.array([2, 0, 2])
         for a, b in ((W, x), (W.T, x.T), (W[3], x[3]), (W[:, 2:5], x[:, 2:5]), (W[rows], x[rows])):
             assert np.array_equal(np.asarray(a), b)
-        assert np.array_equal(x.T @ W, x.T @ x) and np.array_equal(W.T @ x, x.T @ x)
+        y = np.array(x)
+        assert np.array_equal(x.T @ W, x.T @ y) and np.array_equal(W.T @ x, y.T @ x)
         assert np.array_equal(2 * W - x, x) and W.mean() == x.mean()
         assert np.linalg.norm(W) == np.linalg.norm(x)
     assert repr(W) == "Mapped [24 24], read from its file as float32"

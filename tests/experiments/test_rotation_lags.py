@@ -130,13 +130,17 @@ def test_maps_tell_heads_that_shift_from_heads_that_turn_and_from_neither(bundle
     n = bundled.config.d_head // 2
     one_angle = [np.full(n, angle) for angle in (0.5, -1, 2, 3)]
     turned = run("rotation", planted(bundled, angles=one_angle), **options)
-    any_angle = np.random.default_rng(0).uniform(-np.pi, np.pi, (4, n))
+    any_angle = np.random.default_rng(2).uniform(-np.pi, np.pi, (4, n))
     mixed = run("rotation", planted(bundled, angles=any_angle), **options)
     kinds = {}
     for name, r in {"shifted": shifted, "turned": turned, "mixed": mixed}.items():
         first = np.char.startswith(r["compared"], "L0")
         kinds[name] = [r[f"compared_is_{kind}"][first].sum() for kind in ("line", "band")]
     assert kinds == {"shifted": [4, 0], "turned": [0, 4], "mixed": [0, 0]}
+    # no three of a head's 16 angles share a line or a band, as they do in 1 of 6 draws: measured
+    # up to 0.11 beside 0.17 by chance. Three give 0.17 too, and the BLAS kernel decides
+    for kind in ("line", "band"):
+        assert mixed[kind].max() < 0.8 * mixed[f"{kind}_null"].min()
     assert shifted["line_shift"].tolist() == list(OFFSETS)
     # some angles lie on the edge of a bin: measured 0.61 to 0.98, by chance up to 0.31
     assert shifted["line"].min() > 1.5 * shifted["line_null"].max()
