@@ -39,7 +39,7 @@ def test_heads_that_read_waves_need_no_words(results):
         attention = remaining(result, place)
         assert min(attention[name] for name in ("text", "shuffled", "positions")) > 0.9
         assert attention["words"] < 0.1
-    assert kinds(result) == {"positions alone": len(constructed.LAGS)}
+    assert kinds(result) == {"positions": len(constructed.LAGS)}
     assert experiment.answer(result).verdict == "yes"
 
 
@@ -49,7 +49,7 @@ def test_a_head_that_reads_copied_words_needs_words_and_positions(results):
     attention = remaining(result, (1, 0))
     assert min(attention["text"], attention["shuffled"]) > 0.5
     assert max(attention["positions"], attention["words"]) < 0.1
-    assert kinds(result) == {"positions alone": 2, "both, words in any order": 1}
+    assert kinds(result) == {"positions": 2, "both, words in any order": 1}
     score = result["score_kept_of_heads"][:, 1, 0]
     assert score[0] == 1 and score[NAMES.index("shuffled")] > 0.5
     assert abs(score[[NAMES.index(name) for name in ("positions", "words")]]).max() < 0.2
