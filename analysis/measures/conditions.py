@@ -30,7 +30,7 @@ class Condition(NamedTuple):
 CONDITIONS = {
     "text": Condition("text"),
     "shuffled": Condition("words shuffled", drawn="shuffled"),
-    "repeated": Condition("repeated word", drawn="repeated"),
+    "repeated": Condition("same word", drawn="repeated"),
     "positions": Condition("positions alone", edits={"embed": np.zeros_like}),
     "words": Condition("words alone", edits={"pos_embed": np.zeros_like}),
 }

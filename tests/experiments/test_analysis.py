@@ -379,7 +379,8 @@ def test_an_offset_that_has_lost_its_attention_is_not_kept():
         on_text[0, head, place] = 0.9
         uniform[0, head, place] = 0.0101
     result = {"best_offset": profiles.offsets()[on_text.argmax(axis=2)]}
-    for name, attention in {"": on_text, "_shuffled": on_text, "_positions": uniform}.items():
+    under = {"": on_text, "_shuffled": on_text, "_repeated": uniform, "_positions": uniform}
+    for name, attention in under.items():
         result |= {f"attention{name}": attention, f"directed{name}": attention.max(axis=2) > 0.5}
     kept = experiments.profiles._kept_offsets(result, 0)
     assert (kept["offset_shuffled"], kept["offset_positions"]) == (1, 0)
