@@ -37,7 +37,7 @@ def components(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 16,
     tokens: options.Size = 0,
     components: Annotated[int, options.Within(1, 64)] = 12,

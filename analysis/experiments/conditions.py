@@ -47,7 +47,7 @@ def conditions(
     run=UNSAVED,
     *,
     head: str = "auto",
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 8,
     tokens: options.Size = 0,
     seed: options.Seed = 0,

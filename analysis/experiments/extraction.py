@@ -47,7 +47,7 @@ def extraction(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 16,
     tokens: options.Size = 0,
     frequency: options.Size = 0,

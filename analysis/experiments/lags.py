@@ -45,7 +45,7 @@ def lags(
     head: str = "auto",
     reach: Annotated[int, options.OrZero(options.AtLeast(NEAR))] = 0,
     bias: bool = False,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 20,
     tokens: options.Size = 0,
     seed: options.Seed = 0,

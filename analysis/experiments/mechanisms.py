@@ -47,7 +47,7 @@ def mechanisms(
     run=UNSAVED,
     *,
     others: str = "",
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.AtLeast(position_probe.LEAST)] = 60,
     tokens: options.Size = 0,
     every: options.Count = 16,

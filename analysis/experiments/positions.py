@@ -24,7 +24,7 @@ def positions(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     shuffles: options.Count = nulls.SHUFFLES,
     seed: options.Seed = 0,
 ):

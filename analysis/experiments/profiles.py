@@ -37,7 +37,7 @@ def profiles(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 0,
     tokens: options.Size = 0,
     clustered: Literal["attention", "scores"] = "attention",

@@ -47,7 +47,7 @@ def sources(
     run=UNSAVED,
     *,
     head: str = "auto",
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 16,
     tokens: options.Size = 0,
     seed: options.Seed = 0,
