@@ -5,9 +5,10 @@
 They differ in what the decoder gets of the source: the encoder's last state alone (`fixed`, and
 `fixed-wide` with twice the width), or a mean of all its states, weighted by attention. Its query is
 the decoder's new state (`additive`, `dot`), or the state before it, and then the mean enters the
-step (`bahdanau`). Data and steps are the same for all. Read downward: the recipes; sequences; the model as a
-function of named weights (the names are those of the file, its matrices [in out]); one training
-loop, which may be stopped and called again; the export. Needs torch, an optional extra; one core.
+step (`bahdanau`). Data and steps are the same for all. Read downward: the recipes; sequences; the
+model as a function of named weights (the names are those of the file, its matrices [in out]); one
+training loop, which may be stopped and called again; the export. Needs torch, an optional extra;
+one core.
 """
 
 import argparse

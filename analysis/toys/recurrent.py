@@ -156,10 +156,10 @@ def says(r):
         f"{holds['fixed-wide']}: after as many steps of training more width moves the limit and "
         f"does not take it away. At {TRAINED} symbols, the longest of the training, it is "
         f"{right['fixed']:.0%} and {right['fixed-wide']:.0%}. With attention it is "
-        f"{right['bahdanau']:.0%} where the state before the step asks, as Bahdanau et al. have it, "
+        f"{right['bahdanau']:.0%} where the state before the step asks (Bahdanau et al.), "
         f"{right['additive']:.0%} with an additive score where the new state asks, and "
-        f"{right['dot']:.0%} with a dot product, which has no parameter more than the fixed vector. "
-        f"At {r['lengths'][-1]} symbols the shares are {beyond['fixed']:.0%}, "
+        f"{right['dot']:.0%} with a dot product, which has no more parameters than the fixed "
+        f"vector. At {r['lengths'][-1]} symbols the shares are {beyond['fixed']:.0%}, "
         f"{beyond['fixed-wide']:.0%}, {beyond['bahdanau']:.0%}, {beyond['additive']:.0%} and "
         f"{beyond['dot']:.0%}. {_describe_maps(r)}"
     )
@@ -183,9 +183,9 @@ def _describe_maps(r):
     )
 
 
-def _listed(shares):
+def _listed(values):
     """Shares in words: 97%, 100% and 100%."""
-    *first, last = [f"{share:.0%}" for share in shares]
+    *first, last = [f"{value:.0%}" for value in values]
     return f"{', '.join(first)} and {last}"
 
 
@@ -253,7 +253,8 @@ def _draw_map(axes, r, name, pattern):
     image = axes.imshow(pattern, cmap="viridis", vmin=0, vmax=1)
     axes.set_xticks(range(len(source)), source)
     axes.set_yticks(range(len(written)), written)
-    axes.set(xlabel="source", ylabel="written, from top to bottom", title=WHAT[name].replace(", ", ",\n"))
+    axes.set(xlabel="source", ylabel="written, from top to bottom")
+    axes.set_title(WHAT[name].replace(", ", ",\n"))
     return image
 
 

@@ -26,8 +26,8 @@ def measured():
 
 def of(measured, name, model):
     """The value of a result [n] for one model, or [A] for one kind of attention."""
-    names = measured["attention" if name.startswith("looks") else "models"].tolist()
-    return measured[name][names.index(model)]
+    label = "attention" if name.startswith("looks") else "models"
+    return measured[name][measured[label].tolist().index(model)]
 
 
 @pytest.mark.parametrize("name", NAMES)
