@@ -1,6 +1,7 @@
 """Positions scaled, and added again before every layer: on models whose answer was built in."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import constructed
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from distance import max_error
 
 import minitx
+from minitx import analysis
 from minitx.analysis.experiments import inject_positions, scale_positions
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import inputs, losses, position_sizes
@@ -15,6 +17,7 @@ from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
 SIZES = position_sizes.SIZES
+README = Path(__file__).parents[2] / "analysis/README.md"
 RUN = {"documents": 6, "tokens": 64}
 WORDS = np.arange(300, 330)  # of texts made here
 
@@ -98,6 +101,20 @@ def test_the_model_as_it_is_stands_among_the_sizes(bundled, name):
     assert r["change"][number] == 0
     assert (r["change_interval"][number] == 0).all()
     assert r["n_predicted"] == sum(map(len, costs))
+
+
+@pytest.mark.parametrize("name", ["tiny-gpt2", "deep-roberta"])
+def test_the_table_of_the_readme_is_what_a_run_gives(name):
+    """Whatever the kernels: they move the losses by 1e-6; a number may lie on the edge of 0.005."""
+    text = README.read_text(encoding="utf-8").partition("| times 0, 1/4, 1/2, 1, 2, 4 |")[2]
+    rows = [line.split(" | ") for line in text.splitlines()]
+    column = [name in cell for cell in rows[0]].index(True) + 1
+    written = [row[column].strip(" |") for row in rows[2:9]]
+    scale, inject = (analysis.run(e, name).arrays for e in ("scale-positions", "inject-positions"))
+    measured = [scale[x] for x in ("losses", "losses_null", "sharp")]
+    measured += [inject[x] for x in ("losses", "losses_null", "sharp", "sharp_null")]
+    for words, numbers in zip(written, measured, strict=True):
+        assert np.abs(np.array(words.split(), float) - numbers).max() < 0.00501, words
 
 
 # positions whose size is known to matter
