@@ -41,6 +41,8 @@ SMALL = {
     "dial": {"documents": 3, "tokens": 32, "losses": 1},
     "chain": {"documents": 2, "tokens": 32},
     "notch": {"documents": 3, "tokens": 32, "bands": 3, "losses": 1},
+    "scale-positions": {"documents": 3, "tokens": 24},
+    "inject-positions": {"documents": 3, "tokens": 24},
     "shift": {"documents": 3, "tokens": 20, "steps": 3},
     "probe": {"documents": 6, "tokens": 32, "mask": "linear"},
     "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},
@@ -87,6 +89,8 @@ UNTOLD = {
     ("kernel", "causal"): {"error"},
     ("mechanisms", "bundled"): {"without_fastest"},  # of rotary models alone
     ("mechanisms", "causal"): {"without_fastest"},
+    ("scale-positions", "causal"): {"sharp"},
+    ("inject-positions", "causal"): {"sharp"},
     ("shapes", "bundled"): OF_A_PAIR,
     ("shapes", "causal"): OF_A_PAIR,
     ("parts", "bundled"): {"step_cached", "step_whole"},  # an encoder has no steps
