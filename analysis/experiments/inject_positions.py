@@ -13,7 +13,7 @@ import numpy as np
 
 from ..maths import stats
 from ..measures import inputs, position_sizes, position_tables, residual_stream
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -139,19 +139,19 @@ def _describe_heads(r):
 def answer(r):
     """Yes if the loss falls by MATTERS of what it is below that of the tokens' frequencies.
 
-    The fall is counted beyond that of shuffled rows; partly if it is smaller. No if its interval
-    reaches theirs, or if the loss is not below that of the frequencies.
+    The fall is counted beyond that of shuffled rows; partly if it is smaller. Undecided if the
+    loss is not below that of the frequencies.
     """
     by_chance = max(r["gain_null"], 0)
     learned = r["loss_null"] - r["loss"]
-    verdict = "no"
-    if learned > 0 and r["gain_interval"][0] > by_chance:
-        verdict = "yes" if r["gain"] - by_chance >= MATTERS * learned else "partly"
+    enough = by_chance + MATTERS * learned
+    gain = verdict.of(r, "gain", null=by_chance, enough=enough, most=np.inf, margin=verdict.NATS)
     measure = (
         f"largest fall of the {r['predicts']} in nats per token, positions added before every layer"
     )
     value = f"{r['gain']:+z.3f} (positions at zero: {-r['without']:+z.2f})"
-    return Answer(verdict, measure, value, f"{r['gain_null']:+z.3f}")
+    kind = gain.verdict if learned > verdict.NATS else "undecided"
+    return Answer(kind, measure, value, f"{r['gain_null']:+z.3f}")
 
 
 def plot(r):

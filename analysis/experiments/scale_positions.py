@@ -12,7 +12,7 @@ import numpy as np
 
 from ..maths import stats
 from ..measures import inputs, position_sizes, position_tables
-from ..runner import draw, options
+from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -106,22 +106,27 @@ def _describe_heads(r):
 def answer(r):
     """Yes if both half and double the size raise the loss by MATTERS of what zero costs or more.
 
-    Partly if one of them does. No if shuffled rows rise as much, if positions at zero cost nothing
-    beyond their interval, or if the loss is not below that of the tokens' frequencies.
+    Partly if one of them does. No if shuffled rows rise as much. Undecided if positions at zero
+    cost nothing, or if the loss is not below that of the tokens' frequencies.
     """
-    low = r["change_interval"][:, 0]
     worth = MATTERS * r["change"][0]
-    rises = [low[i] > 0 and r["change"][i] >= worth for i in NEXT.values()]
-    needs = low[0] > 0 and r["loss"] < r["loss_null"]
-    verdict = "no"
-    if needs and r["rise"] >= r["rise_null"] + worth and any(rises):
-        verdict = "yes" if all(rises) else "partly"
+    findings = [_finding(r, i, worth) for i in NEXT.values()]
+    is_used = r["change_interval"][0, 0] > verdict.NATS
+    has_learned = r["loss_null"] - r["loss"] > verdict.NATS
+    kind = verdict.every(*findings) if is_used and has_learned else "undecided"
     measure = (
         f"rise of the {r['predicts']} with positions of half and of double the size, nats per token"
     )
     half, double = (r["change"][i] for i in NEXT.values())
     value = f"{half:+.2f} and {double:+.2f} (at zero: {r['change'][0]:+.2f})"
-    return Answer(verdict, measure, value, f"the smaller: {r['rise_null']:+.2f}")
+    return Answer(kind, measure, value, f"the smaller: {r['rise_null']:+.2f}")
+
+
+def _finding(r, i, worth):
+    """The rise of the loss at one size, beside that with shuffled rows of this size."""
+    by_chance = max(r["change_null"][i], 0)
+    rise = min(r["change"][i], r["change_interval"][i, 0])
+    return verdict.beside(rise, by_chance, most=np.inf, margin=max(worth, verdict.NATS))
 
 
 def plot(r):
