@@ -36,8 +36,8 @@ class Decoded(NamedTuple):
     output: np.ndarray  # symbols [B T]
     logits: np.ndarray  # [B T V]
     states: np.ndarray  # of the decoder [B T D]
-    queries: np.ndarray  # the states that ask [B T D]
     pattern: np.ndarray  # weight of each source place at each step [B T S]
+    queries: np.ndarray  # the states that ask [B T D]
 
 
 def load(dtype=np.float64):
@@ -160,5 +160,5 @@ def decode(name, w, source, n=None, target=None):
         logits = x @ w["W_U"] + w["b_U"]
         output = logits.argmax(axis=-1)
         y = output if target is None else target[:, t]
-        steps.append(Decoded(output, logits, s, query, pattern))
+        steps.append(Decoded(output, logits, s, pattern, query))
     return Decoded(*(np.stack(values, axis=1) for values in zip(*steps)))

@@ -93,7 +93,7 @@ UNTOLD = {
     ("inject-positions", "causal"): {"sharp"},
     ("shapes", "bundled"): OF_A_PAIR,
     ("shapes", "causal"): OF_A_PAIR,
-    ("parts", "bundled"): {"step_cached", "step_whole"},  # an encoder has no steps
+    ("parts", "bundled"): {"step_cached", "step_whole", "step_output"},  # an encoder has no steps
     ("lags", "bundled"): {"same_direction_directed"},  # left or right: too few to tell by 99 %
 }
 

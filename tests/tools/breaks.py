@@ -4549,4 +4549,22 @@ BREAKS = [
         "np.sort(2.0**-i)",
         "np.sort(4.0**-i)",
     ),
+    Break(
+        "Bahdanau's query is not the state before",
+        GRU,
+        "Step(step(w, 'decoder', both, s), s, pattern, context)",
+        "Step(step(w, 'decoder', both, s), both, pattern, context)",
+    ),
+    Break(
+        "positions are added again as they are where a norm follows the embeddings",
+        "analysis/measures/position_sizes.py",
+        "centred[: x.shape[1]] * of_norm['scale'] * gain",
+        "rows[: x.shape[1]]",
+    ),
+    Break(
+        "a rotary layer turns its queries alone",
+        PARTS,
+        "T * (cfg.n_heads + cfg.n_kv) * 4 * turned",
+        "T * cfg.n_heads * 4 * turned",
+    ),
 ]
