@@ -125,7 +125,8 @@ def answer(r):
 def _finding(r, i, worth):
     """The rise of the loss at one size, beside that with shuffled rows of this size."""
     by_chance = max(r["change_null"][i], 0)
-    rise = min(r["change"][i], r["change_interval"][i, 0])
+    low = r["change_interval"][i, 0]
+    rise = r["change"][i] if low > 0 else low
     return verdict.beside(rise, by_chance, most=np.inf, margin=max(worth, verdict.NATS))
 
 

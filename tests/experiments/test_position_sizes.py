@@ -151,14 +151,17 @@ def test_heads_that_read_waves_lose_their_offset_with_their_size():
 
 
 def test_a_trained_model_needs_its_positions_as_large_as_they_are():
-    """tiny-gpt2 on both sides; with its rows shuffled, once and for all, on neither."""
+    """tiny-gpt2 at half the size; double the size costs no more than with shuffled rows.
+
+    With its rows shuffled, once and for all, neither costs more.
+    """
     model = minitx.load("tiny-gpt2")
     options = {"documents": 10, "tokens": 128}
     r = run("scale-positions", model, **options)
     assert r["best_size"] == 1
     assert r["rise"] > 0.1  # measured 0.15
     assert r["rise_null"] < 0  # -0.1: smaller ones are better
-    assert verdict("scale-positions", r) == "yes"
+    assert verdict("scale-positions", r) == "partly"
     table = np.random.default_rng(0).permutation(model.weights.W_pos)
     shuffled = replace(model, weights=replace_array(model.weights, W_pos=table))
     r = run("scale-positions", shuffled, **options)
@@ -207,20 +210,20 @@ def test_a_model_that_forgets_its_positions_gains_by_them(forgetful, runs_of_wor
     assert r["share"][1] > 0.2  # measured 0.31
     assert abs(r["share_null"][1]) < 0.05
     no_need = of_ids("scale-positions", forgetful, runs_of_words, documents=10)
-    assert verdict("scale-positions", no_need) == "no"
+    assert verdict("scale-positions", no_need) == "undecided"
 
 
 def test_where_positions_are_noise_nothing_helps():
     r = run("inject-positions", constructed.neither())
-    assert verdict("inject-positions", r) == "no"
-    assert verdict("scale-positions", run("scale-positions", constructed.neither())) == "no"
+    assert verdict("inject-positions", r) == "undecided"
+    assert verdict("scale-positions", run("scale-positions", constructed.neither())) == "undecided"
 
 
 @pytest.mark.parametrize("name", ["scale-positions", "inject-positions"])
-def test_a_random_model_gets_a_no(causal, name):
+def test_a_random_model_has_nothing_to_lose(causal, name):
     r = run(name, causal, tokens=32)
     assert r["loss"] > r["loss_null"]
-    assert verdict(name, r) == "no"
+    assert verdict(name, r) == "undecided"
 
 
 # verdicts
@@ -231,7 +234,7 @@ def scale_result(half, double, null=-0.5, zero=2.0, low=0.9, loss=3.0):
     interval = np.stack([low * change, 1.1 * change], axis=1)
     return {
         "change": change, "change_interval": interval, "predicts": "loss", "loss": loss,
-        "loss_null": 5.0, "rise": min(half, double), "rise_null": null,
+        "loss_null": 5.0, "rise_null": null, "change_null": np.full(6, null),
     }  # fmt: skip
 
 
@@ -244,9 +247,9 @@ def scale_result(half, double, null=-0.5, zero=2.0, low=0.9, loss=3.0):
         ({"half": 0.1, "double": 0.1}, "no"),
         ({"half": 0.5, "double": 0.4, "null": 0.4}, "no"),  # shuffled rows rise as much
         ({"half": 0.5, "double": 0.4, "null": 0.3}, "no"),  # or not much less
-        ({"half": 0.5, "double": 0.4, "low": -0.1}, "no"),  # the interval holds 0
-        ({"half": 0.5, "double": 0.4, "loss": 5.0}, "no"),  # nothing to lose
-        ({"half": 0.0, "double": 0.0, "null": 0.0, "zero": 0.0}, "no"),
+        ({"half": 0.5, "double": 0.4, "low": -0.1}, "undecided"),  # the intervals hold 0
+        ({"half": 0.5, "double": 0.4, "loss": 5.0}, "undecided"),  # nothing to lose
+        ({"half": 0.0, "double": 0.0, "null": 0.0, "zero": 0.0}, "undecided"),
     ],
 )
 def test_the_answer_on_sizes(given, wanted):
@@ -263,11 +266,11 @@ def inject_result(gain, low, null=-0.1, loss=3.0):
     ("given", "wanted"),
     [
         ({"gain": 0.3, "low": 0.2}, "yes"),
-        ({"gain": 0.1, "low": 0.05}, "partly"),  # of 2 nats learned less than a tenth
+        ({"gain": 0.1, "low": 0.08}, "partly"),  # of 2 nats learned less than a tenth
         ({"gain": 0.3, "low": 0.2, "null": 0.15}, "partly"),
         ({"gain": 0.3, "low": -0.1}, "no"),
         ({"gain": 0.3, "low": 0.2, "null": 0.3}, "no"),
-        ({"gain": 0.3, "low": 0.2, "loss": 5.0}, "no"),
+        ({"gain": 0.3, "low": 0.2, "loss": 5.0}, "undecided"),
         ({"gain": -0.1, "low": -0.2}, "no"),
     ],
 )
