@@ -240,19 +240,16 @@ def plot(r):
     rows = [i for i, cells in enumerate(r["layer_n_cells"]) if cells]
     columns = min(max(len(rows), 1), 4)
     n_rows = -(-max(len(rows), 1) // columns)
-    figure = draw.figure(12.5, 3.9 * n_rows + 3.6)
-    above, below = figure.subfigures(2, 1, height_ratios=(3.9 * n_rows, 3.6))
+    most = min(r["directed"].sum(axis=1).max(initial=0), LABELLED)
+    deep = (3.6 + 0.25 * -(-most // 2)) * n_rows  # with the legends below the panels
+    figure = draw.figure(12.5, deep + 3.6)
+    above, below = figure.subfigures(2, 1, height_ratios=(deep, 3.6))
     grid = above.subplots(n_rows, columns, squeeze=False, sharey=True).ravel()
     for axes in grid[len(rows) :]:
         axes.set_visible(False)
     for axes, i in zip(grid, rows):
         _draw_lines(axes, r, i)
-    if rows:
-        most = min(r["directed"].sum(axis=1).max(), LABELLED)
-        low, high = grid[0].get_ylim()
-        left = 0.95 - 0.08 * -(-most // 2)  # of the height, beside the legends' lines
-        grid[0].set_ylim(low, low + (high - low) / left)
-    else:
+    if not rows:
         grid[0].set(visible=True, title="no head has a direction")
     grid[0].set_ylabel("offset with most attention (tokens)")
     grid[0].locator_params(axis="y", integer=True)
@@ -268,21 +265,39 @@ def _draw_lines(axes, r, i):
     directed = np.flatnonzero(r["directed"][i])
     for number, head in enumerate(directed):
         shown = r["told"][i, :, head] | (shifts == 0)
-        x, color = shifts[shown], _color(head, r["directed"].shape[1])
+        x = shifts[shown]
         axes.plot(x, r["expected"][i, shown, head], color="#BBBBBB", linewidth=3, zorder=0)
-        label = None
-        if number < LABELLED:
-            label = f"{heads.name(r['layers'][i], head)}: {draw.offset(r['offset'][i, head])}"
         apart = min(0.12, 0.6 / len(directed)) * (number - (len(directed) - 1) / 2)
         attended = r["attended"][i, shown, head] + apart
-        axes.plot(x, attended, "o-", markersize=4, linewidth=1.2, color=color, label=label)
+        style = _style(r, i, head) | {"label": _label(r, i, head) if number < LABELLED else None}
+        axes.plot(x, attended, "o-", **style)
     exact, cells = r["layer_n_exact"][i], r["layer_n_cells"][i]
     slope = f"{r['layer_slope'][i]:+.2f}"
     axes.set_title(f"layer {r['layers'][i]}: {exact} of {cells} exact, slope {slope}")
     moved = {"both": "both"}.get(str(r["move"]), f"the {r['move']}")
     axes.set_xlabel(f"s, shift of {moved} (tokens)")
     axes.set_xticks(shifts)
-    axes.legend(ncols=2, loc="upper right", handlelength=1.2, columnspacing=0.8)
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.17), "ncols": 2}
+    axes.legend(**below, handlelength=1.2, columnspacing=0.8, borderpad=0)
+
+
+def _attention(r, i, head):
+    """A head's attention to its offset, mean over the documents, without a shift."""
+    wide = r["attention"].shape[-1] // 2
+    return r["attention"][i, len(r["shifts"]) // 2, head, r["offset"][i, head] + wide]
+
+
+def _style(r, i, head):
+    """The line of a head: the more attention it gives to its offset, the bolder."""
+    attention = _attention(r, i, head)
+    style = {"linewidth": 0.7 + 1.7 * attention, "markersize": 2.5 + 2.5 * attention}
+    return style | {"alpha": 0.4 + 0.6 * attention, "color": _color(head, r["directed"].shape[1])}
+
+
+def _label(r, i, head):
+    """'L0H3 -1: 0.97': a head, its offset and its attention there."""
+    offset = draw.offset(r["offset"][i, head])
+    return f"{heads.name(r['layers'][i], head)} {offset}: {_attention(r, i, head):.2f}"
 
 
 def _color(i, n):
@@ -290,6 +305,7 @@ def _color(i, n):
     from matplotlib import colormaps
 
     few = (draw.BLUE, draw.VERMILION, draw.GREEN, draw.PURPLE, draw.ORANGE, draw.SKY)
+    few += ("#1A1A1A", "#8C564B")
     return few[i] if n <= len(few) else colormaps["turbo"](i / max(n - 1, 1))
 
 

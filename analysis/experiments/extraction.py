@@ -283,19 +283,20 @@ def plot(r):
     panels[0].set_ylabel("amplitude, largest of all columns")
     panels[2].legend(loc="upper left", bbox_to_anchor=(1, 1))
     _draw_maps(middle, r)
-    left, right = below.subplots(1, 2, sharey=True)
-    _draw_contrasts(left, r, True)
-    _draw_contrasts(right, r, False)
-    left.set_ylabel("contrast: amplitude at the peak\nover the median one")
-    right.legend(handles=_legend(), loc="upper left", bbox_to_anchor=(1, 1))
+    kinds = [fast for fast in (True, False) if (r["is_fast"] == fast).any()]
+    grid = below.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
+    for axes, fast in zip(grid, kinds):
+        _draw_contrasts(axes, r, fast)
+    grid[0].set_ylabel("contrast: amplitude at the peak\nover the median one")
+    grid[-1].legend(handles=_legend(), loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 
 def _draw_spectra(axes, r, name, top):
     """Curves of X, Q or K, with the words alone and the position table."""
     f, T = r["frequency"][1:], int(r["T"])
-    _draw_layers(axes, f, r[name][:, 1:])
     words = r[name + "_text"][0, 1:]
+    _draw_layers(axes, f, r[name][:, 1:])
     text = "null: layer 0,\nno positions"
     axes.plot(f, words, ":", color=draw.VERMILION, linewidth=1, label=text)
     table = r["position"][1:]
@@ -305,18 +306,38 @@ def _draw_spectra(axes, r, name, top):
     for peak in r["followed"]:
         axes.axvline(peak, color="black", linestyle="--", linewidth=0.6)
     axes.set(xlim=(0, T / 2), ylim=(0, top), xlabel=f"frequency (cycles in {T} tokens)")
-    axes.set_title(f"{CURVES[name][0]}: {r['contrast_' + name]:.2f} at {r['peak']}, layer 0")
+    title = f"{CURVES[name][0]}: {r['contrast_' + name]:.2f} at {r['peak']}, layer 0"
+    axes.set_title(title + _mark_cut(axes, f, np.vstack([_shown(r[name][:, 1:]), words]), top))
     draw.period_axis(axes, T)
+
+
+def _mark_cut(axes, f, curves, top):
+    """Mark where one of the curves [C F] leaves the panel; returns how high it goes, for the title.
+
+    The marks stand at f [F], on the upper edge.
+    """
+    highest = curves.max(axis=0)
+    is_cut = highest > top
+    if not is_cut.any():
+        return "\n"
+    axes.plot(f[is_cut], np.full(is_cut.sum(), top), "k^", markersize=6, clip_on=False, zorder=5)
+    return f"\n▲ cut off: up to {highest.max():.0f} at {f[highest.argmax()]}"
+
+
+def _shown(curves):
+    """The layers that have a line of their own, at most SHOWN of [L ...]."""
+    L = len(curves)
+    return curves[np.unique(np.linspace(0, L - 1, min(L, SHOWN)).round().astype(int))]
 
 
 def _draw_layers(axes, f, curves):
     """Up to SHOWN layers of [L F]."""
     from matplotlib import colormaps
 
-    L = len(curves)
-    for layer in np.unique(np.linspace(0, L - 1, min(L, SHOWN)).round().astype(int)):
-        color = colormaps["viridis_r"](0.1 + 0.9 * layer / max(L - 1, 1))
-        axes.plot(f, curves[layer], color=color, linewidth=1, label=f"layer {layer}")
+    last = max(len(curves) - 1, 1)
+    for layer, curve in zip(_shown(np.arange(len(curves))), _shown(curves)):
+        color = colormaps["viridis_r"](0.1 + 0.9 * layer / last)
+        axes.plot(f, curve, color=color, linewidth=1, label=f"layer {layer}")
 
 
 def _draw_maps(figure, r):
@@ -352,12 +373,7 @@ def _draw_contrasts(axes, r, fast):
     peaks = np.flatnonzero(r["is_fast"] == fast)
     kind = ("slow", "fast")[fast] + " peaks"
     names = " and ".join(str(name) for name in r["peak_names"][peaks])
-    axes.set_title(f"{kind}:\n{names}" if names else f"no {kind} followed")
-    if not names:
-        axes.spines[:].set_visible(False)
-        axes.tick_params(bottom=False, left=False, labelbottom=False)
-        axes.set_xlabel("")
-        return
+    axes.set_title(f"{kind}:\n{names}")
     for i, name in enumerate("xqk"):
         color = CURVES[name][1]
         beside = layers + 0.05 * (i - 1)  # where there is no peak, all lie at 1
@@ -412,8 +428,8 @@ register(
     "would do so; the text without positions shows whether the words alone would. The heat "
     "maps have the same amplitudes for all layers, each with the map of the text without "
     "positions below it: stripes that only the upper one has come from positions. At the "
-    "bottom, fast and slow peaks are drawn apart, because they may fade at different "
-    "depths; where there is no peak, all curves lie at 1, side by side.",
+    "bottom, fast and slow peaks (where the table has such) are drawn apart, because they may "
+    "fade at different depths; where there is no peak, all curves lie at 1, side by side.",
     published="In roberta-base the peak of the position embeddings near frequency 50 (of 512 "
     "tokens) is absent in X, present in Q and K, and fades from layer to layer (Yamamoto and "
     "Matsuzaki, figure 5; as heat maps over all layers in figure 6 of their longer paper).",

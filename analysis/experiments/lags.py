@@ -439,19 +439,20 @@ def _draw_peaks(axes, r):
     peaks = np.stack([r["offset_of_heads"], r["lag_of_heads"]], axis=-1).reshape(-1, 2)
     for place in np.unique(peaks, axis=0):
         _draw_disc(axes, place, r["directed"].ravel()[(peaks == place).all(axis=1)])
-    ticks = np.unique(np.linspace(-most, most, 11).astype(int))
+    step = -(-most // 5)
+    ticks = step * np.arange(-(most // max(step, 1)), most // max(step, 1) + 1)
     limits = (-most - 1.5, most + 1.5)
     axes.set(xlim=limits, ylim=limits, aspect="equal", xticks=ticks, yticks=ticks)
     axes.set_xlabel("offset with most attention (tokens)")
     axes.set_ylabel("lag with the highest\nmean score (tokens)")
-    axes.set_title("how many heads have these two peaks")
+    axes.set_title("heads counted at their two peaks")
 
 
 def _draw_disc(axes, place, directed):
     """Heads with the same two peaks: blue and in front those with a direction [N]."""
     blue, grey = directed.sum(), (~directed).sum()
     for color, count in ((LIGHT_GREY, len(directed) * (grey > 0)), (draw.SKY, blue)):
-        size = (9 + 2 * np.sqrt(count)) * (count > 0)
+        size = min(9 + 2 * np.sqrt(count), 20) * (count > 0)
         axes.plot(*place, "o", color=color, markersize=size)
     axes.annotate(str(blue or grey), place, ha="center", va="center", fontsize=10)
     more = f"+{grey}" if blue and grey else ""
@@ -461,10 +462,11 @@ def _draw_disc(axes, place, directed):
 def _draw_shares(axes, r):
     """Share of the peak that position x position holds, for the heads with a direction."""
     L, H = r["directed"].shape
+    edge = {"markeredgecolor": "black", "markeredgewidth": 0.5}
     for row, head in np.argwhere(r["directed"]):
         place = row + 0.6 * ((head + 0.5) / H - 0.5)  # side by side, in the order of the heads
         share = r["position_share_of_heads"][row, head]
-        axes.plot(place, share, "o", color=draw.ORANGE, markersize=6, markeredgecolor="black")
+        axes.plot(place, share, "o", color=draw.ORANGE, markersize=6, **edge)
     axes.axhline(r["position_share_null"], color=draw.GREY, linestyle="--", linewidth=1)
     axes.set_xticks(range(L), r["layers"])
     axes.set(xlim=(-0.5, L - 0.5), xlabel="layer", ylabel="position × position,\nshare of the peak")
@@ -489,7 +491,7 @@ def _rates(r, name):
     """Share of the heads on the line, and by chance; nothing where it was not measured."""
     if name not in r:
         return ""
-    return f": {r[name]:.0%} on the line (chance: {r[name + '_null']:.0%})"
+    return f":\n{r[name]:.0%} on the line (chance: {r[name + '_null']:.0%})"
 
 
 register(

@@ -23,6 +23,8 @@ STEADY = 0.9  # share of a head's documents in one cluster from which the head k
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
 SHARP = heads.SHARP
 PERMUTATIONS = 1000  # of the profiles over the heads
+MARK = "#7A3B69"  # of a scale that is not that of the other panels
+ENLARGED = 1, 5, 10, 20, 50, 100, 200, 500, 1000  # times, a cluster's panel in the figure
 FEW = 2  # clusters that the documents of one head fall into, as published
 RUNS = "shuffled", "repeated", "positions"  # beside the text as it is
 CONDITIONS = {name: conditions.CONDITIONS[name].words for name in RUNS}
@@ -288,8 +290,8 @@ def plot(r):
     """Mean profile of every cluster above; below, a pie for every head, and what shuffling does."""
     L, H, k = r["shares"].shape
     rows = -(-k // 6)
-    heights = 2.6 * rows + 0.3, max(4.2, 0.85 * L + 0.9)
-    pies = np.clip(0.95 * H, 4.5, 8.5)
+    pies = np.clip(0.95 * H, 6.2, 8.8)
+    heights = 2.6 * rows + 0.3, max(4.2, min(0.85, (pies - 0.4) / H) * L + 1.5)
     figure = draw.figure(12.5, sum(heights))
     above, below = figure.subfigures(2, 1, height_ratios=heights, hspace=0.03)
     left, right = below.subfigures(1, 2, width_ratios=(pies, 12.5 - pies), wspace=0.03)
@@ -323,17 +325,48 @@ def _draw_clusters(figure, r, colors):
     """One small chart for each cluster: attention by offset, and under the other conditions."""
     k = len(colors)
     columns = min(k, 6)
-    one_scale = r["clustered"] == "attention"
-    panels = {"sharex": True, "sharey": bool(one_scale), "squeeze": False}
-    grid = figure.subplots(-(-k // columns), columns, **panels).ravel()
+    grid = figure.subplots(-(-k // columns), columns, sharex=True, squeeze=False).ravel()
     for axes in grid[k:]:
         axes.set_visible(False)
+    limits = _limits(r)
     for c, axes in enumerate(grid[:k]):
         _draw_cluster(axes, r, c, colors[c])
+        _set_scale(axes, _curves(r, c), limits)
     figure.supxlabel("offset of the key (tokens, positive = to the right)", fontsize=10.5)
     unit, null = KINDS[str(r["clustered"])]
     figure.supylabel(unit, fontsize=10.5)
     figure.legend(handles=[*_legend(null)], loc="outside upper left", ncols=3, borderpad=0)
+
+
+def _curves(r, c):
+    """What a cluster's panel shows: its mean profiles under each condition, and its null."""
+    ends = ("", *(f"_{name}" for name in CONDITIONS))
+    curves = [r[f"centres{end}"][c] for end in ends]
+    if r["clustered"] == "attention":
+        curves.append(r["uniform"])
+    return np.array(curves) / int(r["T"])
+
+
+def _limits(r):
+    """The lowest and the highest value that a panel of a cluster shows, 0 included."""
+    curves = np.array([_curves(r, c) for c in range(len(r["centres"]))])
+    low, high = min(0, curves.min()), max(0, curves.max())
+    margin = 0.06 * (high - low)
+    return low - margin * (low < 0), high + margin
+
+
+def _set_scale(axes, curves, limits):
+    """One scale for all clusters; what would hardly be seen on it is enlarged, and marked."""
+    low, high = limits
+    fitting = [
+        times for times in ENLARGED if curves.min() * times >= low and curves.max() * times <= high
+    ]
+    axes.set_ylim(low / max(fitting), high / max(fitting))
+    if max(fitting) == 1:
+        return
+    axes.set_ylabel(f"enlarged {max(fitting)} times", color=MARK, fontsize=10, labelpad=2)
+    axes.tick_params(axis="y", color=MARK, labelcolor=MARK)
+    axes.spines["left"].set_color(MARK)
 
 
 def _draw_cluster(axes, r, c, color):
@@ -345,7 +378,6 @@ def _draw_cluster(axes, r, c, color):
     axes.set_title(f"{r['cluster_names'][c]}\n{r['cluster_sizes'][c]:.0%} of profiles")
     if r["clustered"] == "attention":
         axes.plot(offsets, r["uniform"] / T, **LINE)
-        axes.set_ylim(0)
     else:
         axes.axhline(0, **LINE)
 
@@ -373,26 +405,38 @@ def _legend(null):
 
 def _draw_pies(axes, r, colors):
     """Shares of the clusters in each head; below it the offset it attends to most, and how much."""
-    from matplotlib.patches import Circle
-
     L, H, _ = r["shares"].shape
     for layer, head in np.ndindex(L, H):
         _draw_pie(axes, (head, layer), r["shares"][layer, head], colors)
-        most = r["best_attention"][layer, head]
-        if r["directed"][layer, head]:
-            axes.add_patch(Circle((head, layer), 0.34, fill=False, linewidth=1.1))
-        if most >= maths.LEAST:  # below it no offset stands out
-            text = f"{draw.offset(r['best_offset'][layer, head])}: {most:.2f}"
-            axes.text(head, layer + 0.37, text, ha="center", va="top", fontsize=10)
-    axes.set(xlim=(-0.6, H - 0.4), ylim=(L - 0.3, -0.6), aspect="equal")
+        _draw_direction(axes, r, layer, head)
+    axes.set(xlim=(-0.6, H - 0.4), ylim=(L - 0.3, -0.6), aspect="equal", anchor="NW")
     axes.set(xticks=range(H), yticks=range(L))
     axes.set(xlabel="head (the paper counts from 1)", ylabel="layer")
+    left, right = (r["directed"] & side for side in (r["best_offset"] < 0, r["best_offset"] > 0))
     axes.set_title(
-        "share of the documents in each cluster; ringed: a direction;\n"
-        "below: offset with most attention, and how much"
+        "share of the documents in each cluster; below: offset with\n"
+        f"most attention, and how much. A ring: {r['n_directed']} heads with\n"
+        f"a direction, {left.sum()} to the left (blue), {right.sum()} to the right (orange)"
     )
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
+
+
+def _draw_direction(axes, r, layer, head):
+    """A ring around the pie of a head with a direction, in the colour of its side; its offset."""
+    from matplotlib.patches import Circle
+
+    offset, most = r["best_offset"][layer, head], r["best_attention"][layer, head]
+    is_directed = r["directed"][layer, head]
+    if is_directed:
+        color = RINGS[bool(offset > 0)]
+        axes.add_patch(Circle((head, layer), 0.37, fill=False, color=color, linewidth=2))
+    if is_directed or most >= maths.LEAST:  # below it no offset stands out
+        text = f"{draw.offset(offset)}: {most:.2f}"
+        axes.text(head, layer + 0.4, text, ha="center", va="top", fontsize=10)
+
+
+RINGS = {False: draw.BLUE, True: draw.VERMILION}  # whether it looks to the right
 
 
 def _draw_pie(axes, centre, portions, colors):
@@ -416,10 +460,11 @@ def _draw_conditions(axes, r):
         without = np.take_along_axis(r[f"attention_{name}"], best, axis=2)[..., 0]
         axes.plot(on_text, without[directed], **style)
     axes.axline((0, 0), slope=1, color=draw.GREY, linewidth=0.8, zorder=0)
-    axes.set(xlim=(0, 1.04), ylim=(-0.04, 1.04), aspect="equal")
+    axes.set(xlim=(0, 1.04), ylim=(-0.04, 1.04), aspect="equal", anchor="NW")
     axes.set(xlabel="attention to its offset, on the text", ylabel="without the text")
-    kept = "; ".join(f"{words} {r[f'offset_{name}']:.0%}" for name, words in CONDITIONS.items())
-    axes.set_title(f"{r['n_directed']} heads with a direction. It stays:\n{kept}")
+    kept = [f"{words} {r[f'offset_{name}']:.0%}" for name, words in CONDITIONS.items()]
+    of_them = f"heads with a ring ({r['n_directed']}) that keep their\ndirection: "
+    axes.set_title(of_them + ",\n".join(kept))
 
 
 register(
@@ -427,19 +472,20 @@ register(
     draw=plot,
     says=says,
     answer=answer,
-    look="A pie of one colour is a head that looks the same way in every document. The charts "
-    "show the clusters, named by side and by the offset there that gets most attention (in "
-    "parentheses how much, where two would have one name), and their share of all profiles. "
-    "Even (grey) are clusters that as a whole prefer no side, or that give no other offset a "
-    "tenth of their attention; a head among them may still do so, as the number below its "
-    "pie shows. A causal model can only look left. The line is what uniform attention would "
-    "give. The dots are the heads of the cluster on the same words in random order: where "
-    "they stay on the bars, the order of the words decides nothing. The rings are the same "
-    "heads with one word in place of all, so that positions alone differ: where they fall to "
-    "the line, the direction needs words too, though any words will do. At the right each "
-    "head with a direction is a point: the attention to its offset on the text and without "
-    "it; on the line nothing is lost. With --clustered scores the charts show scores before "
-    "the mask, also those of keys to the right, which a causal model hides; pies and names "
+    look="A pie of one colour is a head that looks the same way in every document; a ring around "
+    "it is a head with a direction in the mean of all documents. The charts show the clusters, "
+    "named by side and by the offset there that gets most attention (in parentheses how much, "
+    "where two would have one name), and their share of all profiles. They share one scale; a "
+    "chart that says so is enlarged. Even (grey) are clusters that as a whole prefer no side, or "
+    "that give no other offset a tenth of their attention; a head among them may still do so, as "
+    "its ring and the number below its pie show. A causal model can only look left. The line is "
+    "what uniform attention would give. The dots are the heads of the cluster on the same words "
+    "in random order: where they stay on the bars, the order of the words decides nothing. The "
+    "open circles are the same heads with one word in place of all, so that only positions differ: "
+    "where they fall to the line, the direction needs words too, though any words will do. At the "
+    "right each head with a direction is a point: the attention to its offset on the text and "
+    "without it; on the line nothing is lost. With --clustered scores the charts show scores "
+    "before the mask, also those of keys to the right, which a causal model hides; pies and names "
     "belong to their clusters, all else to attention.",
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by "
     "direction and strength, and in most heads the direction does not depend on the "

@@ -23,7 +23,9 @@ PERPLEXITIES = {  # convention, as the figure has it -> name of the result
     "e to the mean\nloss per token": "perplexity",
     "mean over\ndocuments": "mean_perplexity",
     "mean over\ntokens (of 1/p)": "token_perplexity",
-    "mixed units:\n2 to the nats": "mixed_perplexity",
+    "mixed units:\n2 to the mean": "mixed_perplexity",
+    "mixed, mean\nover documents": "mixed_mean_perplexity",
+    "mixed, mean\nover tokens": "mixed_token_perplexity",
 }
 # Of what a model predicts better than the frequencies of the tokens do, in nats, it works with 0.9
 # left. It is a convention; the bundles keep 0.46 and less.
@@ -323,7 +325,7 @@ def answers(r):
 def plot(r):
     """Cosines by depth, their distribution; for a model that predicts also its losses."""
     predicts = "loss" in r
-    figure = draw.figure(12.5, 9.6 if predicts else 5)
+    figure = draw.figure(12.5, 10.4 if predicts else 5)
     axes = figure.subplots(1 + predicts, 2, squeeze=False)
     _draw_depth(axes[0, 0], r)
     _draw_distribution(axes[0, 1], r)
@@ -404,7 +406,7 @@ def _draw_perplexities(axes, r):
     for i, way in enumerate(r["tables"]):
         values = np.array([r[name][i] for name in PERPLEXITIES.values()])
         color = position_tables.COLORS[way]
-        below = 0.13 * (i - (len(r["tables"]) - 1) / 2)
+        below = 0.15 * (i - (len(r["tables"]) - 1) / 2)
         axes.plot(values, rows + below, "o", color=color, markersize=6, label=way)
     size = np.exp(r["loss_uniform"])
     axes.axvline(size, color="black", linestyle=":", linewidth=1, label="the vocabulary's size")

@@ -605,10 +605,10 @@ def answers(r):
 
 
 def plot(r):
-    """A row for each head: map, spread, gauge, offsets; below, all heads compared, and the fit."""
+    """A row for each head: map, gauge, offsets; below, all heads compared, and the fit."""
     n = len(r["heads"])
-    figure = draw.figure(12.5, 3 * n + 3.6)
-    above, below = figure.subfigures(2, 1, height_ratios=(3 * n + 0.5, 3.1), hspace=0.02)
+    figure = draw.figure(12.5, 2.9 * n + 4.6)
+    above, below = figure.subfigures(2, 1, height_ratios=(2.9 * n + 1.4, 3.2), hspace=0.02)
     _draw_heads(above, r)
     left, middle, right = below.subplots(1, 3, width_ratios=(1, 1, 0.9))
     _draw_settled(left, r)
@@ -618,49 +618,50 @@ def plot(r):
 
 
 def _draw_heads(figure, r):
-    """A row for each head: its map, its spread and gauge, the energy by offset."""
+    """A row for each head: its map, its gauge, the energy by offset; below, what they mean."""
     n = len(r["heads"])
-    grid = figure.subplots(n, 4, squeeze=False, width_ratios=(1, 1, 0.95, 1.1))
+    heights = [1] * n + [0.07]
+    grid = figure.subplots(
+        n + 1, 3, squeeze=False, width_ratios=(1.15, 1, 1), height_ratios=heights
+    )
     for i in range(n):
         amplitude = np.sqrt(r["whole"][i])
         largest = max(amplitude[1:].max(), 1e-300)
-        image = _draw_map(grid[i, 0], r, amplitude / largest, "Blues")
-        doubt = _draw_map(grid[i, 1], r, r["spread"][i] / r["spread_random"], "Oranges", 1.5)
-        _draw_gauge(grid[i, 2], r, i)
-        _draw_offsets(grid[i, 3], r, i)
+        image = _draw_map(grid[i, 0], r, amplitude / largest)
+        _draw_gauge(grid[i, 1], r, i)
+        _draw_offsets(grid[i, 2], r, i)
         grid[i, 0].set_ylabel(f"{r['heads'][i]}, {r['papers_heads'][i]}\nangle (radians)")
         grid[i, 0].set_title(_title_of_map(r, i))
     drawn = TITLES[str(r["completion"])].format(n=r["bases"])
     grid[0, 0].set_title(f"{drawn}\n{_title_of_map(r, 0)}")
-    grid[0, 1].set_title("how random bases differ")
-    for axes in grid[0, :2]:
-        _draw_periods(axes, r)
-    for axes in grid[-1, :3]:
+    _draw_periods(grid[0, 0], r)
+    _draw_deltas(grid[0, 2])
+    for axes in grid[n - 1, :2]:
         axes.set_xlabel(f"frequency (cycles in {r['T']} tokens)")
-    grid[-1, 3].set_xlabel("offset of the key that fits (tokens)")
-    bars = {"location": "bottom", "shrink": 0.9, "aspect": 30}
-    figure.colorbar(image, ax=grid[:, 0], label="amplitude / largest", **bars)
-    label = "deviation / mean (1: random weights)"
-    figure.colorbar(doubt, ax=grid[:, 1], label=label, extend="max", **bars)
-    for axes in grid[-1, 2:]:
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=4.5)
+    grid[n - 1, 2].set_xlabel("offset of the key that fits (tokens)")
+    figure.colorbar(image, cax=grid[n, 0], orientation="horizontal", label="amplitude / largest")
+    for above, axes in zip(grid[n - 1, 1:], grid[n, 1:]):
+        axes.set_axis_off()
+        handles, labels = above.get_legend_handles_labels()
+        axes.legend(handles, labels, loc="upper center", ncols=2, columnspacing=1, handlelength=1.4)
 
 
 def _title_of_map(r, i):
-    """Line and band, 'line -2 31.0% (5.0%)', with what chance gives in parentheses."""
+    """Line and band, 'line Δ +2, key -2: 31.0% (5.0%)', in parentheses what chance gives."""
     line, line_null, band, band_null = (
         r[name][i] for name in ("line", "line_null", "band", "band_null")
     )
-    shift = draw.offset(int(r["line_shift"][i]))
-    return f"line {shift} {line:.1%} ({line_null:.1%})\nband {band:.1%} ({band_null:.1%})"
+    key = int(r["line_shift"][i])
+    line = f"line Δ {draw.offset(-key)}, key {draw.offset(key)}: {line:.1%} ({line_null:.1%})"
+    return f"{line}\nband: {band:.1%} ({band_null:.1%})"
 
 
-def _draw_map(axes, r, values, colors, most=1):
-    """Heat map over frequency and angle [F A], from 0 to `most`, with curves of whole shifts."""
+def _draw_map(axes, r, values):
+    """Heat map over frequency and angle [F A], from 0 to 1, with curves of whole shifts."""
     last = _last_frequency(r)
     half = np.pi / len(r["angle"])  # of a bin
     extent = (0.5, last + 0.5, r["angle"][0] - half, r["angle"][-1] + half)
-    scale = {"vmin": 0, "vmax": most, "cmap": colors, "origin": "lower"}
+    scale = {"vmin": 0, "vmax": 1, "cmap": "Blues", "origin": "lower"}
     image = axes.imshow(values[1 : last + 1].T, aspect="auto", extent=extent, **scale)
     _draw_shifts(axes, int(r["T"]), last)
     axes.set(xlim=(0.5, last + 0.5), ylim=(-np.pi, np.pi), yticks=range(-3, 4))
@@ -673,15 +674,27 @@ def _last_frequency(r):
 
 
 def _draw_shifts(axes, T, last):
-    """Curves of shifts by whole tokens, up to the frequency `last`."""
-    for delta in layout.unit(T, last) * np.array((*SHIFTS, *(-d for d in SHIFTS))):
+    """Curves of shifts by whole tokens, up to the frequency `last`: the paper's Δ (key offset)."""
+    for number in (*SHIFTS, *(-n for n in SHIFTS)):
+        delta = number * layout.unit(T, last)
         theta = np.sign(delta) * np.linspace(0, np.pi, 200)
         f = maths.lag_curve(theta, T, delta)
         inside = f <= last
         axes.plot(f[inside], theta[inside], color=draw.VERMILION, linewidth=0.6)
-        end = np.flatnonzero(inside & (abs(theta) < 2.6))[-1]  # clear of the frame
-        label = draw.offset(-delta)
-        axes.annotate(label, (f[end], theta[end]), fontsize=10, color=draw.VERMILION)
+        height, side, edge = LABELS[abs(number)]
+        end = np.flatnonzero(inside & (abs(theta) < height))[-1]  # clear of the frame
+        style = {"ha": side, "va": edge[number < 0], "fontsize": 10, "color": draw.VERMILION}
+        text = f" Δ {draw.offset(delta)} ({draw.offset(-delta)}) "
+        axes.annotate(text, (f[end], theta[end]), **style)
+
+
+# Of the label of a curve: the angle at which it stands, its side that touches the curve, and its
+# edge for a shift to the left and to the right
+LABELS = {
+    1: (1.6, "left", ("top", "bottom")),
+    2: (2.5, "left", ("center", "center")),
+    3: (2.5, "right", ("center", "center")),
+}
 
 
 def _draw_periods(axes, r):
@@ -691,6 +704,12 @@ def _draw_periods(axes, r):
     periods = r["T"] / frequencies
     above.set_xticks(frequencies, [f"{p:.0f}" if p > 10 else f"{p:.1f}" for p in periods])
     above.set_xlabel("period (tokens)")
+
+
+def _draw_deltas(axes):
+    """The paper's shifts above an axis of key offsets."""
+    above = axes.secondary_xaxis("top", functions=(np.negative, np.negative))
+    above.set_xlabel("Δ, shift of the waves (tokens)")
 
 
 def _draw_gauge(axes, r, i):
@@ -704,9 +723,10 @@ def _draw_gauge(axes, r, i):
     axes.plot(f, r["compared_read"][place][:last], label="share that queries read", **inside)
     axes.plot(f, gauge[:last], color=draw.BLUE, linewidth=1, label="gauge")
     axes.plot(peaks, gauge[peaks - 1], "o", color=draw.BLUE, markersize=4, label="at the peaks")
+    everywhere, at_peaks = r["gauge_of_drawn"][i], r["gauge_peaks_of_drawn"][i]
     axes.set_title(
-        f"gauge {r['gauge_of_drawn'][i]:.2f}, at the peaks\n"
-        f"of the position table {r['gauge_peaks_of_drawn'][i]:.2f}"
+        f"random bases agree (gauge): {_two(everywhere)} ({_two(r['gauge_random'])}),\n"
+        f"at the table's peaks {_two(at_peaks)} ({_two(r['gauge_peaks_random'])})"
     )
     axes.set(xlim=(0.5, last + 0.5), ylim=(-0.2, 1.05))
 
@@ -794,15 +814,16 @@ register(
     says=says,
     look=(
         "A wave that is turned by an angle is moved by a number of tokens; the red lines are "
-        "moves by 1, 2 and 3 tokens (or tens, hundreds of tokens, where waves are so slow that "
-        "nearer lines would be one), named by the offset of the key that then fits the query (-1: "
-        "one to the left). Dark blue along one line means a head that looks there; waves moved by "
-        "more than half a turn show on the other side. A head's weights settle only some columns "
-        "of its basis, and a map needs all of them; so the first map is the mean over several "
-        "random choices of the others, and the second shows in orange where these disagree. The "
-        "gauge shows this for each frequency: it is the correlation of two such maps, 1 where the "
-        "weights settle the map. It rises with the share of the input that the head's queries "
-        "read (dashed); below this is shown for all heads compared. The bars add up the first map "
+        "moves by Δ = ±1, ±2 and ±3 tokens (or tens, hundreds of tokens, where waves are so slow "
+        "that nearer lines would be one). A positive Δ is attention to the left: in parentheses "
+        "is the offset of the key that then fits the query, -Δ. Dark blue along one line means a "
+        "head that looks there; waves moved by more than half a turn show on the other side. A "
+        "head's weights settle only some columns of its basis, and a map needs all of them; so "
+        "the map is the mean over several random choices of the others. The gauge shows for each "
+        "frequency how far these agree: it is the correlation of two such maps, 1 where the "
+        "weights settle the map (in parentheses that of a head with random weights). It rises "
+        "with the share of the input that the head's queries "
+        "read (dashed); below this is shown for all heads compared. The bars add up the map "
         "by offset; the dashed line is with the angles of other frequencies. Each angle counts "
         "for the nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as "
         "moved by 1 the other way; the matched filter (purple) asks instead how well a shift by "
