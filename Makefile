@@ -12,6 +12,10 @@ test: .venv/ready
 test-fast: .venv/ready  ## the core and the maths, under a minute
 	$(BIN)/python -m pytest tests/core tests/maths
 
+KERNEL ?= Haswell
+test-kernel: .venv/ready  ## what compares bits, or counts at a threshold, under another BLAS kernel; KERNEL=Prescott
+	OPENBLAS_CORETYPE=$(KERNEL) $(BIN)/python -m pytest -n auto tests/core tests/maths tests/experiments/test_rotation_lags.py
+
 test-lowest: .venv-lowest/ready  ## the suite with the lowest versions that setup.cfg allows
 	.venv-lowest/bin/python -m pytest
 
@@ -87,4 +91,4 @@ bench: .venv-bench/ready  ## twenty minutes beside other systems: benchmarks/res
 	.venv-bench/bin/pip install --quiet --editable '.[bench]'
 	touch $@
 
-.PHONY: report docs test test-fast test-lowest test-page lint mutants fuzz endurance killed golden parity bench
+.PHONY: report docs test test-fast test-kernel test-lowest test-page lint mutants fuzz endurance killed golden parity bench
