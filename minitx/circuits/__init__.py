@@ -3,5 +3,6 @@
 from .attribution import Attribution, logit_attribution
 from .effects import Effects
 from .patching import patch
+from .paths import PathEffects, path_patch
 
-__all__ = ["Attribution", "Effects", "logit_attribution", "patch"]
+__all__ = ["Attribution", "Effects", "PathEffects", "logit_attribution", "patch", "path_patch"]

@@ -4,34 +4,13 @@ import made
 import numpy as np
 import pytest
 import tiny
+from paired import ANSWER, answer, given, pairs_of
 
 import minitx
 from minitx import circuits
 
-ANSWER = 5, 9
 FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "bert-masked", "mpnet-masked"]
 FAMILIES += ["bart-causal", "t5-gated", "bert-question"]
-
-
-def pairs_of(model, lengths=(6, 6, 4)):
-    """Clean and corrupt rows of ids, which differ in two tokens."""
-    reader = model.encoder or model
-    clean = [tiny.ids(reader, n, seed=i) for i, n in enumerate(lengths)]
-    other = [tiny.ids(reader, n, seed=50 + i) for i, n in enumerate(lengths)]
-    corrupt = [np.where(np.arange(len(row)) % 3 == 1, b, row) for row, b in zip(clean, other)]
-    return clean, corrupt
-
-
-def given(model):
-    """What `patch` takes beside the texts: the place, and what a decoder has said."""
-    if model.encoder is not None:
-        return {"prefix": [3, 4, 5]}
-    return {} if model.config.causal else {"place": 2}
-
-
-def answer(model):
-    """Two tokens, or classes."""
-    return ANSWER if model.weights.W_U.shape[1] > 9 else (0, 1)
 
 
 def by_hand(model, base, donor, key, i, options):
