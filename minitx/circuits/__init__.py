@@ -1,8 +1,19 @@
 """Which component did it? Logits, heads and circuits, taken apart exactly and beside chance."""
 
 from .attribution import Attribution, logit_attribution
+from .detectors import Scores, detect_heads, in_context_score
 from .effects import Effects
 from .patching import patch
 from .paths import PathEffects, path_patch
 
-__all__ = ["Attribution", "Effects", "PathEffects", "logit_attribution", "patch", "path_patch"]
+__all__ = [
+    "Attribution",
+    "Effects",
+    "PathEffects",
+    "Scores",
+    "detect_heads",
+    "in_context_score",
+    "logit_attribution",
+    "patch",
+    "path_patch",
+]
