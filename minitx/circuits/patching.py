@@ -108,12 +108,12 @@ def _direction(model, number, keys, pieces, seed, base, trace, donor):
     else:
         unrelated_values = {key: value[partner] for key, value in values.items()}
     return Patched(
-        _patched(model, number, pieces, base, values),
-        _patched(model, number, pieces, base, unrelated_values),
+        patched_values(model, number, pieces, base, values),
+        patched_values(model, number, pieces, base, unrelated_values),
     )
 
 
-def _patched(model, number, pieces, base: Inputs, values):  # -> [N n]
+def patched_values(model, number, pieces, base: Inputs, values):  # -> [N n]
     """The measure of each text in runs in which each group of pieces has these values."""
     results = []
     for group in pieces:

@@ -75,8 +75,14 @@ class Stack:
         added: {step: [... N T D]}, what is written beside what the trace has. The stream's norms
         are those of the changed stream; MLPs are recomputed from it only if recompute_mlps.
         """
+        streams = self.streams(trace, added, recompute_mlps)
+        return next(x for i, x in enumerate(streams) if i == stop)
+
+    def streams(self, trace, added, recompute_mlps=False):
+        """Yield the stream before each step."""
         x, read_by_mlp = 0.0, None
-        for i, step in enumerate(self.steps[:stop]):
+        for i, step in enumerate(self.steps):
+            yield x
             if step.kind == "norm":
                 x = self.normed(x, step.name, step.layer)
             elif step.kind == "read":
@@ -85,7 +91,6 @@ class Stack:
                 x = x + self.mlp_of(*read_by_mlp) + added.get(i, 0.0)
             else:
                 x = x + self.written(step, trace) + added.get(i, 0.0)
-        return x
 
     def mlp_of(self, x, step):  # [... T D] -> [... T D]
         """What the MLP makes of the stream x that it reads."""
