@@ -24,17 +24,38 @@ class Agreement(NamedTuple):
 def agreement(scores, exact, first=FIRST) -> Agreement:  # [n], [n]
     """How estimates agree with exact effects; the largest are those of the largest size."""
     n = len(scores)
-    largest = [np.argsort(-abs(x), kind="stable") for x in (scores, exact)]
-    overlap = {k: len({*largest[0][:k]} & {*largest[1][:k]}) / k for k in first if k < n}
-    ranks_of_both = np.array([ranks(scores), ranks(exact)])
-    centred = ranks_of_both - ranks_of_both.mean(axis=1, keepdims=True)
-    size = np.sqrt((centred**2).sum(axis=1).prod())
-    correlation = float(centred.prod(axis=0).sum() / size) if size else float("nan")
-    return Agreement(correlation, overlap, {k: k / n for k in overlap})
+    overlap = {}
+    for k in first:
+        if k < n:
+            shared = _largest(scores, k) & _largest(exact, k)
+            overlap[k] = len(shared) / k
+    chance = {k: k / n for k in overlap}
+    return Agreement(_correlation(ranks(scores), ranks(exact)), overlap, chance)
+
+
+def _largest(values, k):
+    """The numbers of the k values of the largest size."""
+    order = np.argsort(-abs(values), kind="stable")
+    return {*order[:k].tolist()}
+
+
+def _correlation(x, y):  # [n], [n]
+    """Pearson's correlation; NaN if one does not vary."""
+    x = x - x.mean()
+    y = y - y.mean()
+    size = np.sqrt((x @ x) * (y @ y))
+    if size == 0:
+        return float("nan")
+    return float(x @ y / size)
 
 
 def ranks(values):  # [n] -> [n]
     """Ranks from 0; equal values share the mean of theirs."""
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, which, counts = np.unique(
+        values,
+        return_inverse=True,
+        return_counts=True,
+    )
     last = np.cumsum(counts)
-    return (last - (counts + 1) / 2)[which]
+    mean = last - (counts + 1) / 2
+    return mean[which]

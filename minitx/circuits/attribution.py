@@ -3,15 +3,12 @@
 Every norm keeps the mean and the scale that it had on this text; the way from each writer to the
 logit is then linear (Elhage et al. 2021). So the gradient of the logit is carried back from the
 last stream through the norms, and each writer's part is its product with what the writer adds:
-nothing is approximated. T tokens, S keys, H heads, n: drawn pairs of tokens.
+nothing is approximated. T tokens, S keys, H heads, C columns at which the head reads the stream, n:
+the asked pair of tokens, and those that are drawn.
 """
-
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
-from .. import show
 from ..arrays import Model
 from ..gradients import classified_token_back, head_back, last_stream
 from ..heads import classified_token, is_pooled
@@ -20,99 +17,12 @@ from ..points import name_of, points
 from ..tape import Back
 from .measure import Token, places, token_ids, with_places
 from .stream import EMBEDDINGS, POINT_OF, Stack, by_head
+from .table import NOWHERE, Attribution, Row
 from .texts import check_model, read_texts
 
-NOWHERE = -1  # a column's value where a component has no layer, head or place
 DRAWS = 200  # pairs of tokens of the null
 NEAR = 0.02, 50  # how far a drawn id is from that of the asked token: of the vocabulary, at least
-
-
-class Row(NamedTuple):
-    """One component's part: of the logit first, then of the drawn pairs of tokens."""
-
-    component: str
-    layer: int
-    head: int
-    place: int
-    parts: np.ndarray  # [1 + n]
-
-
-class Attribution(show.Shown, Mapping[str, np.ndarray]):
-    """A table whose rows are components: component, layer, head, place, logits, null.
-
-    A mapping from each column's name to its array [rows]; columns are attributes too. Layer, head
-    and place are -1 where a component has none. `.null` is the 99 % quantile of the absolute value
-    of each part for drawn pairs of tokens. `.logit` is the model's own number, `.gap` what the sum
-    of `.logits` lacks: rounding if `.linear`; else the head before the vocabulary is not linear,
-    and its gradient stands for it. `.heads` [L H] are the parts of the heads alone.
-
-    >>> import minitx
-    >>> from minitx import circuits
-    >>> model = minitx.load("tiny-gpt2", dtype="float64")
-    >>> table = circuits.logit_attribution(model, "The man said that", " he")
-    >>> list(table)
-    ['component', 'layer', 'head', 'place', 'logits', 'null']
-    >>> [str(name) for name in table.component[:4]]
-    ['word', 'position', 'head', 'head']
-    """
-
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
-
-    COLUMNS = "component", "layer", "head", "place", "logits", "null"
-    component: np.ndarray
-    layer: np.ndarray
-    head: np.ndarray
-    place: np.ndarray
-    logits: np.ndarray
-    null: np.ndarray
-
-    def __init__(self, rows: list[Row], logit: float, linear: bool, shape: tuple[int, int]):
-        self.component, self.layer, self.head, self.place = (
-            np.array([row[i] for row in rows]) for i in range(4)
-        )
-        parts = np.array([row.parts for row in rows])
-        self.logits = parts[:, 0]
-        self.null = _quantile(abs(parts[:, 1:]))
-        self.logit, self.linear, self._shape = logit, linear, shape
-
-    @property
-    def gap(self) -> float:
-        """What the sum of the parts lacks of the model's own number, in logits."""
-        return float(self.logit - self.logits.sum())
-
-    @property
-    def heads(self) -> np.ndarray:  # [L H]
-        """The parts of the heads; of a decoder those of its self-attention."""
-        total = np.zeros(self._shape)
-        is_head = self.component == "head"
-        np.add.at(total, (self.layer[is_head], self.head[is_head]), self.logits[is_head])
-        return total
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        if name not in self.COLUMNS:
-            raise KeyError(f"no column {name!r}; there are: {', '.join(self.COLUMNS)}")
-        return getattr(self, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.COLUMNS)
-
-    def __len__(self) -> int:
-        return len(self.COLUMNS)
-
-    def _summary(self):
-        kind = "linear head" if self.linear else "head that is not linear, by its gradient"
-        title = f"Attribution of {self.logit:.4f} logits, {kind}; the sum lacks {self.gap:.2g}"
-        largest = np.argsort(-abs(self.logits), kind="stable")[:10]
-        rows = [tuple(self._cells(i)) for i in largest]
-        lines = ["  ".join(cells) for cells in rows]
-        return show.Summary(title, lines, self.COLUMNS, rows)
-
-    def _cells(self, i):
-        """One row as text."""
-        numbers = [self.layer[i], self.head[i], self.place[i]]
-        plain = ["" if number == NOWHERE else str(number) for number in numbers]
-        return [str(self.component[i]), *plain, f"{self.logits[i]:+.4f}", f"{self.null[i]:.4f}"]
+ATTENTION = "pattern", "v", "cross_pattern", "cross_v"  # what parts by key are made of
 
 
 def logit_attribution(
@@ -155,18 +65,20 @@ def logit_attribution(
     inputs = _inputs(model, text, source, prefix)
     column = int(places(model, inputs, place)[0])
     stack = Stack(model)
-    trace = inputs.run(model, _points(stack, model, inputs.batch, by_place))
-    ids = token_ids(model, [target] if other is None else [target, other])
-    dy = _slopes_by_logits(ids, model.weights.W_U.shape[1], seed)
+    trace = inputs.run(model, _points(stack, model, inputs.batch))
+    tokens = [target] if other is None else [target, other]
+    W_U, b_U = model.weights.W_U, model.weights.b_U
+    dy = _slopes_by_logits(token_ids(model, tokens), W_U.shape[1], seed)
     slope, columns = _slope_by_stream(model, trace, inputs.batch, column, dy)
     place_shown = NOWHERE if is_pooled(model.config.task_head) else column
-    groups = [*_groups(stack, trace, slope, columns, place_shown, by_place)]
-    if model.weights.b_U is not None:
-        groups.insert(0, [_row("b_U", dy @ model.weights.b_U, place=place_shown)])
-    rows = [row for group in reversed(groups) for row in group]
-    y = with_places(trace["logits"])[0, column].astype(np.float64)
+    walk = Walk(stack, trace, columns, place_shown, by_place)
+    rows = walk.rows(slope)
+    if b_U is not None:
+        rows.append(Row("b_U", dy @ b_U, place=place_shown))
+    y = with_places(trace["logits"])[0, column]
+    logit = float(dy[0] @ y.astype(np.float64))
     shape = model.config.n_layers, model.config.n_heads
-    return Attribution(rows, float(dy[0] @ y), is_linear(model), shape)
+    return Attribution(rows, logit, is_linear(model), shape)
 
 
 def is_linear(model) -> bool:
@@ -182,32 +94,35 @@ def _inputs(model, text, source, prefix):
     else:
         check_source(model, source)
         inputs = read_texts(model, source)
-        inputs = inputs._replace(batch=as_target(model, text, None, None, inputs.source))
+        decoder = as_target(model, text, None, None, inputs.source)
+        inputs = inputs._replace(batch=decoder)
     n = len(inputs.batch.tokens)
     if n != 1:
         raise ValueError(f"{n} texts; wanted one, whose logit is attributed")
     return inputs
 
 
-def _points(stack, model, batch, by_place):
+def _points(stack, model, batch):
     """The points that the walk needs, of those that the model has."""
-    names = {*EMBEDDINGS.values(), *POINT_OF.values(), "resid_post", "ln_final", "logits"}
-    if by_place:
-        names |= {"pattern", "v", "cross_pattern", "cross_v"}
+    names = {*EMBEDDINGS.values(), *POINT_OF.values(), *ATTENTION}
+    names |= {"resid_post", "ln_final", "logits"}
+    names |= {f"{step.name}_scale" for step in stack.steps if step.kind == "norm"}
     available = points(model, batch.types is not None)
-    norms = {f"{step.name}_scale" for step in stack.steps if step.kind == "norm"}
-    return [key for key in available if name_of(key) in names | norms]
+    return [key for key in available if name_of(key) in names]
 
 
-def _slopes_by_logits(ids, V, seed):  # -> [1 + n V]
+def _slopes_by_logits(ids, V, seed):  # -> [n V]
     """What is asked: 1 at the target, -1 at the other; then the same for drawn ids."""
     rng = np.random.default_rng(seed)
-    drawn = [_near(i, ids, V, rng) for i in ids]
-    columns = [np.append(i, ids_near) for i, ids_near in zip(ids, drawn)]
-    dy = np.zeros((min(map(len, columns)), V))
-    row = np.arange(len(dy))
+    columns = []
+    for i in ids:
+        drawn = _near(i, ids, V, rng)
+        columns.append(np.append(i, drawn))
+    n = min(map(len, columns))
+    row = np.arange(n)
+    dy = np.zeros((n, V))
     for sign, column in zip((1.0, -1.0), columns):
-        np.add.at(dy, (row, column[: len(dy)]), sign)
+        dy[row, column[:n]] += sign
     return dy
 
 
@@ -215,7 +130,9 @@ def _near(i, ids, V, rng):
     """Ids near to i, without those that are asked for; none where there are no others."""
     share, least = NEAR
     far = max(least, round(share * V))
-    pool = np.setdiff1d(np.arange(max(0, i - far), min(V, i + far + 1)), ids)
+    first = max(0, i - far)
+    last = min(V - 1, i + far)
+    pool = np.setdiff1d(np.arange(first, last + 1), ids)
     return rng.choice(pool, DRAWS) if len(pool) else pool
 
 
@@ -223,89 +140,113 @@ def _slope_by_stream(model, trace, batch, column, dy):  # -> [n C D], [C]
     """The gradient by the last stream, at those C columns at which the head reads it."""
     back = Back(model, trace, set(), {}, set())
     x = last_stream(model, back).astype(np.float64)
-    pooled = is_pooled(model.config.task_head)
-    asked = classified_token(x, batch.valid, model.config)[:, 0] if pooled else x[:, column]
+    asked = x[:, column]
+    if is_pooled(model.config.task_head):
+        asked = classified_token(x, batch.valid, model.config)[:, 0]
     rows = np.repeat(asked, len(dy), axis=0)
     _, _, slope = head_back(rows, lambda y: (0.0, dy), model, back)
-    if not pooled:
+    if not is_pooled(model.config.task_head):
         return slope[:, None], np.array([column])
-    texts = np.broadcast_to(x, (len(dy), *x.shape[1:]))
-    valid = np.broadcast_to(batch.valid, texts.shape[:2])
+    texts = np.repeat(x, len(dy), axis=0)
+    valid = np.repeat(batch.valid, len(dy), axis=0)
     slope = classified_token_back(slope, texts, valid, model.config)
     columns = np.flatnonzero(slope.any(axis=(0, 2)))
     return slope[:, columns], columns
 
 
-def _groups(stack, trace, slope, columns, place, by_place):
-    """The rows of each step of the stream, the last step first."""
-    for step in reversed(stack.steps):
-        if step.kind == "norm":
-            yield _bias_rows(stack, step, slope, place)
-            slope = _before_norm(stack, step, slope, trace, columns)
-        elif step.name == "embed" and step.kind == "write":
-            embedded = {name: key for name, key in EMBEDDINGS.items() if key in trace}
-            yield [
-                _row(name, _product(slope, trace[key][0, columns]), place=place)
-                for name, key in embedded.items()
-            ]
-        elif step.name == "mlp" and step.kind == "write":
-            part = _product(slope, trace["mlp_out", step.layer][0, columns])
-            yield [_row("mlp", part, step.layer, place=place)]
-        elif step.kind == "write":
-            yield _head_rows(stack, step, slope, trace, columns, place, by_place)
+class Walk:
+    """The way back along a stack's stream, on one text: the part of each component on it."""
 
+    def __init__(self, stack, trace, columns, place, by_place):
+        self.stack = stack
+        self.trace = trace
+        self.columns = columns  # [C]
+        self.place = place  # that is shown
+        self.by_place = by_place
 
-def _row(component, parts, layer=NOWHERE, head=NOWHERE, place=NOWHERE):
-    return Row(component, layer, head, int(place), parts)
+    def rows(self, slope) -> list[Row]:  # [n C D]
+        """The rows of all components, in the order in which they write."""
+        rows: list[Row] = []
+        for step in reversed(self.stack.steps):
+            if step.kind == "norm":
+                rows = self.bias_row(step, slope) + rows
+                slope = self.before_norm(step, slope)
+            elif step.kind == "write":
+                rows = self.written(step, slope) + rows
+        return rows
+
+    def value(self, name, layer=None):  # -> [C ...]
+        """What was recorded at a point [1 T ...], at the columns of interest."""
+        return self.trace[self.stack.key(name, layer)][0, self.columns]
+
+    def row(self, component, parts, layer=None, **where):
+        """A row at the place that is shown."""
+        layer = NOWHERE if layer is None else layer
+        return Row(component, parts, layer, **{"place": self.place, **where})
+
+    def bias_row(self, step, slope):
+        """The bias of a norm, if it has one."""
+        name = f"{step.name}_b"
+        bias = getattr(self.stack.arrays(step.name, step.layer), name, None)
+        if bias is None:
+            return []
+        return [self.row(name, slope.sum(axis=1) @ bias, step.layer)]
+
+    def before_norm(self, step, slope):  # [n C D] -> [n C D]
+        """The gradient before a norm with given mean and scale: (slope w scale) less its mean."""
+        gain = getattr(self.stack.arrays(step.name, step.layer), f"{step.name}_w")
+        if gain is None:
+            return slope
+        scale = self.value(f"{step.name}_scale", step.layer)
+        slope = slope * gain * scale[:, None]
+        if self.stack.cfg.rms_norm:
+            return slope
+        return slope - slope.mean(axis=-1, keepdims=True)
+
+    def written(self, step, slope):
+        """The rows of all that writes in one step."""
+        if step.name == "mlp":
+            part = _product(slope, self.value("mlp_out", step.layer))
+            return [self.row("mlp", part, step.layer)]
+        if step.name != "embed":
+            return self.head_rows(step, slope)
+        rows = []
+        for component, name in EMBEDDINGS.items():
+            if name in self.trace:
+                part = _product(slope, self.value(name))
+                rows.append(self.row(component, part))
+        return rows
+
+    def head_rows(self, step, slope):
+        """The heads of a layer, each as a whole or by key; then the bias that belongs to none."""
+        w, layer = self.stack.arrays(step.name, step.layer), step.layer
+        prefix = step.name.removesuffix("head")
+        W_O = by_head(w.W_O, self.stack.cfg.n_heads)
+        by_z = np.einsum("ncD,hdD->nhcd", slope, W_O)
+        rows = []
+        if self.by_place:
+            parts = self._by_key(by_z, prefix, layer)
+            for h, s in np.ndindex(parts.shape[1:]):
+                rows.append(self.row(step.name, parts[:, h, s], layer, head=h, place=s))
+        else:
+            z = self.trace[f"{prefix}z", layer][0][:, self.columns]
+            parts = np.einsum("nhcd,hcd->nh", by_z, z)
+            for h, part in enumerate(parts.T):
+                rows.append(self.row(step.name, part, layer, head=h))
+        if w.b_O is not None:
+            part = slope.sum(axis=1) @ w.b_O
+            rows.append(self.row(f"{prefix}b_O", part, layer))
+        return rows
+
+    def _by_key(self, by_z, prefix, layer):  # [n H C d] -> [n H S]
+        """Parts of heads by key: what each key's value adds, as much as it is looked at."""
+        pattern = self.trace[f"{prefix}pattern", layer][0]
+        v = self.trace[f"{prefix}v", layer][0]
+        group = len(pattern) // len(v)
+        v = np.repeat(v, group, axis=0)
+        by_pattern = by_z @ v.swapaxes(-1, -2)
+        return np.einsum("hcs,nhcs->nhs", pattern[:, self.columns], by_pattern)
 
 
 def _product(slope, x):  # [n C D], [C D] -> [n]
     return np.einsum("ncd,cd->n", slope, x)
-
-
-def _bias_rows(stack, step, slope, place):
-    """The bias of a norm, if it has one."""
-    bias = getattr(stack.arrays(step.name, step.layer), f"{step.name}_b", None)
-    if bias is None:
-        return []
-    layer = NOWHERE if step.layer is None else step.layer
-    return [_row(f"{step.name}_b", slope.sum(axis=1) @ bias, layer, place=place)]
-
-
-def _before_norm(stack, step, slope, trace, columns):  # [n C D] -> [n C D]
-    """The gradient before a norm whose mean and scale stay: (slope w scale) without its mean."""
-    gain = getattr(stack.arrays(step.name, step.layer), f"{step.name}_w")
-    if gain is None:
-        return slope
-    scale = trace[stack.key(f"{step.name}_scale", step.layer)][0, columns]
-    slope = slope * gain * scale[:, None].astype(np.float64)
-    return slope if stack.cfg.rms_norm else slope - slope.mean(axis=-1, keepdims=True)
-
-
-def _head_rows(stack, step, slope, trace, columns, place, by_place):
-    """The heads of a layer, each as a whole or by key; then the bias that belongs to none."""
-    w = stack.arrays(step.name, step.layer)
-    component, prefix = step.name, step.name.removesuffix("head")
-    W_O = by_head(w.W_O, stack.cfg.n_heads).astype(np.float64)
-    by_z = np.einsum("ncD,hdD->nhcd", slope, W_O)
-    if by_place:
-        pattern = trace[f"{prefix}pattern", step.layer][0][:, columns].astype(np.float64)
-        v = trace[f"{prefix}v", step.layer][0]
-        v = np.repeat(v, len(pattern) // len(v), axis=0)
-        parts = np.einsum("hcs,nhcs->nhs", pattern, by_z @ v.swapaxes(-1, -2))
-        rows = [
-            _row(component, parts[:, h, s], step.layer, h, s) for h, s in np.ndindex(v.shape[:2])
-        ]
-    else:
-        parts = np.einsum("nhcd,hcd->nh", by_z, trace[f"{prefix}z", step.layer][0][:, columns])
-        rows = [_row(component, part, step.layer, h, place) for h, part in enumerate(parts.T)]
-    if w.b_O is not None:
-        rows.append(_row(f"{prefix}b_O", slope.sum(axis=1) @ w.b_O, step.layer, place=place))
-    return rows
-
-
-def _quantile(draws):  # [rows n] -> [rows]
-    """The 99 % quantile of each row; NaN if nothing was drawn."""
-    if not draws.shape[1]:
-        return np.full(len(draws), np.nan)
-    return np.quantile(draws, 0.99, axis=1)

@@ -14,12 +14,12 @@ from .. import show
 from ..arrays import Model
 from .agreement import Agreement, agreement
 from .effects import check_differ
+from .exact import exact_edges, exact_nodes
 from .graph import Graph, Node
 from .measure import Measure, read_measure
-from .patching import Texts, patched_values
+from .patching import Texts
 from .paths import Runs, kept
 from .slopes import READ, WRITTEN, Slopes, changes, embedded
-from .stream import EMBEDDINGS, POINT_OF
 from .texts import Pairs, read_pairs
 
 NUMBERS = 1 << 26  # of gradients that are held at once
@@ -35,8 +35,17 @@ class Scored(show.Shown):
     nodes; `.largest(k)` are the names with the k largest scores, in size.
     """
 
-    def __init__(self, graph: Graph, names: list, scores: np.ndarray, exact: np.ndarray | None):
-        self.graph, self.names, self.scores, self.exact = graph, names, scores, exact
+    def __init__(
+        self,
+        graph: Graph,
+        names: list,
+        scores: np.ndarray,
+        exact: np.ndarray | None,
+    ):
+        self.graph = graph
+        self.names = names
+        self.scores = scores
+        self.exact = exact
         self.agreement: Agreement | None = None
         if exact is not None:
             self.agreement = agreement(scores, exact)
@@ -46,7 +55,8 @@ class Scored(show.Shown):
         if isinstance(self.names[0], Node):
             wanted: Any = self.graph.sender(name)
         else:
-            wanted = self.graph.sender(name[0]), self.graph.receiver(name[1])
+            sender, receiver = name
+            wanted = self.graph.sender(sender), self.graph.receiver(receiver)
         if wanted not in self._index:
             raise KeyError(f"no edge from {wanted[0]} to {wanted[1]}: it is not read there")
         return float(self.scores[self._index[wanted]])
@@ -65,12 +75,12 @@ class Scored(show.Shown):
         if self.agreement is None:
             return show.Summary(f"{title}, not compared with patching (exact=False)", [], (), [])
         title += f"; rank correlation with patching {self.agreement.rank_correlation:.2f}"
-        shares = [
-            f"of the first {k}: {share:.2f} shared (chance {self.agreement.chance[k]:.2f})"
-            for k, share in self.agreement.overlap.items()
-        ]
+        lines = []
+        for k, share in self.agreement.overlap.items():
+            chance = self.agreement.chance[k]
+            lines.append(f"of the first {k}: {share:.2f} in common (chance {chance:.2f})")
         rows = [self._cells(name) for name in self.largest(10)]
-        lines = [*shares, *("  ".join(cells) for cells in rows)]
+        lines += ["  ".join(cells) for cells in rows]
         return show.Summary(title, lines, ("name", "score", "by patching"), rows)
 
     def _cells(self, name):
@@ -134,29 +144,30 @@ def scored(graph: Graph, pairs: Pairs, number, by, steps, exact) -> Scored:
     traces = [side.run(graph.model, keep) for side in pairs]
     clean, corrupt = (number.values(trace["logits"]) for trace in traces)
     check_differ(clean, corrupt)
+    whole = (clean - corrupt).sum()
     estimated = estimates(graph, pairs, number, by, steps)
-    names = list(estimated)
-    scores = np.array([x.sum() for x in estimated.values()]) / (clean - corrupt).sum()
+    scores = np.array([x.sum() / whole for x in estimated.values()])
     measured = None
     if exact:
-        runs = Runs(graph, number)
-        values = _exact_edges(runs, pairs, traces) if by == "edge" else _nodes(runs, pairs, traces)
-        total = np.array([(values[name] - corrupt).sum() for name in names])
-        measured = total / (clean - corrupt).sum()
-    return Scored(graph, names, scores, measured)
+        patch_all = exact_edges if by == "edge" else exact_nodes
+        values = patch_all(Runs(graph, number), pairs, traces)
+        totals = [(values[name] - corrupt).sum() for name in estimated]
+        measured = np.array(totals) / whole
+    return Scored(graph, list(estimated), scores, measured)
 
 
 def estimates(graph, pairs, number, by, steps) -> Mapping:  # -> {name: [N]}
     """Gradient times difference of each node or edge, some of the pairs at a time."""
-    one = pairs.corrupt.texts.tokens[0].size * graph.model.config.d_model
-    size = max(1, NUMBERS // (one * len(graph.receivers)))
+    stream = pairs.corrupt.texts.tokens[0].size * graph.model.config.d_model
+    size = max(1, NUMBERS // (stream * len(graph.receivers)))
     parts: dict = {}
     for start in range(0, len(pairs), size):
-        rows = np.arange(start, min(start + size, len(pairs)))
+        rows = np.arange(len(pairs))[start : start + size]
         some = Pairs(*(side.rows(rows) for side in pairs))
-        for name, x in _estimates(graph, some, number.rows(rows), by, steps).items():
-            parts.setdefault(name, []).append(x)
-    return {name: np.concatenate(x) for name, x in parts.items()}
+        effects = _estimates(graph, some, number.rows(rows), by, steps)
+        for name, effect in effects.items():
+            parts.setdefault(name, []).append(effect)
+    return {name: np.concatenate(effects) for name, effects in parts.items()}
 
 
 def _estimates(graph, pairs, number, by, steps):
@@ -164,49 +175,14 @@ def _estimates(graph, pairs, number, by, steps):
     keep = kept(graph.model, pairs.clean)
     clean, corrupt = (side.run(graph.model, keep) for side in pairs)
     changed = changes(graph, clean, corrupt)
+    names = READ if by == "edge" else WRITTEN
     total: dict = {}
     for k in range(steps):
-        edits = None if steps == 1 else embedded(graph, clean, corrupt, (k + 0.5) / steps)
-        slopes = Slopes(graph, number, pairs.corrupt, READ if by == "edge" else WRITTEN, edits)
+        edits = None
+        if steps > 1:
+            edits = embedded(graph, clean, corrupt, (k + 0.5) / steps)
+        slopes = Slopes(graph, number, pairs.corrupt, names, edits)
         effects = slopes.edges(changed) if by == "edge" else slopes.nodes(changed)
-        for name, x in effects.items():
-            total[name] = total.get(name, 0.0) + x / steps
+        for name, effect in effects.items():
+            total[name] = total.get(name, 0.0) + effect / steps
     return total
-
-
-def _exact_edges(runs, pairs, traces):  # -> {(sender, receiver): [N]}
-    """The measure of corrupt runs in which one edge is clean; the senders of a step at once."""
-    clean, corrupt = traces
-    graph, values = runs.graph, {}
-    by_place: dict = {}
-    for sender, place in graph.senders.items():
-        by_place.setdefault(place, []).append(sender)
-    for place, senders in by_place.items():
-        more = [graph.written(x, clean) - graph.written(x, corrupt) for x in senders]
-        changed = {place: np.stack(more)}
-        for receiver in graph.receivers:
-            if graph.reaches(senders[0], receiver):
-                y = runs.values([receiver], pairs.corrupt, corrupt, changed)
-                values |= {(sender, receiver): x for sender, x in zip(senders, y)}
-    return values
-
-
-def _nodes(runs, pairs, traces):  # -> {sender: [N]}
-    """The measure of corrupt runs in which one node is clean."""
-    graph, clean = runs.graph, traces[0]
-    groups = [_group(graph, node, clean) for node in graph.senders]
-    values = {key: clean[key] for group in groups for key, _ in group}
-    y = patched_values(graph.model, runs.number, groups, pairs.corrupt, values)
-    return dict(zip(graph.senders, y.T))
-
-
-def _group(graph, node, trace):
-    """What is patched for a node: (key, index of its second axis)."""
-    if node.head is not None:
-        return [((POINT_OF[node.name], node.layer), node.head)]
-    if node.layer is not None:
-        keys = [(POINT_OF[node.name], node.layer)]
-    else:
-        stack = graph.stack_of(graph.senders[node])
-        keys = [key for key in map(stack.key, EMBEDDINGS.values()) if key in trace]
-    return [(key, i) for key in keys for i in range(trace[key].shape[1])]

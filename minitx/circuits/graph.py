@@ -13,8 +13,6 @@ from ..arrays import Model
 from ..model import CROSS, ENCODER, logits
 from .stream import POINT_OF, Stack, columns, projected, stacks
 
-PARTS = {"attention": "qkv", "cross_attention": "q"}  # what a reader makes of what it reads
-
 
 class Node(NamedTuple):
     """A component: ("head", 0, 1), ("q", 1, 2), ("mlp", 3), ("embed",), ("logits",)."""
@@ -55,16 +53,15 @@ class Graph:
 
     def _receivers(self, stack, step):
         if step.name == "source":
-            n = self.model.config.n_kv
-            layers = range(self.model.config.n_layers)
-            names = [f"{CROSS}k", f"{CROSS}v"]
-            return [Node(x, layer, h) for layer in layers for x in names for h in range(n)]
+            return _readers_of_source(self.model.config)
         if step.name in ("mlp", "logits"):
             return [Node(stack.prefix + step.name, step.layer)]
-        prefix = CROSS if step.name == "cross_attention" else stack.prefix
-        sizes = {"q": stack.cfg.n_heads, "k": stack.cfg.n_kv, "v": stack.cfg.n_kv}
-        letters = PARTS[step.name]
-        return [Node(prefix + x, step.layer, h) for x in letters for h in range(sizes[x])]
+        nodes = _heads(f"{stack.prefix}q", step.layer, stack.cfg.n_heads)
+        if step.name == "cross_attention":
+            return [node._replace(name=f"{CROSS}q") for node in nodes]
+        for letter in "kv":
+            nodes += _heads(f"{stack.prefix}{letter}", step.layer, stack.cfg.n_kv)
+        return nodes
 
     def sender(self, given) -> Node:
         """A sender by name: (layer, head), ("mlp", layer), "embed", ("cross_head", layer, head)."""
@@ -83,16 +80,17 @@ class Graph:
         if node in available:
             return node
         names = dict.fromkeys(other.name for other in available)
-        alike = [other for other in available if other.name == node.name]
         text = f"the names are {', '.join(names)}"
-        if alike:
-            text = f"there are {alike[0]} to {alike[-1]}"
+        if node.name in names:
+            same = [other for other in available if other.name == node.name]
+            text = f"there are {same[0]} to {same[-1]}"
         name = self.model.config.model_type
         raise ValueError(f"this model ({name}) has no {role} {node}; {text}")
 
     def _layer(self, node):
         """A layer as counted from 0; -1 is the last."""
-        stack = self.stacks.get(ENCODER if node.name.startswith(ENCODER) else "")
+        prefix = ENCODER if node.name.startswith(ENCODER) else ""
+        stack = self.stacks.get(prefix)
         if stack is None or node.layer is None or node.layer >= 0:
             return node.layer
         return node.layer + stack.cfg.n_layers
@@ -104,7 +102,10 @@ class Graph:
 
     def edges(self) -> list[tuple[Node, Node]]:
         """All (sender, receiver) with an edge between them, receiver by receiver."""
-        return [(s, r) for r in self.receivers for s in self.senders if self.reaches(s, r)]
+        edges = []
+        for receiver in self.receivers:
+            edges += [(x, receiver) for x in self.senders if self.reaches(x, receiver)]
+        return edges
 
     def stack_of(self, place: Place) -> Stack:
         """The stack of a place."""
@@ -119,11 +120,16 @@ class Graph:
         z = trace[POINT_OF[sender.name], sender.layer][:, sender.head]
         return self.out_of_head(sender, z)
 
+    def more(self, sender: Node, trace, base_trace) -> np.ndarray:  # -> [N T D]
+        """What a sender writes more in one run than in another."""
+        return self.written(sender, trace) - self.written(sender, base_trace)
+
     def out_of_head(self, sender: Node, z) -> np.ndarray:  # [N T d] -> [N T D]
         """What a head's z becomes in the stream."""
         stack = self.stack_of(self.senders[sender])
         w = stack.arrays(sender.name, sender.layer)
-        return z @ np.asarray(w.W_O)[columns(sender.head, stack.cfg)]
+        rows = columns(sender.head, stack.cfg)
+        return z @ w.W_O[rows]
 
     def value(self, receiver: Node, x, valid, angle=None):  # [N T D] -> what stands at its point
         """What a receiver makes of the stream x: its q, k or v [N T d], mlp_out, or the logits."""
@@ -137,7 +143,9 @@ class Graph:
         reader = self.stacks[""] if step.name == "source" else stack
         x = stack.normed(x, step.norm, step.layer)
         name = receiver.name.removeprefix(ENCODER)
-        return projected(reader, name, receiver.layer, [receiver.head], x[None], angle)[:, 0]
+        heads = [receiver.head]
+        values = projected(reader, name, receiver.layer, heads, x[None], angle)
+        return values[:, 0]
 
     def angle(self, receiver: Node, trace):  # -> [N T r], or None
         """By how much queries and keys of a layer are turned."""
@@ -152,4 +160,18 @@ def _senders(stack, step):
     name = stack.prefix + step.name
     if not step.name.endswith("head"):
         return [Node(name, step.layer)]
-    return [Node(name, step.layer, h) for h in range(stack.cfg.n_heads)]
+    return _heads(name, step.layer, stack.cfg.n_heads)
+
+
+def _readers_of_source(cfg):
+    """The keys and values of all layers' cross-attention."""
+    nodes = []
+    for layer in range(cfg.n_layers):
+        nodes += _heads(f"{CROSS}k", layer, cfg.n_kv)
+        nodes += _heads(f"{CROSS}v", layer, cfg.n_kv)
+    return nodes
+
+
+def _heads(name, layer, n):
+    """The same node of n heads."""
+    return [Node(name, layer, h) for h in range(n)]

@@ -117,8 +117,8 @@ def patched_values(model, number, pieces, base: Inputs, values):  # -> [N n]
     """The measure of each text in runs in which each group of pieces has these values."""
     results = []
     for group in pieces:
-        edits = _edits(group, values)
-        results.append(number.values(base.run(model, "logits", edits)["logits"]))
+        trace = base.run(model, "logits", _edits(group, values))
+        results.append(number.values(trace["logits"]))
     return np.stack(results, axis=1)
 
 

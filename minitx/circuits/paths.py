@@ -160,7 +160,7 @@ class Runs:
         changed: dict = {}
         for node in senders:
             place = self.graph.senders[node]
-            more = self.graph.written(node, trace) - self.graph.written(node, base_trace)
+            more = self.graph.more(node, trace, base_trace)
             changed[place] = changed.get(place, 0.0) + more
         return changed
 

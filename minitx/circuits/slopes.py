@@ -10,7 +10,7 @@ import numpy as np
 from ..backward import mlp_back, norm_back
 from ..gradients import measure_back
 from ..kernels import linear
-from ..model import CROSS, split_heads
+from ..model import CROSS, ENCODER, split_heads
 from ..points import name_of, points
 from ..positions import turned
 from .graph import Graph
@@ -43,7 +43,9 @@ class Slopes:
 
     def place(self, stack, name="", layer=None):
         """The place of a norm or an array in the backward pass."""
-        back = self.back.of_encoder(stack.model) if stack.prefix else self.back
+        back = self.back
+        if stack.prefix:
+            back = back.of_encoder(stack.model)
         if layer is None:
             return back
         back = back.of_layer(stack.model.layers[layer])
@@ -62,7 +64,7 @@ class Slopes:
                     receivers += nodes
                     slope = new if slope is None else np.concatenate([slope, new])
                 elif step.kind == "norm":
-                    place = self.place(stack, "", step.layer)
+                    place = self.place(stack, layer=step.layer)
                     slope = norm_back(step.name, slope, streams[i], place)
                 else:
                     effects |= self.written(prefix, i, receivers, slope, changed)
@@ -71,30 +73,33 @@ class Slopes:
     def written(self, prefix, i, receivers, slope, changed):  # -> {(sender, receiver): [N]}
         """The effects of what is written in one step, on all receivers after it."""
         effects = {}
-        for sender in [x for x, place in self.graph.senders.items() if place == (prefix, i)]:
+        for sender, place in self.graph.senders.items():
+            if place != (prefix, i):
+                continue
             more = changed[sender]
             if sender.head is not None:
                 more = self.graph.out_of_head(sender, more)
             products = np.einsum("rntd,ntd->rn", slope, more)
-            effects |= {(sender, receiver): x for receiver, x in zip(receivers, products)}
+            for receiver, product in zip(receivers, products):
+                effects[sender, receiver] = product
         return effects
 
     def received(self, stack, i, x):  # -> R nodes, [R N T D]
         """The gradients by the stream, through each receiver that reads at a step."""
         step = stack.steps[i]
-        place = (stack.prefix, i)
+        place = stack.prefix, i
         nodes = [node for node, where in self.graph.receivers.items() if where == place]
         if step.name == "logits":
             return nodes, self.kept(self.last)[None]
+        back = self.place(stack, layer=step.layer)
+        normed = stack.normed(x, step.norm, step.layer)
         if step.name == "mlp":
-            back = self.place(stack, "", step.layer)
-            normed = stack.normed(x, step.norm, step.layer)
-            dx = mlp_back(self.kept(stack.key("mlp_out", step.layer)), normed, back)[None]
+            dy = self.kept(stack.key("mlp_out", step.layer))
+            dx = mlp_back(dy, normed, back)[None]
         else:
-            normed = stack.normed(x, step.norm, step.layer)
             dx = self._by_head(nodes, normed)
         if step.norm is not None:
-            dx = norm_back(step.norm, dx, x, self.place(stack, "", step.layer))
+            dx = norm_back(step.norm, dx, x, back)
         return nodes, dx
 
     def _by_head(self, nodes, x):  # [N T D] -> [R N T D]
@@ -105,23 +110,29 @@ class Slopes:
             if key not in by_point:
                 by_point[key] = self._projection(key, x)
             dy, W, cfg = by_point[key]
-            parts.append(dy[:, node.head] @ W[:, columns(node.head, cfg)].T)
+            own = columns(node.head, cfg)
+            parts.append(dy[:, node.head] @ W[:, own].T)
         return np.stack(parts)
 
     def _projection(self, key, x):
         """The gradient by x W + b of all heads [N H T d]; W; and the config of its stack."""
         name, layer = key
-        stack = self.graph.stacks["enc_" if name.startswith("enc_") else ""]
+        prefix = ENCODER if name.startswith(ENCODER) else ""
+        stack = self.graph.stacks[prefix]
+        cfg = stack.cfg
         back = self.place(stack, name, layer)
-        letter, cfg, dy = name[-1], stack.cfg, self.kept(key)
-        W = np.asarray(back.array(f"W_{letter.upper()}"))
+        dy = self.kept(key)
+        letter = name[-1]
+        W = back.array(f"W_{letter.upper()}")
         if letter == "v" or name.startswith(CROSS):
             return dy, W, cfg
         if back.has("pos_angle"):
-            dy = turned(dy, -back.value("pos_angle"), cfg.rotary[layer].scale)
+            angle = back.value("pos_angle")
+            dy = turned(dy, -angle, cfg.rotary[layer].scale)
         if cfg.qk_norm:
             b = back.array(f"b_{letter.upper()}")
-            dy = norm_back(f"ln_{letter}", dy, split_heads(linear(x, W, b), cfg), back)
+            before = split_heads(linear(x, W, b), cfg)
+            dy = norm_back(f"ln_{letter}", dy, before, back)
         return dy, W, cfg
 
     def nodes(self, changed):  # {Node: [N T D], of heads [N T d]} -> {sender: [N]}
@@ -129,12 +140,13 @@ class Slopes:
         return {node: self._effect(node, more) for node, more in changed.items()}
 
     def _effect(self, node, more):
+        if node.layer is None:
+            dy = self.kept(node.name)
+        else:
+            dy = self.kept((POINT_OF[node.name], node.layer))
         if node.head is not None:
-            dz = self.kept((POINT_OF[node.name], node.layer))[:, node.head]
-            return np.einsum("ntd,ntd->n", dz, more)
-        if node.layer is not None:
-            return np.einsum("ntd,ntd->n", self.kept((POINT_OF[node.name], node.layer)), more)
-        return np.einsum("ntd,ntd->n", self.kept(node.name), more)
+            dy = dy[:, node.head]
+        return np.einsum("ntd,ntd->n", dy, more)
 
 
 def changes(graph, clean, corrupt):  # -> {Node: [N T D], of heads [N T d]}
@@ -142,10 +154,11 @@ def changes(graph, clean, corrupt):  # -> {Node: [N T D], of heads [N T d]}
     changed = {}
     for node in graph.senders:
         if node.head is None:
-            changed[node] = graph.written(node, clean) - graph.written(node, corrupt)
+            changed[node] = graph.more(node, clean, corrupt)
         else:
             key = POINT_OF[node.name], node.layer
-            changed[node] = clean[key][:, node.head] - corrupt[key][:, node.head]
+            more = clean[key] - corrupt[key]
+            changed[node] = more[:, node.head]
     return changed
 
 
@@ -155,5 +168,6 @@ def embedded(graph, clean, corrupt, fraction):
     for stack in graph.stacks.values():
         for key in map(stack.key, EMBEDDINGS.values()):
             if key in corrupt:
-                edits[key] = corrupt[key] + fraction * (clean[key] - corrupt[key])
+                more = clean[key] - corrupt[key]
+                edits[key] = corrupt[key] + fraction * more
     return edits

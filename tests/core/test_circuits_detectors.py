@@ -10,6 +10,7 @@ import tiny
 import minitx
 from minitx import circuits
 from minitx.circuits import detectors
+from minitx.circuits.repeated import RandomTexts
 
 KINDS = typing.get_args(detectors.Kind)
 
@@ -49,7 +50,7 @@ def test_scores_are_means_of_attention(variant):
     """By hand on the same texts; a decoder repeats its target."""
     model = tiny.load(variant)
     scores = circuits.detect_heads(model, KINDS[:-1], n_texts=3, n_tokens=4, seed=5)
-    texts = detectors.RandomTexts(model, 3, 4, np.random.default_rng(5))
+    texts = RandomTexts(model, 3, 4, np.random.default_rng(5))
     tokens, first = texts.repeated, texts.first
     assert (tokens[:, first : first + 4] == tokens[:, first + 4 : first + 8]).all()
     assert (texts.others[:, first : first + 4] == tokens[:, first : first + 4]).all()
@@ -57,23 +58,22 @@ def test_scores_are_means_of_attention(variant):
     pattern = trace["pattern", 1].mean(axis=0)
     T = tokens.shape[1]
     second = range(first + 4, first + 8)
-    expected = {
-        "previous": [pattern[:, q, q - 1] for q in range(1, T)],
-        "next": [pattern[:, q, q + 1] for q in range(T - 1)],
-        "first": [pattern[:, q, 0] for q in range(1, T)],
-        "itself": [pattern[:, q, q] for q in range(T)],
-        "duplicate": [pattern[:, q, q - 4] for q in second],
-        "induction": [pattern[:, q, q - 3] for q in second],
-    }
-    for kind, parts in expected.items():
-        assert abs(np.mean(parts, axis=0) - scores[kind][1]).max() < 1e-14, kind
+    looks = {"previous": [(q, q - 1) for q in range(1, T)]}
+    looks["first"] = [(q, 0) for q in range(1, T)]
+    looks["next"] = [(q, q + 1) for q in range(T - 1)]
+    looks["itself"] = [(q, q) for q in range(T)]
+    looks["duplicate"] = [(q, q - 4) for q in second]
+    looks["induction"] = [(q, q - 3) for q in second]
+    for kind, places in looks.items():
+        expected = np.mean([pattern[:, q, k] for q, k in places], axis=0)
+        assert abs(expected - scores[kind][1]).max() < 1e-14, kind
         assert scores[kind].shape == scores[kind].null.shape
     assert scores["next"].any() == (not model.config.causal)
 
 
 def test_words_are_random_and_special_tokens_stay_around_them():
     model = minitx.load("tiny-roberta")
-    texts = detectors.RandomTexts(model, 4, 10, np.random.default_rng(0))
+    texts = RandomTexts(model, 4, 10, np.random.default_rng(0))
     assert texts.repeated.shape == (4, 22) and texts.first == 1
     assert (texts.repeated[:, 0] == 0).all() and (texts.repeated[:, -1] == 2).all()
     words = texts.repeated[:, 1:11]

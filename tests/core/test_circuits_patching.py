@@ -31,23 +31,25 @@ def by_hand(model, base, donor, key, i, options):
     return y[answer(model)[0]] - y[answer(model)[1]]
 
 
-@pytest.mark.parametrize("at", ["z", "v", "mlp_out", "cross_z", "cross_k", "enc_z", "enc_pattern"])
+@pytest.mark.parametrize(
+    "point", ["z", "v", "mlp_out", "cross_z", "cross_k", "enc_z", "enc_pattern"]
+)
 @pytest.mark.parametrize("variant", FAMILIES)
-def test_patches_are_those_of_single_runs(variant, at):
+def test_patches_are_those_of_single_runs(variant, point):
     """Batches of texts of several lengths give what each text gives alone."""
     model = tiny.load(variant)
-    if model.encoder is None and at.startswith(("cross_", "enc_")):
+    if model.encoder is None and point.startswith(("cross_", "enc_")):
         pytest.skip("one stack")
     clean, corrupt = pairs_of(model)
     options = given(model)
-    effects = circuits.patch(model, clean, corrupt, answer(model), at, **options)
-    by_place = at == "mlp_out" and model.encoder is None
+    effects = circuits.patch(model, clean, corrupt, answer(model), point, **options)
+    by_place = point == "mlp_out" and model.encoder is None
     for pair, layer in np.ndindex(3, 2):
         n = effects.into_corrupt.shape[2]
         short = n - len(clean[pair]) if by_place else 0
         left = short if model.config.causal else 0
         for i in range(left, n - short + left):
-            arguments = (at, layer), i - left, options
+            arguments = (point, layer), i - left, options
             value = by_hand(model, corrupt[pair], clean[pair], *arguments)
             assert abs(effects.into_corrupt[pair, layer, i] - value) < 1e-12
             value = by_hand(model, clean[pair], corrupt[pair], *arguments)

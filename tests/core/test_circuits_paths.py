@@ -24,11 +24,11 @@ def drawn_edges(model, n=8):
     edges = Graph(model).edges()
     rng = np.random.default_rng(0)
     kinds = dict.fromkeys((s.name, r.name) for s, r in edges)
-    chosen = []
+    drawn = []
     for kind in kinds:
-        alike = [edge for edge in edges if (edge[0].name, edge[1].name) == kind]
-        chosen.append(alike[rng.integers(len(alike))])
-    return chosen + [edges[i] for i in rng.integers(0, len(edges), n)]
+        same = [edge for edge in edges if (edge[0].name, edge[1].name) == kind]
+        drawn.append(same[rng.integers(len(same))])
+    return drawn + [edges[i] for i in rng.integers(0, len(edges), n)]
 
 
 def record(model, ids, options, keep, edits=None):
@@ -136,7 +136,8 @@ def test_senders_and_receivers_in_groups():
     model = made.stand_ins()
     asked = model, clean, corrupt, answers
     alone = circuits.path_patch(*asked, (0, 1), ("k", 1, 1))
-    both = circuits.path_patch(*asked, [(0, 0), (0, 1)], [("k", 1, 1), ("k", 1, 0)])
+    receivers = [("k", 1, 1), ("k", 1, 0)]
+    both = circuits.path_patch(*asked, [(0, 0), (0, 1)], receivers)
     assert abs(alone.lost) < 1e-9 and abs(both.lost - 1) < 1e-9
     assert abs(circuits.path_patch(*asked, (-2, 1), ("k", -1, 1)).lost) < 1e-9
 
@@ -156,7 +157,7 @@ WRONG = {
 
 @pytest.mark.parametrize("message", WRONG)
 def test_bad_requests_are_refused(message):
-    asked = dict(clean=[[5, 6, 7]], corrupt=[[5, 8, 7]], sender=(0, 1)) | WRONG[message]
+    asked = dict(clean=[5, 6, 7], corrupt=[5, 8, 7], sender=(0, 1)) | WRONG[message]
     texts = [asked.pop(name) for name in ("clean", "corrupt")]
     with pytest.raises(ValueError, match=message):
         circuits.path_patch(tiny.load("gpt2-causal"), *texts, (5, 9), **asked)
@@ -165,4 +166,4 @@ def test_bad_requests_are_refused(message):
 def test_shared_keys_are_counted_as_the_points_are():
     model = tiny.load("llama-grouped")
     with pytest.raises(ValueError, match="there are k L0H0 to k L1H1"):
-        circuits.path_patch(model, [[5, 6]], [[5, 8]], (5, 9), (0, 1), ("k", 1, 3))
+        circuits.path_patch(model, [5, 6], [5, 8], (5, 9), (0, 1), ("k", 1, 3))

@@ -36,47 +36,56 @@ def stand_ins(sharp=SHARP):
 
 def previous():
     """Looks at the place before and writes its word as the word before."""
-    W_Q, W_K, W_V, W_O = np.zeros((D, d)), np.zeros((D, d)), np.zeros((D, d)), np.zeros((d, D))
-    W_Q[PLACE, :P] = SHARP * np.eye(P, k=-1)
-    W_K[PLACE, :P] = np.eye(P)
-    W_V[WORD, :V] = np.eye(V)
-    W_O[:V, BEFORE] = np.eye(V)
-    return W_Q, W_K, W_V, W_O
+    head = nothing()
+    head["W_Q"][PLACE, :P] = SHARP * np.eye(P, k=-1)
+    head["W_K"][PLACE, :P] = np.eye(P)
+    head["W_V"][WORD, :V] = np.eye(V)
+    head["W_O"][:V, BEFORE] = np.eye(V)
+    return head
 
 
 def matching(sharp):
     """Looks for a token that comes after the present word, and writes its word to the output."""
-    W_Q, W_K, W_V, W_O = np.zeros((D, d)), np.zeros((D, d)), np.zeros((D, d)), np.zeros((d, D))
-    W_Q[WORD, :V] = sharp * np.eye(V)
-    W_K[BEFORE, :V] = np.eye(V)
-    W_V[WORD, :V] = np.eye(V)
-    W_O[:V, OUT] = np.eye(V)
-    return W_Q, W_K, W_V, W_O
+    head = nothing()
+    head["W_Q"][WORD, :V] = sharp * np.eye(V)
+    head["W_K"][BEFORE, :V] = np.eye(V)
+    head["W_V"][WORD, :V] = np.eye(V)
+    head["W_O"][:V, OUT] = np.eye(V)
+    return head
+
+
+def nothing():
+    """A head of zeros."""
+    head = {name: np.zeros((D, d)) for name in ("W_Q", "W_K", "W_V")}
+    return head | {"W_O": np.zeros((d, D))}
 
 
 def build(heads):
-    """A model with these heads {(layer, head): (W_Q, W_K, W_V, W_O)}; the others write nothing."""
+    """A model with these heads {(layer, head): {name: array}}; the others write nothing."""
     bundle = minitx.load(weights.find("tiny-gpt2"), dtype=np.float64)
     sizes = {"n_layers": 2, "n_heads": H, "d_model": D, "d_mlp": 1, "d_kv": d, "eps": EPS}
     sizes |= {"n_vocab": V, "n_ctx": P, "n_pos": P, "n_types": 0, "scale_attn": False}
     cfg = replace(bundle.config, rms_norm=True, tied=False, **sizes)
     W_E, W_pos, W_U = np.zeros((V, D)), np.zeros((P, D)), np.zeros((D, V))
-    W_E[:, WORD], W_pos[:, PLACE], W_U[OUT] = np.eye(V), np.eye(P), np.eye(V)
-    arrays = {"W_E": W_E, "W_pos": W_pos, "W_U": W_U, "ln_final_w": np.full(D, EPS**0.5)}
+    W_E[:, WORD] = np.eye(V)
+    W_pos[:, PLACE] = np.eye(P)
+    W_U[OUT] = np.eye(V)
+    gain = np.full(D, EPS**0.5)
+    arrays = Weights(W_E=W_E, W_pos=W_pos, W_U=W_U, ln_final_w=gain)
     layers = tuple(layer(i, heads) for i in range(cfg.n_layers))
-    return replace(bundle, config=cfg, weights=Weights(**arrays), layers=layers, tokenizer=None)
+    return replace(bundle, config=cfg, weights=arrays, layers=layers, tokenizer=None)
 
 
 def layer(index, heads):
     """A layer of these heads, without biases; its MLP writes nothing."""
-    shapes = {"W_Q": (D, H * d), "W_K": (D, H * d), "W_V": (D, H * d), "W_O": (H * d, D)}
-    arrays = {name: np.zeros(shape) for name, shape in shapes.items()}
+    arrays = {name: np.zeros((D, H * d)) for name in ("W_Q", "W_K", "W_V")}
+    arrays["W_O"] = np.zeros((H * d, D))
     for (of_layer, head), parts in heads.items():
         inside = slice(head * d, (head + 1) * d)
         if of_layer == index:
-            for name, W in zip(("W_Q", "W_K", "W_V"), parts):
-                arrays[name][:, inside] = W
-            arrays["W_O"][inside] = parts[3]
+            for name in ("W_Q", "W_K", "W_V"):
+                arrays[name][:, inside] = parts[name]
+            arrays["W_O"][inside] = parts["W_O"]
     arrays |= {"W_in": np.zeros((D, 1)), "b_in": np.zeros(1), "W_out": np.zeros((1, D))}
     arrays |= {f"ln{i}_w": np.full(D, EPS**0.5) for i in (1, 2)}
     return Layer(index=index, **arrays)
