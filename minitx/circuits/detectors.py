@@ -25,7 +25,7 @@ EARLY, LATE = 0.1, 0.9  # of the repeated half: where the in-context score compa
 
 def detect_heads(
     model: Model,
-    kinds: Sequence[Kind] = ("previous", "duplicate", "induction"),
+    kinds: Kind | Sequence[Kind] = ("previous", "duplicate", "induction"),
     seed: int = 0,
     *,
     n_texts: int = N_TEXTS,
@@ -55,8 +55,8 @@ def detect_heads(
     >>> scores["previous"].shape, scores["induction"].null.shape
     ((4, 4), (4, 4))
     """
-    kinds = [kinds] if isinstance(kinds, str) else list(kinds)
-    for kind in kinds:
+    names = [kinds] if isinstance(kinds, str) else list(kinds)
+    for kind in names:
         if kind not in get_args(Kind):
             raise ValueError(f"unknown kind {kind!r}; there are: {', '.join(get_args(Kind))}")
     require_arrays(model, "detect_heads")
@@ -65,14 +65,14 @@ def detect_heads(
     values = texts.attention(model, repeated=True)
     nulls = texts.attention(model, repeated=False)
     shuffled = _shuffled(model, rng)
-    if {*kinds} & {*PLACED}:
+    if {*names} & {*PLACED}:
         by_shuffled = texts.attention(shuffled, repeated=True)
         nulls |= {kind: by_shuffled[kind] for kind in PLACED}
-    if "copying" in kinds:
+    if "copying" in names:
         values["copying"] = copying(model)
         nulls["copying"] = copying(shuffled)
-    results = {}
-    for kind in kinds:
+    results: dict[str, Scores] = {}
+    for kind in names:
         results[kind] = Scores.beside(values[kind], nulls[kind])
     return results
 

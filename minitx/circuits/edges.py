@@ -33,6 +33,13 @@ class Scored(show.Shown):
     `.exact` [E]: what patching measures, `.agreement`: how they agree, None if that was not asked
     for. scored[(0, 1), ("q", 1, 2)] is the score of an edge, scored[0, 1] that of a head among
     nodes; `.largest(k)` are the names with the k largest scores, in size.
+
+    >>> import minitx
+    >>> from minitx import circuits
+    >>> pairs = "He said that", "She said that", (" he", " she")
+    >>> edges = circuits.attribute(minitx.load("tiny-gpt2"), *pairs, exact=False)
+    >>> isinstance(edges, circuits.Scored), len(edges), type(edges[(0, 1), ("q", 1, 2)])
+    (True, 479, <class 'float'>)
     """
 
     def __init__(
@@ -176,7 +183,7 @@ def _estimates(graph, pairs, number, by, steps):
     clean, corrupt = (side.run(graph.model, keep) for side in pairs)
     changed = changes(graph, clean, corrupt)
     names = READ if by == "edge" else WRITTEN
-    total: dict = {}
+    total = {}
     for k in range(steps):
         edits = None
         if steps > 1:

@@ -37,10 +37,10 @@ class Effects(show.Shown):
     >>> from minitx.circuits.effects import Patched
     >>> clean, corrupt = np.array([3.0, 5.0]), np.array([1.0, 1.0])
     >>> into_corrupt = Patched(np.array([[2.0], [3.0]]), np.array([[1.0], [1.0]]))
-    >>> into_clean = Patched(np.array([[3.0], [5.0]]), np.array([[3.0], [5.0]]))
+    >>> into_clean = Patched(np.array([[0.0], [5.0]]), np.array([[3.0], [5.0]]))
     >>> effects = Effects(clean, corrupt, into_corrupt, into_clean)
     >>> effects.effects, effects.lost, effects.null
-    (array([0.5]), array([0.]), array([0.]))
+    (array([0.5]), array([0.5]), array([0.]))
     """
 
     def __init__(

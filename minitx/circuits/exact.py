@@ -13,7 +13,7 @@ def exact_edges(runs, pairs, traces):  # -> {(sender, receiver): [N]}
     """The measure of corrupt runs in which one edge is clean; the senders of a step at once."""
     clean, corrupt = traces
     graph, values = runs.graph, {}
-    by_place: dict = {}
+    by_place = {}
     for sender, place in graph.senders.items():
         by_place.setdefault(place, []).append(sender)
     for place, senders in by_place.items():

@@ -107,7 +107,8 @@ class Sloped(Function):
 
     def slope(self, logits) -> np.ndarray:
         """The gradient of each text's number by its logits."""
-        return np.asarray(self.function.slope(logits), logits.dtype).reshape(logits.shape)
+        slope: Any = self.function
+        return np.asarray(slope.slope(logits), logits.dtype).reshape(logits.shape)
 
 
 def with_places(logits):  # [N T V], or [N C] of a head for whole texts -> [N T V]

@@ -68,13 +68,17 @@ def patch(
     args = model, number, keys, pieces, seed
     into_corrupt = _direction(*args, pairs.corrupt, good, pairs.clean)
     into_clean = _direction(*args, pairs.clean, bad, pairs.corrupt)
+    shape: tuple[int, ...] = (len(pairs),)
     if together is None:
         shape = len(pairs), len(keys), -1
-    else:
-        shape = (len(pairs),)
-    sides = [Patched(*(x.reshape(shape) for x in side)) for side in (into_corrupt, into_clean)]
-    values = [number.values(side["logits"]) for side in (good, bad)]
-    return Effects(*values, *sides, seed)
+    values, lost = (_reshaped(side, shape) for side in (into_corrupt, into_clean))
+    on_clean, on_corrupt = (number.values(side["logits"]) for side in (good, bad))
+    return Effects(on_clean, on_corrupt, values, lost, seed)
+
+
+def _reshaped(patched, shape):
+    """The same values with an axis for layers, or without one for pieces."""
+    return Patched(patched.values.reshape(shape), patched.null.reshape(shape))
 
 
 def _keys(model, pairs, name):
@@ -124,7 +128,7 @@ def patched_values(model, number, pieces, base: Inputs, values):  # -> [N n]
 
 def _edits(group, values):
     """{key: function that puts the values of some indices of the second axis in place}."""
-    indices: dict = {}
+    indices = {}
     for key, i in group:
         indices.setdefault(key, []).append(i)
 

@@ -30,6 +30,14 @@ class PathEffects(Effects):
     differs there between the clean and the corrupt run. Both are of the first receiver. The change
     of all senders together is the whole; where the stream passes no norm on its way (GPT-2), the
     changes of single senders add up to it, too.
+
+    >>> import minitx, numpy as np
+    >>> from minitx import circuits
+    >>> model = minitx.load("tiny-gpt2", dtype="float64")
+    >>> pairs = "He said that", "She said that", (" he", " she")
+    >>> path = circuits.path_patch(model, *pairs, receiver=("k", 3, 0))
+    >>> isinstance(path, circuits.PathEffects), np.allclose(path.change, path.whole)
+    (True, True)
     """
 
     change: np.ndarray
@@ -75,7 +83,7 @@ def path_patch(
     ...     model, clean, corrupt, (" he", " she"), sender=(0, 1), receiver=("q", 1, 2)
     ... )
     >>> path.shape, path.intervals.shape, path.change.shape
-    ((), (2,), (2, 3, 128))
+    ((), (2,), (2, 4, 128))
     """
     if mlps not in ("frozen", "recomputed"):
         raise ValueError(f"mlps is {mlps!r}; wanted 'frozen' or 'recomputed'")
@@ -90,8 +98,8 @@ def path_patch(
     args = runs, senders, receivers, seed
     into_corrupt = _direction(*args, pairs.corrupt, pairs.clean, traces[::-1])
     into_clean = _direction(*args, pairs.clean, pairs.corrupt, traces)
-    values = [number.values(trace["logits"]) for trace in traces]
-    effects = PathEffects(*values, into_corrupt, into_clean, seed)
+    on_clean, on_corrupt = (number.values(trace["logits"]) for trace in traces)
+    effects = PathEffects(on_clean, on_corrupt, into_corrupt, into_clean, seed)
     _add_changes(effects, runs, senders, receivers[0], traces)
     return effects
 
@@ -157,7 +165,7 @@ class Runs:
 
     def changes(self, senders, trace, base_trace):  # -> {Place: [N T D]}
         """What senders write more in one run than in another, by the place where they write it."""
-        changed: dict = {}
+        changed = {}
         for node in senders:
             place = self.graph.senders[node]
             more = self.graph.more(node, trace, base_trace)

@@ -68,7 +68,7 @@ class RandomTexts:
         """Mean attention to where each kind looks."""
         tokens = self.repeated if repeated else self.others
         tokens = check_batch(model.config, tokens).tokens
-        results: dict = {kind: [] for kind in LOOKS}
+        results = {kind: [] for kind in LOOKS}
         for layer in range(model.config.n_layers):
             key = "pattern", layer
             trace = run(model, tokens, key, **self.options)

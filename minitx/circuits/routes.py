@@ -88,7 +88,7 @@ class Routes:
 
     def by_place(self, place):
         """The senders that write to a stream before a place, by the place where they write."""
-        senders: dict = {}
+        senders = {}
         for node, where in self.graph.senders.items():
             if where.stack == place.stack and where.step < place.step:
                 senders.setdefault(where, []).append(node)
@@ -107,7 +107,7 @@ class Routes:
 
 def _readings(graph):  # -> {(point, layer): Reading}
     """Who reads at each point of a pass."""
-    readings: dict = {}
+    readings = {}
     for node, place in graph.receivers.items():
         name = f"{node.name}_out" if node.name.endswith("mlp") else node.name
         reading = readings.setdefault((name, node.layer), Reading([], place))
@@ -117,7 +117,7 @@ def _readings(graph):  # -> {(point, layer): Reading}
 
 def _writers(graph):  # -> {(point, layer): (stack, component, place)}
     """Who writes from each point of a pass."""
-    writers: dict = {}
+    writers = {}
     for node, place in graph.senders.items():
         if node.layer is not None:
             stack = graph.stack_of(place)

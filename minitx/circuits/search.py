@@ -235,7 +235,7 @@ def _random(edges, n, rng):
 
 def _random_in_layers(edges, n, rng):
     """As many between each two layers as the first n edges have."""
-    by_layers: dict = {}
+    by_layers = {}
     for i, (sender, receiver) in enumerate(edges):
         layers = sender.name.startswith("enc_"), sender.layer, receiver.layer
         by_layers.setdefault(layers, []).append(i)

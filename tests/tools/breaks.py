@@ -4549,4 +4549,22 @@ BREAKS = [
         "np.sort(2.0**-i)",
         "np.sort(4.0**-i)",
     ),
+    Break(
+        "path patching adds half of what a sender changes",
+        "minitx/circuits/stream.py",
+        "x = x + self.written(step, trace) + added.get(i, 0.0)",
+        "x = x + self.written(step, trace) + 0.5 * added.get(i, 0.0)",
+    ),
+    Break(
+        "a frozen norm of logit attribution takes no mean off",
+        "minitx/circuits/attribution.py",
+        "slope - slope.mean(axis=-1, keepdims=True)",
+        "slope",
+    ),
+    Break(
+        "a circuit that is as near as random ones beats them",
+        "minitx/circuits/search.py",
+        "nearness(x) < own",
+        "nearness(x) <= own",
+    ),
 ]
