@@ -17,6 +17,7 @@ from .gallery import plain, prose
 
 PACKAGES = {  # package -> what it is for
     "minitx": "The model: load it, run it, read and change what it computes.",
+    "minitx.circuits": "Which component did it: logits, heads and circuits, beside chance.",
     "minitx.analysis": "The experiments, from Python.",
     "minitx.weights": "Names to folders: bundled checkpoints, downloads.",
 }
@@ -27,6 +28,12 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.arrays.Weights",
         "minitx.arrays.Layer",
         "minitx.text.Tokenizer",
+    ),
+    "minitx.circuits": (
+        "minitx.circuits.graph.Node",
+        "minitx.circuits.graph.Graph",
+        "minitx.circuits.effects.Patched",
+        "minitx.circuits.table.Row",
     ),
     "minitx.analysis": (
         "minitx.analysis.runner.results.Number",

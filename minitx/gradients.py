@@ -6,6 +6,7 @@ backward.py walks back from there. Axis letters: see model.py; N: rows that have
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,13 +132,46 @@ def gradients(
     trace = run(model, batch.tokens, on_tape(available), edits, **options)
     back = Back(model, trace, {*wanted.values()}, owner, {*edited})
     loss, dx = loss_back(model, targets, batch.valid, back)
+    stacks_back(dx, model, batch, source_batch, positions, back)
+    arrays = {key: _kept(key, owner, named, back) for key, owner in wanted.items()}
+    n_targets = int(np.count_nonzero(targets != UNCOUNTED))
+    return Gradients(loss, n_targets, arrays)
+
+
+def stacks_back(dx, model, batch, source_batch, positions, back):  # [B T D]
+    """From the gradient by the last stream through the model, then through its encoder."""
     stack_back(dx, model, batch, positions, back)
     if "source" in back.kept:
         in_encoder = back.of_encoder(model.encoder)
         stack_back(back.kept["source"], model.encoder, source_batch, None, in_encoder)
-    arrays = {key: _kept(key, owner, named, back) for key, owner in wanted.items()}
-    n_targets = int(np.count_nonzero(targets != UNCOUNTED))
-    return Gradients(loss, n_targets, arrays)
+
+
+def measure_back(model, batch, source_batch, slope, wrt, edits=None):
+    """The gradients by points of any number that is made of a model's logits.
+
+    slope: f(logits) -> d number / d logits, an array of their shape; wrt: names, or (name, layer).
+    Returns the Back of the pass: `.kept` {point: gradient}, without those that the number does not
+    depend on; `.trace`, all points of the tape.
+    """
+    available = points(model, batch.types is not None)
+    wanted, edited = (expand(list(names), available, model) for names in (wrt, edits or ()))
+    options = dict(valid=batch.valid, types=batch.types, **source_arguments(source_batch))
+    trace = run(model, batch.tokens, on_tape(available), edits, **options)
+    back = Back(model, trace, {*wanted}, {}, {*edited})
+    x = last_stream(model, back)
+    asked = x
+    if is_pooled(model.config.task_head):
+        asked = classified_token(x, batch.valid, model.config)[:, 0]
+    _, _, dx = head_back(asked, lambda y: (0.0, slope(y)), model, back)
+    if is_pooled(model.config.task_head):
+        dx = classified_token_back(dx, x, batch.valid, model.config)
+    stacks_back(feature_major(dx), model, batch, source_batch, None, back)
+    return back
+
+
+def last_stream(model, back):  # -> [B T D]
+    """What the task head reads."""
+    return back.value("ln_final") if model.config.pre_norm else back.trace["resid_post", -1]
 
 
 def expand_names(names, available, model):
@@ -195,7 +229,7 @@ def loss_back(model, targets, valid, back):  # [B T] or [B] -> float, [B T D]
     of all tokens by all words is held.
     """
     cfg = model.config
-    x = back.value("ln_final") if cfg.pre_norm else back.trace["resid_post", -1]
+    x = last_stream(model, back)
     asked = classified_token(x, valid, cfg)[:, 0] if is_pooled(cfg.task_head) else x
     counted = targets != UNCOUNTED
     rows, ids = asked[counted], targets[counted]  # [N D], [N]
@@ -203,7 +237,8 @@ def loss_back(model, targets, valid, back):  # [B T] or [B] -> float, [B T D]
     step = max(1, SCORES // model.weights.W_U.shape[1])
     for start in range(0, len(rows), step):
         piece = slice(start, start + step)
-        loss, dy, d_rows[piece] = head_back(rows[piece], ids[piece], len(rows), model, back)
+        mean_loss = partial(mean_cross_entropy, ids=ids[piece], n=len(rows))
+        loss, dy, d_rows[piece] = head_back(rows[piece], mean_loss, model, back)
         total += loss
         if "logits" in back.wanted:
             d_logits.append(dy)
@@ -230,8 +265,18 @@ def placed(rows, where):  # [N D], bool [...] with N True -> [... D]
     return x
 
 
-def head_back(x, ids, n, model, back):  # [N D], [N] -> float, [N V], [N D]
-    """Summed loss of some rows; the gradient of the mean over n by their logits, and by them."""
+def mean_cross_entropy(y, ids, n):  # [N V], [N] -> float, [N V]
+    """Summed loss of some rows, and the gradient of the mean over n by their logits."""
+    loss, dy = derivatives.cross_entropy(y, ids)
+    dy /= n
+    return loss, dy
+
+
+def head_back(x, loss_of, model, back):  # [... D] -> float, [... V], [... D]
+    """The loss of some rows of the last stream; its gradient by their logits, and by them.
+
+    loss_of: f(logits) -> the loss, and its gradient by the logits.
+    """
     cfg, w = model.config, model.weights
     normed = active = dense = x
     if w.W_head is not None:
@@ -240,8 +285,7 @@ def head_back(x, ids, n, model, back):  # [N D], [N] -> float, [N V], [N D]
     if w.ln_head_w is not None:
         normed = layer_norm(active, w.ln_head_w, w.ln_head_b, cfg.eps)
     unembedded = normed * cfg.unembed_scale
-    loss, dy = derivatives.cross_entropy(linear(unembedded, w.W_U, w.b_U), ids)
-    dy /= n
+    loss, dy = loss_of(linear(unembedded, w.W_U, w.b_U))
     dx = linear_back("U", dy, unembedded, back) * cfg.unembed_scale
     if w.ln_head_w is not None:
         mean, scale = mean_and_inverse_std(active, cfg.eps)

@@ -9,7 +9,7 @@ import pytest
 import rooms
 
 import minitx
-from minitx import analysis, weights
+from minitx import analysis, circuits, weights
 
 MATHS = "minitx.analysis.maths"
 # function -> the package its example needs, which minitx does not install
@@ -69,7 +69,10 @@ def functions(module):
     }
 
 
-@pytest.mark.parametrize("package", [minitx, analysis, weights], ids=lambda p: p.__name__)
+PACKAGES = minitx, circuits, analysis, weights
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda p: p.__name__)
 def test_every_public_name_has_an_example(package):
     assert [*without_example(public(package))] == []
 

@@ -70,6 +70,7 @@ CASES = {
     "def f():\n    '''" + "word\n" * 40 + "'''\n" + "    g()\n" * 30: [],
     "found = 1": ["'found' names nothing"],
     "def read(at):\n    pass": ["'read' names nothing", "'at' names nothing"],
+    "def patch(at, one):\n    pass": ["'one' names nothing"],  # a public keyword
     "x.one = 1": ["'one' names nothing"],
     "x = found.read(at)": [],  # another's names
 }

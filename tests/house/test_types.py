@@ -12,13 +12,13 @@ import pytest
 import rooms
 
 import minitx
-from minitx import analysis, weights
+from minitx import analysis, circuits, weights
 from minitx.analysis import Result
 
 RIGHT = """
 import numpy as np
 import minitx
-from minitx import analysis, weights
+from minitx import analysis, circuits, weights
 
 model = minitx.load("tiny-gpt2", dtype=np.float64)
 W_pos: np.ndarray = model.weights.W_pos
@@ -31,6 +31,15 @@ x = minitx.forward(model, model.encode(["A dog", "A cat"]).tokens, cache=minitx.
 y: np.ndarray = minitx.logits(model, minitx.final_norm(model, x))
 text: str = model.tokenizer.decode(minitx.generate(model, "A dog", 4, temperature=0.5))
 swept = minitx.sweep(model, "A dog", "A cat", lambda logits: logits[0, -1].max()).mean()
+table = circuits.logit_attribution(model, "A man", " he", " she")
+part: np.ndarray = table["logits"] + table.null
+scores: float = circuits.detect_heads(model)["induction"].max()
+pairs = ["He was", "His house"], ["She was", "Her house"]
+effects = circuits.patch(model, *pairs, [(" he", " she"), (3, 4)], at="z")
+wide: np.ndarray = effects.intervals[1] - effects.effects
+circuits.path_patch(model, *pairs, (3, 4), sender=(0, 1), receiver=("q", 1, 2), mlps="recomputed")
+circuits.attribute(model, *pairs, lambda logits: logits[:, -1, 3], by="node", steps=4)
+answer: str = circuits.find(model, [("He was", "She was")], (" he", " she")).answer
 result = analysis.run("rotation", model, gauge=4, text=weights.find("tiny-gpt2"))
 more: bool = result.numbers["agree"].value > 0.5 and "share" in result.arrays
 written: bool = result.save("out").exists()
@@ -57,6 +66,10 @@ WRONG = {  # a line of a user's program -> the kind of mistake that it is
     'analysis.run("rotation", model, gauge=[4])': "arg-type",
     "analysis.EXPERIMENT": "attr-defined",
     "weights.find(3)": "arg-type",
+    'circuits.detect_heads(model, ["inducing"])': "list-item",
+    'circuits.patch(model, "A dog", "A cat", 3)': "arg-type",
+    'circuits.attribute(model, "A dog", "A cat", (3, 4), by="head")': "arg-type",
+    'circuits.patch(model, "A dog", "A cat", (3, 4)).effect': "attr-defined",
     "minitx.runn": "attr-defined",
 }
 
@@ -92,6 +105,7 @@ def test_a_users_slip_is_refused_and_right_use_is_accepted(tmp_path):
 
 SURFACE = {f"minitx.{name}": getattr(minitx, name) for name in minitx.__all__}
 SURFACE |= {f"weights.{name}": getattr(weights, name) for name in weights.__all__}
+SURFACE |= {f"circuits.{name}": getattr(circuits, name) for name in circuits.__all__}
 SURFACE |= {"analysis.run": analysis.run, "analysis.Result": Result}
 SURFACE |= {"Config": minitx.config.Config, "Tokenizer": minitx.text.Tokenizer}
 INSIDE = "minitx.Cache.with_new", "minitx.Cache.append"  # what a forward pass calls

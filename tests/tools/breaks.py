@@ -4587,5 +4587,21 @@ BREAKS = [
         PARTS,
         "T * (cfg.n_heads + cfg.n_kv) * 4 * turned",
         "T * cfg.n_heads * 4 * turned",
+        "path patching adds half of what a sender changes",
+        "minitx/circuits/stream.py",
+        "x = x + self.written(step, trace) + added.get(i, 0.0)",
+        "x = x + self.written(step, trace) + 0.5 * added.get(i, 0.0)",
+    ),
+    Break(
+        "a frozen norm of logit attribution takes no mean off",
+        "minitx/circuits/attribution.py",
+        "slope - slope.mean(axis=-1, keepdims=True)",
+        "slope",
+    ),
+    Break(
+        "a circuit that is as near as random ones beats them",
+        "minitx/circuits/search.py",
+        "nearness(x) < own",
+        "nearness(x) <= own",
     ),
 ]

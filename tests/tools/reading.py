@@ -18,6 +18,8 @@ LINES = 30  # code lines of a function's body: about 20, and more only where it 
 RETURNED = 5  # values of a returned tuple; more want names
 # words that stood for too many things to tell a reader anything; `at` was the hook, an index, an x
 VAGUE = set("found there one at read chosen alike shares told made dealt".split())
+# function -> its keyword that users write, as patch(..., at="z"), where it says enough
+PUBLIC = {"patch": "at"}
 LAYOUT = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -164,17 +166,27 @@ def long_returns(source):
 
 def vague_names(source):
     """Names that say nothing, where they are given."""
-    for node in ast.walk(source.tree):
+    nodes = [*ast.walk(source.tree)]
+    allowed = {id(argument) for node in nodes for argument in _public_arguments(node)}
+    for node in nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             name = node.id if isinstance(node, ast.Name) else node.attr
         elif isinstance(node, FUNCTION | ast.ClassDef):
             name = node.name
-        elif isinstance(node, ast.arg):
+        elif isinstance(node, ast.arg) and id(node) not in allowed:
             name = node.arg
         else:
             continue
         if name.strip("_") in VAGUE:
             yield node, f"{name!r} names nothing"
+
+
+def _public_arguments(node):
+    """Those arguments of a function that PUBLIC names."""
+    if isinstance(node, FUNCTION):
+        for argument in node.args.args:
+            if argument.arg == PUBLIC.get(node.name):
+                yield argument
 
 
 CHECKS = (

@@ -42,6 +42,17 @@ def surface():
     return "\n".join(["| name | what |", "|---|---|", *rows])
 
 
+def circuits():
+    """Every public name of minitx.circuits and the first line of its docstring."""
+    from minitx import circuits
+
+    rows = []
+    for name in circuits.__all__:
+        about = getattr(circuits, name).__doc__.strip().splitlines()[0]
+        rows.append(f"| `circuits.{name}` | {about} |")
+    return "\n".join(["| name | what |", "|---|---|", *rows])
+
+
 def heads():
     """Every task head with its axes, its meaning and how the classes that it is saved from end."""
     from minitx.heads import HEADS
@@ -183,8 +194,8 @@ def _beginning(card):
 PARTS = {
     part.__name__: part
     for part in (
-        *(points, surface, commands, breaks, experiments, checkpoints, speed),
-        *(heads, loads, refusals),
+        *(points, surface, circuits, commands, breaks, experiments, checkpoints),
+        *(speed, heads, loads, refusals),
     )
 }
 

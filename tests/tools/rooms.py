@@ -34,6 +34,7 @@ FLOORS = {
 ON_CALL = {
     ("minitx", "minitx.analysis.pages.inline"),  # minitx.explore
     ("minitx.analysis.commands", "minitx.lessons.command"),  # minitx lesson
+    ("minitx.circuits.search", "minitx.analysis.pages.circuit"),  # Circuit.figure, Circuit.save
     ("minitx.testing", "minitx.analysis.parity.compare"),
     ("minitx.testing", "minitx.analysis.parity.reference"),
 }
@@ -76,6 +77,7 @@ INSIDE = {
     "minitx.tape": 2,
     "minitx.backward": 2,
     "minitx.gradients": 2,
+    "minitx.circuits": 2,
     "minitx": 3,
     "minitx.testing": 4,
 }

@@ -1,0 +1,153 @@
+"""What kind of head each head is: scores on random tokens that are repeated once.
+
+A head that finds the token after the present one's first occurrence looks for repetition, since
+nothing else can tell it where to look (Olsson et al. 2022). L layers, H heads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from ..arrays import Layer, Model
+from ..mapped import require_arrays
+from ..trace import run
+from .repeated import PLACED, RandomTexts
+from .scores import Scores
+from .stream import by_head
+
+Kind = Literal["previous", "next", "first", "itself", "duplicate", "induction", "copying"]
+N_TEXTS = 16
+READ_BY_HEADS = "W_Q", "W_K", "W_V"
+EARLY, LATE = 0.1, 0.9  # of the repeated half: where the in-context score compares losses
+
+
+def detect_heads(
+    model: Model,
+    kinds: Kind | Sequence[Kind] = ("previous", "duplicate", "induction"),
+    seed: int = 0,
+    *,
+    n_texts: int = N_TEXTS,
+    n_tokens: int | None = None,
+) -> dict[str, Scores]:
+    """{kind: [L H]}: how much each head does what heads of a kind do, each with its `.null`.
+
+    Texts are n_tokens random tokens (by default 24, or as many as fit), repeated once, with the
+    special tokens of the tokenizer around them; n_texts of them are drawn with `seed`. Scores are
+    the mean attention, from 0 to 1, from each repeated token to its first occurrence (duplicate),
+    or to the token after that (induction); from every token to the one before it (previous), after
+    it (next; a causal model sees none), to the first of the text (first), or to itself (itself).
+    copying: the sum of the eigenvalues of W_E W_V W_O W_U over that of their absolute values, from
+    -1 to 1; near 1, what the head reads raises its own logit; norms are left out, and it needs a
+    head over the vocabulary. Encoders see both ways, so that the first half can look ahead: only
+    queries of the second half count. In an encoder-decoder the heads are those of the decoder's
+    self-attention, the target is repeated, and the source is random.
+
+    Nulls [L H]: of duplicate and induction the same heads on texts whose second half are other
+    tokens; of the other kinds the same model with the entries of W_Q, W_K and W_V shuffled, each
+    matrix by itself. Raises ValueError for an unknown kind, or a model that reads too few tokens.
+    Source: Olsson et al. 2022; copying: Elhage et al. 2021.
+
+    >>> import minitx
+    >>> from minitx import circuits
+    >>> scores = circuits.detect_heads(minitx.load("tiny-gpt2"))
+    >>> scores["previous"].shape, scores["induction"].null.shape
+    ((4, 4), (4, 4))
+    """
+    names = [kinds] if isinstance(kinds, str) else list(kinds)
+    for kind in names:
+        if kind not in get_args(Kind):
+            raise ValueError(f"unknown kind {kind!r}; there are: {', '.join(get_args(Kind))}")
+    require_arrays(model, "detect_heads")
+    rng = np.random.default_rng(seed)
+    texts = RandomTexts(model, n_texts, n_tokens, rng)
+    values = texts.attention(model, repeated=True)
+    nulls = texts.attention(model, repeated=False)
+    shuffled = _shuffled(model, rng)
+    if {*names} & {*PLACED}:
+        by_shuffled = texts.attention(shuffled, repeated=True)
+        nulls |= {kind: by_shuffled[kind] for kind in PLACED}
+    if "copying" in names:
+        values["copying"] = copying(model)
+        nulls["copying"] = copying(shuffled)
+    results: dict[str, Scores] = {}
+    for kind in names:
+        results[kind] = Scores.beside(values[kind], nulls[kind])
+    return results
+
+
+def copying(model: Model) -> np.ndarray:  # [L H]
+    """Sum of the eigenvalues of W_E W_V W_O W_U over that of their absolute values.
+
+    Those that are not 0 are the eigenvalues of the [d d] matrix W_O W_U W_E W_V. NaN where it is 0.
+    """
+    W_E, W_U = model.weights.W_E, model.weights.W_U
+    if W_U is None or W_U.shape[1] != len(W_E):
+        raise ValueError("copying needs a head over the vocabulary of the embedding W_E")
+    middle = W_U.astype(np.float64) @ W_E.astype(np.float64)  # [D D]
+    rows = [_copying_of_layer(w, middle, model.config) for w in model.layers]
+    return np.array(rows)
+
+
+def _copying_of_layer(w, middle, cfg):  # [D D] -> [H]
+    group = cfg.n_heads // cfg.n_kv
+    W_O = by_head(w.W_O, cfg.n_heads)
+    by_group = by_head(w.W_V.T, cfg.n_kv)  # [G d D]
+    W_V = np.repeat(by_group, group, axis=0)
+    eigenvalues = np.linalg.eigvals(W_O @ middle @ W_V.swapaxes(-1, -2))
+    size = abs(eigenvalues).sum(axis=-1)
+    size[size == 0] = np.nan
+    return eigenvalues.sum(axis=-1).real / size
+
+
+def _shuffled(model, rng):
+    """The model with the entries of each layer's W_Q, W_K and W_V in random order."""
+    layers = []
+    for w in model.layers:
+        arrays = dict(vars(w))
+        for name in READ_BY_HEADS:
+            entries = rng.permutation(arrays[name].ravel())
+            arrays[name] = entries.reshape(arrays[name].shape)
+        layers.append(Layer(**arrays))
+    return replace(model, layers=tuple(layers))
+
+
+def in_context_score(model: Model, seed: int = 0) -> Scores:
+    """Loss of a late repeated token minus that of an early one, in nats: a number with its `.null`.
+
+    Below 0, a causal model predicts repeated tokens better as there are more of them. Places: 10 %
+    and 90 % of the repeated half, in 64 texts. Null: texts whose second half are other tokens.
+    Source: Olsson et al. 2022.
+
+    >>> import minitx
+    >>> from minitx.circuits import in_context_score
+    >>> score = in_context_score(minitx.load("tiny-gpt2"))
+    >>> score.shape, score.null.shape
+    ((), ())
+    """
+    if model.config.task_head != "causal":
+        head = model.config.task_head
+        raise ValueError(f"the in-context score needs a causal head; this model's is {head!r}")
+    texts = RandomTexts(model, 64, None, np.random.default_rng(seed))
+    values = []
+    for tokens in (texts.repeated, texts.others):
+        logits = run(model, tokens, "logits", **texts.options)["logits"]
+        early, late = (_loss(logits, tokens, _place(texts, x)) for x in (EARLY, LATE))
+        values.append(late - early)
+    return Scores.beside(*values)
+
+
+def _place(texts, share):
+    """A place in the repeated half, by its share."""
+    return texts.first + texts.n + round(share * texts.n)
+
+
+def _loss(logits, tokens, place):
+    """Mean loss of the tokens at a place, in nats."""
+    y = logits[:, place - 1].astype(np.float64)
+    y -= y.max(axis=1, keepdims=True)
+    log_sum = np.log(np.exp(y).sum(axis=1))
+    row = np.arange(len(y))
+    loss = log_sum - y[row, tokens[:, place]]
+    return loss.mean()

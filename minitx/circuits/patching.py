@@ -1,0 +1,142 @@
+"""Activation patching: one piece of one run is put into the run of the other text of a pair.
+
+What then changes is the effect of all that follows from this piece. N pairs of texts, L layers, H
+heads, T tokens.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..arrays import Model
+from ..inputs import Ids
+from ..points import Key, expand, name_of, points
+from .effects import Effects, Patched, random_texts, unrelated
+from .measure import Measure, read_measure
+from .texts import Inputs, read_pairs
+
+Texts = str | Sequence[str] | Ids
+Piece = tuple[int, int]  # (layer, head), or (layer, place) where a point has no heads
+
+
+def patch(
+    model: Model,
+    clean: Texts,
+    corrupt: Texts,
+    measure: Measure,
+    at: Key = "z",
+    *,
+    together: Sequence[Piece] | None = None,
+    prefix: Texts | None = None,
+    place: int | None = None,
+    seed: int = 0,
+) -> Effects:
+    """What each head, or each layer at each place, restores and takes away, patched by itself.
+
+    clean, corrupt: texts, or rows of token ids, pair by pair with as many tokens each; of an
+    encoder-decoder those that the encoder reads, `prefix` being what the decoder has said.
+    measure: two tokens, the right and the wrong one, or two for each pair: the difference of their
+    logits at `place`, by default the last place, or the mask of a masked model; or a function of
+    the logits [N T V] that gives a number for each pair. Texts of a causal model are padded on the
+    left, so that [:, -1] is the last place.
+    at: any point by name, or in one layer, ("z", 3). One with an axis of heads (z, q, k, v,
+    pattern) is patched head by head, [L H], or [L G] where heads share keys and values; another
+    (resid_pre, mlp_out, attn_out) place by place, [L T]. together: pieces (layer, head) that are
+    patched at once; the effects are then one number.
+
+    Returns Effects, with intervals, in both directions. Its null is a patch from another pair of
+    the same length (pairs that all have one answer share it, so take several), or, where there is
+    none, from a text of random tokens. Raises ValueError for
+    pairs that do not align, a target of several tokens, an unknown point, or a model without head.
+    Source: Vig et al. 2020; Meng et al. 2022; directions: Heimersheim & Nanda 2024.
+
+    >>> import minitx
+    >>> from minitx import circuits
+    >>> model = minitx.load("tiny-gpt2")
+    >>> clean, corrupt = ["He said that", "His house was"], ["She said that", "Her house was"]
+    >>> effects = circuits.patch(model, clean, corrupt, (" he", " she"))
+    >>> effects.effects.shape, effects.intervals.shape, effects.null.shape
+    ((4, 4), (2, 4, 4), (4, 4))
+    >>> circuits.patch(model, clean, corrupt, (" he", " she"), at="resid_pre").shape
+    (4, 4)
+    """
+    pairs = read_pairs(model, clean, corrupt, prefix)
+    number = read_measure(model, measure, pairs.clean, place)
+    keys = _keys(model, pairs, at)
+    good, bad = (side.run(model, [*keys, "logits"]) for side in pairs)
+    pieces = _pieces(good, keys, together)
+    args = model, number, keys, pieces, seed
+    into_corrupt = _direction(*args, pairs.corrupt, good, pairs.clean)
+    into_clean = _direction(*args, pairs.clean, bad, pairs.corrupt)
+    shape: tuple[int, ...] = (len(pairs),)
+    if together is None:
+        shape = len(pairs), len(keys), -1
+    values, lost = (_reshaped(side, shape) for side in (into_corrupt, into_clean))
+    on_clean, on_corrupt = (number.values(side["logits"]) for side in (good, bad))
+    return Effects(on_clean, on_corrupt, values, lost, seed)
+
+
+def _reshaped(patched, shape):
+    """The same values with an axis for layers, or without one for pieces."""
+    return Patched(patched.values.reshape(shape), patched.null.reshape(shape))
+
+
+def _keys(model, pairs, name):
+    """The point of all layers, or that of a point that occurs once."""
+    available = points(model, pairs.clean.batch.types is not None)
+    keys = expand([name], available, model)
+    if name_of(keys[0]) == "logits":
+        raise ValueError("at is 'logits', of which the measure is made; wanted a point before them")
+    return keys
+
+
+def _pieces(trace, keys, together):
+    """Groups of (key, index of its second axis) that are patched at once."""
+    if together is None:
+        return [[(key, i)] for key in keys for i in range(trace[key].shape[1])]
+    by_layer = {key[1] if isinstance(key, tuple) else 0: key for key in keys}
+    for layer, i in together:
+        if layer not in by_layer or not 0 <= i < trace[by_layer[layer]].shape[1]:
+            shape = [len(keys), trace[keys[0]].shape[1]]
+            raise ValueError(f"together has {(layer, i)}; wanted pieces inside {shape}")
+    return [[(by_layer[layer], i) for layer, i in together]]
+
+
+def _direction(model, number, keys, pieces, seed, base, trace, donor):
+    """Patches of each group of pieces into the runs of `base`, and patches of unrelated texts."""
+    values = {key: trace[key] for key in keys}
+    partner = unrelated(donor, seed)
+    if partner is None:
+        others = random_texts(model, donor, seed).run(model, keys)
+        unrelated_values = {key: others[key] for key in keys}
+    else:
+        unrelated_values = {key: value[partner] for key, value in values.items()}
+    return Patched(
+        patched_values(model, number, pieces, base, values),
+        patched_values(model, number, pieces, base, unrelated_values),
+    )
+
+
+def patched_values(model, number, pieces, base: Inputs, values):  # -> [N n]
+    """The measure of each text in runs in which each group of pieces has these values."""
+    results = []
+    for group in pieces:
+        trace = base.run(model, "logits", _edits(group, values))
+        results.append(number.values(trace["logits"]))
+    return np.stack(results, axis=1)
+
+
+def _edits(group, values):
+    """{key: function that puts the values of some indices of the second axis in place}."""
+    indices = {}
+    for key, i in group:
+        indices.setdefault(key, []).append(i)
+
+    def edit(key):
+        def patched(x):
+            x[:, indices[key]] = values[key][:, indices[key]]
+            return x
+
+        return patched
+
+    return {key: edit(key) for key in indices}

@@ -1,0 +1,215 @@
+"""Path patching: what a sender writes changes only where a receiver reads it.
+
+First the stream that the receiver reads is made: that of the base run, with the sender's difference
+added where it writes, through the norms that follow. Then the base run is repeated with the
+receiver's queries, keys, values or MLP made of this stream, and everything after it follows. N
+pairs of texts, S senders that are tried one at a time.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ..arrays import Model
+from ..points import name_of, points
+from .effects import Effects, Patched, random_texts, unrelated
+from .graph import Graph, Node
+from .measure import Measure, read_measure
+from .patching import Texts
+from .stream import EMBEDDINGS, POINT_OF
+from .texts import Inputs, read_pairs
+
+WRITTEN = {*EMBEDDINGS.values(), *POINT_OF.values(), "attn_out", "cross_out", "pos_angle"}
+WRITTEN |= {f"enc_{name}" for name in WRITTEN} | {"logits"}
+
+
+class PathEffects(Effects):
+    """Effects of one path; also the change of the stream that its receiver reads.
+
+    `.change` [N T D]: what the senders change there, clean into corrupt; `.whole` [N T D]: all that
+    differs there between the clean and the corrupt run. Both are of the first receiver. The change
+    of all senders together is the whole; where the stream passes no norm on its way (GPT-2), the
+    changes of single senders add up to it, too.
+
+    >>> import minitx, numpy as np
+    >>> from minitx import circuits
+    >>> model = minitx.load("tiny-gpt2", dtype="float64")
+    >>> pairs = "He said that", "She said that", (" he", " she")
+    >>> path = circuits.path_patch(model, *pairs, receiver=("k", 3, 0))
+    >>> isinstance(path, circuits.PathEffects), np.allclose(path.change, path.whole)
+    (True, True)
+    """
+
+    change: np.ndarray
+    whole: np.ndarray
+
+
+def path_patch(
+    model: Model,
+    clean: Texts,
+    corrupt: Texts,
+    measure: Measure,
+    sender: Any = None,
+    receiver: Any = "logits",
+    *,
+    mlps: Literal["frozen", "recomputed"] = "frozen",
+    prefix: Texts | None = None,
+    place: int | None = None,
+    seed: int = 0,
+) -> PathEffects:
+    """What goes directly from a sender to a receiver restores and takes away, in both directions.
+
+    clean, corrupt, measure, prefix, place: as for `patch`.
+    sender: a head (layer, head), ("mlp", layer), "embed", in a decoder with a source ("cross_head",
+    layer, head), in an encoder ("enc_head", layer, head), ("enc_mlp", layer), "enc_embed"; a list
+    of these, which change together; None: all that the receiver reads.
+    receiver: ("q", layer, head), and so k and v, whose heads are counted as the model's points k
+    and v have them; ("mlp", layer); "logits"; cross_q, cross_k, cross_v; enc_q …; or a list of
+    these, which read the change together.
+    mlps: "frozen", they write what they wrote in the base run, or "recomputed": what the sender
+    changes goes to the receiver through the MLPs between them, too. Heads between them are always
+    frozen. Norms are computed anew from the stream that they get.
+
+    Returns PathEffects: effects, intervals and null as `patch`, each one number, the null with what
+    the sender writes in another pair. Raises ValueError for names that this model does not have, or
+    a sender that writes after the receiver reads. Source: Wang et al. 2022; Goldowsky-Dill et al.
+    2023.
+
+    >>> import minitx
+    >>> from minitx import circuits
+    >>> model = minitx.load("tiny-gpt2")
+    >>> clean, corrupt = ["He said that", "His house was"], ["She said that", "Her house was"]
+    >>> path = circuits.path_patch(
+    ...     model, clean, corrupt, (" he", " she"), sender=(0, 1), receiver=("q", 1, 2)
+    ... )
+    >>> path.shape, path.intervals.shape, path.change.shape
+    ((), (2,), (2, 4, 128))
+    """
+    if mlps not in ("frozen", "recomputed"):
+        raise ValueError(f"mlps is {mlps!r}; wanted 'frozen' or 'recomputed'")
+    pairs = read_pairs(model, clean, corrupt, prefix)
+    number = read_measure(model, measure, pairs.clean, place)
+    graph = Graph(model)
+    receivers = [graph.receiver(given) for given in _listed(receiver)]
+    senders = _senders(graph, sender, receivers)
+    runs = Runs(graph, number, mlps == "recomputed")
+    keep = kept(model, pairs.clean)
+    traces = [side.run(model, keep) for side in pairs]
+    args = runs, senders, receivers, seed
+    into_corrupt = _direction(*args, pairs.corrupt, pairs.clean, traces[::-1])
+    into_clean = _direction(*args, pairs.clean, pairs.corrupt, traces)
+    on_clean, on_corrupt = (number.values(trace["logits"]) for trace in traces)
+    effects = PathEffects(on_clean, on_corrupt, into_corrupt, into_clean, seed)
+    _add_changes(effects, runs, senders, receivers[0], traces)
+    return effects
+
+
+def _add_changes(effects, runs, senders, receiver, traces):
+    """What the senders change of the stream that a receiver reads, and all that differs there."""
+    clean, corrupt = traces
+    before = runs.stream(receiver, corrupt, {})
+    changed = runs.changes(senders, clean, corrupt)
+    effects.change = runs.stream(receiver, corrupt, changed) - before
+    effects.whole = runs.stream(receiver, clean, {}) - before
+
+
+def _listed(given):
+    """One name, or a list of them, as a list."""
+    return given if isinstance(given, list) else [given]
+
+
+def _senders(graph, given, receivers):
+    """The senders that are asked for. Raises ValueError for one that no receiver reads."""
+    if given is None:
+        return [x for x in graph.senders if any(graph.reaches(x, r) for r in receivers)]
+    senders = [graph.sender(name) for name in _listed(given)]
+    for node in senders:
+        if not any(graph.reaches(node, r) for r in receivers):
+            names = ", ".join(map(str, receivers))
+            raise ValueError(
+                f"no path from {node} to {names}: it writes after they read, or to another stream; "
+                "wanted a sender of an earlier step"
+            )
+    if len(receivers) > 1 and Node("logits") in receivers:
+        raise ValueError("the logits are a receiver by themselves; wanted them, or others, alone")
+    return senders
+
+
+def kept(model, inputs):
+    """The points of a run that paths are made of."""
+    available = points(model, inputs.batch.types is not None)
+    return [key for key in available if name_of(key) in WRITTEN]
+
+
+def _direction(runs, senders, receivers, seed, base, donor, traces):
+    """Patched runs of the base texts; traces: of the base, and of the donor."""
+    base_trace, donor_trace = traces
+    model = runs.graph.model
+    partner = unrelated(donor, seed)
+    if partner is None:
+        others = random_texts(model, donor, seed)
+    else:
+        others = donor.rows(partner)
+    sides = []
+    for trace in (donor_trace, others.run(model, kept(model, others))):
+        changed = runs.changes(senders, trace, base_trace)
+        sides.append(runs.values(receivers, base, base_trace, changed)[0])
+    return Patched(*sides)
+
+
+class Runs:
+    """Runs of a graph's model in which receivers read a changed stream."""
+
+    def __init__(self, graph: Graph, number, recompute_mlps=False):
+        self.graph, self.number, self.recompute_mlps = graph, number, recompute_mlps
+
+    def changes(self, senders, trace, base_trace):  # -> {Place: [N T D]}
+        """What senders write more in one run than in another, by the place where they write it."""
+        changed = {}
+        for node in senders:
+            place = self.graph.senders[node]
+            more = self.graph.more(node, trace, base_trace)
+            changed[place] = changed.get(place, 0.0) + more
+        return changed
+
+    def stream(self, receiver, trace, changed):  # -> [... N T D]
+        """What a receiver reads in the run of a trace, with changes {Place: [... N T D]}."""
+        place = self.graph.receivers[receiver]
+        added = {where.step: more for where, more in changed.items() if where.stack == place.stack}
+        stack = self.graph.stack_of(place)
+        return stack.walk(place.step, trace, added, self.recompute_mlps)
+
+    def values(self, receivers, base: Inputs, trace, changed):  # -> [S N]
+        """The measure of runs in which receivers read these changes {Place: [S N T D]}."""
+        streams = [self.stream(receiver, trace, changed) for receiver in receivers]
+        N = len(base.batch.tokens)
+        S = streams[0][..., 0, 0].size // N
+        tiled = np.tile(np.arange(N), S)
+        texts, number = base.rows(tiled), self.number.rows(tiled)
+        edits: dict = {}
+        for receiver, stream in zip(receivers, streams):
+            x = stream.reshape(S * N, *stream.shape[-2:])
+            angle = self.graph.angle(receiver, trace)
+            angle = None if angle is None else np.tile(angle, (S, 1, 1))
+            value = self.graph.value(receiver, x, texts.batch.valid, angle)
+            if receiver.name == "logits":
+                return number.values(value).reshape(S, N)
+            _add_edit(edits, receiver, value)
+        y = texts.run(self.graph.model, "logits", edits)["logits"]
+        return number.values(y).reshape(S, N)
+
+
+def _add_edit(edits, receiver, value):
+    """Puts the value of a receiver where a run computes it, beside others of the same point."""
+    if receiver.head is None:
+        edits[f"{receiver.name}_out", receiver.layer] = value
+        return
+    key = receiver.name, receiver.layer
+    before = edits.get(key, lambda x: x)
+
+    def edit(x):
+        x = before(x)
+        x[:, receiver.head] = value
+        return x
+
+    edits[key] = edit

@@ -1,0 +1,26 @@
+"""Scores of heads, with what chance gives beside them."""
+
+import numpy as np
+
+
+class Scores(np.ndarray):
+    """An array of scores [L H] with what chance gives, `.null` [L H].
+
+    >>> import numpy as np
+    >>> from minitx.circuits import Scores
+    >>> scores = Scores.beside([[0.1, 0.9]], null=[[0.1, 0.0]])
+    >>> float(scores[0, 1]), scores.null
+    (0.9, array([[0.1, 0. ]]))
+    """
+
+    null: np.ndarray | None
+
+    @classmethod
+    def beside(cls, values, null) -> "Scores":
+        """Scores with their null."""
+        scores = np.asarray(values, np.float64).view(cls)
+        scores.null = np.asarray(null, np.float64)
+        return scores
+
+    def __array_finalize__(self, other):
+        self.null = None  # a part of the scores, or what is computed of them, has none

@@ -1,0 +1,169 @@
+"""Path patching against runs in which everything else is frozen point by point."""
+
+import made
+import numpy as np
+import pytest
+import tiny
+from paired import answer, given, pairs_of
+
+import minitx
+from minitx import circuits
+from minitx.circuits.graph import Graph
+from minitx.points import name_of, points
+
+LIMIT = 1e-12  # measured: 3e-14
+FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "gpt_neox-sequential"]
+FAMILIES += ["bloom-residual", "qwen3-norms", "bert-question", "mpnet-token", "modernbert-masked"]
+FAMILIES += ["bart-causal", "t5-gated", "marian-shared"]
+FROZEN = {"z", "cross_z", "enc_z"}
+MLPS = {"mlp_out", "enc_mlp_out"}
+
+
+def drawn_edges(model, n=8):
+    """Some edges of a model, of every kind of receiver."""
+    edges = Graph(model).edges()
+    rng = np.random.default_rng(0)
+    kinds = dict.fromkeys((s.name, r.name) for s, r in edges)
+    drawn = []
+    for kind in kinds:
+        same = [edge for edge in edges if (edge[0].name, edge[1].name) == kind]
+        drawn.append(same[rng.integers(len(same))])
+    return drawn + [edges[i] for i in rng.integers(0, len(edges), n)]
+
+
+def record(model, ids, options, keep, edits=None):
+    """A run of one text."""
+    if model.encoder is None:
+        return minitx.run(model, ids, keep, edits)
+    return minitx.run(model, options["prefix"], keep, edits, source=ids)
+
+
+def by_hand(model, base, donor, sender, receiver, options, frozen):
+    """The measure where all heads (and MLPs) of the base run stand still but the sender."""
+    own, other = (record(model, ids, options, None) for ids in (base, donor))
+    edits = {key: own[key] for key in points(model) if name_of(key) in frozen}
+    if sender.head is not None:
+        key = {"head": "z", "cross_head": "cross_z", "enc_head": "enc_z"}[sender.name], sender.layer
+        value = own[key].copy()
+        value[:, sender.head] = other[key][:, sender.head]
+        edits[key] = value
+    elif sender.layer is not None:
+        key = f"{sender.name}_out", sender.layer
+        edits[key] = other[key]
+    else:
+        edits[sender.name] = other[sender.name]
+    if receiver.name == "logits":
+        y = record(model, base, options, "logits", edits)["logits"]
+    elif receiver.head is None:
+        key = f"{receiver.name}_out", receiver.layer
+        edits.pop(key, None)
+        value = record(model, base, options, key, edits)[key]
+        y = record(model, base, options, "logits", {key: value})["logits"]
+    else:
+        key = receiver.name, receiver.layer
+        value = own[key].copy()
+        value[:, receiver.head] = record(model, base, options, key, edits)[key][:, receiver.head]
+        y = record(model, base, options, "logits", {key: value})["logits"]
+    y = y[0, options.get("place", -1)]
+    return y[answer(model)[0]] - y[answer(model)[1]]
+
+
+@pytest.mark.parametrize("mlps", ["frozen", "recomputed"])
+@pytest.mark.parametrize("variant", FAMILIES)
+def test_paths_are_those_of_frozen_runs(variant, mlps):
+    model = tiny.load(variant)
+    clean, corrupt = pairs_of(model, (6, 6))
+    options = given(model)
+    frozen = FROZEN | MLPS if mlps == "frozen" else FROZEN
+    for sender, receiver in drawn_edges(model):
+        path = circuits.path_patch(
+            model, clean, corrupt, answer(model), sender, receiver, mlps=mlps, **options
+        )
+        for pair in range(2):
+            rows = clean[pair], corrupt[pair]
+            value = by_hand(model, *rows[::-1], sender, receiver, options, frozen)
+            assert abs(path.into_corrupt[pair] - value) < LIMIT, (sender, receiver)
+            value = by_hand(model, *rows, sender, receiver, options, frozen)
+            assert abs(path.into_clean[pair] - value) < LIMIT, (sender, receiver)
+
+
+@pytest.mark.parametrize("variant", FAMILIES)
+def test_all_senders_together_are_the_whole_difference(variant):
+    """Also one by one, where no norm stands in the stream."""
+    model = tiny.load(variant)
+    clean, corrupt = pairs_of(model, (6, 6, 4))
+    graph = Graph(model)
+    asked = model, clean, corrupt, answer(model)
+    receivers = [*graph.receivers]
+    for receiver in [receivers[i] for i in (0, 5, -4, -1)]:
+        whole = circuits.path_patch(*asked, None, receiver, **given(model))
+        assert abs(whole.change - whole.whole).max() < LIMIT
+        assert receiver != receivers[-1] or abs(float(whole) - 1) < LIMIT  # the logits
+        if not (model.config.pre_norm and not model.config.norm_residual):
+            continue
+        if receiver.name in ("logits", "cross_k", "cross_v"):  # which a norm stands before
+            continue
+        senders = [node for node in graph.senders if graph.reaches(node, receiver)]
+        alone = [circuits.path_patch(*asked, x, receiver, **given(model)).change for x in senders]
+        assert abs(sum(alone) - whole.whole).max() < LIMIT
+
+
+def test_texts_of_several_lengths_are_those_alone():
+    model = tiny.load("gpt2-causal")
+    clean, corrupt = pairs_of(model, (6, 4, 5))
+    path = circuits.path_patch(model, clean, corrupt, (5, 9), (0, 1), ("k", 1, 2))
+    for i, (a, b) in enumerate(zip(clean, corrupt)):
+        alone = circuits.path_patch(model, a, b, (5, 9), (0, 1), ("k", 1, 2))
+        assert abs(alone.into_corrupt[0] - path.into_corrupt[i]) < LIMIT
+
+
+def test_the_edge_that_was_made_and_no_other():
+    clean, corrupt, answers = made.pairs()
+    model = made.induction()
+    graph = Graph(model)
+    strong = {}
+    for sender, receiver in graph.edges():
+        path = circuits.path_patch(model, clean, corrupt, answers, sender, receiver)
+        assert abs(float(path) - path.lost) < 1e-9
+        strong[f"{sender} to {receiver}"] = float(path)
+    circuit = "embed to v L0H0", "head L0H0 to k L1H1", "head L1H1 to logits"
+    assert all(abs(strong.pop(edge) - 1) < 1e-9 for edge in circuit)
+    assert max(map(abs, strong.values())) < 1e-9 and len(strong) == 43
+
+
+def test_senders_and_receivers_in_groups():
+    clean, corrupt, answers = made.pairs()
+    model = made.stand_ins()
+    asked = model, clean, corrupt, answers
+    alone = circuits.path_patch(*asked, (0, 1), ("k", 1, 1))
+    receivers = [("k", 1, 1), ("k", 1, 0)]
+    both = circuits.path_patch(*asked, [(0, 0), (0, 1)], receivers)
+    assert abs(alone.lost) < 1e-9 and abs(both.lost - 1) < 1e-9
+    assert abs(circuits.path_patch(*asked, (-2, 1), ("k", -1, 1)).lost) < 1e-9
+
+
+WRONG = {
+    "no sender head L0H3; there are head L0H0 to head L1H2": dict(sender=(0, 3)),
+    "no receiver q L2H0; there are q L0H0 to q L1H2": dict(receiver=("q", 2, 0)),
+    "no sender attn; the names are embed, head, mlp": dict(sender="attn"),
+    "no receiver cross_q L0H0; the names are": dict(receiver=("cross_q", 0, 0)),
+    "no path from head L1H0 to q L0H1: it writes after": dict(sender=(1, 0), receiver=("q", 0, 1)),
+    "no path from mlp L1 to mlp L1": dict(sender=("mlp", 1), receiver=("mlp", 1)),
+    "the logits are a receiver by themselves": dict(receiver=["logits", ("q", 1, 0)]),
+    "mlps is 'cold'; wanted 'frozen'": dict(mlps="cold"),
+    "pair 0 does not align": dict(corrupt=[[5, 6]]),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_bad_requests_are_refused(message):
+    asked = dict(clean=[5, 6, 7], corrupt=[5, 8, 7], sender=(0, 1)) | WRONG[message]
+    texts = [asked.pop(name) for name in ("clean", "corrupt")]
+    with pytest.raises(ValueError, match=message):
+        circuits.path_patch(tiny.load("gpt2-causal"), *texts, (5, 9), **asked)
+
+
+def test_shared_keys_are_counted_as_the_points_are():
+    model = tiny.load("llama-grouped")
+    with pytest.raises(ValueError, match="there are k L0H0 to k L1H1"):
+        circuits.path_patch(model, [5, 6], [5, 8], (5, 9), (0, 1), ("k", 1, 3))
