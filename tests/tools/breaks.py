@@ -4587,6 +4587,8 @@ BREAKS = [
         PARTS,
         "T * (cfg.n_heads + cfg.n_kv) * 4 * turned",
         "T * cfg.n_heads * 4 * turned",
+    ),
+    Break(
         "path patching adds half of what a sender changes",
         "minitx/circuits/stream.py",
         "x = x + self.written(step, trace) + added.get(i, 0.0)",
