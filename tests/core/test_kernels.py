@@ -97,8 +97,9 @@ def softmax(x):
 @pytest.mark.parametrize(
     "shape", [(1, 1, 1, 1), (2, 3, 5, 7), (3, 2, 1, 9), (4,), (2, 4099), (2 * TILE // 64 + 5, 64)]
 )
-# measured 1.2e-7, 2.3e-16
-@pytest.mark.parametrize("dtype,bound", [(np.float32, 1e-6), (np.float64, 1e-15)])
+# measured 1.2e-7, 2.3e-16; with kernels without AVX (Prescott), which add 4,099 numbers up in four
+# sums of float32, 1.4e-6
+@pytest.mark.parametrize("dtype,bound", [(np.float32, 2e-6), (np.float64, 1e-15)])
 def test_softmax_equals_its_twin(shape, dtype, bound):
     rng = np.random.default_rng(1)
     x = (rng.normal(size=shape) * 8).astype(dtype)
