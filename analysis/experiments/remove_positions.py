@@ -312,13 +312,16 @@ def answers(r):
         return Answer(cosine.verdict, measure, f"{r['cosine']:.2f}", chance)
     kept, zero = np.exp([r["loss"], r["loss_zero"]])
     beyond = r["loss_null"] - r["loss"]
-    left = r["loss_null"] - max(r["loss_zero"], r["loss_interval"][1, 1])
-    finding = verdict.beside(left, 0, enough=WORKS * beyond, most=np.inf, margin=verdict.NATS)
+    left = r["loss_null"] - r["loss_zero"]
+    least = min(left, r["loss_null"] - r["loss_interval"][1, 1])
+    nats = {"most": np.inf, "margin": verdict.NATS}
+    some = verdict.beside(least, 0, **nats)
+    works = verdict.beside(left, 0, enough=WORKS * beyond, **nats)
     measure = (
         f"{_name_perplexity(r)} (e to the mean loss per token) with the position table at zero"
     )
     chance = f"{np.exp(r['loss_null']):.3g} by word frequencies"
-    kind = finding.verdict if beyond > verdict.NATS else "undecided"
+    kind = verdict.led(some, works) if beyond > verdict.NATS else "undecided"
     return Answer(kind, measure, f"{zero:.3g} (with positions: {kept:.3g})", chance)
 
 

@@ -106,7 +106,7 @@ def line_shares(amplitudes):
     >>> x = np.stack([np.cos(2 * np.pi * 5 * np.arange(64) / 64), noise], axis=1)
     >>> shares, frequencies = line_shares(amplitude(x))
     >>> shares.round(2), frequencies
-    (array([1.  , 0.25]), array([5, 2]))
+    (array([1.  , 0.19]), array([5, 3]))
     """
     power = np.square(amplitudes, dtype=np.float64)
     power[0] = 0

@@ -198,26 +198,26 @@ def conditions_of(attended, scored, n_directed=None):
     """Two layers of one head that looks at -1, as `conditions` has them.
 
     attended: whether the deeper head keeps its direction; scored: its mean scores at -1, 0 and +1;
-    both for text, words shuffled, positions alone, words alone.
+    both for text, words shuffled, same word, positions alone, words alone.
     """
-    keeps = np.ones((4, 2, 1), bool)
+    keeps = np.ones((5, 2, 1), bool)
     keeps[:, 1, 0] = attended
     directed = np.array([[True], [n_directed != 1]])
-    scores = np.zeros((4, 2, 1, 3))
+    scores = np.zeros((5, 2, 1, 3))
     scores[:, 1, 0] = scored
     arrays = {"keeps": keeps, "directed": directed, "scores": scores, "causal": False}
     arrays |= {"lags": [-1, 0, 1], "offset_of_heads": [[-1], [-1]], "n_directed": directed.sum()}
-    arrays |= {"n_kept": (keeps & directed).sum(axis=(1, 2)), "n_kept_null": [0, 0, 0, 0]}
+    arrays |= {"n_kept": (keeps & directed).sum(axis=(1, 2)), "n_kept_null": [0] * 5}
     arrays["scores_shuffled"] = np.array([[[0, 0, 1]], [[0, 0, 1]]])
     # the first layer's head is drawn first: its columns do not count
-    arrays |= {"drawn": [[0, 0], [1, 0]], "xcorr": np.full((4, 2, 3, 1), 0.9)}
-    arrays["xcorr"][3, 1] = [[-0.3], [0.8], [0.1]]
+    arrays |= {"drawn": [[0, 0], [1, 0]], "xcorr": np.full((5, 2, 3, 1), 0.9)}
+    arrays["xcorr"][4, 1] = [[-0.3], [0.8], [0.1]]
     return arrays
 
 
 TEXT, NEAR_IT, FLAT = [3, 9, 1], [1, 9, 0], [0, 0, 1]
-PAPERS = conditions_of([True, True, False, False], [TEXT, TEXT, FLAT, NEAR_IT])
-OTHERWISE = conditions_of([True, False, True, False], [TEXT, FLAT, TEXT, FLAT])
+PAPERS = conditions_of([True, True, True, False, False], [TEXT, TEXT, TEXT, FLAT, NEAR_IT])
+OTHERWISE = conditions_of([True, False, False, True, False], [TEXT, FLAT, FLAT, TEXT, FLAT])
 OF_CONDITIONS = [x for x in published.CLAIMS if x.experiment == "conditions" and not x.of]
 
 
@@ -237,7 +237,7 @@ def test_what_was_shown_of_a_deep_head_is_asked_of_heads_behind_the_first_layer(
 
 
 def test_a_model_whose_heads_are_all_of_the_first_layer_has_nothing_to_compare():
-    arrays = conditions_of([True] * 4, [TEXT] * 4, n_directed=1)
+    arrays = conditions_of([True] * 5, [TEXT] * 5, n_directed=1)
     verdicts = [judged(claim, "any", **arrays)[0] for claim in OF_CONDITIONS]
     assert verdicts == ["pass", "not measured", "not measured", "not measured"]
 
