@@ -1,12 +1,14 @@
-"""Makes the bundled recurrent toy: four small encoder-decoders that learn to copy or to reverse.
+"""Makes the bundled recurrent toy: five small encoder-decoders that learn to copy or to reverse.
 
     python weights/train_recurrent.py --out FOLDER
 
 They differ in what the decoder gets of the source: the encoder's last state alone (`fixed`, and
-`fixed-wide` with twice the width), or a mean of all its states, weighted by attention (`additive`,
-`dot`). Data and steps are the same for all. Read downward: the recipes; sequences; the model as a
-function of named weights (the names are those of the file, its matrices [in out]); one training
-loop, which may be stopped and called again; the export. Needs torch, an optional extra; one core.
+`fixed-wide` with twice the width), or a mean of all its states, weighted by attention. Its query is
+the decoder's new state (`additive`, `dot`), or the state before it, and then the mean enters the
+step (`bahdanau`). Data and steps are the same for all. Read downward: the recipes; sequences; the
+model as a function of named weights (the names are those of the file, its matrices [in out]); one
+training loop, which may be stopped and called again; the export. Needs torch, an optional extra;
+one core.
 """
 
 import argparse
@@ -27,10 +29,12 @@ except ImportError as error:
 WIDTH = 48
 RECIPES = {  # name -> what the decoder gets of the source, width
     "fixed": ("fixed", WIDTH),
+    "bahdanau": ("bahdanau", WIDTH),
     "additive": ("additive", WIDTH),
     "dot": ("dot", WIDTH),
     "fixed-wide": ("fixed", 2 * WIDTH),
 }
+ADDITIVE = "bahdanau", "additive"
 SYMBOLS = 16  # and one more, the last row of the embedding, with which the decoder starts
 LENGTHS = 2, 20  # of the sequences
 BATCH, RATE, WARM_UP, CLIP = 128, 4e-3, 200, 1.0
@@ -53,7 +57,9 @@ def initial(mechanism, D, rng):
     for gru in ("encoder", "decoder"):
         shapes |= {f"{gru}.W_x": (D, 3 * D), f"{gru}.b_x": (3 * D,)}
         shapes |= {f"{gru}.W_h": (D, 3 * D), f"{gru}.b_h": (3 * D,)}
-    if mechanism == "additive":
+    if mechanism == "bahdanau":  # the context is an input too
+        shapes["decoder.W_x"] = (2 * D, 3 * D)
+    if mechanism in ADDITIVE:
         shapes |= {"attention.W_Q": (D, D), "attention.W_K": (D, D), "attention.v": (D, 1)}
     shapes |= {"W_out": (2 * D, D), "b_out": (D,), "W_U": (D, SYMBOLS), "b_U": (SYMBOLS,)}
     w = {}
@@ -87,14 +93,30 @@ def pattern(mechanism, w, q, k):
     return scores.softmax(-1)
 
 
+def bahdanau(w, x, states):
+    """Decoder states [B T D] and attention [B T S] where the state before asks, from x [B T D]."""
+    s = states[:, -1:]
+    steps, patterns = [], []
+    for symbol in x.split(1, dim=1):
+        weights = pattern("bahdanau", w, s, states)
+        both = torch.cat([symbol, weights @ states], -1)
+        s = gru(w, "decoder", both, s[:, 0])
+        steps.append(s)
+        patterns.append(weights)
+    return torch.cat(steps, 1), torch.cat(patterns, 1)
+
+
 def forward(mechanism, w, source, target):
     """Logits [B T V] and attention [B T S]; the decoder reads the target [B T] one place late."""
     W_E = w["W_E"]
     zeros = torch.zeros(len(source), W_E.shape[1], dtype=W_E.dtype)
     states = gru(w, "encoder", W_E[source], zeros)
     inputs = F.pad(target[:, :-1], (1, 0), value=SYMBOLS)
-    s = gru(w, "decoder", W_E[inputs], states[:, -1])
-    weights = pattern(mechanism, w, s, states)
+    if mechanism == "bahdanau":
+        s, weights = bahdanau(w, W_E[inputs], states)
+    else:
+        s = gru(w, "decoder", W_E[inputs], states[:, -1])
+        weights = pattern(mechanism, w, s, states)
     x = torch.tanh(torch.cat([s, weights @ states], -1) @ w["W_out"] + w["b_out"])
     return x @ w["W_U"] + w["b_U"], weights
 

@@ -5,7 +5,8 @@ from importlib import import_module
 IN_ORDER = (
     "positions", "models", "profiles", "attention", "alignment", "queries_keys", "extraction",
     "singular_values", "bases", "components", "rotation", "lags", "conditions", "sources",
-    "kernel", "residual", "cca", "dial", "chain", "notch", "remove_positions", "relearn", "norms",
+    "kernel", "residual", "cca", "dial", "chain", "notch",
+    "scale_positions", "inject_positions", "remove_positions", "relearn", "norms",
     "shift", "mask_positions", "probe", "mechanisms", "reviews", "joint_space", "joint_grid",
     "predict", "attribution",
     "parts", "shapes", "mixing", "slices", "projections",

@@ -5,7 +5,7 @@ most attention of the part that the token comes from (aligned), where that is kn
 piece (copied)? L layers, H heads, T steps, S tokens of the source, K permutations of its places.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,8 @@ def alignment(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
-    pairs: str = "",
+    text: options.Text = "sample",
+    pairs: Annotated[str, options.Files(but=(of_pairs.DATES,))] = "",
     documents: options.Size = 0,
     tokens: options.Size = 0,
     shuffles: options.Count = 100,

@@ -30,7 +30,7 @@ def attention(
     *,
     head: str = "auto",
     show: Annotated[int, options.Within(2, 64)] = 15,
-    text: str = "sample",
+    text: options.Text = "sample",
     tokens: options.Size = 0,
     side: Literal["auto", "encoder", "decoder", "cross"] = "auto",
     source: str = corpus.SENTENCE,

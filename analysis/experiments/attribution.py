@@ -28,7 +28,7 @@ def attribution(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 8,
     tokens: options.Size = 32,
     baseline: Literal["mean", "zero"] = "mean",

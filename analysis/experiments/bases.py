@@ -36,7 +36,7 @@ def bases(
     run=UNSAVED,
     *,
     head: str = "auto",
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 16,
     tokens: options.Size = 0,
     rotations: Annotated[int, options.Within(20, 1000)] = 40,

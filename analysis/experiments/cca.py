@@ -27,7 +27,7 @@ def cca(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 20,
     tokens: options.Size = 0,
     components: options.Count = 12,

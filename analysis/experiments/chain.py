@@ -34,7 +34,7 @@ def chain(
     *,
     turn: str = "directed",
     by: Annotated[int, options.Within(1, 4)] = 2,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 8,
     tokens: options.Size = 0,
     seed: options.Seed = 0,

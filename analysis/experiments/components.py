@@ -37,7 +37,7 @@ def components(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 16,
     tokens: options.Size = 0,
     components: Annotated[int, options.Within(1, 64)] = 12,
@@ -88,8 +88,7 @@ def _random_share(model, document_set, method, n, seed, run):
         return _series(inputs.of_text(model, document)[:1, inner], directions, 0)
 
     sums = run.gather(measure, document_set, "documents: random weights")
-    shares = maths.position_share(sums["x"], sums["x_squares"], len(document_set))
-    return shares.max()
+    return maths.position_share(sums["x"], sums["x_squares"], len(document_set)).max()
 
 
 def _inner(document_set):

@@ -1,8 +1,9 @@
-"""Do heads keep their direction on positions alone, without words?
+"""Do heads keep their direction when one word is repeated, so that positions alone differ?
 
-The same heads under four inputs: a text, its words in random order, positions alone (words at
-zero) and words alone (positions at zero), and what remains of each head's attention and of the peak
-of its scores. A peak that stays when words are shuffled need not be made by positions: words copied
+The same heads under five inputs: a text, its words in random order, one of its words everywhere (a
+word of its own for each document), positions alone (words at zero, an input that no model reads)
+and words alone (positions at zero); and what remains of each head's attention and of the peak of
+its scores. A peak that stays when words are shuffled need not be made by positions: words copied
 from the neighbours, in whatever order, may make it.
 
 N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
@@ -30,8 +31,9 @@ MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
 PERMUTATIONS = 1000  # of the heads with a direction
 DRAWN = 3  # heads, where none are named
 TOLD = 6  # heads in the sentence
-KINDS = {  # what a head's direction is built on: whether it stays on positions, words, shuffled
-    "positions alone": lambda positions, words, shuffled: positions & ~words,
+# what a head's direction is built on: whether it stays on a repeated word, on words alone, shuffled
+KINDS = {
+    "positions": lambda positions, words, shuffled: positions & ~words,
     "words alone": lambda positions, words, shuffled: words & ~positions,
     "either": lambda positions, words, shuffled: words & positions,
     "both, words in any order": lambda positions, words, shuffled: ~words & ~positions & shuffled,
@@ -45,20 +47,20 @@ def conditions(
     run=UNSAVED,
     *,
     head: str = "auto",
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 8,
     tokens: options.Size = 0,
     seed: options.Seed = 0,
 ):
-    """Attention and scores of the same heads on a text, on its words shuffled, on positions alone,
-    and on words alone.
+    """Attention and scores of the same heads on a text, on its words shuffled, on one word
+    repeated, on positions alone, and on words alone.
 
     head: heads to draw, as L0H0,L1H2; auto: the sharpest head with a direction of each layer, three
     at most
     text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input)
-    seed: seed of the shuffles
+    seed: seed of the shuffles and of the repeated words
     """
     inputs.reachable(model)
     texts = corpus.documents(model, text, documents, tokens)
@@ -163,7 +165,7 @@ def _kinds(r, seed):
     result = {"keeps": keeps, "n_kept": (keeps & directed).sum(axis=(1, 2))}
     result["n_kept_null"] = np.quantile(by_chance, nulls.CHANCE, axis=0)
     by_name = dict(zip(CONDITIONS, keeps))
-    alone = by_name["positions"], by_name["words"], by_name["shuffled"]
+    alone = by_name["repeated"], by_name["words"], by_name["shuffled"]
     kinds = [directed & is_kind(*alone) for is_kind in KINDS.values()]
     result["n_by_kind"] = np.array([kind.sum() for kind in kinds])
     result["kinds"] = np.array([*KINDS])
@@ -215,9 +217,9 @@ def _describe_head(r, layer, head):
 
 
 def answer(r):
-    """Yes if nearly all heads with a direction keep it on positions alone, partly if some do."""
-    n, i = int(r["n_directed"]), [*CONDITIONS].index("positions")
-    measure = "heads with a direction that keep half of their attention to it on positions alone"
+    """Yes if nearly all heads with a direction keep it on a repeated word, partly if some do."""
+    n, i = int(r["n_directed"]), [*CONDITIONS].index("repeated")
+    measure = "heads with a direction that keep half of their attention to it on one word repeated"
     if not n:
         return Answer("undecided", measure, f"0 of {r['directed'].size} heads with one", "0 heads")
     kept = verdict.beside(r["n_kept"][i], r["n_kept_null"][i], enough=MOST * n, most=n)
@@ -300,10 +302,12 @@ register(
     says=says,
     answer=answer,
     look=(
-        "Each row is a head, each column an input: the text, its words in random order, positions "
-        "without words, words without positions. A head that reads positions keeps its bar, and "
-        "the peak of its scores (blue), in the third column and loses both in the fourth. A head "
-        "that keeps them on shuffled words, but neither on positions alone nor on words alone, "
+        "Each row is a head, each column an input: the text, its words in random order, one word "
+        "repeated, positions with words at zero, words without positions. A head that reads "
+        "positions keeps its bar, and the peak of its scores (blue), in the third column and loses "
+        "both in the last. Words at zero are an input that no model ever reads: a head that loses "
+        "its direction there and keeps it on a repeated word reads positions all the same. A head "
+        "that keeps it on shuffled words, but neither on a repeated word nor on words alone, "
         "needs both: some head before it finds the neighbour by position and copies its word, and "
         "this head reads the copied word. The light blue lines are the columns of query and key, "
         "without their biases; the dashed line is what inputs in random order leave. Scores are "
@@ -342,9 +346,11 @@ register(
         "at_offset_text": "mean attention to that offset on the text",
         "at_offset_text_null": "what uniform attention gives to that offset",
         "at_offset_shuffled": "mean attention to that offset, words shuffled",
+        "at_offset_repeated": "mean attention to that offset, one word repeated",
         "at_offset_positions": "mean attention to that offset on positions alone",
         "at_offset_words": "mean attention to that offset on words alone",
         "score_shuffled": "share of the peak of the scores that stays when words are shuffled",
+        "score_repeated": "share of the peak of the scores that stays with one word repeated",
         "score_positions": "share of the peak of the scores that stays on positions alone",
         "score_words": "share of the peak of the scores that stays on words alone",
         "documents": "documents read",

@@ -34,7 +34,7 @@ def dial(
     move: Literal["keys", "queries", "both"] = "keys",
     layer: Annotated[int, options.AtLeast(-1)] = -1,
     reach: Annotated[int, options.Within(1, 8)] = 4,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 16,
     tokens: options.Size = 0,
     losses: Annotated[int, options.AtLeast(0)] = 4,

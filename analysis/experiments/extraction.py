@@ -47,7 +47,7 @@ def extraction(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 16,
     tokens: options.Size = 0,
     frequency: options.Size = 0,
@@ -238,10 +238,10 @@ def answer(r):
     if not r["is_peak"]:
         measure = "peaks of the position table above chance, which queries and keys could extract"
         return Answer("undecided", measure, "0 peaks", "0 in 99 % of shuffled tables")
-    findings = [
-        verdict.of(r, name, null=max(r[f"{name}_null"], r["contrast_x"]), most=np.inf)
-        for name in ("contrast_q", "contrast_k")
-    ]
+    findings = []
+    for name in ("contrast_q", "contrast_k"):
+        null = max(r[f"{name}_null"], r["contrast_x"])
+        findings.append(verdict.of(r, name, null=null, most=np.inf))
     measure = (
         f"amplitude at the positions' peak ({r['peak']} cycles) over the median one, layer 0 "
         f"(input: {r['contrast_x']:.2f})"

@@ -26,7 +26,7 @@ def joint_grid(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 32,
     tokens: options.Size = 0,
     distance: joint_fit.Distance = "cosine",

@@ -26,6 +26,7 @@ from ..texts import words as of_words
 SENTENCE = "The brown capybara is sleeping now."
 SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 WIDE = 130  # characters of a line below the figure
+PAIRS = {SENTENCE: "brown:capybara"}  # the pairs that the note shows in red
 LABELLED = 24  # tokens, at most, that all get their label
 AS_POINTS = 2000  # more are drawn as one image
 RED = "#D00000"
@@ -44,10 +45,10 @@ def joint_space(
     products: joint_fit.Products = "centred",
     weighted: bool = False,
     words: bool = False,
-    pairs: str = "",
+    pairs: str = "auto",
     top: options.Size = 0,
     method: Literal["pca", "tsne", "umap"] = "pca",
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 0,
     tokens: options.Size = 0,
     note: bool = False,
@@ -67,6 +68,7 @@ def joint_space(
     words: words in place of pieces: attention summed over keys' pieces, averaged over
     queries'; vectors averaged
     pairs: pairs to show in red, query:key, joined by commas; a word stands for all of its pieces
+    (auto: brown:capybara in the note's sentence where queries see later keys, else none)
     top: how many of the strongest pairs to join by lines (0: every query with its strongest key)
     method: pca, tsne (needs scikit-learn) or umap (needs umap-learn)
     text: file or folder with further documents, - for standard input, or sample
@@ -80,6 +82,7 @@ def joint_space(
     """
     settings = joint_fit.How(distance, scope, products, weighted, words)
     ids, pieces = _encode(model, sentence, settings)
+    pairs = _pairs_of(sentence, model) if pairs == "auto" else pairs
     marked = _parse_pairs(pairs, model, ids, pieces, settings)
     reduce = embed_2d.method(method)
     options.within("top", top, 0, _count_pairs(len(pieces), model.config.causal))
@@ -133,6 +136,11 @@ def _words(model, ids):
     decode = model.tokenizer.decode
     word = of_words.numbers(ids, decode)
     return word, of_words.names(ids, word, decode, model.tokenizer.pieces(ids))
+
+
+def _pairs_of(sentence, model):
+    """The pairs that are shown where none are given; "" for a model that looks only backward."""
+    return "" if model.config.causal else PAIRS.get(sentence, "")
 
 
 def _labels(model, ids, pieces, settings):

@@ -30,7 +30,7 @@ def kernel(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 20,
     tokens: options.Size = 0,
     seed: options.Seed = 0,

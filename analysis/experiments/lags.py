@@ -45,7 +45,7 @@ def lags(
     head: str = "auto",
     reach: Annotated[int, options.OrZero(options.AtLeast(NEAR))] = 0,
     bias: bool = False,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 20,
     tokens: options.Size = 0,
     seed: options.Seed = 0,
@@ -315,9 +315,9 @@ def answer(r):
     value, chance = f"{round(n * agree.value)} of {n}", f"up to {round(n * agree.null)}"
     if "n_positions" not in r:  # without documents all is position x position
         return Answer(_unmeasured(r, agree), text, value, chance)
-    made = verdict.of(r, "n_positions", enough=MOST * n_directed, most=n_directed)
+    by_positions = verdict.of(r, "n_positions", enough=MOST * n_directed, most=n_directed)
     return Answer(
-        verdict.led(agree, made),
+        verdict.led(agree, by_positions),
         text + positions,
         f"{value}, and {r['n_positions']} of {n_directed}",
         f"{chance}, and {r['n_positions_null']}",

@@ -44,7 +44,7 @@ def mask_positions(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 36,
     tokens: options.Size = 64,
     column: str = "",

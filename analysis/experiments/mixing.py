@@ -31,7 +31,7 @@ def mixing(
     run=UNSAVED,
     *,
     show: Annotated[int, options.Within(2, 64)] = 12,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 8,
     tokens: options.Size = 0,
     seed: options.Seed = 0,

@@ -31,7 +31,7 @@ def norms(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 60,
     tokens: options.Size = 0,
     column: str = "",

@@ -42,7 +42,7 @@ def notch(
     *,
     layer: Annotated[int, options.AtLeast(-1)] = -1,
     bands: Annotated[int, options.Within(1, 8)] = 4,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 12,
     tokens: options.Size = 0,
     losses: Annotated[int, options.AtLeast(0)] = 2,

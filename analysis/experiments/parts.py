@@ -2,12 +2,13 @@
 
 Weights and multiply-adds of each part of a model, counted and not timed: what a pass of T tokens
 costs, where attention's own products overtake the MLPs, and what one more token costs with a cache
-of keys and values and without one. A multiply-add is counted where two arrays are multiplied as
-matrices; norms, activations and softmax take none. Exact counts: there is no chance in them.
+of keys and values and without one; and what telling places costs. A multiply-add is counted where
+two arrays are multiplied as matrices; norms, activations and softmax take none. Exact counts: there
+is no chance in them.
 In an encoder-decoder both stacks count, and cross-attention, for a source as long as the text.
 
-T tokens, S those of a source, n lengths, P parts. Order: the experiment, weights, multiply-adds;
-the words; the picture.
+T tokens, S those of a source, n lengths, P parts. Order: the experiment, weights, multiply-adds,
+places; the words; the picture.
 """
 
 import math
@@ -43,6 +44,14 @@ PART_OF = {  # arrays of a model by what follows W_, b_, or by the norm's name
     **dict.fromkeys(("ln_embed", "ln1", "ln_cross", "ln2", "ln_final"), NORMS),
     **dict.fromkeys(("head", "ln_head", "U"), OUTPUT),
 }
+PLACES = "telling places"
+WHAT_TELLS = {  # how a place enters, as the words have it
+    "learned": "adding the rows of a table to the words",
+    "sinusoidal": "adding the rows of a table to the words",
+    "rotary": "turning queries and keys",
+    "buckets": "adding a bias to the scores",
+    "alibi": "adding a bias to the scores",
+}
 ALONE, HALF = 0.9, 0.5  # of the layers' multiply-adds: attention is all of them, or most
 
 
@@ -61,11 +70,16 @@ def parts(model, run=UNSAVED, *, tokens: options.Size = 0):
     result["total"] = result["weights"].sum()
     result["shared"] = by_pass[OUTPUT] > 0 and shares_embedding(model)
     result |= _in_layers(by_weights, by_pass) | overtaken(model)
+    result["mechanisms"] = " + ".join(cfg.mechanisms)
+    result["mask_orders"] = cfg.causal or any(cfg.windows)
+    result["place_operations"] = place_operations(model, T)
+    result["place_share"] = result["place_operations"] / result["multiply_adds"].sum()
     longest = 4 * max(T, cfg.n_ctx, int(result["overtakes"]))
     lengths = np.unique(np.geomspace(1, longest, 60).round().astype(int))
     by_length = [multiply_adds(model, int(n)) for n in lengths]
     result["lengths"] = lengths
     result["by_length"] = np.array([[costs[part] for part in COLORS] for costs in by_length])
+    result["places_by_length"] = np.array([place_operations(model, int(n)) for n in lengths])
     if cfg.causal:
         result |= _steps(model, T, lengths)
     return result
@@ -180,7 +194,27 @@ def _steps(model, T, lengths):
 
     steps = np.array([of_step(int(n)) for n in lengths]).T
     cached, whole = of_step(T)
-    return {"steps": steps, "step_cached": cached, "step_whole": whole}
+    output = multiply_adds(model, 1, past=T - 1, S=T)[OUTPUT]
+    result = {"steps": steps, "step_cached": cached, "step_whole": whole}
+    return result | {"step_output": output}
+
+
+def place_operations(model, T):
+    """Operations that tell a pass of T tokens where each token is; 0 where nothing does.
+
+    A table adds D numbers to each token. A rotary layer turns each pair of features of queries and
+    keys: 4 multiply-adds. A bias by distance adds one number to each score, hidden ones too. Of an
+    encoder-decoder both stacks count, for a source of T tokens.
+    """
+    cfg = model.config
+    n_scores = cfg.n_layers * cfg.n_heads * T * T
+    turned = sum(len(rotary.frequencies) for rotary in cfg.rotary if rotary is not None)
+    count = T * cfg.d_model * bool(cfg.n_pos)
+    count += T * (cfg.n_heads + cfg.n_kv) * 4 * turned
+    count += n_scores * bool(cfg.alibi or cfg.n_buckets)
+    if model.encoder is not None:
+        count += place_operations(model.encoder, T)
+    return count
 
 
 def says(r):
@@ -193,7 +227,7 @@ def says(r):
         f"the layers' multiply-adds, {r['products']:.0%} in {SCORES} and {MIXING}, the MLPs "
         f"{r['mlps']:.0%}. {SCORES} and {MIXING} reach the MLPs at {r['overtakes']:,} tokens, "
         f"attention as a whole at {r['overtakes_whole']:,}; this model reads at most "
-        f"{r['n_ctx']:,}. {_about_steps(r)}"
+        f"{r['n_ctx']:,}. {_about_places(r)} {_about_steps(r)}"
     )
 
 
@@ -204,6 +238,27 @@ def _listed(r, name):
     return ", ".join(listed)
 
 
+def _about_places(r):
+    """What telling places costs, and what removing positions would save."""
+    names = [name for name in str(r["mechanisms"]).split(" + ") if name]
+    if not names:
+        return "Nothing tells places here, so that removing positions could save nothing."
+    how = " and ".join(dict.fromkeys(WHAT_TELLS[name] for name in names))
+    order = "each token would then get the same vector in any order of the tokens"
+    if r["mask_orders"]:
+        order = "only the mask would then tell the order of the tokens"
+    return (
+        f"Telling places, by {how}, takes {r['place_operations'] / r['T']:,.0f} operations a "
+        f"token, {_percent(r['place_share'])} of the number of multiply-adds: removing positions "
+        f"would save hardly any computation. What it changes is that {order}."
+    )
+
+
+def _percent(share):
+    """A small share in percent: 0.011 %."""
+    return f"{100 * share:.2g} %"
+
+
 def _about_steps(r):
     """What decoding costs, or why there are no steps."""
     if not r["causal"]:
@@ -212,9 +267,10 @@ def _about_steps(r):
             "them all, and a cache could keep nothing."
         )
     source = " and of the source" if r["has_source"] else ""
+    output = f" ({r['step_output']:,} of them in the output)" if r["step_output"] else ""
     return (
-        f"Decoding token {r['T']:,} takes {r['step_cached']:,} multiply-adds with the keys and "
-        f"values of those before it{source} in a cache, "
+        f"Decoding token {r['T']:,} takes {r['step_cached']:,} multiply-adds{output} with the keys "
+        f"and values of those before it{source} in a cache, "
         f"{r['step_whole'] / r['step_cached']:.0f} times as many without: it is one step for each "
         "token, where training takes all in one pass."
     )
@@ -263,10 +319,13 @@ def _draw_lengths(axes, r):
             continue
         times, label = (2, f"{SCORES} and {MIXING}") if part == SCORES else (1, part)
         axes.plot(r["lengths"], times * counts / r["lengths"], color=COLORS[part], label=label)
+    if r["places_by_length"].any():
+        per_token = r["places_by_length"] / r["lengths"]
+        axes.plot(r["lengths"], per_token, color=draw.SKY, label=PLACES)
     _mark_lengths(axes, r)
     axes.axvline(r["overtakes"], color=draw.VERMILION, linewidth=0.8, linestyle=":")
     axes.set_ylabel("multiply-adds for each token")
-    axes.legend(**draw.ABOVE)
+    axes.legend(**draw.ABOVE | {"handlelength": 1.2, "columnspacing": 0.8})
 
 
 def _mark_lengths(axes, r):
@@ -282,7 +341,7 @@ def _draw_steps(axes, r):
     axes.plot(r["lengths"], cached, color=draw.BLUE, label="one step, with a cache")
     _mark_lengths(axes, r)
     axes.set_ylabel("multiply-adds of one step of decoding")
-    axes.legend(**draw.ABOVE)
+    axes.legend(**draw.ABOVE | {"ncols": 1})
 
 
 register(
@@ -293,15 +352,18 @@ register(
         "On the left, a part with weights and no multiply-adds is a table whose rows are looked "
         "up; one with multiply-adds and no weights is attention itself. In the middle, what has "
         "weights costs the same for each token however long the text is, while the products of "
-        "attention grow with it: the dotted line is where they reach the MLPs. Right of the "
-        "dashed line the curves are what the formula would give, if the model could read so much. "
+        "attention grow with it: the dotted line is where they reach the MLPs. The light blue "
+        "line, far below, is what telling places takes, and all that a model without positions "
+        "would save. Right of the dashed line the curves are what the formula would give, if the "
+        "model could read so much. "
         "Hidden pairs of a causal model count: they are multiplied before they are hidden. A "
         "causal model has a third panel: one step of decoding, with a cache and without; in an "
         "encoder-decoder the first step reads the source too."
     ),
     published=(
         "The title of the first paper on transformers says that attention is all you need "
-        "(Vaswani et al. 2017); its own table counts MLPs, projections and norms too."
+        "(Vaswani et al. 2017); its own table counts MLPs, projections and norms too. Hirata's "
+        "slides ask whether removing position embeddings could save computation."
     ),
     answer=answer,
     numbers={
@@ -311,8 +373,20 @@ register(
         "overtakes": "tokens from which on Q Kᵀ and A V need as many multiply-adds as the MLPs",
         "overtakes_whole": "tokens from which on attention needs as many multiply-adds as the MLPs",
         "attention_weights": "share of attention in the layers' matrices and their biases",
-        "step_cached": "multiply-adds of decoding the last token, with those before it in a cache",
-        "step_whole": "multiply-adds of decoding the last token without a cache",
+        "place_operations": (
+            "operations that tell places in one text: additions of a table or of a bias, "
+            "multiply-adds of turned queries and keys"
+        ),
+        "place_share": "operations that tell places, as a share of the number of multiply-adds",
+        "step_cached": (
+            "multiply-adds of decoding the last token, in the layers and in the output, with the "
+            "tokens before it in a cache"
+        ),
+        "step_whole": (
+            "multiply-adds of decoding the last token without a cache, in the layers and, for "
+            "this token alone, in the output"
+        ),
+        "step_output": "multiply-adds of decoding the last token in the output alone",
         "total": "weights of the model, in numbers; a shared matrix counts once",
         "weights": "weights of each part, in numbers",
         "multiply_adds": "multiply-adds of each part, for one text",

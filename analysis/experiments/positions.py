@@ -24,7 +24,7 @@ def positions(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     shuffles: options.Count = nulls.SHUFFLES,
     seed: options.Seed = 0,
 ):
@@ -57,10 +57,10 @@ def _spectrum(name, x):
 
 def _lines(table, n, seed):
     """How many columns are a single wave, how many of these are slow, and what shuffles give."""
-    shares, frequencies = spectra.line_shares(spectra.amplitude(table))
-    is_single = shares >= SINGLE
+    portions, frequencies = spectra.line_shares(spectra.amplitude(table))
+    is_single = portions >= SINGLE
     counts = [_count_lines(x) for x in nulls.row_shuffles(table, n, seed)]
-    result = {"n_single": is_single.sum(), "columns": len(shares)}
+    result = {"n_single": is_single.sum(), "columns": len(portions)}
     result["n_single_null"] = np.quantile(counts, nulls.CHANCE)
     return result | {"n_slow": (is_single & (frequencies < spectra.lowest(len(table)))).sum()}
 

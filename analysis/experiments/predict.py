@@ -30,7 +30,7 @@ def predict(
     *,
     sentence: str = corpus.SENTENCE,
     guesses: Annotated[int, options.Within(1, 20)] = 5,
-    text: str = "sample",
+    text: options.Text = "sample",
 ):
     """Guesses for every token of a sentence, or for each <mask> in it.
 

@@ -46,7 +46,7 @@ def probe(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(position_probe.LEAST))] = 60,
     tokens: options.Size = 0,
     column: str = "",

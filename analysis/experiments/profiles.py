@@ -26,7 +26,8 @@ PERMUTATIONS = 1000  # of the profiles over the heads
 MARK = "#7A3B69"  # of a scale that is not that of the other panels
 ENLARGED = 1, 5, 10, 20, 50, 100, 200, 500, 1000  # times, a cluster's panel in the figure
 FEW = 2  # clusters that the documents of one head fall into, as published
-CONDITIONS = {name: conditions.CONDITIONS[name].words for name in ("shuffled", "positions")}
+RUNS = "shuffled", "repeated", "positions"  # beside the text as it is
+CONDITIONS = {name: conditions.CONDITIONS[name].words for name in RUNS}
 KINDS = {  # what is clustered -> its axis, its null
     "attention": ("attention per query", "uniform attention"),
     "scores": ("score, less each query's mean", "no offset preferred"),
@@ -38,7 +39,7 @@ def profiles(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 0,
     tokens: options.Size = 0,
     clustered: Literal["attention", "scores"] = "attention",
@@ -86,10 +87,10 @@ def profiles(
 
 
 def _measure(model, documents, clustered, reach, seed, run):
-    """Profiles of every head on the documents, as they are, shuffled, and of positions alone.
+    """Profiles of every head on the documents, as they are and changed, and of positions alone.
 
-    {"plain", "shuffled": [N 1 L H R], "positions": [1 1 L H R]}; of scores the second axis has
-    attention, then scores.
+    {"plain", "shuffled", "repeated": [N 1 L H R], "positions": [1 1 L H R]}; of scores the second
+    axis has attention, then scores.
     """
 
     def of_attention(model, document, edits=(), reach=reach):
@@ -99,15 +100,14 @@ def _measure(model, documents, clustered, reach, seed, run):
 
     def measure(i, document):
         shuffled = documents.shuffled(i, document, seed)
-        return {
-            "plain": profile(model, document, (), reach),
-            "shuffled": profile(model, shuffled, (), reach),
-        }
+        repeated = conditions.repeated(documents, i, document, seed)
+        inputs = {"plain": document, "shuffled": shuffled, "repeated": repeated}
+        return {name: profile(model, tokens, (), reach) for name, tokens in inputs.items()}
 
-    gathered = run.gather(measure, documents, "documents", keep=("plain", "shuffled"))
+    gathered = run.gather(measure, documents, "documents", keep=("plain", "shuffled", "repeated"))
     edits = conditions.CONDITIONS["positions"].edits
     alone = profile(model, documents.first()[0], edits, reach)
-    return {"plain": gathered["plain"], "shuffled": gathered["shuffled"], "positions": alone[None]}
+    return {name: gathered[name] for name in ("plain", *RUNS[:2])} | {"positions": alone[None]}
 
 
 def _attention(everywhere, T, causal):
@@ -136,7 +136,7 @@ def _sharpest(r):
     """Heads that attend to little but one offset, under each condition."""
     away = r["offsets"] != 0
     result = {}
-    for suffix in ("", "_shuffled", "_positions"):
+    for suffix in ("", "_shuffled", "_repeated", "_positions"):
         highest = r["attention" + suffix][..., away].max(axis=2)  # [L H]
         result["n_sharp" + suffix] = (highest > SHARP).sum()
     highest = r["attention"][..., away].max(axis=2)
@@ -247,11 +247,12 @@ def says(r):
         f"to one cluster in at least {STEADY:.0%} of the {r['documents']} documents (dealt anew: "
         f"up to {r['steady_directed_null']:.0%}), "
         f"{r['offset_shuffled']:.0%} keep their offset when the words are shuffled (shuffled "
-        f"heads: up to {r['offset_shuffled_null']:.0%}), and {r['offset_positions']:.0%} on "
-        f"positions alone, with all words at zero (up to {r['offset_positions_null']:.0%}): a "
-        "direction that stays on shuffled words and is lost without words needs words, in "
-        "whatever order. Heads with more than half of their attention at one offset: "
-        f"{', '.join(r['sharp_heads'])}.{_says_few(r)}"
+        f"heads: up to {r['offset_shuffled_null']:.0%}), {r['offset_repeated']:.0%} when one word "
+        f"is repeated everywhere (up to {r['offset_repeated_null']:.0%}), and "
+        f"{r['offset_positions']:.0%} on positions alone, with all words at zero, which no model "
+        f"ever reads (up to {r['offset_positions_null']:.0%}). A direction that stays on shuffled "
+        "words and is lost on a repeated one needs words, in whatever order. Heads with more than "
+        f"half of their attention at one offset: {', '.join(r['sharp_heads'])}.{_says_few(r)}"
     )
 
 
@@ -269,17 +270,17 @@ def _says_few(r):
 def answer(r):
     """Yes: nearly all heads with a direction keep it in every text and on shuffled words.
 
-    Partly: more keep to one cluster than chance gives. Positions alone are told beside it.
+    Partly: more keep to one cluster than chance gives. A repeated word stands beside it.
     """
     n = int(r["n_directed"])
-    text = "heads with a direction that keep it whatever the text, and on positions alone"
+    text = "heads with a direction that keep it whatever the text, and with one word repeated"
     if not n:
         return Answer("no", text, f"0 of {r['directed'].size} heads with one", "0 heads")
     steady = verdict.of(r, "steady_directed", enough=MOST)
     shuffled = verdict.beside(r["offset_shuffled"], r["steady_directed_null"], enough=MOST)
     kept = min(r["steady_directed"], r["offset_shuffled"])
-    own, alone = round(n * float(kept)), round(n * float(r["offset_positions"]))
-    by_chance = (r["steady_directed_null"], r["offset_positions_null"])
+    own, alone = round(n * float(kept)), round(n * float(r["offset_repeated"]))
+    by_chance = (r["steady_directed_null"], r["offset_repeated_null"])
     high, high_alone = (round(n * float(x)) for x in by_chance)
     chance = f"up to {high}, and {high_alone}"
     return Answer(verdict.led(steady, shuffled), text, f"{own} of {n}, and {alone} of {n}", chance)
@@ -369,10 +370,10 @@ def _set_scale(axes, curves, limits):
 
 
 def _draw_cluster(axes, r, c, color):
-    """Mean attention of a cluster's profiles: on the text, shuffled, of positions, uniform."""
+    """Mean attention of a cluster's profiles: on the text, shuffled, on one word, uniform."""
     offsets, T = r["offsets"], int(r["T"])
     axes.bar(offsets, r["centres"][c] / T, color=color, width=0.85)
-    axes.plot(offsets, r["centres_positions"][c] / T, **RING)
+    axes.plot(offsets, r["centres_repeated"][c] / T, **RING)
     axes.plot(offsets, r["centres_shuffled"][c] / T, **DOT)
     axes.set_title(f"{r['cluster_names'][c]}\n{r['cluster_sizes'][c]:.0%} of profiles")
     if r["clustered"] == "attention":
@@ -398,7 +399,7 @@ def _legend(null):
     from matplotlib.lines import Line2D
 
     yield Line2D([], [], label="words shuffled", **DOT)
-    yield Line2D([], [], label="positions alone (words at zero)", **RING)
+    yield Line2D([], [], label="one word repeated", **RING)
     yield Line2D([], [], label=f"null: {null}", **LINE)
 
 
@@ -455,7 +456,7 @@ def _draw_conditions(axes, r):
     directed = r["directed"]
     best = r["attention"].argmax(axis=2)[..., None]
     on_text = r["best_attention"][directed]
-    for name, style in (("positions", RING), ("shuffled", DOT)):
+    for name, style in (("repeated", RING), ("shuffled", DOT)):
         without = np.take_along_axis(r[f"attention_{name}"], best, axis=2)[..., 0]
         axes.plot(on_text, without[directed], **style)
     axes.axline((0, 0), slope=1, color=draw.GREY, linewidth=0.8, zorder=0)
@@ -480,7 +481,7 @@ register(
     "its ring and the number below its pie show. A causal model can only look left. The line is "
     "what uniform attention would give. The dots are the heads of the cluster on the same words "
     "in random order: where they stay on the bars, the order of the words decides nothing. The "
-    "open circles are the same heads with all words at zero, so that positions are all there is: "
+    "open circles are the same heads with one word in place of all, so that only positions differ: "
     "where they fall to the line, the direction needs words too, though any words will do. At the "
     "right each head with a direction is a point: the attention to its offset on the text and "
     "without it; on the line nothing is lost. With --clustered scores the charts show scores "
@@ -504,6 +505,9 @@ register(
         "offset_shuffled": "share of the heads with a direction that have it, at their offset, "
         "when the words of each document are shuffled",
         "offset_shuffled_null": "99 % quantile for shuffled pairs of heads",
+        "offset_repeated": "share of the heads with a direction that have it, at their offset, "
+        "with one word repeated in place of all",
+        "offset_repeated_null": "99 % quantile for shuffled pairs of heads",
         "offset_positions": "share of the heads with a direction that have it, at their offset, "
         "on positions alone (word embeddings at zero)",
         "offset_positions_null": "99 % quantile for shuffled pairs of heads",
@@ -513,6 +517,7 @@ register(
         "0, that offset and the attention",
         "n_sharp": f"heads with more than {SHARP} of their attention at one offset other than 0",
         "n_sharp_shuffled": f"heads with more than {SHARP} at one offset, words shuffled",
+        "n_sharp_repeated": f"heads with more than {SHARP} at one offset, one word repeated",
         "n_sharp_positions": f"heads with more than {SHARP} at one offset, positions alone",
         "steady": f"share of all heads with at least {STEADY:.0%} of their documents in one "
         "cluster",

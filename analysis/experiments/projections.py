@@ -45,7 +45,7 @@ def projections(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 8,
     tokens: options.Size = 0,
     every: options.Count = 8,

@@ -53,7 +53,7 @@ def queries_keys(
     bias: bool = False,
     reach: options.Size = 0,
     show: Annotated[int, options.OrZero(options.AtLeast(8))] = 0,
-    text: str = "sample",
+    text: options.Text = "sample",
     tokens: options.Size = 0,
     seed: options.Seed = 0,
 ):

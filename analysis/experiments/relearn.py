@@ -34,7 +34,7 @@ def relearn(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 0,
     tokens: options.Size = 0,
     fillers: Annotated[int, options.Within(1, 7)] = 3,

@@ -36,7 +36,7 @@ def remove_positions(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 20,
     tokens: options.Size = 0,
     whole: bool = False,

@@ -38,7 +38,7 @@ def residual(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 8,
     tokens: options.Size = 0,
     carried: bool = True,

@@ -89,7 +89,7 @@ def rotation(
     input: Literal["text", "positions"] = "text",
     gauge: Annotated[int, options.Within(2, 50)] = 8,
     compare: Annotated[int, options.Within(0, 1000)] = 16,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Count = 1,
     tokens: options.Size = 0,
     seed: options.Seed = 0,

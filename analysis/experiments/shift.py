@@ -25,7 +25,7 @@ def shift(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 20,
     tokens: options.Size = 0,
     column: str = "",

@@ -36,7 +36,7 @@ def slices(
     model,
     run=UNSAVED,
     *,
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 4,
     tokens: options.Size = 0,
     seed: options.Seed = 0,

@@ -47,7 +47,7 @@ def sources(
     run=UNSAVED,
     *,
     head: str = "auto",
-    text: str = "sample",
+    text: options.Text = "sample",
     documents: options.Size = 16,
     tokens: options.Size = 0,
     seed: options.Seed = 0,
@@ -373,9 +373,9 @@ def answer(r):
     measure = "sharpest heads at -1 or +1 whose peak is at least half position × position"
     if not r["documents"]:
         measure += ", positions alone"
-    made = verdict.of(r, "n_positions", enough=MOST * n, most=n)
+    by_positions = verdict.of(r, "n_positions", enough=MOST * n, most=n)
     chance = f"{r['n_positions_null']} of {n}, places shuffled"
-    return Answer(made.verdict, measure, f"{r['n_positions']} of {n}", chance)
+    return Answer(by_positions.verdict, measure, f"{r['n_positions']} of {n}", chance)
 
 
 def _any_sharp(r):

@@ -3,8 +3,8 @@
 N documents, n rows, D columns. "Sums" are the products [x 1 y]^T [x 1 y], [D+2 D+2]: those of two
 sets of rows are added.
 
-Order: bootstrap over documents; entropy; ridge regression from sums that add up; cosines of random
-vectors.
+Order: bootstrap over documents; correlation, what arrays have in common; entropy; ridge regression
+from sums that add up; cosines of random vectors.
 """
 
 import numpy as np
@@ -79,6 +79,24 @@ def pearson(x, y):
     squares = (x * x).sum(axis=-1) * (y * y).sum(axis=-1)
     lengths = np.sqrt(squares)
     return (x * y).sum(axis=-1) / np.where(lengths > 0, lengths, 1)
+
+
+def common_share(total, squares, n):
+    """Share of the sum of squares of n arrays that they have in common, from sums over them.
+
+    total: their sum [T D ...]; squares: the sum of the squares of all their numbers [...]. It is
+    the mean product of two different ones over the mean square, so independent ones have 0.
+
+    Arrays that are one signal and as much noise of their own:
+
+    >>> rng = np.random.default_rng(0)
+    >>> signal, noise = rng.normal(size=(50, 20)), rng.normal(size=(8, 50, 20))
+    >>> arrays = signal + noise
+    >>> round(float(common_share(arrays.sum(axis=0), np.square(arrays).sum(), 8)), 1)
+    0.5
+    """
+    between = np.square(total).sum(axis=(0, 1)) - squares
+    return between / np.maximum((n - 1) * squares, 1e-300)
 
 
 def entropy(counts):

@@ -1,7 +1,9 @@
-"""Four inputs to the same heads: a text, its words shuffled, positions alone, and words alone.
+"""Five inputs to the same heads: a text, and what is left of it without words, or positions.
 
-What a head does on positions alone needs no words; what it does on words alone needs no positions.
-What it does on the text and on shuffled words, but on neither alone, needs both.
+Its words shuffled; one of its words repeated everywhere, so that only positions tell tokens apart;
+positions alone, with all words at zero, which no model ever reads; and words alone. What a head
+does on a repeated word needs no words; what it does on words alone needs no positions. What it does
+on the text and on shuffled words, but on neither of these, needs both.
 
 L layers, H heads, T tokens, D width, d width of a head, R lags.
 """
@@ -18,16 +20,17 @@ from . import heads, inputs
 
 
 class Condition(NamedTuple):
-    """One input: what it is called, whether words are shuffled, and what is edited."""
+    """One input: what it is called, how its words are drawn, and what is edited."""
 
     words: str
-    shuffles: bool = False
+    drawn: str = ""  # "shuffled", or "repeated": one word of the document everywhere
     edits: Mapping = MappingProxyType({})
 
 
 CONDITIONS = {
     "text": Condition("text"),
-    "shuffled": Condition("words shuffled", shuffles=True),
+    "shuffled": Condition("words shuffled", drawn="shuffled"),
+    "repeated": Condition("same word", drawn="repeated"),
     "positions": Condition("positions alone", edits={"embed": np.zeros_like}),
     "words": Condition("words alone", edits={"pos_embed": np.zeros_like}),
 }
@@ -35,9 +38,19 @@ SAME = "positions"  # the condition that is the same for all documents of the sa
 
 
 def tokens(documents, index, document, name, seed):
-    """Document number `index` [T] as it is read under a condition: its words shuffled, or as is."""
-    if CONDITIONS[name].shuffles:
+    """Document number `index` [T] as it is read under a condition."""
+    if CONDITIONS[name].drawn == "shuffled":
         return documents.shuffled(index, document, seed)
+    if CONDITIONS[name].drawn == "repeated":
+        return repeated(documents, index, document, seed)
+    return document
+
+
+def repeated(documents, index, document, seed):
+    """Document number `index` [T] with one of its words in place of all; special tokens stay."""
+    inner = documents.ordinary(len(document))
+    document = np.array(document)
+    document[inner] = np.random.default_rng((seed, index)).choice(document[inner])
     return document
 
 

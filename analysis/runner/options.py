@@ -3,6 +3,7 @@
     text: str            whole: bool            rate: float
     documents: int       distance: Literal["cosine", "euclidean"]
     clusters: Annotated[int, AtLeast(1)]        gauge: Annotated[int, Within(2, 50)]
+    text: Annotated[str, Files()]               pairs: Annotated[str, Files(but=("dates",))]
 
 Where the annotation does not say all, as for a number that depends on the model, an experiment
 checks by itself; see the end of this file.
@@ -66,6 +67,17 @@ class OrZero:
         return f"0, or {self.others}"
 
 
+@dataclass(frozen=True)
+class Files:
+    """A text that names what is read, as formats.py has it; "" and the names in `but` read none."""
+
+    but: tuple = ()
+
+    def __contains__(self, value):
+        return value not in ("", *self.but)
+
+
+Text = Annotated[str, Files()]
 Count = Annotated[int, AtLeast(1)]
 Size = Annotated[int, AtLeast(0)]  # 0: as many as there are, or as the experiment chooses
 Seed = Annotated[int, AtLeast(0)]
@@ -81,6 +93,7 @@ class Option:
     help: str = ""
     choices: tuple = ()  # the texts there are; (): any
     range: AtLeast | Within | OrZero | None = None
+    files: Files | None = None  # of a text that names files: which of its values do
 
     @property
     def flag(self):
@@ -145,13 +158,14 @@ def understand(name, annotation, default, about=""):
     if choices and all(isinstance(choice, str) for choice in choices):
         kind = str
     limits = next((note for note in notes if isinstance(note, AtLeast | Within | OrZero)), None)
+    files = next((note for note in notes if isinstance(note, Files)), None)
     if not isinstance(kind, type) or kind not in KINDS:
         kinds = ", ".join(known.__name__ for known in KINDS)
         raise ValueError(
             f"the annotation of {name!r} is {annotation}; wanted one of {kinds}, "
-            "a Literal of texts, or an Annotated number"
+            "a Literal of texts, or an Annotated number or text"
         )
-    new = Option(name, kind, default, about, choices, limits)
+    new = Option(name, kind, default, about, choices, limits, files)
     if type(default) is not kind:
         raise ValueError(f"the default of {name!r} is {default!r}; wanted {KINDS[kind]}")
     new.checked(default)

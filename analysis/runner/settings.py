@@ -16,11 +16,10 @@ import minitx
 from minitx import weights
 from minitx.weights import local
 
-from ..texts import formats, pairs
+from ..texts import formats
 from .files import as_json
 
 LISTED = {"bundled": weights.bundled, "zoo": weights.zoo}  # names of several models
-NO_FILE = ("text", ""), ("test", ""), ("pairs", ""), ("pairs", pairs.DATES)
 
 
 def of_run(experiment, model, name, options):
@@ -46,9 +45,15 @@ def of_run(experiment, model, name, options):
         stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
     if model.missing:  # weights alone are looked at, no text is read
         return stated | {"missing": list(model.missing)}
-    given = {(option, values.get(option, "")) for option in ("text", "test", "pairs")}
-    texts = dict(sorted(given.difference(NO_FILE)))
-    return stated | {option: formats.described(text) for option, text in texts.items()}
+    return stated | {
+        name: formats.described(values[name]) for name in _of_files(experiment, values)
+    }
+
+
+def _of_files(experiment, values):
+    """Names of the options whose values name files, in alphabetical order."""
+    options = sorted(experiment.options, key=lambda option: option.name)
+    return [x.name for x in options if x.files is not None and values[x.name] in x.files]
 
 
 def dtype(model):

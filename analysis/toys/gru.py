@@ -4,15 +4,19 @@ The encoder is a GRU that reads the source, one symbol a step. The decoder is an
 from the encoder's last state s_0 = h_S and writes one symbol a step:
 
     s_t = GRU(W_E[y_{t-1}], s_{t-1})
-    c_t = sum_j a_tj h_j                    context: the encoder's states, weighted
+    c_t = sum_j a_tj h_j                        context: the encoder's states, weighted
     y_t = argmax(tanh([s_t, c_t] W_out + b_out) W_U + b_U)
 
-    fixed      a_tS = 1                     the last state alone (Cho et al. 2014)
-    additive   v^T tanh(W_Q s_t + W_K h_j)  before the softmax over j (Bahdanau et al. 2014)
-    dot        s_t^T h_j                    likewise (Luong et al. 2015)
+    fixed      a_tS = 1                         the last state alone (Cho et al. 2014)
+    bahdanau   v^T tanh(W_Q s_{t-1} + W_K h_j)  before the softmax over j (Bahdanau et al. 2015)
+    additive   v^T tanh(W_Q s_t + W_K h_j)      likewise, with the query of the next one
+    dot        s_t^T h_j                        likewise (Luong et al. 2015)
+
+Bahdanau et al. ask with the state before the step, and the step reads the context:
+s_t = GRU([W_E[y_{t-1}], c_t], s_{t-1}). In `additive` and `dot` the new state asks.
 
 Axes: B sequences, S source places, T steps, D width, V symbols. Read downward: the bundled file,
-one step of a GRU, the encoder, the three kinds, the decoder.
+one step of a GRU, the encoder, the scores, one step of the decoder, the decoder.
 """
 
 from typing import NamedTuple
@@ -33,13 +37,14 @@ class Decoded(NamedTuple):
     logits: np.ndarray  # [B T V]
     states: np.ndarray  # of the decoder [B T D]
     pattern: np.ndarray  # weight of each source place at each step [B T S]
+    queries: np.ndarray  # the states that ask [B T D]
 
 
 def load(dtype=np.float64):
     """The bundled models: {name: {weight's name: array}}.
 
     >>> {name: n_parameters(w) for name, w in load().items()}
-    {'additive': 39136, 'dot': 34480, 'fixed-wide': 133456, 'fixed': 34480}
+    {'additive': 39136, 'bahdanau': 46048, 'dot': 34480, 'fixed-wide': 133456, 'fixed': 34480}
     """
     models = {}
     for name, x in sorted(load_file(FOLDER / local.MODEL).items()):
@@ -100,7 +105,39 @@ def dot(w, q, k):
     return scipy.special.softmax(scores, axis=-1)
 
 
-KINDS = {"fixed": fixed, "fixed-wide": fixed, "additive": additive, "dot": dot}
+KINDS = {
+    "fixed": fixed,
+    "fixed-wide": fixed,
+    "bahdanau": additive,
+    "additive": additive,
+    "dot": dot,
+}
+
+
+class Step(NamedTuple):
+    """One step of the decoder."""
+
+    state: np.ndarray  # [B D]
+    query: np.ndarray  # the state that asks [B D]
+    pattern: np.ndarray  # [B S]
+    context: np.ndarray  # [B D]
+
+
+def advance(name, w, x, s, keys):
+    """One step of the decoder on a symbol x [B D], from state s [B D] and keys [B S D] -> Step."""
+    if name == "bahdanau":
+        pattern = KINDS[name](w, s, keys)
+        context = weighted(pattern, keys)
+        both = np.concatenate([x, context], axis=-1)
+        return Step(step(w, "decoder", both, s), s, pattern, context)
+    s = step(w, "decoder", x, s)
+    pattern = KINDS[name](w, s, keys)
+    return Step(s, s, pattern, weighted(pattern, keys))
+
+
+def weighted(pattern, keys):
+    """Mean of the encoder's states with these weights: [B S], [B S D] -> [B D]."""
+    return (pattern[:, None] @ keys)[:, 0]
 
 
 def decode(name, w, source, n=None, target=None):
@@ -118,12 +155,10 @@ def decode(name, w, source, n=None, target=None):
     y = np.full(len(source), len(W_E) - 1)  # the last row of the embedding starts a sequence
     steps = []
     for t in range(n or source.shape[1]):
-        s = step(w, "decoder", W_E[y], s)
-        pattern = KINDS[name](w, s, keys)
-        context = (pattern[:, None] @ keys)[:, 0]
+        s, query, pattern, context = advance(name, w, W_E[y], s, keys)
         x = np.tanh(np.concatenate([s, context], axis=-1) @ w["W_out"] + w["b_out"])
         logits = x @ w["W_U"] + w["b_U"]
         output = logits.argmax(axis=-1)
         y = output if target is None else target[:, t]
-        steps.append(Decoded(output, logits, s, pattern))
+        steps.append(Decoded(output, logits, s, pattern, query))
     return Decoded(*(np.stack(values, axis=1) for values in zip(*steps)))

@@ -206,7 +206,7 @@ def test_the_peak_is_far_below_the_weights(tmp_path):
 
 
 def test_it_is_used_as_an_array_is(tmp_path):
-    """Products are those with an equal array: NumPy sums x.T @ x, one array twice, in its own order.
+    """Products are those with an equal array: NumPy sums x.T @ x, one array twice, otherwise.
 
     With AVX2 kernels that order moves x.T @ x by up to 2.4e-7 of 3.2.
     """

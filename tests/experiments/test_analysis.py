@@ -42,6 +42,8 @@ SMALL = {
     "dial": {"documents": 3, "tokens": 32, "losses": 1},
     "chain": {"documents": 2, "tokens": 32},
     "notch": {"documents": 3, "tokens": 32, "bands": 3, "losses": 1},
+    "scale-positions": {"documents": 3, "tokens": 24},
+    "inject-positions": {"documents": 3, "tokens": 24},
     "shift": {"documents": 3, "tokens": 20, "steps": 3},
     "probe": {"documents": 6, "tokens": 32, "mask": "linear"},
     "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},
@@ -88,9 +90,11 @@ UNTOLD = {
     ("kernel", "causal"): {"error"},
     ("mechanisms", "bundled"): {"without_fastest"},  # of rotary models alone
     ("mechanisms", "causal"): {"without_fastest"},
+    ("scale-positions", "causal"): {"sharp"},
+    ("inject-positions", "causal"): {"sharp"},
     ("shapes", "bundled"): OF_A_PAIR,
     ("shapes", "causal"): OF_A_PAIR,
-    ("parts", "bundled"): {"step_cached", "step_whole"},  # an encoder has no steps
+    ("parts", "bundled"): {"step_cached", "step_whole", "step_output"},  # an encoder has no steps
     ("lags", "bundled"): {"same_direction_directed"},  # left or right: too few to tell by 99 %
 }
 
@@ -387,7 +391,8 @@ def test_an_offset_that_has_lost_its_attention_is_not_kept():
         on_text[0, head, place] = 0.9
         uniform[0, head, place] = 0.0101
     result = {"best_offset": profiles.offsets()[on_text.argmax(axis=2)]}
-    for name, attention in {"": on_text, "_shuffled": on_text, "_positions": uniform}.items():
+    under = {"": on_text, "_shuffled": on_text, "_repeated": uniform, "_positions": uniform}
+    for name, attention in under.items():
         result |= {f"attention{name}": attention, f"directed{name}": attention.max(axis=2) > 0.5}
     kept = experiments.profiles._kept_offsets(result, 0)
     assert (kept["offset_shuffled"], kept["offset_positions"]) == (1, 0)

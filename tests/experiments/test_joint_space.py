@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 import minitx
 from minitx import weights
-from minitx.analysis import experiments  # noqa: F401  (it registers)
+from minitx.analysis import commands
 from minitx.analysis.maths import embed_2d, joint
 from minitx.analysis.measures import joint_fit
 from minitx.analysis.pages import compare
@@ -403,6 +403,32 @@ def test_other_methods_flatten_what_the_distances_are_of(bert, monkeypatch, meth
     k_after = result["k_plane"][0, 1]
     assert np.array_equal(q_before, before[:18, :2])
     assert np.array_equal(k_after, after[n : n + 18, :2])
+
+
+def brown_to_capybara(pieces):
+    """Query and key of each pair of pieces of the two words."""
+    queries, keys = (range(pieces.index(a), pieces.index(b) + 1) for a, b in NOTED)
+    return [[query, key] for query in queries for key in keys]
+
+
+NOTED = ("br", "##own"), ("ca", "##a")  # first and last piece of brown and of capybara
+
+
+@pytest.mark.parametrize("given", [[], ["--pairs", "brown:capybara"], ["--pairs", "brown:now"]])
+def test_the_command_marks_pairs(tmp_path, given):
+    """They are words of the sentence, no file; those of the note are marked by default."""
+    command = ["run", "joint-space", "tiny-bert", "--head", "L0H0", "--out", str(tmp_path), *given]
+    assert commands.run_command(command) == 0
+    marked = np.load(tmp_path / "joint-space.npz")["pairs"].tolist()
+    is_of_note = "brown:now" not in given
+    assert (marked == brown_to_capybara(PIECES)) == is_of_note and len(marked) > 0
+    assert "pairs chosen" in (tmp_path / "joint-space.svg").read_text(encoding="utf-8")
+
+
+def test_no_pairs_are_marked_in_another_sentence_or_where_no_query_sees_its_key(bert, causal):
+    assert not len(space(bert, sentence="The brown bear is sleeping now.")["pairs"])
+    assert not len(space(bert, pairs="")["pairs"])
+    assert not len(space(causal)["pairs"])
 
 
 @pytest.mark.parametrize("method, package", [("tsne", "scikit-learn"), ("umap", "umap-learn")])

@@ -117,6 +117,61 @@ def test_a_step_costs_what_a_cache_leaves_to_do(past, products):
     assert r["step_cached"] * (past + 1) == pytest.approx(r["step_whole"], rel=0.6)
 
 
+def test_decoding_the_last_token_of_the_bundle_is_as_counted_by_hand():
+    """4 layers of 12 D² weights and 2 · 256 D of attention, D 128; 1,024 pieces of the output."""
+    r = run("parts", minitx.load("tiny-gpt2"))
+    of_layers = 4 * (12 * 128**2 + 2 * 256 * 128)
+    assert of_layers == 1_048_576
+    assert r["step_output"] == 1024 * 128 == 131_072
+    assert r["step_cached"] == of_layers + 131_072 == 1_179_648
+    words = parts.says(r)
+    assert "takes 1,179,648 multiply-adds (131,072 of them in the output)" in words
+    assert r["place_operations"] == 256 * 128
+    assert r["place_share"] == 256 * 128 / (256 * (4 * 12 * 128**2 + 131_072) + 8 * 256**2 * 128)
+    assert "takes 128 operations a token, 0.011 % of the number of multiply-adds" in words
+    assert "only the mask would then tell the order" in words
+
+
+BY_OTHER_WAYS = ["llama-grouped", "gpt_neox-parallel", "modernbert-masked", "bloom-three"]
+BY_OTHER_WAYS += ["bart-causal", "marian-shared", "t5-gated"]
+
+
+@pytest.mark.parametrize("variant", [*EVERY, *BY_OTHER_WAYS])
+@pytest.mark.parametrize("T", [1, 9])
+def test_what_tells_places_is_counted_as_a_pass_has_it(variant, T):
+    """An addition for each number of the rows and for each score, 4 products for each pair."""
+    model = tiny.load(variant)
+    counts = []
+
+    def hook(name, x, layer=None):
+        stack = model.encoder if name.startswith("enc_") else model
+        name = name.removeprefix("enc_")
+        if name == "pos_embed":
+            counts.append(x.size)
+        if name == "scores" and stack.config.mechanisms[-1] in ("buckets", "alibi"):
+            counts.append(x.size)
+        if name == "pos_angle":
+            counts.append(4 * x.size * (stack.config.n_heads + stack.config.n_kv))
+        return x
+
+    source = {"source": tiny.ids(model.encoder, 1, T)} if model.encoder is not None else {}
+    minitx.forward(model, tiny.ids(model, 1, T), hook=hook, **source)
+    assert parts.place_operations(model, T) == sum(counts) > 0
+
+
+def test_without_positions_an_encoder_gives_each_token_its_vector_in_any_order(bundled):
+    """What `parts` says of removing positions; a causal model has its mask."""
+    tokens = np.array(bundled.tokenizer.encode("The dog ran after the cat."))
+    order = np.random.default_rng(0).permutation(len(tokens))
+    flat = {"pos_embed": np.zeros_like}
+    for model, is_kept in ((bundled, True), (minitx.load("tiny-gpt2"), False)):
+        x = minitx.run(model, tokens, edits=flat, keep=("resid_post", -1))["resid_post", -1][0]
+        mixed = minitx.run(model, tokens[order], edits=flat, keep=("resid_post", -1))
+        distance = np.abs(mixed["resid_post", -1][0] - x[order]).max()
+        assert (distance < 1e-4) == is_kept  # float32: measured 4e-6
+    assert "same vector in any order" in parts.says(run("parts", bundled))
+
+
 @pytest.mark.parametrize("width, inner", [(60, 64), (60, 240), (60, 130)])
 def test_attention_overtakes_the_mlp_where_the_formula_says(width, inner):
     model = sized(MASKED, D=width, H=5, M=inner)

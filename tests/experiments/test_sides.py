@@ -34,6 +34,8 @@ WITHOUT_TABLE = {
 WITHOUT_TABLE |= {"parts", "probe", "profiles", "shapes", "slices"}
 NEED_A_HEAD = {
     "shift",
+    "scale-positions",
+    "inject-positions",
     "mask-positions",
     "predict",
     "projections",

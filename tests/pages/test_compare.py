@@ -28,6 +28,8 @@ SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives
     "remove-positions": {"documents": 2},
     "relearn": {"documents": 4, "tokens": 40, "steps": 2},
     "norms": {"documents": 6},
+    "scale-positions": {"documents": 2, "tokens": 24},
+    "inject-positions": {"documents": 2, "tokens": 24},
     "shift": {"documents": 3, "tokens": 20, "steps": 3},
     "probe": {"documents": 6, "tokens": 32, "mask": "linear"},
     "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},

@@ -14,7 +14,7 @@ from minitx.analysis import __main__ as cli
 from minitx.analysis.toys import gru, recurrent
 
 MODELS = gru.load()
-NAMES = "fixed", "additive", "dot", "fixed-wide"
+NAMES = "fixed", "bahdanau", "additive", "dot", "fixed-wide"
 GOLDEN = Path(__file__).parents[1] / "golden/recurrent-toy/recurrent.safetensors"
 
 
@@ -26,8 +26,8 @@ def measured():
 
 def of(measured, name, model):
     """The value of a result [n] for one model, or [A] for one kind of attention."""
-    names = recurrent.ATTENTION if len(measured[name]) == 2 else measured["models"].tolist()
-    return measured[name][list(names).index(model)]
+    label = "attention" if name.startswith("looks") else "models"
+    return measured[name][measured[label].tolist().index(model)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,6 +65,30 @@ def test_dot_product_attention_is_its_formula():
         np.testing.assert_allclose(pattern, e / e.sum(), rtol=1e-12)
 
 
+def test_bahdanaus_state_before_asks_and_the_step_reads_what_it_gets():
+    """s_t = GRU([W_E[y_{t-1}], c_t], s_{t-1}), where a_t comes from s_{t-1}."""
+    w = MODELS["bahdanau"]
+    source = recurrent.draw_sequences(3, 6, 0)
+    decoded = gru.decode("bahdanau", w, source, target=source)
+    keys = gru.encode(w, source)
+    before, symbol = keys[:, -1], np.full(3, 16)
+    for t in range(6):
+        pattern = gru.additive(w, before, keys)
+        context = np.einsum("bs,bsd->bd", pattern, keys)
+        both = np.concatenate([w["W_E"][symbol], context], axis=1)
+        np.testing.assert_allclose(decoded.queries[:, t], before, rtol=1e-12)
+        np.testing.assert_allclose(decoded.pattern[:, t], pattern, rtol=1e-12)
+        before, symbol = gru.step(w, "decoder", both, before), source[:, t]
+        np.testing.assert_allclose(decoded.states[:, t], before, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["additive", "dot"])
+def test_elsewhere_the_new_state_asks(name):
+    source = recurrent.draw_sequences(3, 6, 0)
+    decoded = gru.decode(name, MODELS[name], source)
+    assert np.array_equal(decoded.queries, decoded.states)
+
+
 def test_a_step_of_the_gru_is_its_formula():
     w, rng = MODELS["dot"], np.random.default_rng(0)
     x, h = rng.normal(size=(2, 1, 48))
@@ -96,7 +120,16 @@ def test_the_fixed_vector_fails_within_the_trained_lengths(measured):
     for name in recurrent.ATTENTION:
         assert of(measured, "right_longest", name) > 0.99  # 1.00
         assert of(measured, "exact_longest", name) > 0.95  # 1.00
+    for name in ("additive", "dot"):
         assert of(measured, "right_beyond", name) > 0.97  # at 24: 0.99 and 1.00
+
+
+def test_bahdanaus_query_does_not_go_on_beyond_the_trained_lengths():
+    """200 sequences: 0.54 of 40 symbols right, 0.99 where the new state asks."""
+    source = recurrent.draw_sequences(60, 40, 0)
+    right = [(gru.decode(n, MODELS[n], source).output == source).mean() for n in NAMES[1:4]]
+    assert right[0] < 0.65  # measured 0.54
+    assert min(right[1:]) > 0.97  # 0.99 and 0.99
 
 
 def test_all_models_copy_short_sequences(measured):
@@ -116,21 +149,31 @@ def test_a_fixed_vector_loses_the_end_first(measured):
 
 
 def test_the_place_that_is_looked_at_is_the_right_one(measured):
-    """And not by counting alone: on another sequence the same decoder states do not find it."""
+    """And, where the new state asks, not by counting alone: not on another sequence."""
     for name, most in (("additive", 0.25), ("dot", 0.45)):
         assert of(measured, "looks", name) > 0.99  # measured 1.00
         assert 1 / 20 < of(measured, "looks_null", name) < most  # 0.13, 0.29
+    assert of(measured, "looks", "bahdanau") > 0.95  # 0.97
+    assert of(measured, "looks_null", "bahdanau") > 0.7  # 0.77: it counts
+
+
+def test_the_words_say_who_counts(measured):
+    words = recurrent.says(measured)
+    assert "additive and dot mostly by what stands there" in words
+    assert "bahdanau mostly by counting its steps" in words
+    compared = measured | {"looks_null": np.full(3, 0.1)}
+    assert "by counting" not in recurrent.says(compared)
 
 
 def test_the_maps_are_rows_of_weights(measured):
     maps = measured["maps"]
     np.testing.assert_allclose(maps.sum(axis=-1), 1)
     assert (maps.argmax(axis=-1) == np.arange(recurrent.DRAWN)).all()
-    assert {measured["source"]} == {measured["written"][i] for i in (2, 3)}
+    assert {measured["source"]} == {measured["written"][i] for i in (2, 3, 4)}
 
 
 def test_the_parameters_are_those_of_the_file(measured):
-    assert measured["parameters"].tolist() == [34480, 133456, 39136, 34480]
+    assert measured["parameters"].tolist() == [34480, 133456, 46048, 39136, 34480]
 
 
 def test_no_sequence_is_a_batch_of_the_training():
@@ -160,7 +203,7 @@ def test_the_bundle_is_no_model_of_the_list_and_its_card_is_its_own():
     file = gru.FOLDER / "model.safetensors"
     stated = re.search(r"sha256 \| `([0-9a-f]{64})`", card)[1]
     assert hashlib.sha256(file.read_bytes()).hexdigest() == stated
-    assert sum(path.stat().st_size for path in gru.FOLDER.iterdir()) < 500_000
+    assert sum(path.stat().st_size for path in gru.FOLDER.iterdir()) < 600_000
     assert {x.dtype for x in load_file(file).values()} == {np.dtype(np.float16)}
 
 
@@ -170,7 +213,7 @@ def test_the_command_writes_figure_arrays_and_record(tmp_path, capsys):
     record = json.loads((tmp_path / "recurrent.json").read_text())
     assert record["settings"]["options"] == {"sequences": 5, "longest": 20, "seed": 0}
     assert "additive attention" in (tmp_path / "recurrent.svg").read_text()
-    assert np.load(tmp_path / "recurrent.npz")["maps"].shape == (2, 12, 12)
+    assert np.load(tmp_path / "recurrent.npz")["maps"].shape == (3, 12, 12)
 
 
 def test_an_option_out_of_range_is_refused(tmp_path, capsys):

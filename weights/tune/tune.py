@@ -14,7 +14,7 @@ import numpy as np
 from minitx import weights
 from minitx.analysis.runner import draw, progress, settings
 from minitx.analysis.runner.files import as_json, finite, write
-from minitx.analysis.runner.options import AtLeast, Count, Seed, Size, Within
+from minitx.analysis.runner.options import AtLeast, Count, Seed, Size, Text, Within
 from minitx.analysis.runner.registry import Experiment
 from minitx.analysis.runner.results import writable
 from minitx.analysis.texts import formats
@@ -30,7 +30,7 @@ def tune(
     out,
     resume=False,
     *,
-    text: str = "sample",
+    text: Text = "sample",
     documents: Size = 0,
     tokens: Size = 0,
     column: str = "",

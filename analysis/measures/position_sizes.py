@@ -1,0 +1,142 @@
+"""The position table at other sizes: in its own place, or added again before every later layer.
+
+What a model predicts and where its heads look at each size, with the table's rows and, beside it,
+with these rows in an order drawn for each document: as large, but they tell no place.
+
+N documents, T tokens, D width, 2 tables (the rows in order, shuffled), S sizes, L layers, H heads,
+R offsets, n tokens that count.
+
+Order: the two conditions; one document; what follows from the sums over documents.
+"""
+
+import numpy as np
+
+from minitx import forward
+
+from ..maths import profiles, stats
+from ..runner.registry import NotApplicable
+from . import losses, position_tables
+
+SIZES = 0.0, 0.25, 0.5, 1.0, 2.0, 4.0
+NAMES = "0", "1/4", "1/2", "1", "2", "4"
+LEARNED = SIZES.index(1.0)
+EVERY = 8  # of a masked model's ordinary tokens one in so many is hidden, all in one pass
+
+
+def scaled(rows, size):
+    """The condition in which `rows` [T D], times size, replace the position table."""
+    return position_tables.stand_in(size * rows)
+
+
+def injected(rows, size):
+    """The condition in which `rows` [T D], times size, are added before each layer but the first.
+
+    They are as large there as positions are where layer 0 reads the stream: a norm of the
+    embeddings (BERT) centres them, and multiplies them by its 1/sigma on this text and its gain.
+    They are added to `resid_post` of the layer before.
+    """
+    rows = size * rows
+
+    def condition(model):
+        gain = model.weights.ln_embed_w
+        last = model.config.n_layers - 1
+        of_norm = {}  # the norm's 1/sigma in this pass
+
+        def hook(name, x, layer=None):
+            if name == "ln_embed_scale":
+                of_norm["scale"] = x[..., None]
+            if name != "resid_post" or layer == last:
+                return x
+            if gain is None:
+                return x + rows[: x.shape[1]]
+            centred = rows - rows.mean(axis=-1, keepdims=True)
+            return x + centred[: x.shape[1]] * of_norm["scale"] * gain
+
+        return hook
+
+    return condition
+
+
+def check_head(model, name):
+    """Raise NotApplicable if the model predicts no tokens; name: of the experiment."""
+    head = model.config.task_head
+    if head not in position_tables.PREDICTS:
+        raise NotApplicable(
+            f"{name} needs a masked or causal language model; this checkpoint's head is {head}"
+        )
+
+
+def conditions(put, rows, seed):
+    """`put` of the rows [T D] and of the same rows shuffled, at every size: 2 lists of S."""
+    shuffled = np.random.default_rng(seed).permutation(rows)
+    return [[put(table, size) for size in SIZES] for table in (rows, shuffled)]
+
+
+def measure(model, document, by_table, start):
+    """Losses, as sum and number [2 S 2], and attention profiles [2 S L H R] on one document [T].
+
+    by_table: as `conditions` gives them. start: the first token of a masked model that is hidden.
+    """
+    costs = [[cost(model, document, way, start) for way in ways] for ways in by_table]
+    looks = [[head_profiles(model, document, way) for way in ways] for ways in by_table]
+    return {"losses": np.array(costs), "attention": np.array(looks)}
+
+
+def cost(model, document, condition, start):
+    """Sum of the losses of one document [T] under a condition, in nats, and their number."""
+    if model.config.task_head == "masked":
+        of_tokens = losses.gaps(model, document, condition, EVERY, start % EVERY)
+    else:
+        of_tokens = losses.causal(model, document, condition=condition)
+    return of_tokens.sum(), len(of_tokens)
+
+
+def head_profiles(model, document, condition):
+    """Attention profile of every head on one document [T] under a condition: [L H R]."""
+    condition_hook = losses.tap(model, condition)
+    by_layer = []
+
+    def hook(name, x, layer=None):
+        x = condition_hook(name, x, layer)
+        if name == "pattern":
+            by_layer.append(profiles.profile(x[0]))
+        return x
+
+    forward(model, document, hook=hook)
+    return np.array(by_layer)
+
+
+def changes(costs, base):
+    """Losses by size, and their change from size number `base`, from [N 2 S 2].
+
+    The interval is over documents; `_null` is of the shuffled rows.
+    """
+    total, n = np.moveaxis(costs, -1, 0)  # [N 2 S]
+    own, shuffled = total.sum(axis=0) / n.sum(axis=0)
+    from_base = (total - total[..., base, None])[:, 0]
+    result = {"sizes": np.array(SIZES), "size_names": np.array(NAMES)}
+    result |= {"losses": own, "losses_null": shuffled, "loss": own[base]}
+    result |= {"change": own - own[base], "change_null": shuffled - shuffled[base]}
+    result["change_interval"] = stats.bootstrap(from_base, n[:, 0]).T
+    return result | {"n_predicted": int(n[:, 0, base].sum())}
+
+
+def directions(total, N, T, causal, base):
+    """Attention of every head at its own offset at every size, from sums of profiles [2 S L H R].
+
+    A head's own offset is that, other than 0, with most attention at size number `base`. Means are
+    over the heads that have a direction there; without one there are none.
+    """
+    attention = profiles.mean_attention(total / N, T)
+    away = profiles.offsets() != 0
+    best = np.where(away, attention[0, base], -1).argmax(axis=-1)  # [L H]
+    place = best[None, None, ..., None]
+    at_offset = np.take_along_axis(attention, place, axis=-1)[..., 0]  # [2 S L H]
+    directed = profiles.directed(attention, T, causal=causal)
+    result = {"offset_of_heads": profiles.offsets()[best], "directed": directed[0, base]}
+    result |= {"sharp_of_heads": at_offset[0], "sharp_of_heads_null": at_offset[1]}
+    result["n_directed"], result["n_directed_null"] = directed.sum(axis=(2, 3))
+    if directed[0, base].any():
+        means = at_offset[..., directed[0, base]].mean(axis=-1)  # [2 S]
+        result["sharp"], result["sharp_null"] = means
+    return result
