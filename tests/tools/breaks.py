@@ -4588,4 +4588,22 @@ BREAKS = [
         "T * (cfg.n_heads + cfg.n_kv) * 4 * turned",
         "T * cfg.n_heads * 4 * turned",
     ),
+    Break(
+        "labels of a plane may cover each other",
+        "analysis/runner/labels.py",
+        "taken.append(box)",
+        "pass",
+    ),
+    Break(
+        "columns of queries and keys are those of the highest octave alone",
+        QUERIES_KEYS,
+        "if not (low or high)",
+        "if False",
+    ),
+    Break(
+        "a ring goes round a head without a direction",
+        PROFILES_EXPERIMENT,
+        "if is_directed:",
+        "if most:",
+    ),
 ]
