@@ -8,6 +8,7 @@ other documents; axis "stage": before, as the model has them, and after, moved a
 (maths/joint.py).
 """
 
+import textwrap
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
@@ -16,13 +17,15 @@ import numpy as np
 from ..maths import embed_2d, joint, stats
 from ..measures import heads as names
 from ..measures import joint_fit, joint_summary, note_grid
-from ..runner import draw, options
+from ..runner import draw, labels, options
 from ..runner.registry import register
 from ..runner.stream import UNSAVED
 from ..texts import corpus, formats
 from ..texts import words as of_words
 
 SENTENCE = "The brown capybara is sleeping now."
+SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+WIDE = 130  # characters of a line below the figure
 PAIRS = {SENTENCE: "brown:capybara"}  # the pairs that the note shows in red
 LABELLED = 24  # tokens, at most, that all get their label
 AS_POINTS = 2000  # more are drawn as one image
@@ -93,6 +96,8 @@ def joint_space(
     result |= joint_summary.summary(fitted)
     result |= {"distance": distance, "products": products, "method": method, "top": top}
     result |= {"words": settings.words, "pieces": np.array(pieces), "pairs": marked}
+    tokens, meanings = _labels(model, ids, pieces, settings)
+    result |= {"labels": np.array(tokens), "meanings": np.array(meanings, str)}
     result |= _names(shown)
     result |= _drawn(model, ids, others, shown, top, run)
     if note:
@@ -136,6 +141,35 @@ def _words(model, ids):
 def _pairs_of(sentence, model):
     """The pairs that are shown where none are given; "" for a model that looks only backward."""
     return "" if model.config.causal else PAIRS.get(sentence, "")
+
+
+def _labels(model, ids, pieces, settings):
+    """A label for each token: its word, or of a word in pieces its start and a number, 'cap₂'.
+
+    Second: what the short ones stand for, as 'cap = capybara = c + ap + y + b + ar + a'.
+    """
+    if settings.words:
+        return pieces, []
+    word, texts = _words(model, ids)
+    split = [w for w, n in enumerate(np.bincount(word)) if n > 1]
+    starts = _starts([texts[w] for w in split])
+    tokens, meanings = [texts[w] for w in word], []
+    for w, start in zip(split, starts):
+        places = np.flatnonzero(word == w).tolist()
+        for number, place in enumerate(places, 1):
+            tokens[place] = start + str(number).translate(SUBSCRIPT)
+        joined = " + ".join(pieces[place].strip() for place in places)
+        meanings.append(f"{start} = {texts[w]} = {joined}")
+    return tokens, meanings
+
+
+def _starts(texts):
+    """The first letters of each of these words, three or as many as tell different ones apart."""
+    for n in range(3, max(map(len, texts), default=3) + 1):
+        starts = [text[:n] for text in texts]
+        if len({*starts}) == len({*texts}):
+            return starts
+    return texts
 
 
 def _parse_pairs(pairs, model, ids, pieces, settings):
@@ -347,33 +381,44 @@ def says(r):
 def plot(r):
     """For each head product against distance and the plane, each before and after."""
     n = len(r["heads"])
-    heights = [5.6] * n + [3.8] * ("note_range" in r)
+    heights = [5.3] * n + [3.8] * ("note_range" in r)
     figure = draw.figure(12.5, sum(heights) + 0.5)
     parts = figure.subfigures(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for i in range(n):
-        _draw_head(parts[i], r, i)
+    planes = [_draw_head(parts[i], r, i) for i in range(n)]
     if "note_range" in r:
         _draw_note(parts[n], r)
     figure.legend(handles=[*_legend(r)], loc="outside upper left", ncols=5, borderpad=0)
+    meanings = textwrap.fill("; ".join(r["meanings"].tolist()), WIDE)
+    figure.supxlabel(draw.literal(meanings), fontsize=10)
+    draw.measure(figure)  # labels find their places in panels that have their size
+    for i, stage in np.ndindex(n, 2):
+        _label_points(planes[i][stage], r, i, stage)
     return figure
 
 
+def _labelled(r):
+    """Numbers of the tokens that get a label: all, or of a long sentence those of the pairs."""
+    n = len(r["pieces"])
+    return [*range(n)] if n <= LABELLED else sorted({*r["pairs"].ravel().tolist()})
+
+
 def _draw_head(figure, r, i):
-    """Two clouds above each other, and beside them the plane before and after."""
+    """Two clouds above each other, and beside them the plane before and after: axes, returned."""
     x_axis, y_axis = "first component", "second component"
     if r["method"] != "pca":
         x_axis, y_axis = f"{r['method']}, first axis", f"{r['method']}, second axis"
-    left, *planes = figure.subfigures(1, 3, width_ratios=(0.78, 1, 1))
+    left, *right = figure.subfigures(1, 3, width_ratios=(0.78, 1, 1))
     clouds = left.subplots(2, 1)
-    for stage in range(2):
+    planes = [part.subplots() for part in right]
+    for stage, axes in enumerate(planes):
         _draw_cloud(clouds[stage], r, i, stage)
-        axes = planes[stage].subplots()
         _draw_plane(axes, r, i, stage)
         axes.set_xlabel(x_axis)
         axes.set_ylabel("" if stage else y_axis)
     left.supylabel(_row_label(r, i), fontsize=10.5)
     product = "product, less the query's mean" if r["products"] == "centred" else "product"
     clouds[1].set_xlabel(product)
+    return planes
 
 
 def _draw_note(figure, r):
@@ -403,8 +448,11 @@ def _draw_note(figure, r):
 
 def _row_label(r, i):
     """Name of a head, what was done to it, and the distance."""
-    kept = r["kept"][tuple(r["places"][i])]
-    change = "left as it is" if kept else f"c = {joint.format_scale(r['scale'][i])}"
+    kept, c = r["kept"][tuple(r["places"][i])], float(r["scale"][i])
+    least, largest = joint.SCALES[[0, -1]]
+    change = "left as it is" if kept else f"c = {c:.3g}"
+    if c in (least, largest):
+        change += f",\nat the end of the range tried ({least:g} to {largest:g})"
     return f"{r['heads'][i]}, {r['papers_heads'][i]}: {change}\n{r['distance']} distance"
 
 
@@ -428,8 +476,8 @@ def _cloud_title(r, i, stage):
     place = tuple(r["places"][i])
     end = "_before" if stage == 0 else ""
     own, null = r[f"correlation{end}"][place], r[f"correlation{end}_null"][place]
-    over = ", all documents" if r["others_q"].shape[2] else ""
-    return f"{joint_fit.STAGES[stage]}: correlation {own:.2f}\n(queries turned: {null:.2f}){over}"
+    of_all = "\n(of all documents)" if r["others_q"].shape[2] else ""
+    return f"{joint_fit.STAGES[stage]}: correlation {own:.2f}\n(queries turned: {null:.2f}){of_all}"
 
 
 def _draw_plane(axes, r, i, stage):
@@ -442,7 +490,6 @@ def _draw_plane(axes, r, i, stage):
     _draw_lines(axes, q, k, r["pairs"], r["pattern"][i], colors=RED, zorder=2)
     for points, color, marker in ((q, draw.BLUE, "o"), (k, draw.ORANGE, "s")):
         axes.plot(*points.T, marker, color=color, markersize=3.5, zorder=3)
-        _label_points(axes, r, points, DARK[marker])
     axes.set_title(_plane_title(r, i, stage))
     axes.margins(0.08)
     axes.set_aspect("equal", adjustable="datalim")
@@ -457,14 +504,19 @@ def _draw_lines(axes, q, k, pairs, weight, **style):
     axes.add_collection(LineCollection(ends, linewidths=widths, alpha=0.75, **style))
 
 
-def _label_points(axes, r, points, color):
-    """The token at each point; of a long sentence at those of the pairs alone."""
-    labelled = range(len(points))
-    if len(points) > LABELLED:
-        labelled = sorted({*r["pairs"].ravel().tolist()})
-    style = {"textcoords": "offset points", "fontsize": 10, "color": color, "zorder": 4}
-    for j in labelled:
-        axes.annotate(draw.label(r["pieces"][j]), points[j], (2, 2), **style)
+def _label_points(axes, r, i, stage):
+    """The word at each point that gets a label."""
+    labelled = _labelled(r)
+    texts = [draw.label(_quoted(str(r["labels"][j]))) for j in labelled]
+    points = [r[f"{side}_plane"][i, stage][labelled] for side in "qk"]
+    colors = [DARK[marker] for marker in "os" for _ in labelled]
+    labels.place(axes, np.concatenate(points), 2 * texts, colors)
+
+
+def _quoted(label):
+    """A label in quotes if it is a mark alone, which could be taken for a point."""
+    is_mark = len(label) == 1 and not label.isalnum()
+    return f'"{label}"' if is_mark else label
 
 
 def _plane_title(r, i, stage):
@@ -499,9 +551,12 @@ register(
     says=says,
     look="On the left is one dot for each pair of tokens: the closer the dots lie to a line, the "
     "better distance tells the product (queries turned at random show what arithmetic alone "
-    "gives). On the right each token is drawn twice, as query and as key: if nearness told "
+    "gives). On the right each token is drawn twice, as query and as key; a word in pieces has a "
+    "number at each, explained below the figure (--words draws it whole). If nearness told "
     "attention, the lines would be short, and the wide ones shortest. Where they are not, "
-    "the plane has lost what attention sees, or the space never had it.",
+    "the plane has lost what attention sees, or the space never had it. A scale c at the lower end "
+    "of its range is no optimum: with cosine distances a smaller one only moves the mean of the "
+    "keys nearer to 0, where 1/8 has all but brought it.",
     published="The note on AttentionViz drew 'The brown capybara is sleeping now.' with layer 0 of "
     "BERT, looked for brown coming closer to the pieces of capybara, and saw hardly any pair with "
     "high attention come closer.",

@@ -29,14 +29,14 @@ LISTS = (  # results with an entry for each head drawn
 VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"}  # most, any
 MAJORITY = 0.5  # share of heads with a direction above which "most of them" is said
 MOST = 6  # heads, and columns of each, that a figure holds
+SHOWN = 2  # columns of each head, and bands, that are drawn where none are chosen
 
 
 class Settings(NamedTuple):
     """What is measured in every head."""
 
-    columns: np.ndarray | None  # None: the two that carry most of the band
-    low: int  # the band, in cycles over the document
-    high: int
+    columns: np.ndarray | None  # None: those that carry most of the bands
+    bands: np.ndarray  # [B 2], in cycles over the document
     reach: int  # farthest lag
     seed: int
 
@@ -61,12 +61,12 @@ def queries_keys(
 
     head: heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
     broadest
-    columns: columns to show, from 0, as 4,5 (the paper's 5 and 6); auto: the 2 that carry most of
-    the band
+    columns: columns to show, from 0, as 4,5 (the paper's 5 and 6); auto: the one that carries most
+    of each band, or of a single band the 2
     input: text (first document), positions (alone), or auto: text, positions in a partial
     checkpoint
     low: lowest frequency that the filter keeps, in cycles over the document (0: half an octave
-    below the peak)
+    below the peak; if high is 0 too, another peak that is as high gets a band of its own)
     high: highest frequency that it keeps (0: half an octave above the peak)
     bias: add the biases of queries and keys, so that the scores are exact; the paper leaves them
     out
@@ -77,14 +77,14 @@ def queries_keys(
     seed: seed of the shuffles and of the random directions
     """
     documents, T = _documents(model, input, text, tokens)
-    (peak, *_), _ = waves.followed(inputs.reachable(model)[:T], seed)
-    low, high = band(peak, T, low, high)
-    reach = reach or min(max(10, T // peak // 2), T // 2)
-    show = show or min(max(FIRST, 2 * T // peak), T)
+    peaks = waves.as_high(inputs.reachable(model)[:T], seed)
+    banded, bands = _bands(peaks, T, low, high)
+    reach = reach or min(max(10, T // peaks[0] // 2), T // 2)
+    show = show or min(max(FIRST, 2 * T // min(banded)), T)
     options.within("reach", reach, 1, T // 2)
     options.within("show", show, 8, T)
     r = min(model.config.d_head, model.config.d_model + bias)
-    settings = Settings(_columns(columns, r), low, high, reach, seed)
+    settings = Settings(_columns(columns, r), bands, reach, seed)
     attention = _attention(model, head, documents, run)
     pairs = _heads(model, head, attention)
     result = _measure(model, pairs, documents, T, bias, settings)
@@ -93,7 +93,10 @@ def queries_keys(
     result["heads"] = np.array([heads.name(*pair) for pair in pairs])
     result["papers_columns"] = result["columns"] + 1
     result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
-    result |= {"T": T, "show": show, "frequency": peak, "band": np.array([low, high])}
+    result |= {"T": T, "show": show, "frequency": peaks[0], "bands": bands}
+    asked = low or high
+    result["band_names"] = np.array(["chosen" if asked else f"around {f} cycles" for f in banded])
+    result["left_out"] = np.array([f for f in peaks if not _is_inside(f, bands)], int)
     result["input"] = "positions" if documents is None else "text"
     result["lags"] = profiles.offsets(reach)
     result["causal"] = model.config.causal
@@ -131,6 +134,23 @@ def band(f, T, low=0, high=0):
             f"--low {low} --high {high}: wanted a band within 1 to {T // 2} cycles, low before high"
         )
     return low, high
+
+
+def _bands(peaks, T, low, high):
+    """The peaks that get a band, and their bands [B 2]: the first, and one that is as high.
+
+    Bands are an octave wide and apart; with --low or --high there is one.
+    """
+    banded = peaks[:1]
+    if not (low or high):
+        far = [f for f in peaks if max(f, peaks[0]) >= 2 * min(f, peaks[0])]
+        banded += far[: SHOWN - 1]
+    return banded, np.array([band(f, T, low, high) for f in banded])
+
+
+def _is_inside(f, bands):
+    """Whether a frequency lies in one of the bands [B 2]."""
+    return any(low <= f <= high for low, high in bands)
 
 
 def _columns(columns, r):
@@ -284,31 +304,50 @@ def _reached(counts, axis=None):
 def _measure_columns(x, svd, settings):
     """Columns of one head's queries and keys, and the shift between them, with their nulls."""
     U_Q, S, U_K = svd
-    _, low, high, reach, seed = settings
+    reach, seed = settings.reach, settings.seed
     q, k = x @ U_Q, x @ U_K
     r = q.shape[1]
-    columns = settings.columns
-    if columns is None:
-        columns = _carriers(q, k, S, low, high)
-    result = {"columns": columns, "S": S}
+    columns, bands = _choose(q, k, S, settings)
+    result = {"columns": columns, "column_bands": bands, "S": S}
     is_periodic, by_chance = _find_periodic(x, svd, seed)
     result["n_periodic"] = is_periodic.sum()
     result["n_periodic_null"] = _reached(by_chance)
     q, k = q[:, columns], k[:, columns]
-    result |= {"q": q.T, "q_band": spectra.bandpass(q, low, high).T}
-    result |= {"k": k.T, "k_band": spectra.bandpass(k, low, high).T}
+    result |= {"q": q.T, "q_band": _filtered(q, bands), "k": k.T, "k_band": _filtered(k, bands)}
     correlation = waves.correlation(q, k, reach)  # [R c]
     result["xcorr"] = correlation.T
     result["lag"] = correlation.argmax(axis=0) - reach
     result["correlation"] = correlation.max(axis=0)
-    result["correlation_null"] = waves.by_chance(x, q, r, low, high, reach, seed)
+    lines = {(*band,): waves.by_chance(x, q, r, *band, reach, seed) for band in bands.tolist()}
+    result["correlation_null"] = [lines[*band][j] for j, band in enumerate(bands.tolist())]
     return result
 
 
-def _carriers(q, k, S, low, high):
-    """The two columns that carry most of a band, ascending."""
-    carried = waves.carried(q, k, S, low, high)
-    return np.sort(np.argsort(-carried, kind="stable")[:2])
+def _choose(q, k, S, settings):
+    """The columns to draw of queries and keys [T r], no two the same, and the band of each [c 2].
+
+    Of several bands each has the column that carries most of it, of one band the SHOWN that do.
+    Columns that were chosen have the band of which they carry most, for each of its frequencies.
+    """
+    bands = settings.bands
+    wide = 1 + bands[:, 1] - bands[:, 0]
+    carried = [waves.carried(q, k, S, *band) for band in bands]
+    carried = np.array(carried) / wide[:, None]  # [B r]
+    if settings.columns is not None:
+        return settings.columns, bands[carried[:, settings.columns].argmax(axis=0)]
+    order = np.argsort(-carried, axis=1, kind="stable").tolist()
+    if len(bands) == 1:
+        columns = np.sort(order[0][:SHOWN])
+        return columns, bands.repeat(len(columns), axis=0)
+    columns = []
+    for of_band in order[: len(S)]:
+        columns.append(next(j for j in of_band if j not in columns))
+    return np.array(columns), bands[: len(columns)]
+
+
+def _filtered(x, bands):
+    """Each column of [T c] with its own band [c 2] alone: [c T]."""
+    return np.array([spectra.bandpass(x, *band)[:, j] for j, band in enumerate(bands)])
 
 
 def _find_periodic(x, svd, seed):
@@ -400,6 +439,7 @@ def plot(r):
     for (plain, filtered, lags), (head, j) in zip(grid, np.ndindex(n, c)):
         _draw_wave(plain, r, "", head, j)
         _draw_wave(filtered, r, "_band", head, j)
+        _name_band(filtered, r, head, j)
         _draw_correlation(lags, r, head, j)
         plain.set_ylabel(
             f"{r['heads'][head]}, column {r['columns'][head, j]}\n"
@@ -423,6 +463,16 @@ def _draw_wave(axes, r, suffix, head, j):
     axes.set_xlim(0, positions[-1])
 
 
+def _name_band(axes, r, head, j):
+    """The band of one column, above its waves."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.28 * (high - low))
+    low, high = r["column_bands"][head, j]
+    periods = f"{r['T'] / high:.3g} to {r['T'] / low:.3g}"
+    text = f"{low} to {high} cycles in {r['T']} tokens, periods of {periods}"
+    axes.text(0.01, 0.98, text, transform=axes.transAxes, va="top", fontsize=10, color="#444444")
+
+
 def _draw_correlation(axes, r, head, j):
     """Correlation at each lag, its highest point marked, and both nulls."""
     lags, lag, highest = r["lags"], r["lag"][head, j], r["correlation"][head, j]
@@ -444,12 +494,9 @@ def _draw_correlation(axes, r, head, j):
 def _label_columns(grid, r):
     """Titles above and axes below the three columns of charts."""
     source = {"positions": "positions alone", "text": "a text"}[str(r["input"])]
-    low, high = r["band"]
-    T = r["T"]
     titles = (
-        f"values of query and key, of {source},\nfirst {r['show']} of {T} positions",
-        f"filtered: {low} to {high} cycles in {T} tokens,\n"
-        f"periods of {T / high:.3g} to {T / low:.3g} tokens",
+        f"values of query and key, of {source},\nfirst {r['show']} of {r['T']} positions",
+        _title_of_filter(r),
         "correlation by lag,\nnot filtered",
     )
     for axes, title in zip(grid[0], titles):
@@ -457,6 +504,19 @@ def _label_columns(grid, r):
     labels = ("position (tokens)", "position (tokens)", "lag (tokens, + = right)")
     for axes, label in zip(grid[-1], labels):
         axes.set_xlabel(label)
+
+
+def _title_of_filter(r):
+    """What the filter keeps, and the peaks that are as high but in none of its bands."""
+    kept = "filtered, in the band chosen"
+    if "chosen" not in r["band_names"]:
+        kept = "filtered around peaks of the position table"
+    left_out = [str(f) for f in r["left_out"]]
+    named = ", ".join(left_out[:LISTED]) + ", …" * (len(left_out) > LISTED)
+    return f"{kept}\n(as high in the table, left out: {f'{named} cycles' if named else 'none'})"
+
+
+LISTED = 4  # frequencies, at most, that a title names
 
 
 def _legend(r):
@@ -485,8 +545,10 @@ register(
     look="Blue and orange are one column of the query and of the key, token after token. Where "
     "both are the same wave and one runs ahead, the correlation peaks at that lag (red): "
     "each query meets the matching key so many tokens away, and attention goes there. The "
-    "middle panels keep one octave around the position table's highest peak, without the "
-    "mean and most of the words; the correlation is of the columns as they are. A peak "
+    "middle panels keep one octave around the position table's highest peak, or around another "
+    f"peak that is as high ({waves.AS_HIGH} of it), without the mean and most of the words; the "
+    "column is the one that carries most of that octave. The correlation is of the columns as "
+    "they are. A peak "
     "counts only above the dashed line, which random directions in place of U_K reach in 1 "
     "of 100 cases when the most fitting of as many columns is taken; what stays without "
     "positions (dotted) comes from the words. Where the waves match in the grey, to the "
@@ -524,13 +586,14 @@ register(
         "n_periodic_null": "99 % quantile of the number of such columns over shuffles of the rows",
         "n_periodic_text": "periodic columns of the heads shown without positions: what the words "
         "alone give",
-        "frequency": "the highest peak of the position table, around which the band lies, in "
-        "cycles over the document",
-        "band": "the band of the filter, in cycles over the document",
+        "frequency": "the highest peak of the position table, around which the first band lies, "
+        "in cycles over the document",
+        "bands": "the lowest and the highest frequency that the filter keeps, in cycles over the "
+        "document, around the highest peak and one that is as high",
         "heads": "heads shown",
         "columns": "columns shown of each head, in the order of the singular values, from 0",
         "replaced": "largest change of a score, over the largest score, when (W_A, I) takes the "
         "place of (W_Q, W_K)",
     },
-    labels=dict.fromkeys(LISTS, "heads") | {"band": ("lowest", "highest")},
+    labels=dict.fromkeys(LISTS, "heads") | {"bands": "band_names"},
 )

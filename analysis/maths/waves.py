@@ -13,6 +13,7 @@ from . import lags, nulls, spectra, stats
 
 DRAWS = 200  # sets of random directions: two reach beyond their 99 % quantile
 FOLLOWED = 2  # fast peaks, and slow ones, that are followed through the layers
+AS_HIGH = 0.9  # of the highest fast peak: other peaks count as high as it
 
 
 # the peaks of a position table
@@ -53,7 +54,33 @@ def followed(table, seed=0):
     frequencies = [*fast[:FOLLOWED].tolist(), *slow[:FOLLOWED].tolist()]
     if frequencies:
         return frequencies, True
-    return [1 + int(spectra.mean_amplitude(table)[1:].argmax())], False
+    return [_largest_line(table)], False
+
+
+def as_high(table, seed=0):
+    """Peaks of a position table [T D] that are about as high as the one to follow, which is first.
+
+    Then fast ones and slow ones of AS_HIGH of its amplitude or more, the highest first; without any
+    peak the largest amplitude alone. In cycles over its T rows.
+
+    A wave of 20 cycles, one as high of 40, and one that is lower:
+
+    >>> t, noise = np.arange(128)[:, None], np.random.default_rng(0).normal(size=(128, 4))
+    >>> waves = [a * np.cos(2 * np.pi * f * t / 128) for f, a in ((20, 4.2), (40, 4), (11, 2))]
+    >>> as_high(noise / 4 + sum(waves))
+    [20, 40]
+    """
+    fast, slow = position_peaks(table, seed)
+    frequencies = [*fast.tolist(), *slow.tolist()]
+    if not frequencies:
+        return [_largest_line(table)]
+    heights = spectra.mean_amplitude(table)
+    return [f for f in frequencies if heights[f] >= AS_HIGH * heights[frequencies[0]]]
+
+
+def _largest_line(table):
+    """The frequency above 0 with the largest mean amplitude."""
+    return 1 + int(spectra.mean_amplitude(table)[1:].argmax())
 
 
 # columns of one head

@@ -173,12 +173,17 @@ def headed(picture, title, above=24):
     picture.set_figheight(picture.get_figheight() + above / 72)
     font = {"fontsize": 10.5, "fontweight": "bold"}
     picture.suptitle(literal(title), x=0.01, horizontalalignment="left", **font)
+    measure(picture)  # so that ticks, made late, have the style too
+    picture._repr_png_ = partial(_png, picture)  # a notebook shows it, without pyplot too
+    return picture
+
+
+def measure(picture):
+    """Draw a figure nowhere, so that its parts have their places; it can be laid out once more."""
     fonts.cover(picture)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from ")
-        picture.draw_without_rendering()  # so that ticks, made late, have the style too
-    picture._repr_png_ = partial(_png, picture)  # a notebook shows it, without pyplot too
-    return picture
+        picture.draw_without_rendering()
 
 
 def png(picture, title, above=24, dots=160):

@@ -9,6 +9,7 @@ import encoder_decoders
 import numpy as np
 import pytest
 from analysis_models import gpt2
+from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 import minitx
@@ -209,8 +210,10 @@ def cut_off(figure):
     renderer = figure._get_renderer()
     left, bottom, right, top = figure.bbox.extents
     words = []
+    of_legends = {text for legend in figure.findobj(Legend) for text in legend.get_texts()}
     for text in figure.findobj(Text):
-        if text.get_visible() and text.get_text().strip() and text.axes:
+        belongs = text.axes or text in of_legends
+        if text.get_visible() and text.get_text().strip() and belongs:
             x, y, x_end, y_end = text.get_window_extent(renderer).extents
             if x < left - 1 or y < bottom - 1 or x_end > right + 1 or y_end > top + 1:
                 words.append(text.get_text())
@@ -222,6 +225,11 @@ def test_words_beyond_the_edge_are_found():
     figure.subplots().set_title("a title that is far longer than its figure is wide " * 2)
     draw.svg(figure)
     assert [words[:7] for words in cut_off(figure)] == ["a title"]
+    figure = draw.figure(3, 2)
+    figure.subplots().plot([1], label="a legend that is far longer than its figure is wide " * 2)
+    figure.legend(loc="outside lower center")
+    draw.svg(figure)
+    assert [words[:8] for words in cut_off(figure)] == ["a legend"]
 
 
 @pytest.mark.parametrize("experiment", registry.EXPERIMENTS.values(), ids=lambda e: e.name)

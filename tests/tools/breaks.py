@@ -4606,4 +4606,22 @@ BREAKS = [
         "nearness(x) < own",
         "nearness(x) <= own",
     ),
+    Break(
+        "labels of a plane may cover each other",
+        "analysis/runner/labels.py",
+        "taken.append(box)",
+        "pass",
+    ),
+    Break(
+        "columns of queries and keys are those of the highest octave alone",
+        QUERIES_KEYS,
+        "if not (low or high)",
+        "if False",
+    ),
+    Break(
+        "a ring goes round a head without a direction",
+        PROFILES_EXPERIMENT,
+        "if is_directed:",
+        "if most:",
+    ),
 ]

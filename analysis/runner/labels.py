@@ -1,0 +1,96 @@
+"""Labels beside points that cover neither each other nor a point: each at the nearest free place.
+
+A box is (x, y, half its width, half its height) in points, 72 to the inch. Order: the labels of
+one panel, the places around a point, what is free.
+"""
+
+import warnings
+
+import numpy as np
+
+from . import fonts
+
+RADII = 3.2, 7, 12, 18, 25, 33, 42, 52, 63, 75, 90, 110  # from the point to the label
+DIRECTIONS = np.array(  # a label at a corner first, then beside its point, then above it
+    [
+        *((1, 1), (-1, 1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1)),
+        *((0.4, 1), (-0.4, 1), (0.4, -1), (-0.4, -1), (1, 0.4), (-1, 0.4), (1, -0.4), (-1, -0.4)),
+    ]
+)
+GAP = 0.8  # between two labels
+MARKER = 2.2  # half the width of a point
+LED = 10  # from this radius on a thin line leads to the point
+
+
+def place(axes, points, texts, colors, fontsize=10):
+    """Write texts beside points [n 2] of axes whose figure is laid out; returns the annotations.
+
+    Those in a crowd choose first. A label without a free place is left out.
+    """
+    scale = 72 / axes.figure.dpi
+    at = axes.transData.transform(points) * scale
+    panel = _box(axes.get_window_extent(), scale)
+    taken = [np.array([*point, MARKER, MARKER]) for point in at]
+    labels = []
+    for i in _crowded_first(at):
+        half = _half_of_size(axes, texts[i], fontsize, scale)
+        for radius, box in _boxes_around(at[i], half):
+            if _is_inside(box, panel) and not _overlaps(box, taken):
+                style = {"fontsize": fontsize, "color": colors[i]}
+                labels.append(_write(axes, texts[i], points[i], box[:2] - at[i], radius, style))
+                taken.append(box)
+                break
+    return labels
+
+
+def _write(axes, text, point, offset, radius, style):
+    """A label at an offset in points, with a line to its point if it is far from it."""
+    if radius >= LED:
+        line = {"arrowstyle": "-", "linewidth": 0.4, "color": style["color"], "alpha": 0.6}
+        style = style | {"arrowprops": line | {"shrinkA": 0, "shrinkB": 2}}
+    beside = {"textcoords": "offset points", "ha": "center", "va": "center", "zorder": 4}
+    label = axes.annotate(text, point, offset, **beside, **style)
+    label.set_in_layout(False)  # the panel stays as large as it was measured
+    return label
+
+
+def _half_of_size(axes, text, fontsize, scale):
+    """Half the width and height of a text, in points: [2]."""
+    measured = axes.text(0, 0, text, fontsize=fontsize)
+    fonts.cover(measured)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from ")
+        extent = measured.get_window_extent()
+    measured.remove()
+    return np.array([extent.width, extent.height]) * scale / 2
+
+
+def _box(extent, scale):
+    """The box of an extent in pixels."""
+    x, y, width, height = np.array(extent.bounds) * scale
+    return np.array([x + width / 2, y + height / 2, width / 2, height / 2])
+
+
+def _crowded_first(at):
+    """Numbers of the points [n 2], those with the most others nearby first."""
+    distances = np.linalg.norm(at[:, None] - at, axis=-1)
+    crowd = np.exp(-distances / 20).sum(axis=1).round(6)
+    return np.argsort(-crowd, kind="stable").tolist()
+
+
+def _boxes_around(point, half):
+    """(radius, box) of every place around a point [2], the nearest first."""
+    for radius in RADII:
+        for direction in DIRECTIONS:
+            yield radius, np.concatenate([point + direction * (half + radius), half])
+
+
+def _is_inside(box, panel):
+    """Whether a box lies inside a panel."""
+    return bool((abs(box[:2] - panel[:2]) + box[2:] <= panel[2:]).all())
+
+
+def _overlaps(box, taken):
+    """Whether a box comes nearer than GAP to one of the others."""
+    others = np.array(taken)
+    return bool((abs(box[:2] - others[:, :2]) < box[2:] + others[:, 2:] + GAP).all(axis=1).any())

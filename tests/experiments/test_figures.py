@@ -1,0 +1,269 @@
+"""What figures show is all there is to see: nothing cut off, left out, overlapping or empty."""
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.legend import Legend
+from matplotlib.patches import Circle
+from matplotlib.text import Annotation, Text
+
+import minitx
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.experiments import profiles
+from minitx.analysis.maths import spectra
+from minitx.analysis.measures import inputs, perplexities
+from minitx.analysis.runner import draw, registry
+
+
+@pytest.fixture(scope="module")
+def deep():
+    return minitx.load("deep-roberta")
+
+
+@pytest.fixture(scope="module")
+def bert():
+    return minitx.load("tiny-bert")
+
+
+def run(name, model, **options):
+    result = registry.get(name).run(model, **options)
+    return {key: np.asarray(value) for key, value in result.items()}
+
+
+def drawn(name, r):
+    """The figure of a result as an SVG has it, and a list of all its axes."""
+    with draw.style():
+        figure = registry.get(name).draw(r)
+        draw.svg(figure)
+    return figure, figure.findobj(Axes)
+
+
+def extents(figure, texts):
+    """Left, bottom, right and top of each text, in points of the SVG: [n 4]."""
+    figure.dpi = draw.SVG_DPI
+    renderer = figure._get_renderer()
+    return np.array([Text.get_window_extent(text, renderer).extents for text in texts])
+
+
+def overlapping(figure, texts):
+    """Pairs of texts of which one covers a part of the other."""
+    boxes = extents(figure, texts)
+    low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
+    pairs = np.argwhere(np.triu((high > low).all(axis=-1), 1)).tolist()
+    return [(texts[i].get_text(), texts[j].get_text()) for i, j in pairs]
+
+
+def written(figure):
+    """All texts of a figure that can be seen."""
+    return [x for x in figure.findobj(Text) if x.get_visible() and x.get_text().strip()]
+
+
+# profiles
+
+
+@pytest.fixture(scope="module")
+def looked(deep):
+    return run("profiles", deep, documents=8)
+
+
+def test_rings_mark_the_heads_with_a_direction_that_the_titles_count(looked):
+    figure, _ = drawn("profiles", looked)
+    rings = [x for x in figure.findobj(Circle) if not x.get_fill()]
+    ringed = sorted((round(y), round(x)) for x, y in (ring.center for ring in rings))
+    assert ringed == [tuple(place) for place in np.argwhere(looked["directed"]).tolist()]
+    left = (looked["directed"] & (looked["best_offset"] < 0)).sum()
+    (title,) = (x.get_text() for x in written(figure) if "A ring" in x.get_text())
+    assert f"{len(rings)} heads with\na direction, {left} to the left" in title
+    # some of them are even as a cluster, which no colour of a pie tells
+    even = [i for i, name in enumerate(looked["cluster_names"]) if name.startswith("even")]
+    assert (looked["shares"][looked["directed"]].argmax(axis=1) == even).any()
+
+
+def test_clusters_share_a_scale_or_say_how_much_they_are_enlarged(looked):
+    _, all_axes = drawn("profiles", looked)
+    panels = [axes for axes in all_axes if "% of profiles" in axes.get_title(loc="left")]
+    heights = np.array([axes.get_ylim()[1] for axes in panels])
+    enlarged = [axes.get_ylabel() for axes in panels]
+    times = heights.max() / heights
+    named = [f"enlarged {t:.0f} times" if t > 1.01 else "" for t in times]
+    assert enlarged == named
+    assert len({*named}) > 1  # the even ones
+    for c, axes in enumerate(panels):
+        assert profiles._curves(looked, c).max() <= axes.get_ylim()[1]
+
+
+# queries and keys
+
+
+def test_bands_that_are_as_high_are_drawn_in_columns_of_their_own(deep):
+    """Peaks at 9 and, 0.95 as high, at 52 cycles: each head shows one column of either."""
+    r = run("queries-keys", deep)
+    height = spectra.mean_amplitude(inputs.reachable(deep))
+    assert height[52] > 0.9 * height[9]
+    assert r["bands"].tolist() == [[6, 13], [37, 64]]
+    assert r["left_out"].tolist() == [14]
+    assert r["frequency"] == 9
+    for i in range(len(r["heads"])):
+        assert len({*r["columns"][i].tolist()}) == 2
+        for j, (low, high) in enumerate(r["column_bands"][i]):
+            assert np.allclose(r["q_band"][i, j], spectra.bandpass(r["q"][i, j], low, high))
+    # in the heads that attend by position, the columns differ in what they are made of
+    lines = spectra.amplitude(r["q"][:2].reshape(4, -1).T)[spectra.DRIFT + 1 :]
+    fastest = spectra.DRIFT + 1 + lines.argmax(axis=0)
+    assert (fastest[[0, 2]] < 20).all() and (fastest[[1, 3]] > 37).all()
+    texts = [text.get_text() for text in written(drawn("queries-keys", r)[0])]
+    assert sum("37 to 64 cycles in 128 tokens" in text for text in texts) == 3
+    assert any("left out: 14 cycles" in text for text in texts)
+
+
+def test_chosen_columns_have_the_band_that_they_carry(deep):
+    r = run("queries-keys", deep, head="L0H3", columns="8,5,4")
+    assert r["column_bands"].tolist() == [[[37, 64], [6, 13], [6, 13]]]
+    chosen = run("queries-keys", deep, head="L0H3", low=37, high=64)
+    assert chosen["bands"].tolist() == [[37, 64]]
+    assert len({*chosen["columns"][0].tolist()}) == 2
+    texts = [text.get_text() for text in written(drawn("queries-keys", chosen)[0])]
+    assert any("in the band chosen" in text for text in texts)
+
+
+# extraction
+
+
+def test_no_panel_is_empty_and_what_leaves_one_is_marked(deep):
+    r = run("extraction", deep, documents=2)
+    assert r["is_fast"].all()  # no slow peak to follow
+    figure, all_axes = drawn("extraction", r)
+    assert not [axes for axes in all_axes if not axes.has_data() and axes.axison]
+    assert not any("no slow peaks" in text.get_text() for text in written(figure))
+    panels = [axes for axes in all_axes if "layer 0" in axes.get_title(loc="left")]
+    for axes, name in zip(panels, "xqk", strict=True):
+        top = axes.get_ylim()[1]
+        curves = np.vstack([r[name], r[name + "_text"][:1]])[:, 1:]
+        is_cut = (curves > top).any(axis=0)
+        marks = [line for line in axes.lines if line.get_marker() == "^"]
+        assert sum(len(line.get_xdata()) for line in marks) == is_cut.sum()
+        said = f"cut off: up to {curves.max():.0f}" in axes.get_title(loc="left")
+        assert said == is_cut.any()
+    assert (r["q"][:, 1:] > panels[1].get_ylim()[1]).any()
+
+
+# rotation
+
+
+@pytest.fixture(scope="module")
+def turned(deep):
+    return run("rotation", deep, gauge=2, compare=4)
+
+
+def test_lines_of_one_shift_have_the_papers_name_and_the_keys_offset(turned):
+    """Delta > 0 is attention to the left, at key offset -Delta."""
+    texts = [text.get_text().strip() for text in written(drawn("rotation", turned)[0])]
+    n = len(turned["heads"])
+    for delta in (-3, -2, -1, 1, 2, 3):
+        assert texts.count(f"Δ {delta:+d} ({-delta:+d})") == n
+    left = turned["heads"].tolist().index("L0H3")
+    assert turned["attention_offset"][left] == turned["line_shift"][left] == -1
+    assert sum("line Δ +1, key -1: " in text for text in texts) >= 1
+
+
+def test_a_colour_bar_stands_right_below_its_maps(turned):
+    figure, all_axes = drawn("rotation", turned)
+    images = {image for axes in all_axes for image in axes.images}
+    maps = [axes for axes in all_axes if axes.images and axes.get_ylabel()]
+    (bar,) = (axes for axes in all_axes if axes.get_xlabel() == "amplitude / largest")
+    figure.dpi = draw.SVG_DPI
+    lowest = min(axes.get_window_extent().y0 for axes in maps)
+    assert 0 < lowest - bar.get_window_extent().y1 < 0.7 * draw.SVG_DPI
+    assert len(images - {*bar.images}) == len(turned["heads"])  # no map of noise beside them
+
+
+# lags
+
+
+@pytest.mark.parametrize("name", ["lags", "dial"])
+def test_legends_stay_inside_the_figure(deep, name):
+    r = run(name, deep, documents=2)
+    r["n_directed"] = np.array(144)  # numbers as long as they get
+    figure, _ = drawn(name, r | {"agree_directed_null": np.array(1.0)})
+    texts = [text for legend in figure.findobj(Legend) for text in legend.get_texts()]
+    assert any("on the line" in text.get_text() for text in texts) == (name == "lags")
+    boxes = extents(figure, texts)
+    assert boxes[:, :2].min() >= 0
+    assert (boxes[:, 2:] <= figure.get_size_inches() * draw.SVG_DPI).all()
+
+
+# dial
+
+
+def test_lines_are_as_bold_as_their_attention_and_fill_their_panels(deep):
+    r = run("dial", deep, documents=2, losses=0)
+    _, all_axes = drawn("dial", r)
+    panels = [axes for axes in all_axes if "exact, slope" in axes.get_title(loc="left")]
+    lines = [line for axes in panels for line in axes.lines if line.get_marker() == "o"]
+    attention = [float(line.get_label().split(": ")[1]) for line in lines]
+    assert max(attention) > 0.9
+    assert min(attention) < 0.3
+    for style in ("linewidth", "markersize", "alpha"):
+        values = [getattr(line, f"get_{style}")() for line in lines]
+        assert np.corrcoef(attention, values)[0, 1] > 0.99
+        assert max(values) > 1.5 * min(values)
+    top, bottom = panels[0].get_ylim()[1], panels[0].get_ylim()[0]
+    highest = max(np.max(line.get_ydata()) for line in lines)
+    assert (highest - bottom) / (top - bottom) > 0.9  # a third was empty
+
+
+# perplexities
+
+
+def test_all_six_perplexities_are_drawn(bert):
+    r = run("remove-positions", bert, documents=2, ways="shuffled")
+    _, all_axes = drawn("remove-positions", r)
+    (panel,) = (axes for axes in all_axes if "by convention" in axes.get_xlabel())
+    by_way = {line.get_label(): line.get_xdata() for line in panel.lines}
+    for i, way in enumerate(r["tables"].tolist()):
+        assert np.array_equal(by_way[way], [r[name][i] for name in perplexities.CONVENTIONS])
+    assert len(panel.get_yticklabels()) == len(perplexities.CONVENTIONS) == 6
+
+
+# joint space
+
+
+@pytest.fixture(scope="module", params=[{}, {"documents": 4, "tokens": 30}], ids=["one", "many"])
+def joined(request, bert):
+    return run("joint-space", bert, **request.param)
+
+
+def test_labels_in_a_plane_cover_neither_each_other_nor_leave_it(joined):
+    figure, all_axes = drawn("joint-space", joined)
+    planes = [axes for axes in all_axes if "strongest key" in axes.get_title(loc="left")]
+    assert len(planes) == 6
+    for axes in planes:
+        texts = [x for x in axes.findobj(Annotation) if x.get_text()]
+        assert len(texts) == 2 * len(joined["pieces"])
+        assert overlapping(figure, texts) == []
+        boxes, panel = extents(figure, texts), axes.get_window_extent()
+        assert (boxes[:, :2] >= (panel.x0 - 1, panel.y0 - 1)).all()
+        assert (boxes[:, 2:] <= (panel.x1 + 1, panel.y1 + 1)).all()
+
+
+def test_titles_and_names_of_axes_of_the_joint_space_do_not_meet(joined):
+    figure, all_axes = drawn("joint-space", joined)
+    titles = [axes._left_title for axes in all_axes]
+    names = [axis.label for axes in all_axes for axis in (axes.xaxis, axes.yaxis)]
+    texts = [text for text in titles + names if text.get_text()]
+    assert overlapping(figure, texts) == []
+
+
+def test_the_pieces_of_a_word_carry_its_name_and_a_scale_at_the_end_says_so(bert, joined):
+    numbers = "₁₂₃₄₅₆"
+    assert joined["labels"][4:10].tolist() == [f"cap{number}" for number in numbers]
+    assert joined["labels"][[1, 10]].tolist() == ["the", "is"]
+    meaning = "cap = capybara = ca + ##p + ##y + ##b + ##ar + ##a"
+    texts = [text.get_text() for text in written(drawn("joint-space", joined)[0])]
+    assert sum(meaning in text for text in texts) == 1
+    at_end = np.isin(joined["scale"], (0.125, 8))
+    said = sum("at the end of the range tried (0.125 to 8)" in text for text in texts)
+    assert said == at_end.sum() > 0
+    alike = run("joint-space", bert, sentence="capybara capybole", head="L0H0")
+    assert {label[:-1] for label in alike["labels"].tolist()} >= {"capyba", "capybo"}
