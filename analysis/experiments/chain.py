@@ -67,7 +67,8 @@ def chain(
 
     sums = run.gather(measure, document_set, "documents")
     result = {"T": T, "documents": N, "by": by, "turned": np.array(turned, int).reshape(-1, 2)}
-    result["directed"] = directed
+    result |= {"directed": directed, "n_directed": directed.sum()}
+    result |= heads.by_strength(still.max(axis=-1), directed)
     result["profile"] = sums["profile"] / N
     result["profiles"] = sums["profiles"] / N
     result["own_move"] = sums["own_move"] / N
@@ -226,6 +227,8 @@ def says(r):
     if not r["n_pairs"]:
         return "No two heads, one in a deeper layer, have a direction, so no pair was measured."
     return (
+        f"{r['n_directed']} of {r['directed'].size} heads have a direction."
+        f"{heads.describe_strengths(r)} "
         f"{r['n_turned']} heads were turned by {r['by']} tokens to either side. There are "
         f"{r['n_pairs']} pairs with a deeper head that has a direction. In {r['n_lost']} of them "
         f"the deeper head loses more than half of its attention there; in {r['n_moved']} a tenth "
@@ -337,7 +340,9 @@ register(
         "of it moves; negative: the other way",
         "n_pairs": "pairs of a turned head and a head of a deeper layer that has a direction",
         "n_turned": "heads that were turned",
+        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
+        "n_by_strength": "heads with a direction, by the attention to their offset",
         "documents": "documents measured",
     },
-    labels={"pair_moves": "pairs"},
+    labels={"pair_moves": "pairs", "n_by_strength": "strengths"},
 )

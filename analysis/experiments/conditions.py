@@ -137,6 +137,7 @@ def _own_offsets(r, T, causal):
     result["score_kept_of_heads"] = maths.over(rise, np.maximum(rise[0], 0))
     result["rise_of_heads_shuffled"] = maths.rise(r["scores_shuffled"], offset, causal)
     result["n_directed"] = result["directed"].sum()
+    result |= heads.by_strength(remaining[0], result["directed"])
     uniform = profiles.mean_attention(profiles.uniform(T, causal), T)
     result["uniform_of_heads"] = uniform[best]
     return result
@@ -198,9 +199,9 @@ def says(r):
     if not n:
         return f"0 of {r['directed'].size} heads have a direction that they could keep."
     return (
-        f"{n} of {r['directed'].size} heads have a direction. At least {KEPT:.0%} of their "
-        f"attention to it stays on: {counts}. Built on: {kinds}. Attention at the offset, and the "
-        "peak of the scores there as a share of the peak on the text, for "
+        f"{n} of {r['directed'].size} heads have a direction.{heads.describe_strengths(r)} "
+        f"At least {KEPT:.0%} of the attention stays on: {counts}. Built on: {kinds}. Attention at "
+        "the offset, and the peak of the scores there as a share of the peak on the text, for "
         f"{', '.join(r['conditions'])}: {sharpest}."
     )
 
@@ -319,6 +320,7 @@ register(
     ),
     figure="figure 9, figure 11",
     labels={
+        "n_by_strength": "strengths",
         "n_kept": "conditions",
         "n_by_kind": "kinds",
         "offset": "heads",
@@ -326,10 +328,8 @@ register(
         **{f"score_{name}": "heads" for name in CONDITIONS},
     },
     numbers={
-        "n_directed": (
-            f"heads with a direction on the text: at least {profiles.TIMES} times what uniform "
-            "attention gives goes to one offset, not 0"
-        ),
+        "n_directed": f"heads with a direction on the text: {profiles.DIRECTION}",
+        "n_by_strength": "heads with a direction, by the attention to their offset on the text",
         "n_kept": (
             f"heads with a direction that keep at least {KEPT:.0%} of their attention to that "
             "offset, by condition"

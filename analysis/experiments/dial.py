@@ -168,7 +168,8 @@ def says(r):
         f"The positions that the {moved[str(r['move'])]} of one layer read are moved by s tokens. "
         f"Heads that attended to offset o, counted at each shift: {summary}. With attended "
         f"offsets shuffled over the shifts: at most {r['n_exact_null']:.0f} of {r['n_cells']} "
-        f"exact, slopes within {r['slope_null']:.2f}.{_alone_words(r)}{_loss_words(r)}"
+        f"exact, slopes within {r['slope_null']:.2f}.{_strength_words(r)}{_alone_words(r)}"
+        f"{_loss_words(r)}"
     )
 
 
@@ -179,6 +180,22 @@ LINES = (
     "layer_mean_weight",
     "layer_mean_weight_null",
 )
+
+
+def _strength_words(r):
+    """A sentence on the cells by strength of attention, where there are some."""
+    by_strength = zip(r["strengths"], *(r[name] for name in BY_STRENGTH))
+    counts = [
+        f"{name}: {n} of {cells} exact (shuffled: at most {null:.0f})"
+        for name, n, cells, null in by_strength
+        if cells
+    ]
+    if not counts:
+        return ""
+    return f" By the attention to the offset without a shift: {'; '.join(counts)}."
+
+
+BY_STRENGTH = "strength_n_exact", "strength_n_cells", "strength_n_exact_null"
 
 
 def _alone_words(r):
@@ -357,9 +374,16 @@ register(
         "rise_null": "rise of the loss where queries and keys of that layer are moved together",
         "loss": "mean loss in nats per token without a shift (masked models: one in 8 hidden)",
         "n_cells": "heads with a direction, times shifts other than 0",
+        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
+        "n_by_strength": "heads with a direction, by the attention to their offset without a shift",
+        "strength_n_exact": "exact cells, by the attention to the offset without a shift",
+        "strength_n_exact_null": "exact cells with attended offsets shuffled over the shifts, 99 % "
+        "quantile",
+        "strength_n_cells": "cells, by the attention to the offset without a shift",
         "documents": "documents measured; 0: positions alone",
     },
-    labels={f"layer_{name}": "layer_names" for name in ("slope", "n_exact", "n_cells")},
+    labels={f"layer_{name}": "layer_names" for name in ("slope", "n_exact", "n_cells")}
+    | dict.fromkeys(("n_by_strength", *BY_STRENGTH[:2]), "strengths"),
     per_head=("slopes", "offset"),
     least_documents=2,
     weights_only=True,

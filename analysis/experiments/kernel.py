@@ -228,10 +228,7 @@ register(
             "heads with a direction whose kernel is highest at the offset with most attention"
         ),
         "n_agree_null": f"the most in {SHUFFLES} shuffles of the places of the queries",
-        "n_directed": (
-            "heads with a direction: at least "
-            f"{profiles.TIMES} times what uniform attention gives goes to one offset, not 0"
-        ),
+        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
         "agree": "share of all heads whose kernel is highest at the offset with most attention",
         "agree_null": "99 % quantile for shuffled pairs of heads",
         "error": (

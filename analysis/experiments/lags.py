@@ -136,6 +136,7 @@ def _compare_peaks(mean, T, causal, seed):
     result = {"lag_of_heads": lag, "sharpness_of_heads": sharpness}
     result |= {"offset_of_heads": offset, "attention_of_heads": most, "directed": directed}
     result |= {"n_directed": directed.sum(), "n_beyond": causal * beyond.sum()}
+    result |= heads.by_strength(most, directed)
     result |= _agreement("", lag.ravel(), offset.ravel(), seed)
     return result | _agreement("_directed", lag[directed], offset[directed], seed)
 
@@ -240,7 +241,8 @@ def says(r):
             "look: there the mask makes the peak, not a shift."
         )
     return (
-        f"{r['n_directed']} of {r['lag_of_heads'].size} heads have a direction. {verdicts}"
+        f"{r['n_directed']} of {r['lag_of_heads'].size} heads have a direction."
+        f"{heads.describe_strengths(r)} {verdicts}"
         f"Of all heads {r['agree']:.0%} have their highest scores {SAME['agree']} (99 % of the "
         f"shuffles: up to {r['agree_null']:.0%}). Attention is the softmax of these scores, so "
         f"that the two agree is nearly a tautology. {_describe_positions(r)}{masked}"
@@ -514,6 +516,7 @@ register(
     figure="figure 7",
     labels={
         "position_share": "heads",
+        "n_by_strength": "strengths",
         "n_positions_by_layer": "layer_names",
         "n_directed_by_layer": "layer_names",
         "lag": "heads",
@@ -521,10 +524,8 @@ register(
         "sharpness": "heads",
     },
     numbers={
-        "n_directed": (
-            "heads with a direction: at least "
-            f"{profiles.TIMES} times what uniform attention gives goes to one offset, not 0"
-        ),
+        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
+        "n_by_strength": "heads with a direction, by the attention to their offset",
         "agree_directed": (
             "share of the heads with a direction whose scores are highest at the offset with most "
             "attention"

@@ -145,6 +145,7 @@ def _kept(r, causal):
     kept = changed / np.maximum(own, 1e-300)[:, None, None]
     result = {f"kept_{way}": kept[:, i] for i, way in enumerate(WAYS)}
     result["directed"] = profiles.directed(r["still"], r["n"], causal=causal)
+    result |= heads.by_strength(own, result["directed"])
     result["least_kept"] = result["kept_without"][:, :-1].min(axis=1)
     result["offset"] = offset - profiles.REACH
     return result
@@ -202,9 +203,11 @@ def says(r):
     ]
     others = " The others read no positions." if r["n_need"] < r["n_directed"] else ""
     return (
+        f"{r['n_directed']} of {r['directed'].size} heads have a direction."
+        f"{heads.describe_strengths(r)} "
         f"Without any waves of the positions that their layer reads, {r['n_need']} of "
-        f"{r['n_directed']} heads with a direction lose it: they keep less than half of their "
-        f"attention at its offset.{others} {r['n_lost']} of these {r['n_need']} lose it without "
+        "them lose it: they keep less than half of their attention at their offset."
+        f"{others} {r['n_lost']} of these {r['n_need']} lose it without "
         f"one band (with as much energy taken evenly from all frequencies: {r['n_lost_null']}). By "
         f"period: {'; '.join(bands)}. Without the band that a head needs most it keeps "
         f"{r['kept']:.2f} on average (null: {r['kept_null']:.2f}). One band alone is enough for "
@@ -331,10 +334,15 @@ register(
         "rise_null": "rise of the loss in that layer with as much energy taken evenly",
         "loss": "mean loss in nats per token as the model is (masked models: one in 8 hidden)",
         "n_need": "heads with a direction that lose it without all waves: they read positions",
-        "n_directed": "heads with a direction",
+        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
+        "n_by_strength": "heads with a direction, by the attention to their offset",
         "documents": "documents measured",
     },
-    labels={"by_band_lost": "band_names", "by_band_enough": "band_names"},
+    labels={
+        "by_band_lost": "band_names",
+        "by_band_enough": "band_names",
+        "n_by_strength": "strengths",
+    },
     per_head=("least_kept", "offset"),
     least_documents=2,
 )

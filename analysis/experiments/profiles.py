@@ -124,6 +124,7 @@ def _attention(everywhere, T, causal):
     result["best_offset"] = offsets[result["attention"].argmax(axis=2)]
     result["best_attention"] = result["attention"].max(axis=2)
     result["n_directed"] = result["directed"].sum()
+    result |= heads.by_strength(result["best_attention"], result["directed"])
     uniform = maths.mean_attention(maths.uniform(T, causal, reach), T)
     result["sharp_null"] = uniform[offsets != 0].max()
     return result
@@ -239,10 +240,10 @@ def _kept_offsets(r, seed):
 def says(r):
     """What the numbers show, in plain words."""
     return (
-        f"{r['n_directed']} of {r['directed'].size} heads have a direction: one offset other than "
-        f"0 has at least {maths.TIMES} times the attention that uniform attention gives it. Of "
-        f"them {r['steady_directed']:.0%} keep to one cluster in at least {STEADY:.0%} of the "
-        f"{r['documents']} documents (dealt anew: up to {r['steady_directed_null']:.0%}), "
+        f"{r['n_directed']} of {r['directed'].size} heads have a direction: {maths.DIRECTION}."
+        f"{heads.describe_strengths(r)} Of those with a direction {r['steady_directed']:.0%} keep "
+        f"to one cluster in at least {STEADY:.0%} of the {r['documents']} documents (dealt anew: "
+        f"up to {r['steady_directed_null']:.0%}), "
         f"{r['offset_shuffled']:.0%} keep their offset when the words are shuffled (shuffled "
         f"heads: up to {r['offset_shuffled_null']:.0%}), and {r['offset_positions']:.0%} on "
         f"positions alone, with all words at zero (up to {r['offset_positions_null']:.0%}): a "
@@ -375,7 +376,7 @@ def _draw_pies(axes, r, colors):
     for layer, head in np.ndindex(L, H):
         _draw_pie(axes, (head, layer), r["shares"][layer, head], colors)
         most = r["best_attention"][layer, head]
-        if most >= 0.05:  # below it no offset stands out
+        if most >= maths.LEAST:  # below it no offset stands out
             text = f"{draw.offset(r['best_offset'][layer, head])}: {most:.2f}"
             axes.text(head, layer + 0.33, text, ha="center", va="top", fontsize=10)
     axes.set(xlim=(-0.6, H - 0.4), ylim=(L - 0.3, -0.6), aspect="equal")
@@ -443,8 +444,8 @@ register(
     "offsets -30 to 30, into two clusters: --clustered scores --clusters 2 --reach 30.",
     figure="figure 1",
     numbers={
-        "n_directed": f"heads with a direction: at least {maths.TIMES} times what uniform "
-        "attention gives goes to one offset, not 0",
+        "n_directed": f"heads with a direction: {maths.DIRECTION}",
+        "n_by_strength": "heads with a direction, by the attention to their offset",
         "steady_directed": f"share of the heads with a direction with at least {STEADY:.0%} of "
         "their documents in one cluster",
         "steady_directed_null": f"99 % quantile of {PERMUTATIONS} random deals of the profiles to "
@@ -472,5 +473,6 @@ register(
         "kept_null": "99 % quantile for shuffled pairs of heads",
         "documents": "documents read, each as long as the model allows",
     },
+    labels={"n_by_strength": "strengths"},
     per_head=("best_offset", "best_attention"),
 )

@@ -501,8 +501,7 @@ register(
         "n_shifted_heads": "heads with a direction that have more periodic columns than 99 % of "
         "the shuffles and than the text without positions, in which query and key are most alike "
         "at a lag other than 0",
-        "n_directed": "heads with a direction: most attention within 10 tokens goes to an offset "
-        f"other than 0, and at least {profiles.TIMES} times what uniform attention gives there",
+        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
         "typical": "share of a head's width that is periodic in query and key both, median of the "
         "heads with a direction",
         "typical_null": "99 % quantile of that median over shuffles of the rows",

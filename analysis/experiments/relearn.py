@@ -226,7 +226,7 @@ register(
         "loss": "loss of hidden words on held-out spread documents, in nats",
         "loss_null": "that loss with the random table",
         "loss_kept": "that loss with the old table",
-        "n_directed": "heads with a direction in plain documents",
+        "n_directed": f"heads with a direction in plain documents: {profiles.DIRECTION}",
         "steps": "steps of the optimizer",
         "fillers": "unknown tokens after every word",
     },

@@ -885,10 +885,7 @@ register(
         "bands": "share of all heads compared whose map has a horizontal band",
         "bands_null": f"that share in {TURNS} maps with each frequency turned at random",
         "n_peaks": "peaks of the position table above chance (0: its highest frequency is taken)",
-        "n_directed": (
-            f"heads that give an offset other than 0 at least {profiles.TIMES} times what uniform "
-            "attention gives"
-        ),
+        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
         "agree_directed": (
             "share of all heads with a direction whose offset, by only the columns that the "
             "weights settle, is the offset of most attention"

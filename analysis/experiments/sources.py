@@ -554,7 +554,7 @@ register(
         "n_positions_by_layer": (
             "heads with a direction whose peak is at least half position × position, by layer"
         ),
-        "n_directed_by_layer": "heads with a direction, by layer",
+        "n_directed_by_layer": f"heads with a direction ({profiles.DIRECTION}), by layer",
         "position_variance_by_layer": (
             "share of the variance of scores that position × position holds, mean over the heads"
         ),

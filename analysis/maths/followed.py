@@ -1,7 +1,7 @@
 """Whether attended offsets follow moved positions: for each head, for each layer, and over all.
 
 A cell is a head with a direction at one shift other than 0. l layers, S shifts, H heads, R = 2 wide
-+ 1 offsets. Order: cells, figures over all of them with their nulls, and for each layer.
++ 1 offsets. Order: cells, figures over all of them with their nulls, by strength, by layer.
 """
 
 import numpy as np
@@ -49,8 +49,9 @@ def followed(r, follows, seed):
     result["weight"] = _weights(by_layer, expected, wide)
     result["weight_dealt"] = _weights(by_chance, expected, wide)
     result["slopes"] = np.array(slopes)
-    over_all = _summary(result, shifts, seed)
-    return result | over_all | _by_layer(result, r["layers"], shifts, seed)
+    result |= _summary(result, shifts, seed)
+    result |= _by_strength(result, still[..., near].max(axis=-1), shifts, seed)
+    return result | _by_layer(result, r["layers"], shifts, seed)
 
 
 def _weights(attention, expected, wide):
@@ -77,6 +78,19 @@ def _summary(r, shifts, seed):
 def _mean(values, where):
     """Mean of the values where a condition holds; 0 if it holds nowhere."""
     return values[where].mean() if where.any() else 0.0
+
+
+def _by_strength(r, attention, shifts, seed):
+    """Heads and cells by the attention [l H] that heads give to their offset without a shift."""
+    rows = []
+    for band in range(len(profiles.STRENGTHS)):
+        inside = profiles.strength(attention) == band
+        part = {name: r[name] & inside[:, None] for name in ("told", "exact")}
+        rows.append(_summary(r | part | {"directed": r["directed"] & inside}, shifts, seed))
+    names = "n_cells", "n_exact", "n_exact_null"
+    result = {f"strength_{name}": np.array([row[name] for row in rows]) for name in names}
+    result["n_by_strength"] = profiles.by_strength(attention, r["directed"])
+    return result | {"strengths": np.array([*profiles.STRENGTHS])}
 
 
 def _by_layer(r, layers, shifts, seed):

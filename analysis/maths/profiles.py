@@ -11,8 +11,16 @@ import numpy as np
 import scipy
 
 REACH = 10
-# a head has a direction if it gives an offset other than 0 this many times uniform attention
+# a head has a direction if it gives one offset other than 0 this share of its attention, and this
+# many times what uniform attention gives, which is less the longer the documents are
+LEAST = 0.1
 TIMES = 5
+DIRECTION = (  # the rule in words
+    f"the offset with most attention is not 0, and gets at least {LEAST} of it and {TIMES} times "
+    "what uniform attention gives"
+)
+# bands of attention in which heads with a direction are counted: name -> least attention
+STRENGTHS = {f"{LEAST} to 0.25": LEAST, "0.25 to 0.5": 0.25, "0.5 or more": 0.5}
 
 
 def offsets(reach=REACH):
@@ -80,20 +88,22 @@ def directed(attention, T, reach=REACH, causal=False):
     """Heads with a direction: mean attention by offset [... R] -> bool [...].
 
     A head has one if, of the offsets within reach, most attention goes to one other than 0, and
-    that is at least TIMES what uniform attention gives to it. T: tokens of the documents.
+    that is at least LEAST, and TIMES what uniform attention gives. T: tokens of the documents.
 
-    A head that looks at the token before, and one that looks at all tokens equally:
+    A head that looks at the token before, one that hardly looks there, though 40 times as much as
+    uniform attention, and one that looks at all tokens equally:
 
-    >>> attention = np.array([[0.0, 1.0, 0.0, 0.0, 0.0], np.full(5, 1 / 64)])
-    >>> directed(attention, T=64, reach=2)
-    array([ True, False])
+    >>> attention = np.zeros((3, 5))
+    >>> attention[:, 1] = 1.0, 0.08, 1 / 512
+    >>> directed(attention, T=512, reach=2)
+    array([ True, False, False])
     """
     best = _within(attention, reach).argmax(axis=-1)
     return (best != reach) & stands_out(attention, T, reach, causal)
 
 
 def stands_out(attention, T, reach=REACH, causal=False):
-    """Heads that give some offset, 0 included, TIMES what uniform attention gives: bool [...].
+    """Heads that give some offset, 0 included, as much as a direction takes: bool [...].
 
     A head that looks at its own token, and one that looks at all tokens equally:
 
@@ -104,7 +114,30 @@ def stands_out(attention, T, reach=REACH, causal=False):
     """
     within_reach = _within(attention, reach)
     by_uniform = mean_attention(uniform(T, causal, reach), T)
-    return within_reach.max(axis=-1) >= TIMES * by_uniform[within_reach.argmax(axis=-1)]
+    least = np.maximum(LEAST, TIMES * by_uniform)
+    return within_reach.max(axis=-1) >= least[within_reach.argmax(axis=-1)]
+
+
+def strength(attention):
+    """Which of STRENGTHS an amount of attention falls into, -1 below them all: [...] -> [...].
+
+    >>> strength(np.array([0.05, 0.12, 0.25, 0.99])).tolist()
+    [-1, 0, 1, 2]
+    """
+    return np.searchsorted([*STRENGTHS.values()], attention, side="right") - 1
+
+
+def by_strength(attention, counted):
+    """How many of those counted fall into each of STRENGTHS: [...], bool [...] -> [STRENGTHS].
+
+    Four heads by their attention to one offset, of which one is not counted:
+
+    >>> attention = np.array([0.12, 0.3, 0.5, 0.99])
+    >>> by_strength(attention, np.array([True, False, True, True])).tolist()
+    [1, 0, 2]
+    """
+    bands = strength(attention)[counted]
+    return (bands[:, None] == np.arange(len(STRENGTHS))).sum(axis=0)
 
 
 def _within(attention, reach):
@@ -201,7 +234,7 @@ def best_on_side(centres, T):
     return places[attention.argmax(axis=1)], attention.max(axis=1)
 
 
-def sides(centres, T, even=0.25, flat=0.1):
+def sides(centres, T, even=0.25, flat=LEAST):
     """{'left': …, 'even': …, 'right': …}: indices of the centres on each side, the strongest first.
 
     A centre is even when its centre of mass is within `even` tokens of the query, or when it gives

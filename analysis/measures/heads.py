@@ -3,7 +3,7 @@
 Layers and heads count from 0 (L0H0); the paper's head(1,1) is the same one. L layers (of a partial
 checkpoint: those whose query and key weights are there), H heads, T tokens, R offsets.
 
-Order: names, then the choice behind --head auto.
+Order: names, the choice behind --head auto, heads with a direction by strength; profiles.
 """
 
 import re
@@ -140,6 +140,23 @@ def auto(attention):
         if measure.max() > 0 and pair not in pairs:
             pairs.append(pair)
     return pairs
+
+
+def by_strength(attention, directed):
+    """Heads with a direction, by how much attention they give to their offset: [L H], bool [L H].
+
+    {"strengths": names of the bands, "n_by_strength": heads in each}.
+    """
+    names = np.array([*profiles.STRENGTHS])
+    return {"strengths": names, "n_by_strength": profiles.by_strength(attention, directed)}
+
+
+def describe_strengths(r):
+    """' Heads by the attention to their offset: 0.1 to 0.25: 2; ….', nothing without heads."""
+    if not r["n_directed"]:
+        return ""
+    counts = "; ".join(f"{name}: {n}" for name, n in zip(r["strengths"], r["n_by_strength"]))
+    return f" Heads by the attention to their offset: {counts}."
 
 
 def head_profiles(model, document, edits=(), reach=profiles.REACH):

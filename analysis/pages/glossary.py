@@ -7,6 +7,8 @@ import re
 from html import escape
 from typing import NamedTuple
 
+from ..maths import profiles
+
 
 class Term(NamedTuple):
     """An entry of the glossary."""
@@ -85,8 +87,9 @@ TERMS = (
         "directed",
         "head with a direction",
         r"heads? with(?:out)? a direction",
-        "A head that gives some offset other than 0 several times the attention that a head would "
-        "give it by looking at all tokens equally; the section says how many times.",
+        "A head that gives most of its attention near itself to one offset other than 0: at least "
+        f"{profiles.LEAST} of all, and {profiles.TIMES} times what looking at all tokens equally "
+        "would give.",
     ),
     Term(
         "wa",

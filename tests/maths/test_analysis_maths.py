@@ -176,12 +176,14 @@ def test_profile_sums_float32_in_float64_and_takes_any_layout():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_head_with_a_direction_gives_one_other_token_five_times_uniform_attention(causal):
-    T = 64
+    """In short documents; in long ones LEAST is more."""
+    T = 32
     uniform_attention = profiles.mean_attention(profiles.uniform(T, causal), T)
     left = np.arange(21) == 9
     itself = np.arange(21) == 10
     enough = np.where(left, 5.01 * uniform_attention, 0)
     too_little = np.where(left, 4.99 * uniform_attention, 0)
+    assert too_little.max() > profiles.LEAST
     own = np.where(itself, 0.9, 0.05)
     rows = np.array([enough, too_little, own, np.where(left, 0.9, 0)])
     directed = profiles.directed(rows, T, causal=causal)
@@ -321,7 +323,7 @@ def test_a_centre_without_an_offset_of_its_own_is_even_however_a_causal_model_be
 
 
 def test_a_head_has_a_direction_if_an_offset_has_several_times_uniform_attention():
-    T = 64
+    T = 32
     uniform = profiles.mean_attention(profiles.uniform(T), T)
     heads = np.tile(uniform, (4, 1))
     heads[0, 9] *= profiles.TIMES * 0.999
@@ -333,7 +335,26 @@ def test_a_head_has_a_direction_if_an_offset_has_several_times_uniform_attention
     wide[0, 5] = 0.9  # 25 to the left: out of reach
     wide[0, 29] = 0.2
     assert profiles.directed(wide, T).all()
-    assert not profiles.directed(wide, T, causal=True).any()  # uniform: 0.06 one to the left
+    assert not profiles.directed(wide, T, causal=True).any()  # uniform: 0.1 one to the left
+
+
+def test_in_long_documents_a_head_has_a_direction_from_a_tenth_of_its_attention():
+    """Five times uniform attention is 0.01 there, which a head that hardly looks anywhere has."""
+    T = 512
+    heads = np.zeros((3, 21))
+    heads[:, 9] = 0.02, profiles.LEAST * 0.999, profiles.LEAST
+    for causal in (False, True):
+        assert profiles.directed(heads, T, causal=causal).tolist() == [False, False, True]
+    itself = np.roll(heads, 1, axis=-1)
+    assert profiles.stands_out(itself, T).tolist() == [False, False, True]
+
+
+def test_heads_are_counted_in_the_band_that_their_attention_reaches():
+    attention = np.array([[0.02, 0.1, 0.2499], [0.25, 0.5, 0.3]])
+    counted = np.array([[False, True, True], [True, True, False]])
+    assert profiles.by_strength(attention, counted).tolist() == [2, 1, 1]
+    assert profiles.by_strength(attention, counted & False).tolist() == [0, 0, 0]
+    assert min(profiles.STRENGTHS.values()) == profiles.LEAST  # no head falls out of the bands
 
 
 def test_maxima_lie_above_a_line_and_leave_out_frequency_0():

@@ -4549,4 +4549,16 @@ BREAKS = [
         "np.sort(2.0**-i)",
         "np.sort(4.0**-i)",
     ),
+    Break(
+        "a head that hardly looks anywhere has a direction in long documents",
+        PROFILES,
+        "np.maximum(LEAST, TIMES * by_uniform)",
+        "TIMES * by_uniform",
+    ),
+    Break(
+        "cells of every strength are counted in each band",
+        "analysis/maths/followed.py",
+        "r[name] & inside[:, None]",
+        "r[name]",
+    ),
 ]
