@@ -20,7 +20,8 @@ from minitx.analysis.texts import corpus
 
 SHORT = {"tokens": 64, "documents": 6}
 MAKE = {
-    make.__name__: make() for make in (constructed.waves, constructed.copies, constructed.neither)
+    make.__name__: make()
+    for make in (constructed.waves, constructed.copies, constructed.neither, constructed.strengths)
 }
 
 
@@ -40,6 +41,29 @@ def verdict(name, result):
 @pytest.fixture(scope="module")
 def dials():
     return {model: run("dial", model) for model in MAKE}
+
+
+@pytest.mark.parametrize("name", ["profiles", "conditions", "dial", "lags", "notch", "chain"])
+def test_every_experiment_counts_the_same_heads_by_the_attention_to_their_offset(name):
+    """0.15, 0.3, 0.6 and 0.95; one with 0.02 and one with 0.05 have no direction."""
+    r = run(name, "strengths")
+    assert (r["n_directed"], r["n_by_strength"].tolist()) == (4, [1, 1, 2])
+    assert r["directed"].sum() == 4
+    says = registry.get(name).says(r)
+    if name == "dial":
+        assert "0.1 to 0.25: 8 of 8 exact" in says and "0.5 or more: 16 of 16 exact" in says
+    else:
+        counts = "0.1 to 0.25: 1; 0.25 to 0.5: 1; 0.5 or more: 2."
+        assert f" Heads by the attention to their offset: {counts}" in says
+
+
+def test_cells_are_counted_by_the_attention_of_their_head(dials):
+    r = dials["strengths"]
+    assert r["strength_n_cells"].tolist() == [8, 8, 16]
+    assert r["strength_n_exact"].tolist() == [8, 8, 16]
+    assert (r["strength_n_exact_null"] < 0.7 * r["strength_n_cells"]).all()
+    assert dials["waves"]["strength_n_cells"].tolist() == [0, 0, 56]
+    assert dials["copies"]["strength_n_exact"].tolist() == [0, 0, 16]  # of 24
 
 
 def test_heads_that_read_waves_follow_their_positions(dials):

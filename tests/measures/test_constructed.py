@@ -12,11 +12,11 @@ from minitx.analysis.texts import corpus
 TOKENS = 64
 
 
-def attention(model):
+def attention(model, tokens=TOKENS):
     """Mean attention by offset of every head on four documents: [L H R]."""
-    documents = corpus.documents(model, "sample", 4, TOKENS)
+    documents = corpus.documents(model, "sample", 4, tokens)
     by_document = [heads.head_profiles(model, document) for document in documents]
-    return profiles.mean_attention(np.mean(by_document, axis=0), TOKENS)
+    return profiles.mean_attention(np.mean(by_document, axis=0), tokens)
 
 
 def directions(model):
@@ -39,6 +39,23 @@ def test_a_copied_word_makes_a_neighbour():
     offsets = {(0, 0): constructed.COPIED, (0, 1): constructed.UNRELATED, (1, 0): 1}
     assert {place: offset for place, (offset, _) in directed.items()} == offsets
     assert directed[1, 0][1] > 0.5  # measured 0.79: words come again within a document
+
+
+def test_the_same_heads_have_a_direction_in_documents_of_any_length():
+    """Several times uniform attention alone is less the longer they are: 4, 5, 6 and 6 heads."""
+    model, by_times = constructed.strengths(), []
+    for tokens in (64, 128, 256, 512):
+        measured = attention(model, tokens)
+        for place, (lag, share) in constructed.SHARES.items():
+            at_lag = measured[place][profiles.offsets() == lag]
+            assert at_lag == pytest.approx(share, abs=1.01 / tokens)  # edges, and the first token
+        uniform = profiles.mean_attention(profiles.uniform(tokens), tokens)
+        by_times.append((measured >= profiles.TIMES * uniform).any(axis=-1).sum())
+        directed = profiles.directed(measured, tokens)
+        strong = [place for place, (_, share) in constructed.SHARES.items() if share >= 0.15]
+        assert [*map(tuple, np.argwhere(directed))] == strong
+        assert profiles.by_strength(measured.max(axis=-1), directed).tolist() == [1, 1, 2]
+    assert by_times == [4, 5, 6, 6]
 
 
 def test_words_alone_have_no_direction():

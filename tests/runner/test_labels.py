@@ -7,6 +7,12 @@ from matplotlib.text import Text
 from minitx.analysis.runner import draw, labels
 
 
+@pytest.fixture(autouse=True)
+def _style():
+    with draw.style():
+        yield
+
+
 def panel(points, width=4, height=4):
     """Axes around points [n 2], of a figure that is laid out."""
     figure = draw.figure(width, height)

@@ -4624,4 +4624,10 @@ BREAKS = [
         "if is_directed:",
         "if most:",
     ),
+    Break(
+        "cells of every strength are counted in each band",
+        "analysis/maths/followed.py",
+        "r[name] & inside[:, None]",
+        "r[name]",
+    ),
 ]

@@ -1,11 +1,13 @@
 """Models whose mechanism is known, because it was built in.
 
-Three masked models of two layers, four heads and the tokenizer of tiny-roberta:
+Four masked models of two layers, four heads and the tokenizer of tiny-roberta:
 
 - `waves`: heads of both layers read positions: queries are the keys' waves, moved by a known lag;
 - `copies`: a head of layer 0 copies the word before each token and another erases the positions, so
   that a head of layer 1 can only find its neighbour by the copied word;
-- `neither`: all heads read words; positions are noise that no head reads.
+- `neither`: all heads read words; positions are noise that no head reads;
+- `strengths`: heads give a known share of their attention to their lag and the rest to the first
+  token, in documents of up to 512 tokens.
 
 The stream holds positions, words and copied words in columns of their own, each column once more
 with the other sign: then every vector has mean 0, all tokens have the same length, and a norm only
@@ -40,6 +42,17 @@ LAGS = {
     (1, 1): (+3, FAST),
     (1, 2): (+1, SLOW),
 }
+# of `strengths`: (lag, share of the attention)
+SHARES = {
+    (0, 0): (-1, 0.02),
+    (0, 1): (+1, 0.05),
+    (0, 2): (-3, 0.15),
+    (0, 3): (+2, 0.3),
+    (1, 0): (-2, 0.6),
+    (1, 1): (+3, 0.95),
+}
+LONG = 512  # places of `strengths`
+FIRST, OTHERS = 48, 49  # columns of the stream: what marks the first place, and all others
 COPIED = -1  # of `copies`: L0H0 copies the word at this offset, so that L1H0 looks at the opposite
 UNRELATED = +2  # L0H1 looks there and copies nothing
 
@@ -66,16 +79,39 @@ def neither():
     return build(table, {(0, 0): word_head(WORDS, WORDS), (1, 1): word_head(WORDS, WORDS)})
 
 
-def wave_table():
-    """The position table's first half: cosine and sine of every wave: [T HALF]."""
-    table = np.zeros((T, HALF))
-    angles = 2 * np.pi * np.arange(T)[:, None] / PERIODS
+def strengths():
+    """Every head of SHARES gives this share of its attention to its lag, the rest to place 0."""
+    table = wave_table(LONG)
+    table[1:, OTHERS] = 1
+    table[0] = 0
+    table[0, FIRST] = np.sqrt(len(PERIODS) + 1)  # as long as the other rows
+    heads = {place: sharing_head(*choice) for place, choice in SHARES.items()}
+    return build(table, heads)
+
+
+def sharing_head(lag, share):
+    """A position head whose queries fit the first place, too: odds of the lag share : 1 - share."""
+    parts = position_head(lag, ALL, LONG)
+    query, key = wave_table(LONG)[[9, 9 + lag]]
+    at_lag = (query @ parts["W_Q"]) @ (key @ parts["W_K"])  # the score there, before the norm
+    length = 2 * (len(WORDS) + len(PERIODS) + 1)  # squared, of a token: a norm makes it D
+    behind = np.log(share / (1 - share)) * length / D
+    column = len(POSITIONS)
+    parts["W_Q"][OTHERS, column] = (at_lag - behind) / np.sqrt(len(PERIODS) + 1)
+    parts["W_K"][FIRST, column] = 1.0
+    return parts
+
+
+def wave_table(places=T):
+    """The position table's first half: cosine and sine of every wave: [places HALF]."""
+    table = np.zeros((places, HALF))
+    angles = 2 * np.pi * np.arange(places)[:, None] / PERIODS
     table[:, POSITIONS[::2]] = np.cos(angles)
     table[:, POSITIONS[1::2]] = np.sin(angles)
     return table
 
 
-def position_head(lag, waves_read):
+def position_head(lag, waves_read, places=T):
     """Queries are the given waves moved by `lag`, keys the waves as they are."""
     W_Q, W_K = np.zeros((2, HALF, d))
     angles = 2 * np.pi * lag / PERIODS
@@ -84,7 +120,7 @@ def position_head(lag, waves_read):
         cos, sin = np.cos(angles[i]), np.sin(angles[i])
         W_Q[columns, 2 * i : 2 * i + 2] = [[cos, sin], [-sin, cos]]
         W_K[columns, 2 * i : 2 * i + 2] = np.eye(2)
-    distances = 2 * np.pi * np.arange(T)[:, None] / PERIODS[waves_read]
+    distances = 2 * np.pi * np.arange(places)[:, None] / PERIODS[waves_read]
     fits = np.cos(distances).sum(axis=1)  # score by distance from the right key
     return {"W_Q": W_Q * SHARP / (fits[0] - fits[1:].max()), "W_K": W_K}
 
@@ -108,10 +144,11 @@ def move(source, target, factor=1.0):
 
 
 def build(table, heads):
-    """A model with this position table [T HALF] and the weights {(layer, head): {name: array}}."""
+    """A model with this position table [places HALF] and the {(layer, head): {name: weights}}."""
     bundle = minitx.load(weights.find("tiny-roberta"), dtype=np.float64)
     sizes = {"n_layers": 2, "n_heads": H, "d_model": D, "d_mlp": 1, "eps": 1e-12}
-    cfg = replace(bundle.config, n_ctx=T, n_pos=T, offset=0, scale_attn=False, **sizes)
+    places = {"n_ctx": len(table), "n_pos": len(table), "offset": 0}
+    cfg = replace(bundle.config, **places, scale_attn=False, **sizes)
     signs = np.random.default_rng(1).choice([-1.0, 1.0], (cfg.n_vocab, len(WORDS)))
     W_E = np.zeros((cfg.n_vocab, HALF))
     W_E[:, WORDS] = signs
