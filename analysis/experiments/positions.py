@@ -1,9 +1,9 @@
 """Do position embeddings have waves that peak away from frequency 0?
 
 Amplitude spectra and principal components of the position embeddings, each beside what chance
-gives; the words of a text are the control. A wave is a peak away from frequency 0: a slow drift
-over the whole table is not a wave. T rows that a token can reach, D columns, F = T//2 + 1
-frequencies.
+gives; the words of a text are the control, averaged over documents, so that no single one decides.
+A wave is a peak away from frequency 0: a slow drift over the whole table is not a wave. T rows that
+a token can reach, D columns, F = T//2 + 1 frequencies, n shuffles.
 """
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
+AS_MANY = 16  # documents whose words are the control, where their number is not given
 COMPONENTS = (4, 12)  # those of which the paper gives the share
 SINGLE = 0.5  # of a column's power in one line, from which the column is a single wave
 SHARES = (0.5, 0.9, 0.99)  # of the variance, and the components that reach them
@@ -25,33 +26,35 @@ def positions(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
+    documents: options.Size = 0,
     shuffles: options.Count = nulls.SHUFFLES,
     seed: options.Seed = 0,
 ):
     """Amplitude spectra and principal components of the position table.
 
     text: text of the word embeddings: file, folder, - for standard input, or sample
+    documents: documents over which the words' amplitudes are averaged (0: as many as the text
+    holds, at most 16)
     shuffles: surrogates of each kind
     seed: seed of the surrogates
     """
     table = inputs.reachable(model)
     T = len(table)
     result = {"T": T, "frequency": np.arange(T // 2 + 1), "lowest": spectra.lowest(T)}
-    result |= _spectrum("position", table)
+    result |= _spectrum("position", spectra.amplitude(table))
     result |= _lines(table, shuffles, seed)
     if not model.missing:
-        document = corpus.documents(model, text, 1).first()[0]
-        words = model.weights.W_E[document] * model.config.embed_scale
-        result |= _words(words, shuffles, seed)
+        texts = corpus.documents(model, text, documents, most=AS_MANY)
+        result |= _words(model, texts, shuffles, seed, run)
     result |= _chance(table, shuffles, seed)
     result |= _peaks(result["position_mean"], result, T)
     result |= _explained(table, seed)
     return result
 
 
-def _spectrum(name, x):
-    """Mean and quartiles over the columns of the amplitudes of [T D], under a name."""
-    mean, quartiles = spectra.summary(spectra.amplitude(x))
+def _spectrum(name, amplitudes):
+    """Mean and quartiles over the columns of amplitudes [F D], under a name."""
+    mean, quartiles = spectra.summary(amplitudes)
     return {f"{name}_mean": mean, f"{name}_quartiles": quartiles}
 
 
@@ -70,11 +73,23 @@ def _count_lines(table):
     return (spectra.line_shares(spectra.amplitude(table))[0] >= SINGLE).sum()
 
 
-def _words(embeddings, n, seed):
-    """Spectrum of the word embeddings [T D] of a document, and what its shuffles reach."""
-    result = _spectrum("words", embeddings)
-    shuffled = nulls.distribution(spectra.mean_amplitude, nulls.row_shuffles(embeddings, n, seed))
-    lowest = spectra.lowest(len(embeddings))
+def _words(model, texts, n, seed, run=UNSAVED):
+    """Spectrum of the word embeddings, averaged over documents; the same where words are shuffled.
+
+    A shuffle puts the words of every document in another order, so that its spectrum is an average
+    over as many documents.
+    """
+
+    def measure(i, document):
+        words = model.weights.W_E[document] * model.config.embed_scale
+        orders = nulls.row_shuffles(words, n, (seed, i))
+        shuffled = nulls.distribution(spectra.mean_amplitude, orders)
+        return {"amplitudes": spectra.amplitude(words), "shuffled": shuffled}
+
+    sums = run.gather(measure, texts, "amplitudes of words")
+    shuffled = sums["shuffled"] / len(texts)  # [n F]
+    result = {"words_documents": len(texts)} | _spectrum("words", sums["amplitudes"] / len(texts))
+    lowest = spectra.lowest(texts.T)
     result["words"] = spectra.largest(result["words_mean"])
     result["words_null"] = np.quantile(_largest(shuffled), nulls.CHANCE)
     result["words_peak"], result["words_peak_at"] = spectra.highest_peak(
@@ -191,9 +206,10 @@ def _says_words(r):
     """The same for words, where there are any."""
     if "words" not in r:
         return ""
+    n = r["words_documents"]
     return (
-        f" In the words of a text the highest such peak is {r['words_peak']:.3g} (shuffled: "
-        f"{r['words_peak_null']:.3g})."
+        f" In the words of {n} document{'' if n == 1 else 's, averaged,'} the highest such peak is "
+        f"{r['words_peak']:.4g} (shuffled: {r['words_peak_null']:.4g})."
     )
 
 
@@ -223,7 +239,9 @@ def plot(r):
 def _draw_spectra(axes, r):
     T = int(r["T"])
     if "words_mean" in r:  # a partial checkpoint may have no words
-        _draw_curve(axes, r, "words", draw.ORANGE, "word embeddings of one document")
+        n = r["words_documents"]
+        text = f"word embeddings of {n} document{'' if n == 1 else 's'}"
+        _draw_curve(axes, r, "words", draw.ORANGE, text)
     _draw_curve(axes, r, "position", draw.BLUE, "position embeddings")
     _draw_nulls(axes, r)
     _label_peaks(axes, r)
@@ -330,7 +348,8 @@ register(
         "frequency and its neighbours, 0 left out: a single wave each",
         "n_single_null": "99 % quantile of the number of such columns over shuffles of the rows",
         "n_slow": "columns that are a single wave, or drift, slower than a peak away from 0 may be",
-        "words_peak": "amplitude of the highest peak away from 0 of the word embeddings of a text",
+        "words_peak": "amplitude of the highest peak away from 0 of the word embeddings, averaged "
+        "over the documents of a text",
         "words_peak_null": "99 % quantile of the highest such peak over shuffles of the words",
         "explained_4": "variance of the position table explained by 4 principal components",
         "explained_4_null": "variance that 4 components explain of Gaussian noise with as much "
@@ -354,8 +373,10 @@ register(
         "position table",
         "n_components_null": "principal components that hold 50, 90 and 99 % of the variance of "
         "Gaussian noise",
-        "words": "largest amplitude of the word embeddings of a text at any frequency but 0",
+        "words": "largest amplitude of the word embeddings at any frequency but 0, averaged over "
+        "the documents of a text",
         "words_null": "99 % quantile of the largest amplitude over shuffles of the words",
+        "words_documents": "documents over which the words' amplitudes are averaged",
         "peaks_listed": "frequencies of all peaks of the position table away from 0 above chance, "
         "the highest first, in cycles over the whole table",
     },

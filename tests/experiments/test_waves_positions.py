@@ -7,8 +7,10 @@ import tiny
 import minitx
 from minitx import weights
 from minitx.analysis.experiments import models, positions
+from minitx.analysis.maths import nulls, spectra
 from minitx.analysis.measures import compared
 from minitx.analysis.pages import claims
+from minitx.analysis.texts import corpus
 
 T, D = 256, 128
 FEW = {"shuffles": 200}
@@ -38,6 +40,12 @@ TABLES = {  # table, whether it has a peak
 @pytest.fixture(scope="module")
 def bundled():
     return minitx.load(weights.find("tiny-roberta"))
+
+
+class Texts(list):
+    """Documents [T], as corpus.documents gives them."""
+
+    T = T
 
 
 def with_table(model, table):
@@ -84,11 +92,39 @@ def test_a_table_that_never_rises_has_no_peak_at_all(bundled):
 
 def test_a_text_that_repeats_has_a_peak_in_its_words(bundled):
     words = claim("peak of word embeddings")
-    table = bundled.weights.W_E
     tokens = np.random.default_rng(0).integers(10, 900, T)
-    assert holds(words, positions._words(table[tokens], 200, 0))
+    assert holds(words, positions._words(bundled, Texts([tokens]), 200, 0))
     periodic = np.tile(tokens[:8], T // 8)  # the same eight words again and again
-    assert not holds(words, positions._words(table[periodic], 200, 0))
+    assert not holds(words, positions._words(bundled, Texts([periodic]), 200, 0))
+
+
+def test_one_document_does_not_decide_on_words(bundled):
+    """A peak of one document is lost in the average of sixteen; one that all share stays."""
+    words = claim("peak of word embeddings")
+    documents = np.random.default_rng(1).integers(10, 900, (16, T))
+    documents[0, :100:5] = 7  # the same word every five tokens: 51 cycles, or twice as many
+    alone, among = (positions._words(bundled, Texts(x), 100, 0) for x in (documents[:1], documents))
+    assert not holds(words, alone) and alone["words_peak_at"] in (51, 102)
+    assert holds(words, among) and among["words_documents"] == 16
+    documents[:, :100:5] = 7
+    shared = positions._words(bundled, Texts(documents), 100, 0)
+    assert not holds(words, shared) and shared["words_peak_at"] in (51, 102)
+
+
+def test_the_words_of_documents_are_averaged_by_hand(bundled):
+    """The experiment's numbers from their definition, for three documents of a text."""
+    r = positions.positions(bundled, documents=3, shuffles=2, seed=5)
+    texts = corpus.documents(bundled, "sample", 3)
+    means, shuffled = [], []
+    for i, document in enumerate(texts):
+        words = bundled.weights.W_E[document]
+        means.append(spectra.mean_amplitude(words))
+        orders = nulls.row_shuffles(words, 2, (5, i))
+        shuffled.append([spectra.mean_amplitude(order) for order in orders])
+    assert np.allclose(r["words_mean"], np.mean(means, axis=0), rtol=1e-6)
+    null = spectra.peak_null(np.mean(shuffled, axis=0), spectra.lowest(texts.T))
+    assert r["words_peak_null"] == pytest.approx(null, rel=1e-6)
+    assert "In the words of 3 documents, averaged, the highest" in positions.says(r)
 
 
 def test_models_are_compared_by_their_raw_peaks(bundled):

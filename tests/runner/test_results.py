@@ -212,10 +212,10 @@ def test_a_state_that_counts_too_many_documents_is_one_line(tmp_path, capsys):
 # --- files that are replaced one after the other
 
 
-def positions(out, shuffles, *more):
-    """The exit code of a run that takes no time."""
-    options = ["--shuffles", str(shuffles), "--out", str(out), *more]
-    return commands.run_command(["run", "positions", "tiny-roberta", *options])
+def models(out, shuffles, *more):
+    """The exit code of a run that takes no time, and leaves no state on its way."""
+    options = ["--others", "tiny-bert", "--shuffles", str(shuffles), "--out", str(out), *more]
+    return commands.run_command(["run", "models", "tiny-roberta", *options])
 
 
 class Failing:
@@ -244,8 +244,8 @@ def expected(tmp_path_factory):
     out = tmp_path_factory.mktemp("expected")
     by_option = {}
     for shuffles in (3, 4):
-        assert positions(out, shuffles) == 0
-        by_option[shuffles] = arrays(out, "positions")
+        assert models(out, shuffles) == 0
+        by_option[shuffles] = arrays(out, "models")
     assert not equal(*by_option.values())
     return by_option
 
@@ -260,21 +260,21 @@ def test_whatever_write_fails_a_resumed_run_has_arrays_of_its_own_settings(
 ):
     """A run of 3 shuffles ends, one of 4 fails at its n-th file; then either is resumed."""
     out = tmp_path / "out"
-    assert positions(out, 3) == 0
+    assert models(out, 3) == 0
     before = files_in(out)
     place = Path if step == "write_bytes" else files.os
     with monkeypatch.context() as patch:
         n_trials = 2 * (place is Path)  # whether the folder can be written
         failing = Failing(getattr(place, step), n + n_trials, late, error)
         patch.setattr(place, step, partialmethod(failing) if place is Path else failing)
-        assert positions(out, 4) == (2 if isinstance(error, OSError) else 130)
+        assert models(out, 4) == (2 if isinstance(error, OSError) else 130)
     if step == "write_bytes":
         assert files_in(out) == before
     for resumed in expected:
         copy = shutil.copytree(out, tmp_path / f"resumed with {resumed}")
-        assert positions(copy, resumed, "--resume") == 0
-        assert equal(arrays(copy, "positions"), expected[resumed])
-        record = json.loads((copy / "positions.json").read_text(encoding="utf-8"))
+        assert models(copy, resumed, "--resume") == 0
+        assert equal(arrays(copy, "models"), expected[resumed])
+        record = json.loads((copy / "models.json").read_text(encoding="utf-8"))
         assert record["settings"]["options"]["shuffles"] == resumed
 
 
@@ -314,15 +314,15 @@ def test_a_folder_that_goes_between_the_draft_and_its_name_is_named(tmp_path):
 
 
 def test_a_finished_run_removes_what_killed_ones_were_writing(tmp_path):
-    names = ".positions.svg.99.tmp", ".positions.json.99.tmp"
+    names = ".models.svg.99.tmp", ".models.json.99.tmp"
     for name in (*names, ".other.json.99.tmp"):
         (tmp_path / name).write_bytes(b"half")
-    assert positions(tmp_path, 3) == 0
+    assert models(tmp_path, 3) == 0
     assert [path.name for path in tmp_path.glob("*.tmp")] == [".other.json.99.tmp"]
 
 
 def test_where_the_old_record_cannot_go_the_old_results_stay(tmp_path, monkeypatch):
-    assert positions(tmp_path, 3) == 0
+    assert models(tmp_path, 3) == 0
     before = files_in(tmp_path)
     unlink = Path.unlink
 
@@ -332,14 +332,14 @@ def test_where_the_old_record_cannot_go_the_old_results_stay(tmp_path, monkeypat
         unlink(path, missing_ok)
 
     monkeypatch.setattr(Path, "unlink", refused)
-    assert positions(tmp_path, 4) == 2
+    assert models(tmp_path, 4) == 2
     assert files_in(tmp_path) == before
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "{", '{"settings": 3}', '{"answer": 3}'])
 def test_a_record_of_another_form_is_no_finished_run(tmp_path, expected, text):
-    assert positions(tmp_path, 3) == 0
-    (tmp_path / "positions.json").write_text(text)
-    assert positions(tmp_path, 3, "--resume") == 0
-    assert equal(arrays(tmp_path, "positions"), expected[3])
-    assert json.loads((tmp_path / "positions.json").read_text())["settings"]
+    assert models(tmp_path, 3) == 0
+    (tmp_path / "models.json").write_text(text)
+    assert models(tmp_path, 3, "--resume") == 0
+    assert equal(arrays(tmp_path, "models"), expected[3])
+    assert json.loads((tmp_path / "models.json").read_text())["settings"]

@@ -4615,14 +4615,14 @@ BREAKS = [
     Break(
         "columns of queries and keys are those of the highest octave alone",
         QUERIES_KEYS,
-        "if not (low or high)",
-        "if False",
+        "not (low or high)",
+        "False",
     ),
     Break(
         "a ring goes round a head without a direction",
         PROFILES_EXPERIMENT,
-        "if is_directed:",
-        "if most:",
+        "is_directed = r['directed'][layer, head]",
+        "is_directed = most > 0",
     ),
     Break(
         "cells of every strength are counted in each band",
