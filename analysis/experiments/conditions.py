@@ -24,6 +24,7 @@ from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 CONDITIONS = inputs_given.CONDITIONS
+REPEATED = [*CONDITIONS].index("repeated")
 NEAR = profiles.REACH
 COLUMNS = 20  # of query and key, those with the largest singular values, as in the paper
 KEPT = 0.5  # of its attention on the text, from which a head keeps its direction
@@ -73,6 +74,8 @@ def conditions(
     for name in ("attention", "scores", "scores_shuffled"):
         result[name] = profiles.mean_attention(mean[name], T)
     result["xcorr"] = mean["xcorr"]
+    variance = mean["squares_repeated"] - result["attention"][REPEATED] ** 2
+    result["spread_repeated"] = np.sqrt(np.maximum(variance, 0))  # 0 may be -1e-17
     result |= _own_offsets(result, T, causal)
     result |= _kinds(result, seed)
     return result | _by_head(result, pairs)
@@ -108,6 +111,8 @@ def _gather(model, documents, pairs, seed, run):
         order = np.random.default_rng((seed, i)).permutation(len(document))
         X = inputs.of_text(model, document)[:, order]
         sums["scores_shuffled"] = inputs_given.scores_by_lag(model, X)
+        repeated = sums["attention"][REPEATED]
+        sums["squares_repeated"] = profiles.mean_attention(repeated, documents.T) ** 2
         return sums
 
     sums = run.gather(measure, documents, "documents")
@@ -183,6 +188,9 @@ def _by_head(r, pairs):
         result["at_offset_" + name] = r["attention_of_heads"][i, rows, columns]
         result["score_" + name] = r["score_kept_of_heads"][i, rows, columns]
     result["at_offset_text_null"] = r["uniform_of_heads"][rows, columns]
+    result["at_offset_repeated_spread"] = r["spread_repeated"][
+        rows, columns, result["offset"] + NEAR
+    ]
     places = np.argwhere(r["directed"])
     sharpest_first = np.argsort(-r["attention_of_heads"][0][r["directed"]], kind="stable")
     result["directed_heads"] = places[sharpest_first]
@@ -218,11 +226,12 @@ def _describe_head(r, layer, head):
 
 def answer(r):
     """Yes if nearly all heads with a direction keep it on a repeated word, partly if some do."""
-    n, i = int(r["n_directed"]), [*CONDITIONS].index("repeated")
+    n = int(r["n_directed"])
     measure = "heads with a direction that keep half of their attention to it on one word repeated"
     if not n:
         return Answer("undecided", measure, f"0 of {r['directed'].size} heads with one", "0 heads")
-    kept = verdict.beside(r["n_kept"][i], r["n_kept_null"][i], enough=MOST * n, most=n)
+    kept = r["n_kept"][REPEATED], r["n_kept_null"][REPEATED]
+    kept = verdict.beside(*kept, enough=MOST * n, most=n)
     return Answer(
         kept.verdict, measure, f"{kept.value:.0f} of {n}", f"up to {kept.null:.0f} of {n}"
     )
@@ -328,6 +337,7 @@ register(
         "n_by_kind": "kinds",
         "offset": "heads",
         **{f"at_offset_{name}": "heads" for name in CONDITIONS},
+        "at_offset_repeated_spread": "heads",
         **{f"score_{name}": "heads" for name in CONDITIONS},
     },
     numbers={
@@ -347,6 +357,9 @@ register(
         "at_offset_text_null": "what uniform attention gives to that offset",
         "at_offset_shuffled": "mean attention to that offset, words shuffled",
         "at_offset_repeated": "mean attention to that offset, one word repeated",
+        "at_offset_repeated_spread": (
+            "its standard deviation over the words repeated, one for each document"
+        ),
         "at_offset_positions": "mean attention to that offset on positions alone",
         "at_offset_words": "mean attention to that offset on words alone",
         "score_shuffled": "share of the peak of the scores that stays when words are shuffled",

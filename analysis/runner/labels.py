@@ -28,16 +28,18 @@ def place(axes, points, texts, colors, fontsize=10):
     Those in a crowd choose first. A label without a free place is left out.
     """
     scale = 72 / axes.figure.dpi
-    at = axes.transData.transform(points) * scale
+    centers = axes.transData.transform(points) * scale
     panel = _box(axes.get_window_extent(), scale)
-    taken = [np.array([*point, MARKER, MARKER]) for point in at]
+    taken = [np.array([*point, MARKER, MARKER]) for point in centers]
     labels = []
-    for i in _crowded_first(at):
+    for i in _crowded_first(centers):
         half = _half_of_size(axes, texts[i], fontsize, scale)
-        for radius, box in _boxes_around(at[i], half):
+        for radius, box in _boxes_around(centers[i], half):
             if _is_inside(box, panel) and not _overlaps(box, taken):
                 style = {"fontsize": fontsize, "color": colors[i]}
-                labels.append(_write(axes, texts[i], points[i], box[:2] - at[i], radius, style))
+                labels.append(
+                    _write(axes, texts[i], points[i], box[:2] - centers[i], radius, style)
+                )
                 taken.append(box)
                 break
     return labels
@@ -71,9 +73,9 @@ def _box(extent, scale):
     return np.array([x + width / 2, y + height / 2, width / 2, height / 2])
 
 
-def _crowded_first(at):
+def _crowded_first(centers):
     """Numbers of the points [n 2], those with the most others nearby first."""
-    distances = np.linalg.norm(at[:, None] - at, axis=-1)
+    distances = np.linalg.norm(centers[:, None] - centers, axis=-1)
     crowd = np.exp(-distances / 20).sum(axis=1).round(6)
     return np.argsort(-crowd, kind="stable").tolist()
 
@@ -93,4 +95,5 @@ def _is_inside(box, panel):
 def _overlaps(box, taken):
     """Whether a box comes nearer than GAP to one of the others."""
     others = np.array(taken)
-    return bool((abs(box[:2] - others[:, :2]) < box[2:] + others[:, 2:] + GAP).all(axis=1).any())
+    distances = abs(box[:2] - others[:, :2])
+    return bool((distances < box[2:] + others[:, 2:] + GAP).all(axis=1).any())

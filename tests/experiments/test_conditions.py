@@ -95,6 +95,21 @@ def test_a_repeated_word_is_one_of_the_document_and_special_tokens_stay(bundled)
     assert words[0] != words[1]  # a word of its own for each document
 
 
+def test_the_spread_on_a_repeated_word_is_over_documents(bundled):
+    result = experiment.conditions(bundled, head="L0H0,L1H3", documents=3, tokens=40, seed=5)
+    documents = corpus.documents(bundled, "sample", 3, 40)
+    attention = []
+    for i, document in enumerate(documents):
+        tokens = conditions.repeated(documents, i, document, seed=5)
+        profile = conditions.head_profiles(bundled, tokens, "repeated")
+        attention.append(profiles.mean_attention(profile, 40))  # [L H R]
+    for pair, spread in zip(result["drawn"], result["at_offset_repeated_spread"]):
+        offset = result["offset_of_heads"][*pair] + profiles.REACH
+        by_document = np.array(attention)[:, *pair, offset]
+        assert spread == pytest.approx(by_document.std(), rel=1e-4, abs=1e-7)
+    assert result["at_offset_repeated_spread"][1] > 1e-4
+
+
 def test_positions_alone_are_the_same_for_every_document(bundled):
     documents = corpus.documents(bundled, "sample", 2, 40).first(2)
     first, second = (conditions.head_profiles(bundled, x, "positions") for x in documents)

@@ -120,10 +120,10 @@ def test_bands_that_are_as_high_are_drawn_in_columns_of_their_own(deep):
 def test_chosen_columns_have_the_band_that_they_carry(deep):
     r = run("queries-keys", deep, head="L0H3", columns="8,5,4")
     assert r["column_bands"].tolist() == [[[37, 64], [6, 13], [6, 13]]]
-    chosen = run("queries-keys", deep, head="L0H3", low=37, high=64)
-    assert chosen["bands"].tolist() == [[37, 64]]
-    assert len({*chosen["columns"][0].tolist()}) == 2
-    texts = [text.get_text() for text in written(drawn("queries-keys", chosen)[0])]
+    one_band = run("queries-keys", deep, head="L0H3", low=37, high=64)
+    assert one_band["bands"].tolist() == [[37, 64]]
+    assert len({*one_band["columns"][0].tolist()}) == 2
+    texts = [text.get_text() for text in written(drawn("queries-keys", one_band)[0])]
     assert any("in the band chosen" in text for text in texts)
 
 
@@ -265,5 +265,5 @@ def test_the_pieces_of_a_word_carry_its_name_and_a_scale_at_the_end_says_so(bert
     at_end = np.isin(joined["scale"], (0.125, 8))
     said = sum("at the end of the range tried (0.125 to 8)" in text for text in texts)
     assert said == at_end.sum() > 0
-    alike = run("joint-space", bert, sentence="capybara capybole", head="L0H0")
-    assert {label[:-1] for label in alike["labels"].tolist()} >= {"capyba", "capybo"}
+    two_words = run("joint-space", bert, sentence="capybara capybole", head="L0H0")
+    assert {label[:-1] for label in two_words["labels"].tolist()} >= {"capyba", "capybo"}

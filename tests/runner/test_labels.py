@@ -43,8 +43,8 @@ def test_labels_of_a_crowd_overlap_neither_each_other_nor_points():
     assert len(written) == 40
     own = boxes(written)
     assert not np.triu(overlap(own, own), 1).any()
-    at = axes.transData.transform(points)
-    assert not overlap(own, np.hstack([at - 2, at + 2])).any()
+    centers = axes.transData.transform(points)
+    assert not overlap(own, np.hstack([centers - 2, centers + 2])).any()
     inside = axes.get_window_extent().extents
     assert (own[:, :2] >= inside[:2]).all() and (own[:, 2:] <= inside[2:]).all()
 
@@ -65,9 +65,9 @@ def test_a_label_far_from_its_point_has_a_line_to_it():
     axes = panel([(0, 0), (1, 1)])
     written = labels.place(axes, points, [f"word {i}" for i in range(12)], ["black"] * 12)
     assert len(written) == 12
-    at = axes.transData.transform(points).mean(axis=0)
+    center = axes.transData.transform(points).mean(axis=0)
     own = boxes(written)
-    gaps = np.maximum(own[:, :2] - at, at - own[:, 2:]).max(axis=1)
+    gaps = np.maximum(own[:, :2] - center, center - own[:, 2:]).max(axis=1)
     has_line = [label.arrow_patch is not None for label in written]
     assert any(has_line) and not all(has_line)
     assert min(gaps[has_line]) >= max(gaps[np.logical_not(has_line)])
