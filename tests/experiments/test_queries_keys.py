@@ -265,7 +265,7 @@ def planted(bundled):
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_planted_head_is_a_wave_shifted_by_the_planted_lag(planted, source, bias):
     r = queries_keys.queries_keys(planted, head="L0H0", input=source, bias=bias)
-    assert (r["frequency"], *r["band"]) == (F, 14, 28)
+    assert r["frequency"] == F and r["bands"].tolist() == [[14, 28]]
     if not bias:
         assert r["columns"].tolist() == [[0, 1]]
         assert r["papers_columns"].tolist() == [[1, 2]]
@@ -308,7 +308,7 @@ def test_filtered_columns_are_the_columns_in_the_band(planted):
     q = r["q"][0].T
     q_band = r["q_band"][0].T
     assert np.array_equal(q_band, spectra.bandpass(q, 5, 9))
-    assert r["band"].tolist() == [5, 9]
+    assert r["bands"].tolist() == [[5, 9]]
 
 
 def test_the_bundles_position_heads_are_waves_above_chance(bundled):
