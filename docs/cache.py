@@ -16,7 +16,7 @@ SOURCES = {
     "page": ("minitx", "weights", "analysis", "lessons/checks", "benchmarks"),
 }
 # of these, what no experiment reads
-NOT_READ = {"experiment": ("analysis/pages", "analysis/live", "analysis/commands.py")}
+NOT_READ = {"experiment": ("analysis/pages", "analysis/live", "analysis/commands")}
 PACKAGES = "numpy", "scipy", "matplotlib", "tokenizers"
 PROSE = ".md"  # changes no number
 

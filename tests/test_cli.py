@@ -193,9 +193,9 @@ def test_models_in_folders_of_one_name_have_results_of_their_own(tmp_path, monke
 
 
 def test_results_go_where_the_model_is_called():
-    assert commands.place("tiny-bert") == "tiny-bert"
-    assert commands.place("openai-community/gpt2") == "openai-community/gpt2"
-    assert commands.place(".") == Path.cwd().name
+    assert commands.inputs.place("tiny-bert") == "tiny-bert"
+    assert commands.inputs.place("openai-community/gpt2") == "openai-community/gpt2"
+    assert commands.inputs.place(".") == Path.cwd().name
 
 
 def test_list_run_and_published_answer_in_json(tmp_path, capsys):
@@ -429,7 +429,9 @@ def test_what_the_user_can_mend_is_one_line(capsys, tmp_path, monkeypatch, argum
 
 def test_a_folder_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(commands, "load", lambda name: pytest.fail("the model was loaded first"))
+    monkeypatch.setattr(
+        commands.inputs, "load", lambda name: pytest.fail("the model was loaded first")
+    )
     for command in (["run", "profiles"], ["report"]):
         text = complaint(capsys, *command, "tiny-roberta", "--out", tmp_path / "file/out")
         assert "Not a directory" in text and "file/out" in text and "Errno" not in text

@@ -90,7 +90,7 @@ def shell_lines(text):
 def test_flags_in_pages_are_flags(name):
     for line in shell_lines(TEXTS[name].read_text(encoding="utf-8")):
         argv = shlex.split(re.split(r"\s[|>#]", line)[0], comments=True)
-        assert commands.parser(argv).parse_args(argv).command
+        assert commands.parser(argv).parse_args(argv).handler
 
 
 def test_each_how_to_page_has_code_that_runs():

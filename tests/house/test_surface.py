@@ -94,7 +94,7 @@ def test_flags_in_documents_are_flags():
             for line in re.findall(r"^minitx (.*)", block, re.M):
                 argv = line.partition("#")[0].split()
                 if "--help" not in argv:
-                    assert commands.parser(argv).parse_args(argv).command
+                    assert commands.parser(argv).parse_args(argv).handler
 
 
 def test_every_make_target_is_used():

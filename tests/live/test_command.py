@@ -99,4 +99,4 @@ def test_the_first_text_is_one_that_the_model_can_spell(bundled):
 def test_several_models_are_listed():
     arguments = commands.parser().parse_args(["serve", "tiny-roberta", "tiny-gpt2"])
     assert arguments.models == ["tiny-roberta", "tiny-gpt2"]
-    assert arguments.port == commands.PORT and not arguments.no_browser
+    assert arguments.port == commands.serve.PORT and not arguments.no_browser

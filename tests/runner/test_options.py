@@ -97,7 +97,7 @@ def test_values_are_the_same_from_python_and_the_command_line(
     experiment, name, value, flags, wanted
 ):
     arguments = commands.parser().parse_args(["run", "tried", "no-model", *flags])
-    on_command_line = commands.options_of(experiment, arguments)[name]
+    on_command_line = commands.flags.options_of(experiment, arguments)[name]
     for checked in (experiment.checked({name: value})[name], on_command_line):
         assert checked == wanted and type(checked) is type(wanted)
 

@@ -75,7 +75,9 @@ VERDICTS = "analysis/pages/verdicts.py"
 SHOW = "minitx/show.py"
 SWEEP = "minitx/sweep.py"
 MAIN = "minitx/__main__.py"
-SHELL = "analysis/commands.py"
+SHELL = "analysis/commands/__init__.py"
+FLAGS = "analysis/commands/flags.py"
+ON_COMMAND_LINE = "analysis/commands/inputs.py"
 COMPARE = "analysis/pages/compare.py"
 JAPANESE = "minitx/japanese.py"
 IDS = "analysis/texts/ids.py"
@@ -141,7 +143,6 @@ ALIGNMENT = "analysis/experiments/alignment.py"
 ALIGNMENT_MATHS = "analysis/maths/alignment.py"
 ATTENTION_MAPS = "analysis/experiments/attention.py"
 WORDS = "analysis/texts/words.py"
-COMMANDS_OF_ALL = "analysis/commands.py"
 PARITY_COMPARE = "analysis/parity/compare.py"
 PARITY_MODELS = "analysis/parity/models.py"
 PARITY_REFERENCE = "analysis/parity/reference.py"
@@ -977,37 +978,42 @@ BREAKS = [
     # the command line
     Break(
         "trace prints before it saves",
-        SHELL,
+        "analysis/commands/trace.py",
         "if arguments.save:\n    save(trace, Path(arguments.save))",
         "pass",
     ),
     Break("Ctrl-C is a traceback", SHELL, "KeyboardInterrupt", "ZeroDivisionError"),
     Break(
         "models in folders of one name share their results",
-        SHELL,
+        ON_COMMAND_LINE,
         "path.relative_to(here if path.is_relative_to(here) else path.anchor).as_posix()",
         "path.name",
     ),
     Break(
         "a run that is strict lets a refuted claim pass",
-        SHELL,
+        "analysis/commands/published.py",
         'arguments.strict and any(row["verdict"] == "fail" for row in rows)',
         "False",
     ),
     Break(
         "lines of progress stand among the JSON",
-        SHELL,
+        "analysis/commands/shown.py",
         "sys.stderr if json else sys.stdout",
         "sys.stdout",
     ),
-    Break("flags may be abbreviated", SHELL, "allow_abbrev=False", "allow_abbrev=True"),
+    Break("flags may be abbreviated", FLAGS, "allow_abbrev=False", "allow_abbrev=True"),
     Break(
         "a swapped model and experiment is only an unknown one",
-        SHELL,
+        "analysis/commands/run.py",
         "argv[0] not in registry.EXPERIMENTS and later",
         "False",
     ),
-    Break("what cannot be compared is run first", SHELL, "compare.check(experiment)", "pass"),
+    Break(
+        "what cannot be compared is run first",
+        "analysis/commands/compare.py",
+        "compare.check(experiment)",
+        "pass",
+    ),
     Break(
         "heads with nothing in common are not warned of",
         COMPARE,
@@ -1016,7 +1022,7 @@ BREAKS = [
     ),
     Break(
         "a file is read as the text of its name",
-        SHELL,
+        ON_COMMAND_LINE,
         'given != "-" and not os.path.isfile(given)',
         'given != "-"',
     ),
@@ -1029,9 +1035,9 @@ BREAKS = [
     ),
     Break(
         "a command loads all of SciPy",
-        SHELL,
-        "import numpy as np",
-        "import scipy.stats\nimport numpy as np",
+        "analysis/commands/run.py",
+        "import time",
+        "import scipy.stats\nimport time",
     ),
     # threads and memory used again
     Break(
@@ -1437,7 +1443,7 @@ BREAKS = [
     Break("an option without an annotation is registered", REGISTRY, "_ = new.options", "pass"),
     Break(
         "a switch that is on cannot be turned off",
-        SHELL,
+        FLAGS,
         "argparse.BooleanOptionalAction if option.default else 'store_true'",
         "'store_true'",
     ),
@@ -2933,7 +2939,7 @@ BREAKS = [
     ),
     Break(
         "verify ends well where a point differs",
-        COMMANDS_OF_ALL,
+        "analysis/commands/verify.py",
         "0 if outcome.agrees else 1",
         "0",
         "show_parity",

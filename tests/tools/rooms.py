@@ -33,7 +33,7 @@ FLOORS = {
 # `import minitx` loads, and so no arrow
 ON_CALL = {
     ("minitx", "minitx.analysis.pages.inline"),  # minitx.explore
-    ("minitx.analysis.commands", "minitx.lessons.command"),  # minitx lesson
+    ("minitx.analysis.commands.lesson", "minitx.lessons.command"),  # minitx lesson
     ("minitx.circuits.search", "minitx.analysis.pages.circuit"),  # Circuit.figure, Circuit.save
     ("minitx.testing", "minitx.analysis.parity.compare"),
     ("minitx.testing", "minitx.analysis.parity.reference"),

@@ -1,0 +1,120 @@
+"""The commands of `minitx`, one a file: its flags, `declare`, beside its handler, `run`.
+
+Order: `run_command`, what an interruption and an error say, the parser of all commands.
+"""
+
+import contextlib
+import os
+import sys
+
+import minitx
+from minitx import interrupt
+
+from .. import experiments  # noqa: F401  (fills the registry)
+from ..runner import cluster, escapes
+from . import (
+    compare,
+    decode,
+    doctor,
+    explore,
+    fetch,
+    flags,
+    lesson,
+    listing,
+    plan,
+    published,
+    record,
+    report,
+    run,
+    serve,
+    toy,
+    trace,
+    tune,
+    verify,
+)
+
+COMMANDS = (  # in the order of `minitx --help`
+    listing,
+    run,
+    plan,
+    report,
+    published,
+    trace,
+    explore,
+    decode,
+    serve,
+    compare,
+    record,
+    verify,
+    fetch,
+    tune,
+    toy,
+    lesson,
+    doctor,
+)
+
+
+def run_command(argv):
+    """Run one command and return its exit status: 0, or 2 for an error that the user can mend.
+
+    Such an error is one line on stderr. An interruption is one, too, and its status is 130.
+    """
+    out = sys.stdout if "--json" in argv else escapes.for_people(sys.stdout)
+    errors = escapes.for_people(sys.stderr)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        return status_of(argv)
+
+
+def status_of(argv):
+    """The same, on streams that show control characters as escapes."""
+    arguments = None
+    try:
+        interrupt.raise_again()
+        if argv[:1] == ["run"]:
+            run.check(argv[1:])  # argparse would list the names, but not the near ones
+        arguments = parser(argv).parse_args(argv)
+        with workers_of(arguments):
+            return arguments.handler(arguments) or 0
+    except BrokenPipeError:  # the reader has stopped, as `head` does after ten lines
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:  # Ctrl-C
+        print(f"minitx: {interruption(arguments)}", file=sys.stderr)
+        return 130
+    except (ValueError, OSError) as error:
+        print(f"minitx: {plain(error)}", file=sys.stderr)
+        return 2
+
+
+def workers_of(arguments):
+    """What measures documents, for a command that reads many: see runner/cluster.py."""
+    if not hasattr(arguments, "workers"):
+        return contextlib.nullcontext()
+    return cluster.workers_for(arguments.workers, arguments.scheduler)
+
+
+def interruption(arguments):
+    """What an interrupted command says: how to go on with it, if it can."""
+    can_resume = hasattr(arguments, "resume")
+    return "interrupted" + ("; the same command with --resume goes on" if can_resume else "")
+
+
+def plain(error):
+    """An error's text, without the operating system's number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {str(error.filename)!r}" if error.filename else error.strerror
+    return str(error)
+
+
+def parser(argv=()):
+    """The parser of all commands.
+
+    The experiments that `run` takes, and the flags of `run` and `compare`, come from the registry.
+    """
+    top = flags.Parser("minitx", description="See inside transformers with NumPy alone.")
+    top.add_argument("--version", action="version", version=f"minitx {minitx.__version__}")
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+    for module in COMMANDS:
+        module.declare(commands)
+    compare.of_the_experiment(commands, argv)
+    return top

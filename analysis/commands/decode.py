@@ -1,0 +1,83 @@
+"""`minitx decode`: what an encoder-decoder says of a text."""
+
+import minitx
+from minitx import weights
+
+from ..measures import decoding
+from ..pages import decode
+from ..runner import results
+from ..texts import formats, ids
+from . import flags, inputs
+
+
+def declare(commands):
+    """Its flags."""
+    about = "what an encoder-decoder says of a text"
+    command = flags.command(commands, "decode", run, about, "MODEL")
+    command.add_argument(
+        "text", nargs="?", metavar="TEXT", help="source to read, a file of it, or -"
+    )
+    about = "token ids of the source in place of TEXT: the first line of a file"
+    command.add_argument("--ids", metavar="FILE", help=about)
+    about = "each step: whose query asks, where it looks in the source, its best tokens"
+    command.add_argument("--steps", action="store_true", help=about)
+    for name, default, about in (
+        ("--n", 20, "tokens to generate, at most (20)"),
+        ("--beams", 1, "continuations side by side, of which the best is printed (1)"),
+        ("--layer", -1, "whose cross-attention the steps show, counted from 0 (the last)"),
+        ("--head", None, "the same for a head (the mean over all)"),
+    ):
+        command.add_argument(name, type=int, default=default, metavar="N", help=about)
+    about = "power of the length that beams are divided by (1.0)"
+    command.add_argument("--length-penalty", type=float, default=1.0, metavar="X", help=about)
+    about = "draw the steps: a map of attention, .svg or .png"
+    command.add_argument("--out", metavar="FILE", help=about)
+    flags.in_json(command)
+
+
+def run(arguments):
+    """minitx decode MODEL TEXT"""
+    with_steps = arguments.steps or arguments.out is not None or arguments.json
+    if with_steps and arguments.beams != 1:
+        raise ValueError(f"--beams {arguments.beams}: steps are those of one beam, greedy decoding")
+    if arguments.out is not None:
+        decode.check_file(arguments.out)
+    if (arguments.text is None) == (arguments.ids is None):
+        raise ValueError("wanted a TEXT or --ids FILE to decode, one of them")
+    text = None if arguments.text is None else inputs.text_of(arguments.text)
+    model = minitx.load(weights.find(arguments.model))
+    decoding.check(model, arguments.layer, arguments.head)
+    source = ids_of(model, arguments.ids) if text is None else model.encoder.tokenizer.encode(text)
+    if with_steps:
+        show_steps(arguments, model, source)
+        return
+    width = {"num_beams": arguments.beams, "length_penalty": arguments.length_penalty}
+    row = minitx.generate(model, n=arguments.n, source=source, **width)
+    print(decode.text_of(model, row[1:]))
+
+
+def ids_of(model, file):
+    """The first line of a file of token ids, as the source of an encoder-decoder."""
+    lines = ids.lines(f"{formats.IDS}{file}", model.encoder.config)
+    first = next(lines, None)
+    if first is None:
+        raise ValueError(f"--ids {file} has no token ids")
+    return first.tokens
+
+
+def show_steps(arguments, model, source):
+    """Print and draw each step of greedy decoding."""
+    where = {"layer": arguments.layer, "head": arguments.head}
+    decoded = decoding.steps(model, source, arguments.n, **where)
+    text = decode.text_of(model, decoded.said)
+    if arguments.out is not None:
+        title = decode.titled(arguments.model, model.config, **where)
+        decode.write(decoded, title, arguments.out)
+    if arguments.json:
+        print(results.as_json(decode.record(decoded, text)))
+        return
+    print(text)
+    if arguments.steps:
+        print(f"\n{decode.table(decoded)}\n\n{decode.says(decoding.naive(decoded))}")
+    if arguments.out is not None:
+        print(f"{arguments.out} written")

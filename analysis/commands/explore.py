@@ -1,0 +1,41 @@
+"""`minitx explore`: a page to explore every head on one text."""
+
+import time
+
+from ..pages import explore
+from . import flags, inputs
+
+
+def declare(commands):
+    """Its flags."""
+    about = "a page to explore every head on one text"
+    command = flags.command(commands, "explore", run, about, "MODEL", "TEXT")
+    about = "whole words: attention summed over a key's pieces, averaged over a query's"
+    command.add_argument("--words", action="store_true", help=about)
+    about = "what an encoder-decoder says of TEXT, its source (its own greedy output)"
+    command.add_argument("--target", metavar="TEXT", help=about)
+    about = "a second text beside the first, with the difference where both are of one length"
+    command.add_argument("--beside", metavar="TEXT", help=about)
+    about = "a second model beside the first, on the same text or on that of --beside"
+    command.add_argument("--beside-model", metavar="MODEL", help=about)
+    about = "what each token and each head adds to a guess, too, beside random weights"
+    command.add_argument("--attribution", action="store_true", help=about)
+    command.add_argument("--out", help="folder for explore.html (out/MODEL-explore)")
+
+
+def run(arguments):
+    """minitx explore MODEL TEXT"""
+    start = time.monotonic()
+    text = inputs.text_of(arguments.text)
+    page = inputs.folder(arguments, "explore") / "explore.html"
+    model, name = inputs.load(arguments.model), arguments.model
+    target = arguments.target and inputs.text_of(arguments.target)
+    beside = ()
+    if arguments.beside or arguments.beside_model:
+        other = arguments.beside_model or name
+        second = inputs.load(other) if arguments.beside_model else model
+        beside = second, other, inputs.text_of(arguments.beside or arguments.text)
+    given = arguments.words, target, beside, arguments.attribution
+    megabytes = explore.write(model, name, text, page, *given) / 1e6
+    seconds = time.monotonic() - start
+    print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")

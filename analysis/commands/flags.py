@@ -1,0 +1,123 @@
+"""Flags that several commands share, and what was given with them."""
+
+import argparse
+
+from ..runner import registry, results, sides
+
+TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that takes flags by their whole names only; its commands are such parsers too."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, allow_abbrev=False, **options)
+
+
+def command(commands, name, function, description, *positionals):
+    """A command `name` with its positional arguments, which calls `function`."""
+    parser = commands.add_parser(name, help=description, description=description)
+    parser.set_defaults(handler=function)
+    model = "bundled name, folder, or hub id"
+    helps = {
+        "MODEL": model,
+        "TEXT": "text to read, a file of it, or - for standard input",
+        "A": model,
+        "B": f"another {model}",
+    }
+    for positional in positionals:
+        parser.add_argument(positional.lower(), metavar=positional, help=helps[positional])
+    return parser
+
+
+def of_experiment(command, experiment):
+    """The flags of an experiment: its options, what it reads of an encoder-decoder, ids."""
+    of_options(command, experiment)
+    if not sides.has_own(experiment):
+        of_side(command)
+    if experiment.reads_texts:
+        of_ids(command, {option.name for option in experiment.options})
+
+
+def of_options(command, experiment):
+    """A flag for each option of an experiment: a switch for a bool, else a text, checked later."""
+    for option in experiment.options:
+        limits = f"; {option.range}" if option.range else ""
+        about = f"{option.help} ({option.default!r}{limits})".replace("%", "%%")
+        how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}
+        if option.kind is bool:
+            how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
+        command.add_argument(f"--{option.flag}", default=None, help=about, **how)
+
+
+def of_side(command):
+    """The flag that names what is read of an encoder-decoder."""
+    names = f"{{{','.join(sides.OPTION.choices)}}}"
+    flag, default = f"--{sides.OPTION.flag}", sides.OPTION.default
+    command.add_argument(flag, default=default, metavar=names, help=sides.OPTION.help)
+
+
+def of_ids(command, own=()):
+    """The flags that name a file of token ids, a sample and a column; own: options there are."""
+    about = "token ids in place of a text: a file with one document a line, or -"
+    command.add_argument("--ids", metavar="FILE", help=about)
+    for option in registry.OF_TEXTS:
+        if option.name not in own:
+            command.add_argument(f"--{option.flag}", default=None, help=option.help)
+
+
+def of_results(command, default):
+    """The flags of a command that writes a folder of results."""
+    command.add_argument("--out", help=f"folder for the results ({default})")
+    command.add_argument(
+        "--resume", action="store_true", help="go on with a run that was interrupted"
+    )
+
+
+def of_workers(command):
+    """The flags of a command that measures documents."""
+    about = "processes on this machine that read documents side by side (threads of this one)"
+    command.add_argument("--workers", type=int, default=0, metavar="N", help=about)
+    about = "in their place the workers of a Dask cluster: its scheduler, as tcp://HOST:8786"
+    command.add_argument("--scheduler", default="", metavar="ADDRESS", help=about)
+
+
+def of_figure(command):
+    """The flag of a command that writes a figure."""
+    formats_ = results.FORMATS
+    about = f"file format of the figure ({formats_[0]})"
+    command.add_argument("--format", choices=formats_, default=formats_[0], help=about)
+
+
+def in_json(command):
+    """The flag of a command whose answer a program can read."""
+    about = "only JSON on standard output, for a program to read"
+    command.add_argument("--json", action="store_true", help=about)
+
+
+def options_of(experiment, arguments):
+    """The options of an experiment as they were given, checked, and the side: {name: value}."""
+    given = own_options(experiment, arguments)
+    if arguments.side is None:  # an option of its own, which was not given
+        return given
+    return given | {sides.OPTION.name: sides.OPTION.parsed(arguments.side)}
+
+
+def own_options(experiment, arguments):
+    """The options of an experiment as they were given, checked: {name: value}."""
+    named = {option.name: getattr(arguments, option.name) for option in experiment.options}
+    given = {name: value for name, value in named.items() if value is not None}
+    further = getattr(arguments, "further", [])
+    if further and "others" in given:
+        raise ValueError(f"--others {given['others']} and {further[0]}: name models in one way")
+    if further:
+        given["others"] = ",".join(further)
+    if experiment.reads_texts:
+        given |= of_text(arguments)
+    return experiment.checked(given, is_text=True)
+
+
+def of_text(arguments):
+    """What was given beside the name of a text: `ids`, a sample and its seed, a column."""
+    names = "ids", *(option.name for option in registry.OF_TEXTS)
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}

@@ -1,0 +1,64 @@
+"""Models, texts and folders that a command line names."""
+
+import os
+import sys
+from pathlib import Path
+
+import minitx
+from minitx import weights
+
+from ..runner import results
+from ..texts import corpus, formats
+
+
+def load(name):
+    """A model by name, its weights checked for NaN and infinities.
+
+    If it is a partial checkpoint, a line on stderr tells what it lacks.
+    """
+    model = minitx.load(weights.find(name), partial=True)
+    minitx.check(model)
+    n = len(model.missing)
+    if n:
+        names = ", ".join(model.missing[:6]) + (", …" if n > 6 else "")
+        print(
+            f"minitx: a partial checkpoint: {n} tensors are missing ({names}); "
+            "only experiments that need nothing but weights will run",
+            file=sys.stderr,
+        )
+    return model
+
+
+def folder(arguments, what):
+    """The folder for results, made and tried out before any work.
+
+    Raises FileNotFoundError, and makes no folder, if there is no such model.
+    """
+    weights.find(arguments.model)
+    default = Path("out") / f"{place(arguments.model)}-{what}"
+    return results.writable(arguments.out or default)
+
+
+def place(name):
+    """Where a model's results go below out/: its name, or its folder's path from here.
+
+    The whole path for a folder elsewhere, so that two folders of the same name have two places.
+    """
+    path, here = Path(name).resolve(), Path.cwd()
+    if path == here:
+        return path.name
+    return path.relative_to(here if path.is_relative_to(here) else path.anchor).as_posix()
+
+
+def text_of(given):
+    """The text that TEXT stands for: the text of a file, standard input for -, or TEXT itself.
+
+    Raises ValueError if it is empty.
+    """
+    formats.valid(given, "the text")
+    if given != "-" and not os.path.isfile(given):
+        formats.not_empty(given, "the text")
+        return given
+    text = corpus.whole_text(given)
+    formats.not_empty(text, f"the text {given!r}")
+    return text

@@ -1,0 +1,31 @@
+"""`minitx lesson`: a lesson in the browser."""
+
+from pathlib import Path
+
+from ..runner import results
+from . import flags
+
+
+def declare(commands):
+    """Its flags; it takes no model."""
+    about = "a lesson in the browser; without N the list of them"
+    command = flags.command(commands, "lesson", run, about)
+    command.add_argument("n", nargs="?", type=int, metavar="N", help="its number")
+    about = "language of the prose (en)"
+    command.add_argument("--lang", choices=("en", "ja"), default="en", help=about)
+    about = "write it as a notebook, .ipynb, in place of a page"
+    command.add_argument("--notebook", metavar="FILE", help=about)
+    about = "folder for the page where the documentation is not built (out/lessons)"
+    command.add_argument("--out", help=about)
+    about = "say where the page is, and open no browser"
+    command.add_argument("--no-browser", action="store_true", help=about)
+
+
+def run(arguments):
+    """minitx lesson N"""
+    from minitx.lessons import command
+
+    if arguments.notebook is not None:
+        results.writable(Path(arguments.notebook).parent)
+    where = {"out": arguments.out, "browser": not arguments.no_browser}
+    command.run(arguments.n, arguments.lang, arguments.notebook, **where)

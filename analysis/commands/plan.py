@@ -1,0 +1,47 @@
+"""`minitx plan`: what a long run will take."""
+
+from ..runner import cost, registry, results
+from . import flags, inputs
+
+
+def declare(commands):
+    """`plan`, with a command for each experiment that reads documents."""
+    about = "what a long run will take: hours, memory, bytes; a few documents are measured here"
+    plan = commands.add_parser("plan", help=about, description=about)
+    names = plan.add_subparsers(required=True, metavar="EXPERIMENT")
+    for experiment in registry.EXPERIMENTS.values():
+        if any(option.name == "documents" for option in experiment.options):
+            command = flags.command(names, experiment.name, run, experiment.question, "MODEL")
+            command.set_defaults(experiment=experiment)
+            flags.of_experiment(command, experiment)
+            about = "workers that measure documents side by side (1)"
+            command.add_argument("--n-workers", "--workers", type=int, default=1, help=about)
+            flags.in_json(command)
+
+
+def run(arguments):
+    """minitx plan EXPERIMENT MODEL"""
+    experiment, n_workers = arguments.experiment, arguments.n_workers
+    if n_workers < 1:
+        raise ValueError(f"--workers is {n_workers}; wanted 1 or more")
+    documents = whole_number("documents", arguments.documents)
+    arguments.documents = None
+    options = flags.options_of(experiment, arguments)
+    with results.one_thread_of_blas():
+        expected = cost.plan(experiment, inputs.load(arguments.model), options, documents)
+    if arguments.json:
+        seconds = cost.seconds_with(expected, n_workers)
+        print(results.as_json(expected._asdict() | {"workers": n_workers, "all": seconds}))
+    else:
+        print(cost.says(expected, n_workers))
+
+
+def whole_number(name, given):
+    """A number of 1 or more as people write large ones: 1e6."""
+    try:
+        value = float(given or "nan")
+    except ValueError:
+        value = 0.0
+    if not (1 <= value < 1e18 and value == int(value)):
+        raise ValueError(f"--{name} is {given!r}; wanted a whole number such as 1000000 or 1e6")
+    return int(value)

@@ -1,0 +1,25 @@
+"""`minitx report`: every experiment on one model, on one page."""
+
+from ..pages import report
+from ..runner import many
+from . import every_experiment, inputs, shown
+
+
+def declare(commands):
+    """Its flags."""
+    about = "every experiment on one model, on one page"
+    command = every_experiment.declare(commands, "report", run, about)
+    about = "a short text, for every experiment that draws one"
+    command.add_argument("--sentence", help=about)
+
+
+def run(arguments):
+    """minitx report MODEL"""
+    out, model = inputs.folder(arguments, "report"), inputs.load(arguments.model)
+    options = every_experiment.options(arguments, model)
+    with shown.progress_beside(arguments.json):
+        n = many.n_processes(options)
+        status = report.make(model, arguments.model, out, options, arguments.resume, n)
+    if arguments.json:
+        print((out / "report.json").read_text(encoding="utf-8"), end="")
+    return status

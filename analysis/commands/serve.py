@@ -1,0 +1,32 @@
+"""`minitx serve`: a live page."""
+
+from . import flags, inputs
+
+PORT = 8642  # of the live page
+
+
+def declare(commands):
+    """`serve`, which takes several models."""
+    about = "a live page: change a model, see what follows"
+    command = flags.command(commands, "serve", run, about)
+    about = "bundled name, folder, or hub id"
+    command.add_argument("models", nargs="+", metavar="MODEL", help=about)
+    command.add_argument("--text", help="text that the page starts with, a file of it, or -")
+    about = f"where it listens on this machine ({PORT}; 0: a free one)"
+    command.add_argument("--port", type=int, default=PORT, metavar="N", help=about)
+    command.add_argument("--no-browser", action="store_true", help="open no browser")
+    about = "what each token and each head adds to a guess, too (takes longer)"
+    command.add_argument("--attribution", action="store_true", help=about)
+
+
+def run(arguments):
+    """minitx serve MODEL [MODEL ...]"""
+    try:
+        from ..live import runs, server
+    except ImportError as error:
+        package = error.name.partition(".")[0]
+        raise ValueError(f"minitx serve needs {package}: pip install 'minitx[live]'") from None
+    models = {name: inputs.load(name) for name in arguments.models}
+    text = None if arguments.text is None else inputs.text_of(arguments.text)
+    kept = runs.Runs(models, attribution=arguments.attribution)
+    server.serve(kept, arguments.port, text, not arguments.no_browser)

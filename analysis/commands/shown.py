@@ -1,0 +1,19 @@
+"""What several commands print."""
+
+import contextlib
+import sys
+
+from ..runner import results
+
+
+def headline(number):
+    """The line of one headline number, with its null if it has one."""
+    text = f"{number['means']}: {results.labelled(number)}"
+    if "null" in number:
+        text += f"   [{number['null_means']}: {results.words(number['null'])}]"
+    return text
+
+
+def progress_beside(json):
+    """With `json`, lines of progress go to stderr, so that stdout has only JSON."""
+    return contextlib.redirect_stdout(sys.stderr if json else sys.stdout)

@@ -1,0 +1,87 @@
+"""`minitx trace`: every point of one forward pass."""
+
+import io
+import time
+from pathlib import Path
+
+import numpy as np
+
+import minitx
+from minitx import weights
+
+from ..runner import results
+from . import flags, inputs
+
+
+def declare(commands):
+    """Its flags."""
+    about = "every point of one forward pass"
+    command = flags.command(commands, "trace", run, about, "MODEL", "TEXT")
+    about = "only these, joined by commas: q,k,pattern.L3 (all)"
+    command.add_argument("--keep", metavar="POINTS", help=about)
+    about = "what an encoder-decoder's encoder reads"
+    command.add_argument("--source", metavar="TEXT", help=about)
+    command.add_argument("--save", metavar="FILE.npz", help="write the recorded arrays")
+
+
+def run(arguments):
+    """minitx trace MODEL TEXT"""
+    text = inputs.text_of(arguments.text)
+    if arguments.save:
+        results.writable(Path(arguments.save).parent)
+    model = minitx.load(weights.find(arguments.model))
+    keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
+    source = arguments.source and inputs.text_of(arguments.source)
+    estimate = minitx.cost(model, text, keep, source=source)
+    start = time.monotonic()
+    trace = minitx.run(model, text, keep, source=source)
+    seconds = time.monotonic() - start
+    if arguments.save:  # first: whoever reads the table may stop before its end
+        save(trace, Path(arguments.save))
+    print_tokens(model, "tokens", trace.tokens)
+    if trace.source is not None:
+        print_tokens(model.encoder, "tokens of the source", trace.source)
+    print()
+    print_points(trace)
+    print(
+        f"\n{trace.nbytes / 1e6:.3f} MB recorded in {seconds:.3f} s"
+        f" (estimated beforehand: {estimate / 1e6:.3f} MB)"
+    )
+    if arguments.save:
+        print(f"{arguments.save} written")
+
+
+def print_tokens(model, what, tokens):
+    """A line with the number of the tokens [1 T], and their pieces."""
+    print(f"{tokens.size} {what}: {' | '.join(model.tokenizer.pieces(tokens[0]))}")
+
+
+def print_points(trace):
+    """A line for each recorded point: its axes, shape, layers, size, mean and meaning."""
+    print(f"{'point':16} {'axes':9} {'shape':18} {'layers':>6} {'kB':>9} {'mean |x|':>10}  meaning")
+    for name, (axes, meaning, *_) in minitx.POINTS.items():
+        arrays = [x for key, x in trace.items() if name in (key, key[0])]
+        if not arrays:
+            continue
+        shape = " ".join(map(str, arrays[0].shape))
+        size = sum(x.nbytes for x in arrays) / 1e3
+        mean = np.mean([np.abs(x[np.isfinite(x)]).mean() for x in arrays])
+        numbers = f"{len(arrays):6} {size:9.1f} {mean:10.4g}"
+        print(f"{name:16} {axes:9} {shape:18} {numbers}  {meaning}")
+
+
+def point(name):
+    """'q' -> 'q', 'pattern.L3' -> ('pattern', 3)."""
+    stem, dot, layer = name.strip().partition(".L")
+    return (stem, int(layer)) if dot and layer.isdecimal() else name.strip()
+
+
+def save(trace, path):
+    """Write tokens, valid, source and the recorded arrays, named as for --keep."""
+    named = {} if trace.source is None else {"source": trace.source}
+    for key, x in trace.items():
+        name = key if isinstance(key, str) else f"{key[0]}.L{key[1]}"
+        named[name] = x
+    arrays = io.BytesIO()
+    np.savez(arrays, tokens=trace.tokens, valid=trace.valid, **named)
+    results.write(path, arrays.getvalue())

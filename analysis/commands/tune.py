@@ -1,0 +1,35 @@
+"""`minitx tune`: a checkpoint learns on from a text."""
+
+import time
+
+from minitx.weights.tune import tune
+
+from ..runner import results
+from . import flags, inputs, shown
+
+
+def declare(commands):
+    """Its flags: the options of learning."""
+    command = flags.command(commands, "tune", run, "a checkpoint learns on from a text", "MODEL")
+    flags.of_options(command, tune.EXPERIMENT)
+    flags.of_ids(command, {option.name for option in tune.EXPERIMENT.options})
+    flags.of_results(command, "out/MODEL-tune")
+    flags.in_json(command)
+
+
+def run(arguments):
+    """minitx tune MODEL"""
+    start = time.monotonic()
+    given = flags.own_options(tune.EXPERIMENT, arguments)
+    out = inputs.folder(arguments, "tune")
+    with shown.progress_beside(arguments.json):
+        record = tune.tune(arguments.model, out, arguments.resume, **given)
+    if arguments.json:
+        print(results.as_json(record))
+        return
+    first, last = record["held_out"][0], record["held_out"][-1]
+    print(
+        f"held-out loss {first['loss']:.4f} nats before, {last['loss']:.4f} after {last['step']} "
+        f"steps; {len(record['learned'])} arrays learned"
+    )
+    print(f"{out} written in {time.monotonic() - start:.1f} s: load it as any model")
