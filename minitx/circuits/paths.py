@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arrays import Model
 from ..points import name_of, points
+from . import each
 from .effects import Effects, Patched, random_texts, unrelated
 from .graph import Graph, Node
 from .measure import Measure, read_measure
@@ -27,7 +28,8 @@ class PathEffects(Effects):
     """Effects of one path; also the change of the stream that its receiver reads.
 
     `.change` [N T D]: what the senders change there, clean into corrupt; `.whole` [N T D]: all that
-    differs there between the clean and the corrupt run. Both are of the first receiver. The change
+    differs there between the clean and the corrupt run. Both are of the first receiver, and there
+    are none where receivers are tried one at a time. The change
     of all senders together is the whole; where the stream passes no norm on its way (GPT-2), the
     changes of single senders add up to it, too.
 
@@ -65,15 +67,16 @@ def path_patch(
     of these, which change together; None: all that the receiver reads.
     receiver: ("q", layer, head), and so k and v, whose heads are counted as the model's points k
     and v have them; ("mlp", layer); "logits"; cross_q, cross_k, cross_v; enc_q …; or a list of
-    these, which read the change together.
+    these, which read the change together. A name alone, "q", is every receiver of that name, one
+    at a time: effects are then [L H], or [L] of "mlp", and 0 where no path leads.
     mlps: "frozen", they write what they wrote in the base run, or "recomputed": what the sender
     changes goes to the receiver through the MLPs between them, too. Heads between them are always
     frozen. Norms are computed anew from the stream that they get.
 
-    Returns PathEffects: effects, intervals and null as `patch`, each one number, the null with what
-    the sender writes in another pair. Raises ValueError for names that this model does not have, or
-    a sender that writes after the receiver reads. Source: Wang et al. 2022; Goldowsky-Dill et al.
-    2023.
+    Returns PathEffects: effects, intervals and null as `patch`, each one number for a receiver, the
+    null with what the sender writes in another pair. Raises ValueError for names that this model
+    does not have, or a sender that writes after the receiver reads. Source: Wang et al. 2022;
+    Goldowsky-Dill et al. 2023.
 
     >>> import minitx
     >>> from minitx import circuits
@@ -90,17 +93,19 @@ def path_patch(
     pairs = read_pairs(model, clean, corrupt, prefix)
     number = read_measure(model, measure, pairs.clean, place)
     graph = Graph(model)
-    receivers = [graph.receiver(given) for given in _listed(receiver)]
+    named = each.named(graph, receiver)
+    receivers = [*named] or [graph.receiver(given) for given in _listed(receiver)]
     senders = _senders(graph, sender, receivers)
     runs = Runs(graph, number, mlps == "recomputed")
     keep = kept(model, pairs.clean)
     traces = [side.run(model, keep) for side in pairs]
-    args = runs, senders, receivers, seed
+    args = runs, senders, named or receivers, seed
     into_corrupt = _direction(*args, pairs.corrupt, pairs.clean, traces[::-1])
     into_clean = _direction(*args, pairs.clean, pairs.corrupt, traces)
     on_clean, on_corrupt = (number.values(trace["logits"]) for trace in traces)
     effects = PathEffects(on_clean, on_corrupt, into_corrupt, into_clean, seed)
-    _add_changes(effects, runs, senders, receivers[0], traces)
+    if not named:
+        _add_changes(effects, runs, senders, receivers[0], traces)
     return effects
 
 
@@ -153,7 +158,10 @@ def _direction(runs, senders, receivers, seed, base, donor, traces):
     sides = []
     for trace in (donor_trace, others.run(model, kept(model, others))):
         changed = runs.changes(senders, trace, base_trace)
-        sides.append(runs.values(receivers, base, base_trace, changed)[0])
+        if isinstance(receivers, dict):
+            sides.append(each.one_by_one(runs, receivers, base, base_trace, changed))
+        else:
+            sides.append(runs.values(receivers, base, base_trace, changed)[0])
     return Patched(*sides)
 
 

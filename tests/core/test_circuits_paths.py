@@ -142,6 +142,32 @@ def test_senders_and_receivers_in_groups():
     assert abs(circuits.path_patch(*asked, (-2, 1), ("k", -1, 1)).lost) < 1e-9
 
 
+@pytest.mark.parametrize(
+    "variant", ["gpt2-causal", "llama-grouped", "bert-question", "bart-causal"]
+)
+def test_a_name_alone_is_each_of_its_receivers(variant):
+    """Also in how far chance goes; a receiver before the sender is not reached."""
+    model = tiny.load(variant)
+    clean, corrupt = pairs_of(model, (6, 6))
+    asked = model, clean, corrupt, answer(model)
+    graph = Graph(model)
+    heads = [node for node in graph.senders if node[1:] == (0, 1)]
+    edges = [(s, r) for s, r in graph.edges() if s in heads and r.layer is not None]
+    for sender, name in dict.fromkeys((s, r.name) for s, r in edges):
+        path = circuits.path_patch(*asked, sender, name, **given(model))
+        nodes = [node for node in graph.receivers if node.name == name]
+        assert path.effects.size == len(nodes)
+        for node in nodes:
+            index = [x for x in node[1:] if x is not None]
+            if not graph.reaches(sender, node):
+                assert path.effects[*index] == path.null[*index] == path.lost[*index] == 0
+                continue
+            alone = circuits.path_patch(*asked, sender, node, **given(model))
+            for values in ("effects", "lost", "null", "lost_null"):
+                difference = getattr(path, values)[*index] - getattr(alone, values)
+                assert abs(difference) < LIMIT, (node, values)
+
+
 WRONG = {
     "no sender head L0H3; there are head L0H0 to head L1H2": dict(sender=(0, 3)),
     "no receiver q L2H0; there are q L0H0 to q L1H2": dict(receiver=("q", 2, 0)),

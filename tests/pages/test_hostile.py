@@ -21,7 +21,8 @@ import tiny
 import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
-from minitx.analysis.commands import published
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.pages import published
 from minitx.analysis.parity import reference
 from minitx.analysis.runner import draw, escapes, registry
 

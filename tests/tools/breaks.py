@@ -4636,4 +4636,10 @@ BREAKS = [
         "r[name] & inside[:, None]",
         "r[name]",
     ),
+    Break(
+        "of a sweep over receivers only the first head of a layer reads the change",
+        "minitx/circuits/each.py",
+        "x[rows, node.head] = value",
+        "x[rows, nodes[0].head] = value",
+    ),
 ]
