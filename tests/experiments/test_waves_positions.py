@@ -102,11 +102,11 @@ def test_one_document_does_not_decide_on_words(bundled):
     """A peak of one document is lost in the average of sixteen; one that all share stays."""
     words = claim("peak of word embeddings")
     documents = np.random.default_rng(1).integers(10, 900, (16, T))
-    documents[0, :100:5] = 7  # the same word every five tokens: 51 cycles, or twice as many
+    documents[0, :160:5] = 7  # the same word every five tokens: 51 cycles, or twice as many
     alone, among = (positions._words(bundled, Texts(x), 100, 0) for x in (documents[:1], documents))
     assert not holds(words, alone) and alone["words_peak_at"] in (51, 102)
     assert holds(words, among) and among["words_documents"] == 16
-    documents[:, :100:5] = 7
+    documents[:, :160:5] = 7
     shared = positions._words(bundled, Texts(documents), 100, 0)
     assert not holds(words, shared) and shared["words_peak_at"] in (51, 102)
 
@@ -125,6 +125,44 @@ def test_the_words_of_documents_are_averaged_by_hand(bundled):
     null = spectra.peak_null(np.mean(shuffled, axis=0), spectra.lowest(texts.T))
     assert r["words_peak_null"] == pytest.approx(null, rel=1e-6)
     assert "In the words of 3 documents, averaged, the highest" in positions.says(r)
+
+
+def test_rows_of_a_table_are_looked_at_by_range(bundled):
+    """The first half has a wave of 20 cycles in its 128 rows, the second half noise."""
+    table = draw()
+    table[: T // 2] += 3 * np.cos(2 * np.pi * 20 * np.arange(T // 2)[:, None] / (T // 2))
+    model = with_table(bundled, table)
+    whole = positions.positions(model, **FEW)
+    first, second = (positions.positions(model, rows=rows, **FEW) for rows in ("0:128", "128:"))
+    assert whole["peak_at"] in (39, 40, 41)  # the same wave, 40 cycles in 256 rows
+    assert first["peak_at"] == 20 and first["peaks_listed"] == "20"
+    assert positions.answer(first).verdict == "yes" and positions.answer(second).verdict == "no"
+    assert second["peaks_listed"] == "none" and second["peak_null"] > second["peak"]
+    assert first["explained_4"] > 0.8 and second["explained_4"] < 0.2
+    for r, rows in ((first, table[: T // 2]), (second, table[T // 2 :])):
+        np.testing.assert_allclose(r["position_mean"], spectra.mean_amplitude(rows), rtol=1e-6)
+        np.testing.assert_allclose(r["position_explained"], spectra.explained(rows), rtol=1e-6)
+        assert r["T"] == 128 and len(r["words_mean"]) == len(r["frequency"]) == 65
+    assert positions.says(second).startswith("Rows 128 to 255 of 0 to 255 alone, as a table of")
+    assert not positions.says(whole).startswith("Rows")
+    assert "rows 0 to 127" in positions.answer(first).measure
+
+
+def test_words_beside_a_range_of_rows_are_those_of_its_places(bundled):
+    documents = np.random.default_rng(0).integers(10, 900, (2, T))
+    documents[:, T // 2 :] = np.tile(documents[:, :8], T // 16)  # words come round again
+    halves = [
+        positions._words(bundled, Texts(documents), 200, 0, places=places)
+        for places in (slice(0, T // 2), slice(T // 2, T))
+    ]
+    assert [holds(claim("peak of word embeddings"), r) for r in halves] == [True, False]
+
+
+@pytest.mark.parametrize("rows", ["0:8", "200:100", "0:257", "x", "3", ":-4", "1:2:3"])
+def test_a_range_that_the_table_does_not_have_is_refused(bundled, rows):
+    wanted = "wanted FIRST:LAST, such as 0:128, 16 rows or more; this model's tokens read rows 0"
+    with pytest.raises(ValueError, match=f"--rows is {rows!r}; {wanted} to 255"):
+        positions.positions(bundled, rows=rows)
 
 
 def test_models_are_compared_by_their_raw_peaks(bundled):

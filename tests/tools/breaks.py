@@ -4630,4 +4630,16 @@ BREAKS = [
         "r[name] & inside[:, None]",
         "r[name]",
     ),
+    Break(
+        "a range of rows is that of the whole table",
+        "analysis/experiments/positions.py",
+        "table = whole[chosen]",
+        "table = whole",
+    ),
+    Break(
+        "the words beside a range of rows are all words",
+        "analysis/experiments/positions.py",
+        "document[places]",
+        "document",
+    ),
 ]
