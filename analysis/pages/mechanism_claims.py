@@ -5,7 +5,8 @@ here a claim is put to any checkpoint, on the text given, by one experiment: `me
 the words, the values, the list.
 """
 
-from .claims import ABOVE, BELOW, NOT_ABOVE, Claim, number
+from ..runner import verdict
+from .claims import SHARE, Claim, above_null, below_null, not_above_null, number
 
 PRESS, HAVIV = "Press et al. 2022, figure 1", "Haviv et al. 2022"
 KAZEMNEJAD, BARBERO = "Kazemnejad et al. 2023", "Barbero et al. 2024"
@@ -19,6 +20,7 @@ WORDS = {
 }
 LONGER = "change of the loss at 4 times the trained length, nats a token: {}"
 PROBED = "R² of a token's place from the stream, best layer, lower end of its interval: {}"
+NATS = {"most": float("inf"), "margin": verdict.NATS}  # of losses
 HELD, BROKEN = "goes on past the trained length", "does not go on past the trained length"
 
 
@@ -55,14 +57,14 @@ def of_place(source, causal, published, rule):
 
 
 CLAIMS = [
-    of_length(PRESS, "alibi", HELD, NOT_ABOVE),
-    of_length(PRESS, "buckets", HELD, NOT_ABOVE),
-    of_length(PRESS, "sinusoidal", BROKEN, ABOVE),
-    of_length(PRESS, "rotary", BROKEN, ABOVE),
-    of_length("Press et al. 2022", "learned", BROKEN, ABOVE),
-    of_length(KAZEMNEJAD, "none", HELD, NOT_ABOVE, causal=True),
-    of_place(HAVIV, True, "known from the causal mask", ABOVE),
-    of_place(HAVIV, False, "known only where the future is hidden", NOT_ABOVE),
+    of_length(PRESS, "alibi", HELD, not_above_null(**NATS)),
+    of_length(PRESS, "buckets", HELD, not_above_null(**NATS)),
+    of_length(PRESS, "sinusoidal", BROKEN, above_null(**NATS)),
+    of_length(PRESS, "rotary", BROKEN, above_null(**NATS)),
+    of_length("Press et al. 2022", "learned", BROKEN, above_null(**NATS)),
+    of_length(KAZEMNEJAD, "none", HELD, not_above_null(**NATS), causal=True),
+    of_place(HAVIV, True, "known from the causal mask", SHARE),
+    of_place(HAVIV, False, "known only where the future is hidden", not_above_null()),
     Claim(
         BARBERO,
         "attention of the sharpest head to its offset, the fastest quarter of the pairs not turned "
@@ -72,6 +74,6 @@ CLAIMS = [
         "the fastest pairs make heads that look at one offset",
         null=first("without_fastest_null"),
         mechanism="rotary",
-        **BELOW,
+        **below_null(),
     ),
 ]

@@ -4642,4 +4642,34 @@ BREAKS = [
         "document[places]",
         "document",
     ),
+    Break(
+        "a kernel's peak may be as low as it likes",
+        "analysis/experiments/kernel.py",
+        "np.where(height > LEAST, lag, FLAT)",
+        "lag",
+    ),
+    Break(
+        "a claim's effect exceeds its null by nothing",
+        CLAIMS,
+        "verdict.beside(ours, null, most=most, margin=margin).verdict in verdict.EFFECTS",
+        "ours > null",
+    ),
+    Break(
+        "an effect's correlation may be negative",
+        CLAIMS,
+        "bool(shown and ours > least)",
+        "bool(shown)",
+    ),
+    Break(
+        "gentle heads may look at one offset alone",
+        CLAIMS,
+        "SHARE['holds'](ours[0], null) and ours[1] < heads.SHARP",
+        "SHARE['holds'](ours[0], null)",
+    ),
+    Break(
+        "parts of columns keep their means, which add up at every lag",
+        LAGS_EXPERIMENT,
+        "parts - np.median(parts[..., visible], axis=-1, keepdims=True)",
+        "parts",
+    ),
 ]
