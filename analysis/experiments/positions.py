@@ -44,16 +44,16 @@ def positions(
     seed: seed of the surrogates
     """
     whole = inputs.reachable(model)
-    chosen = inputs.row_range(rows, len(whole))
-    table = whole[chosen]
+    places = inputs.row_range(rows, len(whole))
+    table = whole[places]
     T = len(table)
     result = {"T": T, "frequency": np.arange(T // 2 + 1), "lowest": spectra.lowest(T)}
-    result |= {"first_row": chosen.start, "last_row": chosen.stop - 1, "rows": len(whole)}
+    result |= {"first_row": places.start, "last_row": places.stop - 1, "rows": len(whole)}
     result |= _spectrum("position", spectra.amplitude(table))
     result |= _lines(table, shuffles, seed)
     if not model.missing:
         texts = corpus.documents(model, text, documents, most=AS_MANY)
-        result |= _words(model, texts, shuffles, seed, run, chosen)
+        result |= _words(model, texts, shuffles, seed, run, places)
     result |= _chance(table, shuffles, seed)
     result |= _peaks(result["position_mean"], result, T)
     result |= _explained(table, seed)

@@ -4633,7 +4633,7 @@ BREAKS = [
     Break(
         "a range of rows is that of the whole table",
         "analysis/experiments/positions.py",
-        "table = whole[chosen]",
+        "table = whole[places]",
         "table = whole",
     ),
     Break(
@@ -4671,5 +4671,17 @@ BREAKS = [
         LAGS_EXPERIMENT,
         "parts - np.median(parts[..., visible], axis=-1, keepdims=True)",
         "parts",
+    ),
+    Break(
+        "a decoder's profiles are read beside no source of its own",
+        PROFILES_EXPERIMENT,
+        "source = sources and sources[i]",
+        "source = sources and sources[0]",
+    ),
+    Break(
+        "what a decoder says is shuffled with its start token",
+        "analysis/measures/spoken.py",
+        "self.before, self.after = np.array([model.config.start_id]), np.zeros(0, int)",
+        "self.before, self.after = np.zeros((2, 0), int)",
     ),
 ]
