@@ -4684,4 +4684,10 @@ BREAKS = [
         "self.before, self.after = np.array([model.config.start_id]), np.zeros(0, int)",
         "self.before, self.after = np.zeros((2, 0), int)",
     ),
+    Break(
+        "special tokens take part in canonical correlations",
+        "analysis/experiments/cca.py",
+        "inner = texts.ordinary()",
+        "inner = slice(0, texts.T)",
+    ),
 ]
