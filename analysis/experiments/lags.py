@@ -640,13 +640,19 @@ register(
             f"99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries"
         ),
         "adding_at_peak": (
-            "the columns' parts of the score at its peak, each less its median over the lags "
-            "drawn: size of their sum over the sum of their sizes, for the heads drawn"
+            "how far the columns' parts of the score add up at its peak: the size of their sum "
+            "over the sum of their sizes, each part less its median over the lags drawn"
         ),
-        "adding_at_peak_null": "the same with the inputs in random order, at their own peak, lag 0 "
-        "left out",
-        "adding_far": f"the same, mean of the {FAR} farthest lags on each side",
-        "adding_far_null": "the same with the inputs in random order",
+        "adding_at_peak_null": (
+            "how far the parts add up with the inputs in random order, at the peak of their sum, "
+            "lag 0 left out"
+        ),
+        "adding_far": (
+            f"how far the parts add up at the {FAR} farthest lags drawn on each side, on average"
+        ),
+        "adding_far_null": (
+            "how far the parts add up at the farthest lags with the inputs in random order"
+        ),
         "n_beyond": (
             "heads of a causal model whose scores are highest to the right, which the mask hides"
         ),
