@@ -146,7 +146,7 @@ def test_an_effect_exceeds_its_null_by_the_margin_that_the_rule_names(words):
 
 def test_no_claim_passes_by_less_than_a_margin():
     """Every claim that says more or less than its null does not hold of a value at its null."""
-    compared = [x for x in published.CLAIMS if "its null" in x.rule and "not more" not in x.rule]
+    compared = [x for x in published.CLAIMS if "its null" in x.rule and x.rule[:3] != "not"]
     assert len(compared) > 25
     for claim in compared:
         for value in (0.07, 0.6, 3):
