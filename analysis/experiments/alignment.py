@@ -5,7 +5,7 @@ most attention of the part that the token comes from (aligned), where that is kn
 piece (copied)? L layers, H heads, T steps, S tokens of the source, K permutations of its places.
 """
 
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from ..runner.stream import UNSAVED
 from ..texts import corpus
 from ..texts import pairs as of_pairs
 
-AS_MANY = 100  # sources that are read where their number is not given
 HALF = 0.5  # share of the steps from which a head is said to look at what is said
 MOST = 40  # steps, and tokens of the source, that a map holds
 MEASURES = {  # what the strongest source token is, the most telling first
@@ -51,7 +50,7 @@ def alignment(
     if model.config.task_head != "causal":
         head = model.config.task_head
         raise NotApplicable(f"alignment needs a decoder that says tokens; this head is {head}")
-    given = _given(model, text, pairs, documents, tokens, seed)
+    given = spoken.tasks(model, text, pairs, documents, tokens, seed)
 
     def measure(i, task):
         return _measure(model, task, shuffles, (seed, i))
@@ -69,34 +68,7 @@ def alignment(
     return result | _example(model, given[0], result)
 
 
-# sources and what is said of them
-
-
-class Task(NamedTuple):
-    """A source, what is to be said of it, and where that comes from."""
-
-    source: np.ndarray  # [S] ids
-    pair: of_pairs.Pair | None = None
-
-
-def _given(model, text, pairs, documents, tokens, seed):
-    """The Tasks of a text or of pairs."""
-    if not pairs:
-        longest = tokens or model.encoder.config.n_ctx
-        real = corpus.texts(model.encoder, text, 0, longest)
-        return [Task(source) for source, _ in zip(real, range(documents or AS_MANY))]
-    if text != "sample":
-        raise ValueError(f"text is {text!r} and pairs {pairs!r}; wanted one of them")
-    listed = of_pairs.pairs(pairs, documents or AS_MANY, seed)
-    encode = model.encoder.tokenizer.encode
-    return [Task(encode(pair.source), pair) for pair in listed]
-
-
-def _said(model, task):
-    """The Spoken of a Task: its target, or the model's own output."""
-    if task.pair is None or task.pair.target is None:
-        return spoken.greedy(model, task.source)
-    return spoken.forced(model, task.source, task.pair.target)
+# what a step should look at
 
 
 def _wanted(model, task, said):
@@ -125,7 +97,7 @@ def _inside(spans, characters):
 
 def _measure(model, task, shuffles, seed):
     """Sums over the steps of one source; the mean over a layer's heads is one head more."""
-    said = _said(model, task)
+    said = spoken.of_task(model, task)
     pattern, y = _cross(model, said)
     orders = maths.permutations(spoken.ordinary(model.encoder, said.source), shuffles, seed)
     own = pattern[:, :-1]
@@ -191,7 +163,7 @@ def _example(model, task, result):
     """The maps of one source: of the head that looks best, and of its layer's mean."""
     head = _shown(result)
     [(layer, number)] = heads.parse(head, model.config)
-    said = _said(model, task)
+    said = spoken.of_task(model, task)
     pattern = _cross(model, said)[0][layer][:, :MOST, :MOST]
     wanted = _wanted(model, task, said)
     name = "aligned" if "aligned" in result else "copied"

@@ -4,6 +4,12 @@ Canonical correlations between the residual stream and the position table: direc
 that follow directions of the table as closely as can be. They are fitted on half of the documents
 and measured on the others, because among many directions some fit any table by chance.
 
+The convention: every token of every document is a row, none averaged; special tokens are left out;
+the table is its first components over these places; nothing is regularised. Where a stream holds
+positions well (deep-roberta) all this hardly matters, except that documents must not be averaged
+before the fit. Where it holds few (tiny-roberta, behind layer 0), more documents, special tokens
+and correlations of the fit itself all raise them: analysis/README.md has the numbers.
+
 N documents, T places of ordinary tokens, D width, L layers, K components of the table. Order: the
 experiment, its parts; the words; the picture.
 """

@@ -23,7 +23,10 @@ from ..texts import corpus
 NEAR = profiles.REACH  # lags within which peaks are compared
 REACH = 30  # lags drawn to each side, where documents are long enough
 SHUFFLES = 20  # of the places of the queries
-HALF, MOST = 0.5, 0.9  # of the heads with a direction: answers "partly" and "yes"
+MOST = 0.9  # of the heads with a direction, from which the answer is yes
+# nats by which a kernel's peak has to exceed its median: a key there gets a tenth more attention
+LEAST = verdict.MARGIN
+FLAT = NEAR + 1  # the lag of a kernel without such a peak: no attention is there
 
 
 def kernel(
@@ -96,13 +99,17 @@ def _by_place(model, by_place, bias, reach):
 def _compare(r, seed):
     """Where kernels and attention are highest, and how often at the same offset."""
     causal = bool(r["causal"])
-    lag, sharpness = lag_maths.peak(in_step.middle(r["kernel"], NEAR), NEAR, causal)
+    curves = in_step.middle(r["kernel"], NEAR)
+    lag, sharpness = lag_maths.peak(curves, NEAR, causal)
+    height = lag_maths.height(curves, lag, NEAR, causal)
     offset = profiles.offsets()[r["attention"].argmax(axis=-1)]
     directed = profiles.directed(r["attention"], int(r["T"]), causal=causal)
     result = {"lag_of_heads": lag, "sharpness_of_heads": sharpness, "offset_of_heads": offset}
-    result |= {"directed": directed, "n_directed": directed.sum()}
-    result["n_agree"] = (lag == offset)[directed].sum()
-    share, (_, high) = nulls.matches(lag.ravel(), offset.ravel(), seed)
+    result |= {"directed": directed, "n_directed": directed.sum(), "height_of_heads": height}
+    peak = np.where(height > LEAST, lag, FLAT)
+    result["n_agree"] = (peak == offset)[directed].sum()
+    result["n_flat"] = ((lag == offset) & (peak == FLAT))[directed].sum()
+    share, (_, high) = nulls.matches(peak.ravel(), offset.ravel(), seed)
     return result | {"agree": share, "agree_null": high}
 
 
@@ -124,7 +131,8 @@ def _by_chance(model, by_place, r, seed):
             shuffled[name] = np.take_along_axis(by_place[name], order, axis=2)
         curves = _by_place(model, shuffled, no_bias, NEAR)
         lag, _ = lag_maths.peak(curves, NEAR, bool(r["causal"]))
-        counts.append((lag == r["offset_of_heads"])[r["directed"]].sum())
+        is_peak = lag_maths.height(curves, lag, NEAR, bool(r["causal"])) > LEAST
+        counts.append((is_peak & (lag == r["offset_of_heads"]))[r["directed"]].sum())
     return {"n_agree_null": max(counts)}
 
 
@@ -139,16 +147,22 @@ def says(r):
     return (
         f"In {r['n_agree']} of the {r['n_directed']} heads with a direction the kernel, the mean "
         "score of places with the words averaged out, is highest at the offset with most "
-        f"attention; with the places of the queries shuffled, in {r['n_agree_null']} at most. Of "
-        f"all heads {r['agree']:.0%} (99 % of the shuffles of heads: up to {r['agree_null']:.0%})."
+        f"attention, and there more than {LEAST} nats above its median{_says_flat(r)}; with the "
+        f"places of the queries shuffled, in {r['n_agree_null']} at most. Of all heads "
+        f"{r['agree']:.0%} (99 % of the shuffles of heads: up to {r['agree_null']:.0%})."
         f"{known}"
     )
+
+
+def _says_flat(r):
+    """How many heads have their kernel's highest lag there, but no peak."""
+    return f" (in {r['n_flat']} more it is highest there, but lower)" if r["n_flat"] else ""
 
 
 def answer(r):
     """Yes: positions make the peak of nearly all heads with a direction; partly: of some."""
     n = int(r["n_directed"])
-    text = "heads with a direction whose kernel is highest where they look"
+    text = f"heads with a direction whose kernel peaks, by more than {LEAST} nats, where they look"
     if not n:
         return Answer("undecided", text, "0 heads with a direction", "0 heads")
     agree = verdict.of(r, "n_agree", enough=MOST * n, most=n)
@@ -225,17 +239,23 @@ register(
     ),
     numbers={
         "n_agree": (
-            "heads with a direction whose kernel is highest at the offset with most attention"
+            f"heads with a direction whose kernel stands more than {LEAST} nats above its median "
+            "and is highest at the offset with most attention"
+        ),
+        "n_flat": (
+            f"heads with a direction whose kernel is highest there, but by {LEAST} nats or less"
         ),
         "n_agree_null": f"the most in {SHUFFLES} shuffles of the places of the queries",
         "n_directed": f"heads with a direction: {profiles.DIRECTION}",
-        "agree": "share of all heads whose kernel is highest at the offset with most attention",
+        "agree": (
+            "share of all heads whose kernel has such a peak at the offset with most attention"
+        ),
         "agree_null": "99 % quantile for shuffled pairs of heads",
         "error": (
             "largest difference between the model's pass with mean queries and keys and the "
             "formula of its mechanism, as a share of the largest value"
         ),
     },
-    per_head=("lag_of_heads", "sharpness_of_heads", "offset_of_heads"),
+    per_head=("lag_of_heads", "height_of_heads", "sharpness_of_heads", "offset_of_heads"),
     least_documents=2,
 )

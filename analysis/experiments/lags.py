@@ -5,8 +5,8 @@ fit is between positions. Attention is the softmax of the very scores whose lag 
 is nearly a tautology that the two agree, but not that positions make the peak.
 
 N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
-n heads drawn, J columns drawn of each. Order: the experiment, what is measured on one document, the
-comparison, the part of positions; the words; the picture.
+n heads drawn, J of their d columns drawn. Order: the experiment, what is measured on one document,
+the comparison, the part of positions, the parts of columns; the words; the picture.
 """
 
 from typing import Annotated
@@ -26,6 +26,7 @@ NEAR = profiles.REACH  # lags within which peaks are compared
 # of query and key, those with the largest singular values, as in the paper; where they are turned,
 # the fastest
 COLUMNS = 20
+FAR = 5  # of the lags drawn, the farthest on each side
 REACH = 30  # lags drawn on each side, where the document is long enough
 HALF = 0.5  # of a peak, from which it is position x position
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
@@ -88,12 +89,13 @@ def lags(
     result["layers"] = np.array(signals.layers)
     result["singular"] = np.array([S[:COLUMNS] for _, S, _ in split.values()])
     result |= {"score_sum": mean["score"], "score_sum_shuffled": mean["score_shuffled"]}
-    for name in ("attention", "scores", "score", "score_shuffled"):
+    for name in ("attention", "scores", "score", "score_shuffled", "parts", "parts_shuffled"):
         mean[name] = profiles.mean_attention(mean[name], T)  # for each pair of tokens
     result |= _compare_peaks(mean, T, model.config.causal, seed)
     if len(places) == len(HALVES):
         result |= _position_part(signals, places, mean["scores"], result, seed)
-    return result | _select_heads(mean, result, pairs)
+    result |= _select_heads(mean, result, pairs)
+    return result | _add_up(mean, result)
 
 
 HALVES = "places_even", "places_odd"  # inputs of the documents with even and with odd numbers
@@ -116,13 +118,17 @@ def _measure(signals, document, split, order, reach, half):
 
 
 def _curves(suffix, signals, split, X, reach):
-    """xcorr of the first columns [n R J] and the weighted sum over all [n R] of the heads drawn."""
-    columns, sums = [], []
+    """Of the heads drawn: xcorr of the first columns [n R J], the weighted sum over all [n R], and
+    its parts, column by column [n d R].
+    """
+    columns, sums, parts = [], [], []
     for pair, of_head in split.items():
         q, k = signals.columns(X[pair[0]], *pair, of_head)
+        covariance = maths.xcov(q, k)
         columns.append(middle(maths.xcorr(q, k)[:, :COLUMNS].T, reach).T)
-        sums.append(middle(maths.weighted(maths.xcov(q, k), of_head[1]), reach))
-    return {"xcorr" + suffix: columns, "score" + suffix: sums}
+        sums.append(middle(maths.weighted(covariance, of_head[1]), reach))
+        parts.append(middle((covariance * of_head[1]).T, reach))
+    return {"xcorr" + suffix: columns, "score" + suffix: sums, "parts" + suffix: parts}
 
 
 def _compare_peaks(mean, T, causal, seed):
@@ -180,14 +186,16 @@ def _position_part(signals, places, scores, compared, seed):
     position = part(slice(None), reach)
     near = middle(position, NEAR)
     share = maths.peak_share(near, scores, NEAR, causal)
-    by_chance = []
+    by_chance, sharpness = [], []
     rng = np.random.default_rng(seed)
     for _ in range(SHUFFLES):
         shuffled = part(rng.permutation(T), NEAR)
         by_chance.append(maths.peak_share(shuffled, scores, NEAR, causal))
+        sharpness.append(maths.peak(shuffled, NEAR, causal)[1])
     result = {"position_scores": position, "position_share_of_heads": share}
     result["position_lag"] = maths.peak(near, NEAR, causal)[0]
     result["position_shares_null"] = np.array(by_chance)
+    result["sharpness_null"] = np.quantile(sharpness, nulls.CHANCE)
     return result | _count_positions(result, compared, seed)
 
 
@@ -225,10 +233,40 @@ def _select_heads(mean, compared, pairs):
     if "position_scores" in compared:
         result["score_positions"] = compared["position_scores"][rows, columns]
     result["at_offset"] = compared["attention_of_heads"][rows, columns]
+    result["drawn_directed"] = compared["directed"][rows, columns]
     result["attention"] = mean["attention"][rows, columns]
     result["heads"] = np.array([heads.name(*pair) for pair in pairs])
     result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
     return result
+
+
+def _add_up(mean, r):
+    """The parts of the columns drawn, each less its median over the lags, and how far they add up.
+
+    At the peak of the scores, and at the FAR farthest lags of each side that a query may see. The
+    null is the same with the inputs in random order, at their own peak; there lag 0 is left out,
+    where each token matches itself.
+    """
+    lags = r["lags"]
+    visible = (lags <= 0) | (not r["causal"])
+    far = visible & (abs(lags) > lags[-1] - FAR)
+    of_text, shuffled = (_centred(mean[name], visible) for name in ("parts", "parts_shuffled"))
+    near = visible & (lags != 0) & (abs(lags) <= NEAR)
+    highest = np.where(near, shuffled.sum(axis=1), -np.inf).argmax(axis=1)
+    result = {"parts": of_text.astype(np.float32)}
+    for end, parts, peak in (
+        ("", of_text, (lags == r["lag"][:, None]).argmax(axis=1)),
+        ("_null", shuffled, highest),
+    ):
+        adding = maths.adding(parts)  # [n R]
+        result["adding_at_peak" + end] = adding[np.arange(len(peak)), peak]
+        result["adding_far" + end] = adding[:, far].mean(axis=1)
+    return result
+
+
+def _centred(parts, visible):
+    """Parts [n d R] less their medians over the lags that a query may see: these move no peak."""
+    return parts - np.median(parts[..., visible], axis=-1, keepdims=True)
 
 
 def says(r):
@@ -246,6 +284,7 @@ def says(r):
         f"Of all heads {r['agree']:.0%} have their highest scores {SAME['agree']} (99 % of the "
         f"shuffles: up to {r['agree_null']:.0%}). Attention is the softmax of these scores, so "
         f"that the two agree is nearly a tautology. {_describe_positions(r)}{masked}"
+        f"{_describe_adding(r)}"
     )
 
 
@@ -293,6 +332,20 @@ def _describe_positions(r):
         f"documents, holds at least half of the peak in {r['n_positions']} of the "
         f"{r['n_directed']} heads with a direction{where}; with the places of the queries "
         f"shuffled, in {r['n_positions_null']} at most."
+    )
+
+
+def _describe_adding(r):
+    """Whether the columns' parts add up at the peak and cancel far away, in the heads drawn."""
+    names = "adding_at_peak", "adding_at_peak_null", "adding_far", "adding_far_null"
+    by_head = [
+        "{} {:.2f} ({:.2f}) and {:.2f} ({:.2f})".format(*row)
+        for row in zip(r["heads"], *(r[name] for name in names))
+    ]
+    return (
+        " The parts of the score that single columns make add up (1) or cancel (0). At the peak, "
+        f"and at lags of {r['lags'][-1] - FAR + 1} to {r['lags'][-1]} (inputs in random order): "
+        f"{', '.join(by_head)}."
     )
 
 
@@ -352,7 +405,7 @@ def _draw_heads(figure, r):
         for axes in grid[:, i]:
             axes.axvspan(first_hidden, last_hidden, color=draw.GREY, alpha=0.15, linewidth=0)
     grid[0, 0].set_ylabel("query and key, column\nby column (xcorr)")
-    grid[1, 0].set_ylabel("sum of the scores\nat a lag, as published")
+    grid[1, 0].set_ylabel("their parts of the score,\nstacked; black: the sum")
     grid[2, 0].set_ylabel("mean score\nof a pair", color=draw.BLUE)
     twin.set_ylabel("mean attention", color=draw.VERMILION)
     for axes in grid[-1]:
@@ -394,10 +447,17 @@ def _draw_columns(axes, r, i):
 
 
 def _draw_sum(axes, r, i):
-    """The weighted sum of xcov over all pairs of tokens, and with the inputs in random order."""
-    axes.plot(r["lags"], r["score_sum_shuffled"][i], color=draw.GREY, linestyle="--", linewidth=1)
-    axes.plot(r["lags"], r["score_sum"][i], color=draw.BLUE)
-    axes.ticklabel_format(axis="y", scilimits=(-3, 3))
+    """The columns' parts of the mean score, stacked to both sides of 0, and their sum."""
+    from matplotlib import colormaps
+
+    lags, parts = r["lags"], r["parts"][i]  # [d R]
+    shades = np.resize((0.75, 0.45, 0.6, 0.3), len(parts))  # neighbours differ
+    for part in (np.maximum(parts, 0), np.minimum(parts, 0)):
+        axes.stackplot(lags, part, colors=colormaps["Blues"](shades), linewidth=0)
+    axes.plot(lags, parts.sum(axis=0), color="black", linewidth=1.6)
+    axes.axhline(0, color="black", linewidth=0.5)
+    at_peak, far = r["adding_at_peak"][i], r["adding_far"][i]
+    axes.set_title(f"they add up: {at_peak:.2f} at\nthe peak, {far:.2f} at the ends")
 
 
 def _draw_mean(axes, r, i):
@@ -501,18 +561,20 @@ register(
     answer=answer,
     look=(
         "In the first row every line is one column of query and key: how well they fit when the "
-        "key is moved by a lag; darker columns weigh more. Below, their weighted sum, which is "
-        "the sum of all scores at that lag. The third row has the mean of these scores for a pair "
-        "of tokens (blue), as long lags have fewer pairs, and the mean attention (red). Where "
-        "many columns peak together the sum peaks, and attention should have its bar there: it is "
-        "the softmax of these scores. Orange is the part of the scores between positions, which "
-        "are the mean of what stands at a place in half of the documents for queries and in the "
-        "other half for keys: where it follows the blue line, positions make the peak; where it "
-        "is flat, the words do, or what earlier layers made of words and positions. Grey lines: "
-        "the inputs in random order, where only the match of each token with itself is left, at "
-        "lag 0. At the right heads are counted at their two peaks: on the line they are equal. A "
-        "head that looks nowhere in particular has a highest score too, so those with a direction "
-        "(blue) are counted apart. In a causal model only lags up to 0 can be compared."
+        "key is moved by a lag; darker columns weigh more. Below, what each column adds to the "
+        "mean score of a pair of tokens, less its own median, stacked to both sides of 0. Where "
+        "maxima of many columns meet, all stand on one side and the black line, their sum, is as "
+        "high as the stack; where maxima meet minima it lies between two stacks. The third row has "
+        "the mean score again (blue), and the mean attention (red), which should have its bar "
+        "where the sum peaks: it is the softmax of these scores. Orange is the part of the scores "
+        "between positions, which are the mean of what stands at a place in half of the documents "
+        "for queries and in the other half for keys: where it follows the blue line, positions "
+        "make the peak; where it is flat, the words do, or what earlier layers made of words and "
+        "positions. Grey lines: the inputs in random order, where only the match of each token "
+        "with itself is left, at lag 0. At the right heads are counted at their two peaks: on the "
+        "line they are equal. A head that looks nowhere in particular has a highest score too, so "
+        "those with a direction (blue) are counted apart. In a causal model only lags up to 0 can "
+        "be compared."
     ),
     published=(
         "In roberta-base the weighted sum of head(1,1), here L0H0, has a gentle peak near lag -2 "
@@ -525,6 +587,8 @@ register(
         "n_by_strength": "strengths",
         "n_positions_by_layer": "layer_names",
         "n_directed_by_layer": "layer_names",
+        "adding_at_peak": "heads",
+        "adding_far": "heads",
         "lag": "heads",
         "offset": "heads",
         "sharpness": "heads",
@@ -571,6 +635,23 @@ register(
         "sharpness": (
             "how far the peak of the scores stands above the median within 10 tokens, in standard "
             "deviations: a wave has 1.4, one spike 4.7"
+        ),
+        "sharpness_null": (
+            f"99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries"
+        ),
+        "adding_at_peak": (
+            "how far the columns' parts of the score add up at its peak: the size of their sum "
+            "over the sum of their sizes, each part less its median over the lags drawn"
+        ),
+        "adding_at_peak_null": (
+            "how far the parts add up with the inputs in random order, at the peak of their sum, "
+            "lag 0 left out"
+        ),
+        "adding_far": (
+            f"how far the parts add up at the {FAR} farthest lags drawn on each side, on average"
+        ),
+        "adding_far_null": (
+            "how far the parts add up at the farthest lags with the inputs in random order"
         ),
         "n_beyond": (
             "heads of a causal model whose scores are highest to the right, which the mask hides"

@@ -2,8 +2,9 @@
 
 Amplitude spectra and principal components of the position embeddings, each beside what chance
 gives; the words of a text are the control, averaged over documents, so that no single one decides.
-A wave is a peak away from frequency 0: a slow drift over the whole table is not a wave. T rows that
-a token can reach, D columns, F = T//2 + 1 frequencies, n shuffles.
+A wave is a peak away from frequency 0: a slow drift over the whole table is not a wave. Models that
+saw short inputs most of the time learned their first rows in other ways than the rest, so a range
+of rows can be looked at alone. T rows, D columns, F = T//2 + 1 frequencies, n shuffles.
 """
 
 import numpy as np
@@ -25,6 +26,7 @@ def positions(
     model,
     run=UNSAVED,
     *,
+    rows: str = "",
     text: options.Text = "sample",
     documents: options.Size = 0,
     shuffles: options.Count = nulls.SHUFFLES,
@@ -32,20 +34,26 @@ def positions(
 ):
     """Amplitude spectra and principal components of the position table.
 
+    rows: rows of the table, such as 0:128, the last one not included; without it all that a token
+    reads. Words are then those of the same places. Peaks of ranges of different length compare by
+    their nulls alone, as amplitudes grow with the number of rows
     text: text of the word embeddings: file, folder, - for standard input, or sample
     documents: documents over which the words' amplitudes are averaged (0: as many as the text
     holds, at most 16)
     shuffles: surrogates of each kind
     seed: seed of the surrogates
     """
-    table = inputs.reachable(model)
+    whole = inputs.reachable(model)
+    places = inputs.row_range(rows, len(whole))
+    table = whole[places]
     T = len(table)
     result = {"T": T, "frequency": np.arange(T // 2 + 1), "lowest": spectra.lowest(T)}
+    result |= {"first_row": places.start, "last_row": places.stop - 1, "rows": len(whole)}
     result |= _spectrum("position", spectra.amplitude(table))
     result |= _lines(table, shuffles, seed)
     if not model.missing:
         texts = corpus.documents(model, text, documents, most=AS_MANY)
-        result |= _words(model, texts, shuffles, seed, run)
+        result |= _words(model, texts, shuffles, seed, run, places)
     result |= _chance(table, shuffles, seed)
     result |= _peaks(result["position_mean"], result, T)
     result |= _explained(table, seed)
@@ -73,15 +81,15 @@ def _count_lines(table):
     return (spectra.line_shares(spectra.amplitude(table))[0] >= SINGLE).sum()
 
 
-def _words(model, texts, n, seed, run=UNSAVED):
+def _words(model, texts, n, seed, run=UNSAVED, places=slice(None)):
     """Spectrum of the word embeddings, averaged over documents; the same where words are shuffled.
 
-    A shuffle puts the words of every document in another order, so that its spectrum is an average
-    over as many documents.
+    places: those of the words that are read. A shuffle puts the words of every document in another
+    order, so that its spectrum is an average over as many documents.
     """
 
     def measure(i, document):
-        words = model.weights.W_E[document] * model.config.embed_scale
+        words = model.weights.W_E[document[places]] * model.config.embed_scale
         orders = nulls.row_shuffles(words, n, (seed, i))
         shuffled = nulls.distribution(spectra.mean_amplitude, orders)
         return {"amplitudes": spectra.amplitude(words), "shuffled": shuffled}
@@ -89,7 +97,7 @@ def _words(model, texts, n, seed, run=UNSAVED):
     sums = run.gather(measure, texts, "amplitudes of words")
     shuffled = sums["shuffled"] / len(texts)  # [n F]
     result = {"words_documents": len(texts)} | _spectrum("words", sums["amplitudes"] / len(texts))
-    lowest = spectra.lowest(texts.T)
+    lowest = spectra.lowest(len(range(texts.T)[places]))
     result["words"] = spectra.largest(result["words_mean"])
     result["words_null"] = np.quantile(_largest(shuffled), nulls.CHANCE)
     result["words_peak"], result["words_peak_at"] = spectra.highest_peak(
@@ -160,12 +168,23 @@ def _explained(table, seed):
 def says(r):
     """What the numbers show, in plain words."""
     return (
-        f"{_says_peak(r)}{_says_lines(r)} The largest amplitude of all is {r['amplitude']:.3g}, at "
-        f"frequency {r['frequency_of_largest']} (shuffled rows: {r['amplitude_null']:.3g})."
+        f"{_says_rows(r)}{_says_peak(r)}{_says_lines(r)} The largest amplitude of all is "
+        f"{r['amplitude']:.3g}, at frequency {r['frequency_of_largest']} (shuffled rows: "
+        f"{r['amplitude_null']:.3g})."
         f"{_says_words(r)} "
         f"4 components hold {r['explained_4']:.2%} of the variance (noise: "
         f"{r['explained_4_null']:.2%}) and 12 hold {r['explained_12']:.2%} (noise: "
         f"{r['explained_12_null']:.2%})."
+    )
+
+
+def _says_rows(r):
+    """Which rows these are, where they are not all."""
+    if r["T"] == r["rows"]:
+        return ""
+    return (
+        f"Rows {r['first_row']} to {r['last_row']} of 0 to {r['rows'] - 1} alone, as a table of "
+        f"{r['T']} rows. "
     )
 
 
@@ -220,11 +239,16 @@ def answer(r):
     value = f"{r['peak']:.2f} at {r['peak_at']} cycles" if r["peak_at"] else "0 peaks"
     measure = (
         f"amplitude of the table's highest peak of {r['lowest']} or more cycles in {r['T']} "
-        "tokens, and the rise to it"
+        f"tokens{_named_rows(r)}, and the rise to it"
     )
     chance = f"{r['peak_null']:.2f}, {r['rise_null']:.2f}"
     findings = [verdict.of(r, name, most=np.inf) for name in ("peak", "rise")]
     return Answer(verdict.every(*findings), measure, f"{value}, {r['rise']:.2f}", chance)
+
+
+def _named_rows(r):
+    """', rows 0 to 127', where these are not all."""
+    return "" if r["T"] == r["rows"] else f", rows {r['first_row']} to {r['last_row']}"
 
 
 def plot(r):
@@ -249,7 +273,10 @@ def _draw_spectra(axes, r):
     top = max(mean[1:].max() for mean in means)
     axes.set(xlim=(0, T / 2), ylim=(0, 1.55 * top))
     axes.axvspan(0, r["lowest"] - 0.5, color=draw.GREY, alpha=0.12, linewidth=0)
-    axes.set(xlabel=f"frequency (cycles in {T} tokens)", ylabel="amplitude, mean over columns")
+    axes.set(
+        xlabel=f"frequency (cycles in {T} tokens{_named_rows(r)})",
+        ylabel="amplitude, mean over columns",
+    )
     axes.legend(loc="upper right")
     draw.period_axis(axes, T)
 
@@ -340,7 +367,7 @@ register(
         f"local maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens "
         "or less; 0: none",
         "peak_null": "99 % quantile of the highest such peak over shuffles of the rows",
-        "peak_at": "frequency of that peak of the position table, in cycles over the whole table",
+        "peak_at": "frequency of that peak of the position table, in cycles over its rows",
         "rise": "mean amplitude of a band away from 0 of the position table over the least mean "
         "amplitude of the slower bands: 1 if amplitudes only fall with frequency",
         "rise_null": "99 % quantile of that quotient over shuffles of the rows",
@@ -360,8 +387,7 @@ register(
         "amplitude": "largest amplitude of the position table at any frequency but 0, slow drift "
         "included, mean over columns",
         "amplitude_null": "99 % quantile of the largest amplitude over shuffles of the rows",
-        "frequency_of_largest": "frequency of the largest amplitude, in cycles over the whole "
-        "table",
+        "frequency_of_largest": "frequency of the largest amplitude, in cycles over its rows",
         "period_of_largest": "period of the largest amplitude, in tokens",
         "n_above": "frequencies of the position table, slow drift included, above the largest "
         "amplitude that 99 % of the shuffles of its rows reach anywhere",
@@ -378,7 +404,7 @@ register(
         "words_null": "99 % quantile of the largest amplitude over shuffles of the words",
         "words_documents": "documents over which the words' amplitudes are averaged",
         "peaks_listed": "frequencies of all peaks of the position table away from 0 above chance, "
-        "the highest first, in cycles over the whole table",
+        "the highest first, in cycles over its rows",
     },
     labels={"n_components": ("50 %", "90 %", "99 %")},
 )

@@ -3,21 +3,23 @@
 Where each head looks, relative to the token it stands on, clustered over all heads and documents;
 and where it looks when the words are shuffled, and on positions alone, without words: adjacency may
 be built on words and positions, so what shuffled words leave is not yet the work of positions. For
-a causal model the scores before its mask can be clustered in place of attention. N documents, T
-tokens, L layers, H heads, R offsets (offset > 0: to the right), k clusters.
+a causal model the scores before its mask can be clustered in place of attention. Of an
+encoder-decoder the decoder is read on what it says of each document. N documents, T tokens, L
+layers, H heads, R offsets (offset > 0: to the right), k clusters.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from ..maths import nulls
 from ..maths import profiles as maths
-from ..measures import conditions, heads
+from ..measures import conditions, heads, spoken
 from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
+from ..texts import pairs as of_pairs
 
 STEADY = 0.9  # share of a head's documents in one cluster from which the head keeps to it
 MOST = 0.9  # of the heads with a direction: "yes" allows one exception in ten
@@ -40,6 +42,7 @@ def profiles(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
+    pairs: Annotated[str, options.Files(but=(of_pairs.DATES,))] = "",
     documents: options.Size = 0,
     tokens: options.Size = 0,
     clustered: Literal["attention", "scores"] = "attention",
@@ -51,14 +54,17 @@ def profiles(
     shuffled, and on positions alone.
 
     text: file or folder with one document or paragraph a line, - for standard input, or sample
+    pairs: for a decoder in place of a text, a file of pairs (JSON Lines with source and target), or
+    dates; of a text the decoder says its own greedy output
     documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
+    tokens: length of each document (0: the model's longest input, or the median output of a
+    decoder; shorter ones are left out)
     clustered: attention, or scores as they are before the mask hides any
     clusters: number of clusters
     reach: farthest offset, in tokens
     seed: seed of the clusters and of the shuffles
     """
-    texts = corpus.documents(model, text, documents, tokens)
+    texts = _texts(model, text, pairs, documents, tokens, seed)
     options.within("reach", reach, 1, max(texts.T - 1, maths.REACH))
     T, n_heads = texts.T, model.config.n_layers * model.config.n_heads
     if len(texts) * n_heads < clusters:
@@ -76,7 +82,9 @@ def profiles(
     }
     result |= {"uniform": uniform, "profiles": attention["plain"].astype(np.float32)}
     result["profiles_shuffled"] = attention["shuffled"].mean(axis=0)
-    result["profiles_positions"] = attention["positions"][0]
+    result["profiles_positions"] = attention["positions"].mean(axis=0)
+    if model.encoder is not None:
+        result["left_out"] = texts.left_out
     result |= _attention(attention, T, model.config.causal)
     result |= _sharpest(result)
     result |= _clusters(
@@ -86,28 +94,49 @@ def profiles(
     return result | _kept_offsets(result, seed)
 
 
+def _texts(model, text, pairs, documents, tokens, seed):
+    """The documents that are read: of a decoder, what it says of each source."""
+    if model.encoder is not None:
+        given = spoken.tasks(model, text, pairs, documents, 0, seed)
+        return spoken.outputs(model, given, tokens)
+    if pairs:
+        raise ValueError(
+            f"--pairs is {pairs!r}, but pairs are for a decoder; wanted --side decoder"
+        )
+    return corpus.documents(model, text, documents, tokens)
+
+
 def _measure(model, documents, clustered, reach, seed, run):
     """Profiles of every head on the documents, as they are and changed, and of positions alone.
 
     {"plain", "shuffled", "repeated": [N 1 L H R], "positions": [1 1 L H R]}; of scores the second
-    axis has attention, then scores.
+    axis has attention, then scores. A decoder's positions stand beside N sources: [N 1 L H R].
     """
 
-    def of_attention(model, document, edits=(), reach=reach):
-        return heads.head_profiles(model, document, edits, reach)[None]
+    def of_attention(*given):
+        return heads.head_profiles(*given)[None]
 
     profile = heads.score_profiles if clustered == "scores" else of_attention
+    edits = conditions.CONDITIONS["positions"].edits
+    sources = getattr(documents, "sources", None)
 
     def measure(i, document):
+        source = sources and sources[i]
         shuffled = documents.shuffled(i, document, seed)
         repeated = conditions.repeated(documents, i, document, seed)
         inputs = {"plain": document, "shuffled": shuffled, "repeated": repeated}
-        return {name: profile(model, tokens, (), reach) for name, tokens in inputs.items()}
+        result = {name: profile(model, x, (), reach, source) for name, x in inputs.items()}
+        if sources:
+            result["positions"] = profile(model, document, edits, reach, source)
+        return result
 
-    gathered = run.gather(measure, documents, "documents", keep=("plain", "shuffled", "repeated"))
-    edits = conditions.CONDITIONS["positions"].edits
-    alone = profile(model, documents.first()[0], edits, reach)
-    return {name: gathered[name] for name in ("plain", *RUNS[:2])} | {"positions": alone[None]}
+    names = ("plain", *RUNS) if sources else ("plain", *RUNS[:2])
+    gathered = run.gather(measure, documents, "documents", keep=names)
+    everywhere = {name: gathered[name] for name in names}
+    if not sources:  # the same for all documents
+        alone = profile(model, documents.first()[0], edits, reach, None)
+        everywhere["positions"] = alone[None]
+    return everywhere
 
 
 def _attention(everywhere, T, causal):
@@ -253,6 +282,18 @@ def says(r):
         f"ever reads (up to {r['offset_positions_null']:.0%}). A direction that stays on shuffled "
         "words and is lost on a repeated one needs words, in whatever order. Heads with more than "
         f"half of their attention at one offset: {', '.join(r['sharp_heads'])}.{_says_few(r)}"
+        f"{_says_read(r)}"
+    )
+
+
+def _says_read(r):
+    """What a decoder read."""
+    if "left_out" not in r:
+        return ""
+    return (
+        f" Read are {r['T']} tokens each of what the decoder says of {r['documents']} sources, "
+        f"with their start token ({r['left_out']} outputs were shorter, and are left out); their "
+        "sources stay as they are under all conditions."
     )
 
 
@@ -493,7 +534,9 @@ register(
     "and keep it when words are shuffled (figure 9 and section 5 of their longer "
     "paper). The documents of each head fall into one or two clusters (its figure 2). "
     "For causal models its appendix C clusters the scores before the mask, at the "
-    "offsets -30 to 30, into two clusters: --clustered scores --clusters 2 --reach 30.",
+    "offsets -30 to 30, into two clusters: --clustered scores --clusters 2 --reach 30, and for "
+    "the decoder of an encoder-decoder --side decoder.",
+    sides=("encoder", "decoder"),
     figure="figure 1",
     numbers={
         "n_directed": f"heads with a direction: {maths.DIRECTION}",
@@ -527,7 +570,7 @@ register(
         "kept": "share of all heads that stay in their main cluster when each document's words are "
         "shuffled",
         "kept_null": "99 % quantile for shuffled pairs of heads",
-        "documents": "documents read, each as long as the model allows",
+        "documents": "documents read, all of one length",
     },
     labels={"n_by_strength": "strengths"},
     per_head=("best_offset", "best_attention"),

@@ -3,8 +3,8 @@
 Lag t = key position - query position, in tokens: t > 0 looks right. T tokens, n columns, 2T - 1
 lags, ... heads.
 
-Order: covariance and correlation at all lags, their weighted sum, which is the scores' sum; then
-its peak, and the share of it that a part of the scores holds.
+Order: covariance and correlation at all lags, their weighted sum, which is the scores' sum, and how
+far its parts add up; then its peak, and the share of it that a part of the scores holds.
 """
 
 import numpy as np
@@ -78,6 +78,20 @@ def weighted(covariance, s):
     True
     """
     return (covariance @ s[..., None])[..., 0]
+
+
+def adding(parts):
+    """How far n parts add up at each lag, from 0 (they cancel) to 1: [... n R] -> [... R].
+
+    |sum| over the sum of their sizes; 0 where all parts are 0.
+
+    Two columns that both peak at one lag, and are opposite at the next:
+
+    >>> adding(np.array([[3.0, 1.0, 0.0], [1.0, -1.0, 0.0]]))
+    array([1., 0., 0.])
+    """
+    sizes = abs(parts).sum(axis=-2)
+    return abs(parts.sum(axis=-2)) / np.where(sizes > 0, sizes, 1)
 
 
 def peak(curve, reach=10, causal=False):

@@ -159,19 +159,19 @@ def describe_strengths(r):
     return f" Heads by the attention to their offset: {counts}."
 
 
-def head_profiles(model, document, edits=(), reach=profiles.REACH):
+def head_profiles(model, document, edits=(), reach=profiles.REACH, source=None):
     """Attention profile of every head on one document: [T] -> [L H R].
 
-    edits: {point: f(x)}, what stands in the place of x.
+    edits: {point: f(x)}, what stands in the place of x. source: of a decoder's tokens, ids [S].
     """
 
     def measure(points, layer):
         return profiles.profile(points["pattern"][0], reach)
 
-    return np.array(_by_layer(model, document, edits, measure))
+    return np.array(_by_layer(model, document, edits, measure, source))
 
 
-def score_profiles(model, document, edits=(), reach=profiles.REACH):
+def score_profiles(model, document, edits=(), reach=profiles.REACH, source=None):
     """Profiles of attention and of `scores_before_mask` of every head: [T] -> two of [L H R]."""
 
     def measure(points, layer):
@@ -179,7 +179,7 @@ def score_profiles(model, document, edits=(), reach=profiles.REACH):
         both = (points["pattern"][0], scores)
         return [profiles.profile(x, reach) for x in both]
 
-    return np.array(_by_layer(model, document, edits, measure)).swapaxes(0, 1)
+    return np.array(_by_layer(model, document, edits, measure, source)).swapaxes(0, 1)
 
 
 def scores_before_mask(q, k, scale):
@@ -192,7 +192,7 @@ def scores_before_mask(q, k, scale):
     return scores - scores.mean(axis=-1, keepdims=True)
 
 
-def _by_layer(model, document, edits, measure):
+def _by_layer(model, document, edits, measure, source=None):
     """measure({point: array}, layer) of every layer's q, k and pattern [1 H ...] in one pass."""
     edits = dict(edits)
     measured, points = [], {}
@@ -206,5 +206,5 @@ def _by_layer(model, document, edits, measure):
             measured.append(measure(points, layer))
         return x
 
-    forward(model, document, hook=hook)
+    forward(model, document, source=source, hook=hook)
     return measured

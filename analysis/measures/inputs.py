@@ -2,8 +2,11 @@
 
 T tokens, D width, d width of a head.
 
-Order: the input of a text, the input of positions alone, the weights of one head.
+Order: the position table and its rows by range, the input of a text, the input of positions alone,
+the weights of one head.
 """
+
+import re
 
 import numpy as np
 
@@ -27,6 +30,33 @@ def reachable(model):
         raise NotApplicable(f"needs the position table, {what}")
     check_table_alone(model)
     return np.asarray(model.weights.W_pos[cfg.offset : cfg.offset + cfg.n_ctx])
+
+
+FEWEST_ROWS = 16  # of a range: fewer have hardly a frequency away from 0
+
+
+def row_range(rows, T):
+    """The slice of a table of T rows that FIRST:LAST names, LAST not included; "": all rows.
+
+    Either end may be left out. Raises ValueError for what is no range of the table, or for a
+    range of fewer than FEWEST_ROWS rows.
+
+    The rows that inputs of 128 tokens reach, and those behind them:
+
+    >>> row_range("0:128", 512), row_range("128:", 512)
+    (slice(0, 128, None), slice(128, 512, None))
+    """
+    if not rows:
+        return slice(0, T)
+    ends = re.fullmatch(r"(\d*):(\d*)", rows.strip())
+    if ends:
+        first, last = int(ends[1] or 0), int(ends[2] or T)
+        if first + FEWEST_ROWS <= last <= T:
+            return slice(first, last)
+    raise ValueError(
+        f"--rows is {rows!r}; wanted FIRST:LAST, such as 0:{T // 2}, {FEWEST_ROWS} rows or more; "
+        f"this model's tokens read rows 0 to {T - 1}, so LAST is {T} at most"
+    )
 
 
 def _instead(cfg):

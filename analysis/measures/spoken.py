@@ -2,8 +2,12 @@
 
 A step reads one token and says the next: the query of a step is that of the token *before* the one
 that is said. L layers, H heads, T steps, S tokens of the source.
+
+Order: one source; many, from a text or a file of pairs; what a decoder reads of them, all of one
+length; labels.
 """
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +15,9 @@ import numpy as np
 import minitx
 
 from ..texts import corpus
+from ..texts import pairs as of_pairs
 
+AS_MANY = 100  # sources that are read where their number is not given
 LONGEST = 64  # tokens that a model says of a source, at most
 
 
@@ -45,6 +51,73 @@ def _ids(model, given):
     if len(tokens) > n:
         raise ValueError(f"{given!r} has {len(tokens)} tokens; this model reads at most {n}")
     return tokens
+
+
+class Task(NamedTuple):
+    """A source, what is to be said of it, and where that comes from."""
+
+    source: np.ndarray  # [S] ids
+    pair: of_pairs.Pair | None = None
+
+
+def tasks(model, text, pairs, documents, tokens, seed):
+    """The Tasks of a text or, if `pairs` is not "", of a file of pairs.
+
+    documents: how many (0: all, at most AS_MANY). tokens: only the first of each source, this many.
+    Raises ValueError for a text and pairs.
+    """
+    if not pairs:
+        longest = tokens or model.encoder.config.n_ctx
+        real = corpus.texts(model.encoder, text, 0, longest)
+        return [Task(source) for source in islice(real, documents or AS_MANY)]
+    if text != "sample":
+        raise ValueError(f"text is {text!r} and pairs {pairs!r}; wanted one of them")
+    listed = of_pairs.pairs(pairs, documents or AS_MANY, seed)
+    encode = model.encoder.tokenizer.encode
+    return [Task(encode(pair.source), pair) for pair in listed]
+
+
+def of_task(model, task):
+    """The Spoken of a Task: its target, or the model's own greedy output."""
+    if task.pair is None or task.pair.target is None:
+        return greedy(model, task.source)
+    return forced(model, task.source, task.pair.target)
+
+
+class Outputs(corpus.DocumentSet):
+    """What a decoder reads at N sources, T tokens of each, the start token first.
+
+    sources: ids [S] of each. left_out: how many outputs had fewer than T tokens.
+    """
+
+    def __init__(self, model, said, T):
+        long_enough = [x for x in said if len(x.inputs) >= T]
+        self.model, self.n, self.T, self.size = model, len(long_enough), T, T - 1
+        self.before, self.after = np.array([model.config.start_id]), np.zeros(0, int)
+        self.spool = [x.inputs[1:T] for x in long_enough]
+        self.sources = [x.source for x in long_enough]
+        self.left_out = len(said) - self.n
+
+    def first(self, n=1):
+        """The first n of them: [n T]."""
+        return np.array([*islice(self, n)])
+
+
+def outputs(model, given, tokens=0):
+    """What the decoder reads at these Tasks, as Outputs.
+
+    tokens: of each, longer ones are cut; 0: the median length. Raises ValueError if none is as
+    long, or for less than 3, of which no profile can be told.
+    """
+    said = [of_task(model, task) for task in given]
+    lengths = sorted(len(x.inputs) for x in said)
+    T = tokens or lengths[len(lengths) // 2]
+    if not 3 <= T <= lengths[-1]:
+        raise ValueError(
+            f"--tokens is {T}; wanted 3 to {lengths[-1]}, the longest that the decoder reads at "
+            f"these {len(said)} sources"
+        )
+    return Outputs(model, said, T)
 
 
 def traced(model, said, keep, edits=None, **options):

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..maths import profiles
+from ..measures import heads
 from ..measures.conditions import CONDITIONS
 from ..measures.perplexities import CONVENTIONS
 from ..runner import verdict
@@ -101,13 +103,57 @@ def below(most):
     return {"holds": lambda ours, _: bool(ours < most), "rule": f"below {most:g}"}
 
 
-ABOVE = {"holds": lambda ours, null: bool(ours > null), "rule": "above its null"}
+def above_null(most=1.0, margin=None, least=-np.inf):
+    """The rule that an effect exceeds its null by the common margin of all answers.
+
+    most, margin: as in `verdict.beside`: for shares and correlations a tenth of 1, for amplitudes
+    and ratios (most inf) a tenth of the null. least: what it has to exceed as well.
+    """
+
+    def holds(ours, null):
+        shown = verdict.beside(ours, null, most=most, margin=margin).verdict in verdict.EFFECTS
+        return bool(shown and ours > least)
+
+    also = "" if least == -np.inf else f" and above {least:g}"
+    return {"holds": holds, "rule": f"{_margin(most, margin)} above its null{also}"}
+
+
+def not_above_null(most=1.0, margin=None):
+    """The rule that there is no such effect."""
+    holds = above_null(most, margin)["holds"]
+    words = f"not {_margin(most, margin)} above its null"
+    return {"holds": lambda ours, null: not holds(ours, null), "rule": words}
+
+
 NOT_ABOVE = {"holds": lambda ours, null: bool(ours <= null), "rule": "not above its null"}
-NOT_BY_A_TENTH = {  # the margin of the answers, where there is no largest value
-    "holds": lambda ours, null: bool(ours <= (1 + verdict.MARGIN) * null),
-    "rule": "not a tenth above its null",
+
+
+def below_null(most=1.0, margin=None):
+    """The rule that the value is below its null by the common margin."""
+    by = verdict.MARGIN if margin is None else margin
+
+    def holds(ours, null):
+        scale = 1.0 if margin is not None or np.isfinite(most) else abs(null)
+        return bool(null - ours > by * scale)
+
+    return {"holds": holds, "rule": f"{_margin(most, margin)} below its null"}
+
+
+def _margin(most, margin):
+    """The margin in words: '0.1', 'a tenth', 'more than 1'."""
+    if margin is not None:
+        return f"more than {margin:g}"
+    return f"more than {verdict.MARGIN * most:g}" if np.isfinite(most) else "more than a tenth"
+
+
+ONE = {"most": np.inf, "margin": 1}  # of counts, by which one has to exceed its null
+SHARE = above_null()  # of shares and correlations
+RATIO = above_null(np.inf)  # of amplitudes, and of quotients
+HALF = above_null(least=0.5)  # most of them, and more than chance gives
+GENTLE = {  # of two values: attention to all tokens around, and to the offset with most
+    "holds": lambda ours, null: SHARE["holds"](ours[0], null) and ours[1] < heads.SHARP,
+    "rule": f"{SHARE['rule']}, and less than {heads.SHARP:g} at one offset",
 }
-BELOW = {"holds": lambda ours, null: bool(ours < null), "rule": "below its null"}
 
 
 def before_or_after(*tolerance):
@@ -159,6 +205,49 @@ def peak_of(name):
     Raises ValueError if the model is not among them.
     """
     return lambda r: r["peak"][r["models"].tolist().index(name)].item()
+
+
+def around(layer, head):
+    """Attention of one head within reach, its own token left out, and to its best offset there."""
+
+    def ours(r):
+        attention = r["attention"][layer, head][r["offsets"] != 0]
+        return [attention.sum().item(), attention.max().item()]
+
+    return ours
+
+
+def around_by_chance(r):
+    """What uniform attention gives to the tokens within reach, a token itself left out."""
+    uniform = profiles.mean_attention(r["uniform"], int(r["T"]))
+    return uniform[r["offsets"] != 0].sum().item()
+
+
+def sharpness(least, most):
+    """Median sharpness of the peaks of heads with a direction, by the attention to their offset.
+
+    least <= attention < most, or 1. Raises KeyError for a model without such heads.
+    """
+
+    def ours(r):
+        attention = r["attention_of_heads"]
+        inside = r["directed"] & (attention >= least) & ((attention < most) | (most == 1))
+        if not inside.any():
+            raise KeyError("sharpness_of_heads")
+        return np.median(r["sharpness_of_heads"][inside]).item()
+
+    return ours
+
+
+def adding(name):
+    """Median over the heads drawn that have a direction; raises KeyError without any."""
+
+    def ours(r):
+        if not r["drawn_directed"].any():
+            raise KeyError(name)
+        return np.median(r[name][r["drawn_directed"]]).item()
+
+    return ours
 
 
 def contrast(*names):
@@ -271,6 +360,8 @@ def perplexities(*conditions):
 # The checkpoints are those of weights.KNOWN; a frequency of 1/16 separates the slow waves from the
 # others.
 INPUTS = [*CONDITIONS]
+# the map that decides in figure 6; the published picture adds columns that the weights leave open
+THIN = "by the thin map: the columns that the weights settle"
 HIGH = 0.9  # canonical correlation that counts as high; the paper gives no number
 R, B, G, X = "roberta-base", "bert-base-uncased", "gpt2", "xlm-roberta-base"
 IMDB, TRUTHFULQA, WIKI_AUTO = "IMDB reviews", "TruthfulQA", "Wiki-Auto"
@@ -319,8 +410,7 @@ CLAIMS = [
         number("steady_directed"),
         "most of them",
         null=number("steady_directed_null"),
-        holds=lambda ours, null: ours > max(0.5, null),
-        rule="above its null and above 0.5",
+        **HALF,
     ),
     Claim(
         "figures 2, 7",
@@ -341,13 +431,35 @@ CLAIMS = [
         **near(0),
     ),
     Claim(
+        "figure 2",
+        "attention of head(1,1) to the tokens around it, and to the offset with most (null: the "
+        "first in uniform attention)",
+        "profiles",
+        around(0, 0),
+        "leans gently to those around",
+        R,
+        null=around_by_chance,
+        **GENTLE,
+    ),
+    Claim(
+        "figure 2",
+        "attention of head(7,5) to the tokens around it, and to the offset with most (null: the "
+        "first in uniform attention)",
+        "profiles",
+        around(6, 4),
+        "leans gently to those around",
+        R,
+        null=around_by_chance,
+        **GENTLE,
+    ),
+    Claim(
         "figure 3",
         "highest peak of the position embeddings, slow drift left out",
         "positions",
         number("peak"),
         "has a peak",
         null=number("peak_null"),
-        **ABOVE,
+        **RATIO,
     ),
     Claim(
         "figures 3, 8",
@@ -356,7 +468,7 @@ CLAIMS = [
         number("rise"),
         "peaks away from 0",
         null=number("rise_null"),
-        **ABOVE,
+        **RATIO,
     ),
     Claim(
         "figure 3",
@@ -365,7 +477,7 @@ CLAIMS = [
         number("words_peak"),
         "has none",
         null=number("words_peak_null"),
-        **NOT_BY_A_TENTH,
+        **not_above_null(np.inf),
     ),
     Claim(
         "figures 3, 5",
@@ -434,8 +546,7 @@ CLAIMS = [
         number("few"),
         "each head",
         null=number("few_null"),
-        holds=lambda ours, null: ours > max(0.9, null),
-        rule="above its null and above 0.9",
+        **above_null(least=0.9),
     ),
     Claim(
         "EMNLP figure 6",
@@ -444,7 +555,7 @@ CLAIMS = [
         of_queries_and_keys(min, "correlation_{}", 0),
         "the table's peaks are there",
         null=of_queries_and_keys(max, "correlation_{}_null", 0),
-        **ABOVE,
+        **above_null(least=0),
     ),
     Claim(
         "EMNLP figure 6",
@@ -454,7 +565,7 @@ CLAIMS = [
         of_queries_and_keys(max, "correlation_{}", -1),
         "they fade with depth",
         null=of_queries_and_keys(min, "correlation_{}", 0),
-        **BELOW,
+        **below_null(),
     ),
     Claim(
         "figure 6",
@@ -463,8 +574,7 @@ CLAIMS = [
         number("lines_directed"),
         "lines of constant Delta",
         null=number("bands_directed"),
-        holds=lambda ours, null: bool(ours > max(0.5, null)),
-        rule="above its null and above 0.5",
+        **HALF,
     ),
     Claim(
         "EMNLP appendix C",
@@ -475,7 +585,7 @@ CLAIMS = [
         G,
         null=number("lines"),
         options={"completion": "lapack"},
-        **ABOVE,
+        **SHARE,
     ),
     Claim(  # the count is of a width of 768: any model is asked for one direction
         "EMNLP figure 4",
@@ -485,7 +595,7 @@ CLAIMS = [
         fewest("high"),
         "highly correlated in each layer",
         null=fewest("high_null", max),
-        **ABOVE,
+        **above_null(**ONE),
     ),
     Claim(
         "EMNLP figure 4",
@@ -495,7 +605,7 @@ CLAIMS = [
         number("high", -1),
         "fewer in deeper layers",
         null=number("high", 0),
-        **BELOW,
+        **below_null(**ONE),
     ),
     Claim(
         "EMNLP figure 4",
@@ -516,8 +626,7 @@ CLAIMS = [
         kept("n_kept", "shuffled"),
         "the peak stays",
         null=kept("n_kept_null", "shuffled"),
-        holds=lambda ours, null: ours > max(0.5, null),
-        rule="above its null and above 0.5",
+        **HALF,
     ),
     Claim(  # published of head(8,9), so heads of the first layer are left out
         "EMNLP figure 9",
@@ -547,8 +656,7 @@ CLAIMS = [
         highest_there("words"),
         "the sum is large at the neighbour",
         null=highest_there(),
-        holds=lambda ours, null: ours > max(0.5, null),
-        rule="above its null and above 0.5",
+        **HALF,
     ),
     Claim(
         "EMNLP figure 11",
@@ -607,7 +715,7 @@ CLAIMS = [
         number("spearman_mean"),
         "distance tells the product",
         null=number("spearman_mean_null"),
-        **BELOW,
+        **below_null(),
     ),
     Claim(
         "figure 9",
@@ -634,8 +742,8 @@ CLAIMS = [
         periodic,
         "about 4 to 12 of 64 columns",
         null=number("typical_null"),
-        holds=lambda ours, null: max(4 / 64, null) <= ours <= 12 / 64 and ours > null,
-        rule="4/64 to 12/64, and above its null",
+        holds=lambda ours, null: 4 / 64 <= ours <= 12 / 64 and RATIO["holds"](ours, null),
+        rule=f"4/64 to 12/64, and {RATIO['rule']}",
     ),
     Claim(
         "figure 5",
@@ -653,7 +761,7 @@ CLAIMS = [
         contrast("contrast_q"),
         "present",
         null=contrast("contrast_x", "contrast_q_null"),
-        **ABOVE,
+        **RATIO,
     ),
     Claim(
         "figure 5",
@@ -662,7 +770,7 @@ CLAIMS = [
         contrast("contrast_k"),
         "present",
         null=contrast("contrast_x", "contrast_k_null"),
-        **ABOVE,
+        **RATIO,
     ),
     Claim(
         "figure 5",
@@ -671,7 +779,7 @@ CLAIMS = [
         contrast("last_q"),
         "fades with depth",
         null=contrast("last_q_null"),
-        **BELOW,
+        **below_null(np.inf),
     ),
     Claim(
         "figure 5",
@@ -680,21 +788,20 @@ CLAIMS = [
         contrast("last_k"),
         "fades with depth",
         null=contrast("last_k_null"),
-        **BELOW,
+        **below_null(np.inf),
     ),
     Claim(
         "figure 6",
-        "heads with a direction whose rotation fits the offset that they attend to",
+        f"heads with a direction whose rotation fits the offset that they attend to ({THIN})",
         "rotation",
         number("agree_directed"),
         "most of them",
         null=number("agree_directed_null"),
-        holds=lambda ours, null: ours > max(0.5, null),
-        rule="above its null and above 0.5",
+        **HALF,
     ),
     Claim(
         "figure 6",
-        "offset that the rotation of head(1,1) gives",
+        f"offset that the rotation of head(1,1) gives ({THIN})",
         "rotation",
         of_head("offset_of_heads", 0, 0),
         "-3 to -1",
@@ -703,7 +810,7 @@ CLAIMS = [
     ),
     Claim(
         "figure 6",
-        "offset that the rotation of head(2,3) gives",
+        f"offset that the rotation of head(2,3) gives ({THIN})",
         "rotation",
         of_head("offset_of_heads", 1, 2),
         1,
@@ -730,13 +837,64 @@ CLAIMS = [
     ),
     Claim(
         "figure 7",
-        "heads with a direction in which position × position makes the peak of the scores",
+        "sharpness of the peak of head(1,1)'s mean score (null: of head(8,9)'s; a wave has 1.4, a "
+        "spike 4.7)",
         "lags",
-        number("share_positions"),
-        "most of them",
-        null=number("share_positions_null"),
-        holds=lambda ours, null: ours > max(0.5, null),
-        rule="above its null and above 0.5",
+        of_head("sharpness_of_heads", 0, 0),
+        "gentle",
+        R,
+        null=of_head("sharpness_of_heads", 7, 8),
+        **below_null(np.inf),
+    ),
+    Claim(
+        "figure 7",
+        "sharpness of the peak of head(8,9)'s mean score (null: places of the queries shuffled)",
+        "lags",
+        of_head("sharpness_of_heads", 7, 8),
+        "sharp",
+        R,
+        null=number("sharpness_null"),
+        **RATIO,
+    ),
+    Claim(
+        "figure 7",
+        "sharpness of the peak of the mean score, heads with half of their attention or more at "
+        "their offset, median (null: places of the queries shuffled)",
+        "lags",
+        sharpness(heads.SHARP, 1),
+        "sharp, as their attention",
+        null=number("sharpness_null"),
+        **RATIO,
+    ),
+    Claim(
+        "figure 7",
+        "sharpness of the peak of the mean score, heads with a direction and less than half of "
+        "their attention at their offset, median (null: of those with more)",
+        "lags",
+        sharpness(0, heads.SHARP),
+        "gentle, as their attention",
+        null=sharpness(heads.SHARP, 1),
+        **below_null(np.inf),
+    ),
+    Claim(
+        "figure 7",
+        "columns' parts of the score at its peak: their sum over the sum of their sizes, heads "
+        "drawn that have a direction, median (null: inputs in random order, their own peak)",
+        "lags",
+        adding("adding_at_peak"),
+        "maxima add at the peak",
+        null=adding("adding_at_peak_null"),
+        **SHARE,
+    ),
+    Claim(
+        "figure 7",
+        "the same at the farthest lags drawn, ±30 where the text is long enough (null: inputs in "
+        "random order)",
+        "lags",
+        adding("adding_far"),
+        "maxima and minima cancel at ±30",
+        null=adding("adding_far_null"),
+        **not_above_null(),
     ),
     Claim(
         "removal",

@@ -1,11 +1,14 @@
 """Published claims about ways to know places, each put to models that know them in this way.
 
 The publications train models of millions to billions of weights on inputs of 512 tokens and more;
-here a claim is put to any checkpoint, on the text given, by one experiment: `mechanisms`. Order:
-the words, the values, the list.
+here a claim is put to any checkpoint, on the text given, by one experiment: `mechanisms`. That
+rotary positions make training converge faster (Su et al. 2021) is no row: a checkpoint tells the
+loss at the end of its training, not the curve that led there. Order: the words, the values, the
+list.
 """
 
-from .claims import ABOVE, BELOW, NOT_ABOVE, Claim, number
+from ..runner import verdict
+from .claims import NOT_ABOVE, SHARE, Claim, above_null, below_null, number
 
 PRESS, HAVIV = "Press et al. 2022, figure 1", "Haviv et al. 2022"
 KAZEMNEJAD, BARBERO = "Kazemnejad et al. 2023", "Barbero et al. 2024"
@@ -19,6 +22,7 @@ WORDS = {
 }
 LONGER = "change of the loss at 4 times the trained length, nats a token: {}"
 PROBED = "R² of a token's place from the stream, best layer, lower end of its interval: {}"
+NATS = {"most": float("inf"), "margin": verdict.NATS}  # of losses
 HELD, BROKEN = "goes on past the trained length", "does not go on past the trained length"
 
 
@@ -57,11 +61,11 @@ def of_place(source, causal, published, rule):
 CLAIMS = [
     of_length(PRESS, "alibi", HELD, NOT_ABOVE),
     of_length(PRESS, "buckets", HELD, NOT_ABOVE),
-    of_length(PRESS, "sinusoidal", BROKEN, ABOVE),
-    of_length(PRESS, "rotary", BROKEN, ABOVE),
-    of_length("Press et al. 2022", "learned", BROKEN, ABOVE),
+    of_length(PRESS, "sinusoidal", BROKEN, above_null(**NATS)),
+    of_length(PRESS, "rotary", BROKEN, above_null(**NATS)),
+    of_length("Press et al. 2022", "learned", BROKEN, above_null(**NATS)),
     of_length(KAZEMNEJAD, "none", HELD, NOT_ABOVE, causal=True),
-    of_place(HAVIV, True, "known from the causal mask", ABOVE),
+    of_place(HAVIV, True, "known from the causal mask", SHARE),
     of_place(HAVIV, False, "known only where the future is hidden", NOT_ABOVE),
     Claim(
         BARBERO,
@@ -72,6 +76,6 @@ CLAIMS = [
         "the fastest pairs make heads that look at one offset",
         null=first("without_fastest_null"),
         mechanism="rotary",
-        **BELOW,
+        **below_null(),
     ),
 ]

@@ -26,6 +26,8 @@ def with_own(experiment, model, given):
         own["pairs"] = own.pop("text")
         if "text" in given:
             del own["pairs"]
+    elif "pairs" in given:
+        own.pop("text", None)
     return own | given
 
 

@@ -133,7 +133,7 @@ def test_words_of_a_file_are_linked_to_their_pieces(bart, tmp_path):
     links = [[[0, 7], [7, 14]]]
     file = written(tmp_path, {"source": source, "target": target, "links": links})
     [pair] = pairs.pairs(file, 5)
-    task = alignment.Task(bart.tokenizer.encode(source), pair)
+    task = spoken.Task(bart.tokenizer.encode(source), pair)
     said = spoken.forced(bart, task.source, target)
     wanted = alignment._wanted(bart, task, said)["aligned"]
     pieces = bart.tokenizer.pieces

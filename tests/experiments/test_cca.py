@@ -4,9 +4,11 @@ import constructed
 import numpy as np
 import pytest
 
+from minitx import analysis
 from minitx.analysis.experiments import cca as experiment
-from minitx.analysis.measures import residual_stream
+from minitx.analysis.measures import inputs, residual_stream
 from minitx.analysis.runner import draw, registry, stream
+from minitx.analysis.texts import corpus
 
 SMALL = {"documents": 8, "tokens": 64, "shuffles": 30}
 
@@ -102,3 +104,28 @@ def test_a_run_goes_on_to_the_same_bytes(name, tmp_path):
     resumed = run(model, stream.Run(tmp_path, name, "key", resume=True), **options)
     for key, x in whole.items():
         assert np.asarray(x).tobytes() == np.asarray(resumed[key]).tobytes(), key
+
+
+def first_8(model, documents, places):
+    """Mean of the first 8 correlations before layer 1, from the definition: all rows at once."""
+    table = inputs.reachable(model)[: documents.T][places].astype(float)
+    U, _, _ = np.linalg.svd(table - table.mean(axis=0), full_matrices=False)
+    rows = [[*residual_stream.states(model, x)][1][places].astype(float) for x in documents]
+    half = len(rows) // 2
+    x, other = np.concatenate(rows[:half]), np.concatenate(rows[half:])
+    variance, directions = np.linalg.eigh(np.cov(x.T))
+    inside = variance > 1e-9 * variance[-1]
+    W = directions[:, inside] / np.sqrt(variance[inside])
+    y = np.tile(U[:, :12], (half, 1))
+    left, _, right = np.linalg.svd(W.T @ (x - x.mean(axis=0)).T @ y, full_matrices=False)
+    pairs = zip((other @ W @ left).T, (y @ right.T).T)
+    return np.mean([np.corrcoef(a, b)[0, 1] for a, b in pairs][:8])
+
+
+def test_other_code_gives_the_same_and_special_tokens_would_raise_it(bundled):
+    """They tell the first and the last place by their kind, in a layer that holds few positions."""
+    documents = corpus.documents(bundled, "sample", 40, 64)
+    own = first_8(bundled, documents, documents.ordinary())
+    r = analysis.run("cca", bundled, documents=40, tokens=64, shuffles=2).arrays
+    assert r["mean_first"][1] == pytest.approx(own, abs=1e-6)
+    assert first_8(bundled, documents, slice(0, 64)) > own + 0.05

@@ -6,6 +6,7 @@ import pytest
 
 import minitx
 from minitx import analysis, weights
+from minitx.analysis.experiments import kernel as experiment
 from minitx.analysis.maths import positional_kernel as maths
 from minitx.analysis.measures import mechanism_alone
 
@@ -66,6 +67,21 @@ def test_places_alone_send_the_heads_of_the_first_layer_where_they_look():
     assert same[0].all() and r["directed"][0].all()  # 4 of 4
     assert r["n_agree"] > r["n_agree_null"]
     assert "known" not in r  # a table says nothing of the scores by itself
+
+
+def test_a_kernel_that_is_highest_by_less_than_the_margin_does_not_send_a_head():
+    """Two heads that look at -1: their kernels are highest there, by 0.2 and by 0.025 nats."""
+    lags = np.arange(-10, 11)
+    looks = np.where(lags == -1, 0.9, 0.005)
+    curves = np.multiply.outer([0.2, 0.025], (lags == -1) + 0.001 * np.cos(lags))
+    r = {"kernel": curves[None], "attention": np.array([[looks, looks]]), "T": 512, "causal": False}
+    compared = experiment._compare(r, 0)
+    assert compared["lag_of_heads"].tolist() == [[-1, -1]]
+    np.testing.assert_allclose(compared["height_of_heads"], [[0.2, 0.025]], rtol=0.01)
+    assert (compared["n_directed"], compared["n_agree"], compared["n_flat"]) == (2, 1, 1)
+    assert compared["agree"] == 0.5
+    words = experiment.says(r | compared | {"n_agree_null": 0})
+    assert "more than 0.1 nats above its median (in 1 more it is highest there, but lower)" in words
 
 
 def test_without_a_mechanism_there_is_no_formula():

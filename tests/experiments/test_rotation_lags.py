@@ -12,6 +12,7 @@ from tiny import with_weights
 import minitx
 from minitx import weights
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.experiments import lags as lags_experiment
 from minitx.analysis.experiments import rotation as rotations
 from minitx.analysis.maths import lags, nulls, profiles, rotation, spectra
 from minitx.analysis.measures import heads, inputs
@@ -304,6 +305,48 @@ def test_the_sum_of_scores_is_drawn_as_published_and_their_mean_beside_it(bundle
     pairs = r["T"] - abs(r["lags"])
     assert max_error(r["score_sum"], r["score"] * pairs) < 1e-9 * np.abs(r["score_sum"]).max()
     assert np.abs(r["score_sum"]).max() > 100 * np.abs(r["score"]).max()
+
+
+def test_parts_of_columns_add_up_to_the_scores_and_are_stacked(bundled):
+    """Each column's part by hand, less its median; sums of parts over sums of sizes."""
+    r = run("lags", bundled, head="L0H1,L3H0", documents=2)
+    assert r["parts"].shape == (2, 32, 61)
+    of_sum = r["parts"].sum(axis=1) - r["score"]
+    assert np.ptp(of_sum, axis=1).max() < 1e-4 * np.ptp(r["score"], axis=1).min()
+    np.testing.assert_allclose(np.median(r["parts"], axis=-1), 0, atol=1e-5)
+    curve = abs(r["parts"].sum(axis=1)) / abs(r["parts"]).sum(axis=1)
+    peak = (r["lags"] == r["lag"][:, None]).argmax(axis=1)
+    np.testing.assert_allclose(r["adding_at_peak"], curve[[0, 1], peak], rtol=1e-4)
+    far = abs(r["lags"]) > 25
+    np.testing.assert_allclose(r["adding_far"], curve[:, far].mean(axis=1), rtol=1e-3)
+    assert r["drawn_directed"].tolist() == [True, False]
+    assert (r["adding_at_peak"] > 0.95).all() and (r["adding_far"] < 0.9).all()
+
+
+def constructed_parts(*frequencies):
+    """Means of one head [1 d 61] whose columns are waves that are all highest at lag -2."""
+    lags = np.arange(-30, 31)
+    waves = [np.cos(2 * np.pi * f * (lags + 2)) for f in frequencies]
+    rng = np.random.default_rng(0)
+    return {"parts": np.array([waves]), "parts_shuffled": rng.normal(size=(1, len(waves), 61))}
+
+
+def test_waves_in_step_add_at_the_peak_and_cancel_far_away_unless_they_are_all_one():
+    where = {"lags": np.arange(-30, 31), "lag": np.array([-2]), "causal": False}
+    several = lags_experiment._add_up(constructed_parts(0.05, 0.083, 0.11, 0.14, 0.19), where)
+    alone = lags_experiment._add_up(constructed_parts(*[0.11] * 5), where)
+    assert several["adding_at_peak"] > 0.99 and several["adding_far"] < 0.6
+    assert alone["adding_far"] > 0.99  # one wave never cancels itself
+    assert several["adding_far_null"] < 0.6
+    causal = lags_experiment._add_up(constructed_parts(0.05, 0.19), where | {"causal": True})
+    assert causal["adding_at_peak"] > 0.9
+
+
+def test_the_sharpness_of_peaks_has_a_null(bundled):
+    r = run("lags", bundled, documents=4)
+    sharp = r["directed"] & (r["attention_of_heads"] >= 0.5)
+    assert np.median(r["sharpness_of_heads"][sharp]) > r["sharpness_null"]
+    assert 1.5 < r["sharpness_null"] < 21 / np.sqrt(20)
 
 
 def test_heads_without_a_direction_answer_no(bundled):

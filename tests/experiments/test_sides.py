@@ -14,8 +14,8 @@ import pytest
 import minitx
 from minitx import analysis
 from minitx.analysis import commands
-from minitx.analysis.maths import spectra
-from minitx.analysis.measures import inputs
+from minitx.analysis.maths import profiles, spectra
+from minitx.analysis.measures import heads, inputs, spoken
 from minitx.analysis.runner import registry, sides
 
 SIDES = "encoder", "decoder", "cross", "both"
@@ -171,7 +171,11 @@ def test_the_command_line_names_a_side(bart, tmp_path, capsys):
     assert settings["side"] == "decoder"
     for given, wanted in (
         (["positions", folder, "--side", "cross"], "but positions is about one stack by itself"),
-        (["profiles", folder, "--side", "decoder"], "but profiles runs texts, which a decoder"),
+        (["conditions", folder, "--side", "decoder"], "but conditions runs texts, which a decoder"),
+        (
+            ["profiles", folder, "--pairs", "dates"],
+            "pairs are for a decoder; wanted --side decoder",
+        ),
         (["positions", "tiny-bert", "--side", "encoder"], "this model (bert) is one stack"),
         (["alignment", "tiny-bert"], "alignment needs an encoder-decoder; this model (bert)"),
         (["alignment", folder, "--side", "encoder"], "is about how a decoder reads its source"),
@@ -243,6 +247,51 @@ def test_maps_are_those_of_the_forward_pass(model, side):
     assert sorted(r["source_pieces_shuffled"]) == sorted(r["source_pieces"])
     assert r["source_pieces_shuffled"].tolist() != r["source_pieces"].tolist()
     assert abs(r["pattern_shuffled"] - wanted).max() > 1e-3
+
+
+# profiles of a decoder
+
+
+def test_profiles_of_a_decoder_are_those_of_what_it_says(bart):
+    """From the definition: its own patterns on its own greedy output, all cut to one length."""
+    text = ["A dog ran over there.", "The cat sat.", "He looked at her for a moment."]
+    sources = [bart.encoder.tokenizer.encode(line) for line in text]
+    given = [spoken.Task(source) for source in sources]
+    said = [spoken.greedy(bart, source) for source in sources]
+    T = 6
+    texts = spoken.outputs(bart, given, T)
+    kept = [x for x in said if len(x.inputs) >= T]
+    assert len(texts) == len(kept) and texts.left_out == len(said) - len(kept)
+    for i, (tokens, of_sentence) in enumerate(zip(texts, kept)):
+        assert tokens.tolist() == of_sentence.inputs[:T].tolist()
+        trace = minitx.run(bart, tokens, ["pattern"], source=of_sentence.source)
+        wanted = profiles.profile(trace.stack("pattern")[:, 0])
+        own = heads.head_profiles(bart, tokens, source=of_sentence.source)
+        np.testing.assert_allclose(own, wanted, rtol=1e-6)
+        mixed = texts.shuffled(i, tokens, seed=0)
+        assert mixed[0] == bart.config.start_id and sorted(mixed) == sorted(tokens)
+    other = heads.head_profiles(bart, tokens, source=sources[0][::-1])
+    assert abs(other - own).max() > 1e-6  # deeper layers see what another source writes
+
+
+def test_the_third_panel_of_appendix_c_can_be_drawn():
+    """Scores before the mask of a decoder, in two clusters; here on what it was trained to say."""
+    options = {"clustered": "scores", "clusters": 2, "reach": 6, "documents": 12}
+    result = analysis.run("profiles", "tiny-bart", side="decoder", pairs="dates", **options)
+    r = result.arrays
+    assert r["profiles"].shape == (12, 2, 4, 13) and r["T"] >= 10
+    assert (r["profiles"][..., 7:] == 0).all()  # a decoder looks at no token to the right
+    assert (abs(r["centres"][:, 7:]) > 0).all()  # but its scores are there
+    assert "tokens each of what the decoder says of 12 sources" in result.says
+    assert result.settings["side"] == "decoder" and "<svg" in result.svg
+    encoder = analysis.run("profiles", "tiny-bart", side="encoder", documents=2).arrays
+    assert "left_out" not in encoder and (encoder["profiles"][..., 11:] > 0).any()
+
+
+def test_outputs_of_a_length_that_none_has_are_refused(bart):
+    given = [spoken.Task(bart.encoder.tokenizer.encode("A dog ran."))]
+    with pytest.raises(ValueError, match=r"--tokens is 65; wanted 3 to \d+, the longest that the"):
+        spoken.outputs(bart, given, 65)
 
 
 def test_without_a_target_it_is_the_models_own_output(bart):

@@ -127,6 +127,44 @@ def test_the_words_of_documents_are_averaged_by_hand(bundled):
     assert "In the words of 3 documents, averaged, the highest" in positions.says(r)
 
 
+def test_rows_of_a_table_are_looked_at_by_range(bundled):
+    """The first half has a wave of 20 cycles in its 128 rows, the second half noise."""
+    turns = np.arange(T // 2)[:, None] / (T // 2)
+    table = draw()
+    table[: T // 2] += 3 * np.cos(2 * np.pi * 20 * turns)
+    model = with_table(bundled, table)
+    whole = positions.positions(model, **FEW)
+    first, second = (positions.positions(model, rows=rows, **FEW) for rows in ("0:128", "128:"))
+    assert whole["peak_at"] in (39, 40, 41)  # the same wave, 40 cycles in 256 rows
+    assert first["peak_at"] == 20 and first["peaks_listed"] == "20"
+    assert positions.answer(first).verdict == "yes" and positions.answer(second).verdict == "no"
+    assert second["peaks_listed"] == "none" and second["peak_null"] > second["peak"]
+    assert first["explained_4"] > 0.8 and second["explained_4"] < 0.2
+    for r, rows in ((first, table[: T // 2]), (second, table[T // 2 :])):
+        np.testing.assert_allclose(r["position_mean"], spectra.mean_amplitude(rows), rtol=1e-6)
+        np.testing.assert_allclose(r["position_explained"], spectra.explained(rows), rtol=1e-6)
+        assert r["T"] == 128 and len(r["words_mean"]) == len(r["frequency"]) == 65
+    assert positions.says(second).startswith("Rows 128 to 255 of 0 to 255 alone, as a table of")
+    assert not positions.says(whole).startswith("Rows")
+    assert "rows 0 to 127" in positions.answer(first).measure
+
+
+def test_words_beside_a_range_of_rows_are_those_of_its_places(bundled):
+    documents = np.random.default_rng(0).integers(10, 900, (2, T))
+    documents[:, T // 2 :] = np.tile(documents[:, :8], T // 16)  # words come round again
+    row = claim("peak of word embeddings")
+    for places, is_free in ((slice(0, T // 2), True), (slice(T // 2, T), False)):
+        halves = positions._words(bundled, Texts(documents), 200, 0, places=places)
+        assert holds(row, halves) == is_free
+
+
+@pytest.mark.parametrize("rows", ["0:8", "200:100", "0:257", "x", "3", ":-4", "1:2:3"])
+def test_a_range_that_the_table_does_not_have_is_refused(bundled, rows):
+    wanted = "wanted FIRST:LAST, such as 0:128, 16 rows or more; this model's tokens read rows 0"
+    with pytest.raises(ValueError, match=f"--rows is {rows!r}; {wanted} to 255"):
+        positions.positions(bundled, rows=rows)
+
+
 def test_models_are_compared_by_their_raw_peaks(bundled):
     """A table twice as high has peaks twice as high, which a figure over its null cannot show."""
     table, _ = TABLES["a fast wave"]

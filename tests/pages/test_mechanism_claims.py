@@ -42,9 +42,11 @@ def judged(claim, model, ours, null):
 def test_every_claim_holds_for_some_numbers_and_fails_for_others(claim):
     model = model_of(claim)
     high, low = (judged(claim, model, ours, 0.5) for ours in (0.9, 0.1))
-    holds_above = claim.rule == "above its null"
+    holds_above = claim.rule.startswith("more than") and "above its null" in claim.rule
     assert high["verdict"] == ("pass" if holds_above else "fail")
     assert low["verdict"] == ("fail" if holds_above else "pass")
+    near = judged(claim, model, 0.54 if holds_above else 0.46, 0.5)["verdict"]
+    assert near == ("pass" if claim.rule.startswith("not") else "fail")  # less than any margin
     assert high["ours"] == 0.9 and high["null"] == 0.5 and "with" in high["of"]
 
 

@@ -112,11 +112,106 @@ def test_a_run_of_other_options_is_no_measure():
     assert not [row for row in rows if "cosine with" in row["what"] and row["ours"] is not None]
 
 
-@pytest.mark.parametrize("null, verdict", [(1.0, "pass"), (3.0, "fail")])
+@pytest.mark.parametrize("null, verdict", [(1.0, "pass"), (1.9, "fail"), (3.0, "fail")])
 def test_a_claim_is_put_to_any_model(null, verdict):
     x, x_null = claims.number("x"), claims.number("x_null")
-    claim = claims.Claim("", "", "positions", x, "", null=x_null, **claims.ABOVE)
-    assert judged(claim, "my-model", x=2.0, x_null=null) == (verdict, 2.0, "wanted: above its null")
+    claim = claims.Claim("", "", "positions", x, "", null=x_null, **claims.RATIO)
+    wanted = "wanted: more than a tenth above its null"
+    assert judged(claim, "my-model", x=2.0, x_null=null) == (verdict, 2.0, wanted)
+
+
+RULES = {  # a rule, and (value, null) that pass, and that do not
+    "more than 0.1 above its null": (claims.above_null(), [(0.3, 0.1)], [(0.15, 0.1), (1.0, 0.95)]),
+    "more than a tenth above its null": (claims.RATIO, [(1.2, 1.0)], [(1.05, 1.0)]),
+    "more than 0.1 above its null and above 0": (
+        claims.above_null(least=0),
+        [(0.11, 0.0)],
+        [(-0.076, -0.3), (0.2, 0.15)],
+    ),
+    "more than 1 above its null": (claims.above_null(**claims.ONE), [(2, 0)], [(1, 0), (9, 8)]),
+    "not more than 0.1 above its null": (claims.not_above_null(), [(0.15, 0.1)], [(0.3, 0.1)]),
+    "more than 0.1 below its null": (claims.below_null(), [(0.1, 0.3)], [(0.1, 0.15), (0.3, 0.1)]),
+    "more than a tenth below its null": (claims.below_null(np.inf), [(1.0, 1.2)], [(1.0, 1.05)]),
+    "more than 1 below its null": (claims.below_null(**claims.ONE), [(9, 11)], [(10, 11)]),
+}
+
+
+@pytest.mark.parametrize("words", RULES)
+def test_an_effect_exceeds_its_null_by_the_margin_that_the_rule_names(words):
+    rule, passing, failing = RULES[words]
+    assert rule["rule"] == words
+    assert all(rule["holds"](*pair) for pair in passing)
+    assert not any(rule["holds"](*pair) for pair in failing)
+
+
+def test_no_claim_passes_by_less_than_a_margin():
+    """Every claim that says more or less than its null does not hold of a value at its null."""
+    compared = [x for x in published.CLAIMS if "its null" in x.rule and x.rule[:3] != "not"]
+    assert len(compared) > 25
+    for claim in compared:
+        for value in (0.07, 0.6, 3):
+            ours = [value, value] if "at one offset" in claim.rule else value
+            assert not claim.holds(ours, value), claim.what
+
+
+def gentle_and_sharp(around=0.5, most=0.1):
+    """Profiles of a model of 12 layers and heads in which all heads are the same."""
+    offsets = np.arange(-10, 11)
+    attention = np.where(offsets == 1, most, (around - most) / 19) * (offsets != 0)
+    arrays = {"attention": np.tile(attention, (12, 12, 1)), "offsets": offsets, "T": 512}
+    return arrays | {"uniform": np.full(21, 1.0)}  # 1/512 of each of 512 queries
+
+
+@pytest.mark.parametrize("head", ["head(1,1)", "head(7,5)"])
+def test_gentle_heads_look_around_and_at_no_offset_alone(head):
+    (claim,) = [x for x in published.CLAIMS if x.source == "figure 2" and head in x.what]
+    for arrays, verdict in (
+        (gentle_and_sharp(), "pass"),
+        (gentle_and_sharp(around=0.9, most=0.7), "fail"),  # sharp
+        (gentle_and_sharp(around=0.1, most=0.01), "fail"),  # hardly more than uniform: 0.04
+    ):
+        row = judged(claim, "roberta-base", **arrays)
+        of_head = arrays["attention"][0, 0]
+        assert row[0] == verdict
+        assert row[1] == pytest.approx([of_head.sum(), of_head.max()])
+
+
+def test_maps_of_figure_6_are_named_for_what_they_are():
+    of_rotation = [x for x in published.CLAIMS if x.ours.__qualname__.startswith("of_head")]
+    of_rotation = [x for x in of_rotation if x.experiment == "rotation"]
+    assert len(of_rotation) == 2 and all("by the thin map" in x.what for x in of_rotation)
+
+
+FIGURE_7 = {claim.what: claim for claim in published.CLAIMS if claim.source == "figure 7"}
+PEAKS = {  # three heads with a direction, one without
+    "directed": [[True, True], [True, False]],
+    "attention_of_heads": [[0.9, 0.7], [0.2, 0.05]],
+    "sharpness_of_heads": [[4.5, 3.5], [1.5, 9.0]],
+    "sharpness_null": 3.0,
+    "drawn_directed": [True, True, False],
+    "adding_at_peak": [1.0, 0.9, 0.1],
+    "adding_at_peak_null": [0.4, 0.5, 0.9],
+    "adding_far": [0.3, 0.4, 0.9],
+    "adding_far_null": [0.35, 0.3, 0.1],
+}
+
+
+@pytest.mark.parametrize(
+    "words, value, changes",
+    [
+        ("heads with half of their", 4.0, {"sharpness_null": 3.9}),
+        ("less than half of", 1.5, {"sharpness_of_heads": [[4.5, 3.5], [3.9, 0.0]]}),
+        ("columns' parts of the score at its peak", 0.95, {"adding_at_peak_null": [0.9, 0.9, 0.0]}),
+        ("farthest lags drawn", 0.35, {"adding_far": [0.5, 0.6, 0.0]}),
+    ],
+)
+def test_what_figure_7_says_of_peaks_is_asked_and_may_fail(words, value, changes):
+    (claim,) = [claim for what, claim in FIGURE_7.items() if words in what]
+    verdict, ours, _ = judged(claim, "any", **PEAKS)
+    assert (verdict, ours) == ("pass", pytest.approx(value))
+    assert judged(claim, "any", **PEAKS | changes)[0] == "fail"
+    nowhere = {"directed": np.zeros((2, 2), bool), "drawn_directed": np.zeros(3, bool)}
+    assert judged(claim, "any", **PEAKS | nowhere)[0] == "not measured"
 
 
 def test_a_head_that_the_model_lacks_is_not_measured():
@@ -157,7 +252,8 @@ def spectra(first, last, null=(0.0, 0.0)):
     [
         (spectra((0.9, 0.8), (0.1, 0.2)), ("pass", "pass")),
         (spectra((0.9, 0.8), (0.1, 0.85)), ("pass", "fail")),  # the keys' do not fade
-        (spectra((0.9, 0.1), (0, 0), (0.2, 0)), ("fail", "pass")),  # the keys have none
+        (spectra((0.9, 0.1), (-0.1, -0.1), (0.2, 0)), ("fail", "pass")),  # the keys have none
+        (spectra((0.9, -0.076), (-0.4, -0.4), (-0.3, -0.3)), ("fail", "pass")),  # nor here
     ],
 )
 def test_spectra_are_asked_of_queries_and_of_keys(arrays, verdicts):
@@ -497,6 +593,10 @@ def blind(model, k=32):
 
 # where attention and scores look to different sides; no model has that, as one follows the other
 BY_HAND = {"lags": {"same_direction_directed": 0.5, "same_direction_directed_null": [0.5, 0.7]}}
+# heads whose scores are as sharp as shuffled ones, whose columns cancel at the peak and add up far
+# away
+AS_SHUFFLED = PEAKS | {"sharpness_of_heads": [[2.0, 2.0], [2.0, 2.0]], "sharpness_null": 3.0}
+AS_SHUFFLED |= {"adding_at_peak": PEAKS["adding_far"], "adding_far": PEAKS["adding_at_peak"]}
 
 
 @pytest.fixture(scope="module")
@@ -510,7 +610,8 @@ def failing(bundled, tmp_path_factory):
     cases = [(experiment, random, {"documents": 6}) for experiment in asked]
     cases.append(("extraction", blind(bundled), {"documents": 6, "tokens": 128}))
     cases.append(("positions", bundled, {"text": str(again)}))
-    cases.append(("extraction", bundled, {"documents": 6}))  # its input has the peak already
+    louder = tiny.with_weights(bundled, {}, W_pos=3 * bundled.weights.W_pos)
+    cases.append(("extraction", louder, {"documents": 6}))  # its input has the peak already
     cases.append(("queries-keys", bundled, {}))  # too many columns are periodic
     one_way = minitx.load("tiny-gpt2")  # all its heads look at -1: shuffled heads agree as well
     cases.append(("rotation", one_way, {"gauge": 2, "compare": 4}))
@@ -519,7 +620,7 @@ def failing(bundled, tmp_path_factory):
     waves = constructed.waves()  # its deeper heads read positions, which nothing writes over
     cases += [("conditions", waves, {"documents": 4}), ("cca", waves, {"documents": 6})]
     cases.append(("cca", bundled, {"documents": 6}))  # deeper layers have no direction left
-    results = [*BY_HAND.items()]
+    results = [*BY_HAND.items(), ("lags", AS_SHUFFLED)]
     for experiment, model, options in cases:
         run = registry.get(experiment)
         names = {option.name for option in run.options}
