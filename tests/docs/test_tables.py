@@ -17,14 +17,10 @@ def folder(tmp_path):
     """A report of one experiment and one claim."""
     number = {"value": [0, 48, 28], "null": [1, 2, 3], "means": ""}
     claim = {"what": "a peak", "source": "figure 3", "ours": 1.298, "null": 0.9, "verdict": "pass"}
-    report = {
-        "model": tables.DEFAULT,
-        "claims": [claim, claim | {"verdict": "other checkpoint"}],
-        "experiments": {
-            "dial": {"numbers": {"layer_n_exact": number}},
-            "reviews": {"numbers": None},
-        },
-    }
+    claims = [claim, claim | {"verdict": "other checkpoint"}]
+    dial = {"numbers": {"layer_n_exact": number}}
+    experiments = {"dial": dial, "reviews": {"numbers": None}}
+    report = {"model": tables.DEFAULT, "claims": claims, "experiments": experiments}
     (tmp_path / "report.json").write_text(json.dumps(report), encoding="utf-8")
     for name in ("scale-positions", "inject-positions"):
         np.savez(tmp_path / f"{name}.npz", losses=[2.5, 3.0], losses_null=[6.0, 7.0])
@@ -32,14 +28,14 @@ def folder(tmp_path):
 
 
 def test_a_number_is_read_with_its_null_and_place(folder):
-    report = tables.read(folder)
+    report = tables.report_in(folder)
     assert report["dial.layer_n_exact 1"] == 48 and report["dial.layer_n_exact null 2"] == 3
     assert tables.listed("scale-positions.losses_null", 1)(report) == "6.0 7.0"
     assert np.isnan(report["dial.nothing"])
 
 
 def test_claims_that_were_judged_are_listed(folder):
-    text = tables.claims(tables.read(folder))
+    text = tables.claims(tables.report_in(folder))
     assert text.startswith("On `deep-roberta` 1 of 1 claims")
     assert text.count("\n") == 4 and "| a peak | figure 3 | 1.30 | 0.90 | yes |" in text
 
@@ -47,8 +43,8 @@ def test_claims_that_were_judged_are_listed(folder):
 def test_a_column_is_filled_and_others_stay(folder):
     table = "| measured | `deep-roberta` | `tiny-gpt2` |\n|---|---|---|\n| exact | 1 | 7 |\n"
     rows = {"exact": lambda r: str(r["dial.layer_n_exact 1"]), "new": lambda r: "2"}
-    made = tables.columns(table, rows, [tables.read(folder)])
-    assert made.splitlines()[2:] == ["| exact | 48 | 7 |", "| new | 2 | – |"]
+    table = tables.columns(table, rows, [tables.report_in(folder)])
+    assert table.splitlines()[2:] == ["| exact | 48 | 7 |", "| new | 2 | – |"]
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ class Report(NamedTuple):
         return ends
 
 
-def read(folder):
+def report_in(folder):
     """The Report in a folder that `minitx report` wrote."""
     record = json.loads((Path(folder) / "report.json").read_text(encoding="utf-8"))
     numbers = {}
@@ -247,8 +247,8 @@ def filled(text, reports):
 
 def place(text, name):
     """Where a table begins and ends in a document."""
-    found = re.search(rf"(?<=<!-- measured: {name} -->\n).*?(?=<!-- end -->)", text, re.S)
-    return found.span()
+    part = re.search(rf"(?<=<!-- measured: {name} -->\n).*?(?=<!-- end -->)", text, re.S)
+    return part.span()
 
 
 def columns(table, rows, reports):
@@ -257,12 +257,12 @@ def columns(table, rows, reports):
     head, old = lines[0], {line[0]: line[1:] for line in lines[2:]}
     models = [cell.strip("`") for cell in head[1:]]
     known = {report.model: report for report in reports}
-    made = [" | ".join(head)]
+    table_lines = [" | ".join(head)]
     for label, cell in rows.items():
         kept = (old.get(label, []) + ["–"] * len(models))[: len(models)]
         cells = [cell(known[m]) if m in known else kept[i] for i, m in enumerate(models)]
-        made.append(" | ".join([label, *cells]))
-    first, *others = [f"| {line} |" for line in made]
+        table_lines.append(" | ".join([label, *cells]))
+    first, *others = [f"| {line} |" for line in table_lines]
     return "\n".join([first, "|" + "---|" * len(head), *others, ""])
 
 
@@ -303,7 +303,7 @@ def main(argv=None):
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     arguments = parser.parse_args(argv)
     old = DOCUMENT.read_text(encoding="utf-8")
-    new = filled(old, [read(folder) for folder in arguments.folders])
+    new = filled(old, [report_in(folder) for folder in arguments.folders])
     if not arguments.check:
         DOCUMENT.write_text(new, encoding="utf-8")
         return 0
