@@ -4631,7 +4631,7 @@ BREAKS = [
         "r[name]",
     ),
     Break(
-        "a flag that only a page of the documentation shows is gone",
+        "a flag that the documentation shows is gone",
         "analysis/commands.py",
         "'--strict'",
         "'--severe'",

@@ -208,6 +208,13 @@ TABLES = {
         ),
         "… labels shuffled, 99 %": percent("reviews.accuracy null"),
     },
+    "swapped": {
+        "W_K and W_V swapped": between("projections.rise"),
+        "null: W_K and W_V of the next head": value("projections.rise_next"),
+        "W_Q and W_K swapped": value("projections.rise_qk"),
+        "W_Q and W_V swapped": value("projections.rise_qv"),
+        "W_Q and W_K turned together": value("projections.rise null"),
+    },
 }
 
 
