@@ -190,9 +190,9 @@ register(
     ),
     numbers={
         "tokens": "rank correlation of integrated gradients with ablation over tokens",
-        "tokens_null": "that correlation with integrated gradients of random weights",
+        "tokens_null": "what 99 % of draws stay below with a document's tokens in random order",
         "heads": "rank correlation of integrated gradients with ablation over heads",
-        "heads_null": "that correlation with integrated gradients of random weights",
+        "heads_null": "what 99 % of draws stay below with a document's heads in random order",
         "tokens_simple": "rank correlation of gradient × input with ablation over tokens",
         "heads_simple": "rank correlation of gradient × input with ablation over heads",
         "tokens_interval": "95 % interval of the first over documents",

@@ -4,7 +4,6 @@ The whole is built by `make docs`, which executes every cell and follows every l
 """
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -78,19 +77,6 @@ def test_each_command_and_each_word_has_an_entry():
     assert all(f"(term-{term.slug})=" in words for term in glossary.TERMS)
     link = gallery.Linker()("the null")
     assert 'href="../numbers.html#term-null"' in link
-
-
-def shell_lines(text):
-    """The lines `minitx …` of blocks of shell and of cells that run them."""
-    for block in re.findall(r"```(?:\n|\{code-cell\} python\n%%bash\n)(.*?)```", text, re.S):
-        yield from re.findall(r"^minitx (.*)", block, re.M)
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_flags_in_pages_are_flags(name):
-    for line in shell_lines(TEXTS[name].read_text(encoding="utf-8")):
-        argv = shlex.split(re.split(r"\s[|>#]", line)[0], comments=True)
-        assert commands.parser(argv).parse_args(argv).handler
 
 
 def test_each_how_to_page_has_code_that_runs():

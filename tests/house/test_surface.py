@@ -9,7 +9,6 @@ import readme
 import rooms
 
 import minitx
-from minitx.analysis import commands
 
 ROOT = rooms.ROOT
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -84,17 +83,6 @@ def test_python_in_documents_runs(document, tmp_path, monkeypatch):
     for block in blocks:
         exec(compile(block, str(document), "exec"), names)
     assert not blocks or isinstance(names["model"], minitx.Model)
-
-
-def test_flags_in_documents_are_flags():
-    """Each `minitx …` line of a block of shell is one that the command line takes."""
-    for document in readme.DOCUMENTS:
-        text = document.read_text(encoding="utf-8")
-        for block in re.findall(r"```\n(.*?)```", text, re.S):
-            for line in re.findall(r"^minitx (.*)", block, re.M):
-                argv = line.partition("#")[0].split()
-                if "--help" not in argv:
-                    assert commands.parser(argv).parse_args(argv).handler
 
 
 def test_every_make_target_is_used():

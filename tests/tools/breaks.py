@@ -4702,4 +4702,10 @@ BREAKS = [
         "inner = texts.ordinary()",
         "inner = slice(0, texts.T)",
     ),
+    Break(
+        "a flag that the documentation shows is gone",
+        "analysis/commands/published.py",
+        "'--strict'",
+        "'--severe'",
+    ),
 ]

@@ -1,0 +1,204 @@
+"""Every `minitx …` line of every document is run as it stands, on small models and files.
+
+Order: what stands for a document's words, what is not run and why, the lines, tests of the tables.
+"""
+
+import json
+import shutil
+
+import documented
+import pytest
+import rooms
+
+from minitx import weights
+from minitx.analysis import __main__ as cli
+from minitx.analysis import commands
+
+SENTENCE = "The dog ran after the cat."
+WORDS = {  # what a line may say -> what is there to run
+    "MODEL": "tiny-roberta",
+    "A": "tiny-roberta",
+    "B": "tiny-bert",
+    "[MODEL": "tiny-bert",
+    "...]": "zoo/causal-learned",
+    "…": "zoo/causal-learned",
+    "EXPERIMENT": "profiles",
+    "NAME": "profiles",
+    "COMMAND": "run",
+    "TEXT": SENTENCE,
+    "N": "3",
+    "FILE": "my-texts/a.txt",
+    "FILE.safetensors": "recorded.safetensors",
+    "REFERENCE": "reference.safetensors",
+    "gpt2": "tiny-gpt2",
+    "roberta-base": "tiny-roberta",
+    "path/to/model": "tiny-roberta",
+    "zoo/NAME": "zoo/causal-learned",
+    "s3://bucket/corpus/*.parquet": "corpus/*.jsonl",
+}
+OF_A_LINE = {  # the same, where one line means something else
+    "minitx decode MODEL TEXT": {"MODEL": "tiny-bart", "TEXT": "3 May 1912"},
+    'minitx decode MODEL "a text" --steps': {"MODEL": "tiny-bart", "a text": "3 May 1912"},
+    "minitx explore MODEL SOURCE": {"MODEL": "tiny-bart", "SOURCE": "3 May 1912"},
+    "minitx trace MODEL TEXT --source SOURCE": {
+        "MODEL": "tiny-bart",
+        "TEXT": "1912",
+        "SOURCE": "3 May 1912",
+    },
+    'minitx run joint-space MODEL --sentence "…" --pairs brown:capybara': {
+        "…": "The brown capybara ran."
+    },
+    (
+        "minitx compare tiny-gpt2 without --experiment profiles "
+        "--documents 4 --tokens 64 --out compared"
+    ): {"without": "my-tuned-gpt2"},
+}
+FEWER = {"--documents": "4", "--sample": "6", "--steps": "2", "--workers": "2"}  # for longer runs
+SMALL = {  # flags that a command or an experiment gets where a line does not have them
+    "profiles": {"--documents": "4", "--tokens": "64"},
+    "projections": {"--documents": "4", "--tokens": "64"},
+    "mechanisms": {"--documents": "6", "--tokens": "32"},
+    "dial": {"--documents": "4", "--tokens": "64"},
+    "sources": {"--documents": "4", "--tokens": "64"},
+    "attribution": {"--documents": "2", "--tokens": "16"},
+    "report": {"--documents": "4", "--tokens": "64"},
+    "published": {"--documents": "4", "--tokens": "64"},
+    "tune": {"--documents": "16", "--tokens": "32", "--batch": "2", "--steps": "2"},
+    "toy": {"--sequences": "4"},
+    "lesson": {"--notebook": "lesson.ipynb"},  # a page opens in a browser
+}
+STATUS = {"minitx published gpt2 --strict": 1}  # else 0: tiny-gpt2 fails claims
+NOT_RUN = {  # lines, or how they begin (…), that are only parsed -> why
+    "minitx fetch …": "it needs the network; tests/weights run it beside a stand-in",
+    "minitx serve …": "it listens until it is ended; tests/live run it",
+    "minitx record …": "it needs torch; tests/parity read what it wrote",
+    (
+        "minitx run profiles roberta-base --text wikitext/train.txt --documents 10000 --scheduler …"
+    ): "it needs a cluster at that address; tests/runner run it beside one",
+    "minitx report MODEL": "half a minute each; the report on my-texts/ is run",
+    "minitx report gpt2": "the same",
+    "minitx report tiny-roberta": "the same",
+    "minitx report deep-roberta": "the same; .ci/run makes it",
+    "minitx report deep-roberta --out report": "the same",
+}
+LINES = documented.lines()
+
+
+def is_a_name(line):
+    """Whether a line only names a command that has to be told more."""
+    words = documented.arguments(line)
+    return len(words) == 1 and words[0] not in ("list", "toy", "doctor", "lesson")
+
+
+def is_not_run(line):
+    """Whether NOT_RUN names a line, or how it begins."""
+    return any(line == key or stands_for(key, line) for key in NOT_RUN)
+
+
+def stands_for(key, line):
+    return key.endswith("…") and line.startswith(key.removesuffix("…"))
+
+
+NAMES = [line for line in LINES if is_a_name(line)]
+RUN = [line for line in LINES if line not in NAMES and not is_not_run(line)]
+
+
+def arguments(line):
+    """The arguments of a line with a model, a file or a small number for its words."""
+    words = WORDS | OF_A_LINE.get(line, {})
+    return [words.get(word, word) for word in documented.arguments(line)]
+
+
+def settled(argv):
+    """The same with fewer documents, steps and workers, and with what SMALL adds."""
+    known = next((SMALL[word] for word in argv if word in SMALL), {})
+    added = [word for flag in known.items() if flag[0] not in argv for word in flag]
+    fewer = {} if argv[0] == "plan" else FEWER  # a plan only tells what many would take
+    pairs = zip(["", *argv], argv)
+    return [fewer.get(flag, word) for flag, word in pairs] + added
+
+
+def furnish(folder):
+    """The files and models that the documents' lines name, in a folder."""
+    paragraphs = ["The bell rang twice, and nobody came to the door of the house. " * 40] * 24
+    text = "\n".join(paragraphs)
+    for name in ("my-texts/a.txt", "books/a.txt", "wikitext/train.txt", "texts.txt", "notes.txt"):
+        write(folder / name, text)
+    for place in ("reviews", "aclImdb/test"):
+        for i in range(12):
+            write(folder / place / f"pos/{i}.txt", "A good film, and a kind one. " * 8)
+            write(folder / place / f"neg/{i}.txt", "A bad film, and a dull one. " * 8)
+    questions = [f"What is {i}?,It is {i}.\n" for i in range(8)]
+    write(folder / "TruthfulQA.csv", "Question,Best Answer\n" + "".join(questions))
+    rows = [json.dumps({"body": paragraph}) + "\n" for paragraph in paragraphs]
+    write(folder / "corpus/a.jsonl", "".join(rows))
+    recorded = rooms.ROOT / "tests/golden/parity/tiny-roberta.safetensors"
+    shutil.copy(recorded, folder / "reference.safetensors")
+    (folder / "my-tuned-model").symlink_to(weights.find("tiny-roberta"))
+    (folder / "my-tuned-gpt2").symlink_to(weights.find("tiny-gpt2"))
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def status(argv):
+    """The status of a command, which --help ends by itself."""
+    try:
+        return cli.main(argv)
+    except SystemExit as ended:
+        return ended.code
+
+
+@pytest.mark.parametrize("line", RUN)
+def test_a_line_of_a_document_runs(line, tmp_path, monkeypatch, capsys):
+    furnish(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    argv = settled(arguments(line))
+    assert status(argv) == STATUS.get(line, 0), capsys.readouterr().err
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_of_a_document_is_one_that_the_command_takes(line):
+    argv = documented.arguments(line) if line in NAMES else arguments(line)
+    if line in NAMES or "--help" in argv:
+        with pytest.raises(SystemExit):
+            commands.parser().parse_args([argv[0], "--help"])
+    else:
+        assert commands.parser(argv).parse_args(argv).handler
+
+
+def test_what_is_not_run_is_named_once_and_still_shown():
+    for key in NOT_RUN:
+        assert key in LINES or [line for line in LINES if stands_for(key, line)], key
+    assert not [line for line in RUN if line in NOT_RUN]
+    assert len(RUN) > 40
+
+
+def test_what_stands_for_words_still_stands_for_some():
+    said = {word for line in LINES for word in documented.arguments(line)}
+    assert {*WORDS} <= said
+    assert {*OF_A_LINE, *STATUS} <= {*LINES}
+    assert {*SMALL, *FEWER} <= {word for line in LINES for word in arguments(line)}
+    used = {word for line in RUN for word in arguments(line)}
+    assert not [word for word in used if word.isupper() and len(word) > 1], "a word for nothing"
+
+
+def test_lines_are_those_that_a_reader_types(monkeypatch):
+    text = """```
+minitx list   # all
+- run: minitx verify A B --junit \\
+    x.xml | tail
+```
+and `minitx run
+profiles MODEL`, but minitx toy
+"""
+    monkeypatch.setattr(documented, "documents", lambda: {"a.md": text, "b.md": "`minitx list`"})
+    shown = documented.lines()
+    assert shown == {
+        "minitx list": ["a.md", "b.md"],
+        "minitx verify A B --junit x.xml": ["a.md"],
+        "minitx run profiles MODEL": ["a.md"],
+    }
