@@ -35,7 +35,7 @@ class Circuit(show.Shown):
     clean ones; `.interval` 95 %, pairs resampled. `.completeness`: 1 minus the faithfulness of all
     other edges. `.curve`: {number of edges: faithfulness}. `.random`, `.random_in_layers`
     [n_random]: the faithfulness of random circuits of as many edges, and of as many between the
-    same layers. Nearness, 1 - |1 - faithfulness|, says how near one is to 1, which may be passed;
+    same layers. Nearness, 1 - abs(1 - faithfulness), says how near one is to 1 from either side;
     `.null` is the larger 99 % quantile of the nearness of both. `.answer`: "yes" if the circuit is
     nearer than 99 % of each, else "no"; "undecided" with fewer than 100 of each.
 
@@ -119,7 +119,7 @@ class Circuit(show.Shown):
 
 
 def nearness(faithfulness):
-    """1 - |1 - faithfulness|: 1 for a circuit that gives the clean answer, less on either side."""
+    """1 - abs(1 - faithfulness): 1 where a circuit gives the clean answer, less on either side."""
     return 1 - abs(1 - faithfulness)
 
 
