@@ -29,6 +29,7 @@ from .toys import recurrent
 
 PORT = 8642  # of the live page
 TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
+COMPONENTS = "attribute", "heads", "patch", "circuit"  # `minitx heads` is `minitx run heads`
 COMMON = (  # options that `report` and `published` pass on to every experiment that has them
     understand("text", str, "sample", TEXT),
     understand("documents", Size, 0, "documents to read"),
@@ -118,6 +119,7 @@ def parser(argv=()):
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     in_json(add(commands, "list", list_, "experiments and models"))
     of_one_experiment(commands)
+    of_components(commands)
     of_plans(commands)
     of_all_experiments(commands)
     of_one_text(commands)
@@ -142,13 +144,30 @@ def of_one_experiment(commands):
     names = run.add_subparsers(required=True, metavar="EXPERIMENT")
     for experiment in registry.EXPERIMENTS.values():
         command = add(names, experiment.name, run_, experiment.question, "MODEL")
-        command.set_defaults(experiment=experiment)
-        of_further_models(command, experiment)
-        flags(command, experiment)
-        of_results(command, f"out/MODEL-{experiment.name}")
-        of_workers(command)
-        of_figure(command)
-        in_json(command)
+        of_run(command, experiment)
+
+
+def of_run(command, experiment):
+    """What a command that runs one experiment takes beside the model."""
+    command.set_defaults(experiment=experiment)
+    of_further_models(command, experiment)
+    flags(command, experiment)
+    of_results(command, f"out/MODEL-{experiment.name}")
+    of_workers(command)
+    of_figure(command)
+    in_json(command)
+
+
+def of_components(commands):
+    """The experiments on which component did it, each as a command of its own."""
+    for name in COMPONENTS:
+        experiment = registry.get(name)
+        function = attribute_ if name == "attribute" else run_
+        command = add(commands, name, function, experiment.question, "MODEL")
+        if function is attribute_:
+            about = "text to read, a file of it, or -; the same as --prompt (random words)"
+            command.add_argument("text", nargs="?", metavar="TEXT", help=about)
+        of_run(command, experiment)
 
 
 def of_further_models(command, experiment):
@@ -559,6 +578,15 @@ def run_(arguments):
         print(headline(number))
     written = f"{out / experiment.name}.{arguments.format} .npz .json written"
     print(f"{written} in {time.monotonic() - start:.1f} s")
+
+
+def attribute_(arguments):
+    """minitx attribute MODEL TEXT"""
+    if arguments.text is not None:
+        if arguments.prompt is not None:
+            raise ValueError("a TEXT and --prompt: wanted one of them")
+        arguments.prompt = text_of(arguments.text)
+    return run_(arguments)
 
 
 def plan_(arguments):
