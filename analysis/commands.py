@@ -161,7 +161,9 @@ def of_run(command, experiment):
 def of_components(commands):
     """The experiments on which component did it, each as a command of its own."""
     for name in COMPONENTS:
-        experiment = registry.get(name)
+        experiment = registry.EXPERIMENTS.get(name)
+        if experiment is None:  # the list is another one
+            continue
         function = attribute_ if name == "attribute" else run_
         command = add(commands, name, function, experiment.question, "MODEL")
         if function is attribute_:

@@ -101,10 +101,11 @@ def _beside(drawn):
 def says(r):
     """What the numbers show, in plain words."""
     n_random = len(r["random"])
+    left = round(1 - float(r["completeness"]), 3) + 0.0  # no -0
     return (
         f"{r['edges']} of {r['edges_of_model']} edges were chosen on half of {r['n_pairs']} pairs. "
         f"On the other half they carry {r['faithfulness']:.0%} of the answer; without them "
-        f"{1 - r['completeness']:.0%} is left. Of {n_random} random circuits of as many edges the "
+        f"{left:.0%} is left. Of {n_random} random circuits of as many edges the "
         f"middle one carries {np.median(r['random']):.0%}, of {n_random} between the same layers "
         f"{np.median(r['random_in_layers']):.0%}. {r['told']:.0%} of the pairs have the right "
         f"answer likelier in their clean text (fair coins: {r['told_null']:.0%})."

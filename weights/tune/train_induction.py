@@ -162,20 +162,30 @@ def halved(checkpoint):
     return checkpoint._replace(tensors=arrays)
 
 
+def train(out, seed, until=None):
+    """Train in a folder, or go on there, to the last step or to step `until`."""
+    begin(out / "fresh", seed)
+    checkpoint = tensors.opened(out / "fresh")
+    learned = checkpoint.learned()
+    run = training.Training(checkpoint.model, learned, Repeats(seed), HOW)
+    place = saved.Folder(out, {"how": HOW._asdict(), "seed": seed}, checkpoint.tensors)
+    place.take_up(run)
+    if until is not None:
+        while run.done < until:
+            run.step()
+        place.save(run)
+        return
+    run.go_on(lambda run: report(run, place))
+    tensors.save_checkpoint(halved(checkpoint), out)
+
+
 def main():
     """Train, or go on training, and write the checkpoint to --out."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", required=True, type=Path, help="folder for checkpoint and state")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    begin(given.out / "fresh", given.seed)
-    checkpoint = tensors.opened(given.out / "fresh")
-    learned = checkpoint.learned()
-    run = training.Training(checkpoint.model, learned, Repeats(given.seed), HOW)
-    place = saved.Folder(given.out, {"how": HOW._asdict()}, checkpoint.tensors)
-    place.take_up(run)
-    run.go_on(lambda run: report(run, place))
-    tensors.save_checkpoint(halved(checkpoint), given.out)
+    train(given.out, given.seed)
 
 
 def report(run, place):
