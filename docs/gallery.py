@@ -14,7 +14,9 @@ from minitx.analysis.runner import results
 from minitx.analysis.runner.files import write
 
 MODEL = "tiny-roberta"
-OTHERS = {"alignment": "tiny-bart"}  # experiment -> the model that has what it needs
+# experiment -> the model that has what it needs
+OTHERS = {"alignment": "tiny-bart"} | dict.fromkeys(("attribute", "heads"), "tiny-induction")
+OTHERS |= dict.fromkeys(("patch", "circuit"), "tiny-induction")
 SHOWN = 6  # numbers; the others are folded
 KINDS = {bool: "switch", int: "whole number", float: "number", str: "text"}
 ROOT = Path(__file__).parents[1]

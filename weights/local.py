@@ -169,7 +169,7 @@ def bundled() -> list[str]:
     """Names of the checkpoints that come with the project.
 
     >>> bundled()
-    ['deep-roberta', 'tiny-bart', 'tiny-bert', 'tiny-gpt2', 'tiny-roberta']
+    ['deep-roberta', 'tiny-bart', 'tiny-bert', 'tiny-gpt2', 'tiny-induction', 'tiny-roberta']
     """
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 

@@ -14,6 +14,7 @@ from .. import experiments  # noqa: F401  (fills the registry)
 from ..runner import cluster, escapes
 from . import (
     compare,
+    component,
     decode,
     doctor,
     explore,
@@ -36,6 +37,7 @@ from . import (
 COMMANDS = (  # in the order of `minitx --help`
     listing,
     run,
+    component,
     plan,
     report,
     published,

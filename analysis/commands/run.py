@@ -12,13 +12,18 @@ def declare(commands):
     names = top.add_subparsers(required=True, metavar="EXPERIMENT")
     for experiment in registry.EXPERIMENTS.values():
         command = flags.command(names, experiment.name, run, experiment.question, "MODEL")
-        command.set_defaults(experiment=experiment)
-        of_further_models(command, experiment)
-        flags.of_experiment(command, experiment)
-        flags.of_results(command, f"out/MODEL-{experiment.name}")
-        flags.of_workers(command)
-        flags.of_figure(command)
-        flags.in_json(command)
+        of_run(command, experiment)
+
+
+def of_run(command, experiment):
+    """What a command that runs one experiment takes beside the model."""
+    command.set_defaults(experiment=experiment)
+    of_further_models(command, experiment)
+    flags.of_experiment(command, experiment)
+    flags.of_results(command, f"out/MODEL-{experiment.name}")
+    flags.of_workers(command)
+    flags.of_figure(command)
+    flags.in_json(command)
 
 
 def of_further_models(command, experiment):

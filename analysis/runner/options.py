@@ -77,7 +77,16 @@ class Files:
         return value not in ("", *self.but)
 
 
+@dataclass(frozen=True)
+class FilesOrPair(Files):
+    """A text that names what is read, or, with | in it, is itself a pair of texts."""
+
+    def __contains__(self, value):
+        return "|" not in value and super().__contains__(value)
+
+
 Text = Annotated[str, Files()]
+Pairs = Annotated[str, FilesOrPair()]
 Count = Annotated[int, AtLeast(1)]
 Size = Annotated[int, AtLeast(0)]  # 0: as many as there are, or as the experiment chooses
 Seed = Annotated[int, AtLeast(0)]

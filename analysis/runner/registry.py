@@ -263,5 +263,5 @@ def markdown():
     every = EXPERIMENTS.values()
     rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in every if e.figure]
     others = ", ".join(f"`{e.name}`" for e in every if not e.figure)
-    line = textwrap.fill(f"Not published: {others} (`minitx list` says what they ask).", 120)
+    line = textwrap.fill(f"Others (`minitx list`): {others}.", 120)
     return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows, "", line])

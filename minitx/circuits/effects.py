@@ -30,8 +30,9 @@ class Effects(show.Shown):
     patched) / (clean - corrupt): 1 loses all. The two differ where components stand in for each
     other. `.intervals`, `.lost_intervals` [2 ...]: 95 %, pairs resampled. `.null`, `.lost_null`
     [...]: the same with pieces of an unrelated pair. `.clean`, `.corrupt` [N]: the measure of each
-    text; `.into_corrupt`, `.into_clean` [N ...]: that of the patched runs. effects[i] and
-    np.asarray(effects) are those of `.effects`.
+    text; `.into_corrupt`, `.into_clean` [N ...]: that of the patched runs, `.into_corrupt_null`,
+    `.into_clean_null` of those with pieces of an unrelated pair. effects[i] and np.asarray(effects)
+    are those of `.effects`.
 
     >>> import numpy as np
     >>> from minitx.circuits.effects import Patched
@@ -54,6 +55,7 @@ class Effects(show.Shown):
         check_differ(clean, corrupt)
         self.clean, self.corrupt = clean, corrupt
         self.into_corrupt, self.into_clean = into_corrupt.values, into_clean.values
+        self.into_corrupt_null, self.into_clean_null = into_corrupt.null, into_clean.null
         self.effects = share(self.into_corrupt, corrupt, clean)
         self.lost = share(self.into_clean, clean, corrupt)
         self.null = share(into_corrupt.null, corrupt, clean)

@@ -27,6 +27,13 @@ class Node(NamedTuple):
         place = f"L{self.layer}" if self.head is None else f"L{self.layer}H{self.head}"
         return f"{self.name} {place}"
 
+    @classmethod
+    def of(cls, text: str) -> "Node":
+        """The node that is written so: "q L1H2", "mlp L3", "logits"."""
+        name, _, place = text.partition(" L")
+        numbers = [int(number) for number in place.split("H") if number]
+        return cls(name, *numbers)
+
 
 class Place(NamedTuple):
     """Where a component stands: its stack, and the step at which it writes or reads."""

@@ -4,6 +4,7 @@ Edges are taken in the order of their attribution scores. All other edges carry 
 the corrupt text of the pair. N pairs of texts.
 """
 
+import copy
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -159,26 +160,18 @@ def find(
     """
     if not len(pairs):
         raise ValueError("no pairs; wanted at least one (clean, corrupt)")
-    clean, corrupt = (list(side) for side in zip(*pairs))
-    texts = read_pairs(model, clean, corrupt, prefix)
-    number = read_measure(model, measure, texts.clean, place)
-    graph = Graph(model)
-    edges = graph.edges()
-    if n_edges is not None and not 1 <= n_edges <= len(edges):
-        raise ValueError(f"n_edges is {n_edges}; this model has 1 to {len(edges)} edges")
     if n_random < 1:
         raise ValueError(f"n_random is {n_random}; wanted at least 1 random circuit")
-    keep = kept(model, texts.clean)
-    traces = [side.run(model, keep) for side in texts]
-    trial = Trial(Routes(graph, texts, traces, number))
-    estimated = estimates(graph, texts, number, "edge", steps)
-    scores = np.array([estimated[edge].sum() for edge in edges]) / trial.difference
-    order = np.argsort(-abs(scores), kind="stable")
-    ordered = [edges[i] for i in order]
+    clean, corrupt = (list(side) for side in zip(*pairs))
+    trial = Trial.of(Graph(model), clean, corrupt, measure, prefix, place)
+    n_all = len(trial.edges)
+    if n_edges is not None and not 1 <= n_edges <= n_all:
+        raise ValueError(f"n_edges is {n_edges}; this model has 1 to {n_all} edges")
+    ordered, scores = trial.ordered(steps)
     curve, n_edges = trial.curve(ordered, n_edges)
     numbers = trial.numbers(ordered, n_edges, n_random, seed) | {"curve": curve}
-    settings = {"n_pairs": len(texts), "n_edges_of_model": len(edges), "steps": steps, "seed": seed}
-    return Circuit(graph, ordered[:n_edges], scores[order[:n_edges]], numbers, settings)
+    settings = {"n_pairs": len(pairs), "n_edges_of_model": n_all, "steps": steps, "seed": seed}
+    return Circuit(trial.routes.graph, ordered[:n_edges], scores[:n_edges], numbers, settings)
 
 
 class Trial:
@@ -193,9 +186,42 @@ class Trial:
         check_differ(self.clean, self.corrupt)
         self.difference = (self.clean - self.corrupt).sum()
 
+    @classmethod
+    def of(cls, graph, clean, corrupt, measure, prefix=None, place=None) -> "Trial":
+        """A trial on pairs of texts as users give them."""
+        texts = read_pairs(graph.model, clean, corrupt, prefix)
+        number = read_measure(graph.model, measure, texts.clean, place)
+        keep = kept(graph.model, texts.clean)
+        traces = [side.run(graph.model, keep) for side in texts]
+        return cls(Routes(graph, texts, traces, number))
+
+    @property
+    def edges(self) -> list[Edge]:
+        """All edges of the model."""
+        return self.routes.graph.edges()
+
+    def ordered(self, steps) -> tuple[list[Edge], np.ndarray]:
+        """All edges and their scores by attribution [E], the largest first in size."""
+        routes, edges = self.routes, self.edges
+        estimated = estimates(routes.graph, routes.pairs, routes.number, "edge", steps)
+        scores = np.array([estimated[edge].sum() for edge in edges]) / self.difference
+        order = np.argsort(-abs(scores), kind="stable")
+        return [edges[i] for i in order], scores[order]
+
+    def values(self, edges) -> np.ndarray:  # -> [N]
+        """The measure of each pair in a circuit; several threads may ask."""
+        one_pass = copy.copy(self.routes)
+        return one_pass.values(edges)
+
     def faithfulness(self, edges) -> float:
         """Where the measure of a circuit is between the corrupt texts, 0, and the clean ones, 1."""
-        return float(share(self.routes.values(edges), self.corrupt, self.clean))
+        return float(share(self.values(edges), self.corrupt, self.clean))
+
+    def random(self, ordered, n, seed) -> tuple[float, float]:
+        """Faithfulness of two random circuits of n edges: any, and as many in the same layers."""
+        rng = np.random.default_rng(seed)
+        drawn = _random(ordered, n, rng), _random_in_layers(ordered, n, rng)
+        return self.faithfulness(drawn[0]), self.faithfulness(drawn[1])
 
     def curve(self, ordered, n_edges):
         """{number of edges: faithfulness}; and the number that is given, or is enough."""
@@ -208,15 +234,12 @@ class Trial:
 
     def numbers(self, ordered, n, n_random, seed) -> dict[str, Any]:
         """What is measured of the first n edges, and of random circuits of as many."""
-        values = self.routes.values(ordered[:n])
-        rng = np.random.default_rng(seed)
+        values = self.values(ordered[:n])
         numbers: dict[str, Any] = {"completeness": 1 - self.faithfulness(ordered[n:])}
         numbers["faithfulness"] = float(share(values, self.corrupt, self.clean))
         numbers["interval"] = interval(values, self.corrupt, self.clean, seed)
-        for name, draw in (("random", _random), ("random_in_layers", _random_in_layers)):
-            drawn = [draw(ordered, n, rng) for _ in range(n_random)]
-            numbers[name] = np.array([self.faithfulness(edges) for edges in drawn])
-        return numbers
+        drawn = np.array([self.random(ordered, n, (seed, i)) for i in range(n_random)])
+        return numbers | {"random": drawn[:, 0], "random_in_layers": drawn[:, 1]}
 
 
 def _counts(most):

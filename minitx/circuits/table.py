@@ -25,10 +25,11 @@ class Attribution(show.Shown, Mapping[str, np.ndarray]):
     """A table whose rows are components: component, layer, head, place, logits, null.
 
     A mapping from each column's name to its array [rows]; columns are attributes too. Layer, head
-    and place are -1 where a component has none. `.null` is the 99 % quantile of the absolute value
-    of each part for drawn pairs of tokens. `.logit` is the model's own number, `.gap` what the sum
-    of `.logits` lacks: rounding if `.linear`; else the head before the vocabulary is not linear,
-    and its gradient stands for it. `.heads` [L H] are the parts of the heads alone.
+    and place are -1 where a component has none. `.drawn` [rows n] are the parts for drawn pairs of
+    tokens, `.null` the 99 % quantile of their absolute values. `.logit` is the model's own number,
+    `.gap` what the sum of `.logits` lacks: rounding if `.linear`; else the head before the
+    vocabulary is not linear, and its gradient stands for it. `.heads` [L H] are the parts of the
+    heads alone.
 
     >>> import minitx
     >>> from minitx import circuits
@@ -63,8 +64,8 @@ class Attribution(show.Shown, Mapping[str, np.ndarray]):
         self.head = np.array([row.head for row in rows])
         self.place = np.array([row.place for row in rows])
         parts = np.array([row.parts for row in rows])
-        self.logits = parts[:, 0]
-        self.null = _quantile(abs(parts[:, 1:]))
+        self.logits, self.drawn = parts[:, 0], parts[:, 1:]
+        self.null = _quantile(abs(self.drawn))
         self.logit = logit
         self.linear = linear
         self._shape = shape

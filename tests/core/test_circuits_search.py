@@ -13,7 +13,7 @@ from minitx.circuits.graph import Graph
 from minitx.circuits.measure import read_measure
 from minitx.circuits.paths import kept
 from minitx.circuits.routes import Routes
-from minitx.circuits.search import _random, _random_in_layers, nearness
+from minitx.circuits.search import Trial, _random, _random_in_layers, nearness
 from minitx.circuits.texts import read_pairs
 
 FAMILIES = ["gpt2-causal", "llama-grouped", "gpt_neox-parallel", "bloom-residual", "qwen3-norms"]
@@ -133,6 +133,16 @@ def test_a_circuit_that_is_no_better_than_chance():
     assert few.answer == "undecided" and abs(few.faithfulness - 1) < 1e-9
     everything = circuits.find(made.induction(), pairs, answers, 46)
     assert everything.answer == "no"  # random circuits of all edges are this one
+
+
+def test_a_pass_leaves_nothing_behind():
+    """So that threads may try circuits side by side."""
+    clean, corrupt, answers = made.pairs()
+    trial = Trial.of(Graph(made.induction()), clean, corrupt, answers)
+    whole = trial.values(trial.edges)
+    assert not trial.routes.carried
+    assert abs(whole - trial.clean).max() < LIMIT
+    assert trial.random(trial.edges, 3, 0) == trial.random(trial.edges, 3, 0)
 
 
 def test_nearness_falls_on_both_sides():

@@ -61,6 +61,10 @@ SMALL = {
     "mixing": {"documents": 2, "show": 5},
     "slices": {"documents": 2},
     "projections": {"documents": 2},
+    "attribute": {},
+    "heads": {"texts": 4},
+    "patch": {"n_pairs": 4},
+    "circuit": {"n_pairs": 4, "steps": 2, "random": 10},
 }
 EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted: no chance in it
 

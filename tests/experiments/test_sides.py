@@ -31,7 +31,7 @@ WITHOUT_TABLE = {
     "mechanisms",
     "mixing",
 }
-WITHOUT_TABLE |= {"parts", "probe", "profiles", "shapes", "slices"}
+WITHOUT_TABLE |= {"heads", "parts", "probe", "profiles", "shapes", "slices"}
 NEED_A_HEAD = {
     "shift",
     "scale-positions",
@@ -39,6 +39,9 @@ NEED_A_HEAD = {
     "mask-positions",
     "predict",
     "projections",
+    "attribute",
+    "patch",
+    "circuit",
 }  # which an encoder by itself has not
 
 

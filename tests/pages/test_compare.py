@@ -35,6 +35,8 @@ SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives
     "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},
     "reviews": {"documents": 60},
     "joint-grid": {"documents": 2, "tokens": 16},
+    "heads": {"texts": 4},
+    "patch": {"n_pairs": 4},
 }
 OTHERS = {"alignment": ("tiny-bart", (2, 4)), "relearn": ("tiny-roberta", (4, 4))}
 OPTIONS = ["--documents", "2", "--clusters", "3"]

@@ -4708,4 +4708,58 @@ BREAKS = [
         "'--strict'",
         "'--severe'",
     ),
+    Break(
+        "random circuits share the state of one pass",
+        "minitx/circuits/search.py",
+        "copy.copy(self.routes)",
+        "self.routes",
+    ),
+    Break(
+        "words of a corrupt text are not exchanged",
+        "analysis/measures/asked.py",
+        "order[[place, place + APART]] = place + APART, place",
+        "order[[place, place + APART]] = place, place + APART",
+    ),
+    Break(
+        "a pair that is written out is looked for as a file",
+        "analysis/runner/options.py",
+        "'|' not in value and super().__contains__(value)",
+        "super().__contains__(value)",
+    ),
+    Break(
+        "a head carries an answer that the model does not know",
+        "analysis/experiments/patch.py",
+        "verdict.of(r, 'told').verdict != 'yes'",
+        "False",
+    ),
+    Break(
+        "the null of patching is the head that chance moves least",
+        "analysis/experiments/patch.py",
+        "abs(r[f'{way}_by_heads_null']).max()",
+        "abs(r[f'{way}_by_heads_null']).min()",
+    ),
+    Break(
+        "a circuit is tried on the pairs that chose it",
+        "analysis/experiments/circuit.py",
+        "asked.some(1, None, 2)",
+        "asked.some(0, None, 2)",
+    ),
+    Break(
+        "the null of a component's share is the share itself",
+        "analysis/experiments/attribute.py",
+        "of_largest[1:]",
+        "of_largest[:1]",
+    ),
+    Break(
+        "the null of a kind of heads is its smallest",
+        "analysis/experiments/heads.py",
+        "score.null.max()",
+        "score.null.min()",
+    ),
+    Break(
+        "pieces of tiny-induction's documents begin with their first word",
+        "weights/tune/train_induction.py",
+        "rng.integers(n - size + 1)",
+        "0 * rng.integers(n - size + 1)",
+    ),
 ]

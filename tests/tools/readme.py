@@ -99,13 +99,17 @@ def refusals():
 
 def commands():
     """Every command with what it must be given, and what it does."""
-    from minitx.analysis.commands import parser
+    from minitx.analysis.commands import component, parser
 
     commands = _commands_below(parser())
-    rows = [
-        f"| `{' '.join(['minitx', name, *_arguments(commands.choices[name])])}` | {about.help} |"
-        for name, about in zip(commands.choices, commands._choices_actions)
-    ]
+    rows = []
+    for name, about in zip(commands.choices, commands._choices_actions):
+        words = ["minitx", name, *_arguments(commands.choices[name])]
+        if name not in component.NAMES:
+            rows.append(f"| `{' '.join(words)}` | {about.help} |")
+        elif name == component.NAMES[0]:
+            short = ", ".join(f"`{other}`" for other in component.NAMES[1:])
+            rows.append(f"| `{' '.join(words)}`, {short} | which component did it: as `run` |")
     return "\n".join(["| command | what it does |", "|---|---|", *rows])
 
 

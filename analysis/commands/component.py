@@ -1,0 +1,32 @@
+"""`minitx attribute`, `heads`, `patch`, `circuit`: which component did it.
+
+Each is `minitx run` with its name, and `attribute` also takes its text as an argument.
+"""
+
+from ..runner import registry
+from . import flags, inputs, run
+
+NAMES = "attribute", "heads", "patch", "circuit"
+
+
+def declare(commands):
+    """A command for each of these experiments."""
+    for name in NAMES:
+        experiment = registry.EXPERIMENTS.get(name)
+        if experiment is None:  # the registry holds others
+            continue
+        function = attribute if name == "attribute" else run.run
+        command = flags.command(commands, name, function, experiment.question, "MODEL")
+        if function is attribute:
+            about = "text to read, a file of it, or -; the same as --prompt (random words)"
+            command.add_argument("text", nargs="?", metavar="TEXT", help=about)
+        run.of_run(command, experiment)
+
+
+def attribute(arguments):
+    """minitx attribute MODEL TEXT"""
+    if arguments.text is not None:
+        if arguments.prompt is not None:
+            raise ValueError("a TEXT and --prompt: wanted one of them")
+        arguments.prompt = inputs.text_of(arguments.text)
+    return run.run(arguments)

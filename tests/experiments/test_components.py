@@ -1,0 +1,200 @@
+"""Which component did it: constructed models, random weights, pairs of a file, both directions."""
+
+import numpy as np
+import pytest
+
+import minitx
+from minitx import analysis
+from minitx.analysis import commands
+from minitx.analysis.experiments import circuit, heads, patch
+from minitx.analysis.measures import asked, document_features
+from minitx.analysis.runner import registry, stream
+
+NAMES = "attribute", "heads", "patch", "circuit"
+SMALL = {"circuit": {"random": 100, "n_pairs": 16}, "patch": {"n_pairs": 16}}
+
+
+@pytest.fixture(scope="module")
+def induction():
+    return minitx.load("tiny-induction")
+
+
+@pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-roberta", "tiny-induction"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_random_weights_carry_no_answer(name, seed):
+    random = document_features.untrained(minitx.load(name), np.random.default_rng(seed))
+    for experiment in NAMES:
+        run = registry.get(experiment).run
+        arrays = run(random, seed=seed, **SMALL.get(experiment, {}))
+        verdict = registry.get(experiment).answer(arrays).verdict
+        assert verdict in ("no", "undecided"), experiment
+
+
+def test_the_heads_of_tiny_induction_are_those_of_its_card(induction):
+    r = heads.heads(induction)
+    assert r["induction_of_heads"][1].min() > 0.9 > r["induction_of_heads"][0].max() + 0.8
+    assert r["previous_head"] == "L0H7" and r["previous"] > 0.5
+    assert heads.answer(r).verdict == "yes"
+    assert r["induction_null"] < 0.1
+    assert r["previous_null"] == r["previous_of_heads_null"].max() > 0.05
+
+
+@pytest.mark.parametrize("experiment", [patch, circuit])
+def test_nothing_is_carried_where_no_answer_is_known(experiment):
+    """Shares of a difference that is chance say nothing, however large they are."""
+    r = {"told": 0.95, "told_null": 0.75, "edges": 5, "edges_of_model": 100}
+    for name in ("restored", "lost", "near"):
+        r |= {name: 0.9, f"{name}_null": 0.1}
+    assert experiment.answer(r).verdict == "yes"
+    assert experiment.answer(r | {"told": 0.6}).verdict == "undecided"
+    assert experiment.answer(r | {"told": 1.0, "told_null": 1.0}).verdict == "undecided"
+
+
+def test_edges_are_tried_on_pairs_that_did_not_choose_them(induction, monkeypatch):
+    trials = []
+
+    class Watched(circuit.search.Trial):
+        def __init__(self, routes):
+            trials.append(routes.pairs.clean.batch.tokens)
+            super().__init__(routes)
+
+    monkeypatch.setattr(circuit.search, "Trial", Watched)
+    circuit.circuit(induction, n_pairs=6, steps=1, random=10)
+    first, second = ({tuple(row) for row in tokens.tolist()} for tokens in trials)
+    assert len(first) == len(second) == 3 and not first & second
+
+
+def test_patching_names_the_head_that_all_others_read(induction):
+    """L0H7 tells each token what stood before; of the eight heads that read it none is needed."""
+    r = patch.patch(induction)
+    assert patch.answer(r).verdict == "yes"
+    assert r["restored_head"] == r["lost_head"] == "L0H7"
+    assert min(r["restored"], r["lost"]) > 0.95 and 0.3 < r["restored_null"] < 0.6
+    assert max(r["restored_by_heads"][1].max(), r["lost_by_heads"][1].max()) < 0.3
+    # the stream before layer 0 differs at the two words, that of layer 1 behind them
+    places = r["restored_by_places"] > 0.3
+    assert np.argwhere(places).tolist() == [[0, 3], [0, 6], [1, 4], [1, 7]]
+
+
+def test_a_circuit_has_the_edges_between_the_heads(induction):
+    r = circuit.circuit(induction)
+    assert circuit.answer(r).verdict == "yes"
+    assert r["edges"] < 40 and r["near"] > 0.9 > r["near_null"] + 0.5
+    edges = set(zip(r["senders"].tolist(), r["receivers"].tolist()))
+    assert {("head L0H7", f"k L1H{h}") for h in range(8)} <= edges
+    assert {(f"head L1H{h}", "logits") for h in range(8)} <= edges
+    assert ("embed", "v L0H7") in edges
+
+
+def test_sums_do_not_depend_on_groups(induction, monkeypatch):
+    whole = patch.patch(induction, n_pairs=6)
+    monkeypatch.setattr(patch, "TOGETHER", 4)
+    parts = patch.patch(induction, n_pairs=6)
+    for name in ("restored_by_heads", "lost_by_places", "restored_ends_heads", "told"):
+        assert np.allclose(whole[name], parts[name], atol=1e-5)
+
+
+def test_random_circuits_go_on_after_an_interruption(induction, tmp_path):
+    given = {"n_pairs": 4, "steps": 1, "random": 12}
+    whole = circuit.circuit(induction, **given)
+    run = stream.Run(tmp_path, "circuit", "key")
+    gathered = circuit.search.Trial.random
+    calls = []
+
+    def stops(self, *arguments):
+        calls.append(arguments)
+        if len(calls) > 6:
+            raise KeyboardInterrupt
+        return gathered(self, *arguments)
+
+    circuit.search.Trial.random = stops
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            circuit.circuit(induction, run, **given)
+    finally:
+        circuit.search.Trial.random = gathered
+    again = circuit.circuit(induction, stream.Run(tmp_path, "circuit", "key", True), **given)
+    assert np.array_equal(again["random"], whole["random"])
+
+
+def test_words_are_said_twice_and_one_is_asked_for(induction, bundled):
+    pairs = asked.repeats(induction, 5, 0)
+    for clean, corrupt, (right, wrong) in zip(*pairs):
+        for text, answer in ((clean, right), (corrupt, wrong)):
+            first, second = text[: asked.SAID].tolist(), text[asked.SAID :].tolist()
+            assert first[first.index(second[-1]) + 1] == answer
+            assert answer not in second
+        assert sorted(clean) == sorted(corrupt) and (clean != corrupt).sum() == 2
+    masked = asked.repeats(bundled, 2, 0)
+    for text, answer in zip((masked.clean[0], masked.corrupt[0]), masked.answers[0]):
+        pieces = bundled.tokenizer.pieces(text)
+        assert pieces.count("<mask>") == 1 and (pieces[0], pieces[-1]) == ("<s>", "</s>")
+        around = text[-4], text[-2]
+        first = text[1 : 1 + asked.SAID].tolist()
+        place = first.index(answer)
+        assert (first[place - 1], first[place + 1]) == around
+
+
+def test_pairs_of_a_file_are_as_they_stand(tmp_path, induction):
+    model = minitx.load("tiny-gpt2")
+    lines = "When he came|When she came| he| she\n\nThat he said|That she said| he| she\n"
+    (tmp_path / "pairs.txt").write_text(lines)
+    given = asked.asked(model, "patch", str(tmp_path / "pairs.txt"))
+    assert given.clean == ["When he came", "That he said"]
+    assert given.answers == [(" he", " she")] * 2
+    result = analysis.run("patch", model, pairs=str(tmp_path / "pairs.txt"))
+    assert result.arrays["n_pairs"] == 2 and "pairs" in result.settings
+    inline = analysis.run("patch", model, pairs="When he came|When she came", measure=" he| she")
+    assert result.arrays["clean"].tolist() == inline.arrays["clean"].tolist()
+    assert inline.answer.verdict == "undecided"  # one pair decides nothing
+    few = asked.asked(model, "patch", str(tmp_path / "pairs.txt"), n=1)
+    assert len(few.clean) == 1
+
+
+BAD = {
+    "pair 0 does not align": {"pairs": "a b|a| he| she"},
+    "has 3 fields; wanted": {"pairs": "a|b|c"},
+    "does not say what is asked": {"pairs": "a|b"},
+    "measure is 'he'; wanted 'right": {"pairs": "a|b", "measure": "he"},
+    "but of no pairs": {"measure": "he|she"},
+    "tokens.*; wanted one token": {"pairs": "a|b| extraordinary| she"},
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_pairs_that_cannot_be_compared_are_refused(message):
+    with pytest.raises(ValueError, match=message):
+        analysis.run("patch", "tiny-gpt2", **BAD[message])
+
+
+def test_a_model_that_tells_no_words_is_refused():
+    for name in ("attribute", "patch", "circuit"):
+        with pytest.raises(registry.NotApplicable, match=f"{name} needs a masked or causal"):
+            analysis.run(name, "tiny-bart")
+    with pytest.raises(ValueError, match="wanted two or more"):
+        analysis.run("circuit", "tiny-gpt2", pairs="a|b| he| she")
+
+
+def test_parts_sum_to_the_difference(capsys, tmp_path):
+    given = ["tiny-gpt2", "The man said that", "--target", " he", "--other", " she"]
+    assert commands.run_command(["attribute", *given, "--out", str(tmp_path)]) == 0
+    assert "The logit of ␣he − ␣she is" in capsys.readouterr().out
+    with np.load(tmp_path / "attribute.npz") as arrays:
+        assert abs(arrays["parts"].sum() - arrays["logit"]) < 1e-4
+        assert arrays["largest"] < 0.5 < arrays["largest_null"]  # measured 0.32 and 0.76
+        assert np.allclose(arrays["places"].sum(axis=-1), arrays["heads"], atol=1e-6)
+    both = [*given, "--prompt", "b", "--out", str(tmp_path)]
+    assert commands.run_command(["attribute", *both]) == 2
+    assert "wanted one of them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["heads", "patch", "circuit"])
+def test_a_command_is_the_experiment(name, tmp_path, capsys):
+    options = {"heads": ["--texts", "2"], "patch": ["--n-pairs", "2"]}
+    options["circuit"] = ["--n-pairs", "4", "--random", "10", "--edges", "12"]
+    for command in (["run", name], [name]):
+        out = str(tmp_path / command[0])
+        argv = [*command, "tiny-induction", *options[name], "--out", out]
+        assert commands.run_command(argv) == 0
+    arrays = [(tmp_path / folder / f"{name}.npz").read_bytes() for folder in ("run", name)]
+    assert arrays[0] == arrays[1]
