@@ -4631,6 +4631,12 @@ BREAKS = [
         "r[name]",
     ),
     Break(
+        "a row of a circuit's boxes is as long as it may be",
+        "analysis/measures/drawn_circuit.py",
+        "range(0, len(names), ABREAST)",
+        "range(0, len(names), len(names))",
+    ),
+    Break(
         "random circuits share the state of one pass",
         "minitx/circuits/search.py",
         "copy.copy(self.routes)",
