@@ -147,6 +147,7 @@ def test_run_writes_figure_numbers_and_settings(tmp_path, capsys):
     assert set(files) == {"profiles.svg", "profiles.npz", "profiles.json"}
     stated = json.loads(files["profiles.json"].read_text(encoding="utf-8"))
     assert stated["settings"]["options"] == {
+        "pairs": "",
         "text": "sample",
         "documents": 2,
         "tokens": 0,

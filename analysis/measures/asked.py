@@ -20,7 +20,7 @@ from minitx.circuits.texts import read_pairs, read_texts
 
 from ..maths import nulls
 from ..runner.registry import NotApplicable
-from ..texts import formats
+from ..texts import corpus, formats
 from . import position_sizes
 
 N_PAIRS = 24  # of random words
@@ -108,9 +108,12 @@ def repeats(model, n, seed):
 
     Of the first time a b … c d … the corrupt text makes c b … a d …: behind a then comes d. Both
     texts have the same words. A masked model reads one word behind its mask, too, and so these are
-    exchanged as well.
+    exchanged as well. Raises NotApplicable for a model that reads too few tokens.
     """
-    texts = RandomTexts(model, n, SAID, np.random.default_rng(seed))
+    try:
+        texts = RandomTexts(model, n, SAID, np.random.default_rng(seed))
+    except ValueError as error:
+        raise NotApplicable(f"no room to say {SAID} words twice: {error}") from None
     said = texts.repeated[:, texts.first : texts.first + SAID]
     before, after = texts.repeated[:, : texts.first], texts.repeated[:, texts.first + 2 * SAID :]
     exchanged, second = [RIGHT - 1], said[:, :RIGHT]
@@ -129,7 +132,7 @@ def repeats(model, n, seed):
 def pieces(model, text):
     """The tokens of a text, or of ids, as words of a figure."""
     ids = model.tokenizer.encode(text) if isinstance(text, str) else text
-    return np.array(model.tokenizer.pieces(ids))
+    return np.array(corpus.labels(model, np.asarray(ids)))
 
 
 def place(model, text):

@@ -12,6 +12,7 @@ MEANING = {"q": "queries", "k": "keys", "v": "values", "": "MLP or logits"}
 SHOWN = 60  # edges at most; more cannot be told apart
 HALF_BOX = 0.24  # height of a box, in rows: arrows begin and end at its edge
 ENTRY = {"q": -0.2, "k": 0.0, "v": 0.2}  # where they enter it, in widths
+ABREAST = 12  # boxes of a line at most
 PARTS = "attention", "cross-attention", "MLP"  # of a layer, from below
 
 
@@ -68,12 +69,20 @@ def places_of(edges):
     for node in {node for edge in edges for node in edge}:
         rows.setdefault(_height(node), set()).add((node.head or 0, box_of(node)))
     places = {}
-    for y, height in enumerate(sorted(rows)):
-        boxes = [name for _, name in sorted(rows[height])]
+    for y, boxes in enumerate(_lines(rows)):
         shift = 0.35 * (y % 2)  # so that arrows pass between boxes
-        for x, name in enumerate(dict.fromkeys(boxes)):
+        for x, name in enumerate(boxes):
             places[name] = (1.3 * (x - (len(boxes) - 1) / 2) + shift, y)
     return places
+
+
+def _lines(rows):
+    """Names of boxes, line by line from below; a row of many fills several lines."""
+    for height in sorted(rows):
+        names = [name for _, name in sorted(rows[height])]
+        names = list(dict.fromkeys(names))
+        for start in range(0, len(names), ABREAST):
+            yield names[start : start + ABREAST]
 
 
 def _draw_edges(axes, edges, places):

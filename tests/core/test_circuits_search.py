@@ -9,7 +9,8 @@ import tiny
 from paired import answer, given, pairs_of
 
 from minitx import circuits
-from minitx.circuits.graph import Graph
+from minitx.analysis.measures import drawn_circuit
+from minitx.circuits.graph import Graph, Node
 from minitx.circuits.measure import read_measure
 from minitx.circuits.paths import kept
 from minitx.circuits.routes import Routes
@@ -191,6 +192,17 @@ def test_a_large_circuit_is_drawn_in_part():
     clean, corrupt = pairs_of(model, (6, 6))
     circuit = circuits.find(model, list(zip(clean, corrupt)), (5, 9), 200, n_random=1, prefix=[3])
     assert "the largest 60 of 200 edges" in circuit.figure()._suptitle.get_text()
+
+
+def test_boxes_of_many_heads_stand_in_several_lines():
+    nodes = [Node("head", 3, h) for h in range(30)]
+    edges = [(node, Node("logits")) for node in nodes] + [(Node("embed"), Node("q", 3, 0))]
+    places = drawn_circuit.places_of(edges)
+    assert len(places) == len({*places.values()}) == 32
+    lines = [y for _, y in places.values()]
+    assert [lines.count(y) for y in range(5)] == [1, 12, 12, 6, 1]
+    assert [str(Node.of(str(node))) for node in nodes] == [str(node) for node in nodes]
+    assert Node.of("q L1H2") == Node("q", 1, 2) and Node.of("mlp L3") == Node("mlp", 3)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,9 @@
 """Which component did it: constructed models, random weights, pairs of a file, both directions."""
 
+import re
+import shutil
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -173,6 +177,20 @@ def test_a_model_that_tells_no_words_is_refused():
             analysis.run(name, "tiny-bart")
     with pytest.raises(ValueError, match="wanted two or more"):
         analysis.run("circuit", "tiny-gpt2", pairs="a|b| he| she")
+
+
+def test_a_model_without_words_or_room_of_its_own(causal, tmp_path):
+    shutil.copytree(causal.tokenizer.folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "tokenizer.json").unlink()
+    model = minitx.load(tmp_path)
+    for name in NAMES:
+        arrays = registry.get(name).run(model, **SMALL.get(name, {}))
+        assert registry.get(name).answer(arrays).verdict in ("no", "undecided")
+    pieces = patch.patch(model, n_pairs=2)["clean"]
+    assert all(re.fullmatch(r"<\d+>", piece) for piece in pieces)
+    short = replace(causal, config=replace(causal.config, n_ctx=17))
+    with pytest.raises(registry.NotApplicable, match="no room to say 9 words twice: .* 17 tokens"):
+        patch.patch(short)
 
 
 def test_parts_sum_to_the_difference(capsys, tmp_path):
