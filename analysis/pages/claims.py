@@ -837,6 +837,15 @@ CLAIMS = [
     ),
     Claim(
         "figure 7",
+        "heads with a direction in which position × position makes the peak of the scores",
+        "lags",
+        number("share_positions"),
+        "most of them",
+        null=number("share_positions_null"),
+        **HALF,
+    ),
+    Claim(
+        "figure 7",
         "sharpness of the peak of head(1,1)'s mean score (null: of head(8,9)'s; a wave has 1.4, a "
         "spike 4.7)",
         "lags",

@@ -4637,7 +4637,6 @@ BREAKS = [
         "r[name]",
     ),
     Break(
-<<<<<<< HEAD
         "of a sweep over receivers only the first head of a layer reads the change",
         "minitx/circuits/each.py",
         "x[rows, node.head] = value",
@@ -4708,12 +4707,12 @@ BREAKS = [
         "analysis/commands/published.py",
         "'--strict'",
         "'--severe'",
-=======
+    ),
+    Break(
         "a row of a circuit's boxes is as long as it may be",
         "analysis/measures/drawn_circuit.py",
         "range(0, len(names), ABREAST)",
         "range(0, len(names), len(names))",
->>>>>>> circ29
     ),
     Break(
         "random circuits share the state of one pass",
