@@ -24,7 +24,6 @@ WORDS = {  # what a line may say -> what is there to run
     "…": "zoo/causal-learned",
     "EXPERIMENT": "profiles",
     "NAME": "profiles",
-    "COMMAND": "run",
     "TEXT": SENTENCE,
     "N": "3",
     "FILE": "my-texts/a.txt",
@@ -39,6 +38,8 @@ WORDS = {  # what a line may say -> what is there to run
 OF_A_LINE = {  # the same, where one line means something else
     "minitx decode MODEL TEXT": {"MODEL": "tiny-bart", "TEXT": "3 May 1912"},
     'minitx decode MODEL "a text" --steps': {"MODEL": "tiny-bart", "a text": "3 May 1912"},
+    "minitx attribute MODEL TEXT": {"MODEL": "tiny-gpt2"},
+    "minitx patch MODEL --pairs FILE": {"MODEL": "tiny-gpt2", "FILE": "pairs.txt"},
     "minitx explore MODEL SOURCE": {"MODEL": "tiny-bart", "SOURCE": "3 May 1912"},
     "minitx trace MODEL TEXT --source SOURCE": {
         "MODEL": "tiny-bart",
@@ -128,6 +129,7 @@ def furnish(folder):
         for i in range(12):
             write(folder / place / f"pos/{i}.txt", "A good film, and a kind one. " * 8)
             write(folder / place / f"neg/{i}.txt", "A bad film, and a dull one. " * 8)
+    write(folder / "pairs.txt", "He said that|She said that| he| she\n" * 4)
     questions = [f"What is {i}?,It is {i}.\n" for i in range(8)]
     write(folder / "TruthfulQA.csv", "Question,Best Answer\n" + "".join(questions))
     rows = [json.dumps({"body": paragraph}) + "\n" for paragraph in paragraphs]

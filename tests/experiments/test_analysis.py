@@ -535,7 +535,7 @@ def test_settings_name_everything_that_the_numbers_depend_on(bundled):
     folder = weights.find("tiny-roberta")
     assert stated["weights"] == {"model.safetensors": formats.sha256(folder / "model.safetensors")}
     options = {"text": "sample", "documents": 7, "tokens": 0, "clusters": 6, "seed": 0}
-    options |= {"clustered": "attention", "reach": 10}
+    options |= {"clustered": "attention", "reach": 10, "pairs": ""}
     assert stated["options"] == options
     digest = formats.sha256(formats.SAMPLE)
     assert stated["text"] == {"name": "sample.txt", "files": 1, "sha256": digest}

@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from explored import ready, tokens, view
 from playwright.sync_api import expect
+from scipy.stats import spearmanr
 
 import minitx
 from minitx.analysis.pages import explore, packing
@@ -75,6 +76,18 @@ def test_the_gap_and_the_null_are_said(open_page, path):
     page.get_by_label("How it is measured").select_option("gradient × input")
     expect(hint).to_contain_text("need not add up")
     expect(hint).not_to_contain_text("gap")
+
+
+def test_how_far_a_way_agrees_with_what_is_lost_is_said(open_page, path, model):
+    page = opened(open_page(path))
+    hint = page.locator("#pushes .hint")
+    content = explore.pushes.of_text(model, explore.readable(model, SENTENCE))
+    by_way = packing.unpack(content["tokens"])[0]
+    for i, way in enumerate(("integrated gradients", "gradient × input")):
+        page.get_by_label("How it is measured").select_option(way)
+        expect(hint).to_contain_text(f"correlation of {spearmanr(by_way[i], by_way[2])[0]:.2f}.")
+    page.get_by_label("How it is measured").select_option("lost without it")
+    expect(hint).not_to_contain_text("correlation")
 
 
 def test_a_link_keeps_what_was_chosen(open_page, path):

@@ -224,7 +224,9 @@ def test_the_flags_are_those_of_the_experiment(capsys):
 
 def test_what_cannot_be_compared_is_refused_before_any_work(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(commands, "load", lambda name: pytest.fail("the model was loaded first"))
+    monkeypatch.setattr(
+        commands.inputs, "load", lambda name: pytest.fail("the model was loaded first")
+    )
     arguments = ["tiny-bert", "tiny-bert", "--experiment", "probe"]
     assert "these can: profiles" in complaint(capsys, "compare", *arguments)
 

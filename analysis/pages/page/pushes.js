@@ -1,17 +1,26 @@
 "use strict";
 // What a guess comes from: how much each token, and each head, adds to its log-probability.
 
+const LOST = "lost without it";
 const WAYS = {"integrated gradients": "the slope of the log-probability, its mean on the way from no words (their mean " +
                 "embedding) or silent heads to what is there, times that way; the parts add up to the whole change",
               "gradient × input": "the slope where the text is, times the way from no words or silent heads; quick, and the " +
                 "parts need not add up",
-              "lost without it": "what is lost when this part alone is taken away"};
+              [LOST]: "what is lost when this part alone is taken away"};
 const OF = ["the model", "random weights (chance)"];
-const partsAdded = (array, n) => {
-  const first = (OF.indexOf(state.chance) * 3 + Object.keys(WAYS).indexOf(state.way)) * n;
+const partsAdded = (array, n, way = state.way) => {
+  const first = (OF.indexOf(state.chance) * 3 + Object.keys(WAYS).indexOf(way)) * n;
   return array.slice(first, first + n);
 };
+const ranks = values => d3.rank([...values]);
 const nats = x => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`;
+
+// Spearman's correlation of the tokens' parts with what is lost without each.
+function agreementWithLoss() {
+  const n = made.labels.length, [a, b] = [state.way, LOST].map(way => ranks(partsAdded(made.pushes.tokens, n, way)));
+  const middle = (n - 1) / 2, covariance = d3.sum(a, (x, i) => (x - middle) * (b[i] - middle));
+  return covariance / Math.sqrt(d3.sum(a, x => (x - middle) ** 2) * d3.sum(b, x => (x - middle) ** 2));
+}
 
 function pushHint() {
   if (!made.pushes) return "";
@@ -22,6 +31,8 @@ function pushHint() {
     `${hidden ? ", which is hidden for it" : ""}, in nats (+0.69 makes it twice as likely). <b class=more>Purple</b>, ` +
     `upwards, adds; <b class=less>orange</b>, downwards, takes away. <b>${state.way}</b>: ${WAYS[state.way]}` +
     (state.way === Object.keys(WAYS)[0] ? `, up to a gap of ${most} % of the largest part.` : ".") +
+    (state.way === LOST ? "" : ` Over the tokens of this text it agrees with what is lost without each by a rank ` +
+      `correlation of ${agreementWithLoss().toFixed(2)}.`) +
     (state.chance === OF[0] ? "" : " With random weights nothing was learned: what is still seen comes from the method.");
 }
 
