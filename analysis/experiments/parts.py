@@ -1,4 +1,4 @@
-"""Is a transformer attention alone?
+"""By its architecture, is a transformer attention alone?
 
 Weights and multiply-adds of each part of a model, counted and not timed: what a pass of T tokens
 costs, where attention's own products overtake the MLPs, and what one more token costs with a cache
@@ -348,6 +348,7 @@ register(
     parts,
     draw=plot,
     says=says,
+    about="architecture",
     look=(
         "On the left, a part with weights and no multiply-adds is a table whose rows are looked "
         "up; one with multiply-adds and no weights is attention itself. In the middle, what has "
