@@ -7,9 +7,11 @@ nothing is approximated. T tokens, S keys, H heads, C columns at which the head 
 the asked pair of tokens, and those that are drawn.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
-from ..arrays import Model
+from ..arrays import Model, Weights
 from ..gradients import classified_token_back, head_back, last_stream
 from ..heads import classified_token, is_pooled
 from ..inputs import Ids, as_target, check_source
@@ -138,6 +140,7 @@ def _near(i, ids, V, rng):
 
 def _slope_by_stream(model, trace, batch, column, dy):  # -> [n C D], [C]
     """The gradient by the last stream, at those C columns at which the head reads it."""
+    model, dy = _asked_alone(model, dy)
     back = Back(model, trace, set(), {}, set())
     x = last_stream(model, back).astype(np.float64)
     asked = x[:, column]
@@ -152,6 +155,16 @@ def _slope_by_stream(model, trace, batch, column, dy):  # -> [n C D], [C]
     slope = classified_token_back(slope, texts, valid, model.config)
     columns = np.flatnonzero(slope.any(axis=(0, 2)))
     return slope[:, columns], columns
+
+
+def _asked_alone(model, dy):  # [n V] -> Model, [n K]
+    """The model with the K columns of its vocabulary that are asked for, and their slopes."""
+    used = np.flatnonzero(dy.any(axis=0))
+    arrays = dict(vars(model.weights))
+    for name in ("W_U", "b_U"):
+        if arrays[name] is not None:
+            arrays[name] = arrays[name][..., used]
+    return replace(model, weights=Weights(**arrays)), dy[:, used]
 
 
 class Walk:
@@ -219,18 +232,21 @@ class Walk:
 
     def head_rows(self, step, slope):
         """The heads of a layer, each as a whole or by key; then the bias that belongs to none."""
-        w, layer = self.stack.arrays(step.name, step.layer), step.layer
+        layer = step.layer
+        w = self.stack.arrays(step.name, layer)
         prefix = step.name.removesuffix("head")
         W_O = by_head(w.W_O, self.stack.cfg.n_heads)
-        by_z = np.einsum("ncD,hdD->nhcd", slope, W_O)
         rows = []
         if self.by_place:
+            by_z = slope[:, None] @ W_O.swapaxes(-1, -2)  # [n H C d]
             parts = self._by_key(by_z, prefix, layer)
             for h, s in np.ndindex(parts.shape[1:]):
                 rows.append(self.row(step.name, parts[:, h, s], layer, head=h, place=s))
         else:
             z = self.trace[f"{prefix}z", layer][0][:, self.columns]
-            parts = np.einsum("nhcd,hcd->nh", by_z, z)
+            outputs = z.astype(np.float64) @ W_O  # [H C D]
+            outputs = outputs.reshape(len(outputs), -1)
+            parts = slope.reshape(len(slope), -1) @ outputs.T
             for h, part in enumerate(parts.T):
                 rows.append(self.row(step.name, part, layer, head=h))
         if w.b_O is not None:
