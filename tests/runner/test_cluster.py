@@ -20,6 +20,9 @@ from minitx.analysis.runner import cluster, executor, registry, stream
 
 pytest.importorskip("distributed", reason="needs the extra dask")
 
+# distributed leaves the socket of a worker that ended to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
+
 ROWS = np.random.default_rng(0).standard_normal((60, 3)).astype(np.float32)
 SMALL = {
     "profiles": {"documents": 6, "tokens": 48},
