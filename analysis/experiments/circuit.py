@@ -18,7 +18,7 @@ from ..maths import nulls
 from ..measures import asked as questions
 from ..measures import drawn_circuit
 from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner.registry import register
 from ..runner.stream import UNSAVED
 
 NEAR = 0.8  # nearness to the whole answer from which a circuit carries it
@@ -120,9 +120,8 @@ def answer(r):
     measure = "how near a circuit comes to the answer of pairs that did not choose it"
     value = f"{r['near']:.2f} with {r['edges']} of {r['edges_of_model']} edges"
     chance = f"{r['near_null']:.2f}, random circuits"
-    if verdict.of(r, "told").verdict != "yes":
-        return Answer("undecided", measure, value, chance)
-    return Answer(verdict.of(r, "near", enough=NEAR).verdict, measure, value, chance)
+    near = verdict.of(r, "near", enough=NEAR)
+    return questions.answer(r, near.verdict, measure, value, chance)
 
 
 def plot(r):

@@ -13,7 +13,7 @@ from minitx.circuits.effects import Effects, Patched
 from ..measures import asked as questions
 from ..measures import heads as names
 from ..runner import draw, maps, options, verdict
-from ..runner.registry import Answer, register
+from ..runner.registry import register
 from ..runner.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass
@@ -125,10 +125,8 @@ def answer(r):
     measure = "share of the answer that the best head restores, and that one takes away"
     value = f"{r['restored']:.0%}, {r['lost']:.0%}"
     chance = f"{r['restored_null']:.0%}, {r['lost_null']:.0%} of unrelated pairs"
-    if verdict.of(r, "told").verdict != "yes":
-        return Answer("undecided", measure, value, chance)
     ways = [verdict.of(r, way, enough=ENOUGH) for way in ("restored", "lost")]
-    return Answer(verdict.every(*ways), measure, value, chance)
+    return questions.answer(r, verdict.every(*ways), measure, value, chance)
 
 
 WAYS = {

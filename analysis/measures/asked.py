@@ -19,7 +19,8 @@ from minitx.circuits.repeated import RandomTexts
 from minitx.circuits.texts import read_pairs, read_texts
 
 from ..maths import nulls
-from ..runner.registry import NotApplicable
+from ..runner import verdict
+from ..runner.registry import Answer, NotApplicable
 from ..texts import corpus, formats
 from . import position_sizes
 
@@ -145,6 +146,12 @@ def likelier(clean, corrupt):  # [N], [N]
     N = len(clean)
     null = np.ceil(special.bdtrik(nulls.CHANCE, N, 0.5)) / N
     return {"told": (clean > corrupt).mean(), "told_null": null, "n_pairs": N}
+
+
+def answer(r, kind, measure, value, chance):
+    """The Answer of a verdict; undecided where the model does not tell the answers."""
+    is_told = verdict.of(r, "told").verdict == "yes"
+    return Answer(kind if is_told else "undecided", measure, value, chance)
 
 
 TOLD = {

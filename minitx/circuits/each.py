@@ -16,16 +16,16 @@ def named(graph, receiver):
     return index
 
 
-def one_by_one(runs, receivers, base, trace, changed):  # {node: index} -> [N L H]
+def one_by_one(runs, senders, receivers, base, trace, changed):  # {node: index} -> [N L H]
     """The measure of runs in which one receiver at a time reads these changes {Place: [N T D]}.
 
-    Where no change is read it is that of the base run.
+    They are of these senders. Where none is read it is that of the base run.
     """
     values = _unchanged(runs, receivers, trace)
     layers = dict.fromkeys(node.layer for node in receivers)
     for layer in layers:
         nodes = [node for node in receivers if node.layer == layer]
-        if not _reads(runs.graph, nodes[0], changed):
+        if not any(runs.graph.reaches(sender, nodes[0]) for sender in senders):
             continue
         measured = _side_by_side(runs, nodes, base, trace, changed)
         for node, value in zip(nodes, measured):
@@ -40,15 +40,6 @@ def _unchanged(runs, receivers, trace):  # -> [N L H]
     values = np.empty((len(own), *(last + 1)))
     values.T[:] = own
     return values
-
-
-def _reads(graph, node, changed):
-    """Whether a receiver reads any of the changes."""
-    reads = graph.receivers[node]
-    for writes in changed:
-        if writes.stack == reads.stack and writes.step < reads.step:
-            return True
-    return False
 
 
 def _side_by_side(runs, nodes, base, trace, changed):  # -> [R N]

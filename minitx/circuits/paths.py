@@ -159,7 +159,7 @@ def _direction(runs, senders, receivers, seed, base, donor, traces):
     for trace in (donor_trace, others.run(model, kept(model, others))):
         changed = runs.changes(senders, trace, base_trace)
         if isinstance(receivers, dict):
-            sides.append(each.one_by_one(runs, receivers, base, base_trace, changed))
+            sides.append(each.one_by_one(runs, senders, receivers, base, base_trace, changed))
         else:
             sides.append(runs.values(receivers, base, base_trace, changed)[0])
     return Patched(*sides)

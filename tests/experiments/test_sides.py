@@ -14,9 +14,10 @@ import pytest
 import minitx
 from minitx import analysis
 from minitx.analysis import commands
+from minitx.analysis.experiments import profiles as experiment
 from minitx.analysis.maths import profiles, spectra
 from minitx.analysis.measures import heads, inputs, spoken
-from minitx.analysis.runner import registry, sides
+from minitx.analysis.runner import registry, sides, stream
 
 SIDES = "encoder", "decoder", "cross", "both"
 SMALL = {"documents": 2, "shuffles": 2, "compare": 2, "evaluations": 8, "losses": 2}
@@ -264,6 +265,8 @@ def test_profiles_of_a_decoder_are_those_of_what_it_says(bart):
     T = 6
     texts = spoken.outputs(bart, given, T)
     kept = [x for x in said if len(x.inputs) >= T]
+    how = "attention", profiles.REACH, 0, stream.UNSAVED
+    measured = experiment._measure(bart, texts, *how)["plain"][:, 0]  # [N L H R]
     assert len(texts) == len(kept) and texts.left_out == len(said) - len(kept)
     for i, (tokens, of_sentence) in enumerate(zip(texts, kept)):
         assert tokens.tolist() == of_sentence.inputs[:T].tolist()
@@ -271,6 +274,7 @@ def test_profiles_of_a_decoder_are_those_of_what_it_says(bart):
         wanted = profiles.profile(trace.stack("pattern")[:, 0])
         own = heads.head_profiles(bart, tokens, source=of_sentence.source)
         np.testing.assert_allclose(own, wanted, rtol=1e-6)
+        np.testing.assert_allclose(measured[i], wanted, rtol=1e-5, atol=1e-7)
         mixed = texts.shuffled(i, tokens, seed=0)
         assert mixed[0] == bart.config.start_id and sorted(mixed) == sorted(tokens)
     other = heads.head_profiles(bart, tokens, source=sources[0][::-1])

@@ -4734,9 +4734,9 @@ BREAKS = [
     ),
     Break(
         "a head carries an answer that the model does not know",
-        "analysis/experiments/patch.py",
-        "verdict.of(r, 'told').verdict != 'yes'",
-        "False",
+        "analysis/measures/asked.py",
+        "kind if is_told else 'undecided'",
+        "kind",
     ),
     Break(
         "the null of patching is the head that chance moves least",
