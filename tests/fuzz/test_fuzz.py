@@ -58,8 +58,15 @@ def test_every_folder_is_sound_before_it_is_damaged():
 
 
 MANY = """
-import sys, fuzz
-fuzz.STEP = 20
+import subprocess, sys, fuzz
+fuzz.STEP = 32
+tried, quick = [], fuzz.ordeal.tried
+
+def tried_or_hanging(*arguments):  # a process of a case is still at work when the interrupt comes
+    tried.append(arguments)
+    return quick(*arguments) if len(tried) <= 16 else subprocess.run(["sleep", "300"])
+
+fuzz.ordeal.tried = tried_or_hanging
 sys.exit(fuzz.main(["--cases", "100000", "--large", "0"]))
 """
 
@@ -71,7 +78,9 @@ def test_an_interrupt_ends_a_run_at_once_and_shows_what_was_tried(tmp_path, numb
     command = [sys.executable, "-c", MANY]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=settings, start_new_session=True, **pipes) as run:
-        assert run.stderr.readline() == "20 of 100000, 0 defects\n"
+        assert run.stderr.readline() == "32 of 100000, 0 defects\n"
+        while "sleep" not in session(run.pid).values():
+            time.sleep(0.01)
         os.killpg(run.pid, number)
         begin = time.monotonic()
         shown, _ = run.communicate(timeout=60)
@@ -79,19 +88,20 @@ def test_an_interrupt_ends_a_run_at_once_and_shows_what_was_tried(tmp_path, numb
     assert run.returncode == 1
     assert shown.startswith("stopped early: ") and "longest: " in shown, shown
     assert [*tmp_path.iterdir()] == []
-    assert session(run.pid) == []
+    assert session(run.pid) == {}
 
 
 def session(number):
-    """Processes of a session."""
-    processes = []
+    """{number: name} of the processes of a session."""
+    processes = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = file.read_text().rpartition(")")[2].split()
+            before, _, after = file.read_text().rpartition(")")
         except OSError:
             continue
+        fields = after.split()
         if fields[3] == str(number) and fields[0] != "Z":
-            processes.append(file.parent.name)
+            processes[file.parent.name] = before.partition("(")[2]
     return processes
 
 
