@@ -115,6 +115,8 @@ def share(values, start, end):  # [N ...], [N], [N] -> [...]
 def interval(values, start, end, seed):  # [N ...], [N], [N] -> [2 ...]
     """The same with pairs resampled: quantiles that 95 % of the draws are between."""
     N = len(values)
+    if np.isnan(values).all():  # nothing was run
+        return np.full((2, *values.shape[1:]), np.nan)
     rng = np.random.default_rng(seed)
     times = rng.multinomial(N, np.full(N, 1 / N), size=DRAWS).astype(np.float64)
     above = np.tensordot(times, values, 1)

@@ -4768,4 +4768,28 @@ BREAKS = [
         "rng.integers(n - size + 1)",
         "0 * rng.integers(n - size + 1)",
     ),
+    Break(
+        "a path is run from one layer too late",
+        "minitx/circuits/later.py",
+        "Start(layer, trace['resid_pre', layer][rows])",
+        "Start(layer + 1, trace['resid_pre', layer][rows])",
+    ),
+    Break(
+        "a pass that begins at a layer computes those before it",
+        MODEL,
+        "model.layers[first:]",
+        "model.layers",
+    ),
+    Break(
+        "the measure of a path is read at the first place",
+        "minitx/circuits/later.py",
+        "x[np.arange(len(x)), number.places][:, None]",
+        "x[:, :1]",
+    ),
+    Break(
+        "each sender of a layer is the first of them",
+        "minitx/circuits/each.py",
+        "[graph.more(node, donor, trace) for node in nodes]",
+        "[graph.more(nodes[0], donor, trace) for node in nodes]",
+    ),
 ]
