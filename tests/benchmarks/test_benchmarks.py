@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 
 import minitx
 from benchmarks import __main__ as command
-from benchmarks import circuits, cases, corpus, machine, peers, rounds, shapes, summary
+from benchmarks import cases, circuits, corpus, machine, peers, rounds, shapes, summary
 
 SMALL = cases.Case(
     "small",
