@@ -10,8 +10,8 @@ from minitx.weights import local
 from ..texts.pairs import DATES
 
 DATE = "Friday the 3rd of May, 1912"
-OWN = {"tiny-bart": {"text": DATES, "sentence": DATE, "source": DATE}}
-IN_PAIRS = ("alignment",)  # experiments that read what is said of a source, too
+OWN = {"tiny-bart": {"text": DATES, "sentence": DATE, "source": DATE, "prompt": f"{DATE}=>191"}}
+IN_PAIRS = "alignment", "patch", "circuit"  # experiments that read what is said of a source, too
 SAID = "Any text that is read is dates as people write them, on which tiny-bart was not trained."
 
 
@@ -22,10 +22,10 @@ def with_own(experiment, model, given):
     """
     names = {option.name for option in experiment.options}
     own = {name: text for name, text in _of(model).items() if name in names}
-    if experiment.name in IN_PAIRS and own:
-        own["pairs"] = own.pop("text")
-        if "text" in given:
-            del own["pairs"]
+    if experiment.name in IN_PAIRS and _of(model):
+        own.pop("text", None)
+        if "text" not in given:
+            own["pairs"] = DATES
     elif "pairs" in given:
         own.pop("text", None)
     return own | given

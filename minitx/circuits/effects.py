@@ -128,7 +128,7 @@ def interval(values, start, end, seed):  # [N ...], [N], [N] -> [2 ...]
     return np.nanquantile(drawn, ends, axis=0)
 
 
-def unrelated(inputs, seed):  # -> [N], or None where a pair has no other of its length
+def partners(inputs, seed):  # -> [N], or None where a pair has no other of its length
     """For each text the number of another one with as many tokens."""
     lengths = inputs.texts.valid.sum(axis=1)
     rng = np.random.default_rng(seed)

@@ -13,11 +13,11 @@ import numpy as np
 from ..arrays import Model
 from ..points import name_of, points
 from . import each
-from .effects import Effects, Patched, random_texts, unrelated
+from .effects import Effects, Patched
 from .graph import Graph, Node
 from .later import Later
 from .measure import Measure, read_measure
-from .patching import Texts
+from .patching import Texts, unrelated_pairs
 from .stream import EMBEDDINGS, POINT_OF
 from .texts import Inputs, read_pairs
 
@@ -60,11 +60,12 @@ def path_patch(
     null: bool = True,
     prefix: Texts | None = None,
     place: int | None = None,
+    unrelated: tuple[Texts, Texts] | None = None,
     seed: int = 0,
 ) -> PathEffects:
     """What goes directly from a sender to a receiver restores and takes away, in both directions.
 
-    clean, corrupt, measure, prefix, place: as for `patch`.
+    clean, corrupt, measure, prefix, place, unrelated: as for `patch`.
     sender: a head (layer, head), ("mlp", layer), "embed", in a decoder with a source ("cross_head",
     layer, head), in an encoder ("enc_head", layer, head), ("enc_mlp", layer), "enc_embed"; a list
     of these, which change together; None: all that the receiver reads. A name alone, "head", is
@@ -106,12 +107,12 @@ def path_patch(
     runs = Runs(graph, number, mlps == "recomputed")
     keep = kept(model, pairs.clean)
     traces = [side.run(model, keep) for side in pairs]
-    seed_of_null = seed if null else None
+    others = unrelated_pairs(model, pairs, unrelated, prefix, seed) if null else None
     into_corrupt = into_clean = None
     if into in ("both", "corrupt"):
-        into_corrupt = paths.patched(runs, pairs, traces, seed_of_null)
+        into_corrupt = paths.patched(runs, pairs.corrupt, traces, others and others.clean)
     if into in ("both", "clean"):
-        into_clean = paths.patched(runs, pairs.swapped(), traces[::-1], seed_of_null)
+        into_clean = paths.patched(runs, pairs.clean, traces[::-1], others and others.corrupt)
     into_corrupt, into_clean = _without_gaps(into_corrupt, into_clean)
     on_clean, on_corrupt = (number.values(trace["logits"]) for trace in traces)
     effects = PathEffects(on_clean, on_corrupt, into_corrupt, into_clean, seed)
@@ -164,13 +165,6 @@ def kept(model, inputs):
     return [key for key in available if name_of(key) in WRITTEN]
 
 
-def _unrelated_run(model, donor, seed):
-    """A run of the texts whose pieces are patched to see what chance gives."""
-    partner = unrelated(donor, seed)
-    others = random_texts(model, donor, seed) if partner is None else donor.rows(partner)
-    return others.run(model, kept(model, others))
-
-
 class Paths(NamedTuple):
     """From where to where is patched: all at once, or one sender, or receiver, at a time."""
 
@@ -196,17 +190,18 @@ class Paths(NamedTuple):
         senders = _senders(graph, sender, receivers)
         return cls(senders, receivers, each_sender, each_receiver)
 
-    def patched(self, runs, pairs, traces, seed) -> Patched:
-        """The measure of corrupt texts with what senders write in clean ones.
+    def patched(self, runs, base, traces, others) -> Patched:
+        """The measure of the base texts with what senders write in other ones.
 
-        seed: of the unrelated texts of the null; None for no null.
+        traces: of these, and of the base. others: unrelated Inputs, or None for no null.
         """
         donor, trace = traces
-        values = self.values(runs, pairs.corrupt, trace, donor)
-        if seed is None:
+        values = self.values(runs, base, trace, donor)
+        if others is None:
             return Patched(values, np.full_like(values, np.nan))
-        others = _unrelated_run(runs.graph.model, pairs.clean, seed)
-        return Patched(values, self.values(runs, pairs.corrupt, trace, others))
+        model = runs.graph.model
+        unrelated_trace = others.run(model, kept(model, others))
+        return Patched(values, self.values(runs, base, trace, unrelated_trace))
 
     def values(self, runs, base, trace, donor):  # -> [N ...]
         """The measure of each text with what the senders write in the donor's run."""

@@ -54,10 +54,6 @@ class Pairs(NamedTuple):
     def __len__(self):
         return len(self.clean.batch.tokens)
 
-    def swapped(self) -> "Pairs":
-        """Corrupt texts as the clean ones, and the other way round."""
-        return Pairs(self.corrupt, self.clean)
-
 
 def _rows(batch, index):
     if batch is None:
