@@ -16,7 +16,7 @@ from ..measures import asked as questions
 from ..measures import heads as names
 from ..measures import patched
 from ..runner import draw, maps, options, verdict
-from ..runner.registry import register
+from ..runner.registry import NotApplicable, register
 from ..runner.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass
@@ -42,11 +42,14 @@ def paths(
     words that are said twice)
     measure: right|wrong, two tokens, where the pairs do not say it
     n_pairs: pairs to read (0: all of a file, 24 that are drawn)
-    writers: heads, as L9H6,L9H9 ("": the three that restore most directly)
+    writers: heads, as L9H6,L9H9 ("": of layers that read other heads the three that restore most
+    directly)
     reads: what of the writers is changed: q, k, v, or all three
     seed: seed of the words or names, of unrelated pairs and of intervals
     """
     cfg = model.config
+    if cfg.n_layers == 1:
+        raise NotApplicable("paths go from one layer to another; this model has one")
     given = names.parse(writers, cfg) if writers else None
     asked = questions.asked(model, "paths", pairs, measure, n_pairs, seed)
     size = min(TOGETHER, len(asked.clean))
@@ -75,9 +78,10 @@ def paths(
 
 
 def _largest(by_head):
-    """The heads with the largest effects, the largest first: [(layer, head)]."""
-    order = np.argsort(-by_head, axis=None, kind="stable")[:WRITERS]
-    return [(int(i) // by_head.shape[1], int(i) % by_head.shape[1]) for i in order]
+    """The heads with the largest effects behind the first layer: [(layer, head)]."""
+    H = by_head.shape[1]
+    order = np.argsort(-by_head[1:], axis=None, kind="stable")[:WRITERS]
+    return [(1 + int(i) // H, int(i) % H) for i in order]
 
 
 def _receivers(chosen, reads, cfg):

@@ -142,7 +142,7 @@ def test_pairs_of_an_encoder_decoder(tmp_path):
     """tiny-bart reads dates: all of the answer goes through cross-attention."""
     model = minitx.load("tiny-bart")
     r = analysis.run("patch", model).arrays
-    assert r["told"] == 1 and r["restored_head"].startswith(("cross ", "encoder "))
+    assert r["told"] == 1 and str(r["restored_head"]).startswith(("cross ", "encoder "))
     assert r["restored_by_cross"].shape == r["restored_by_encoder"].shape == (2, 4)
     lines = "3 May 1912=>191|3 May 1915|2|5\n4 May 1872=>187|4 May 1876|2|6\n"
     (tmp_path / "pairs.txt").write_text(lines)
@@ -194,7 +194,7 @@ def test_random_circuits_go_on_after_an_interruption(induction, tmp_path):
 
 def test_words_are_said_twice_and_one_is_asked_for(induction, bundled):
     pairs = asked.repeats(induction, 5, 0)
-    for clean, corrupt, (right, wrong) in zip(*pairs):
+    for clean, corrupt, (right, wrong) in zip(*pairs[:3]):
         for text, answer in ((clean, right), (corrupt, wrong)):
             first, second = text[: asked.SAID].tolist(), text[asked.SAID :].tolist()
             assert first[first.index(second[-1]) + 1] == answer

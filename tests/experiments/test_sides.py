@@ -79,8 +79,8 @@ def expected(experiment, family, side):
         return "attribution needs a head"
     if name == "relearn":
         return "relearn needs a masked language model"
-    if name in NEED_A_HEAD and side != "both":
-        return f"{name} needs a masked or causal language model"
+    if name in NEED_A_HEAD:
+        return "" if side == "both" else f"{name} needs a masked or causal language model"
     if family == "t5" and side != "cross" and name not in WITHOUT_TABLE:
         return "needs the position table, and t5 has none"
     if family == "t5" and name == "bases" and side == "decoder":

@@ -2896,8 +2896,8 @@ BREAKS = [
     Break(
         "a model of dates reads them although a text is named",
         "analysis/runner/own_texts.py",
-        'if "text" in given:\n    del own["pairs"]',
-        "pass",
+        'if "text" not in given:\n    own["pairs"] = DATES',
+        'own["pairs"] = DATES',
     ),
     Break(
         "a model of dates reads the sample",
@@ -4791,5 +4791,65 @@ BREAKS = [
         "minitx/circuits/each.py",
         "[graph.more(node, donor, trace) for node in nodes]",
         "[graph.more(nodes[0], donor, trace) for node in nodes]",
+    ),
+    Break(
+        "the unrelated pair of each is drawn from its group alone",
+        "analysis/experiments/patch.py",
+        "circuits.patch(model, *texts, at=point, seed=seed, **group.options())",
+        "circuits.patch(model, *texts, at=point, seed=seed, prefix=group.prefix)",
+    ),
+    Break(
+        "unrelated texts that are given are not patched",
+        "minitx/circuits/patching.py",
+        "if given is None",
+        "if True",
+    ),
+    Break(
+        "what a decoder has said is not taken off its source",
+        "analysis/measures/asked.py",
+        "source, _, said = text.partition(SAYS)",
+        "source, _, said = text, '', ''",
+    ),
+    Break(
+        "parts of cross-attention are summed as those of self-attention",
+        "analysis/experiments/attribute.py",
+        "mine = table.component == part\nnp.add.at(heads",
+        "mine = table.component == 'head'\nnp.add.at(heads",
+    ),
+    Break(
+        "writers are the heads that restore least",
+        "analysis/experiments/paths.py",
+        "np.argsort(-by_head[1:], axis=None, kind='stable')",
+        "np.argsort(by_head[1:], axis=None, kind='stable')",
+    ),
+    Break(
+        "paths go through the queries, whatever was asked for",
+        "analysis/experiments/paths.py",
+        "'qkv' if reads == 'all' else reads",
+        "'q'",
+    ),
+    Break(
+        "published heads are sought among twice as many",
+        "analysis/pages/circuit_claims.py",
+        "np.sort(effects, axis=None)[-len(heads)]",
+        "np.sort(effects, axis=None)[-2 * len(heads)]",
+    ),
+    Break(
+        "the least attention of published heads is the most",
+        "analysis/pages/circuit_claims.py",
+        "min(r[f'{kind}_of_heads'][head].item() for head in heads)",
+        "max(r[f'{kind}_of_heads'][head].item() for head in heads)",
+    ),
+    Break(
+        "the giver is always named second",
+        "analysis/texts/recipients.py",
+        "rng.random() < 0.5",
+        "False",
+    ),
+    Break(
+        "tiny-induction reads prose",
+        "analysis/runner/own_texts.py",
+        "'tiny-induction': {'text': ROWS, 'sentence': ROW}",
+        "'tiny-induction': {'sentence': ROW}",
     ),
 ]
