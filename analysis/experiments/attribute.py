@@ -188,7 +188,7 @@ def plot(r):
         image = maps.draw_map(axes, r[name], largest)
         axes.set(xlabel="head", ylabel="layer", title=TITLES[name])
     rows[0].colorbar(image, ax=[*right], label="logits")
-    rows[0].suptitle(f"logit of {_wanted(r)}")
+    left.set_title(f"logit of {_wanted(r)}")
     for row, name in zip(rows[1:], kinds):
         _draw_places(row, r, name)
     return figure

@@ -133,7 +133,8 @@ def plot(r):
     n = len(parts) + has_places
     figure = draw.figure(12.5, height * n + 0.8 * has_places)
     rows = figure.subfigures(n, 1, squeeze=False)[:, 0]
-    largest = max(abs(r[f"{way}_by_{name}"]).max() for way in WAYS for name in parts)
+    drawn = [f"{way}_by_{name}{end}" for way in WAYS for name in parts for end in ("", "_null")]
+    largest = max(abs(r[name]).max() for name in drawn)
     for row, name in zip(rows, parts):
         _draw_pair(row, r, name, largest, f"{HEADS[name]}head")
     if has_places:

@@ -144,7 +144,7 @@ def plot(r):
         "through": f"from a head to what {', '.join(r['writers'].tolist())} read",
     }
     for row, (name, title) in zip(figure.subfigures(2, 1), titles.items()):
-        row.suptitle(title)
+        row.suptitle(title, x=0.01, ha="left", fontsize="medium")
         panels = row.subplots(1, 3, sharey=True)
         columns = {"restored": "restored", "restored_null": "by chance", "lost": "lost"}
         scores = [r[_array(name, column)] for column in columns]
