@@ -51,12 +51,12 @@ def attribute(
     table = circuits.logit_attribution(model, text, *tokens, by_place=True, seed=seed, **how)
     result = _by_component(table) | {"logit": table.logit, "gap": table.gap}
     result |= _largest(result)
-    read = questions.read_by_heads(model, text, prefix)
+    pieces = questions.read_by_heads(model, text, prefix)
     for name, part in HEADS.items():
         if (table.component == part).any():
             result[name] = _summed(table, part, table.heads.shape)
-            result[f"{name}_places"] = _places(table, part, table.heads.shape, len(read[part]))
-            result[f"{name}_pieces"] = read[part]
+            result[f"{name}_places"] = _places(table, part, table.heads.shape, len(pieces[part]))
+            result[f"{name}_pieces"] = pieces[part]
     del result["drawn"]
     result["target"] = _piece(model, target)
     return result if other is None else result | {"other": _piece(model, other)}

@@ -68,9 +68,9 @@ def paths(
     values = into("direct", "logits")
     result = questions.likelier(values["clean"], values["corrupt"])
     result |= patched.effects("direct", values, seed)
-    chosen = given or _largest(result["restored_by_direct"])
-    result["writers"] = np.array([names.name(*head) for head in chosen])
-    receivers = _receivers(chosen, reads, cfg)
+    of_writers = given or _largest(result["restored_by_direct"])
+    result["writers"] = np.array([names.name(*head) for head in of_writers])
+    receivers = _receivers(of_writers, reads, cfg)
     result |= patched.effects("through", into("through", receivers), seed)
     for name in PARTS:
         result |= _best(name, result)
@@ -84,12 +84,12 @@ def _largest(by_head):
     return [(1 + int(i) // H, int(i) % H) for i in order]
 
 
-def _receivers(chosen, reads, cfg):
+def _receivers(of_writers, reads, cfg):
     """What is read of heads; heads may share keys and values."""
     letters = "qkv" if reads == "all" else reads
     group = cfg.n_heads // cfg.n_kv
     receivers = []
-    for layer, head in chosen:
+    for layer, head in of_writers:
         for letter in letters:
             receivers.append((letter, layer, head if letter == "q" else head // group))
     return [*dict.fromkeys(receivers)]

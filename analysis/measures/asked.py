@@ -153,10 +153,10 @@ def pieces(model, text):
 def read_by_heads(model, text, prefix=None):
     """The pieces that heads read, and those that cross-attention reads: {component: [T]}."""
     inputs = read_texts(model, text, prefix)
-    read = {"head": pieces(model, inputs.batch.tokens[0])}
+    by_component = {"head": pieces(model, inputs.batch.tokens[0])}
     if inputs.source is not None:
-        read["cross_head"] = pieces(model.encoder, inputs.source.tokens[0])
-    return read
+        by_component["cross_head"] = pieces(model.encoder, inputs.source.tokens[0])
+    return by_component
 
 
 def place(model, text, prefix=None):

@@ -50,5 +50,5 @@ def _of(model):
 
 def says(options):
     """A sentence on what is read with these options; "" for the sample and any text of the user."""
-    read = options.get("text"), options.get("pairs")
-    return next((said for name, said in SAID.items() if name in read), "")
+    texts = options.get("text"), options.get("pairs")
+    return next((said for name, said in SAID.items() if name in texts), "")

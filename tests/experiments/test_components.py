@@ -131,10 +131,9 @@ def test_paths_name_the_writers_and_the_head_that_tells_them(induction):
     assert by_queries["writers"].tolist() == ["L1H0", "L1H5"]
     assert by_queries["restored_by_through"].max() < 0.05
     four = paths.paths(induction, n_pairs=4, reads="k", writers="L1H0 L1H5")
-    drawn = asked.repeats(induction, 4, 0)
-    alone = circuits.path_patch(
-        induction, *drawn[:3], (0, 7), [("k", 1, 0), ("k", 1, 5)], mlps="recomputed"
-    )
+    texts = asked.repeats(induction, 4, 0)[:3]
+    receivers = [("k", 1, 0), ("k", 1, 5)]
+    alone = circuits.path_patch(induction, *texts, (0, 7), receivers, mlps="recomputed")
     assert abs(four["restored_by_through"][0, 7] - float(alone)) < 1e-5
 
 
