@@ -4741,8 +4741,8 @@ BREAKS = [
     Break(
         "the null of patching is the head that chance moves least",
         "analysis/experiments/patch.py",
-        "abs(r[f'{way}_by_heads_null']).max()",
-        "abs(r[f'{way}_by_heads_null']).min()",
+        "abs(r[f'{way}_by_{part}_null']).max()",
+        "abs(r[f'{way}_by_{part}_null']).min()",
     ),
     Break(
         "a circuit is tried on the pairs that chose it",
@@ -4801,8 +4801,8 @@ BREAKS = [
     Break(
         "unrelated texts that are given are not patched",
         "minitx/circuits/patching.py",
-        "if given is None",
-        "if True",
+        "given is None",
+        "True",
     ),
     Break(
         "what a decoder has said is not taken off its source",
@@ -4811,10 +4811,10 @@ BREAKS = [
         "source, _, said = text, '', ''",
     ),
     Break(
-        "parts of cross-attention are summed as those of self-attention",
+        "parts of heads are summed by their size",
         "analysis/experiments/attribute.py",
-        "mine = table.component == part\nnp.add.at(heads",
-        "mine = table.component == 'head'\nnp.add.at(heads",
+        "np.add.at(heads, (table.layer[mine], table.head[mine]), table.logits[mine])",
+        "np.add.at(heads, (table.layer[mine], table.head[mine]), abs(table.logits[mine]))",
     ),
     Break(
         "writers are the heads that restore least",
