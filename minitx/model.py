@@ -51,6 +51,13 @@ class Source(NamedTuple):
     bias: np.ndarray | None = None  # what is added to the scores of cross-attention
 
 
+class Start(NamedTuple):
+    """Where a pass begins whose first layers are known."""
+
+    layer: int
+    x: np.ndarray  # [B T D]: the stream before this layer
+
+
 def identity(name, x, layer=None):
     """The hook of a run that nobody watches."""
     return x
@@ -74,6 +81,7 @@ def forward(
     enc_mask: Mask | None = None,
     cross_mask: Mask | None = None,
     cache: Cache | None = None,
+    start: Start | None = None,
     hook: Hook = identity,
 ) -> np.ndarray:
     """Token ids [B T] (or [T]) -> final residual stream [B T D], after ln_final where there is one.
@@ -86,6 +94,7 @@ def forward(
     function of token numbers (q, k) -> bool. enc_mask, cross_mask: the same for an encoder, and
     for what the decoder sees of the source.
     cache: a Cache that holds the tokens before these (causal models only), and the source.
+    start: a layer and the stream before it, where that is known; what comes earlier is left out.
     Raises ValueError for input that the model cannot take.
 
     Padding changes nothing for the tokens before it:
@@ -111,9 +120,9 @@ def forward(
         )
     keys = Keys(key_numbers(numbers, key_valid), key_valid)
     with passes.running():
-        x = embed(batch, rows, w, cfg, hook)
+        first, x = start or (0, embed(batch, rows, w, cfg, hook))
         place = places(model, numbers, keys, hook, positions, mask)
-        for layer in model.layers:
+        for layer in model.layers[first:]:
             layer_hook = partial(hook, layer=layer.index)
             x = block(x, layer, place[layer.index], cfg, layer_hook, cache, seen)
         x = final_norm(model, x, hook=hook)

@@ -1,4 +1,4 @@
-"""`minitx attribute`, `heads`, `patch`, `circuit`: which component did it.
+"""`minitx attribute`, `heads`, `patch`, `paths`, `circuit`: which component did it.
 
 Each is `minitx run` with its name, and `attribute` also takes its text as an argument.
 """
@@ -6,7 +6,7 @@ Each is `minitx run` with its name, and `attribute` also takes its text as an ar
 from ..runner import registry
 from . import flags, inputs, run
 
-NAMES = "attribute", "heads", "patch", "circuit"
+NAMES = "attribute", "heads", "patch", "paths", "circuit"
 
 
 def declare(commands):

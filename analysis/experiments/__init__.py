@@ -8,7 +8,7 @@ IN_ORDER = (
     "kernel", "residual", "cca", "dial", "chain", "notch",
     "scale_positions", "inject_positions", "remove_positions", "relearn", "norms",
     "shift", "mask_positions", "probe", "mechanisms", "reviews", "joint_space", "joint_grid",
-    "predict", "attribution", "attribute", "heads", "patch", "circuit",
+    "predict", "attribution", "attribute", "heads", "patch", "paths", "circuit",
     "parts", "shapes", "mixing", "slices", "projections",
 )  # fmt: skip
 

@@ -39,8 +39,8 @@ def circuit(
 ):
     """Edges that are enough for the answer, and random circuits of as many.
 
-    pairs: clean|corrupt, or a file with a pair a line, clean|corrupt|right|wrong ("": random words
-    that are said twice)
+    pairs: clean|corrupt, a file with a pair a line, clean|corrupt|right|wrong, or names ("": random
+    words that are said twice); of an encoder-decoder source=>said in place of clean, or dates
     measure: right|wrong, two tokens, where the pairs do not say it
     n_pairs: pairs to read, of which half choose the edges (0: all of a file, 24 of random words)
     edges: how many (0: as few as give 0.9 of the answer on the first half)
@@ -55,8 +55,8 @@ def circuit(
     n_edges = len(graph.edges())
     if edges:
         options.within("edges", edges, 1, n_edges)
-    first_half = search.Trial.of(graph, *asked.some(0, None, 2))
-    second_half = search.Trial.of(graph, *asked.some(1, None, 2))
+    first_half = search.Trial.of(graph, *asked.some(0, None, 2)[:4])
+    second_half = search.Trial.of(graph, *asked.some(1, None, 2)[:4])
     ordered, scores = first_half.ordered(steps)
     _, n = first_half.curve(ordered, edges or None)
 
@@ -187,4 +187,5 @@ register(
     }
     | questions.TOLD,
     labels={"near_interval": ("from", "to")},
+    sides=("both", "encoder"),
 )

@@ -23,6 +23,7 @@ KINDS = {  # what a head of a kind looks at
     "itself": "its own place",
 }
 COPYING = "eigenvalues of the way from a word to its own logit, sum over sum of absolute values"
+WRITTEN_HEADS = 5  # of a layer at most, that a number fits beside the next
 CLEARLY = 0.4  # mean attention from which a head is said to do it
 
 
@@ -82,12 +83,13 @@ def answer(r):
 def plot(r):
     """A map of all heads for each kind; below it what chance gives."""
     kinds = [kind for kind in (*KINDS, "copying") if kind in r]
-    L = len(r["induction_of_heads"])
+    L, H = r["induction_of_heads"].shape
+    written = maps.WRITTEN if H <= WRITTEN_HEADS else 0
     figure = draw.figure(12.5, max(4.5, 1.6 + 0.56 * L))
     rows = figure.subplots(2, len(kinds), sharex=True, sharey=True, squeeze=False)
     for (above, below), kind in zip(rows.T, kinds):
-        image = maps.draw_map(above, r[f"{kind}_of_heads"])
-        maps.draw_map(below, r[f"{kind}_of_heads_null"])
+        image = maps.draw_map(above, r[f"{kind}_of_heads"], written=written)
+        maps.draw_map(below, r[f"{kind}_of_heads_null"], written=written)
         above.set_title(kind)
         below.set_title("by chance")
         below.set_xlabel("head")

@@ -8,17 +8,18 @@ same for the stream before each layer at each place. N pairs, L layers, H heads,
 import numpy as np
 
 from minitx import circuits
-from minitx.circuits.effects import Effects, Patched
 
 from ..measures import asked as questions
 from ..measures import heads as names
+from ..measures import patched
 from ..runner import draw, maps, options, verdict
 from ..runner.registry import register
 from ..runner.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass
 AT = {"heads": "z", "places": "resid_pre"}  # what is patched, at which point
-SIDES = "into_corrupt", "into_corrupt_null", "into_clean", "into_clean_null"
+OF_DECODER = {"heads": "z", "cross": "cross_z", "encoder": "enc_z", "places": "enc_resid_pre"}
+HEADS = {"heads": "", "cross": "cross ", "encoder": "encoder "}  # before the name of a head
 ENOUGH = 0.5  # share of the answer from which a head carries it
 MOST = 40  # places that a map holds
 
@@ -34,68 +35,56 @@ def patch(
 ):
     """What every head, and the stream at every place, restores and takes away.
 
-    pairs: clean|corrupt, or a file with a pair a line, clean|corrupt|right|wrong ("": random words
-    that are said twice)
+    pairs: clean|corrupt, a file with a pair a line, clean|corrupt|right|wrong, or names ("": random
+    words that are said twice); of an encoder-decoder source=>said in place of clean, or dates
     measure: right|wrong, two tokens, where the pairs do not say it
     n_pairs: pairs to read (0: all of a file, 24 of random words)
     seed: seed of the words, of unrelated pairs and of intervals
     """
     asked = questions.asked(model, "patch", pairs, measure, n_pairs, seed)
-    lengths = {len(questions.pieces(model, text)) for text in asked.clean}
-    parts = AT if len(lengths) == 1 else {"heads": AT["heads"]}
+    parts = dict(AT if model.encoder is None else OF_DECODER)
+    if len({len(questions.pieces(model, text)) for text in asked.clean}) > 1:
+        del parts["places"]
     size = min(TOGETHER, len(asked.clean))
 
     def measured(i, group):
         record = {}
         for name, point in parts.items():
-            effects = circuits.patch(model, *group, at=point, seed=seed)
-            record |= {"clean": effects.clean, "corrupt": effects.corrupt}
-            record |= {f"{name}_{side}": getattr(effects, side) for side in SIDES}
-        return {name: _filled(x, size) for name, x in record.items()}
+            texts = group.clean, group.corrupt, group.answers
+            effects = circuits.patch(model, *texts, at=point, seed=seed, **group.options())
+            record |= patched.values(name, effects, size)
+        return record
 
-    kept = ["clean", "corrupt", *(f"{name}_{side}" for name in parts for side in SIDES)]
-    groups = run.gather(measured, asked.groups(size), "pairs", keep=kept)
+    groups = run.gather(measured, asked.groups(size), "pairs", keep=patched.names(parts))
     values = {name: np.concatenate([*x])[: len(asked.clean)] for name, x in groups.items()}
     result = questions.likelier(values["clean"], values["corrupt"])
     for name in parts:
-        result |= _effects(name, values, seed)
-    result |= _best(result, model.config.n_heads)
+        result |= patched.effects(name, values, seed)
+    result |= _best(result)
     for side in ("clean", "corrupt"):
         result[side] = questions.pieces(model, getattr(asked, side)[0])
     return result
 
 
-def _filled(x, n):
-    """The first axis filled up to n with NaN, so that all groups have one shape."""
-    missing = n - len(x)
-    return np.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1), constant_values=np.nan)
-
-
-def _effects(name, values, seed):
-    """Effects of all pairs together, in both directions, with intervals and nulls."""
-    sides = [values[f"{name}_{side}"] for side in SIDES]
-    into_corrupt, into_clean = Patched(*sides[:2]), Patched(*sides[2:])
-    effects = Effects(values["clean"], values["corrupt"], into_corrupt, into_clean, seed)
-    return {
-        f"restored_by_{name}": effects.effects,
-        f"restored_by_{name}_null": effects.null,
-        f"restored_ends_{name}": effects.intervals,
-        f"lost_by_{name}": effects.lost,
-        f"lost_by_{name}_null": effects.lost_null,
-        f"lost_ends_{name}": effects.lost_intervals,
-    }
-
-
-def _best(r, H):
+def _best(r):
     """The head that restores most and the one that takes away most, with intervals and nulls."""
     best = {}
     for way in ("restored", "lost"):
-        place = np.unravel_index(r[f"{way}_by_heads"].argmax(), r[f"{way}_by_heads"].shape)
-        best[way] = r[f"{way}_by_heads"][place]
-        best[f"{way}_interval"] = r[f"{way}_ends_heads"][(slice(None), *place)]
-        best[f"{way}_null"] = abs(r[f"{way}_by_heads_null"]).max()
-        best[f"{way}_head"] = names.name(*map(int, place))
+        parts = _parts(r)
+        largest = [r[f"{way}_by_{name}"].max() for name in parts]
+        name = parts[int(np.argmax(largest))]
+        by_head = r[f"{way}_by_{name}"]
+        place = np.unravel_index(by_head.argmax(), by_head.shape)
+        best[way] = by_head[place]
+        best[f"{way}_interval"] = r[f"{way}_ends_{name}"][(slice(None), *place)]
+        best[f"{way}_null"] = max(abs(r[f"{way}_by_{part}_null"]).max() for part in parts)
+        best[f"{way}_head"] = HEADS[name] + names.name(*map(int, place))
     return best
+
+
+def _parts(r):
+    """The kinds of heads that were patched."""
+    return [name for name in HEADS if f"restored_by_{name}" in r]
 
 
 def says(r):
@@ -137,21 +126,26 @@ WAYS = {
 
 def plot(r):
     """Above what heads restore and take away, below the stream by layer and place."""
+    parts = _parts(r)
     has_places = "restored_by_places" in r
-    L = len(r["restored_by_heads"])
+    L = max(len(r[f"restored_by_{name}"]) for name in parts)
     height = 1.8 + 0.38 * max(L, 4)
-    figure = draw.figure(12.5, height * (1 + has_places) + 0.8 * has_places)
-    rows = figure.subfigures(1 + has_places, 1, squeeze=False)[:, 0]
-    largest = max(abs(r[f"{way}_by_heads"]).max() for way in WAYS)
-    _draw_pair(rows[0], r, "heads", largest, "head")
+    n = len(parts) + has_places
+    figure = draw.figure(12.5, height * n + 0.8 * has_places)
+    rows = figure.subfigures(n, 1, squeeze=False)[:, 0]
+    drawn = [f"{way}_by_{name}{end}" for way in WAYS for name in parts for end in ("", "_null")]
+    largest = max(abs(r[name]).max() for name in drawn)
+    for row, name in zip(rows, parts):
+        _draw_pair(row, r, name, largest, f"{HEADS[name]}head")
     if has_places:
-        _draw_pair(rows[1], r, "places", 1.0, "place")
+        of_source = "source: " if len(parts) > 1 else ""
+        _draw_pair(rows[-1], r, "places", 1.0, f"{of_source}place")
     return figure
 
 
 def _draw_pair(figure, r, name, largest, label):
     """Maps of both directions, and beside each other what unrelated pairs give."""
-    endings = ("", "_null") if name == "heads" else ("",)
+    endings = ("",) if name == "places" else ("", "_null")
     order = [(way, ending) for way in WAYS for ending in endings]
     panels = figure.subplots(1, len(order), sharey=True)
     for axes, (way, ending) in zip(panels, order):
@@ -162,7 +156,7 @@ def _draw_pair(figure, r, name, largest, label):
         if name == "places":
             words = [draw.label(x) for x in r["clean"][:MOST]]
             axes.set_xticks(range(len(words)), words, rotation=90)
-    panels[0].set_ylabel("layer" if name == "heads" else "stream before layer")
+    panels[0].set_ylabel("stream before layer" if name == "places" else "layer")
     figure.colorbar(image, ax=[*panels], label="share of the answer")
 
 
@@ -195,5 +189,6 @@ register(
     }
     | questions.TOLD,
     labels={"restored_interval": ("from", "to"), "lost_interval": ("from", "to")},
+    sides=("both", "encoder"),
     per_head=("restored_by_heads", "lost_by_heads"),
 )

@@ -2,14 +2,13 @@
 
 By default words are drawn at random and said twice: which one comes next, or is hidden, the second
 time? In the corrupt text another word came behind the same one. A pair of a file is a line, all as
-it stands, blanks too:
+it stands, blanks too; of an encoder-decoder with what the decoder has said:
 
     When he came|When she came| he| she
+    3 May 1912=>191|3 May 1915|2|5
 
 Order: pairs, where they come from, what is measured of them. N pairs.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -22,53 +21,64 @@ from ..maths import nulls
 from ..runner import verdict
 from ..runner.registry import Answer, NotApplicable
 from ..texts import corpus, formats
-from . import position_sizes
+from . import position_sizes, ready_pairs
+from .ready_pairs import APART, RIGHT, SAID, Asked
 
-N_PAIRS = 24  # of random words
-SAID = 9  # words that are said twice
-RIGHT, APART = 4, 3  # places among them: of the right answer, and how far behind the wrong one is
+N_PAIRS = 24  # that are drawn
 WANTED = "wanted clean|corrupt, or clean|corrupt|right|wrong"
-
-
-class Asked(NamedTuple):
-    """Texts, or rows of token ids, and the right and the wrong token of each pair."""
-
-    clean: list
-    corrupt: list
-    answers: list  # [N] of (right, wrong), ids or texts
-
-    def some(self, start, end=None, step=1):
-        """Some of the pairs, as a slice takes them."""
-        return Asked(*(side[start:end:step] for side in self))
-
-    def groups(self, size):
-        """The pairs, this many at a time."""
-        return [self.some(start, start + size) for start in range(0, len(self.clean), size)]
+SAYS = "=>"  # between a source and what the decoder has said of it
+READY = {"names": ready_pairs.names, "dates": ready_pairs.dates}
 
 
 def asked(model, name, pairs="", measure="", n=0, seed=0):
     """What the options of an experiment ask: pairs and measure as the user gave them.
 
-    n: how many pairs (0: all of a file, N_PAIRS of random words). Raises NotApplicable for a model
+    n: how many pairs (0: all of a file, N_PAIRS of drawn ones). Raises NotApplicable for a model
     that tells no words, ValueError for pairs that cannot be compared.
     """
     check(model, name)
-    if not pairs:
-        if measure:
-            raise ValueError(f"measure is {measure!r}, but of no pairs; wanted pairs, too")
-        return repeats(model, n or N_PAIRS, seed)
+    if pairs and pairs not in READY:
+        return _written(model, pairs, measure, n).with_unrelated(model, seed)
+    if measure:
+        raise ValueError(f"measure is {measure!r}, but of no pairs; wanted pairs, too")
+    draw = READY.get(pairs, repeats)
+    return draw(model, n or N_PAIRS, seed).with_unrelated(model, seed)
+
+
+def _written(model, pairs, measure, n):
+    """The pairs of a file, or the one that is written out."""
     lines = [("the pair", pairs)] if "|" in pairs else [*_lines(pairs)]
     if not lines:
         raise ValueError(f"{formats.shown(pairs)} holds no pairs; wanted a line for each")
     answer = _two(measure, "measure") if measure else None
     rows = [_pair(line, where, answer) for where, line in lines[: n or None]]
     given = Asked(*(list(column) for column in zip(*rows)))
-    read_pairs(model, given.clean, given.corrupt)  # raises for the first that does not align
+    if model.encoder is not None:
+        given = _with_prefixes(given, [where for where, _ in lines])
+    read_pairs(model, given.clean, given.corrupt, given.prefix)  # raises if one does not align
     return given
 
 
+def _with_prefixes(given, where):
+    """Sources alone, and what the decoder has said of each pair; what was said of both is one."""
+    sides = [[said_of(text) for text in side] for side in (given.clean, given.corrupt)]
+    prefixes = []
+    for (_, said), (_, other), place in zip(*sides, where):
+        if said and other and said != other:
+            raise ValueError(f"{place} has said {said!r} and {other!r}; wanted one of them")
+        prefixes.append(said or other)
+    clean, corrupt = ([source for source, _ in side] for side in sides)
+    return given._replace(clean=clean, corrupt=corrupt, prefix=prefixes)
+
+
+def said_of(text):
+    """A source, and what the decoder has said of it; "" for nothing."""
+    source, _, said = text.partition(SAYS)
+    return source, said
+
+
 def check(model, name):
-    """Raise NotApplicable unless a model tells words, and by itself."""
+    """Raise NotApplicable unless a model tells words."""
     position_sizes.check_head(model, name)
     if not model.config.causal and mask_id(model.tokenizer) < 0:
         raise NotApplicable(f"{name} hides words, and this model's vocabulary has no mask")
@@ -107,11 +117,15 @@ def _two(text, name):
 def repeats(model, n, seed):
     """Pairs of random words that are said twice, the second time up to the one that is asked for.
 
+    The decoder of an encoder-decoder says its source again.
+
     Of the first time a b … c d … the corrupt text makes c b … a d …: behind a then comes d. Both
     texts have the same words. A masked model reads one word behind its mask, too, and so these are
     exchanged as well. Raises NotApplicable for a model that reads too few tokens.
     """
     try:
+        if model.encoder is not None:
+            return ready_pairs.copied(model, n, seed)
         texts = RandomTexts(model, n, SAID, np.random.default_rng(seed))
     except ValueError as error:
         raise NotApplicable(f"no room to say {SAID} words twice: {error}") from None
@@ -136,9 +150,18 @@ def pieces(model, text):
     return np.array(corpus.labels(model, np.asarray(ids)))
 
 
-def place(model, text):
-    """Where a text asks for a word: its last place, or that of its mask."""
-    return int(places(model, read_texts(model, text))[0])
+def read_by_heads(model, text, prefix=None):
+    """The pieces that heads read, and those that cross-attention reads: {component: [T]}."""
+    inputs = read_texts(model, text, prefix)
+    by_component = {"head": pieces(model, inputs.batch.tokens[0])}
+    if inputs.source is not None:
+        by_component["cross_head"] = pieces(model.encoder, inputs.source.tokens[0])
+    return by_component
+
+
+def place(model, text, prefix=None):
+    """Where a text asks for a word: its last place, that of its mask, or a decoder's last."""
+    return int(places(model, read_texts(model, text, prefix))[0])
 
 
 def likelier(clean, corrupt):  # [N], [N]

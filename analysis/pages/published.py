@@ -1,8 +1,8 @@
 """Published values and claims beside what a run gives, measured as they were published.
 
-The rows are those of claims.py and mechanism_claims.py. Rows that need the same experiment, options
-and text share a run, which has a label: the experiment's name where it needs no options or text of
-its own. Order: the runs, the judgement, its table.
+The rows are those of claims.py, mechanism_claims.py and circuit_claims.py. Rows that need the same
+experiment, options and text share a run, which has a label: the experiment's name where it needs no
+options or text of its own. Order: the runs, the judgement, its table.
 """
 
 import hashlib
@@ -20,10 +20,10 @@ from ..runner.escapes import in_markdown
 from ..runner.files import finite
 from ..runner.results import Failure, words
 from ..texts import formats
-from . import claims, mechanism_claims
+from . import circuit_claims, claims, mechanism_claims
 from .claims import CHECKPOINTS, TEXTS
 
-CLAIMS = [*claims.CLAIMS, *mechanism_claims.CLAIMS]
+CLAIMS = [*claims.CLAIMS, *mechanism_claims.CLAIMS, *circuit_claims.CLAIMS]
 VERDICTS = "pass", "fail", "other checkpoint", "needs its text", "not measured"
 UNJUDGED = {  # how many were not judged, and why
     "other checkpoint": "of other checkpoints",

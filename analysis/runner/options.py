@@ -86,7 +86,7 @@ class FilesOrPair(Files):
 
 
 Text = Annotated[str, Files()]
-Pairs = Annotated[str, FilesOrPair()]
+Pairs = Annotated[str, FilesOrPair(but=("names", "dates"))]
 Count = Annotated[int, AtLeast(1)]
 Size = Annotated[int, AtLeast(0)]  # 0: as many as there are, or as the experiment chooses
 Seed = Annotated[int, AtLeast(0)]

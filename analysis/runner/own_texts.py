@@ -1,6 +1,7 @@
 """What a bundled model reads where its user names no text: one that is of its own kind.
 
-A model that was trained on dates has nothing to say of prose. All others read the sample.
+A model that was trained on dates has nothing to say of prose, nor has one that knows a few words
+and continues what it has read before. All others read the sample.
 """
 
 from pathlib import Path
@@ -10,9 +11,19 @@ from minitx.weights import local
 from ..texts.pairs import DATES
 
 DATE = "Friday the 3rd of May, 1912"
-OWN = {"tiny-bart": {"text": DATES, "sentence": DATE, "source": DATE}}
-IN_PAIRS = ("alignment",)  # experiments that read what is said of a source, too
-SAID = "Any text that is read is dates as people write them, on which tiny-bart was not trained."
+ROWS = "rows"  # of random words, with pieces of them said again
+ROW = "bear sun cup red tree moon bear sun cup red"
+OWN = {
+    "tiny-bart": {"text": DATES, "sentence": DATE, "source": DATE, "prompt": f"{DATE}=>191"},
+    "tiny-induction": {"text": ROWS, "sentence": ROW},
+}
+IN_PAIRS = "alignment", "patch", "circuit"  # experiments that read what is said of a source, too
+SAID = {
+    DATES: "Any text that is read is dates as people write them, on which tiny-bart was not "
+    "trained.",
+    ROWS: "Any text that is read is rows of random words with pieces of them said again, on which "
+    "tiny-induction was not trained.",
+}
 
 
 def with_own(experiment, model, given):
@@ -22,10 +33,10 @@ def with_own(experiment, model, given):
     """
     names = {option.name for option in experiment.options}
     own = {name: text for name, text in _of(model).items() if name in names}
-    if experiment.name in IN_PAIRS and own:
-        own["pairs"] = own.pop("text")
-        if "text" in given:
-            del own["pairs"]
+    if experiment.name in IN_PAIRS and _of(model).get("text") == DATES:
+        own.pop("text", None)
+        if "text" not in given:
+            own["pairs"] = DATES
     elif "pairs" in given:
         own.pop("text", None)
     return own | given
@@ -39,4 +50,5 @@ def _of(model):
 
 def says(options):
     """A sentence on what is read with these options; "" for the sample and any text of the user."""
-    return SAID if DATES in (options.get("text"), options.get("pairs")) else ""
+    texts = options.get("text"), options.get("pairs")
+    return next((said for name, said in SAID.items() if name in texts), "")

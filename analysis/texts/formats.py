@@ -2,6 +2,8 @@
 
     sample          the held-out book that comes with the project
     dates           400 dates as people write them, one a line, on which tiny-bart was not trained
+    rows            200 rows of random words with pieces of each said again, one a line, on which
+                    tiny-induction was not trained
     -               standard input, in one of the layouts of a .txt file
     a .txt file     one document a line; or WikiText, where ` = Title = ` begins an article, which
                     is a document

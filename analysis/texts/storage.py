@@ -18,7 +18,8 @@ from pathlib import Path, PurePosixPath
 from . import naming, packed, parquet, remote
 
 SAMPLE = Path(__file__).with_name("sample.txt")
-NAMED = {"sample": SAMPLE, "dates": SAMPLE.with_name("dates.txt")}
+NAMED = {"sample": SAMPLE}  # texts that come with the project
+NAMED |= {name: SAMPLE.with_name(f"{name}.txt") for name in ("dates", "rows")}
 CLASSES = "neg", "pos"
 TEXT, PARQUET = ".txt", ".parquet"
 LAYOUTS = TEXT, ".csv", ".jsonl", PARQUET  # of which a folder may have files

@@ -7,17 +7,15 @@ nothing is approximated. T tokens, S keys, H heads, C columns at which the head 
 the asked pair of tokens, and those that are drawn.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
-from ..arrays import Model, Weights
+from ..arrays import Model
 from ..gradients import classified_token_back, head_back, last_stream
 from ..heads import classified_token, is_pooled
 from ..inputs import Ids, as_target, check_source
 from ..points import name_of, points
 from ..tape import Back
-from .measure import Token, places, token_ids, with_places
+from .measure import Token, places, token_ids, with_places, with_tokens
 from .stream import EMBEDDINGS, POINT_OF, Stack, by_head
 from .table import NOWHERE, Attribution, Row
 from .texts import check_model, read_texts
@@ -160,11 +158,7 @@ def _slope_by_stream(model, trace, batch, column, dy):  # -> [n C D], [C]
 def _asked_alone(model, dy):  # [n V] -> Model, [n K]
     """The model with the K columns of its vocabulary that are asked for, and their slopes."""
     used = np.flatnonzero(dy.any(axis=0))
-    arrays = dict(vars(model.weights))
-    for name in ("W_U", "b_U"):
-        if arrays[name] is not None:
-            arrays[name] = arrays[name][..., used]
-    return replace(model, weights=Weights(**arrays)), dy[:, used]
+    return with_tokens(model, used), dy[:, used]
 
 
 class Walk:

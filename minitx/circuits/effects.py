@@ -115,6 +115,8 @@ def share(values, start, end):  # [N ...], [N], [N] -> [...]
 def interval(values, start, end, seed):  # [N ...], [N], [N] -> [2 ...]
     """The same with pairs resampled: quantiles that 95 % of the draws are between."""
     N = len(values)
+    if np.isnan(values).all():  # nothing was run
+        return np.full((2, *values.shape[1:]), np.nan)
     rng = np.random.default_rng(seed)
     times = rng.multinomial(N, np.full(N, 1 / N), size=DRAWS).astype(np.float64)
     above = np.tensordot(times, values, 1)
@@ -126,7 +128,7 @@ def interval(values, start, end, seed):  # [N ...], [N], [N] -> [2 ...]
     return np.nanquantile(drawn, ends, axis=0)
 
 
-def unrelated(inputs, seed):  # -> [N], or None where a pair has no other of its length
+def partners(inputs, seed):  # -> [N], or None where a pair has no other of its length
     """For each text the number of another one with as many tokens."""
     lengths = inputs.texts.valid.sum(axis=1)
     rng = np.random.default_rng(seed)

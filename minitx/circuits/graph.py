@@ -140,19 +140,23 @@ class Graph:
 
     def value(self, receiver: Node, x, valid, angle=None):  # [N T D] -> what stands at its point
         """What a receiver makes of the stream x: its q, k or v [N T d], mlp_out, or the logits."""
-        place = self.receivers[receiver]
+        return self.values([receiver], x, valid, angle)[0]
+
+    def values(self, receivers, x, valid, angle=None):  # [N T D] -> [what stands at their point]
+        """The same for receivers of one name and layer, which all read x."""
+        place = self.receivers[receivers[0]]
         stack = self.stack_of(place)
         step = stack.steps[place.step]
         if step.name == "logits":
-            return logits(self.model, x, valid=valid)
+            return [logits(self.model, x, valid=valid)]
         if step.name == "mlp":
-            return stack.mlp_of(x, step)
+            return [stack.mlp_of(x, step)]
         reader = self.stacks[""] if step.name == "source" else stack
         x = stack.normed(x, step.norm, step.layer)
-        name = receiver.name.removeprefix(ENCODER)
-        heads = [receiver.head]
-        values = projected(reader, name, receiver.layer, heads, x[None], angle)
-        return values[:, 0]
+        heads = [receiver.head for receiver in receivers]
+        name, layer = receivers[0].name.removeprefix(ENCODER), receivers[0].layer
+        streams = [x] * len(heads)
+        return [*projected(reader, name, layer, heads, streams, angle).swapaxes(0, 1)]
 
     def angle(self, receiver: Node, trace):  # -> [N T r], or None
         """By how much queries and keys of a layer are turned."""

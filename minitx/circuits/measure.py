@@ -4,10 +4,12 @@ N: texts of a batch; V: scores over the vocabulary, or over classes.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import Weights
 from ..heads import is_pooled
 from ..inputs import whole_numbers
 
@@ -150,6 +152,15 @@ def _pairs_of_tokens(measure, n):
 
 def _is_token(value):
     return isinstance(value, str | int | np.integer)
+
+
+def with_tokens(model, ids):
+    """The model with these columns of its vocabulary alone."""
+    arrays = dict(vars(model.weights))
+    for name in ("W_U", "b_U"):
+        if arrays[name] is not None:
+            arrays[name] = arrays[name][..., ids]
+    return replace(model, weights=Weights(**arrays))
 
 
 def token_ids(model, tokens) -> np.ndarray:

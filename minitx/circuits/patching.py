@@ -11,9 +11,9 @@ import numpy as np
 from ..arrays import Model
 from ..inputs import Ids
 from ..points import Key, expand, name_of, points
-from .effects import Effects, Patched, random_texts, unrelated
+from .effects import Effects, Patched, partners, random_texts
 from .measure import Measure, read_measure
-from .texts import Inputs, read_pairs
+from .texts import Inputs, Pairs, read_pairs
 
 Texts = str | Sequence[str] | Ids
 Piece = tuple[int, int]  # (layer, head), or (layer, place) where a point has no heads
@@ -29,6 +29,7 @@ def patch(
     together: Sequence[Piece] | None = None,
     prefix: Texts | None = None,
     place: int | None = None,
+    unrelated: tuple[Texts, Texts] | None = None,
     seed: int = 0,
 ) -> Effects:
     """What each head, or each layer at each place, restores and takes away, patched by itself.
@@ -43,12 +44,13 @@ def patch(
     pattern) is patched head by head, [L H], or [L G] where heads share keys and values; another
     (resid_pre, mlp_out, attn_out) place by place, [L T]. together: pieces (layer, head) that are
     patched at once; the effects are then one number.
+    unrelated: (clean, corrupt) texts whose pieces are patched to see what chance gives, for each
+    pair one as long; by default another of the pairs (pairs that all have one answer share it, so
+    take several), or, where there is none of the same length, a text of random tokens.
 
-    Returns Effects, with intervals, in both directions. Its null is a patch from another pair of
-    the same length (pairs that all have one answer share it, so take several), or, where there is
-    none, from a text of random tokens. Raises ValueError for
-    pairs that do not align, a target of several tokens, an unknown point, or a model without head.
-    Source: Vig et al. 2020; Meng et al. 2022; directions: Heimersheim & Nanda 2024.
+    Returns Effects, with intervals and null, in both directions. Raises ValueError for pairs that
+    do not align, a target of several tokens, an unknown point, or a model without head. Source: Vig
+    et al. 2020; Meng et al. 2022; directions: Heimersheim & Nanda 2024.
 
     >>> import minitx
     >>> from minitx import circuits
@@ -65,9 +67,10 @@ def patch(
     keys = _keys(model, pairs, at)
     good, bad = (side.run(model, [*keys, "logits"]) for side in pairs)
     pieces = _pieces(good, keys, together)
-    args = model, number, keys, pieces, seed
-    into_corrupt = _direction(*args, pairs.corrupt, good, pairs.clean)
-    into_clean = _direction(*args, pairs.clean, bad, pairs.corrupt)
+    args = model, number, keys, pieces
+    others = unrelated_pairs(model, pairs, unrelated, prefix, seed)
+    into_corrupt = _direction(*args, pairs.corrupt, good, others.clean)
+    into_clean = _direction(*args, pairs.clean, bad, others.corrupt)
     shape: tuple[int, ...] = (len(pairs),)
     if together is None:
         shape = len(pairs), len(keys), -1
@@ -102,18 +105,31 @@ def _pieces(trace, keys, together):
     return [[(by_layer[layer], i) for layer, i in together]]
 
 
-def _direction(model, number, keys, pieces, seed, base, trace, donor):
+def unrelated_pairs(model, pairs, given, prefix, seed) -> Pairs:
+    """For each pair another one as long: those that are given, others of the pairs, or random ones.
+
+    Raises ValueError for given texts that do not align with the pairs.
+    """
+    if given is None:
+        sides = []
+        for side in pairs:
+            partner = partners(side, seed)
+            is_alone = partner is None
+            sides.append(random_texts(model, side, seed) if is_alone else side.rows(partner))
+        return Pairs(*sides)
+    clean, corrupt = given
+    others = read_pairs(model, clean, corrupt, prefix)
+    if not np.array_equal(others.clean.texts.valid, pairs.clean.texts.valid):
+        raise ValueError("unrelated texts are of other lengths; wanted one for each pair, as long")
+    return others
+
+
+def _direction(model, number, keys, pieces, base, trace, others):
     """Patches of each group of pieces into the runs of `base`, and patches of unrelated texts."""
-    values = {key: trace[key] for key in keys}
-    partner = unrelated(donor, seed)
-    if partner is None:
-        others = random_texts(model, donor, seed).run(model, keys)
-        unrelated_values = {key: others[key] for key in keys}
-    else:
-        unrelated_values = {key: value[partner] for key, value in values.items()}
+    unrelated_trace = others.run(model, keys)
     return Patched(
-        patched_values(model, number, pieces, base, values),
-        patched_values(model, number, pieces, base, unrelated_values),
+        patched_values(model, number, pieces, base, trace),
+        patched_values(model, number, pieces, base, unrelated_trace),
     )
 
 

@@ -6,22 +6,23 @@ receiver's queries, keys, values or MLP made of this stream, and everything afte
 pairs of texts, S senders that are tried one at a time.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..arrays import Model
 from ..points import name_of, points
 from . import each
-from .effects import Effects, Patched, random_texts, unrelated
+from .effects import Effects, Patched
 from .graph import Graph, Node
+from .later import Later
 from .measure import Measure, read_measure
-from .patching import Texts
+from .patching import Texts, unrelated_pairs
 from .stream import EMBEDDINGS, POINT_OF
 from .texts import Inputs, read_pairs
 
 WRITTEN = {*EMBEDDINGS.values(), *POINT_OF.values(), "attn_out", "cross_out", "pos_angle"}
-WRITTEN |= {f"enc_{name}" for name in WRITTEN} | {"logits"}
+WRITTEN |= {f"enc_{name}" for name in WRITTEN} | {"logits", "resid_pre"}
 
 
 class PathEffects(Effects):
@@ -55,23 +56,30 @@ def path_patch(
     receiver: Any = "logits",
     *,
     mlps: Literal["frozen", "recomputed"] = "frozen",
+    into: Literal["both", "corrupt", "clean"] = "both",
+    null: bool = True,
     prefix: Texts | None = None,
     place: int | None = None,
+    unrelated: tuple[Texts, Texts] | None = None,
     seed: int = 0,
 ) -> PathEffects:
     """What goes directly from a sender to a receiver restores and takes away, in both directions.
 
-    clean, corrupt, measure, prefix, place: as for `patch`.
+    clean, corrupt, measure, prefix, place, unrelated: as for `patch`.
     sender: a head (layer, head), ("mlp", layer), "embed", in a decoder with a source ("cross_head",
     layer, head), in an encoder ("enc_head", layer, head), ("enc_mlp", layer), "enc_embed"; a list
-    of these, which change together; None: all that the receiver reads.
+    of these, which change together; None: all that the receiver reads. A name alone, "head", is
+    every sender of that name, one at a time: effects are then [L H], or [L] of "mlp".
     receiver: ("q", layer, head), and so k and v, whose heads are counted as the model's points k
     and v have them; ("mlp", layer); "logits"; cross_q, cross_k, cross_v; enc_q …; or a list of
     these, which read the change together. A name alone, "q", is every receiver of that name, one
-    at a time: effects are then [L H], or [L] of "mlp", and 0 where no path leads.
+    at a time. Where no path leads, effects are 0. Only one of the two may be a name alone.
     mlps: "frozen", they write what they wrote in the base run, or "recomputed": what the sender
     changes goes to the receiver through the MLPs between them, too. Heads between them are always
     frozen. Norms are computed anew from the stream that they get.
+    into: "corrupt", only clean pieces into corrupt runs, or "clean", only the other way round; what
+    is not run is NaN. null=False: no patches of unrelated pairs; nulls are NaN. Each halves the
+    work.
 
     Returns PathEffects: effects, intervals and null as `patch`, each one number for a receiver, the
     null with what the sender writes in another pair. Raises ValueError for names that this model
@@ -90,23 +98,34 @@ def path_patch(
     """
     if mlps not in ("frozen", "recomputed"):
         raise ValueError(f"mlps is {mlps!r}; wanted 'frozen' or 'recomputed'")
+    if into not in ("both", "corrupt", "clean"):
+        raise ValueError(f"into is {into!r}; wanted 'both', 'corrupt' or 'clean'")
     pairs = read_pairs(model, clean, corrupt, prefix)
     number = read_measure(model, measure, pairs.clean, place)
     graph = Graph(model)
-    named = each.named(graph, receiver)
-    receivers = [*named] or [graph.receiver(given) for given in _listed(receiver)]
-    senders = _senders(graph, sender, receivers)
+    paths = Paths.of(graph, sender, receiver)
     runs = Runs(graph, number, mlps == "recomputed")
     keep = kept(model, pairs.clean)
     traces = [side.run(model, keep) for side in pairs]
-    args = runs, senders, named or receivers, seed
-    into_corrupt = _direction(*args, pairs.corrupt, pairs.clean, traces[::-1])
-    into_clean = _direction(*args, pairs.clean, pairs.corrupt, traces)
+    others = unrelated_pairs(model, pairs, unrelated, prefix, seed) if null else None
+    into_corrupt = into_clean = None
+    if into in ("both", "corrupt"):
+        into_corrupt = paths.patched(runs, pairs.corrupt, traces, others and others.clean)
+    if into in ("both", "clean"):
+        into_clean = paths.patched(runs, pairs.clean, traces[::-1], others and others.corrupt)
+    into_corrupt, into_clean = _without_gaps(into_corrupt, into_clean)
     on_clean, on_corrupt = (number.values(trace["logits"]) for trace in traces)
     effects = PathEffects(on_clean, on_corrupt, into_corrupt, into_clean, seed)
-    if not named:
-        _add_changes(effects, runs, senders, receivers[0], traces)
+    if not (paths.each_sender or paths.each_receiver):
+        _add_changes(effects, runs, paths.senders, paths.receivers[0], traces)
     return effects
+
+
+def _without_gaps(*sides):
+    """Both directions as Patched, NaN where nothing was run."""
+    run = next(side for side in sides if side is not None)
+    missing = np.full_like(run.values, np.nan)
+    return [Patched(missing, missing) if side is None else side for side in sides]
 
 
 def _add_changes(effects, runs, senders, receiver, traces):
@@ -146,23 +165,52 @@ def kept(model, inputs):
     return [key for key in available if name_of(key) in WRITTEN]
 
 
-def _direction(runs, senders, receivers, seed, base, donor, traces):
-    """Patched runs of the base texts; traces: of the base, and of the donor."""
-    base_trace, donor_trace = traces
-    model = runs.graph.model
-    partner = unrelated(donor, seed)
-    if partner is None:
-        others = random_texts(model, donor, seed)
-    else:
-        others = donor.rows(partner)
-    sides = []
-    for trace in (donor_trace, others.run(model, kept(model, others))):
-        changed = runs.changes(senders, trace, base_trace)
-        if isinstance(receivers, dict):
-            sides.append(each.one_by_one(runs, senders, receivers, base, base_trace, changed))
-        else:
-            sides.append(runs.values(receivers, base, base_trace, changed)[0])
-    return Patched(*sides)
+class Paths(NamedTuple):
+    """From where to where is patched: all at once, or one sender, or receiver, at a time."""
+
+    senders: list[Node]
+    receivers: list[Node]
+    each_sender: dict  # {node: its index} of a name that was given alone; else {}
+    each_receiver: dict
+
+    @classmethod
+    def of(cls, graph, sender, receiver) -> "Paths":
+        """The paths between names; ValueError where there are none, or too many are asked for."""
+        each_sender = each.named(graph.senders, sender)
+        each_receiver = each.named(graph.receivers, receiver)
+        if each_sender and each_receiver:
+            text = f"sender is {sender!r} and receiver {receiver!r}, which are names alone"
+            raise ValueError(
+                f"{text}; wanted at most one of them, each of which is tried by itself"
+            )
+        receivers = [*each_receiver] or [graph.receiver(given) for given in _listed(receiver)]
+        if each_sender:
+            reach = [x for x in each_sender if any(graph.reaches(x, r) for r in receivers)]
+            sender = reach or [*each_sender]
+        senders = _senders(graph, sender, receivers)
+        return cls(senders, receivers, each_sender, each_receiver)
+
+    def patched(self, runs, base, traces, others) -> Patched:
+        """The measure of the base texts with what senders write in other ones.
+
+        traces: of these, and of the base. others: unrelated Inputs, or None for no null.
+        """
+        donor, trace = traces
+        values = self.values(runs, base, trace, donor)
+        if others is None:
+            return Patched(values, np.full_like(values, np.nan))
+        model = runs.graph.model
+        unrelated_trace = others.run(model, kept(model, others))
+        return Patched(values, self.values(runs, base, trace, unrelated_trace))
+
+    def values(self, runs, base, trace, donor):  # -> [N ...]
+        """The measure of each text with what the senders write in the donor's run."""
+        if self.each_sender:
+            return each.sender_by_sender(runs, self, base, trace, donor)
+        changed = runs.changes(self.senders, donor, trace)
+        if self.each_receiver:
+            return each.receiver_by_receiver(runs, self, base, trace, changed)
+        return runs.values(self.receivers, base, trace, changed)[0]
 
 
 class Runs:
@@ -170,6 +218,7 @@ class Runs:
 
     def __init__(self, graph: Graph, number, recompute_mlps=False):
         self.graph, self.number, self.recompute_mlps = graph, number, recompute_mlps
+        self.later = Later(graph.model, number)
 
     def changes(self, senders, trace, base_trace):  # -> {Place: [N T D]}
         """What senders write more in one run than in another, by the place where they write it."""
@@ -189,28 +238,28 @@ class Runs:
 
     def values(self, receivers, base: Inputs, trace, changed):  # -> [S N]
         """The measure of runs in which receivers read these changes {Place: [S N T D]}."""
-        streams = [self.stream(receiver, trace, changed) for receiver in receivers]
         N = len(base.batch.tokens)
-        S = streams[0][..., 0, 0].size // N
-        tiled = np.tile(np.arange(N), S)
-        texts, number = base.rows(tiled), self.number.rows(tiled)
+        S = max((len(more) for more in changed.values() if more.ndim > 3), default=1)
+        rows = np.tile(np.arange(N), S)
+        texts = base.rows(rows)
         edits: dict = {}
-        for receiver, stream in zip(receivers, streams):
-            x = stream.reshape(S * N, *stream.shape[-2:])
+        for receiver in receivers:
+            stream = self.stream(receiver, trace, changed)
+            x = np.broadcast_to(stream, (S, N, *stream.shape[-2:])).reshape(-1, *stream.shape[-2:])
+            if receiver.name == "logits":
+                return self.later.of_stream(x, rows, texts.batch.valid).reshape(S, N)
             angle = self.graph.angle(receiver, trace)
             angle = None if angle is None else np.tile(angle, (S, 1, 1))
             value = self.graph.value(receiver, x, texts.batch.valid, angle)
-            if receiver.name == "logits":
-                return number.values(value).reshape(S, N)
             _add_edit(edits, receiver, value)
-        y = texts.run(self.graph.model, "logits", edits)["logits"]
-        return number.values(y).reshape(S, N)
+        first = min(receiver.layer for receiver in receivers)
+        return self.later.values(texts, rows, first, trace, edits).reshape(S, N)
 
 
 def _add_edit(edits, receiver, value):
     """Puts the value of a receiver where a run computes it, beside others of the same point."""
     if receiver.head is None:
-        edits[f"{receiver.name}_out", receiver.layer] = value
+        edits[f"{receiver.name}_out", receiver.layer] = lambda x: value
         return
     key = receiver.name, receiver.layer
     before = edits.get(key, lambda x: x)

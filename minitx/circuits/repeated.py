@@ -7,7 +7,7 @@ repeated, L layers, H heads.
 import numpy as np
 
 from ..inputs import check_batch
-from ..trace import run
+from ..model import forward
 from .measure import mask_id
 
 N_TOKENS = 24
@@ -69,12 +69,15 @@ class RandomTexts:
         tokens = self.repeated if repeated else self.others
         tokens = check_batch(model.config, tokens).tokens
         results = {kind: [] for kind in LOOKS}
-        for layer in range(model.config.n_layers):
-            key = "pattern", layer
-            trace = run(model, tokens, key, **self.options)
-            pattern = trace[key].mean(axis=0)  # [H T S]
-            for kind, rows in results.items():
-                rows.append(self._mean(pattern, kind))
+
+        def hook(name, x, layer=None):
+            if name == "pattern":
+                pattern = x.mean(axis=0)  # [H T S]
+                for kind, rows in results.items():
+                    rows.append(self._mean(pattern, kind))
+            return x
+
+        forward(model, tokens, **self.options, hook=hook)
         return {kind: np.array(rows) for kind, rows in results.items()}
 
     def _mean(self, pattern, kind):  # [H T S] -> [H]

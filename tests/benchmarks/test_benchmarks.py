@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 
 import minitx
 from benchmarks import __main__ as command
-from benchmarks import cases, corpus, machine, peers, rounds, shapes, summary
+from benchmarks import cases, circuits, corpus, machine, peers, rounds, shapes, summary
 
 SMALL = cases.Case(
     "small",
@@ -541,3 +541,9 @@ def test_the_bench_extra_names_every_system():
     named = {re.match(r" +([\w-]+)", line)[1] for line in extra.splitlines()}
     systems = {name for peer in peers.PEERS.values() for name in peer.packages}
     assert systems - {"minitx", "numpy"} <= named
+
+
+def test_lines_of_a_snippet_are_those_of_its_statements():
+    assert circuits.lines_of(circuits.Minitx.attribution) == 1
+    assert circuits.lines_of(circuits.Minitx.paths) == 2  # one of them written on three lines
+    assert circuits.lines_of(circuits.TransformerLens.attribution) == 5

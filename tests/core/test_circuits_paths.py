@@ -9,6 +9,8 @@ from paired import answer, given, pairs_of
 import minitx
 from minitx import circuits
 from minitx.circuits.graph import Graph
+from minitx.circuits.later import Later
+from minitx.model import Start
 from minitx.points import name_of, points
 
 LIMIT = 1e-12  # measured: 3e-14
@@ -168,7 +170,73 @@ def test_a_name_alone_is_each_of_its_receivers(variant):
                 assert abs(difference) < LIMIT, (node, values)
 
 
+@pytest.mark.parametrize(
+    "variant", ["gpt2-causal", "llama-grouped", "bert-question", "bart-causal"]
+)
+def test_a_name_alone_is_each_of_its_senders(variant):
+    """Into several receivers at once, of which some are not reached."""
+    model = tiny.load(variant)
+    clean, corrupt = pairs_of(model, (6, 6))
+    asked = model, clean, corrupt, answer(model)
+    graph = Graph(model)
+    for name in dict.fromkeys(x.name for x in graph.senders if x.layer is not None):
+        nodes = [node for node in graph.senders if node.name == name]
+        reached = [r for r in graph.receivers if graph.reaches(nodes[0], r)]
+        pair = [r for r in reached if r.name == reached[0].name and r.layer is not None][-2:]
+        for receivers in ([reached[-1]], pair or reached[-1:]):
+            path = circuits.path_patch(*asked, name, receivers, **given(model))
+            assert path.effects.size == len(nodes)
+            for node in nodes:
+                index = [x for x in node[1:] if x is not None]
+                if not any(graph.reaches(node, r) for r in receivers):
+                    assert path.effects[*index] == path.null[*index] == path.lost[*index] == 0
+                    continue
+                alone = circuits.path_patch(*asked, node, receivers, **given(model))
+                for values in ("effects", "lost", "null", "lost_null"):
+                    difference = getattr(path, values)[*index] - getattr(alone, values)
+                    assert abs(difference) < LIMIT, (node, values)
+
+
+def test_one_direction_without_null_is_a_quarter_of_the_work(monkeypatch):
+    model = tiny.load("gpt2-causal")
+    clean, corrupt = pairs_of(model, (6, 6))
+    asked = model, clean, corrupt, (5, 9)
+    whole = circuits.path_patch(*asked, "head")
+    for into, mine, other in (("corrupt", "effects", "lost"), ("clean", "lost", "effects")):
+        part = circuits.path_patch(*asked, "head", into=into, null=False)
+        assert np.array_equal(getattr(part, mine), getattr(whole, mine))
+        assert np.isnan(getattr(part, other)).all() and np.isnan(part.null).all()
+        assert np.isnan(part.intervals).all() == (into == "clean")
+    passes = []
+    counted = Later.values
+    monkeypatch.setattr(Later, "values", lambda *given: passes.append(0) or counted(*given))
+    circuits.path_patch(*asked, (0, 1), "q")
+    n = len(passes)
+    circuits.path_patch(*asked, (0, 1), "q", into="corrupt", null=False)
+    assert len(passes) == n + n / 4
+
+
+@pytest.mark.parametrize("variant", ["gpt2-causal", "gpt_neox-parallel", "bert-question"])
+def test_a_pass_that_begins_at_a_layer_computes_no_earlier_one(variant):
+    model = tiny.load(variant)
+    ids = tiny.ids(model, 5)[None]
+    trace = minitx.run(model, ids)
+    seen = set()
+
+    def hook(name, x, layer=None):
+        seen.add((name, layer))
+        return x
+
+    start = Start(1, trace["resid_pre", 1])
+    x = minitx.forward(model, ids, start=start, hook=hook)
+    assert np.array_equal(x, minitx.forward(model, ids))
+    assert {layer for name, layer in seen if name != "ln_final"} <= {1, None}
+    assert ("embed", None) not in seen
+
+
 WRONG = {
+    "sender is 'head' and receiver 'q', which are names": dict(sender="head", receiver="q"),
+    "into is 'both ways'; wanted": dict(into="both ways"),
     "no sender head L0H3; there are head L0H0 to head L1H2": dict(sender=(0, 3)),
     "no receiver q L2H0; there are q L0H0 to q L1H2": dict(receiver=("q", 2, 0)),
     "no sender attn; the names are embed, head, mlp": dict(sender="attn"),

@@ -64,6 +64,7 @@ SMALL = {
     "attribute": {},
     "heads": {"texts": 4},
     "patch": {"n_pairs": 4},
+    "paths": {"n_pairs": 4},
     "circuit": {"n_pairs": 4, "steps": 2, "random": 10},
 }
 EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted: no chance in it

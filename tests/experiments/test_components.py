@@ -8,14 +8,18 @@ import numpy as np
 import pytest
 
 import minitx
-from minitx import analysis
+from minitx import analysis, circuits
 from minitx.analysis import commands
-from minitx.analysis.experiments import circuit, heads, patch
+from minitx.analysis.experiments import circuit, heads, patch, paths
 from minitx.analysis.measures import asked, document_features
 from minitx.analysis.runner import registry, stream
 
-NAMES = "attribute", "heads", "patch", "circuit"
-SMALL = {"circuit": {"random": 100, "n_pairs": 16}, "patch": {"n_pairs": 16}}
+NAMES = "attribute", "heads", "patch", "paths", "circuit"
+SMALL = {
+    "circuit": {"random": 100, "n_pairs": 16},
+    "patch": {"n_pairs": 16},
+    "paths": {"n_pairs": 16},
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +47,12 @@ def test_the_heads_of_tiny_induction_are_those_of_its_card(induction):
     assert r["previous_null"] == r["previous_of_heads_null"].max() > 0.05
 
 
-@pytest.mark.parametrize("experiment", [patch, circuit])
+@pytest.mark.parametrize("experiment", [patch, paths, circuit])
 def test_nothing_is_carried_where_no_answer_is_known(experiment):
     """Shares of a difference that is chance say nothing, however large they are."""
     r = {"told": 0.95, "told_null": 0.75, "edges": 5, "edges_of_model": 100}
-    for name in ("restored", "lost", "near"):
+    for name in ("restored", "lost", "near", "direct", "through"):
+        r |= {f"{name}_head": "L0H0"}
         r |= {name: 0.9, f"{name}_null": 0.1}
     assert experiment.answer(r).verdict == "yes"
     assert experiment.answer(r | {"told": 0.6}).verdict == "undecided"
@@ -96,6 +101,71 @@ def test_sums_do_not_depend_on_groups(induction, monkeypatch):
     parts = patch.patch(induction, n_pairs=6)
     for name in ("restored_by_heads", "lost_by_places", "restored_ends_heads", "told"):
         assert np.allclose(whole[name], parts[name], atol=1e-5)
+    for name in ("restored_by_heads_null", "lost_by_heads_null", "lost_by_places_null"):
+        assert np.allclose(whole[name], parts[name], atol=1e-5)
+
+
+def test_the_unrelated_pair_of_each_is_another_of_its_length(induction):
+    """Drawn from all pairs, also where a group has none of the length."""
+    model = minitx.load("tiny-gpt2")
+    texts = ["He said that", "It was all that he"] * 3
+    lengths = [len(model.tokenizer.encode(text)) for text in texts]
+    given = asked.Asked(texts, texts, [(" he", " she")] * 6).with_unrelated(model, 0)
+    for pair, n in zip(given.unrelated, lengths):
+        assert [len(row) for row in pair] == [n, n]
+    two = given.some(0, 2)
+    assert len(two.clean) == 2 and two.options()["unrelated"][0][0] is given.unrelated[0][0]
+    alone = asked.repeats(induction, 24, 0).with_unrelated(induction, 0)
+    for i, (clean, _) in enumerate(alone.unrelated):
+        others = [j for j, text in enumerate(alone.clean) if np.array_equal(text, clean)]
+        assert len(others) == 1 and others != [i]
+
+
+def test_paths_name_the_writers_and_the_head_that_tells_them(induction):
+    """L0H7 tells the eight heads of layer 1 by their keys, and by nothing else."""
+    r = paths.paths(induction, n_pairs=12, reads="k")
+    assert {name[:3] for name in r["writers"].tolist()} == {"L1H"}
+    assert r["through_head"] == "L0H7" and r["through"] > 0.3 > r["through_null"] + 0.1
+    assert r["restored_by_direct"][0].max() < 0.05
+    by_queries = paths.paths(induction, n_pairs=12, reads="q", writers="L1H0,L1H5")
+    assert by_queries["writers"].tolist() == ["L1H0", "L1H5"]
+    assert by_queries["restored_by_through"].max() < 0.05
+    four = paths.paths(induction, n_pairs=4, reads="k", writers="L1H0 L1H5")
+    texts = asked.repeats(induction, 4, 0)[:3]
+    receivers = [("k", 1, 0), ("k", 1, 5)]
+    alone = circuits.path_patch(induction, *texts, (0, 7), receivers, mlps="recomputed")
+    assert abs(four["restored_by_through"][0, 7] - float(alone)) < 1e-5
+
+
+def test_pairs_of_an_encoder_decoder(tmp_path):
+    """tiny-bart reads dates: all of the answer goes through cross-attention."""
+    model = minitx.load("tiny-bart")
+    r = analysis.run("patch", model).arrays
+    assert r["told"] == 1 and str(r["restored_head"]).startswith(("cross ", "encoder "))
+    assert r["restored_by_cross"].shape == r["restored_by_encoder"].shape == (2, 4)
+    lines = "3 May 1912=>191|3 May 1915|2|5\n4 May 1872=>187|4 May 1876|2|6\n"
+    (tmp_path / "pairs.txt").write_text(lines)
+    given = asked.asked(model, "patch", str(tmp_path / "pairs.txt"))
+    assert given.clean == ["3 May 1912", "4 May 1872"] and given.prefix == ["191", "187"]
+    result = analysis.run("circuit", model, pairs=str(tmp_path / "pairs.txt"), random=10)
+    assert any(name.startswith("cross_head") for name in result.arrays["senders"].tolist())
+    with pytest.raises(ValueError, match="has said '191' and '2'; wanted one"):
+        asked.asked(model, "patch", "3 May 1912=>191|3 May 1915=>2|2|5")
+    with pytest.raises(registry.NotApplicable, match="names are prompts that a causal"):
+        analysis.run("patch", model, pairs="names")
+    with pytest.raises(registry.NotApplicable, match="dates are pairs of an encoder-decoder"):
+        analysis.run("patch", "tiny-gpt2", pairs="dates")
+
+
+def test_a_decoders_logit_by_what_it_reads_of_the_source():
+    r = analysis.run("attribute", "tiny-bart", prompt="3 May 1912=>191", target="2").arrays
+    assert abs(r["parts"].sum() - r["logit"]) < 1e-4
+    of_cross = [i for i, name in enumerate(r["components"]) if name.startswith("cross L")]
+    assert abs(r["parts"][of_cross].sum() - r["cross_heads"].sum()) < 1e-5
+    places = r["cross_heads_places"].sum(axis=(0, 1))
+    assert r["cross_heads_pieces"][places.argmax()] == "2"  # the digit that is said
+    single = analysis.run("attribute", "tiny-gpt2", prompt="The man said that").arrays
+    assert "cross_heads" not in single
 
 
 def test_random_circuits_go_on_after_an_interruption(induction, tmp_path):
@@ -123,7 +193,7 @@ def test_random_circuits_go_on_after_an_interruption(induction, tmp_path):
 
 def test_words_are_said_twice_and_one_is_asked_for(induction, bundled):
     pairs = asked.repeats(induction, 5, 0)
-    for clean, corrupt, (right, wrong) in zip(*pairs):
+    for clean, corrupt, (right, wrong) in zip(*pairs[:3]):
         for text, answer in ((clean, right), (corrupt, wrong)):
             first, second = text[: asked.SAID].tolist(), text[asked.SAID :].tolist()
             assert first[first.index(second[-1]) + 1] == answer
@@ -172,9 +242,9 @@ def test_pairs_that_cannot_be_compared_are_refused(message):
 
 
 def test_a_model_that_tells_no_words_is_refused():
-    for name in ("attribute", "patch", "circuit"):
+    for name in ("attribute", "patch", "paths", "circuit"):
         with pytest.raises(registry.NotApplicable, match=f"{name} needs a masked or causal"):
-            analysis.run(name, "tiny-bart")
+            analysis.run(name, "tiny-bart", side="encoder")
     with pytest.raises(ValueError, match="wanted two or more"):
         analysis.run("circuit", "tiny-gpt2", pairs="a|b| he| she")
 
@@ -200,7 +270,7 @@ def test_parts_sum_to_the_difference(capsys, tmp_path):
     with np.load(tmp_path / "attribute.npz") as arrays:
         assert abs(arrays["parts"].sum() - arrays["logit"]) < 1e-4
         assert arrays["largest"] < 0.5 < arrays["largest_null"]  # measured 0.32 and 0.76
-        assert np.allclose(arrays["places"].sum(axis=-1), arrays["heads"], atol=1e-6)
+        assert np.allclose(arrays["heads_places"].sum(axis=-1), arrays["heads"], atol=1e-6)
     both = [*given, "--prompt", "b", "--out", str(tmp_path)]
     assert commands.run_command(["attribute", *both]) == 2
     assert "wanted one of them" in capsys.readouterr().err

@@ -141,11 +141,14 @@ def test_as_few_documents_as_an_experiment_needs_may_be_asked_for():
         assert least <= experiment.least_documents
 
 
+PAIRED = "alignment", "profiles", "patch", "paths", "circuit"
+
+
 def test_an_option_that_names_files_says_so():
     """A new option that does is entered here; settings hold the sha256 of what it names."""
     named = {key for key, option in OPTIONS.items() if option.files is not None}
     texts = {key for key in OPTIONS if key[1] == "text"}
-    with_pairs = {(name, "pairs") for name in ("alignment", "profiles", "patch", "circuit")}
+    with_pairs = {(name, "pairs") for name in PAIRED}
     assert named == texts | with_pairs | {("reviews", "test")}
     pairs = OPTIONS["alignment", "pairs"].files
     assert "mine.jsonl" in pairs and "dates" not in pairs and "" not in pairs

@@ -42,6 +42,7 @@ NEED_A_HEAD = {
     "projections",
     "attribute",
     "patch",
+    "paths",
     "circuit",
 }  # which an encoder by itself has not
 
@@ -79,7 +80,7 @@ def expected(experiment, family, side):
     if name == "relearn":
         return "relearn needs a masked language model"
     if name in NEED_A_HEAD:
-        return f"{name} needs a masked or causal language model"
+        return "" if side == "both" else f"{name} needs a masked or causal language model"
     if family == "t5" and side != "cross" and name not in WITHOUT_TABLE:
         return "needs the position table, and t5 has none"
     if family == "t5" and name == "bases" and side == "decoder":

@@ -7,6 +7,7 @@ from minitx import analysis
 from minitx.analysis import commands
 from minitx.analysis.runner import own_texts
 from minitx.analysis.texts import formats, pairs
+from minitx.weights.tune import train_induction
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,27 @@ def test_a_model_of_dates_reads_dates_unless_a_text_is_named(dates_model):
     assert own("alignment", dates_model, pairs="mine.jsonl") == {"pairs": "mine.jsonl"}
 
 
+def test_a_model_of_few_words_reads_rows_that_it_was_not_trained_on():
+    model = minitx.load("tiny-induction")
+    assert own("profiles", model) == {"text": "rows"}
+    assert own("patch", model) == own("circuit", model) == {}  # random words said twice
+    lines = [*formats.lines("rows")]
+    words = train_induction.vocabulary()
+    for i, line in enumerate(lines):
+        tokens = train_induction.document(train_induction.DOCUMENTS + i, 0).tokens
+        assert line == " ".join(words[token] for token in tokens)
+    assert len(lines) == 200 and 0 not in model.tokenizer.encode(own_texts.ROW)
+    result = analysis.run("profiles", model, documents=2)
+    assert result.settings["text"]["name"] == "rows.txt"
+    assert own_texts.SAID["rows"] in result.says
+
+
+def test_pairs_of_a_model_of_dates_are_dates(dates_model):
+    assert own("patch", dates_model) == own("circuit", dates_model) == {"pairs": "dates"}
+    assert own("attribute", dates_model) == {"prompt": f"{own_texts.DATE}=>191"}
+    assert own("patch", dates_model, pairs="mine.txt") == {"pairs": "mine.txt"}
+
+
 def test_other_models_are_as_they_were(bundled):
     for name in analysis.EXPERIMENTS:
         assert own(name, bundled) == {}
@@ -47,7 +69,7 @@ def test_alignment_is_of_dates_and_says_so(dates_model, tmp_path, capsys):
     given = ["run", "alignment", "tiny-bart", "--documents", "20", "--out", str(tmp_path)]
     assert commands.run_command(given) == 0
     out = capsys.readouterr().out
-    assert own_texts.SAID in out and "Yes: steps at which" in out
+    assert own_texts.SAID["dates"] in out and "Yes: steps at which" in out
     result = analysis.run("alignment", dates_model, documents=20)
     assert result.settings["options"]["pairs"] == "dates"
     assert result.arrays["aligned_best"] > 0.9 > 2 * result.arrays["aligned_best_null"]
@@ -55,6 +77,9 @@ def test_alignment_is_of_dates_and_says_so(dates_model, tmp_path, capsys):
 
 def test_the_sample_is_read_where_it_is_named(dates_model):
     result = analysis.run("profiles", dates_model, text="sample", documents=2)
-    assert result.settings["options"]["text"] == "sample" and own_texts.SAID not in result.says
+    assert (
+        result.settings["options"]["text"] == "sample"
+        and own_texts.SAID["dates"] not in result.says
+    )
     result = analysis.run("profiles", dates_model, documents=2)
-    assert result.settings["text"]["name"] == "dates.txt" and own_texts.SAID in result.says
+    assert result.settings["text"]["name"] == "dates.txt" and own_texts.SAID["dates"] in result.says

@@ -2896,8 +2896,8 @@ BREAKS = [
     Break(
         "a model of dates reads them although a text is named",
         "analysis/runner/own_texts.py",
-        'if "text" in given:\n    del own["pairs"]',
-        "pass",
+        'if "text" not in given:\n    own["pairs"] = DATES',
+        'own["pairs"] = DATES',
     ),
     Break(
         "a model of dates reads the sample",
@@ -4741,8 +4741,8 @@ BREAKS = [
     Break(
         "the null of patching is the head that chance moves least",
         "analysis/experiments/patch.py",
-        "abs(r[f'{way}_by_heads_null']).max()",
-        "abs(r[f'{way}_by_heads_null']).min()",
+        "abs(r[f'{way}_by_{part}_null']).max()",
+        "abs(r[f'{way}_by_{part}_null']).min()",
     ),
     Break(
         "a circuit is tried on the pairs that chose it",
@@ -4767,5 +4767,89 @@ BREAKS = [
         "weights/tune/train_induction.py",
         "rng.integers(n - size + 1)",
         "0 * rng.integers(n - size + 1)",
+    ),
+    Break(
+        "a path is run from one layer too late",
+        "minitx/circuits/later.py",
+        "Start(layer, trace['resid_pre', layer][rows])",
+        "Start(layer + 1, trace['resid_pre', layer][rows])",
+    ),
+    Break(
+        "a pass that begins at a layer computes those before it",
+        MODEL,
+        "model.layers[first:]",
+        "model.layers",
+    ),
+    Break(
+        "the measure of a path is read at the first place",
+        "minitx/circuits/later.py",
+        "x[np.arange(len(x)), number.places][:, None]",
+        "x[:, :1]",
+    ),
+    Break(
+        "each sender of a layer is the first of them",
+        "minitx/circuits/each.py",
+        "[graph.more(node, donor, trace) for node in nodes]",
+        "[graph.more(nodes[0], donor, trace) for node in nodes]",
+    ),
+    Break(
+        "the unrelated pair of each is drawn from its group alone",
+        "analysis/experiments/patch.py",
+        "circuits.patch(model, *texts, at=point, seed=seed, **group.options())",
+        "circuits.patch(model, *texts, at=point, seed=seed, prefix=group.prefix)",
+    ),
+    Break(
+        "unrelated texts that are given are not patched",
+        "minitx/circuits/patching.py",
+        "given is None",
+        "True",
+    ),
+    Break(
+        "what a decoder has said is not taken off its source",
+        "analysis/measures/asked.py",
+        "source, _, said = text.partition(SAYS)",
+        "source, _, said = text, '', ''",
+    ),
+    Break(
+        "parts of heads are summed by their size",
+        "analysis/experiments/attribute.py",
+        "np.add.at(heads, (table.layer[mine], table.head[mine]), table.logits[mine])",
+        "np.add.at(heads, (table.layer[mine], table.head[mine]), abs(table.logits[mine]))",
+    ),
+    Break(
+        "writers are the heads that restore least",
+        "analysis/experiments/paths.py",
+        "np.argsort(-by_head[1:], axis=None, kind='stable')",
+        "np.argsort(by_head[1:], axis=None, kind='stable')",
+    ),
+    Break(
+        "paths go through the queries, whatever was asked for",
+        "analysis/experiments/paths.py",
+        "'qkv' if reads == 'all' else reads",
+        "'q'",
+    ),
+    Break(
+        "published heads are sought among twice as many",
+        "analysis/pages/circuit_claims.py",
+        "np.sort(effects, axis=None)[-len(heads)]",
+        "np.sort(effects, axis=None)[-2 * len(heads)]",
+    ),
+    Break(
+        "the least attention of published heads is the most",
+        "analysis/pages/circuit_claims.py",
+        "min(r[f'{kind}_of_heads'][head].item() for head in heads)",
+        "max(r[f'{kind}_of_heads'][head].item() for head in heads)",
+    ),
+    Break(
+        "the giver is always named second",
+        "analysis/texts/recipients.py",
+        "rng.random() < 0.5",
+        "False",
+    ),
+    Break(
+        "tiny-induction reads prose",
+        "analysis/runner/own_texts.py",
+        "'tiny-induction': {'text': ROWS, 'sentence': ROW}",
+        "'tiny-induction': {'sentence': ROW}",
     ),
 ]

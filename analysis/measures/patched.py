@@ -1,0 +1,42 @@
+"""Effects of patches over many pairs, some pairs at a time. N pairs, [...]: the pieces patched."""
+
+import numpy as np
+
+from minitx.circuits.effects import Effects, Patched
+
+SIDES = "into_corrupt", "into_corrupt_null", "into_clean", "into_clean_null"
+
+
+def values(name, effects, size):
+    """The measure of each pair and of its patched runs, filled up to `size` pairs with NaN.
+
+    So all groups of pairs have one shape.
+    """
+    record = {"clean": effects.clean, "corrupt": effects.corrupt}
+    record |= {f"{name}_{side}": getattr(effects, side) for side in SIDES}
+    return {key: _filled(x, size) for key, x in record.items()}
+
+
+def names(parts):
+    """The names of all that `values` gives of these parts."""
+    return ["clean", "corrupt", *(f"{name}_{side}" for name in parts for side in SIDES)]
+
+
+def _filled(x, n):
+    missing = n - len(x)
+    return np.pad(x, [(0, missing)] + [(0, 0)] * (x.ndim - 1), constant_values=np.nan)
+
+
+def effects(name, by_pair, seed):
+    """Effects of all pairs together, in both directions, with intervals and nulls."""
+    sides = [by_pair[f"{name}_{side}"] for side in SIDES]
+    into_corrupt, into_clean = Patched(*sides[:2]), Patched(*sides[2:])
+    whole = Effects(by_pair["clean"], by_pair["corrupt"], into_corrupt, into_clean, seed)
+    return {
+        f"restored_by_{name}": whole.effects,
+        f"restored_by_{name}_null": whole.null,
+        f"restored_ends_{name}": whole.intervals,
+        f"lost_by_{name}": whole.lost,
+        f"lost_by_{name}_null": whole.lost_null,
+        f"lost_ends_{name}": whole.lost_intervals,
+    }

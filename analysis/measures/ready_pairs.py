@@ -1,0 +1,106 @@
+"""Pairs of texts that are drawn here, each with the right and the wrong token.
+
+`dates`: dates of which a decoder has said the first digits of the year. `names`: which of two
+people is given something. `copied`: random words that a decoder says again. N pairs.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minitx.circuits.patching import unrelated_pairs
+from minitx.circuits.repeated import RandomTexts
+from minitx.circuits.texts import read_pairs
+from minitx.weights import dates as written
+
+from ..runner.registry import NotApplicable
+from ..texts import recipients
+
+SAID = 9  # random words
+RIGHT, APART = 4, 3  # places among them: of the right answer, and how far behind the wrong one is
+YEAR = written.ISO["year"].stop - 1  # the digit that is asked for
+
+
+class Asked(NamedTuple):
+    """Texts, or rows of token ids, and the right and the wrong token of each pair."""
+
+    clean: list
+    corrupt: list
+    answers: list  # [N] of (right, wrong), ids or texts
+    prefix: list | None = None  # what the decoder of an encoder-decoder has said
+    unrelated: list | None = None  # [N] of (clean, corrupt): of the null
+
+    def some(self, start, end=None, step=1):
+        """Some of the pairs, as a slice takes them."""
+        return Asked(*(None if side is None else side[start:end:step] for side in self))
+
+    def groups(self, size):
+        """The pairs, this many at a time."""
+        return [self.some(start, start + size) for start in range(0, len(self.clean), size)]
+
+    def options(self):
+        """What patching takes beside the texts and the answers."""
+        options = {} if self.prefix is None else {"prefix": self.prefix}
+        if self.unrelated is None:
+            return options
+        clean, corrupt = zip(*self.unrelated)
+        return options | {"unrelated": ([*clean], [*corrupt])}
+
+    def with_unrelated(self, model, seed):
+        """The same with an unrelated pair for each, drawn from all of them.
+
+        So it does not depend on how many pairs are run at once.
+        """
+        pairs = read_pairs(model, self.clean, self.corrupt, self.prefix)
+        sides = []
+        for side in unrelated_pairs(model, pairs, None, None, seed):
+            tokens, valid, _ = side.texts
+            sides.append([row[is_token] for row, is_token in zip(tokens, valid)])
+        return self._replace(unrelated=[*zip(*sides)])
+
+
+def dates(model, n, seed):
+    """Dates that differ in the last digit of the year; the decoder has said the three before it."""
+    if model.encoder is None:
+        raise NotApplicable("dates are pairs of an encoder-decoder, which says them anew")
+    rng = np.random.default_rng(seed)
+    pairs = []
+    for date in written.draw(rng, n, held_out=True):
+        end = date.spans["year"].stop
+        right = date.iso[YEAR]
+        wrong = str(rng.choice([digit for digit in "0123456789" if digit != right]))
+        corrupt = date.text[: end - 1] + wrong + date.text[end:]
+        pairs.append((date.text, corrupt, (right, wrong), date.iso[:YEAR]))
+    return Asked(*(list(column) for column in zip(*pairs)))
+
+
+def names(model, n, seed):
+    """Prompts that ask which of two people is given something; the corrupt ones name others.
+
+    Raises NotApplicable for a model that does not go on from a text, or has too few names.
+    """
+    if model.encoder is not None or not model.config.causal:
+        raise NotApplicable("names are prompts that a causal model goes on from")
+    known = recipients.names_of(model.tokenizer)
+    if not known:
+        raise NotApplicable("this vocabulary has too few names, or initials, of one token")
+    prompts = recipients.drawn(known, n, seed)
+    clean, corrupt, *answers = (list(column) for column in zip(*prompts))
+    return Asked(clean, corrupt, list(zip(*answers)))
+
+
+def copied(model, n, seed):
+    """Random words, of which the decoder of an encoder-decoder has said the first.
+
+    In the corrupt text the next word has changed places with a later one.
+    """
+    texts = RandomTexts(model.encoder, n, SAID, np.random.default_rng(seed))
+    said = texts.repeated[:, texts.first : texts.first + SAID]
+    before, after = texts.repeated[:, : texts.first], texts.repeated[:, texts.first + 2 * SAID :]
+    order = np.arange(SAID)
+    order[[RIGHT, RIGHT + APART]] = RIGHT + APART, RIGHT
+    clean, corrupt = (np.hstack([before, words, after]) for words in (said, said[:, order]))
+    answers = zip(said[:, RIGHT].tolist(), said[:, RIGHT + APART].tolist())
+    start = np.full((n, 1), model.config.start_id)
+    prefix = np.hstack([start, said[:, :RIGHT]])
+    return Asked(list(clean), list(corrupt), list(answers), list(prefix))
