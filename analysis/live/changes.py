@@ -119,6 +119,16 @@ class Changes:
         name = name or str(model.tokenizer.folder)
         return as_python.code(self, as_python.Given(model, name, text, **given))
 
+    def off(self, model):
+        """{part of the page: numbers of the heads that write nothing}, through all layers."""
+        if not self.heads_off and not self.layers_off:
+            return {}
+        H = interventions.stack_of(model, self.stack).config.n_heads
+        numbers = {layer * H + head for layer, head in self.heads_off}
+        for layer in self.layers_off:
+            numbers |= {*range(layer * H, (layer + 1) * H)}
+        return {self.stack: sorted(numbers)}
+
     def null(self):
         """What chance would give: the same with positions shuffled, a mask's distances dealt.
 

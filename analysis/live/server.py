@@ -19,7 +19,7 @@ from starlette.routing import Route
 from ..maths import masks
 from ..pages import explore
 from ..texts import corpus
-from . import guard
+from . import guard, patching
 from .changes import POSITIONS
 from .guard import Refused, failed
 from .requests import LONGEST, TEMPERATURES, RunRequest
@@ -44,6 +44,7 @@ def app(runs, port, text):
     """The application for a Runs; text: what the page starts with."""
     live = Live(runs, text)
     works = {"run": live.run, "save": live.save, "code": live.code, "next": live.following}
+    works |= {"writers": live.writers, "kinds": live.kinds, "patch": live.patch}
     routes = [Route("/", live.page)]
     for name, work in works.items():
         routes.append(Route(f"/api/{name}", live.answering(work), methods=["POST"]))
@@ -110,6 +111,24 @@ class Live:
         if token is not None:
             _whole("token", token, self.runs.models[request.model].config.n_vocab)
         return _json({"text": self.runs.following(request, seed, token)})
+
+    def writers(self, values, check):
+        """POST /api/writers: who wrote the guesses at `place` of the run `run`."""
+        name, place = values.pop("run", "as is"), values.pop("place", 0)
+        request = RunRequest.of(values, self.runs.names)
+        _whole("place", place, LONGEST)
+        return _json(self.runs.writers(request, name, place))
+
+    def kinds(self, values, check):
+        """POST /api/kinds: {part: kinds of the heads of `model`}."""
+        request = RunRequest.of(values, self.runs.names)
+        return _json(self.runs.kinds(request.model))
+
+    def patch(self, values, check):
+        """POST /api/patch: what patches from the text `other` and into it do."""
+        other = values.pop("other", "")
+        request = RunRequest.of(values, self.runs.names)
+        return _json(patching.between(self.runs, request, other, check))
 
 
 def _whole(name, value, n):

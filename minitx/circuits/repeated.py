@@ -69,12 +69,14 @@ class RandomTexts:
         tokens = self.repeated if repeated else self.others
         tokens = check_batch(model.config, tokens).tokens
         results = {kind: [] for kind in LOOKS}
-        for layer in range(model.config.n_layers):
-            key = "pattern", layer
-            trace = run(model, tokens, key, **self.options)
-            pattern = trace[key].mean(axis=0)  # [H T S]
+
+        def measured(pattern):  # [N H T S], of one layer after the other
+            mean = pattern.mean(axis=0)
             for kind, rows in results.items():
-                rows.append(self._mean(pattern, kind))
+                rows.append(self._mean(mean, kind))
+            return pattern
+
+        run(model, tokens, ("pattern", -1), {"pattern": measured}, **self.options)
         return {kind: np.array(rows) for kind, rows in results.items()}
 
     def _mean(self, pattern, kind):  # [H T S] -> [H]
