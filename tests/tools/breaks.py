@@ -4768,4 +4768,40 @@ BREAKS = [
         "rng.integers(n - size + 1)",
         "0 * rng.integers(n - size + 1)",
     ),
+    Break(
+        "the null of who wrote a guess is a mean",
+        "analysis/measures/written.py",
+        "np.quantile(abs(np.array(drawn)), nulls.CHANCE, axis=-1)",
+        "abs(np.array(drawn)).mean(axis=-1)",
+    ),
+    Break(
+        "a layer that is off writes guesses",
+        "analysis/measures/written.py",
+        "not self.trace[out, layer].any()",
+        "False",
+    ),
+    Break(
+        "what a head wrote keeps its mean in the last stream",
+        "minitx/circuits/attribution.py",
+        "x = x - x.mean(axis=-1, keepdims=True)",
+        "x = 1 * x",
+    ),
+    Break(
+        "heads are labelled beside the least that chance does",
+        "analysis/measures/kinds.py",
+        "score.null.max()",
+        "score.null.min()",
+    ),
+    Break(
+        "both ways of a patch on the live page are one",
+        "analysis/live/patching.py",
+        "_way(effects.lost, abs(effects.lost_null), is_by_head)",
+        "_way(effects.effects, abs(effects.null), is_by_head)",
+    ),
+    Break(
+        "a patched head of the live page has its own null alone",
+        "analysis/live/patching.py",
+        "np.full_like(null, null.max())",
+        "null",
+    ),
 ]

@@ -396,6 +396,7 @@ function patchMap(part, name, way, {shares, null: chance}) {
   const drawing = box.appendChild(make("div", {className: "map"}));
   drawing.append(patchPlot(cells, clear, label, isHeads, isHeads ? d3.range(shares[0].length).map(h => `H${h}`) : places));
   drawing.setAttribute("role", "img");
+  drawing.firstChild.setAttribute("aria-hidden", "true");
   drawing.ariaLabel = `${title}. ${most}`;
   if (isHeads) drawing.onclick = () => {
     const {value} = drawing.firstChild, {heads, stacks} = {heads: shares[0].length, stacks: Object.keys(model().stacks)};

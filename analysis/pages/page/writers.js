@@ -91,7 +91,7 @@ function writersGrid(width, parts) {  // a row for each layer: its heads, its ML
   const full = d => mix(0.5 + d.x / most / 2), shade = d => d.isClear ? full(d) : d3.interpolateRgb(palette.card, full(d))(0.2);
   const ends = {x1: d => d.at - 0.48, x2: d => d.at + 0.48, y1: d => d.layer - 0.46, y2: d => d.layer + 0.46};
   const isChosen = d => isMine(d) && d.layer * H + d.head === state.head, fontSize = step < 46 ? 9 : 11;
-  const titles = [...d3.range(H).map(h => [h, `H${h}`]), [x.mlp, "MLP"], [x.biases, step > 40 ? "biases" : "bias"]];
+  const titles = [...d3.range(H).map(h => [h, `H${h}`]), [x.mlp, "MLP"], [x.biases, step > 40 ? "biases" : "b"]];
   return plot({
     width: left + step * (H + 2.3) + 8, height: 26 + 26 * L, marginLeft: left, marginTop: 22, marginRight: 8, marginBottom: 4,
     x: {domain: [-0.5, H + 1.8], axis: null}, y: {domain: [L - 0.5, -0.5], axis: null},
