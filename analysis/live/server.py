@@ -20,8 +20,8 @@ from ..maths import masks
 from ..pages import explore
 from ..texts import corpus
 from . import guard, patching
-from .changes import POSITIONS
 from .guard import Refused, failed
+from .positions import POSITIONS
 from .requests import LONGEST, TEMPERATURES, RunRequest
 from .turns import Busy, Superseded, Turns
 
@@ -176,12 +176,12 @@ def facts(runs):
         name: {key: [value, *bounds[key]] for key, value in masks.parameters(name).items()}
         for name in masks.FAMILIES
     }
-    meanings = {name: rule.says for name, rule in masks.MEANINGS.items()}
+    meanings = {name: [rule.label, rule.says] for name, rule in masks.MEANINGS.items()}
     models = {name: _model_facts(model) for name, model in runs.models.items()}
     limits = {"text": LONGEST, "temperature": TEMPERATURES}
     return {
         "models": models,
-        "positions": POSITIONS,
+        "positions": [[name, kind.label] for name, kind in POSITIONS.items()],
         "families": families,
         "meanings": meanings,
         "limits": limits,

@@ -866,7 +866,9 @@ BREAKS = [
     Break(
         "a mask's weights are not brought to one",
         MASKS,
-        'Meaning("scores", _logs, np.add, says="softmax(s + log m)")',
+        'Meaning("scores", _logs, np.add, says="softmax(s + log m)", '
+        'label="weights × m, rows sum to 1", python="lambda s: s + log_m", '
+        'before="log_m = np.log(m, out=np.full_like(m, -np.inf), where=m > 0)")',
         'Meaning("pattern", _same, np.multiply, says="softmax(s + log m)")',
     ),
     Break("today's library keeps the causal mask", MASKS, "bare=True", "bare=False"),
@@ -3296,7 +3298,7 @@ BREAKS = [
     ),
     Break(
         "shuffled positions stay in order",
-        INTERVENTIONS,
+        "analysis/live/positions.py",
         "np.random.default_rng(changes.seed).permutation(own)",
         "own",
     ),

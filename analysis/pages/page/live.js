@@ -146,11 +146,6 @@ function fill(select, names, chosen) {
   select.replaceChildren(...options);
 }
 
-const POSITIONS = {on: "as they are", zero: "at zero", shuffled: "shuffled", shifted: "of a later place"};
-const MEANINGS = {scores: "scores × m", weights: "weights × m, rows sum to 1", weights_raw: "weights × m",
-                  embedding: "keys and values × m", "library-2023": "as the library had it, 2023",
-                  "library-now": "as the library has it, 4-D", "library-now-2d": "as the library has it, 2-D"};
-
 function writeControls() {
   const {changes} = wish, isCross = stack() === "cross", focused = document.activeElement;
   by("model").value = wish.model;
@@ -187,7 +182,7 @@ function writeMask() {
   by("family").value = family;
   by("meaning").hidden = !mask;
   by("meaning").value = mask?.meaning ?? "weights";
-  by("meaning").title = `m is the mask, s the scores: ${server.meanings[by("meaning").value]}`;
+  by("meaning").title = `m is the mask, s the scores: ${server.meanings[by("meaning").value][1]}`;
   if (by("values").dataset.family !== family) {
     by("values").dataset.family = family;
     by("values").replaceChildren(...Object.entries(parameters).map(([name, bounds], n) => parameter(name, bounds, n)));
@@ -467,9 +462,9 @@ async function showPython() {
 // the start
 
 fill(by("model"), Object.keys(server.models).map(name => [name, name]), wish.model);
-fill(by("kind"), server.positions.map(name => [name, POSITIONS[name]]), "on");
+fill(by("kind"), server.positions, "on");
 fill(by("family"), [["", "none"], ...Object.keys(server.families).map(name => [name, name])], "");
-fill(by("meaning"), Object.keys(server.meanings).map(name => [name, MEANINGS[name]]), "weights");
+fill(by("meaning"), Object.entries(server.meanings).map(([name, [label]]) => [name, label]), "weights");
 by("text").maxLength = server.limits.text;
 
 by("model").onchange = event => want({model: event.target.value, hidden: [], changes: {}, target: null});
