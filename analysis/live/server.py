@@ -177,15 +177,10 @@ def facts(runs):
         for name in masks.FAMILIES
     }
     meanings = {name: [rule.label, rule.says] for name, rule in masks.MEANINGS.items()}
+    positions = [[name, kind.label] for name, kind in POSITIONS.items()]
     models = {name: _model_facts(model) for name, model in runs.models.items()}
-    limits = {"text": LONGEST, "temperature": TEMPERATURES}
-    return {
-        "models": models,
-        "positions": [[name, kind.label] for name, kind in POSITIONS.items()],
-        "families": families,
-        "meanings": meanings,
-        "limits": limits,
-    }
+    choices = {"positions": positions, "families": families, "meanings": meanings}
+    return choices | {"models": models, "limits": {"text": LONGEST, "temperature": TEMPERATURES}}
 
 
 def _model_facts(model):

@@ -86,9 +86,7 @@ def test_the_pages_choices_are_the_records(runs):
     assert labels == {name: rule.label for name, rule in masks.MEANINGS.items()}
     assert len({*labels.values()}) == len(labels) and all(labels.values())
     page = (explore.PAGE / "live.js").read_text(encoding="utf-8")
-    assert not any(
-        label in page for label in [*labels.values(), *(x for _, x in facts["positions"])]
-    )
+    assert not any(label in page for label in labels.values())
 
 
 def test_a_run_has_the_pages_data_as_it_is_changed_and_by_chance(client, bundled):
