@@ -1521,7 +1521,8 @@ BREAKS = [
     Break(
         "a mask on the embedding leaves the keys as they are",
         MASKS,
-        "Meaning('scores', _same, _scaled, values=True, says='softmax(m s) m')",
+        "Meaning('scores', _same, _scaled, values=True, says='softmax(m s) m', "
+        "label='keys and values × m', python=SCALED)",
         "Meaning('scores', _same, lambda x, m: x, values=True, says='softmax(m s) m')",
     ),
     Break(
