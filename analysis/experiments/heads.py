@@ -10,21 +10,12 @@ import numpy as np
 from minitx import circuits
 
 from ..measures import heads as names
+from ..measures.kinds import CLEARLY, COPYING, KINDS, kinds_of
 from ..runner import draw, maps, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 
-KINDS = {  # what a head of a kind looks at
-    "induction": "the token after the first occurrence of its own",
-    "duplicate": "the first occurrence of its own token",
-    "previous": "the token before",
-    "next": "the token after it",
-    "first": "the first token of the text",
-    "itself": "its own place",
-}
-COPYING = "eigenvalues of the way from a word to its own logit, sum over sum of absolute values"
 WRITTEN_HEADS = 5  # of a layer at most, that a number fits beside the next
-CLEARLY = 0.4  # mean attention from which a head is said to do it
 
 
 def heads(
@@ -52,15 +43,6 @@ def heads(
         result[f"{kind}_of_heads"] = np.asarray(score)
         result[f"{kind}_of_heads_null"] = score.null
     return result
-
-
-def kinds_of(model):
-    """All kinds of heads; copying where the head's vocabulary is the embedding's."""
-    kinds = [*KINDS]
-    W_U = model.weights.W_U
-    if W_U is not None and W_U.shape[1] == len(model.weights.W_E):
-        kinds.append("copying")
-    return kinds
 
 
 def says(r):

@@ -10,21 +10,10 @@ import numpy as np
 
 from minitx import Model
 
+from ..maths import masks
 from ..measures import losses, spoken
 from . import interventions
-
-FORMULAS = {  # meaning -> the edit of its point, s or p, by the mask m
-    "scores": ("scores", "lambda s: s * np.where(np.isneginf(s), 1, m)"),
-    "weights": ("scores", "lambda s: s + log_m"),
-    "weights_raw": ("pattern", "lambda p: p * m"),
-    "embedding": ("scores", "lambda s: s * np.where(np.isneginf(s), 1, m)"),
-    "library-2023": ("scores", "lambda s: s + (1 - m) * np.finfo(m.dtype).min"),
-    "library-now": ("scores", "lambda s: s + m"),
-    "library-now-2d": ("scores", "lambda s: np.where(m != 0, s, -np.inf)"),
-}
-
-
-WORDS = {"zero": "at zero", "off": "off"}
+from .positions import POSITIONS, order
 
 
 class Given(NamedTuple):
@@ -103,33 +92,8 @@ def _place(changes, given):
     return Where(*names, place)
 
 
-def _order(name, how, where):
-    """Lines that make an index of tokens whose own ones are moved: `name`."""
-    own = where.place.own()
-    first, last = int(own[0]), int(own[-1]) + 1
-    is_whole = len(own) == where.place.T
-    part = name if is_whole else f"{name}[{first}:{last}]"
-    yield f"{name} = np.arange(len({where.tokens}))"
-    if not is_whole:
-        yield f"{part} = {how.format(part)}  # special tokens keep their positions"
-    else:
-        yield f"{part} = {how.format(part)}"
-
-
 def _positions(changes, where):
-    if changes.positions in ("zero", "off"):
-        for point in where.positions:
-            yield f'edits["{point}"] = np.zeros_like  # positions {WORDS[changes.positions]}'
-    elif changes.positions == "shuffled":
-        rng = f"np.random.default_rng({changes.seed})"
-        yield from _order("order", f"{rng}.permutation({{}})", where)
-        for point in where.positions:
-            taken = "x[:, :, order][..., order]" if "bias" in point else "x[:, order]"
-            yield f'edits["{point}"] = lambda x: {taken}  # positions shuffled'
-    elif changes.positions == "shifted":
-        yield f"first = {where.stack}.config.offset + {changes.shift}  # the text stands later"
-        end = f"first + len({where.tokens})"
-        yield f'edits["{where.positions[0]}"] = {where.stack}.weights.W_pos[first : {end}]'
+    yield from POSITIONS[changes.positions].python(changes, where)
 
 
 def _mask(changes, where):
@@ -143,11 +107,11 @@ def _mask(changes, where):
     size = f"len({where.tokens}), {cfg}.n_heads, {cfg}.causal{seed}"
     yield f"m = masks.build_mask(f, {size})"
     yield f"m = m.astype({stack}.weights.W_E.dtype)"
-    name, formula = FORMULAS[mask.meaning]
-    if mask.meaning == "weights":
-        yield "log_m = np.log(m, out=np.full_like(m, -np.inf), where=m > 0)"
-    yield f'edits["{where.place.point(name)}"] = {formula}'
-    if mask.meaning == "embedding":
+    rule = masks.meaning(mask.meaning)
+    if rule.before:
+        yield rule.before
+    yield f'edits["{where.place.point(rule.point)}"] = {rule.python}'
+    if rule.values:
         yield f'edits["{where.place.point("pattern")}"] = lambda p: p * m  # and the values'
 
 
@@ -175,7 +139,7 @@ def _layers(changes, where):
 def _dial(changes, where):
     if not changes.dial:
         return
-    yield from _order("moved", f"np.roll({{}}, {-changes.dial})", where)
+    yield from order("moved", f"np.roll({{}}, {-changes.dial})", where)
     point = where.positions[0]
     is_rows = changes.positions != "shifted"
     given = f'edits.get("{point}", lambda x: x)(x)' if is_rows else f'edits["{point}"][None]'

@@ -13,8 +13,8 @@ import numpy as np
 from ..maths import masks
 from . import as_python, interventions
 from .interventions import STACKS
+from .positions import POSITIONS
 
-POSITIONS = "on", "zero", "shuffled", "shifted", "off"
 MOST = 4096  # tokens of a shift, at most, and layers or heads in a list: no model here has more
 SEED = 2**32
 
@@ -64,7 +64,7 @@ class Changes:
     seed: int = 0
 
     def __post_init__(self):
-        _one_of("positions", self.positions, POSITIONS)
+        _one_of("positions", self.positions, tuple(POSITIONS))
         _one_of("stack", self.stack, STACKS)
         _whole("shift", self.shift, 0, MOST)
         _whole("dial", self.dial, -MOST, MOST)
@@ -119,6 +119,16 @@ class Changes:
         name = name or str(model.tokenizer.folder)
         return as_python.code(self, as_python.Given(model, name, text, **given))
 
+    def off(self, model):
+        """{part of the page: numbers of the heads that write nothing}, through all layers."""
+        if not self.heads_off and not self.layers_off:
+            return {}
+        H = interventions.stack_of(model, self.stack).config.n_heads
+        numbers = {layer * H + head for layer, head in self.heads_off}
+        for layer in self.layers_off:
+            numbers |= {*range(layer * H, (layer + 1) * H)}
+        return {self.stack: sorted(numbers)}
+
     def null(self):
         """What chance would give: the same with positions shuffled, a mask's distances dealt.
 
@@ -144,10 +154,8 @@ class Changes:
 
 def _words(changes):
     """What is changed, one sentence part each."""
-    named = {"zero": "positions at zero", "off": "positions off", "shuffled": "positions shuffled"}
-    named |= {"shifted": f"the text {changes.shift} tokens later"}
     if changes.positions != "on":
-        yield named[changes.positions]
+        yield POSITIONS[changes.positions].says.format_map(vars(changes))
     if changes.dial:
         yield f"keys' positions moved by {changes.dial:+d}"
     if changes.mask:

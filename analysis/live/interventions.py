@@ -12,6 +12,7 @@ import minitx
 
 from ..maths import masks
 from ..measures import spoken, switched
+from .positions import POSITIONS
 
 STACKS = "", "encoder", "decoder", "cross"
 PREFIX = {"": "", "encoder": "enc_", "decoder": "", "cross": "cross_"}
@@ -93,28 +94,12 @@ def check(changes, where):
         )
     if not where.positions and (changes.positions != "on" or changes.dial):
         raise ValueError(f"this {where.stack.config.model_type} has no positions to change")
-    _check_shift(changes, where)
+    POSITIONS[changes.positions].check(changes, where)
     _check_dial(changes, where)
     _check_off(changes, where.stack.config)
     if changes.mask and changes.mask.meaning == "library-now" and where.stack.config.causal:
         raise ValueError(
             "meaning 'library-now' shows a causal model what comes later; wanted one of the others"
-        )
-
-
-def _check_shift(changes, where):
-    if changes.positions != "shifted":
-        return
-    cfg = where.stack.config
-    if where.stack.weights.W_pos is None:
-        raise ValueError(
-            f"{cfg.model_type} reads distances alone: a shift of the whole text changes nothing"
-        )
-    most = cfg.n_ctx - where.T
-    if changes.shift > most:
-        raise ValueError(
-            f"shift is {changes.shift}; a text of {where.T} tokens can stand at most {most} later "
-            f"among this model's {cfg.n_ctx} positions"
         )
 
 
@@ -154,22 +139,8 @@ def _same(x):
 
 def _positions(changes, where):
     """The edit of where positions enter."""
-    cfg, by_point = where.stack.config, {}
-    if changes.positions in ("zero", "off"):
-        by_point = switched.off(cfg)
-    elif changes.positions == "shuffled":
-        by_point = switched.moved(cfg, shuffled(changes, where))
-    elif changes.positions == "shifted":
-        first = cfg.offset + changes.shift
-        by_point = {"pos_embed": where.stack.weights.W_pos[first : first + where.T]}
+    by_point = POSITIONS[changes.positions].edits(changes, where)
     return {where.point(name): edit for name, edit in by_point.items()}
-
-
-def shuffled(changes, where):
-    """The token whose position each token gets: own tokens in random order [T]."""
-    index, own = np.arange(where.T), where.own()
-    index[own] = np.random.default_rng(changes.seed).permutation(own)
-    return index
 
 
 def dialled(changes, where):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..measures import losses, spoken
-from ..pages import explore, pushes
+from ..pages import explore, pushes, writers
 from ..runner import results
 from . import guesses
 
@@ -44,6 +44,7 @@ class Runs:
         self.edits = lru_cache(kept)(self._edits)
         self.run = lru_cache(kept)(self._run)
         self.outputs = lru_cache(kept)(self._outputs)
+        self.kinds = lru_cache(None)(self._kinds)
         self.caches = self.tokens, self.edits, self.run, self.outputs
 
     @property
@@ -100,8 +101,25 @@ class Runs:
         requests = self.requests(request)
         runs = []
         for name, each in requests.items():
-            runs.append({"name": name} | json.loads(self.run(each, lens=True)))
+            run = {"name": name} | json.loads(self.run(each, lens=True))
+            given = self.models[each.model], self.tokens(each.as_is).said
+            runs.append(explore.with_writers(run, *given, edits=self.edits(each)))
         return explore.page(*runs)
+
+    def writers(self, request, name, place):
+        """Who wrote the guesses at one place of the run of that name: what a page shows."""
+        requests = self.requests(request)
+        if name not in requests:
+            raise ValueError(f"run is {name!r:.80}; this request has: {', '.join(requests)}")
+        model, tokens = self.models[request.model], self.tokens(request.as_is)
+        options = {"edits": self.edits(requests[name])}
+        if tokens.source is not None:
+            options["source"] = tokens.source
+        with results.one_thread_of_blas():
+            shown = writers.of_place(model, tokens.ids, place, **options)
+        if shown is None:
+            raise ValueError(f"guesses of the head {model.config.task_head!r} are not attributed")
+        return shown
 
     def code(self, request):
         """The Python that computes the changed run."""
@@ -146,9 +164,16 @@ class Runs:
         more = {"edits": edits} if edits else {}
         given = request.model, request.text, tokens.said, request.words, lens
         content = explore.data(model, *given, **more)
+        for part, numbers in request.changes.off(model).items():
+            (content["parts"][part] if part else content)["off"] = numbers
         if self.attribution and not edits:
             content["outputs"]["pushes"] = pushes.of_text(model, tokens.ids)
         return json.dumps(content, allow_nan=False)
+
+    def _kinds(self, name):
+        """The kinds of a model's heads, computed once."""
+        with results.one_thread_of_blas():
+            return writers.of_kinds(self.models[name])
 
     def _outputs(self, request):
         """Logits of a request's run, where the page shows guesses."""

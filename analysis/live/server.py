@@ -19,9 +19,9 @@ from starlette.routing import Route
 from ..maths import masks
 from ..pages import explore
 from ..texts import corpus
-from . import guard
-from .changes import POSITIONS
+from . import guard, patching
 from .guard import Refused, failed
+from .positions import POSITIONS
 from .requests import LONGEST, TEMPERATURES, RunRequest
 from .turns import Busy, Superseded, Turns
 
@@ -44,6 +44,7 @@ def app(runs, port, text):
     """The application for a Runs; text: what the page starts with."""
     live = Live(runs, text)
     works = {"run": live.run, "save": live.save, "code": live.code, "next": live.following}
+    works |= {"writers": live.writers, "kinds": live.kinds, "patch": live.patch}
     routes = [Route("/", live.page)]
     for name, work in works.items():
         routes.append(Route(f"/api/{name}", live.answering(work), methods=["POST"]))
@@ -111,6 +112,24 @@ class Live:
             _whole("token", token, self.runs.models[request.model].config.n_vocab)
         return _json({"text": self.runs.following(request, seed, token)})
 
+    def writers(self, values, check):
+        """POST /api/writers: who wrote the guesses at `place` of the run `run`."""
+        name, place = values.pop("run", "as is"), values.pop("place", 0)
+        request = RunRequest.of(values, self.runs.names)
+        _whole("place", place, LONGEST)
+        return _json(self.runs.writers(request, name, place))
+
+    def kinds(self, values, check):
+        """POST /api/kinds: {part: kinds of the heads of `model`}."""
+        request = RunRequest.of(values, self.runs.names)
+        return _json(self.runs.kinds(request.model))
+
+    def patch(self, values, check):
+        """POST /api/patch: what patches from the text `other` and into it do."""
+        other = values.pop("other", "")
+        request = RunRequest.of(values, self.runs.names)
+        return _json(patching.between(self.runs, request, other, check))
+
 
 def _whole(name, value, n):
     """Raise ValueError unless it is a whole number from 0 to n - 1."""
@@ -157,16 +176,11 @@ def facts(runs):
         name: {key: [value, *bounds[key]] for key, value in masks.parameters(name).items()}
         for name in masks.FAMILIES
     }
-    meanings = {name: rule.says for name, rule in masks.MEANINGS.items()}
+    meanings = {name: [rule.label, rule.says] for name, rule in masks.MEANINGS.items()}
+    positions = [[name, kind.label] for name, kind in POSITIONS.items()]
     models = {name: _model_facts(model) for name, model in runs.models.items()}
-    limits = {"text": LONGEST, "temperature": TEMPERATURES}
-    return {
-        "models": models,
-        "positions": POSITIONS,
-        "families": families,
-        "meanings": meanings,
-        "limits": limits,
-    }
+    choices = {"positions": positions, "families": families, "meanings": meanings}
+    return choices | {"models": models, "limits": {"text": LONGEST, "temperature": TEMPERATURES}}
 
 
 def _model_facts(model):

@@ -242,6 +242,9 @@ class Meaning(NamedTuple):
     bare: bool = False  # x: scores that nothing hides
     values: bool = False  # the values are multiplied by the mask too
     says: str = ""  # in a formula
+    label: str = ""  # in a list of them
+    python: str = ""  # the edit of the point by a mask m, as a user writes it
+    before: str = ""  # a line that it needs
 
 
 def _logs(mask):
@@ -267,20 +270,73 @@ def _same(mask):
     return mask
 
 
+SCALED = "lambda s: s * np.where(np.isneginf(s), 1, m)"
 MEANINGS = {
-    "scores": Meaning("scores", _same, _scaled, says="softmax(m s)"),
+    "scores": Meaning(
+        "scores",
+        _same,
+        _scaled,
+        says="softmax(m s)",
+        label="scores × m",
+        python=SCALED,
+    ),
     # = m softmax(s), rows brought to 1
-    "weights": Meaning("scores", _logs, np.add, says="softmax(s + log m)"),
-    "weights_raw": Meaning("pattern", _same, np.multiply, says="m softmax(s)"),
+    "weights": Meaning(
+        "scores",
+        _logs,
+        np.add,
+        says="softmax(s + log m)",
+        label="weights × m, rows sum to 1",
+        python="lambda s: s + log_m",
+        before="log_m = np.log(m, out=np.full_like(m, -np.inf), where=m > 0)",
+    ),
+    "weights_raw": Meaning(
+        "pattern",
+        _same,
+        np.multiply,
+        says="m softmax(s)",
+        label="weights × m",
+        python="lambda p: p * m",
+    ),
     # keys and values times the mask, as if it multiplied the embeddings: the slides' hypothesis
-    "embedding": Meaning("scores", _same, _scaled, values=True, says="softmax(m s) m"),
+    "embedding": Meaning(
+        "scores",
+        _same,
+        _scaled,
+        values=True,
+        says="softmax(m s) m",
+        label="keys and values × m",
+        python=SCALED,
+    ),
     # the reference library in 2023, measured on its release 4.28: a 2-D float mask; rows as the
     # slides have them
-    "library-2023": Meaning("scores", _filled, np.add, says="softmax(s + (1 - m) lowest)"),
+    "library-2023": Meaning(
+        "scores",
+        _filled,
+        np.add,
+        says="softmax(s + (1 - m) lowest)",
+        label="as the library had it, 2023",
+        python="lambda s: s + (1 - m) * np.finfo(m.dtype).min",
+    ),
     # its release 5.23 of 2026: a 4-D float mask takes the place of the causal one
-    "library-now": Meaning("scores", _same, np.add, bare=True, says="softmax(s + m), all seen"),
+    "library-now": Meaning(
+        "scores",
+        _same,
+        np.add,
+        bare=True,
+        says="softmax(s + m), all seen",
+        label="as the library has it, 4-D",
+        python="lambda s: s + m",
+    ),
     # the same with a 2-D mask: whatever is not 0 counts as 1
-    "library-now-2d": Meaning("scores", _hidden, np.add, says="softmax(s) where m is not 0"),
+    "library-now-2d": Meaning(
+        "scores",
+        _hidden,
+        np.add,
+        says="softmax(s) where m is not 0",
+        label="as the library has it, 2-D",
+        python="lambda s: np.where(m != 0, s, -np.inf)",
+    ),
 }
 
 

@@ -22,7 +22,7 @@ from ..measures import joint_fit, looks, spoken
 from ..runner import registry, results
 from ..texts import formats as of_texts
 from ..texts import words as of_words
-from . import pushes
+from . import pushes, writers
 from .packing import TINY, pack
 
 PAGE = Path(__file__).parent / "page"
@@ -52,18 +52,36 @@ def write(model, name, text, path, words=False, target=None, beside=(), attribut
 
 
 def runs(wanted, words=False, target=None, attribution=False):
-    """The runs of a page, for [(model, name, text), ...]; raises ValueError as `write` does."""
+    """The runs of a page, for [(model, name, text), ...]; raises ValueError as `write` does.
+
+    Each has who wrote its guesses, and the kinds of its heads.
+    """
     tokens = [readable(model, text, target) for model, _, text in wanted]
     if attribution:
         for model, _, _ in wanted:
             pushes.check(model)
     computed = []
     for (model, name, text), ids in zip(wanted, tokens):
-        run = {"name": "as is"} | data(model, name, text, ids, words)
+        run = {"name": "as is"} | with_writers(data(model, name, text, ids, words), model, ids)
         if attribution:
             run["outputs"]["pushes"] = pushes.of_text(model, ids)
         computed.append(run)
     return named(computed)
+
+
+def with_writers(run, model, said, **options):
+    """A run with who wrote its guesses, and with the kinds of the model's heads.
+
+    said: what `readable` gave. options: further keywords of `minitx.run`.
+    """
+    run = run | {"kinds": writers.of_kinds(model)}
+    if model.encoder is None:
+        written = writers.of_text(model, said, **options)
+        return run | {"outputs": run["outputs"] | {"written": written}}
+    written = writers.of_text(model, said.inputs, source=said.source, **options)
+    decoder = run["parts"]["decoder"]
+    outputs = decoder["outputs"] | {"written": written}
+    return run | {"parts": run["parts"] | {"decoder": decoder | {"outputs": outputs}}}
 
 
 def named(computed):
@@ -411,6 +429,7 @@ PROGRAM = (
     "draw.js",
     "steps.js",
     "overview.js",
+    "kinds.js",
     "heads.js",
     "joint.js",
     "lines.js",
@@ -423,6 +442,7 @@ PROGRAM = (
     "lens.js",
     "stream.js",
     "pushes.js",
+    "writers.js",
     "views.js",
     "address.js",
     "explore.js",

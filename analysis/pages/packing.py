@@ -1,13 +1,14 @@
 """Arrays as text inside a page: whole steps between the least and the greatest value of each part.
 
-A step is 1/65535 of that, two bytes a number, or 1/4095, three bytes for two numbers.
+A step is 1/65535 of that, two bytes a number; 1/4095, three bytes for two numbers; or 1/255, one
+byte a number.
 """
 
 import base64
 
 import numpy as np
 
-STEPS = {16: 65535, 12: 4095}  # bits: steps
+STEPS = {16: 65535, 12: 4095, 8: 255}  # bits: steps
 TINY = 1e-300  # instead of a zero by which something is divided
 
 
@@ -27,8 +28,8 @@ def pack(x, leading, bits=16):
     packed = {"shape": list(x.shape), "low": low[:, 0].tolist(), "high": high[:, 0].tolist()}
     packed["bits"] = bits
     packed["error"] = float((high - low).max() / STEPS[bits] / 2)
-    content = codes.tobytes() if bits == 16 else in_threes(codes.ravel()).tobytes()
-    packed["data"] = base64.b64encode(content).decode()
+    content = in_threes(codes.ravel()) if bits == 12 else codes.astype(f"<u{bits // 8}")
+    packed["data"] = base64.b64encode(content.tobytes()).decode()
     return packed
 
 

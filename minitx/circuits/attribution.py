@@ -64,19 +64,28 @@ def logit_attribution(
     """
     inputs = _inputs(model, text, source, prefix)
     column = int(places(model, inputs, place)[0])
-    stack = Stack(model)
-    trace = inputs.run(model, _points(stack, model, inputs.batch))
+    trace = inputs.run(model, recorded(model, inputs.batch))
     tokens = [target] if other is None else [target, other]
-    W_U, b_U = model.weights.W_U, model.weights.b_U
-    dy = _slopes_by_logits(token_ids(model, tokens), W_U.shape[1], seed)
-    slope, columns = _slope_by_stream(model, trace, inputs.batch, column, dy)
+    ids = token_ids(model, tokens)
+    return of_trace(model, trace, inputs.batch, column, ids, by_place, seed)
+
+
+def of_trace(model, trace, batch, column, ids, by_place=False, seed=0) -> Attribution:
+    """The same of one text's trace of the points `recorded`, and of one or two ids.
+
+    batch: what the model's own stack reads. column: the place whose logits they are.
+    """
+    asked, dy = _asked(ids, model.weights.W_U.shape[1], seed)
+    slope, columns = _slope_by_stream(with_tokens(model, asked), trace, batch, column, dy)
     place_shown = NOWHERE if is_pooled(model.config.task_head) else column
-    walk = Walk(stack, trace, columns, place_shown, by_place)
+    walk = Walk(Stack(model), trace, columns, place_shown, by_place)
     rows = walk.rows(slope)
+    b_U = model.weights.b_U
     if b_U is not None:
-        rows.append(Row("b_U", dy @ b_U, place=place_shown))
+        rows.append(Row("b_U", dy @ b_U[asked], place=place_shown))
     y = with_places(trace["logits"])[0, column]
-    logit = float(dy[0] @ y.astype(np.float64))
+    y = y[asked].astype(np.float64)
+    logit = float(dy[0] @ y)
     shape = model.config.n_layers, model.config.n_heads
     return Attribution(rows, logit, is_linear(model), shape)
 
@@ -102,8 +111,9 @@ def _inputs(model, text, source, prefix):
     return inputs
 
 
-def _points(stack, model, batch):
-    """The points that the walk needs, of those that the model has."""
+def recorded(model, batch):
+    """The points that `of_trace` needs, of those that the model has."""
+    stack = Stack(model)
     names = {*EMBEDDINGS.values(), *POINT_OF.values(), *ATTENTION}
     names |= {"resid_post", "ln_final", "logits"}
     names |= {f"{step.name}_scale" for step in stack.steps if step.kind == "norm"}
@@ -111,19 +121,24 @@ def _points(stack, model, batch):
     return [key for key in available if name_of(key) in names]
 
 
-def _slopes_by_logits(ids, V, seed):  # -> [n V]
-    """What is asked: 1 at the target, -1 at the other; then the same for drawn ids."""
+def _asked(ids, V, seed):  # -> [K], [n K]
+    """The ids that are asked for, and the slopes by their logits: of `ids`, then of drawn ones.
+
+    A row is 1 at the target, and -1 at the other.
+    """
     rng = np.random.default_rng(seed)
     columns = []
     for i in ids:
         drawn = _near(i, ids, V, rng)
         columns.append(np.append(i, drawn))
     n = min(map(len, columns))
+    columns = np.array([column[:n] for column in columns])
+    asked = np.unique(columns)
     row = np.arange(n)
-    dy = np.zeros((n, V))
+    dy = np.zeros((n, len(asked)))
     for sign, column in zip((1.0, -1.0), columns):
-        dy[row, column[:n]] += sign
-    return dy
+        dy[row, np.searchsorted(asked, column)] += sign
+    return asked, dy
 
 
 def _near(i, ids, V, rng):
@@ -138,7 +153,6 @@ def _near(i, ids, V, rng):
 
 def _slope_by_stream(model, trace, batch, column, dy):  # -> [n C D], [C]
     """The gradient by the last stream, at those C columns at which the head reads it."""
-    model, dy = _asked_alone(model, dy)
     back = Back(model, trace, set(), {}, set())
     x = last_stream(model, back).astype(np.float64)
     asked = x[:, column]
@@ -153,12 +167,6 @@ def _slope_by_stream(model, trace, batch, column, dy):  # -> [n C D], [C]
     slope = classified_token_back(slope, texts, valid, model.config)
     columns = np.flatnonzero(slope.any(axis=(0, 2)))
     return slope[:, columns], columns
-
-
-def _asked_alone(model, dy):  # [n V] -> Model, [n K]
-    """The model with the K columns of its vocabulary that are asked for, and their slopes."""
-    used = np.flatnonzero(dy.any(axis=0))
-    return with_tokens(model, used), dy[:, used]
 
 
 class Walk:
@@ -209,6 +217,24 @@ class Walk:
         if self.stack.cfg.rms_norm:
             return slope
         return slope - slope.mean(axis=-1, keepdims=True)
+
+    def to_end(self, x, start):  # [... C D] -> [... C D]
+        """What a step writes, as the last stream has it: through all norms behind that step."""
+        for step in self.stack.steps[start + 1 :]:
+            if step.kind == "norm":
+                x = self.after_norm(step, x)
+        return x
+
+    def after_norm(self, step, x):  # [... C D] -> [... C D]
+        """The way of `before_norm` forward: x less its mean, times w and the scale."""
+        w = self.stack.arrays(step.name, step.layer)
+        gain = getattr(w, f"{step.name}_w")
+        if gain is None:
+            return x
+        if not self.stack.cfg.rms_norm:
+            x = x - x.mean(axis=-1, keepdims=True)
+        scale = self.value(f"{step.name}_scale", step.layer)
+        return x * gain * scale[:, None]
 
     def written(self, step, slope):
         """The rows of all that writes in one step."""

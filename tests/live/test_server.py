@@ -20,8 +20,10 @@ from starlette.testclient import TestClient
 
 import minitx
 from minitx.analysis.live import guard, server, turns
+from minitx.analysis.live.positions import POSITIONS
 from minitx.analysis.live.requests import LONGEST, RunRequest
 from minitx.analysis.live.runs import Runs
+from minitx.analysis.maths import masks
 from minitx.analysis.pages import explore
 
 PORT = 8642
@@ -74,6 +76,17 @@ def test_the_page_has_its_first_run_and_its_controls(client, bundled):
     assert (sizes["layers"], sizes["heads"], sizes["longest"]) == (4, 4, cfg.n_ctx)
     assert 'id="live-text"' in page.text and "function ask()" in page.text
     assert "connect-src 'self'" in page.text
+
+
+def test_the_pages_choices_are_the_records(runs):
+    """A change of positions, a meaning of a mask: its label stands once, beside what it does."""
+    facts = server.facts(runs)
+    assert facts["positions"] == [[name, kind.label] for name, kind in POSITIONS.items()]
+    labels = {name: label for name, (label, _) in facts["meanings"].items()}
+    assert labels == {name: rule.label for name, rule in masks.MEANINGS.items()}
+    assert len({*labels.values()}) == len(labels) and all(labels.values())
+    page = (explore.PAGE / "live.js").read_text(encoding="utf-8")
+    assert not any(label in page for label in labels.values())
 
 
 def test_a_run_has_the_pages_data_as_it_is_changed_and_by_chance(client, bundled):

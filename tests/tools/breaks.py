@@ -866,7 +866,9 @@ BREAKS = [
     Break(
         "a mask's weights are not brought to one",
         MASKS,
-        'Meaning("scores", _logs, np.add, says="softmax(s + log m)")',
+        'Meaning("scores", _logs, np.add, says="softmax(s + log m)", '
+        'label="weights × m, rows sum to 1", python="lambda s: s + log_m", '
+        'before="log_m = np.log(m, out=np.full_like(m, -np.inf), where=m > 0)")',
         'Meaning("pattern", _same, np.multiply, says="softmax(s + log m)")',
     ),
     Break("today's library keeps the causal mask", MASKS, "bare=True", "bare=False"),
@@ -1519,7 +1521,8 @@ BREAKS = [
     Break(
         "a mask on the embedding leaves the keys as they are",
         MASKS,
-        "Meaning('scores', _same, _scaled, values=True, says='softmax(m s) m')",
+        "Meaning('scores', _same, _scaled, values=True, says='softmax(m s) m', "
+        "label='keys and values × m', python=SCALED)",
         "Meaning('scores', _same, lambda x, m: x, values=True, says='softmax(m s) m')",
     ),
     Break(
@@ -3296,7 +3299,7 @@ BREAKS = [
     ),
     Break(
         "shuffled positions stay in order",
-        INTERVENTIONS,
+        "analysis/live/positions.py",
         "np.random.default_rng(changes.seed).permutation(own)",
         "own",
     ),
@@ -4851,5 +4854,41 @@ BREAKS = [
         "analysis/runner/own_texts.py",
         "'tiny-induction': {'text': ROWS, 'sentence': ROW}",
         "'tiny-induction': {'sentence': ROW}",
+    ),
+    Break(
+        "the null of who wrote a guess is a mean",
+        "analysis/measures/written.py",
+        "np.quantile(abs(np.array(drawn)), nulls.CHANCE, axis=-1)",
+        "abs(np.array(drawn)).mean(axis=-1)",
+    ),
+    Break(
+        "a layer that is off writes guesses",
+        "analysis/measures/written.py",
+        "not self.trace[out, layer].any()",
+        "False",
+    ),
+    Break(
+        "what a head wrote keeps its mean in the last stream",
+        "minitx/circuits/attribution.py",
+        "x = x - x.mean(axis=-1, keepdims=True)",
+        "x = 1 * x",
+    ),
+    Break(
+        "heads are labelled beside the least that chance does",
+        "analysis/measures/kinds.py",
+        "score.null.max()",
+        "score.null.min()",
+    ),
+    Break(
+        "both ways of a patch on the live page are one",
+        "analysis/live/patching.py",
+        "_way(effects.lost, abs(effects.lost_null), is_by_head)",
+        "_way(effects.effects, abs(effects.null), is_by_head)",
+    ),
+    Break(
+        "a patched head of the live page has its own null alone",
+        "analysis/live/patching.py",
+        "np.full_like(null, null.max())",
+        "null",
     ),
 ]

@@ -103,7 +103,14 @@ function isAbove(part, head, offset) {
   return queries.length >= FEWEST && profile[head * R + offset + reach] - even > ERRORS * error;
 }
 
-function character(head) {  // a head in a few words: the offset, in cross the key, that gets most of its attention
+const OFF = "off: what it reads is not written";
+const isOff = head => Boolean(data.off?.includes(head));  // switched off in this run; of a difference: in the second
+
+function character(head) {  // a head in a few words: what it looks at, whether it is off, its kinds
+  return [isOff(head) ? OFF : "", looksAt(head), kindsSaid(head)].filter(Boolean).join("; ");
+}
+
+function looksAt(head) {  // the offset, in cross the key, that gets most of its attention
   if (isDifference()) return `${(100 * sharpness(head)).toFixed(0)} % of its attention is elsewhere`;
   const sharp = `sharpness ${sharpness(head).toFixed(2)}`;
   if (isCross) {
@@ -127,7 +134,8 @@ function acrossRuns() {  // the chosen head in every run: what it gives the offs
   const which = {"-1": ", the token before", 0: ", the token itself", 1: ", the next token"}[offset] ?? "";
   const given = page.runs.map(run => {
     const part = partOf(run), mean = open(part).profile[state.head * R + place].toFixed(3);
-    return `“${run.name}” ${mean}${isAbove(part, state.head, offset) ? "" : " (at chance)"}`;
+    const off = part.off?.includes(state.head) ? " (off: read, but not written)" : "";
+    return `“${run.name}” ${mean}${isAbove(part, state.head, offset) ? "" : " (at chance)"}${off}`;
   });
   return `Of its attention ${nameOf(state.head)} gives offset ${signed(offset)}${which}: ${given.join(", ")}; ` +
     `uniform ${partOf(page.runs[0]).uniform[place].toFixed(3)}.`;
@@ -149,7 +157,7 @@ const ONLY = {
 
 function listed() {  // numbers of the heads, in their order
   const isOfOffset = head => isCross || isAnywhere() || ONLY[state.only](peakOf(head)) && aboveChance(head);
-  const kept = d3.range(L * H).filter(head => isOfOffset(head)
+  const kept = d3.range(L * H).filter(head => isOfOffset(head) && isKind(head)
     && (state.layer === "all layers" || state.layer === `layer ${layerOf(head)}`));
   return d3.sort(kept, head => isCross && state.sort === "by offset" ? head : SORTS[state.sort](head));
 }

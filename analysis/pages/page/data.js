@@ -14,9 +14,9 @@ let pattern, plane, columns, profile, share, weight, values, total;
 // overview explains; sort, only, layer say which heads are listed; dark is null while the system decides
 
 const state = {run: 0, part: "", head: null, token: null, side: "query", view: null, step: null, dark: null,
-               thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", stage: "normalised",
+               thumbs: "attention", sort: "by layer", only: "all offsets", layer: "all layers", kind: "all kinds", stage: "normalised",
                colour: "query and key", written: "the stream",
-               way: "integrated gradients", chance: "the model"};
+               way: "integrated gradients", chance: "the model", guess: "likeliest guess"};
 const listeners = [];  // each is called with the state after every change
 
 const partsOf = run => run.parts ?? {"": run};
@@ -43,7 +43,8 @@ function openOutputs(outputs) {  // labels and numbers as they are; guesses: {pi
   for (const name of ["guesses", "lens"]) {
     if (outputs[name]) result[name] = {...outputs[name], p: unpack(outputs[name].p), n: outputs[name].p.shape.at(-1)};
   }
-  const {pushes} = outputs;
+  const {pushes, written} = outputs;
+  if (written) result.written = openWritten(written);
   if (pushes) result.pushes = {...pushes, tokens: unpack(pushes.tokens), heads: unpack(pushes.heads)};
   opened.set(outputs, result);
   return result;
@@ -53,7 +54,7 @@ const unpackAll = arrays => Object.fromEntries(Object.entries(arrays).map(([name
 
 function unpack({low, high, bits, shape, data}) {  // whole steps between the least and the greatest value of each part
   const bytes = bytesOf(data), length = shape.reduce((a, b) => a * b, 1);
-  const codes = bits === 16 ? new Uint16Array(bytes.buffer) : inPairs(bytes);
+  const codes = {8: () => bytes, 12: () => inPairs(bytes), 16: () => new Uint16Array(bytes.buffer)}[bits]();
   const size = length / low.length, numbers = new Float32Array(length);
   low.forEach((least, part) => {
     const step = (high[part] - least) / (2 ** bits - 1);

@@ -4,6 +4,8 @@
 const byId = id => document.getElementById(id);
 const main = byId("views"), readout = byId("readout"), list = byId("tokens"), facts = make("table");
 const boxes = {}, drawn = {};
+const ABOUT_HEAD = ["joint", "lines", "columns", "matrix", "profile", "values"];
+const isOfHead = id => VIEWS[id].depends.includes("head");
 
 function make(tag, properties = {}, attributes = {}) {
   const made = Object.assign(document.createElement(tag), properties);
@@ -73,11 +75,18 @@ function writeHead(id, view) {
   figure.hidden = !isThere(id);
   if (figure.hidden) return;
   figure.classList.toggle("large", isLarge);
+  figure.classList.toggle("off", ABOUT_HEAD.includes(id) && isOff(state.head));
   figure.querySelector("h2").textContent = view.title();
-  figure.querySelector(".hint").innerHTML = view.hint();
+  figure.querySelector(".hint").innerHTML = (figure.classList.contains("off")
+    ? `<b>${nameOf(state.head)} is ${OFF}.</b> ` : "") + view.hint();
   Object.assign(figure.querySelector(".larger"), {
     textContent: isLarge ? "smaller" : "larger",
     title: isLarge ? "Back to its place" : "Show this view over the whole width"});
+}
+
+function redraw(id) {  // what it shows has arrived
+  delete drawn[id];
+  update();
 }
 
 function wantedOf(id) {  // what the drawing of a view depends on, as one text
@@ -106,8 +115,9 @@ function markNow(id) {
   VIEWS[id].mark?.(box);
   if (id === "heads") return;  // a list, not a picture
   later(() => { box.tabIndex = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight ? 0 : -1; });
-  box.setAttribute("role", VIEWS[id].isText ? "region" : "img");
-  box.setAttribute("aria-label", VIEWS[id].title() + (VIEWS[id].isText ? "" : `. ${hint} ${readout.textContent}`));
+  const isRegion = VIEWS[id].isText || VIEWS[id].hasText;
+  box.setAttribute("role", isRegion ? "region" : "img");
+  box.setAttribute("aria-label", VIEWS[id].title() + (isRegion ? "" : `. ${hint} ${readout.textContent}`));
 }
 
 function hideParts(box) {  // the parts of a picture from those who hear the page: the picture itself has a name
@@ -265,8 +275,6 @@ function svgOf(id) {
   return new XMLSerializer().serializeToString(outer);
 }
 
-const isOfHead = id => VIEWS[id].depends.includes("head");
-
 function save(id) {
   const href = URL.createObjectURL(new Blob([svgOf(id)], {type: "image/svg+xml"}));
   const names = [state.part, id, isOfHead(id) ? nameOf(state.head) : ""];
@@ -333,5 +341,5 @@ settle();  // the part, its layers and heads are known from here on
 Object.assign(state, fromAddress());
 show(page);
 addEventListener("beforeprint", drawAll);
-window.minitx = {show, state, set, drawAll, onchange: listener => listeners.push(listener)};
+window.minitx = {show, state, set, drawAll, learnKinds, onAsk: ask => { askWriters = ask; update(); }, onchange: listener => listeners.push(listener)};
 new ResizeObserver(() => requestAnimationFrame(update)).observe(main);

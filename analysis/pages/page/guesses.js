@@ -24,8 +24,8 @@ function shownToken() {  // the chosen token, else a hidden one, else the last; 
 function best(n) {  // what is likeliest at one token, or which class a text is of
   const list = make("ol", {className: "bars"});
   const rows = made.classes ? made.classes.map((p, c) => ({piece: `class ${c}`, p})) : guessesAt(n);
-  list.append(...rows.map(({piece, p}) => {
-    const item = make("li"), bar = make("span", {className: "bar-of"});
+  list.append(...rows.map(({piece, p}, nth) => {
+    const item = make("li", {onclick: () => set({guess: NTH[nth]})}), bar = make("span", {className: "bar-of"});
     bar.style.width = `${100 * p}%`;
     item.append(make("span", {textContent: piece}), make("span", {textContent: percent(p)}), bar);
     return item;

@@ -17,12 +17,17 @@ function heads(width) {
   const drawn = plot({
     width: left + 4 + edge * across, height, margin: 0,
     x: {domain: [0, left + 4 + edge * across], axis: null}, y: {domain: [height, 0], axis: null},
-    marks: [Plot.image(cells, {...middle, src: d => thumb(d.head), width: inner, height: inner,
+    marks: [Plot.image(cells, {...middle, src: d => thumb(d.head), width: inner, height: inner, opacity: d => isOff(d.head) ? 0.25 : 1,
                                preserveAspectRatio: "none",
                                imageRendering: state.thumbs === "attention" ? "pixelated" : "auto"}),
             Plot.rect(cells, {...ends, fill: "transparent", stroke: colours().line,
                               ariaLabel: d => `${nameOf(d.head)}. ${character(d.head)}`}),
             isGrid() ? null : Plot.text(cells, {x: middle.x, y: d => d.y + inner + 8, text: d => nameOf(d.head)}),
+            Plot.text(cells.filter(d => letters(d.head)), {
+              x: d => d.x + 3, y: d => d.y + 2, text: d => letters(d.head), textAnchor: "start", lineAnchor: "top",
+              fontWeight: 700, fontSize: edge < 40 ? 9 : 12, fill: colours().text, stroke: colours().card, strokeWidth: 4}),
+            Plot.text(cells.filter(d => isOff(d.head)), {...middle, text: () => "off", fontWeight: 700,
+                                                         fill: colours().key, stroke: colours().card, strokeWidth: 5}),
             numbers(H, {x: n => left + n * edge + inner / 2, y: top - 8}),
             numbers(L, {x: left - 8, y: n => top + n * edge + inner / 2}),
             Plot.text([isGrid() ? "layer ↓   head →" : `${shown.length} of ${L * H} heads`], {

@@ -94,10 +94,12 @@ async function ask() {
   asked?.abort();
   const request = asked = new AbortController();
   by("status").classList.add("waits");
-  const began = performance.now();
+  const began = performance.now(), wanted = sameWish();
   try {
-    const answer = await (await post("run", {page: pageId, ...wish}, request.signal)).json();
-    if (request === asked) showAnswer(answer, began);
+    const answer = await (await post("run", {page: pageId, ...wanted}, request.signal)).json();
+    if (request !== asked) return;
+    answered = wanted;
+    showAnswer(answer, began);
   } catch (error) {
     if (request === asked && error.name !== "AbortError" && error.status !== 409) complain(error);
   }
@@ -115,6 +117,7 @@ function showAnswer(answer, began) {
   minitx.show(answer);
   if (run !== minitx.state.run) minitx.set({run});
   arrive();
+  askKinds(answer.live.model);
   writeGuesses();
   writeCurve();
   by("status").className = "";
@@ -142,11 +145,6 @@ function fill(select, names, chosen) {
   const options = names.map(([value, text]) => new Option(text, value, false, value === chosen));
   select.replaceChildren(...options);
 }
-
-const POSITIONS = {on: "as they are", zero: "at zero", shuffled: "shuffled", shifted: "of a later place"};
-const MEANINGS = {scores: "scores × m", weights: "weights × m, rows sum to 1", weights_raw: "weights × m",
-                  embedding: "keys and values × m", "library-2023": "as the library had it, 2023",
-                  "library-now": "as the library has it, 4-D", "library-now-2d": "as the library has it, 2-D"};
 
 function writeControls() {
   const {changes} = wish, isCross = stack() === "cross", focused = document.activeElement;
@@ -184,7 +182,7 @@ function writeMask() {
   by("family").value = family;
   by("meaning").hidden = !mask;
   by("meaning").value = mask?.meaning ?? "weights";
-  by("meaning").title = `m is the mask, s the scores: ${server.meanings[by("meaning").value]}`;
+  by("meaning").title = `m is the mask, s the scores: ${server.meanings[by("meaning").value][1]}`;
   if (by("values").dataset.family !== family) {
     by("values").dataset.family = family;
     by("values").replaceChildren(...Object.entries(parameters).map(([name, bounds], n) => parameter(name, bounds, n)));
@@ -348,6 +346,96 @@ function stepsTable(places, names) {
 
 const isOpen = () => by("guesses").querySelector("details")?.open ?? false;
 
+// patching: what each head, and the stream at each place, carries from one text into the other
+
+let patched = null;  // the newest answer, and the model that it is of
+
+const PATCHED = {heads: "head by head", stream: "the stream before each layer, by place"};
+const STACKS = {"": "", encoder: "encoder, ", decoder: "decoder, ", cross: "cross-attention, "};
+const share = x => `${minus(`${Math.round(100 * x)}`)} %`;
+
+async function patch() {
+  const {model, text, words, hidden} = wish, body = {page: `${pageId}-t`, model, text, words, hidden, other: by("other").value};
+  by("patch-says").classList.add("waits");
+  try {
+    patched = {...await (await post("patch", body)).json(), model};
+    writePatched();
+  } catch (error) {
+    patched = null;
+    by("patch-maps").replaceChildren();
+    by("patch-says").textContent = error instanceof TypeError ? "No answer: is minitx serve still running?" : error.message;
+  }
+  by("patch-says").classList.toggle("failed", !patched);
+  by("patch-says").classList.remove("waits");
+}
+
+function writePatched() {
+  if (!patched) return;
+  const {guesses: [own, other], parts, prefix, same} = patched;
+  const [{heads}] = Object.values(parts), [before, after] = heads.differences;
+  by("patch-says").textContent = `Asked: the logit of “${own}” less that of “${other}”${prefix ? `, behind “${prefix.slice(1).join("")}”` : ""}: ` +
+    `${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, of the model as it is. 100 % carries all of ` +
+    `the difference over, 0 % nothing.${same ? ` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.`;
+  by("patch-maps").replaceChildren(...Object.entries(parts).flatMap(([part, maps]) =>
+    Object.entries(maps).flatMap(([name, values]) => ["into_second", "into_first"].map(way => patchMap(part, name, way, values[way])))));
+}
+
+function patchMap(part, name, way, {shares, null: chance}) {
+  const cells = shares.flatMap((row, l) => row.map((x, n) => ({l, n, x, chance: chance[l][n]})));
+  const clear = cells.filter(d => Math.abs(d.x) > d.chance + 0.1), best = d3.greatest(clear, d => d.x);
+  const isHeads = name === "heads", places = part === "decoder" && patched.prefix || patched.labels[way === "into_second" ? 0 : 1];
+  const label = d => isHeads ? `L${d.l}H${d.n}` : `before layer ${d.l}, “${places[d.n]}” (${d.n})`;
+  const title = `${STACKS[part]}${PATCHED[name]}: ${way === "into_second" ? "first text into the second" : "second text into the first"}`;
+  const most = best ? `Most: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.` : "None is beyond chance.";
+  const box = make("figure", {}, make("figcaption", {}, make("b", {textContent: title}), ` ${most}`));
+  const drawing = box.appendChild(make("div", {className: "map"}));
+  drawing.append(patchPlot(cells, clear, label, isHeads, isHeads ? d3.range(shares[0].length).map(h => `H${h}`) : places));
+  drawing.setAttribute("role", "img");
+  drawing.firstChild.setAttribute("aria-hidden", "true");
+  drawing.ariaLabel = `${title}. ${most}`;
+  if (isHeads) drawing.onclick = () => {
+    const {value} = drawing.firstChild, {heads, stacks} = {heads: shares[0].length, stacks: Object.keys(model().stacks)};
+    if (value && patched.model === wish.model) minitx.set({...(stacks.length > 1 ? {part} : {}), head: value.l * heads + value.n});
+  };
+  return box;
+}
+
+function patchPlot(cells, clear, label, isHeads, columns) {
+  const palette = colours(), mix = d3.interpolateRgbBasis(palette.change), top = isHeads ? 20 : 64, most = Math.max(1, d3.max(cells, d => Math.abs(d.x)));
+  const layers = d3.max(cells, d => d.l) + 1, step = Math.max(22, Math.min(56, 300 / columns.length)), text = step > 34;
+  const shade = d => mix(0.5 + d.x / most / 2), ends = {x1: d => d.n - 0.48, x2: d => d.n + 0.48, y1: d => d.l - 0.46, y2: d => d.l + 0.46};
+  return plot({
+    width: 44 + step * columns.length, height: top + 6 + 22 * layers, marginLeft: 30, marginTop: top, marginRight: 14, marginBottom: 4,
+    x: {domain: [-0.5, columns.length - 0.5], axis: null}, y: {domain: [layers - 0.5, -0.5], axis: null},
+    marks: [Plot.rect(cells, {...ends, fill: shade, stroke: palette.line, strokeWidth: 0.5}),
+            Plot.rect(clear, {...ends, fill: "none", stroke: palette.text, strokeWidth: 1.5}),
+            text ? Plot.text(cells, {x: "n", y: "l", text: d => minus(`${Math.round(100 * d.x)}`), fontSize: 10,
+                                     fill: d => d3.lab(shade(d)).l > 55 ? "#111111" : "#ffffff"}) : null,
+            Plot.text(columns.map((column, n) => [n, column]), {
+              x: d => d[0], y: -0.5, dy: -6, text: d => short(d[1], 9), ...(isHeads ? {} : {rotate: -60, textAnchor: "start"})}),
+            Plot.text(d3.range(layers), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: l => `L${l}`}),
+            Plot.tip(cells, Plot.pointer({x: "n", y: "l", ...tip(d => `${label(d)}\n${share(d.x)}, by chance ${share(d.chance)}`)}))]});
+}
+
+// who wrote a guess, and the kinds of heads: asked for when a view wants them, kinds once for each model
+
+const sameWish = () => ({...wish, changes: structuredClone(wish.changes)});
+let answered = sameWish();  // the wish that the page shows
+
+const askWriters = async (run, place) => (await post("writers", {page: `${pageId}-w${run}`, ...answered, run, place})).json();
+
+const known = new Set();
+
+async function askKinds(model) {
+  if (known.has(model)) return;
+  known.add(model);
+  try {
+    minitx.learnKinds(model, await (await post("kinds", {page: `${pageId}-k`, model, text: plain.text})).json());
+  } catch {
+    known.delete(model);
+  }
+}
+
 // saving and the Python
 
 async function save() {
@@ -374,9 +462,9 @@ async function showPython() {
 // the start
 
 fill(by("model"), Object.keys(server.models).map(name => [name, name]), wish.model);
-fill(by("kind"), server.positions.map(name => [name, POSITIONS[name]]), "on");
+fill(by("kind"), server.positions, "on");
 fill(by("family"), [["", "none"], ...Object.keys(server.families).map(name => [name, name])], "");
-fill(by("meaning"), Object.keys(server.meanings).map(name => [name, MEANINGS[name]]), "weights");
+fill(by("meaning"), Object.entries(server.meanings).map(([name, [label]]) => [name, label]), "weights");
 by("text").maxLength = server.limits.text;
 
 by("model").onchange = event => want({model: event.target.value, hidden: [], changes: {}, target: null});
@@ -394,11 +482,23 @@ by("save").onclick = save;
 by("python").onclick = showPython;
 by("code").querySelector(".close").onclick = () => by("code").close();
 by("code").querySelector(".copy").onclick = () => navigator.clipboard.writeText(by("code").querySelector("pre").textContent);
+by("patch-go").onclick = patch;
+by("other").onkeydown = event => {
+  if (event.key !== "Enter") return;
+  event.preventDefault();
+  patch();
+};
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", writePatched);
 minitx.onchange(() => {
   writeHead();
+  if (isDark() !== wasDark) writePatched();
+  wasDark = isDark();
   if (shown.live.guesses.kind === "masked") writeGuesses();
 });
 addEventListener("hashchange", follow);
+let wasDark = isDark();
+minitx.onAsk(askWriters);
+askKinds(start.model);
 Object.assign(shown, {runs: JSON.parse(document.getElementById("data").textContent).runs});
 writeControls();
 writeGuesses();

@@ -3,7 +3,8 @@
 
 const lengthOf = j => values[state.head * S + j];
 
-const isTaken = () => state.token !== null && state.side === "query";  // by the chosen query: weight × length
+// by the chosen query: weight × length; of a head that is off nothing
+const isTaken = () => state.token !== null && state.side === "query" && !isOff(state.head);
 
 const valuesOf = width => pair(() => bars(width));
 

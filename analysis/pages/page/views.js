@@ -6,6 +6,7 @@ const CHOICE = ["head", "token", "side"];
 const isThere = id => THERE[id]?.() ?? true;
 const THERE = {profile: () => !isCross,  // between two texts there is no distance
                guesses: () => Boolean(made.guesses || made.classes), lens: () => Boolean(made.lens),
+               writers: () => Boolean(made.written || askWriters && !untold.has(made) && (made.guesses || made.classes)) && state.part !== "encoder",
                pushes: () => page.runs.some(run => partOf(run)?.outputs?.pushes)};
 const runName = n => page.runs[n].name;
 const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);  // hints are HTML, names are not
@@ -24,13 +25,13 @@ const VIEWS = {
       `comes out. T = ${T} ${data.unit}s here. Choose a box to see what it does to this text.` +
       (isPair() ? ` Shapes are those of “${escaped(short(runName(runNumber()), 40))}”.` : "")},
   heads: {
-    title: () => "All heads", draw: heads, mark: markHead, depends: ["sort", "only", "layer", "thumbs"],
+    title: () => "All heads", draw: heads, mark: markHead, depends: ["sort", "only", "layer", "kind", "thumbs"],
     pick: d => ({head: d.head}),
-    choices: {thumbs: "What the pictures show", sort: "In which order", layer: "Only heads of one layer",
+    choices: {thumbs: "What the pictures show", sort: "In which order", layer: "Only heads of one layer", kind: "Only heads of one kind",
               only: "Only heads whose attention peaks at this offset"},
     hint: () => "One picture a head. " + (state.thumbs === "attention" ? "Its attention matrix: queries down, keys " +
       "across, shades up to its own largest weight." : "Its queries and keys in the plane.") +
-      " Arrow keys move from head to head." +
+      " Arrow keys move from head to head." + kindsHint() +
       (isAnywhere() || isCross ? "" : " Heads are left out whose mean there is within three standard errors of chance.") +
       (isBoth() ? ` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + compared()},
   joint: {
@@ -80,6 +81,9 @@ const VIEWS = {
         "bold and green."
       : "What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses " +
         "are that token. Write a mask into the text to make it guess."},
+  writers: {
+    title: () => "Who wrote this guess", draw: writers, depends: ["head", "token", "side", "guess"], hasText: true,
+    pick: d => isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: "Which guess"}, hint: writersHint},
   stream: {
     title: () => "Lengths in the residual stream", draw: stream, mark: showColumn,
     depends: ["token", "side", "written"], pick: d => ({token: tokenOf(d.t), side: "query"}),

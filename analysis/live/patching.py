@@ -1,0 +1,171 @@
+"""Patching between two texts of the live page: which head, which place carries the difference.
+
+What is asked is the logit of the first text's guess less that of the second's. L layers, H heads, T
+tokens.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+import minitx
+from minitx import circuits
+from minitx.circuits.measure import mask_id, with_places
+from minitx.heads import is_pooled
+from minitx.kernels import softmax_
+
+from ..measures import outputs
+from ..pages.packing import TINY
+
+POINTS = {  # part of the page: what is patched, by head and by place
+    "": {"heads": "z", "stream": "resid_pre"},
+    "encoder": {"heads": "enc_z", "stream": "enc_resid_pre"},
+    "decoder": {"heads": "z", "stream": "resid_pre"},
+    "cross": {"heads": "cross_z"},
+}
+BLANKS = str.maketrans({" ": "␣", "\n": "⏎"})
+
+
+class Asked(NamedTuple):
+    """Two texts of one length, and the two guesses that tell them apart."""
+
+    texts: list  # [2] ids [T], of an encoder-decoder its sources
+    guesses: tuple  # the id that each text makes likelier
+    first: int | None = None  # the likeliest of both texts, if they have the same
+    place: int | None = None  # where they are guessed; None: the last place, or of a whole text
+    prefix: list | None = None  # what the decoder of an encoder-decoder has read
+
+
+def between(runs, request, other, check=lambda: None):
+    """Effects of patches between the text of a request and another, ready for JSON.
+
+    check: called between stages; it raises an error if nobody waits any more. Raises ValueError for
+    texts that do not align, or whose guesses are the same.
+    """
+    model = runs.models[request.model]
+    first = replace(request.as_is, target=None)
+    second = replace(first, text=other)
+    second.check(runs.names)
+    asked = _asked(model, *(runs.tokens(each) for each in (first, second)))
+    parts = {}
+    for part, points in POINTS.items():
+        if bool(part) == (model.encoder is not None):
+            check()
+            parts[part] = {name: _effects(model, asked, point) for name, point in points.items()}
+    reader = model.encoder or model
+    labels = [_pieces(reader, ids) for ids in asked.texts]
+    shown = {"guesses": _named(model, asked.guesses), "labels": labels, "parts": parts}
+    shown["same"] = None if asked.first is None else _named(model, [asked.first])[0]
+    return shown | {"prefix": asked.prefix and _pieces(model, asked.prefix)}
+
+
+def _asked(model, first, second):
+    """What tells two texts apart; each is what `Runs.tokens` gives."""
+    if model.encoder is not None:
+        return _asked_of_pair(first, second)
+    texts = [first.ids, second.ids]
+    _check_length(texts)
+    place = None
+    if model.config.task_head == "masked":
+        place = _masked(model, texts)
+    p = [_probabilities(model, ids, place) for ids in texts]
+    best = [int(x.argmax()) for x in p]
+    if best[0] != best[1]:
+        return Asked(texts, tuple(best), None, place)
+    guesses = _telling(p[0], p[1]), _telling(p[1], p[0])
+    if None in guesses:
+        (piece,) = _named(model, best[:1])
+        raise ValueError(f"both texts have the guess {piece!r}, and no other tells them apart")
+    return Asked(texts, guesses, best[0], place)
+
+
+def _check_length(texts):
+    n, other = map(len, texts)
+    if n != other:
+        raise ValueError(
+            f"the first text has {n} tokens, the second {other}; patching puts each token in the "
+            "place of its twin: wanted texts of as many tokens"
+        )
+
+
+def _masked(model, texts):
+    """The place of the first mask, which both texts have."""
+    places = [np.flatnonzero(ids == mask_id(model.tokenizer)) for ids in texts]
+    if not all(map(len, places)):
+        raise ValueError(
+            "this model guesses what is hidden: hide a token of the text, or write a mask into both"
+        )
+    first, second = (int(masked[0]) for masked in places)
+    if first != second:
+        raise ValueError(
+            f"the first text hides token {first}, the second token {second}; wanted the same place"
+        )
+    return first
+
+
+def _probabilities(model, ids, place):  # -> [V]
+    """Of every token, or class, where the texts are asked."""
+    y = with_places(minitx.run(model, ids, "logits")["logits"])[0]
+    y = y[-1] if place is None else y[place]  # of a class there is one row
+    return softmax_(y.astype(np.float64) - y.max())
+
+
+def _telling(p, other):  # [V], [V]
+    """Of the guesses that a page shows, the one that this text makes most likelier than another.
+
+    None if it makes none likelier.
+    """
+    ids = np.argsort(-p, kind="stable")[: outputs.GUESSES]
+    ratio = p[ids] / np.maximum(other[ids], TINY)
+    return int(ids[ratio.argmax()]) if ratio.max() > 1 else None
+
+
+def _asked_of_pair(first, second):
+    """Of two sources: up to where the outputs are the same, and what is said then."""
+    texts = [first.source, second.source]
+    _check_length(texts)
+    said = [text.said.outputs for text in (first, second)]
+    n = min(map(len, said))
+    differs = np.flatnonzero(said[0][:n] != said[1][:n])
+    if not len(differs):
+        raise ValueError("the model says the same of both texts: there is no difference to carry")
+    step = int(differs[0])
+    guesses = tuple(int(outputs[step]) for outputs in said)
+    return Asked(texts, guesses, prefix=first.said.inputs[: step + 1].tolist())
+
+
+def _effects(model, asked, point):
+    """Shares of the difference that patches of each piece carry over: both ways, with nulls.
+
+    The null of a place is what an unrelated text does there, that of a head the most that any does.
+    """
+    sides = [ids[None] for ids in asked.texts]
+    given = {"place": asked.place}
+    if asked.prefix is not None:
+        given = {"prefix": [asked.prefix]}
+    effects = circuits.patch(model, *sides, asked.guesses, point, **given)
+    is_by_head = point.endswith("z")
+    shown = {"differences": [float(effects.clean[0]), float(effects.corrupt[0])]}
+    shown["into_second"] = _way(effects.effects, abs(effects.null), is_by_head)
+    shown["into_first"] = _way(effects.lost, abs(effects.lost_null), is_by_head)
+    return shown
+
+
+def _way(effects, null, is_by_head):
+    """Effects of one way, as shares, ready for JSON."""
+    if is_by_head:
+        null = np.full_like(null, null.max())
+    return {"shares": effects.round(4).tolist(), "null": null.round(4).tolist()}
+
+
+def _named(model, ids):
+    """Tokens as pieces, classes by number."""
+    if is_pooled(model.config.task_head):
+        return [f"class {i}" for i in ids]
+    return _pieces(model, ids)
+
+
+def _pieces(model, ids):
+    pieces = model.tokenizer.pieces(np.asarray(ids))
+    return [piece.translate(BLANKS) or "∅" for piece in pieces]

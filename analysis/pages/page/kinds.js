@@ -1,0 +1,39 @@
+"use strict";
+// Kinds of heads: what a head looks at on random words that are said twice, if that is clearly beyond chance. They are of
+// the model as it is. A live page brings them later, by the model's name.
+
+const KINDS = {induction: ["I", "the token after the first occurrence of its own"],
+               duplicate: ["D", "the first occurrence of its own token"],
+               previous: ["P", "the token before"], next: ["N", "the token after it"],
+               first: ["F", "the first token of the text"], itself: ["S", "its own place"]};
+const ANY = "all kinds";
+const lateKinds = {};  // model: {part: kinds}
+
+function kindsHere() {  // {kind: {heads: {number: score}, null}} of the part that views read, or null
+  return (current.kinds ?? lateKinds[current.model])?.[state.part] ?? null;
+}
+
+const kindsOf = head => Object.entries(kindsHere() ?? {}).filter(([, {heads}]) => head in heads);
+const letters = head => kindsOf(head).map(([kind]) => KINDS[kind][0]).join("");
+
+function kindsSaid(head) {  // in words: what kind of head it is, "" if of none
+  const said = kindsOf(head).map(([kind, {heads, null: chance}]) => (
+    `${kind} head: on random words ${heads[head].toFixed(2)} of its attention to ${KINDS[kind][1]}, by chance ${chance.toFixed(2)}`));
+  return said.join("; ");
+}
+
+function kindsHint() {  // which letter in a picture is which kind
+  if (isCross || !kindsHere()) return "";
+  const there = Object.entries(kindsHere()).filter(([, {heads}]) => Object.keys(heads).length);
+  if (!there.length) return " On random words said twice, no head is of a known kind.";
+  const named = there.map(([kind]) => `<b>${KINDS[kind][0]}</b> ${kind}`).join(", ");
+  return ` Letters: what a head does on random words said twice, clearly more than by chance: ${named}.`;
+}
+
+const isKind = head => state.kind === ANY || kindsOf(head).some(([kind]) => `${kind} heads` === state.kind);
+
+function learnKinds(model, kinds) {  // a live page has asked for them
+  lateKinds[model] = kinds;
+  version++;
+  update();
+}

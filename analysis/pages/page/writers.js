@@ -1,0 +1,145 @@
+"use strict";
+// Who wrote a guess: the logit of one guess as the sum of what each head, each MLP and the rest wrote, and what the chosen
+// head wrote towards other words. A static page has it of every place; a live page asks for the place that is looked at.
+
+const NTH = ["likeliest guess", "second guess", "third guess", "fourth guess", "fifth guess"];
+const CLEAR = 1.1;  // times what drawn tokens reach: the margin of verdict.py
+const askedFor = new WeakMap();  // outputs -> Map of place -> {w: written, row}, null while it is asked for
+const untold = new WeakSet();  // outputs whose guesses are not attributed
+let askWriters = null;  // of a live page: (run's name, place) -> a promise of written
+
+const guessPlace = () => made.classes ? 0 : shownToken();
+const isSeen = x => Math.abs(x) >= 0.005;  // with two digits
+const logits = x => `${isSeen(x) ? x < 0 ? "−" : "+" : ""}${Math.abs(x).toFixed(2)}`;
+const line = (title, text) => {
+  const made = make("p");
+  made.append(make("b", {textContent: title}), ` ${text}`);
+  return made;
+};
+
+function writtenHere(isWanted = false) {  // {w, row} of the place that is looked at; null: it is not there (yet)
+  const n = guessPlace();
+  if (made.written) return {w: made.written, row: made.written.at.indexOf(n)};
+  if (!askWriters) return null;
+  if (!askedFor.has(made)) askedFor.set(made, new Map());
+  const known = askedFor.get(made);
+  if (!known.has(n) && isWanted) {
+    const asked = made;
+    known.set(n, null);
+    askWriters(current.name, n).then(packed => {
+      known.set(n, {w: openWritten(packed), row: 0});
+      later(() => redraw("writers"));
+    }, error => {
+      if (error.status !== 409) known.set(n, null);
+      else known.delete(n);
+      if (error.status === 400) untold.add(asked);  // the server says that it never will
+      later(() => redraw("writers"));
+    });
+  }
+  return known.get(n) ?? null;
+}
+
+function openWritten(written) {
+  const numbers = Object.entries(written).filter(([, value]) => value?.data);
+  const sizes = Object.fromEntries(numbers.map(([name, {shape}]) => [name, shape.at(-1)]));
+  return {...written, ...Object.fromEntries(numbers.map(([name, packed]) => [name, unpack(packed)])), sizes,
+          guesses: written.parts.shape[1]};
+}
+
+function partsOfGuess() {  // [{name, layer, head, x, chance, isClear}] of the chosen guess; null: not told
+  const here = writtenHere(), guess = NTH.indexOf(state.guess);
+  if (!here || guess >= here.w.guesses) return null;
+  const {w, row} = here, C = w.components.length, start = (row * w.guesses + guess) * C;
+  return w.components.map(([name, layer, head], c) => {
+    const x = w.parts[start + c], chance = w.null[start + c];
+    return {name, layer, head, c, x, chance, isClear: isSeen(x) && Math.abs(x) > CLEAR * chance};
+  });
+}
+
+const guessed = () => made.classes ? `class ${NTH.indexOf(state.guess)}`
+  : guessesAt(guessPlace())[NTH.indexOf(state.guess)]?.piece ?? "";
+const wherever = () => made.classes ? "" : ` ${isCausal() ? "behind" : "at"} “${made.labels[guessPlace()]}” (${guessPlace()})`;
+
+function writersHint() {
+  const here = writtenHere();
+  const what = `What each head, MLP and bias wrote towards “${escaped(guessed())}”${escaped(wherever())}, in logits, with all ` +
+    "norms frozen. <b class=more>Purple</b> is for it, <b class=less>orange</b> against it; pale is no more than 99 % of " +
+    "other tokens, drawn from near it in the vocabulary, get from the same part. Choose a head to see what it wrote.";
+  if (!here) return what;
+  const {w, row} = here, guess = NTH.indexOf(state.guess), logit = w.logits[row * w.guesses + guess];
+  if (guess >= w.guesses) return what;
+  const sum = d3.sum(partsOfGuess(), d => d.x);
+  return what + (w.linear ? ` They add up to its logit, ${logits(logit)}.`
+    : ` A head of its own stands before the vocabulary: shown is what each adds by its slope, ${logits(sum)} in all, where the ` +
+      `logit is ${logits(logit)}; the rest is no component's.`);
+}
+
+const writers = width => pair(() => {
+  const here = writtenHere(true), parts = partsOfGuess();
+  if (!here) return note(askWriters ? "Being computed …" : "Not in this file.");
+  if (!parts) return note("Of a text this long only the likeliest guesses are in the file.");
+  return [writersGrid(width, parts), writersRest(parts), ...writersOfHead(parts)];
+});
+
+const isMine = d => d.name === (isCross ? "cross_head" : "head");
+
+function writersGrid(width, parts) {  // a row for each layer: its heads, its MLP, its biases
+  const palette = colours(), left = 44, step = Math.min((width - left - 8) / (H + 2.3), 90), text = step > 34;
+  const x = {mlp: H + 0.3, biases: H + 1.3};
+  const cells = parts.filter(d => d.layer >= 0 && (isMine(d) || d.name in x)).map(d => ({...d, at: x[d.name] ?? d.head}));
+  const most = d3.max(cells, d => Math.abs(d.x)) || 1, mix = d3.interpolateRgbBasis(palette.change);
+  const full = d => mix(0.5 + d.x / most / 2), shade = d => d.isClear ? full(d) : d3.interpolateRgb(palette.card, full(d))(0.2);
+  const ends = {x1: d => d.at - 0.48, x2: d => d.at + 0.48, y1: d => d.layer - 0.46, y2: d => d.layer + 0.46};
+  const isChosen = d => isMine(d) && d.layer * H + d.head === state.head, fontSize = step < 46 ? 9 : 11;
+  const titles = [...d3.range(H).map(h => [h, `H${h}`]), [x.mlp, "MLP"], [x.biases, step > 40 ? "biases" : "b"]];
+  return plot({
+    width: left + step * (H + 2.3) + 8, height: 26 + 26 * L, marginLeft: left, marginTop: 22, marginRight: 8, marginBottom: 4,
+    x: {domain: [-0.5, H + 1.8], axis: null}, y: {domain: [L - 0.5, -0.5], axis: null},
+    marks: [Plot.rect(cells, {...ends, fill: shade, stroke: palette.line, strokeWidth: 0.5}),
+            Plot.rect(cells.filter(isChosen), {...ends, fill: "none", stroke: palette.chosen, strokeWidth: 2}),
+            Plot.text(text ? cells : cells.filter(d => d.isClear), {
+              x: "at", y: "layer", text: d => text ? logits(d.x) : d.x < 0 ? "−" : "+", fontSize,
+              fill: d => d.isClear ? d3.lab(shade(d)).l > 55 ? "#111111" : "#ffffff" : palette.soft}),
+            Plot.text(titles, {x: d => d[0], y: -0.5, dy: -9, text: d => d[1], fontSize}),
+            Plot.text(d3.range(L), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: l => `L${l}`}),
+            Plot.tip(cells, Plot.pointer({x: "at", y: "layer", ...tip(aboutWriter)}))]});
+}
+
+function aboutWriter(d) {
+  const name = isMine(d) ? [`L${d.layer}H${d.head}`, kindsOf(d.layer * H + d.head).map(([kind]) => kind).join(", ")]
+    : [`${d.name === "mlp" ? "MLP" : "biases"} of layer ${d.layer}`, ""];
+  return [name.filter(Boolean).join(", "), `${logits(d.x)} logits`, `by chance within ±${d.chance.toFixed(2)}`].join("\n");
+}
+
+function writersRest(parts) {  // what stands in no layer, and the heads of the other attention of a decoder
+  const names = {word: "words", position: "positions", type: "token types", biases: "last biases"};
+  const rest = parts.filter(d => d.layer < 0 && (isSeen(d.x) || isSeen(d.chance))).map(d => `${names[d.name]} ${logits(d.x)}`);
+  const others = parts.filter(d => /head/.test(d.name) && !isMine(d));
+  if (others.length) rest.push(`${isCross ? "heads that look at what was said" : "heads that look at the source"} ${logits(d3.sum(others, d => d.x))}`);
+  return make("p", {className: "rest", textContent: `Beside the layers: ${rest.join(", ")}.`});
+}
+
+function writersOfHead(parts) {  // what the chosen head wrote, towards which words, from where
+  const {w, row} = writtenHere(), own = parts.find(d => isMine(d) && d.layer * H + d.head === state.head);
+  const chance = `${own.isClear ? "more than" : "no more than"} by chance, ±${own.chance.toFixed(2)}`;
+  const box = make("div", {className: "written", role: "status"}, {"aria-live": "polite"});
+  box.append(line(`${nameOf(state.head)} wrote ${logits(own.x)}`, `towards “${guessed()}”${wherever()}: ${chance}.`));
+  const k = w.heads ? d3.range(w.sizes.heads).find(k => Math.round(w.heads[row * w.sizes.heads + k]) === own.c) : undefined;
+  if (isOff(state.head)) box.append(line("Off:", "what it reads is not written."));
+  else if (k !== undefined) box.append(...wordsOf(w, row * w.sizes.heads + k));
+  else if (w.heads) box.append(line("Its words", `are not in this file, which has those of the ${w.sizes.heads} heads that wrote most here.`));
+  return [box];
+}
+
+function wordsOf(w, i) {
+  const n = w.sizes.words, W = n / 2;
+  const word = j => `“${w.pieces[Math.round(w.words[i * n + j])]}” ${logits(w.raised[i * n + j])}`;
+  const source = r => {
+    const s = Math.round(w.sources[i * w.sizes.sources + r]), label = isCross ? labels.key[s] : made.labels[s];
+    return `“${label}” (${s}) ${logits(w.taken[i * w.sizes.taken + r])}`;
+  };
+  const taken = d3.range(w.sizes.sources).filter(r => isSeen(w.taken[i * w.sizes.taken + r]));
+  const from = taken.map(source).join(", ") || "nowhere in particular";
+  return [line("Raises most", `${d3.range(W).map(word).join(", ")}.`), line("Lowers most", `${d3.range(W, n).map(word).join(", ")}.`),
+          ...(state.guess === NTH[0] ? [line("Took that from", `${from}.`)] : [])];
+}

@@ -1,0 +1,58 @@
+"""Who wrote the guesses, and which kind each head is, as a page holds them.
+
+T places, G guesses, C components, K heads whose words are told, W words, R places that a head reads
+from.
+"""
+
+import numpy as np
+
+from ..measures import kinds, outputs, written
+from .packing import pack
+
+LONG = 64  # places, at most, of which all guesses that the page shows have their writers
+BLANKS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
+
+
+def of_text(model, tokens, **options):
+    """What a page shows of all places of a text [T]; of more than LONG of the likeliest guesses.
+
+    None for a model whose guesses are not attributed. options: further keywords of `minitx.run`.
+    """
+    n_guesses = outputs.GUESSES if len(tokens) <= LONG else 1
+    return of_places(model, tokens, range(len(tokens)), n_guesses=n_guesses, **options)
+
+
+def of_place(model, tokens, place, **options):
+    """The same of one place, with the words of all heads."""
+    if not 0 <= place < len(tokens):
+        raise ValueError(f"place is {place}; this text has the tokens 0 to {len(tokens) - 1}")
+    most = len(written.components(model))
+    return of_places(model, tokens, [place], most=most, **options)
+
+
+def of_places(model, tokens, places, **options):
+    """The same of some places, ready for JSON: numbers packed, words as numbers in "pieces"."""
+    if not written.is_told(model):
+        return None
+    each = written.of_text(model, tokens, places, **options)
+    columns = {name: np.array([getattr(x, name) for x in each]) for name in written.Place._fields}
+    content = {"at": [*places], "linear": written.is_linear(model)}
+    content["components"] = written.components(model)
+    content["gap"] = float(max(place.gap for place in each))
+    content |= {name: pack(columns[name], 1, 12) for name in ("parts", "logits")}
+    content["null"] = pack(columns["null"], 1, 8)
+    if not columns["words"].size:  # classes: heads are not asked for words
+        return content
+    ids, numbers = np.unique(columns["words"], return_inverse=True)
+    pieces = model.tokenizer.pieces(ids)
+    content["pieces"] = [piece.translate(BLANKS) or "∅" for piece in pieces]
+    columns["words"] = numbers.reshape(columns["words"].shape)
+    content |= {name: pack(columns[name], 0) for name in ("heads", "words", "sources")}
+    return content | {name: pack(columns[name], 1, 12) for name in ("raised", "taken")}
+
+
+def of_kinds(model):
+    """{part of the page: kinds of its heads}, as `kinds.labels` gives them."""
+    if model.encoder is None:
+        return {"": kinds.labels(model)}
+    return {"encoder": kinds.labels(model.encoder), "decoder": kinds.labels(model)}

@@ -1,0 +1,189 @@
+"""Who wrote a guess, kinds of heads and patching, as the live page asks for them."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+import minitx
+from minitx import circuits
+from minitx.analysis.live import server
+from minitx.analysis.live.changes import Changes
+from minitx.analysis.live.runs import Runs
+from minitx.analysis.measures import kinds, spoken, written
+from minitx.analysis.pages import explore, packing
+
+PORT = 8642
+HERE = f"http://127.0.0.1:{PORT}"
+TEXT = "The old man said that he"
+OTHER = "The old man went so she"  # as many tokens, another guess
+NAMES = "tiny-gpt2", "tiny-roberta", "tiny-bart", "tiny-induction"
+
+
+@pytest.fixture(scope="module")
+def live():
+    """The models, and a client of their page."""
+    models = {name: minitx.load(name) for name in NAMES}
+    application = server.app(Runs(models), PORT, TEXT)
+    return SimpleNamespace(models=models, client=TestClient(application, base_url=HERE))
+
+
+def ask(live, path, **values):
+    """The JSON of an answer."""
+    answer = live.client.post(f"/api/{path}", json={"text": TEXT} | values)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def refused(live, path, **values):
+    """What a refusal says."""
+    answer = live.client.post(f"/api/{path}", json={"text": TEXT} | values)
+    assert answer.status_code == 400
+    return answer.json()["error"]
+
+
+# who wrote a guess
+
+
+@pytest.mark.parametrize("name, changes", [("as is", {}), ("changed", {"heads_off": [[2, 2]]})])
+def test_writers_are_those_of_the_run_that_is_looked_at(live, name, changes):
+    model = live.models["tiny-gpt2"]
+    shown = ask(live, "writers", place=4, run=name, changes=changes)
+    tokens = model.tokenizer.encode(TEXT)
+    edits = Changes.of(changes).edits(model, tokens) if changes else {}
+    (place,) = written.of_text(model, tokens, [4], edits=edits)
+    parts = packing.unpack(shown["parts"])[0]
+    assert shown["at"] == [4]
+    assert abs(parts - place.parts).max() <= 1.01 * shown["parts"]["error"]
+    number = shown["components"].index(["head", 2, 2])
+    assert (abs(parts[:, number]).max() < shown["parts"]["error"] * 1.01) == bool(changes)
+
+
+def test_the_words_of_all_heads_are_there(live):
+    shown = ask(live, "writers", place=4)
+    heads = np.rint(packing.unpack(shown["heads"])[0]).astype(int)
+    assert sorted(heads) == [*range(16)]
+    words = np.rint(packing.unpack(shown["words"])[0]).astype(int)
+    assert words.max() < len(shown["pieces"])
+
+
+def test_a_page_that_stands_alone_holds_the_same(live):
+    """Of every place, with the words of 16 heads."""
+    model = live.models["tiny-gpt2"]
+    tokens = explore.readable(model, TEXT)
+    run = explore.with_writers(explore.data(model, "m", TEXT, tokens), model, tokens)
+    whole, shown = run["outputs"]["written"], ask(live, "writers", place=4)
+    assert whole["at"] == [*range(len(tokens))]
+    for name in "parts", "raised", "taken":
+        kept = packing.unpack(whole[name])[4]
+        assert kept == pytest.approx(packing.unpack(shown[name])[0], abs=2 * whole[name]["error"])
+    saved = live.client.post("/api/save", json={"text": TEXT}).text
+    data = json.loads(saved.partition('id="data">')[2].partition("</script>")[0])
+    assert data["runs"][0]["outputs"]["written"] == json.loads(json.dumps(whole))
+
+
+@pytest.mark.parametrize(
+    "values, reason",
+    [
+        ({"place": 99}, "place is 99; this text has the tokens 0 to"),
+        ({"place": -1}, "place is -1; wanted a whole number"),
+        ({"run": "changed"}, "run is 'changed'; this request has: as is"),
+    ],
+)
+def test_a_place_or_run_that_is_not_there_is_refused(live, values, reason):
+    assert reason in refused(live, "writers", **values)
+
+
+def test_a_run_says_which_heads_are_off(live):
+    changes = {"heads_off": [[1, 2]], "layers_off": [3]}
+    plain, changed = ask(live, "run", changes=changes)["runs"]
+    assert "off" not in plain
+    assert changed["off"] == [6, 12, 13, 14, 15]
+    pair = {"model": "tiny-bart", "text": "3 May 1912"}
+    changes = {"heads_off": [[1, 0]], "stack": "cross"}
+    parts = ask(live, "run", changes=changes, **pair)["runs"][1]["parts"]
+    assert {name: part.get("off") for name, part in parts.items()} == {
+        "encoder": None,
+        "decoder": None,
+        "cross": [4],
+    }
+
+
+# kinds of heads
+
+
+def test_kinds_are_computed_once_for_a_model(live, monkeypatch):
+    first = ask(live, "kinds", model="tiny-induction")
+    wanted = kinds.labels(live.models["tiny-induction"])
+    assert first == json.loads(json.dumps({"": wanted}))
+    monkeypatch.setattr(kinds.circuits, "detect_heads", None)
+    assert ask(live, "kinds", model="tiny-induction") == first
+
+
+def test_an_encoder_decoder_has_kinds_of_both_stacks(live):
+    assert ask(live, "kinds", model="tiny-bart").keys() == {"encoder", "decoder"}
+
+
+# patching
+
+
+def test_patches_are_those_of_circuits_in_both_directions(live):
+    model = live.models["tiny-gpt2"]
+    shown = ask(live, "patch", other=OTHER)
+    texts = [model.tokenizer.encode(text) for text in (TEXT, OTHER)]
+    best = [int(minitx.run(model, ids, "logits")["logits"][0, -1].argmax()) for ids in texts]
+    effects = circuits.patch(model, [texts[0]], [texts[1]], best)
+    heads = shown["parts"][""]["heads"]
+    assert shown["guesses"] == [x.replace(" ", "␣") for x in model.tokenizer.pieces(best)]
+    assert heads["into_second"]["shares"] == pytest.approx(effects.effects, abs=1e-4)
+    assert heads["into_first"]["shares"] == pytest.approx(effects.lost, abs=1e-4)
+    largest = abs(effects.null).max()
+    assert np.array(heads["into_second"]["null"]) == pytest.approx(largest, abs=1e-4)
+    stream = shown["parts"][""]["stream"]
+    assert np.shape(stream["into_first"]["shares"]) == (4, len(texts[0]))
+    where = [i for i, (a, b) in enumerate(zip(*texts)) if a == b]
+    assert not np.array(stream["into_second"]["shares"])[0, where].any()  # the same tokens
+
+
+def test_texts_that_do_not_align_are_refused_with_their_lengths(live):
+    tokens = [len(live.models["tiny-gpt2"].tokenizer.encode(text)) for text in (TEXT, TEXT + " is")]
+    wanted = f"the first text has {tokens[0]} tokens, the second {tokens[1]}; patching puts each"
+    assert wanted in refused(live, "patch", other=TEXT + " is")
+
+
+def test_texts_that_say_the_same_are_refused(live):
+    assert "and no other tells them apart" in refused(live, "patch", other=TEXT)
+    same = {"model": "tiny-bart", "text": "3 May 1912", "other": "3 May 1912"}
+    assert "the model says the same of both texts" in refused(live, "patch", **same)
+
+
+def test_a_masked_model_is_asked_where_both_texts_hide_a_token(live):
+    given = {"model": "tiny-roberta", "text": "He looked at her", "other": "She looked at her"}
+    assert "hide a token of the text, or write a mask into both" in refused(live, "patch", **given)
+    assert ask(live, "patch", hidden=[3], **given)["guesses"]
+    both = {"model": "tiny-roberta", "text": "He<mask> at her", "other": "He at<mask> her"}
+    assert "hides token 3, the second token 4; wanted the same place" in refused(
+        live, "patch", **both
+    )
+
+
+def test_an_encoder_decoder_is_asked_where_its_outputs_part(live):
+    first, second = "3 May 1912", "4 May 1912"
+    shown = ask(live, "patch", model="tiny-bart", text=first, other=second)
+    model = live.models["tiny-bart"]
+    said = [spoken.greedy(model, text) for text in (first, second)]
+    assert shown["guesses"] == ["3", "4"]
+    assert "".join(shown["prefix"]).endswith("1912-05-0")
+    assert shown["parts"].keys() == {"encoder", "decoder", "cross"}
+    stream = np.array(shown["parts"]["encoder"]["stream"]["into_second"]["shares"])
+    assert stream[0].argmax() == 1 and stream[0, 1] > 0.99  # the digit that differs
+    assert len(said[0].outputs) == len(said[1].outputs)
+
+
+def test_where_both_guess_the_same_another_guess_tells_them_apart(live):
+    shown = ask(live, "patch", text="He looked at him", other="She looked at him")
+    assert shown["same"] == "." and shown["guesses"][0] != shown["guesses"][1]
+    clean, corrupt = shown["parts"][""]["heads"]["differences"]
+    assert clean > corrupt

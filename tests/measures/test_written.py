@@ -1,0 +1,114 @@
+"""Who wrote a guess: parts are those of logit attribution, words what a head writes."""
+
+import numpy as np
+import pytest
+
+import minitx
+from minitx import circuits
+from minitx.analysis.measures import kinds, spoken, written
+
+TEXTS = {
+    "tiny-gpt2": "The old man said that he",
+    "tiny-roberta": "The old man<mask> down the road.",
+    "tiny-bert": "The old man [MASK] down the road.",
+}
+EXACT = 1e-9  # float64; measured 2e-14 of logits of up to 12
+
+
+@pytest.fixture(scope="module", params=TEXTS)
+def seen(request):
+    """A model in float64, tokens of a text, a place, and the Place there."""
+    model = minitx.load(request.param, dtype="float64")
+    tokens = model.tokenizer.encode(TEXTS[request.param])
+    column = len(tokens) - 2
+    (place,) = written.of_text(model, tokens, [column])
+    return model, tokens, column, place
+
+
+def test_parts_and_nulls_of_heads_are_those_of_logit_attribution(seen):
+    model, tokens, column, place = seen
+    numbers = {name: i for i, name in enumerate(written.components(model))}
+    for guess, parts, null, logit in zip(place.guesses, place.parts, place.null, place.logits):
+        table = circuits.logit_attribution(model, tokens, int(guess), place=column)
+        is_head = table.component == "head"
+        order = [numbers["head", layer, head] for layer, head in np.ndindex(table.heads.shape)]
+        assert parts[order] == pytest.approx(table.logits[is_head], abs=EXACT)
+        assert null[order] == pytest.approx(table.null[is_head], abs=EXACT)
+        assert parts.sum() == pytest.approx(table.logits.sum(), abs=EXACT)
+        assert logit == pytest.approx(table.logit, abs=EXACT)
+
+
+def test_the_sum_is_the_logit_where_nothing_stands_before_the_vocabulary(seen):
+    model, _, _, place = seen
+    assert written.is_linear(model) == (model.config.model_type == "gpt2")
+    assert (place.gap < EXACT) == written.is_linear(model)
+
+
+def test_a_head_raises_the_guess_by_its_part(seen):
+    """What is written, pushed forward through the norms, against the gradient carried back."""
+    model, tokens, column, place = seen
+    writers = written.Writers(model, tokens)
+    for k, i in enumerate(place.heads):
+        by_key = writers.written(column, i)
+        y = written.raised(model, writers.last(column), by_key.sum(axis=0)[None])[0]
+        # of a head that is not linear the slope is a difference: measured 2e-7
+        assert y[place.guesses] == pytest.approx(place.parts[:, i], abs=1e-5)
+        assert y[place.words[k]] == pytest.approx(place.raised[k], abs=EXACT)
+        assert place.raised[k, 0] == pytest.approx(y.max(), abs=EXACT)
+        assert place.raised[k, written.WORDS] == pytest.approx(y.min(), abs=EXACT)
+
+
+def test_what_a_head_took_is_split_as_logit_attribution_splits_it(seen):
+    model, tokens, column, place = seen
+    guess = int(place.guesses[0])
+    table = circuits.logit_attribution(model, tokens, guess, place=column, by_place=True)
+    k = 0
+    name, layer, head = written.components(model)[place.heads[k]]
+    mine = (table.component == name) & (table.layer == layer) & (table.head == head)
+    by_key = dict(zip(table.place[mine].tolist(), table.logits[mine]))
+    largest = sorted(by_key.values(), key=abs)[::-1][: written.READS]
+    assert place.taken[k] == pytest.approx(largest, abs=1e-5)
+    assert [by_key[int(s)] for s in place.sources[k]] == pytest.approx(largest, abs=1e-5)
+
+
+def test_a_head_that_is_off_writes_nothing(seen):
+    model, tokens, column, place = seen
+    layer, head = divmod(int(place.heads[0]), model.config.n_heads)
+
+    def off(z):
+        z[:, head] = 0
+        return z
+
+    for edits in ({("z", layer): off}, {("attn_out", layer): np.zeros_like}):
+        (changed,) = written.of_text(model, tokens, [column], edits=edits)
+        assert not changed.parts[:, place.heads[0]].any()
+        assert (changed.gap < EXACT) == written.is_linear(model)
+
+
+def test_a_decoder_has_the_heads_that_read_its_source():
+    model = minitx.load("tiny-bart", dtype="float64")
+    said = spoken.greedy(model, "3 May 1912")
+    places = written.of_text(model, said.inputs, [2, 5], source=said.source)
+    names = written.components(model)
+    for place in places:
+        assert place.gap < EXACT
+        assert names[place.heads[0]][0] == "cross_head"  # it copies digits from the source
+
+
+def test_heads_are_labelled_where_they_exceed_what_chance_gives():
+    labels = kinds.labels(minitx.load("tiny-induction"))
+    scores = circuits.detect_heads(minitx.load("tiny-induction"), "induction", n_texts=4)
+    flat = np.ravel(scores["induction"])
+    wanted = [i for i, x in enumerate(flat) if x >= kinds.CLEARLY]
+    assert list(labels["induction"]["heads"]) == wanted == [*range(8, 16)]  # all of layer 1
+    assert labels["induction"]["null"] < 0.1
+    assert labels["previous"]["heads"].keys() == {3, 7}
+
+
+def test_no_head_is_labelled_by_what_any_head_does_by_chance(monkeypatch):
+    model = minitx.load("tiny-induction")
+    scores = circuits.detect_heads(model, [*kinds.KINDS], n_texts=4)
+    for score in scores.values():
+        score.null[0, 0] = 0.97  # one head, on other words
+    monkeypatch.setattr(kinds.circuits, "detect_heads", lambda *_, **__: scores)
+    assert not any(kind["heads"] for kind in kinds.labels(model).values())

@@ -1,0 +1,171 @@
+"""Who wrote a guess, kinds of heads, patching and heads that are off, in a browser: make test-page.
+
+Order: the page that stands alone; the live page.
+"""
+
+import re
+
+import explored
+import pytest
+import served
+from axe_playwright_python.sync_playwright import Axe
+from explored import ready, tokens, view
+from playwright.sync_api import expect
+
+import minitx
+from minitx.analysis.live.runs import Runs
+from minitx.analysis.measures import written
+from minitx.analysis.pages import explore
+
+SENTENCE = "cat dog red milk cat dog"
+TEXT = "The old man said that he"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return minitx.load("tiny-induction")
+
+
+@pytest.fixture
+def page(open_page, tmp_path, model):
+    """The page of the sentence, with all its views drawn."""
+    explore.write(model, "tiny-induction", SENTENCE, tmp_path / "page.html")
+    page = ready(open_page(tmp_path / "page.html"))
+    page.evaluate("minitx.drawAll()")
+    return page
+
+
+def panel(page):
+    """What is said of the chosen head."""
+    return view(page, "writers").locator(".written")
+
+
+def shown(x):
+    """A number as the page writes it."""
+    return f"{x:+.2f}".replace("-", "−")
+
+
+def test_a_click_on_a_head_says_what_it_wrote(page, model):
+    ids = model.tokenizer.encode(SENTENCE)
+    last = len(ids) - 1
+    (place,) = written.of_text(model, ids, [last])
+    numbers = [f"L{layer}H{head}" for _, layer, head in written.components(model)[:16]]
+    for k in (0, 3):
+        component = place.heads[k]
+        explored.click(explored.head(page, numbers[component]))
+        text = panel(page)
+        expect(text).to_contain_text(
+            f"{numbers[component]} wrote {shown(place.parts[0, component])}"
+        )
+        word = model.tokenizer.pieces(place.words[k])[0].replace(" ", "␣")
+        expect(text).to_contain_text(f"Raises most “{word}” {shown(place.raised[k, 0])}")
+        label = tokens(page).nth(int(place.sources[k, 0])).text_content()
+        expect(text).to_contain_text(f"Took that from “{label}” ({int(place.sources[k, 0])})")
+
+
+def test_a_click_in_the_map_chooses_its_head(page):
+    cells = view(page, "writers").locator("svg [aria-label=rect]").first.locator(":is(rect, path)")
+    explored.click(cells.nth(10))
+    explored.expect_selected(explored.head(page, "L1H2"))
+    expect(panel(page)).to_contain_text("L1H2 wrote")
+
+
+def test_another_guess_and_another_token(page):
+    page.get_by_label("Which guess").select_option("second guess")
+    second = view(page, "guesses").locator(".bars li").nth(1).locator("span").first.text_content()
+    expect(panel(page)).to_contain_text(f"towards “{second}”")
+    view(page, "guesses").locator(".bars li").nth(2).click()
+    expect(page.get_by_label("Which guess")).to_have_value("third guess")
+    tokens(page).nth(2).click()
+    expect(page.locator("#writers .hint")).to_contain_text("(2)")
+
+
+def test_heads_of_a_kind_are_labelled_and_listed(page):
+    letters = view(page, "heads").locator("svg [aria-label=text]").get_by_text("I", exact=True)
+    expect(letters).to_have_count(8)
+    page.get_by_label("Only heads of one kind").select_option("induction heads")
+    expect(explored.heads(page)).to_have_count(8)
+    explored.click(explored.heads(page).first)
+    expect(explored.readout(page)).to_contain_text(re.compile(r"induction head: .* 0\.99 of its"))
+    page.get_by_label("Only heads of one kind").select_option("duplicate heads")
+    expect(explored.heads(page)).to_have_count(0)
+    expect(page).to_have_url(re.compile("kind=duplicate"))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_wrong(open_page, tmp_path, model, dark):
+    explore.write(model, "tiny-induction", SENTENCE, tmp_path / "page.html")
+    page = ready(open_page(tmp_path / "page.html", dark=dark))
+    page.evaluate("minitx.drawAll()")
+    for name in "#writers", "#heads":
+        report = Axe().run(page, context=name)
+        assert report.violations_count == 0, report.generate_report()
+
+
+# the live page
+
+
+@pytest.fixture(scope="module")
+def port():
+    models = {name: minitx.load(name) for name in ("tiny-gpt2", "tiny-induction")}
+    with served.listening(Runs(models), TEXT) as port:
+        yield port
+
+
+@pytest.fixture
+def live(launch, kind, port):
+    """The live page."""
+    complaints = []
+    context = launch(kind, False).new_context(viewport={"width": 1280, "height": 900})
+    context.on("weberror", lambda error: complaints.append(str(error.error)))
+    page = context.new_page()
+    page.goto(f"http://127.0.0.1:{port}/")
+    explored.ready(page)
+    yield page
+    context.close()
+    assert complaints == []
+
+
+def part(page, name):
+    """A control of the live page."""
+    return page.locator(f"#live-{name}")
+
+
+def test_writers_and_kinds_come_from_the_server(live):
+    live.evaluate("minitx.drawAll()")
+    expect(panel(live)).to_contain_text(" wrote ")
+    expect(live.locator("#heads .hint")).to_contain_text("P previous")
+    part(live, "model").select_option("tiny-induction")
+    part(live, "text").fill(SENTENCE)
+    expect(live.locator("#heads .hint")).to_contain_text("I induction")
+
+
+def test_a_head_that_is_off_looks_off(live):
+    explored.click(explored.head(live, "L0H1"))
+    part(live, "head").click()
+    expect(live.locator("#matrix")).to_have_class(re.compile("off"))
+    expect(live.locator("#matrix .hint")).to_contain_text("off: what it reads is not written")
+    expect(explored.readout(live)).to_contain_text("off: what it reads is not written")
+    expect(live.locator("#compared")).to_contain_text("(off: read, but not written)")
+    expect(panel(live)).to_contain_text("L0H1 wrote 0.00")
+    explored.click(explored.head(live, "L0H2"))
+    expect(live.locator("#matrix")).not_to_have_class(re.compile("off"))
+
+
+def test_two_texts_are_patched_or_refused(live):
+    live.get_by_text("Patch from a second text").click()
+    part(live, "other").fill(f"{TEXT} is")
+    part(live, "patch-go").click()
+    expect(part(live, "patch-says")).to_contain_text("the first text has 6 tokens, the second 7")
+    part(live, "other").fill("The old man went so she")
+    part(live, "patch-go").click()
+    expect(part(live, "patch-says")).to_contain_text("the logit of “␣was” less that of “␣went”")
+    maps = part(live, "patch-maps").get_by_role("img")
+    expect(maps).to_have_count(4)
+    expect(part(live, "patch-maps")).to_contain_text("second text into the first")
+    explored.click(
+        maps.first.locator("svg [aria-label=rect]").first.locator(":is(rect, path)").nth(6)
+    )
+    explored.expect_selected(explored.head(live, "L1H2"))
+    report = Axe().run(live, context="#live-patch")
+    assert report.violations_count == 0, report.generate_report()
