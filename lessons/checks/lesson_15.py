@@ -87,16 +87,16 @@ def check_evidence(answer):
     if len(pairs) < N_PAIRS:
         raise Wrong(f"{len(pairs)} pairs; wanted {N_PAIRS} or more, of which half choose the head")
     model = minitx.load(name)
-    found, tested = (_patched(model, pairs[start::2]) for start in (0, 1))
-    n_layers, n_heads = found.shape
+    choosing, tested = (_patched(model, pairs[start::2]) for start in (0, 1))
+    n_layers, n_heads = choosing.shape
     layer, head = place
     if not (0 <= layer < n_layers and 0 <= head < n_heads):
         raise Wrong(f"L{layer}H{head}: this model has {n_layers} layers of {n_heads} heads")
-    best = tuple(int(i) for i in np.unravel_index(found.effects.argmax(), found.shape))
+    best = tuple(int(i) for i in np.unravel_index(choosing.effects.argmax(), choosing.shape))
     if (layer, head) != best:
         raise Wrong(
-            f"L{layer}H{head} restores {found[layer, head]:.2f} of the pairs that choose; another "
-            "head restores more"
+            f"L{layer}H{head} restores {choosing[layer, head]:.2f} of the pairs that choose; "
+            "another head restores more"
         )
     if (tested.clean > tested.corrupt).mean() < 0.9:
         raise Wrong("the model does not know the answer: clean texts must make it likelier")

@@ -144,15 +144,15 @@ def test_layer_1_copies_and_chance_does_not():
 
 def test_what_is_left_without_heads():
     _, printed = executed(14)
-    found = re.findall(r"silent: (.+?) +right +(\d+)%", printed)
-    right = {name: int(share) for name, share in found}
+    lines = re.findall(r"silent: (.+?) +right +(\d+)%", printed)
+    right = {name: int(share) for name, share in lines}
     assert right["none"] == right["L0H2 and L0H4, others"] == right["L0H3, previous token"] == 100
     assert 90 <= right["L0H7, previous token"] < 99
     assert right["L0H3 and L0H7"] < 30 and right["all of layer 1"] < 5
     best = [float(x) for x in re.findall(r"best induction head (\S+)", printed)]
     assert best[0] > 0.9 and best[1] < 0.1
-    found = re.findall(r"(\S+) +L\dH\d (\S+) +\(by chance at most (\S+)\)", printed)
-    values = {name: (float(score), float(null)) for name, score, null in found}
+    lines = re.findall(r"(\S+) +L\dH\d (\S+) +\(by chance at most (\S+)\)", printed)
+    values = {name: (float(score), float(null)) for name, score, null in lines}
     for name in ("tiny-bert", "tiny-roberta"):  # a third
         assert 0.3 < values[name][0] < 0.4 and values[name][1] < 0.05
     for name in ("tiny-gpt2", "deep-roberta"):
