@@ -4484,6 +4484,30 @@ BREAKS = [
         "np.isnan(got).any()",
     ),
     Break(
+        "attention to the first occurrence gets no hint of its own in lesson 14",
+        "lessons/checks/lesson_14.py",
+        "pattern[query, query - behind].mean()",
+        "pattern[query, query - behind].max()",
+    ),
+    Break(
+        "a head of lesson 14 has to beat no more than its own chance",
+        "lessons/checks/lesson_14.py",
+        "value < best + MARGIN",
+        "value < own + MARGIN",
+    ),
+    Break(
+        "a head of lesson 15 is defended on the pairs that chose it",
+        "lessons/checks/lesson_15.py",
+        "pairs[start::2]",
+        "pairs[0::2]",
+    ),
+    Break(
+        "a head of lesson 15 has to beat the mean of chance alone",
+        "lessons/checks/lesson_15.py",
+        "abs(tested.null).max()",
+        "abs(tested.null).mean()",
+    ),
+    Break(
         "the null of a page's attribution has the model's weights",
         "analysis/pages/pushes.py",
         "[attributed.of_heads(each, wanted) for each in (model, noise)]",
