@@ -97,7 +97,8 @@ def _gather(model, documents, inner, half, run, what):
 
     def measure(i, document):
         name = "fit" if i < half else "test"
-        pairs = [maths.sums(x[inner]) for x in residual_stream.states(model, document)]
+        states = yield residual_stream.states_read(model, document)
+        pairs = [maths.sums(x[inner]) for x in states]
         xx, places = zip(*pairs)
         return {f"{name}_xx": np.array(xx), f"{name}_places": np.array(places)}
 

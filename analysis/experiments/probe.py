@@ -117,7 +117,7 @@ def conditions(model, names, meaning, eps, seed):
 
     In a model that hides the future positions off is the causal mask alone.
     """
-    states = residual_stream.states
+    states = residual_stream.states_read
     off = mask_tap.condition(positions="zero")
     random = untrained(model, np.random.default_rng(seed))
     streams = {ON: partial(states, model), OFF: partial(states, model, condition=off)}

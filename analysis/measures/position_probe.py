@@ -12,7 +12,8 @@ from itertools import islice
 import numpy as np
 
 from ..maths import stats
-from ..runner import options, stream
+from ..runner import options, passes
+from ..runner.stream import UNSAVED
 
 # of the documents, to learn from and to choose the penalty; the others are for the test
 SHARES = 0.6, 0.2
@@ -52,15 +53,19 @@ def targets(documents, index, document, seed):
     return inner, np.column_stack([places, permuted])
 
 
-def fit_ridge(stream_of, documents, fit, choose, seed, run=stream.UNSAVED, what="stream"):
+def fit_ridge(stream_of, documents, fit, choose, seed, run=UNSAVED, what="stream"):
     """Weights of ridge regression [Y L+1 D+1] and their penalties [Y L+1].
 
+    stream_of(document): the stream [L+1 T D], or its Reading.
     The first `fit` documents give the weights, the next `choose` choose the penalty.
     """
 
     def measure(i, document):
         inner, y = targets(documents, i, document, seed)
-        by_layer = [stats.sums(x[inner], y) for x in stream_of(document)]
+        stream = stream_of(document)
+        if isinstance(stream, passes.Reading):
+            stream = yield stream
+        by_layer = [stats.sums(x[inner], y) for x in stream]
         return {"fit" if i < fit else "choose": np.array(by_layer)}
 
     sums = run.gather(measure, Part(documents, 0, fit + choose), f"learning: {what}")
@@ -81,7 +86,7 @@ def _target(sums, y):
     return sums[np.ix_(rows, rows)]
 
 
-def evaluate(stream_of, documents, first, weights, seed, run=stream.UNSAVED, what="stream"):
+def evaluate(stream_of, documents, first, weights, seed, run=UNSAVED, what="stream"):
     """R², errors and guesses of every layer on the documents from number `first` on.
 
     Intervals are over these documents.
@@ -89,7 +94,10 @@ def evaluate(stream_of, documents, first, weights, seed, run=stream.UNSAVED, wha
 
     def measure(i, document):
         inner, y = targets(documents, first + i, document, seed)
-        return _errors(stream_of(document)[:, inner], y, weights)
+        stream = stream_of(document)
+        if isinstance(stream, passes.Reading):
+            stream = yield stream
+        return _errors(stream[:, inner], y, weights)
 
     by_document = ("squared", "absolute", "variation", "n")
     test = Part(documents, first, len(documents))
