@@ -74,7 +74,7 @@ def components(
     result["layer_names"] = np.array([f"layer {i}" for i in range(model.config.n_layers)])
     result |= {"method": method, "first_position": inner.start}
     result |= _position_shares(sums, len(document_set))
-    random = document_features.untrained(model, np.random.default_rng(seed))
+    random = document_features.random(model, seed)
     result["share_random"] = _random_share(random, document_set, method, components, seed, run)
     return result | _best_series(sums, result["best_component"], len(document_set))
 
@@ -352,4 +352,5 @@ register(
     },
     labels={"best": "layer_names"},
     least_documents=2,
+    shares=True,
 )

@@ -371,4 +371,5 @@ register(
         "documents": "documents read",
     },
     per_head=("offset_of_heads",),
+    shares=True,
 )

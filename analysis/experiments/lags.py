@@ -670,4 +670,5 @@ register(
         "position_share_of_heads",
         "position_lag",
     ),
+    shares=True,
 )

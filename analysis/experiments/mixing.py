@@ -297,4 +297,5 @@ register(
         ("effective_rank", "effective_rank_values", "rank", "rank_values"), "layers"
     ),
     per_head=("entropy", "keys_of_heads"),
+    shares=True,
 )

@@ -577,4 +577,5 @@ register(
     },
     labels={"n_by_strength": "strengths"},
     per_head=("best_offset", "best_attention"),
+    shares=True,
 )

@@ -569,4 +569,5 @@ register(
         "position_variance_of_heads",
         "toeplitz_of_heads",
     ),
+    shares=True,
 )

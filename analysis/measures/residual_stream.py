@@ -22,8 +22,8 @@ def states(model, tokens, condition=None, **options):
     return passes.value(states_read(model, tokens, condition, **options))
 
 
-def states_read(model, tokens, condition=None, **options):
-    """The Reading of `states`."""
+def states_read(model, tokens, condition=None, edits=passes.NOTHING, **options):
+    """The Reading of `states`. edits: {point: array or f(x)}."""
     stream = []
 
     def watch(name, x, layer=None):
@@ -34,7 +34,7 @@ def states_read(model, tokens, condition=None, **options):
         return np.array([*stream[:-1], final[0]])  # the last as the final norm leaves it
 
     hook = identity if condition is None else losses.tap(model, condition)
-    return passes.Reading(model, tokens, watch, value, options=options, hook=hook)
+    return passes.Reading(model, tokens, watch, value, edits, options, hook)
 
 
 def unit_vectors(x):

@@ -17,7 +17,7 @@ import minitx
 from minitx import weights
 from minitx.analysis.experiments import residual as experiment
 from minitx.analysis.maths import residual
-from minitx.analysis.runner import draw
+from minitx.analysis.runner import draw, passes
 from minitx.analysis.texts import corpus
 
 VARIANTS = [*tiny.ONE_EACH, "gpt2-inverse-layer", "bert-sequence"]
