@@ -232,6 +232,31 @@ def test_an_interrupt_ends_all_and_leaves_no_thread():
     assert threading.active_count() == before
 
 
+def test_runs_that_were_interrupted_at_different_documents_go_on_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "SAVE_SHARE", 1e9)  # after every document
+    numbers = np.arange(40.0)
+
+    def gathers(name, resume, end=999):
+        def measure(i, x):
+            if i >= end:
+                raise KeyboardInterrupt
+            return {"sum": x, "all": x}
+
+        def function():
+            with stream.resumable(tmp_path, name, "key", resume) as open_run:
+                return open_run.gather(measure, numbers, "numbers", keep=("all",))
+
+        return function
+
+    with executor.use(executor.Threads(1)):
+        for name, end in (("a", 20), ("b", 30)):
+            with pytest.raises(KeyboardInterrupt):
+                gathers(name, False, end)()
+        members, _ = sums_of([gathers(name, True) for name in "abc"])
+    for member in members:
+        assert member.result["sum"] == 780 and np.array_equal(member.result["all"], numbers)
+
+
 # experiments that meet
 
 
