@@ -119,4 +119,5 @@ def parser(argv=()):
     for module in COMMANDS:
         module.declare(commands)
     compare.of_the_experiment(commands, argv)
+    run.declare_several(commands, argv)
     return top

@@ -39,9 +39,26 @@ def of_experiment(command, experiment):
         of_ids(command, {option.name for option in experiment.options})
 
 
+def of_experiments(command, experiments):
+    """The flags of several experiments: of those with the same name, the first one's."""
+    options = {}
+    for experiment in experiments:
+        options = {option.name: option for option in experiment.options} | options
+    _of_options(command, options.values())
+    if sides.OPTION.name not in options:
+        of_side(command)
+    if any(experiment.reads_texts for experiment in experiments):
+        of_ids(command, options)
+
+
 def of_options(command, experiment):
-    """A flag for each option of an experiment: a switch for a bool, else a text, checked later."""
-    for option in experiment.options:
+    """A flag for each option of an experiment."""
+    _of_options(command, experiment.options)
+
+
+def _of_options(command, options):
+    """A flag for each option: a switch for a bool, else a text, checked later."""
+    for option in options:
         limits = f"; {option.range}" if option.range else ""
         about = f"{option.help} ({option.default!r}{limits})".replace("%", "%%")
         how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}

@@ -1,18 +1,39 @@
-"""`minitx run`: one experiment on one model."""
+"""`minitx run`: one experiment on one model, or several that share their passes over a text."""
 
+import json
+import sys
 import time
 
-from ..runner import registry, results
+from ..runner import many, registry, results
 from . import flags, inputs, shown
+
+SEVERAL = "several of them, joined by commas, in one pass over the documents: profiles,lags,cca"
 
 
 def declare(commands):
     """`run`, with a command for each experiment."""
-    top = commands.add_parser("run", help="one experiment on one model: figure, numbers, settings")
+    about = f"one experiment on one model: figure, numbers, settings; or {SEVERAL}"
+    top = commands.add_parser("run", help=about, description=about)
     names = top.add_subparsers(required=True, metavar="EXPERIMENT")
+    top.set_defaults(names=names)
     for experiment in registry.EXPERIMENTS.values():
         command = flags.command(names, experiment.name, run, experiment.question, "MODEL")
         of_run(command, experiment)
+
+
+def declare_several(commands, argv):
+    """`run A,B,C`, for the experiments that these arguments name."""
+    if argv[:1] != ["run"] or "," not in "".join(argv[1:2]):
+        return
+    experiments = [registry.get(name) for name in argv[1].split(",")]
+    names = commands.choices["run"].get_default("names")
+    command = flags.command(names, argv[1], run_several, SEVERAL, "MODEL")
+    command.set_defaults(experiments=experiments)
+    flags.of_experiments(command, experiments)
+    flags.of_results(command, "out/MODEL-EXPERIMENT for each")
+    flags.of_workers(command)
+    flags.of_figure(command)
+    flags.in_json(command)
 
 
 def of_run(command, experiment):
@@ -34,16 +55,20 @@ def of_further_models(command, experiment):
 
 
 def check(argv):
-    """Raise ValueError if the first argument of `run` is neither a flag nor an experiment."""
+    """Raise ValueError if the first argument of `run` is neither a flag nor experiments."""
     if not argv or argv[0].startswith("-"):
         return
     later = [name for name in argv[1:] if name in registry.EXPERIMENTS]
-    if argv[0] not in registry.EXPERIMENTS and later:
+    names = argv[0].split(",")
+    if later and not any(name in registry.EXPERIMENTS for name in names):
         raise ValueError(
             f"{later[0]} is an experiment and comes before the model: "
             f"minitx run {later[0]} {argv[0]}"
         )
-    registry.get(argv[0])
+    for name in names:
+        registry.get(name)
+    if len({*names}) < len(names):
+        raise ValueError(f"{argv[0]} names an experiment twice")
 
 
 def run(arguments):
@@ -58,11 +83,43 @@ def run(arguments):
     if arguments.json:
         print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
         return
+    show(experiment, outcome)
+    written = f"{out / experiment.name}.{arguments.format} .npz .json written"
+    print(f"{written} in {time.monotonic() - start:.1f} s")
+
+
+def show(experiment, outcome):
+    """Print what an experiment answers and says, and its numbers."""
     if outcome.answer:
         print(f"{experiment.question} {results.sentence(outcome.answer)}\n")
     if outcome.says:
         print(f"{outcome.says}\n")
     for number in outcome.headline.values():
         print(shown.headline(number))
-    written = f"{out / experiment.name}.{arguments.format} .npz .json written"
-    print(f"{written} in {time.monotonic() - start:.1f} s")
+
+
+def run_several(arguments):
+    """minitx run A,B,C MODEL"""
+    start = time.monotonic()
+    name, resume = arguments.model, arguments.resume
+    jobs = []
+    for experiment in arguments.experiments:
+        options = flags.options_of(experiment, arguments)
+        out = inputs.folder(arguments, experiment.name)
+        job = many.Job(experiment.name, experiment.run, name, options, "", out, resume)
+        jobs.append(job._replace(format=arguments.format))
+    done = many.together(jobs, inputs.load(name))
+    failures = {name: x.outcome for name, x in done.items() if isinstance(x.outcome, many.Failure)}
+    for failed, failure in failures.items():
+        print(f"minitx: {failed}: {failure.reason}", file=sys.stderr)
+    finished = [job for job in jobs if job.experiment not in failures]
+    if arguments.json:
+        paths = {job.experiment: job.out / f"{job.experiment}.json" for job in finished}
+        record = {name: json.loads(path.read_text("utf-8")) for name, path in paths.items()}
+        print(results.as_json(record))
+        return 2 if failures else 0
+    for job in finished:
+        show(registry.get(job.experiment), done[job.experiment].outcome)
+        print(f"{job.out / job.experiment}.{arguments.format} .npz .json written\n")
+    print(f"{len(finished)} of {len(jobs)} in {time.monotonic() - start:.1f} s")
+    return 2 if failures else 0

@@ -348,4 +348,5 @@ register(
         "with the source's tokens in random order",
         "heads": "heads shown",
     },
+    shares=True,
 )

@@ -85,7 +85,7 @@ def _summed(model, texts, run):
     W = _weights(model, inputs.layers(model))
 
     def measure(i, document):
-        X = inputs.of_text(model, document)[:, inner]
+        X = (yield inputs.reading(model, document))[:, inner]
         x = (X[:, None] @ W).astype(np.float64)  # [2 L H T d]
         return {("even", "odd")[i % 2]: x, "square": x.swapaxes(-1, -2) @ x}
 
@@ -341,4 +341,5 @@ register(
     },
     weights_only=True,
     least_documents=2,
+    shares=True,
 )

@@ -56,25 +56,27 @@ def cca(
     table = inputs.reachable(model)[: texts.T][inner]
     half = _half(texts, len(table), model.config.d_model, components)
     y = maths.columns(table, components)
-    random = document_features.untrained(model, np.random.default_rng(seed))
+    random = document_features.random(model, seed)
     y_random = maths.columns(inputs.reachable(random)[: texts.T][inner], components)
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(table)) for _ in range(shuffles)]
-    result = _by_layer(_gather(model, texts, inner, half, run, "documents"), texts, y, orders)
-    sums = _gather(random, texts, inner, half, run, "documents: random weights")
-    result["correlations_random"] = _by_layer(sums, texts, y_random, [])["correlations"]
+    own, by_random = _gather((model, random), texts, inner, half, run)
+    result = _by_layer(own, texts, y, orders)
+    result["correlations_random"] = _by_layer(by_random, texts, y_random, [])["correlations"]
     result |= {"documents": len(texts), "T": texts.T, "components": components}
     return result | _headline(result)
 
 
 def _by_layer(sums, texts, y, orders):
-    """What `_correlate` gives, for all layers together: {name: [L+1 ...]}."""
+    """What `_correlate` gives, for all layers together: {name: [L+1 ...]}.
+
+    sums: those of the fit, then those of the test, each [L+1 ...] twice.
+    """
     half = len(texts) // 2
     by_layer = []
-    for layer in range(len(sums["fit_xx"])):
-        fit = maths.moments(half, sums["fit_xx"][layer], sums["fit_places"][layer])
-        others = sums["test_xx"][layer], sums["test_places"][layer]
-        test = maths.moments(len(texts) - half, *others)
+    for fit_xx, fit_places, test_xx, test_places in zip(*sums):
+        fit = maths.moments(half, fit_xx, fit_places)
+        test = maths.moments(len(texts) - half, test_xx, test_places)
         by_layer.append(_correlate(fit, test, y, orders))
     return stats.stacked(by_layer)
 
@@ -92,16 +94,21 @@ def _half(documents, T, D, K):
     return half
 
 
-def _gather(model, documents, inner, half, run, what):
-    """Sums over the documents of the fit and of the test, at every layer: [L+1 ...]."""
+def _gather(models, documents, inner, half, run):
+    """Of each model the sums over documents of the fit and of the test, at every layer."""
 
     def measure(i, document):
-        name = "fit" if i < half else "test"
-        pairs = [maths.sums(x[inner]) for x in residual_stream.states(model, document)]
-        xx, places = zip(*pairs)
-        return {f"{name}_xx": np.array(xx), f"{name}_places": np.array(places)}
+        sums = {}
+        for number, model in enumerate(models):
+            states = yield residual_stream.states_read(model, document)
+            xx, places = zip(*(maths.sums(x[inner]) for x in states))
+            part = "fit" if i < half else "test"
+            sums |= {f"{part} xx {number}": np.array(xx), f"{part} places {number}": places}
+        return sums
 
-    return run.gather(measure, documents, what)
+    sums = run.gather(measure, documents, "documents")
+    names = "fit xx", "fit places", "test xx", "test places"
+    return [[sums[f"{name} {number}"] for name in names] for number in range(len(models))]
 
 
 def _correlate(fit, test, y, orders):
@@ -259,4 +266,5 @@ register(
         "mean_fitted": "layer_names",
     },
     least_documents=6,
+    shares=True,
 )

@@ -63,7 +63,8 @@ def chain(
     def measure(i, document):
         rng = np.random.default_rng((seed, i))
         to_the_right = rng.random(T)[places] < 0.5  # the queries that the null turns to the right
-        return _measure(model, document, places, turned, by, to_the_right)
+        passed = yield reading.of_document_read(model, document)
+        return _measure(model, passed, places, turned, by, to_the_right)
 
     sums = run.gather(measure, document_set, "documents")
     result = {"T": T, "documents": N, "by": by, "turned": np.array(turned, int).reshape(-1, 2)}
@@ -102,12 +103,11 @@ def _turned_heads(named, directed):
     return sorted(set(named))
 
 
-def _measure(model, document, places, turned, by, to_the_right):
+def _measure(model, passed, places, turned, by, to_the_right):
     """Attention by offset of all heads, as they are [L H R] and with each head turned [A 4 L H R].
 
     own_move: [A] tokens by which the turned head's own attention differs, right from left.
     """
-    passed = reading.of_document(model, document)
     still = _patterns(model, passed.streams[0][None], 0, places)[0]
     by_head = np.zeros((len(turned), len(WAYS), *still.shape))
     own_moves = np.zeros(len(turned))
@@ -342,4 +342,5 @@ register(
         "documents": "documents measured",
     },
     labels={"pair_moves": "pairs", "n_by_strength": "strengths"},
+    shares=True,
 )

@@ -64,7 +64,8 @@ def components(
 
     def measure(index, document):
         shift = np.random.default_rng((seed, index)).integers(1, document_set.T)
-        series = _series(inputs.of_text(model, document)[:, inner], directions, shift)
+        X = yield inputs.reading(model, document)
+        series = _series(X[:, inner], directions, shift)
         series["first"] = series["x"] * (index == 0)
         return series
 
@@ -73,7 +74,7 @@ def components(
     result["layer_names"] = np.array([f"layer {i}" for i in range(model.config.n_layers)])
     result |= {"method": method, "first_position": inner.start}
     result |= _position_shares(sums, len(document_set))
-    random = document_features.untrained(model, np.random.default_rng(seed))
+    random = document_features.random(model, seed)
     result["share_random"] = _random_share(random, document_set, method, components, seed, run)
     return result | _best_series(sums, result["best_component"], len(document_set))
 
@@ -85,7 +86,8 @@ def _random_share(model, document_set, method, n, seed, run):
     directions = {"x": METHODS[method](model, document_set, n, seed, run, what)[:1]}
 
     def measure(_, document):
-        return _series(inputs.of_text(model, document)[:1, inner], directions, 0)
+        X = yield inputs.reading(model, document)
+        return _series(X[:1, inner], directions, 0)
 
     sums = run.gather(measure, document_set, "documents: random weights")
     return maths.position_share(sums["x"], sums["x_squares"], len(document_set)).max()
@@ -108,7 +110,7 @@ def principal(model, document_set, n, seed, run, what="documents: components"):
     inner = _inner(document_set)
 
     def measure(_, document):
-        X = inputs.of_text(model, document)[:, inner].astype(np.float64)
+        X = (yield inputs.reading(model, document))[:, inner].astype(np.float64)
         products = (X.swapaxes(1, 2) @ X).astype(np.float32)
         return {"sum": X.sum(axis=1), "products": products, "tokens": X.shape[1]}
 
@@ -125,7 +127,7 @@ def independent(model, document_set, n, seed, run, what="documents: components")
     inner = _inner(document_set)
 
     def measure(_, document):
-        return {"x": inputs.of_text(model, document)[:, inner]}
+        return {"x": (yield inputs.reading(model, document))[:, inner]}
 
     few = document_set.first(min(len(document_set), FEW))
     X = run.gather(measure, few, what, keep=("x",))["x"]
@@ -350,4 +352,5 @@ register(
     },
     labels={"best": "layer_names"},
     least_documents=2,
+    shares=True,
 )

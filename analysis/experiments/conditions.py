@@ -18,7 +18,7 @@ from ..maths import lags as lag_maths
 from ..maths import sources as maths
 from ..measures import conditions as inputs_given
 from ..measures import heads, inputs
-from ..runner import draw, options, verdict
+from ..runner import draw, options, passes, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -97,7 +97,8 @@ def _select(names, model, documents, run):
 def _gather(model, documents, pairs, seed, run):
     """Means over documents under every condition: {name: [I ...]}."""
     split = {pair: factors.svd(*inputs.query_key(model, *pair)) for pair in pairs}
-    same = _measure(model, documents.first()[0], inputs_given.SAME, split)
+    alone = inputs_given.stream_and_profiles(model, documents.first()[0], inputs_given.SAME)
+    same = _measure(model, *passes.value(alone), split)
 
     def measure(i, document):
         by_condition = []
@@ -106,11 +107,12 @@ def _gather(model, documents, pairs, seed, run):
                 by_condition.append(same)
                 continue
             tokens = inputs_given.tokens(documents, i, document, name, seed)
-            by_condition.append(_measure(model, tokens, name, split))
+            X, attention = yield inputs_given.stream_and_profiles(model, tokens, name)
+            by_condition.append(_measure(model, X, attention, split))
         sums = {name: np.array([given[name] for given in by_condition]) for name in same}
         order = np.random.default_rng((seed, i)).permutation(len(document))
-        X = inputs.of_text(model, document)[:, order]
-        sums["scores_shuffled"] = inputs_given.scores_by_lag(model, X)
+        X = yield inputs.reading(model, document)
+        sums["scores_shuffled"] = inputs_given.scores_by_lag(model, X[:, order])
         repeated = sums["attention"][REPEATED]
         sums["squares_repeated"] = profiles.mean_attention(repeated, documents.T) ** 2
         return sums
@@ -119,11 +121,11 @@ def _gather(model, documents, pairs, seed, run):
     return {name: total / len(documents) for name, total in sums.items()}
 
 
-def _measure(model, tokens, name, split):
+def _measure(model, X, attention, split):
     """Attention and scores of all heads [L H R], xcorr [n R J] of those drawn, on one document."""
-    X, attention = inputs_given.stream_and_profiles(model, tokens, name)
     curves = []
-    middle = slice(len(tokens) - 1 - NEAR, len(tokens) + NEAR)
+    T = X.shape[1]
+    middle = slice(T - 1 - NEAR, T + NEAR)
     for (layer, _), (U_Q, _, U_K) in split.items():
         q, k = (X[layer] @ U[:, :COLUMNS] for U in (U_Q, U_K))
         curves.append(lag_maths.xcorr(q, k)[middle])
@@ -369,4 +371,5 @@ register(
         "documents": "documents read",
     },
     per_head=("offset_of_heads",),
+    shares=True,
 )

@@ -85,7 +85,7 @@ def _on_text(model, run, document_set, layers, move, shifts, losses, seed):
     n_losses = min(losses, N)
 
     def measure(i, document):
-        passed = reading.of_document(model, document)
+        passed = yield reading.of_document_read(model, document)
         others = (total - passed.inputs) / (N - 1)
         rng = np.random.default_rng((seed, i))
         by_layer = [
@@ -393,4 +393,5 @@ register(
     per_head=("slopes", "offset"),
     least_documents=2,
     weights_only=True,
+    shares=True,
 )

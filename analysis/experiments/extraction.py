@@ -95,8 +95,8 @@ def _measure(model, documents, followed, seed, run):
     draws = -(-DRAWS // len(documents))  # in each document
 
     def measure(i, document):
-        X = inputs.of_text(model, document)
-        bare = inputs.of_text(model, document, {"pos_embed": np.zeros_like})
+        X = yield inputs.reading(model, document)
+        bare = yield inputs.reading(model, document, {"pos_embed": np.zeros_like})
         random = _random_directions(U_Q.shape, (seed, i)).astype(X.dtype)
         curves = [waves.largest(X, U) for U in (None, U_Q, U_K, random)]
         curves += [waves.largest(bare, U) for U in (None, U_Q, U_K)]
@@ -496,4 +496,5 @@ register(
         "layers_q": "peak_names",
         "layers_k": "peak_names",
     },
+    shares=True,
 )

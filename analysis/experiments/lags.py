@@ -78,7 +78,14 @@ def lags(
 
     def measure(i, document):
         order = np.random.default_rng((seed, i)).permutation(T)
-        return _measure(signals, document, split, order, reach, i % 2)
+        if document is None:
+            given = signals.of_positions(T, reach)
+        else:
+            given = yield signals.of_document(document, T, reach)
+        sums = _measure(signals, *given, split, order, reach)
+        if document is not None:
+            sums[HALVES[i % 2]] = np.array([*given[0].values()])
+        return sums
 
     measured_on = document_set or [None]  # None: positions alone
     mean = run.gather(measure, measured_on, "documents")
@@ -101,18 +108,14 @@ def lags(
 HALVES = "places_even", "places_odd"  # inputs of the documents with even and with odd numbers
 
 
-def _measure(signals, document, split, order, reach, half):
+def _measure(signals, X, attention, split, order, reach):
     """Attention, scores and curves of one document, and curves with its places in another order.
 
-    split: {(layer, head): factors} of the heads drawn. half: 0 or 1, in which the signals of a text
-    are summed by place.
+    X: {layer: signal}. split: {(layer, head): factors} of the heads drawn.
     """
-    X, attention = signals.of_document(document, len(order), reach)
     shuffled = {layer: signals.reordered(x, order) for layer, x in X.items()}
     sums = {"attention": attention}
     sums["scores"] = np.array([signals.scores(layer, x, x, NEAR) for layer, x in X.items()])
-    if document is not None:
-        sums[HALVES[half]] = np.array([*X.values()])
     sums |= _curves("", signals, split, X, reach)
     return sums | _curves("_shuffled", signals, split, shuffled, reach)
 
@@ -667,4 +670,5 @@ register(
         "position_share_of_heads",
         "position_lag",
     ),
+    shares=True,
 )

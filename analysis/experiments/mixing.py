@@ -16,7 +16,7 @@ from minitx.model import join_heads
 
 from ..maths import effective, profiles
 from ..measures import heads
-from ..runner import draw, options, verdict
+from ..runner import draw, options, passes, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -54,7 +54,7 @@ def mixing(
 
     def measure(i, document):
         order = np.random.default_rng((seed, i)).permutation(len(document))
-        return _measure(model, document, order)
+        return (yield _read(model, document, order))
 
     sums = run.gather(measure, document_set, "documents")
     result |= {name: x / len(document_set) for name, x in sums.items()}
@@ -120,22 +120,23 @@ def _counts(changed, causal):
     return result
 
 
-def _measure(model, document, order):
-    """Entropy of each head's rows, effective keys, and ranks of V, A V and mixed by chance."""
+def _read(model, document, order):
+    """A Reading: entropy of each head's rows, effective keys, ranks of V, A V, mixed by chance."""
     points, by_layer = {}, []
 
-    def hook(name, x, layer=None):
+    def watch(name, x, layer=None):
         if name in ("pattern", "v"):
             points[name] = x
         if name == "z":
             by_layer.append(_of_layer(points["pattern"], points["v"], x, order))
-        return x
 
-    forward(model, document, hook=hook)
-    entropies, keys, ranks, effective_ranks = zip(*by_layer)
-    result = {"entropy": entropies, "keys_of_heads": keys}
-    result |= {"ranks": ranks, "effective_ranks": effective_ranks}
-    return {name: np.array(x) for name, x in result.items()}
+    def value(_):
+        entropies, keys, ranks, effective_ranks = zip(*by_layer)
+        result = {"entropy": entropies, "keys_of_heads": keys}
+        result |= {"ranks": ranks, "effective_ranks": effective_ranks}
+        return {name: np.array(x) for name, x in result.items()}
+
+    return passes.Reading(model, document, watch, value)
 
 
 def _of_layer(pattern, v, z, order):
@@ -296,4 +297,5 @@ register(
         ("effective_rank", "effective_rank_values", "rank", "rank_values"), "layers"
     ),
     per_head=("entropy", "keys_of_heads"),
+    shares=True,
 )

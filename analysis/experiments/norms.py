@@ -139,20 +139,19 @@ def _of_documents(model, document_set, seed, run):
     fit, choose, _ = position_probe.parts(document_set)
     first = [embedded(model, document) for document in document_set.first(min(fit, 8))]
     borders = edges(norms_of(np.concatenate(first, axis=1)))
-    scores = []
-    for name, readout in readouts(borders).items():
-
-        def stream_of(document, readout=readout):
-            return readout(embedded(model, document))
-
-        settings = (seed, run, name)
-        weights, _ = position_probe.fit_ridge(stream_of, document_set, fit, choose, *settings)
-        score = position_probe.evaluate(stream_of, document_set, fit + choose, weights, *settings)
-        scores.append(score)
+    streams = {
+        name: lambda document, readout=readout: readout(embedded(model, document))
+        for name, readout in readouts(borders).items()
+    }
+    fits = position_probe.fit_ridge(streams, document_set, fit, choose, seed, run)
+    weights = {name: w for name, (w, _) in fits.items()}
+    scores = position_probe.evaluate(streams, document_set, fit + choose, weights, seed, run)
     names = "r2", "r2_interval", "r2_shuffled"
     by_source = {}
     for i, source in enumerate(SOURCES):
-        by_source[source] = [np.array([score[name][i] for score in scores]) for name in names]
+        by_source[source] = [
+            np.array([score[name][i] for score in scores.values()]) for name in names
+        ]
     return by_source
 
 

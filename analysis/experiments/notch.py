@@ -67,7 +67,7 @@ def notch(
     total = reading.total(model, document_set, run)
 
     def measure(i, document):
-        passed = reading.of_document(model, document)
+        passed = yield reading.of_document_read(model, document)
         others = (total - passed.inputs) / (N - 1)
         readings = [*reading.readings(model, passed, others, places, layers)]
         sums = _attention(model, readings, limits, places)
@@ -346,4 +346,5 @@ register(
     },
     per_head=("least_kept", "offset"),
     least_documents=2,
+    shares=True,
 )

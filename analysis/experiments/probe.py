@@ -14,8 +14,15 @@ from typing import Annotated
 import numpy as np
 
 from ..maths import masks, stats
-from ..measures import losses, mask_tap, norm_tap, position_probe, residual_stream
-from ..measures.document_features import untrained
+from ..measures import (
+    document_features,
+    inputs,
+    losses,
+    mask_tap,
+    norm_tap,
+    position_probe,
+    residual_stream,
+)
 from ..runner import draw, options, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
@@ -38,6 +45,7 @@ COLORS = {
 NONE = 0.01  # R² in all layers that a figure does not tell from 0
 READ_OFF = 0.9  # R² of a readout that errs by a third of the places' deviation: a convention
 ENDS = "from", "to"
+ROOM = 1 << 26  # bytes for the sums of the conditions that are read in one pass
 EVERY = 16  # for the loss so many of a masked model's tokens have one hidden, all in one pass
 MASK_COLORS = draw.GREEN, draw.ORANGE, "#332288", "#999933", "#882255"
 
@@ -72,16 +80,13 @@ def probe(
     streams = conditions(model, mask, meaning, eps, seed)
     texts = corpus.documents(model, text, documents, tokens, column=column)
     n_fit, n_choose, n_test = position_probe.parts(texts)
-    records = []
-    for name, stream_of in streams.items():
-        weights, penalties = position_probe.fit_ridge(
-            stream_of, texts, n_fit, n_choose, seed, run, name
-        )
-        record = position_probe.evaluate(
-            stream_of, texts, n_fit + n_choose, weights, seed, run, name
-        )
-        records.append(record | {"penalty": penalties})
-    result = stats.stacked(records)
+    records = {}
+    for group in _groups(streams, model.config):
+        fits = position_probe.fit_ridge(group, texts, n_fit, n_choose, seed, run)
+        weights = {name: w for name, (w, _) in fits.items()}
+        scores = position_probe.evaluate(group, texts, n_fit + n_choose, weights, seed, run)
+        records |= {name: scores[name] | {"penalty": fits[name][1]} for name in group}
+    result = stats.stacked([records[name] for name in streams])
     result["conditions"] = np.array([*streams])
     result["documents"] = np.array([n_fit, n_choose, n_test])
     result["n_tokens"] = n_test * texts.size
@@ -112,15 +117,24 @@ def _losses(model, documents, eps, seed, run):
     return dict(zip(conditions, sums["loss"] / sums["n"]))
 
 
+def _groups(streams, cfg):
+    """The streams that are read in one pass: as many as have room for their sums."""
+    size = 2 * (cfg.n_layers + 1) * cfg.d_model**2 * 8
+    n, named = max(1, ROOM // size), [*streams.items()]
+    return [dict(named[i : i + n]) for i in range(0, len(named), n)]
+
+
 def conditions(model, names, meaning, eps, seed):
     """{condition: f(tokens) -> residual stream [L+1 T D]}; names: masks as in the option.
 
     In a model that hides the future positions off is the causal mask alone.
     """
-    states = residual_stream.states
+    inputs.check_table_alone(model)
+    states = residual_stream.states_read
     off = mask_tap.condition(positions="zero")
-    random = untrained(model, np.random.default_rng(seed))
-    streams = {ON: partial(states, model), OFF: partial(states, model, condition=off)}
+    random = document_features.random(model, seed)
+    streams = {ON: partial(states, model)}
+    streams[OFF] = partial(states, model, edits={"pos_embed": np.zeros_like})
     for mask in parse_masks(names):
         masked = mask_tap.condition(mask, meaning, "zero")
         streams[f"off, {masks.words(mask)}"] = partial(states, model, condition=masked)
@@ -371,4 +385,5 @@ register(
     labels={"documents": ("to learn from", "to choose the penalty", "to test on")}
     | dict.fromkeys((f"r2_{name}_interval" for name in ("on", "off", "causal", "best_mask")), ENDS),
     least_documents=position_probe.LEAST,
+    shares=True,
 )

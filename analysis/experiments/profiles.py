@@ -15,7 +15,7 @@ import numpy as np
 from ..maths import nulls
 from ..maths import profiles as maths
 from ..measures import conditions, heads, spoken
-from ..runner import draw, options, verdict
+from ..runner import draw, options, passes, verdict
 from ..runner.registry import Answer, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -114,9 +114,10 @@ def _measure(model, documents, clustered, reach, seed, run):
     """
 
     def of_attention(*given):
-        return heads.head_profiles(*given)[None]
+        read = heads.profiles_read(*given)
+        return read._replace(value=lambda x: read.value(x)[None])
 
-    profile = heads.score_profiles if clustered == "scores" else of_attention
+    profile = heads.score_profiles_read if clustered == "scores" else of_attention
     edits = conditions.CONDITIONS["positions"].edits
     sources = getattr(documents, "sources", None)
 
@@ -125,9 +126,11 @@ def _measure(model, documents, clustered, reach, seed, run):
         shuffled = documents.shuffled(i, document, seed)
         repeated = conditions.repeated(documents, i, document, seed)
         inputs = {"plain": document, "shuffled": shuffled, "repeated": repeated}
-        result = {name: profile(model, x, (), reach, source) for name, x in inputs.items()}
+        result = {}
+        for name, x in inputs.items():
+            result[name] = yield profile(model, x, passes.NOTHING, reach, source)
         if sources:
-            result["positions"] = profile(model, document, edits, reach, source)
+            result["positions"] = yield profile(model, document, edits, reach, source)
         return result
 
     names = ("plain", *RUNS) if sources else ("plain", *RUNS[:2])
@@ -135,7 +138,7 @@ def _measure(model, documents, clustered, reach, seed, run):
     everywhere = {name: gathered[name] for name in names}
     if not sources:  # the same for all documents
         alone = profile(model, documents.first()[0], edits, reach, None)
-        everywhere["positions"] = alone[None]
+        everywhere["positions"] = passes.value(alone)[None]
     return everywhere
 
 
@@ -574,4 +577,5 @@ register(
     },
     labels={"n_by_strength": "strengths"},
     per_head=("best_offset", "best_attention"),
+    shares=True,
 )

@@ -67,7 +67,7 @@ def residual(
         def measure_point(stage, random_stage, x):
             return _measure_point(stage, random_stage, x, table, names, rng)
 
-        sums = walk(model, document, random_tables, carried, measure_point)
+        sums = yield walk(model, document, random_tables, carried, measure_point)
         sums["scale_first"] = sums["scale"] * (index == 0)
         return sums
 
@@ -98,7 +98,7 @@ def _points(cfg):
 
 
 def walk(model, document, random_tables, carried, look):
-    """look(stage, stage with random tables, x) at every point of a forward pass, stacked by name.
+    """A Reading: look(stage, stage with random tables, x) at every point, stacked by name.
 
     random_tables: [R T D]; they take the place of the positions side by side, all else staying as
     it was. look returns {name: array}, walk {name: [K ...]}. Only one layer's points are held at a
@@ -109,8 +109,8 @@ def walk(model, document, random_tables, carried, look):
     def look_at_both(stages, x):
         return look(*stages, x)
 
-    results = residual_stream.walk(model, document, look_at_both, instead=instead, carried=carried)
-    return stats.stacked(results)
+    split = residual_stream.walk(model, document, look_at_both, instead=instead, carried=carried)
+    return split._replace(value=lambda x: stats.stacked(split.value(x)))
 
 
 def _measure_point(stage, random_stage, x, table, names, rng):
@@ -399,4 +399,5 @@ register(
         ),
         "error": "what the parts leave out of the stream, relative: rounding",
     },
+    shares=True,
 )

@@ -106,12 +106,11 @@ def _gather(model, documents, visible, seed, run):
         def note_profile(name, x, layer=None):
             if name == "pattern":
                 attention.append(profiles.profile(x[0]))
-            return x
 
         def look(_, split):
             return _measure_layer(split, visible, order)
 
-        by_layer = score_sources.along(model, document, placed, i % 2, look, note_profile)
+        by_layer = yield score_sources.along(model, document, placed, i % 2, look, note_profile)
         return stats.stacked(by_layer) | {"attention": np.array(attention)}
 
     sums = run.gather(measure, documents, "documents")
@@ -570,4 +569,5 @@ register(
         "position_variance_of_heads",
         "toeplitz_of_heads",
     ),
+    shares=True,
 )

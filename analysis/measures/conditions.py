@@ -64,15 +64,8 @@ def head_profiles(model, document, name):
 
 
 def stream_and_profiles(model, document, name):
-    """Input X [L T D] of every attention layer under a condition, and profiles [L H R]."""
-    attention = []
-
-    def note_profile(pattern):
-        attention.append(profiles.profile(pattern[0]))
-        return pattern
-
-    edits = {**CONDITIONS[name].edits, "pattern": note_profile}
-    return inputs.of_text(model, document, edits), np.array(attention)
+    """A Reading: input X [L T D] of every attention layer under a condition, profiles [L H R]."""
+    return inputs.with_profiles(model, document, CONDITIONS[name].edits)
 
 
 def scores_by_lag(model, X, reach=profiles.REACH):

@@ -11,6 +11,8 @@ import hashlib
 import io
 import os
 import sys
+import threading
+import weakref
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -46,6 +48,20 @@ def versions(model, seed=0):
 
 def _with_positions(model, table):
     return replace(model, weights=SimpleNamespace(**vars(model.weights) | {"W_pos": table}))
+
+
+_random: dict[int, tuple] = {}  # seed -> (the model, its random one), as long as both are in use
+_lock = threading.Lock()
+
+
+def random(model, seed):
+    """`untrained` by a seed: the same Model for all who use it at one time."""
+    with _lock:
+        original, noise = (ref() for ref in _random.get(seed, (lambda: None,) * 2))
+        if original is not model or noise is None:
+            noise = untrained(model, np.random.default_rng(seed))
+            _random[seed] = weakref.ref(model), weakref.ref(noise)
+    return noise
 
 
 def untrained(model, rng):

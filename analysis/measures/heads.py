@@ -10,11 +10,10 @@ import re
 
 import numpy as np
 
-from minitx import forward
 from minitx.kernels import softmax_
 
 from ..maths import profiles
-from ..runner import stream
+from ..runner import passes, stream
 from . import inputs
 
 SHARP = 0.5  # mean attention to one offset from which a head counts as looking at a position
@@ -99,7 +98,7 @@ def attention_over(model, documents, T, run=stream.UNSAVED, what="reading attent
     """
 
     def measure(_, document):
-        return {"profile": head_profiles(model, document)}
+        return {"profile": (yield profiles_read(model, document))}
 
     total = run.gather(measure, documents, what)["profile"]
     return profiles.mean_attention(total / len(documents), T)
@@ -159,27 +158,35 @@ def describe_strengths(r):
     return f" Heads by the attention to their offset: {counts}."
 
 
-def head_profiles(model, document, edits=(), reach=profiles.REACH, source=None):
+def head_profiles(model, document, edits=passes.NOTHING, reach=profiles.REACH, source=None):
     """Attention profile of every head on one document: [T] -> [L H R].
 
     edits: {point: f(x)}, what stands in the place of x. source: of a decoder's tokens, ids [S].
     """
+    return passes.value(profiles_read(model, document, edits, reach, source))
+
+
+def profiles_read(model, document, edits=passes.NOTHING, reach=profiles.REACH, source=None):
+    """The Reading of `head_profiles`."""
 
     def measure(points, layer):
         return profiles.profile(points["pattern"][0], reach)
 
-    return np.array(_by_layer(model, document, edits, measure, source))
+    return _by_layer(model, document, edits, measure, np.array, source)
 
 
-def score_profiles(model, document, edits=(), reach=profiles.REACH, source=None):
-    """Profiles of attention and of `scores_before_mask` of every head: [T] -> two of [L H R]."""
+def score_profiles_read(model, document, edits=passes.NOTHING, reach=profiles.REACH, source=None):
+    """The Reading of profiles of attention and of `scores_before_mask` of every head: [2 L H R]."""
 
     def measure(points, layer):
         scores = scores_before_mask(points["q"][0], points["k"][0], model.config.attn_scale(layer))
         both = (points["pattern"][0], scores)
         return [profiles.profile(x, reach) for x in both]
 
-    return np.array(_by_layer(model, document, edits, measure, source)).swapaxes(0, 1)
+    def value(by_layer):
+        return np.array(by_layer).swapaxes(0, 1)
+
+    return _by_layer(model, document, edits, measure, value, source)
 
 
 def scores_before_mask(q, k, scale):
@@ -192,19 +199,15 @@ def scores_before_mask(q, k, scale):
     return scores - scores.mean(axis=-1, keepdims=True)
 
 
-def _by_layer(model, document, edits, measure, source=None):
-    """measure({point: array}, layer) of every layer's q, k and pattern [1 H ...] in one pass."""
-    edits = dict(edits)
+def _by_layer(model, document, edits, measure, value, source=None):
+    """A Reading: value(list of measure({point: array}, layer) of every layer's q, k, pattern)."""
     measured, points = [], {}
 
-    def hook(name, x, layer=None):
-        if name in edits:
-            x = edits[name](x)
+    def watch(name, x, layer=None):
         if name in ("q", "k", "pattern"):
             points[name] = x
         if name == "pattern":
             measured.append(measure(points, layer))
-        return x
 
-    forward(model, document, source=source, hook=hook)
-    return measured
+    options = {} if source is None else {"source": source}
+    return passes.Reading(model, document, watch, lambda _: value(measured), edits, options)

@@ -10,10 +10,9 @@ Order: which of both, then each, with the same functions.
 
 import numpy as np
 
-from minitx import forward
-
 from ..maths import factors, profiles
 from ..maths import lags as maths
+from ..runner import passes
 from ..runner.registry import NotApplicable
 from . import heads, inputs
 
@@ -46,14 +45,20 @@ class Inputs:
         self.layers = inputs.layers(model)
 
     def of_document(self, document, T, reach):
-        """{layer: signal} and attention profiles [L H R] of a document; None: of positions."""
-        if document is None:
-            X = {layer: inputs.of_positions(self.model, layer, T) for layer in self.layers}
-            attention = [heads.from_positions(self.model, x, T, reach) for x in self.layers]
-            return X, np.array(attention)
-        attention = []
-        X = inputs.of_text(self.model, document, {"pattern": _noted(attention, reach)})
-        return dict(enumerate(X)), np.array(attention)
+        """A Reading: {layer: signal} and attention profiles [L H R] of a document."""
+        read = inputs.with_profiles(self.model, document, reach=reach)
+
+        def value(final):
+            X, attention = read.value(final)
+            return dict(enumerate(X)), attention
+
+        return read._replace(value=value)
+
+    def of_positions(self, T, reach):
+        """The same of positions alone, without a pass."""
+        X = {layer: inputs.of_positions(self.model, layer, T) for layer in self.layers}
+        attention = [heads.from_positions(self.model, x, T, reach) for x in self.layers]
+        return X, np.array(attention)
 
     def reordered(self, x, order):
         """A signal with its places in another order."""
@@ -86,19 +91,21 @@ class Turned:
         self.layers = [*range(model.config.n_layers)]
 
     def of_document(self, document, T, reach):
-        """{layer: signal} and attention profiles [L H R] of a document."""
+        """A Reading: {layer: signal} and attention profiles [L H R] of a document."""
         kept, attention = {"q": [], "k": []}, []
-        note = _noted(attention, reach)
 
-        def hook(name, x, layer=None):
+        def watch(name, x, layer=None):
             if name in kept:
                 shared = self.model.config.n_heads // x.shape[1]  # heads that share a key
                 kept[name].append(x[0].repeat(shared, axis=0))
-            return note(x) if name == "pattern" else x
+            if name == "pattern":
+                attention.append(profiles.profile(x[0], reach))
 
-        forward(self.model, document, hook=hook)
-        pairs = zip(kept["q"], kept["k"])
-        return {layer: np.array(pair) for layer, pair in enumerate(pairs)}, np.array(attention)
+        def value(_):
+            pairs = zip(kept["q"], kept["k"])
+            return {layer: np.array(pair) for layer, pair in enumerate(pairs)}, np.array(attention)
+
+        return passes.Reading(self.model, document, watch, value)
 
     def reordered(self, x, order):
         """A signal with its places in another order."""
@@ -116,13 +123,3 @@ class Turned:
     def columns(self, x, layer, head, split):
         """Queries and keys of a head by column [T n] twice."""
         return x[0, head], x[1, head]
-
-
-def _noted(attention, reach):
-    """A function that appends the profile of a pattern to a list, and gives the pattern back."""
-
-    def note(pattern):
-        attention.append(profiles.profile(pattern[0], reach))
-        return pattern
-
-    return note

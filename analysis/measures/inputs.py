@@ -10,10 +10,10 @@ import re
 
 import numpy as np
 
-from minitx import forward
 from minitx.kernels import layer_norm
 
-from ..maths import factors
+from ..maths import factors, profiles
+from ..runner import passes
 from ..runner.registry import NotApplicable
 
 
@@ -76,30 +76,37 @@ def check_table_alone(model):
         raise NotApplicable(f"needs positions that are in the table alone, {what}")
 
 
-def of_text(model, document, edits=()):
+def of_text(model, document, edits=passes.NOTHING):
     """Input X [L T D] of every attention layer on one document [T].
 
     edits: {point: array or f(x)} as in `run`.
     """
+    return passes.value(reading(model, document, edits))
+
+
+def reading(model, document, edits=passes.NOTHING):
+    """The Reading of `of_text`."""
     point = "ln1" if model.config.pre_norm else "resid_pre"
-    edits = dict(edits)
     by_layer = []
 
-    def hook(name, x, layer=None):
-        if name in edits:
-            x = _edited(x, edits[name])
+    def watch(name, x, layer=None):
         if name == point:
             by_layer.append(x[0].copy())
-        return x
 
-    forward(model, document, hook=hook)
-    return np.array(by_layer)
+    return passes.Reading(model, document, watch, lambda _: np.array(by_layer), edits)
 
 
-def _edited(x, edit):
-    """The value with which an edit, an array or f(x), replaces x."""
-    new = edit(x) if callable(edit) else edit
-    return np.ascontiguousarray(new, x.dtype)
+def with_profiles(model, document, edits=passes.NOTHING, reach=profiles.REACH):
+    """A Reading: what `of_text` gives, and the attention profiles of every head [L H R]."""
+    plain = reading(model, document, edits)
+    attention = []
+
+    def watch(name, x, layer=None):
+        plain.watch(name, x, layer)
+        if name == "pattern":
+            attention.append(profiles.profile(x[0], reach))
+
+    return plain._replace(watch=watch, value=lambda x: (plain.value(x), np.array(attention)))
 
 
 def of_positions(model, layer=0, T=None):

@@ -16,6 +16,7 @@ import numpy as np
 from minitx import forward, positions
 
 from ..maths import positional_kernel as maths
+from ..runner import passes
 
 HALVES = "even", "odd"  # documents of which means are taken apart, so that no text is on both sides
 
@@ -43,13 +44,14 @@ def means(model, documents, run):
     def measure(i, document):
         arrays = {name: [] for name in names}
 
-        def hook(name, x, layer=None):
+        def watch(name, x, layer=None):
             if name in names:
                 arrays[name].append(x[0].copy())
-            return x
 
-        forward(model, document, hook=hook)
-        return {f"{name}_{HALVES[i % 2]}": np.array(x) for name, x in arrays.items()}
+        def value(_):
+            return {f"{name}_{HALVES[i % 2]}": np.array(x) for name, x in arrays.items()}
+
+        return (yield passes.Reading(model, document, watch, value))
 
     sums = run.gather(measure, documents, "mean queries and keys")
     n = len(documents)

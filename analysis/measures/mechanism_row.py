@@ -114,7 +114,7 @@ def attention(model, documents, run, what):
 
 def _look(model, T, _, document):
     """Attention to near offsets [L H R], and the mean distance to what is looked at [L H]."""
-    profile = heads.head_profiles(model, document, reach=T - 1)
+    profile = yield heads.profiles_read(model, document, reach=T - 1)
     near = profiles.mean_attention(profile, T)[..., T - 1 - profiles.REACH : T + profiles.REACH]
     return {"near": near, "distance": profile @ abs(profiles.offsets(T - 1)) / T}
 
@@ -157,11 +157,12 @@ def _still(angle, number):
 
 def probe(model, documents, seed, run, what):
     """R² of a token's place in every layer, with the interval and with shuffled places: [L+1]."""
-    stream_of = partial(residual_stream.states, model)
+    streams = {what: partial(residual_stream.states_read, model)}
     n_fit, n_choose, _ = position_probe.parts(documents)
-    given = stream_of, documents
-    weights, _ = position_probe.fit_ridge(*given, n_fit, n_choose, seed, run, what)
-    measured = position_probe.evaluate(*given, n_fit + n_choose, weights, seed, run, what)
+    fits = position_probe.fit_ridge(streams, documents, n_fit, n_choose, seed, run)
+    weights = {name: w for name, (w, _) in fits.items()}
+    scores = position_probe.evaluate(streams, documents, n_fit + n_choose, weights, seed, run)
+    measured = scores[what]
     best = measured["r2"].argmax()
     result = {"r2_by_layer": measured["r2"], "r2_by_layer_interval": measured["r2_interval"]}
     result["r2_by_layer_null"] = measured["r2_shuffled"]

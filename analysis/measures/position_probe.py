@@ -12,13 +12,16 @@ from itertools import islice
 import numpy as np
 
 from ..maths import stats
-from ..runner import options, stream
+from ..runner import options, passes
+from ..runner.stream import UNSAVED
 
 # of the documents, to learn from and to choose the penalty; the others are for the test
 SHARES = 0.6, 0.2
 LEAST = 6  # documents: with fewer, the test would have only one
 BINS = 24  # stretches of places over which guesses are averaged for the figure
 Y = 2  # the position, and a random one
+BY_DOCUMENT = "squared", "absolute", "variation", "n"  # what `evaluate` keeps of each
+SUMS = *BY_DOCUMENT, "guess"
 
 
 def parts(documents):
@@ -52,23 +55,43 @@ def targets(documents, index, document, seed):
     return inner, np.column_stack([places, permuted])
 
 
-def fit_ridge(stream_of, documents, fit, choose, seed, run=stream.UNSAVED, what="stream"):
-    """Weights of ridge regression [Y L+1 D+1] and their penalties [Y L+1].
+def fit_ridge(streams, documents, fit, choose, seed, run=UNSAVED):
+    """{name: weights of ridge regression [Y L+1 D+1], their penalties [Y L+1]} of each stream.
 
-    The first `fit` documents give the weights, the next `choose` choose the penalty.
+    streams: {name: f(document) -> the stream [L+1 T D], or its Reading}, read in one pass. The
+    first `fit` documents give the weights, the next `choose` choose the penalty.
     """
 
     def measure(i, document):
         inner, y = targets(documents, i, document, seed)
-        by_layer = [stats.sums(x[inner], y) for x in stream_of(document)]
-        return {"fit" if i < fit else "choose": np.array(by_layer)}
+        part, sums = "fit" if i < fit else "choose", {}
+        for name, stream_of in streams.items():
+            x = yield from _read(stream_of, document)
+            sums[f"{part} {name}"] = np.array([stats.sums(layer[inner], y) for layer in x])
+        return sums
 
-    sums = run.gather(measure, Part(documents, 0, fit + choose), f"learning: {what}")
+    sums = run.gather(measure, Part(documents, 0, fit + choose), f"learning: {_names(streams)}")
+    return {name: _ridge(sums[f"fit {name}"], sums[f"choose {name}"]) for name in streams}
+
+
+def _read(stream_of, document):
+    """The stream that a function gives, or that its Reading does."""
+    x = stream_of(document)
+    return (yield x) if isinstance(x, passes.Reading) else x
+
+
+def _names(streams):
+    """Words for a pass that reads these streams."""
+    return ", ".join(streams)
+
+
+def _ridge(fit, choose):
+    """Weights and penalties of every target and layer, from sums of the two parts."""
     weights, penalties = [], []
     for y in range(Y):
         fits = [
             stats.choose_ridge(_target(train, y), _target(validation, y))
-            for train, validation in zip(sums["fit"], sums["choose"])
+            for train, validation in zip(fit, choose)
         ]
         weights.append([w for w, _ in fits])
         penalties.append([penalty for _, penalty in fits])
@@ -81,19 +104,29 @@ def _target(sums, y):
     return sums[np.ix_(rows, rows)]
 
 
-def evaluate(stream_of, documents, first, weights, seed, run=stream.UNSAVED, what="stream"):
-    """R², errors and guesses of every layer on the documents from number `first` on.
+def evaluate(streams, documents, first, weights, seed, run=UNSAVED):
+    """{name: R², errors and guesses of every layer} on the documents from number `first` on.
 
-    Intervals are over these documents.
+    streams: as for fit_ridge; weights: of each. Intervals are over these documents.
     """
 
     def measure(i, document):
         inner, y = targets(documents, first + i, document, seed)
-        return _errors(stream_of(document)[:, inner], y, weights)
+        sums = {}
+        for name, stream_of in streams.items():
+            x = yield from _read(stream_of, document)
+            errors = _errors(x[:, inner], y, weights[name])
+            sums |= {f"{key} {name}": value for key, value in errors.items()}
+        return sums
 
-    by_document = ("squared", "absolute", "variation", "n")
     test = Part(documents, first, len(documents))
-    sums = run.gather(measure, test, f"testing: {what}", keep=by_document)
+    keep = [f"{key} {name}" for key in BY_DOCUMENT for name in streams]
+    sums = run.gather(measure, test, f"testing: {_names(streams)}", keep)
+    return {name: _scores({key: sums[f"{key} {name}"] for key in SUMS}) for name in streams}
+
+
+def _scores(sums):
+    """What `evaluate` gives of one stream."""
     n, squared, absolute = sums["n"], sums["squared"], sums["absolute"]
     r2, r2_shuffled = 1 - squared.sum(axis=0) / sums["variation"].sum()
     guess = sums["guess"] / len(n)

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx import forward
 from minitx.kernels import linear, matmul_heads, softmax_
 from minitx.model import split_heads
 
+from ..runner import passes
 from . import inputs
 
 
@@ -34,25 +34,31 @@ class Pass(NamedTuple):
 
 def of_document(model, document):
     """The Pass of one document [T]."""
+    return passes.value(of_document_read(model, document))
+
+
+def of_document_read(model, document):
+    """The Reading of `of_document`."""
     points = {"embed": [], "type_embed": [], "pos_embed": [], "resid_pre": [], "ln1": []}
 
-    def hook(name, x, layer=None):
+    def watch(name, x, layer=None):
         if name in points:
             points[name].append(x[0])
-        return x
 
-    forward(model, document, hook=hook)
-    streams = np.array(points["resid_pre"])
-    layer_inputs = np.array(points["ln1"]) if model.config.pre_norm else streams
-    words = sum(points["embed"] + points["type_embed"])
-    return Pass(words, points["pos_embed"][0], streams, layer_inputs)
+    def value(_):
+        streams = np.array(points["resid_pre"])
+        layer_inputs = np.array(points["ln1"]) if model.config.pre_norm else streams
+        words = sum(points["embed"] + points["type_embed"])
+        return Pass(words, points["pos_embed"][0], streams, layer_inputs)
+
+    return passes.Reading(model, document, watch, value)
 
 
 def total(model, documents, run):
     """Sum over the documents of what every attention layer reads: [L T D] in float64."""
 
     def measure(_, document):
-        return {"inputs": of_document(model, document).inputs}
+        return {"inputs": (yield of_document_read(model, document)).inputs}
 
     return run.gather(measure, documents, "what stands at each place")["inputs"]
 

@@ -7,10 +7,10 @@ from collections import ChainMap
 
 import numpy as np
 
-from minitx import forward
 from minitx.model import identity
 
 from ..maths import residual as maths
+from ..runner import passes
 from . import losses
 
 
@@ -19,17 +19,22 @@ def states(model, tokens, condition=None, **options):
 
     The last is after the final norm. condition, options: as for the losses.
     """
-    stream = []
-    condition_hook = losses.tap(model, condition)
+    return passes.value(states_read(model, tokens, condition, **options))
 
-    def hook(name, x, layer=None):
-        x = condition_hook(name, x, layer)
+
+def states_read(model, tokens, condition=None, edits=passes.NOTHING, **options):
+    """The Reading of `states`. edits: {point: array or f(x)}."""
+    stream = []
+
+    def watch(name, x, layer=None):
         if name == "resid_post" or (name == "resid_pre" and layer == 0):
             stream.append(x[0].copy())
-        return x
 
-    final = forward(model, tokens, hook=hook, **options)[0]
-    return np.array([*stream[:-1], final])  # the last layer's stream as the final norm leaves it
+    def value(final):
+        return np.array([*stream[:-1], final[0]])  # the last as the final norm leaves it
+
+    hook = identity if condition is None else losses.tap(model, condition)
+    return passes.Reading(model, tokens, watch, value, edits, options, hook)
 
 
 def unit_vectors(x):
@@ -38,12 +43,12 @@ def unit_vectors(x):
     return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-30)
 
 
-def walk(model, document, look, *, instead=({},), carried=False, hook=identity):
-    """Split the stream along a forward pass; returns a list of look(stages, x) at every point.
+def walk(model, document, look, *, instead=({},), carried=False, watch=passes.unwatched):
+    """A Reading that splits the stream along a pass: a list of look(stages, x) at every point.
 
     At each of maths.residual.stages, `stages` holds a Stage for every dictionary of `instead`; its
     arrays by name replace the points, and all else stays as it was. x [1 T D]: the stream.
-    hook: sees the pass first. Only one layer's points are held at a time.
+    watch: sees the pass first. Only one layer's points are held at a time.
     """
     cfg = model.config
     held = {}
@@ -53,14 +58,12 @@ def walk(model, document, look, *, instead=({},), carried=False, hook=identity):
     results = []
 
     def tap(name, x, layer=None):
-        x = hook(name, x, layer)
+        watch(name, x, layer)
         point = name if layer is None else (name, layer)
         if name.endswith(("embed", "_scale", "_out")) or (carried and name == "pattern"):
             held[point] = x
         if point in stops:
             results.append(look([next(split) for split in splits], x))
             held.clear()
-        return x
 
-    forward(model, document, hook=tap)
-    return results
+    return passes.Reading(model, document, tap, lambda _: results)

@@ -22,9 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from minitx.kernels import mean_and_inverse_std
-from minitx.model import identity, split_heads
+from minitx.model import split_heads
 
 from ..maths import residual as maths
+from ..runner import passes
 from . import inputs, residual_stream
 
 SOURCES = "position", "word", "layers", "type", "bias"
@@ -58,7 +59,7 @@ def places(model, documents, run):
         def look(layer, parts, x):
             by_layer.append(x if layer else parts["position"])
 
-        _walk(model, document, look)
+        yield _walk(model, document, look)
         return {HALVES[i % 2]: np.array(by_layer)}
 
     sums = run.gather(measure, documents, "positions")
@@ -73,11 +74,11 @@ def _centred(means):
     return Places(means - common[:, None], common)
 
 
-def along(model, document, placed, half, look, hook=identity):
-    """A list of look(layer, Split) for every layer of a forward pass.
+def along(model, document, placed, half, look, watch=passes.unwatched):
+    """A Reading: a list of look(layer, Split) for every layer of a forward pass.
 
     placed: Places. half: 0 or 1, the half whose positions the queries have; keys have the other's.
-    hook: sees the pass.
+    watch: sees the pass.
     """
 
     def look_at_parts(layer, parts, x):
@@ -87,11 +88,11 @@ def along(model, document, placed, half, look, hook=identity):
             sides.append(_by_source(parts, layer, place, placed.common[0].astype(x.dtype)))
         return look(layer, _split(model, layer, *sides, x))
 
-    return _walk(model, document, look_at_parts, hook)
+    return _walk(model, document, look_at_parts, watch)
 
 
-def _walk(model, document, look, hook=identity):
-    """look(layer, parts {name: [T D]}, x [T D]) at the input of every attention layer; a list."""
+def _walk(model, document, look, watch=passes.unwatched):
+    """A Reading: look(layer, parts {name: [T D]}, x [T D]) of every layer's input, in a list."""
     cfg = model.config
     results = []
 
@@ -101,8 +102,8 @@ def _walk(model, document, look, hook=identity):
             parts = {name: part[0] for name, part in stages[0].parts.items()}
             results.append(look(layer, parts, x[0]))
 
-    residual_stream.walk(model, document, visit, hook=hook)
-    return results
+    split = residual_stream.walk(model, document, visit, watch=watch)
+    return split._replace(value=lambda _: results)
 
 
 def _reading_layer(point, cfg):

@@ -16,7 +16,7 @@ import numpy as np
 
 from minitx.finite import named_arrays
 
-from . import executor, own_texts, sides, stream
+from . import executor, own_texts, passes, sides, stream
 from .progress import duration
 from .registry import NotApplicable
 
@@ -80,7 +80,7 @@ class Meter(stream.Run):
 
         def timed(index, document):
             begin = time.perf_counter()
-            result = measure(index, document)
+            result = passes.measured(measure, index, document)
             seconds = time.perf_counter() - begin
             sizes = {name: np.asarray(value).nbytes for name, value in result.items()}
             kept = sum(size for name, size in sizes.items() if name in keep)

@@ -3,8 +3,10 @@
 matplotlib is imported where something is drawn, never when this module is.
 """
 
+import contextlib
 import io
 import re
+import threading
 import warnings
 from functools import partial
 from html import escape
@@ -41,6 +43,7 @@ STYLE = {
     "image.interpolation": "nearest",
 }
 
+_drawing = threading.RLock()
 SVG_DPI = 72  # what matplotlib draws SVG in
 GRID = 7  # digits of an axes' place, in widths of the figure
 
@@ -52,11 +55,13 @@ NO_XML = re.compile(
 )
 
 
+@contextlib.contextmanager
 def style():
-    """Context in which figures are made and saved."""
+    """Context in which figures are made and saved: one at a time, since matplotlib's style is."""
     from matplotlib import rc_context
 
-    return rc_context(STYLE)
+    with _drawing, rc_context(STYLE):
+        yield
 
 
 def figure(width, height):

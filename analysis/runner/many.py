@@ -1,4 +1,4 @@
-"""Many experiments on one model: one after another, or side by side in processes.
+"""Many experiments on one model: together where they share passes, side by side in processes.
 
 Drawing a figure, and much else between two products, is Python, which a process does on one core
 alone. So where nothing else measures the documents, every core has a process of its own, which
@@ -6,7 +6,7 @@ loads the model from its folder and maps its weights: all share them. Results ar
 sums do not depend on how many documents are at work. An interrupt ends the processes, and they end
 with this one, however it ends.
 
-Order: every experiment, one of them, the processes, what runs inside them.
+Order: every experiment, one of them, several together, the processes, what runs inside them.
 """
 
 import contextlib
@@ -18,12 +18,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing import connection
 from typing import NamedTuple
 
 from minitx import threads
 
-from . import escapes, executor, progress, registry, results, shipping, sides
+from . import escapes, executor, progress, registry, results, shipping, sides, stream
+from . import together as meeting
 from .results import Failure
 
 MOST = 8  # processes
@@ -39,6 +41,7 @@ class Job(NamedTuple):
     note: str  # how the options differ from those given for all
     out: os.PathLike
     resume: bool
+    format: str = "svg"  # of the figure's file
 
 
 class Done(NamedTuple):
@@ -59,14 +62,30 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1):
     for experiment in experiments:
         own, note = _options_of(experiment, options, model)
         jobs.append(Job(experiment.name, experiment.run, name, own, note, out, resume))
-    done = _one_by_one(jobs, model) if n_processes == 1 else _side_by_side(jobs, n_processes)
+    groups = _groups(jobs, n_processes)
+    done = _one_by_one(groups, model) if n_processes == 1 else _side_by_side(groups, n_processes)
+    finished: dict[str, Done] = {}
     with contextlib.closing(done):
         for job in jobs:
             progress.show(f"{job.experiment} …")
-            outcome, seconds = next(done)
+            while job.experiment not in finished:
+                finished |= next(done)
+            outcome, seconds = finished.pop(job.experiment)
             progress.show("")
             print(f"{job.experiment:18} {seconds:6.1f} s{_state(outcome, job.note)}", flush=True)
             yield registry.get(job.experiment), outcome, seconds
+
+
+def _groups(jobs, n_processes):
+    """Jobs that run together, because they share passes: [[Job]], those first, then each other.
+
+    As many groups share as half of the processes; the other half does the rest.
+    """
+    n = max(1, n_processes // 2)
+    sharing = [job for job in jobs if registry.get(job.experiment).shares]
+    together = [sharing[i::n] for i in range(n)]
+    alone = [[job] for job in jobs if job not in sharing]
+    return [group for group in together if group] + alone
 
 
 def n_processes(options):
@@ -106,7 +125,7 @@ def _produced(job, model):
     """The Done of one job."""
     begin = time.monotonic()
     experiment = registry.get(job.experiment)
-    given = job.model, job.options, job.out, job.resume
+    given = job.model, job.options, job.out, job.resume, job.format
     try:
         outcome = results.produce(experiment, model, *given)._replace(note=job.note)
     except Exception as error:  # the other experiments must not be lost with it
@@ -125,30 +144,46 @@ def _failure(error, note=""):
     return Failure(f"{reason} ({note})" if note else reason, left_out=False)
 
 
-def _one_by_one(jobs, model):
-    """The Done of each job, when it is asked for."""
-    for job in jobs:
-        yield _produced(job, model)
+def together(jobs, model):
+    """{experiment: Done} of jobs that share their passes over documents.
+
+    Seconds are those of an experiment's own, and its part of the passes that it shared.
+    """
+    if len(jobs) == 1:
+        return {job.experiment: _produced(job, model) for job in jobs}
+    members = meeting.run([partial(_produced, job, model) for job in jobs], stream.gathered)
+    done = {}
+    for job, member in zip(jobs, members):
+        if member.error is not None:
+            raise member.error
+        done[job.experiment] = Done(member.result.outcome, member.seconds)
+    return done
+
+
+def _one_by_one(groups, model):
+    """{experiment: Done} of each group, when it is asked for."""
+    for jobs in groups:
+        yield together(jobs, model)
 
 
 # --- processes
 
 
-def _side_by_side(jobs, n):
-    """The Done of each job, in their order, from n processes.
+def _side_by_side(groups, n):
+    """{experiment: Done} of each group, in their order, from n processes.
 
     Raises OSError if one of them is killed.
     """
-    left, done = iter(enumerate(jobs)), {}
+    left, done = iter(enumerate(groups)), {}
     processes = {}  # by this side of their pipes, of which the other side is theirs alone
     try:
         with _without_interrupts():
-            for _ in range(min(n, len(jobs))):
+            for _ in range(min(n, len(groups))):
                 pipe, process = _started(n)
                 processes[pipe] = process
         for pipe in processes:
             _hand_out(left, pipe)
-        for number in range(len(jobs)):
+        for number in range(len(groups)):
             while number not in done:
                 for pipe in connection.wait([*processes]):
                     which, result = _received(pipe)
@@ -174,7 +209,7 @@ def _started(n):
 
 
 def _hand_out(left, pipe):
-    """Send the next of the jobs that are left, if there is one."""
+    """Send the next of the groups that are left, if there is one."""
     for numbered in left:
         with _while_it_lives():
             pipe.send(numbered)
@@ -182,7 +217,7 @@ def _hand_out(left, pipe):
 
 
 def _received(pipe):
-    """(number, Done) of a job."""
+    """(number, {experiment: Done}) of a group."""
     with _while_it_lives():
         return pipe.recv()
 
@@ -212,13 +247,13 @@ def _without_interrupts():
 
 
 def _work(pipe, n_threads, produced):
-    """Do jobs as they come: with a part of the cores, no lines of progress, and a way to end."""
+    """Do groups as they come: with a part of the cores, no lines of progress, and a way to end."""
     shipping.limit_threads(n_threads)
     sys.stderr = _Messages(sys.stderr)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
-        number, job = pipe.recv()
-        pipe.send((number, produced(job)))
+        number, jobs = pipe.recv()
+        pipe.send((number, produced(jobs)))
 
 
 class _Messages(escapes.Terminal):
@@ -234,10 +269,10 @@ def _end_with_parent():
     os._exit(1)
 
 
-def _in_process(job):
-    """The Done of a job, on one core."""
+def _in_process(jobs):
+    """{experiment: Done} of a group, on one core."""
     with executor.use(executor.Threads(1)), results.one_thread_of_blas():
-        return _produced(job, _model(job.model))
+        return together(jobs, _model(jobs[0].model))
 
 
 @functools.lru_cache(1)

@@ -5,12 +5,14 @@ neither on how many run at once nor on whether the run was interrupted: a run wi
 its state there, in a file named after what it measures, and the next run with the same settings
 goes on from it. N documents, T tokens.
 
-Order: a run, what an interrupted one left, the lock.
+Order: a run, a sum, one pass for several sums, what an interrupted run left, the lock.
 """
 
 import contextlib
+import functools
 import hashlib
 import io
+import itertools
 import re
 import sys
 import time
@@ -22,7 +24,7 @@ import numpy as np
 
 from minitx.interrupt import kept
 
-from . import executor, files, progress
+from . import executor, files, passes, progress, together
 
 SAVE_SHARE = 0.05  # of the time, at most, goes into saving the state
 # what reading a broken .npz raises
@@ -48,27 +50,18 @@ class Run:
         """measure(index, document [T]) -> {name: array}, summed over all documents in float64.
 
         Names in `keep` are stacked instead: [N ...]. what: words for the progress line and the name
-        of the state file. Raises ValueError if a run with a folder gathers the same twice.
+        of the state file. A measure may be a generator, which shares what it reads (passes.py).
+        Raises ValueError if a run with a folder gathers the same twice.
         """
-        path = self._state(what)
-        done, sums = self._restored(path, keep, len(documents))
-        save_due, saved = 0.0, done
-        remaining = islice(enumerate(documents), done, None)
-        results = executor.current().results(measure, remaining)
-        line = progress.Line(what, len(documents), done)
-        with kept(), contextlib.closing(results), line:
-            for result in results:
-                done += 1
-                _add(sums, result, keep)
-                line.update(done)
-                begin = time.monotonic()
-                if path and begin >= save_due:
-                    self._save(path, done, sums)
-                    end = time.monotonic()
-                    save_due, saved = end + (end - begin) / SAVE_SHARE, done
-        if path and saved < done:  # so that what comes after it need not measure it again
-            self._save(path, done, sums)
-        return {name: np.array(value) for name, value in sums.items()}
+        total = Sum(self, measure, documents, what, keep)
+        meeting = together.current()
+        if meeting is None:
+            gathered([total])
+        else:
+            meeting.gather(total)
+        if total.error is not None:
+            raise total.error
+        return total.arrays()
 
     def _state(self, what):
         """The state file of one `gather`; None in a run without a folder."""
@@ -127,6 +120,125 @@ class Run:
 
 
 UNSAVED = Run()
+
+
+class Sum:
+    """What one `gather` adds up, from where an interrupted one ended."""
+
+    def __init__(self, run, measure, documents, what, keep):
+        self.run = run
+        self.measure = measure
+        self.documents = documents
+        self.what = what
+        self.keep = keep
+        self.path = run._state(what)
+        self.first, self.sums = run._restored(self.path, keep, len(documents))
+        self.done = self.saved = self.first
+        self.error = None
+
+    def add(self, result):
+        """Add what was measured of the next document."""
+        self.done += 1
+        _add(self.sums, result, self.keep)
+
+    def save(self):
+        """Save the state, if it is to be kept and something is new."""
+        if self.path and self.saved < self.done:
+            self.run._save(self.path, self.done, self.sums)
+            self.saved = self.done
+
+    def arrays(self):
+        """{name: array} of all documents."""
+        return {name: np.array(value) for name, value in self.sums.items()}
+
+
+def gathered(totals):
+    """Measure documents until every Sum has all of its own: one pass over them for all."""
+    first, n = min(x.first for x in totals), max(len(x.documents) for x in totals)
+    results = executor.current().results(*_measures(totals, first))
+    names = ", ".join(dict.fromkeys(x.run.name for x in totals))
+    what = totals[0].what if len(totals) == 1 else f"documents for {names}"
+    line = progress.Line(what, n, first)
+    save_due, done = 0.0, first
+    with kept(), contextlib.closing(results), line:
+        for result in results:
+            done += 1
+            _hand_out(totals, result)
+            line.update(done)
+            begin = time.monotonic()
+            if begin >= save_due:
+                _save_all(totals)
+                end = time.monotonic()
+                save_due = end + (end - begin) / SAVE_SHARE
+    _save_all(totals)  # so that what comes after them need not measure it again
+
+
+def _measures(totals, first):
+    """What an executor takes: the measure of all Sums, and their documents from `first` on."""
+    if len(totals) == 1:
+        measure = functools.partial(passes.measured, totals[0].measure)
+        return measure, islice(enumerate(totals[0].documents), first, None)
+    measure = functools.partial(passes.measured_together, [x.measure for x in totals])
+    return measure, islice(_side_by_side(totals), first, None)
+
+
+def _side_by_side(totals):
+    """(index, Documents) for each number that a Sum still reads."""
+    of_each = itertools.zip_longest(*(x.documents for x in totals), fillvalue=passes.ABSENT)
+    for index, documents in enumerate(of_each):
+        read = [
+            document if index >= total.first and total.error is None else passes.ABSENT
+            for total, document in zip(totals, documents)
+        ]
+        yield index, Documents(_without_copies(read))
+
+
+class Documents(tuple):
+    """The documents of several Sums that have the same number."""
+
+    @property
+    def nbytes(self):
+        """Bytes of those that differ."""
+        return sum({id(x): getattr(x, "nbytes", 0) for x in self}.values())
+
+
+def _without_copies(documents):
+    """Equal arrays as the same one, which is sent to a worker once."""
+    seen = {}
+    for document in documents:
+        if isinstance(document, np.ndarray):
+            key = document.dtype.str, document.shape, document.tobytes()
+            yield seen.setdefault(key, document)
+        else:
+            yield document
+
+
+def _hand_out(totals, result):
+    """Add the results of one document to the Sums that they belong to."""
+    if len(totals) == 1:
+        totals[0].add(result)
+        return
+    by_number = {}
+    for (number, name), x in result.items():
+        by_number.setdefault(number, {})[name] = x
+    for number, own in by_number.items():
+        total = totals[number]
+        total.error = total.error or own.get(None)
+        if total.error is None:
+            _add_or_fail(total, own)
+
+
+def _add_or_fail(total, result):
+    """Add a result; an error is that Sum's alone."""
+    try:
+        total.add(result)
+    except ValueError as error:
+        total.error = error
+
+
+def _save_all(totals):
+    for total in totals:
+        total.save()
 
 
 def _digest(state):

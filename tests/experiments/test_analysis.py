@@ -17,7 +17,7 @@ from minitx import weights
 from minitx.analysis import experiments
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import heads
-from minitx.analysis.runner import draw, progress, registry, results, settings, verdict
+from minitx.analysis.runner import draw, passes, progress, registry, results, settings, verdict
 from minitx.analysis.runner.options import AtLeast, Option
 from minitx.analysis.texts import corpus, formats
 
@@ -363,7 +363,7 @@ def test_scores_are_clustered_as_they_are_before_the_mask():
     assert (np.abs(result["centres"][:, behind]) > 0.01).all()
     document = corpus.documents(model, "sample", 3).first()[0]
     trace = minitx.run(model, document, keep=["q", "k"])
-    _, both = heads.score_profiles(model, document, reach=30)
+    _, both = passes.value(heads.score_profiles_read(model, document, reach=30))
     q, k = trace["q", 2][0].astype(float), trace["k", 2][0].astype(float)
     scores = q @ k.swapaxes(1, 2) * model.config.attn_scale(2)
     centred = scores - scores.mean(axis=2, keepdims=True)

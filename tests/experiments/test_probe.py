@@ -19,7 +19,7 @@ from minitx.analysis.measures import (
     position_tables,
     residual_stream,
 )
-from minitx.analysis.runner import registry
+from minitx.analysis.runner import passes, registry
 from minitx.analysis.texts import corpus
 
 T, D = 40, 12
@@ -113,10 +113,20 @@ def test_the_penalty_is_the_one_that_errs_least_on_other_rows():
 # the probe
 
 
+def probed(stream_of, documents, fit, choose):
+    """The penalties of one stream, and what its test says."""
+    [(weights, penalty)] = position_probe.fit_ridge(
+        {"": stream_of}, documents, fit, choose, seed=0
+    ).values()
+    result = position_probe.evaluate(
+        {"": stream_of}, documents, fit + choose, {"": weights}, seed=0
+    )
+    return penalty, result[""]
+
+
 def test_a_planted_position_is_found_and_nothing_else(documents):
     fit, choose, test = position_probe.parts(documents)
-    weights, _ = position_probe.fit_ridge(planted, documents, fit, choose, seed=0)
-    result = position_probe.evaluate(planted, documents, fit + choose, weights, seed=0)
+    _, result = probed(planted, documents, fit, choose)
     assert (fit, choose, test) == (9, 3, 3)
     along = np.random.default_rng(1).standard_normal(D)
     variance = (38**2 - 1) / 12 / T**2  # of the places
@@ -137,8 +147,7 @@ def test_a_planted_position_is_found_and_nothing_else(documents):
 
 def test_r2_and_error_are_those_of_the_guesses(documents):
     """Against a direct fit to all rows of the first documents, with the penalty that was chosen."""
-    weights, penalty = position_probe.fit_ridge(planted, documents, 9, 3, seed=0)
-    result = position_probe.evaluate(planted, documents, 12, weights, seed=0)
+    penalty, result = probed(planted, documents, 9, 3)
     places = np.arange(1, T - 1.0)
     x = np.concatenate([planted(d)[1, 1:-1] for d in documents[:9]])
     w = stats.ridge(stats.sums(x, np.tile(places, 9)), penalty[0, 1])
@@ -156,10 +165,10 @@ def test_the_documents_of_the_test_are_not_learned_from(documents):
         seen.append(tuple(document))
         return planted(document)
 
-    weights, _ = position_probe.fit_ridge(watched, documents, 9, 3, seed=0)
+    [(weights, _)] = position_probe.fit_ridge({"": watched}, documents, 9, 3, seed=0).values()
     assert set(seen) == {tuple(d) for d in documents[:12]}
     seen.clear()
-    position_probe.evaluate(watched, documents, 12, weights, seed=0)
+    position_probe.evaluate({"": watched}, documents, 12, {"": weights}, seed=0)
     assert set(seen) == {tuple(d) for d in documents[12:]}
 
 
@@ -167,19 +176,23 @@ def test_conditions_do_what_their_names_say(bert, causal):
     """A window as numbers against the same boolean mask; the causal mask against keys removed."""
     document = corpus.documents(bert, "sample", 1, 30).first()[0]
     ways = probe.conditions(bert, "window:3", "weights", eps=0.01, seed=0)
+
+    def stream(name, tokens=document):
+        return passes.value(ways[name](tokens))
+
     window = "off, window(n=3, low=0)"
     others = [probe.NORM, probe.CAUSAL, probe.RANDOM, probe.RANDOM_OFF]
     assert [*ways] == [probe.ON, probe.OFF, window, *others]
     zero = {"condition": position_tables.stand_in(np.zeros_like(bert.weights.W_pos))}
     own = residual_stream.states(bert, document, mask=lambda q, k: abs(q - k) < 3, **zero)
-    assert max_error(ways[window](document), own) < 1e-5  # float32: measured 0
-    whole = ways[probe.CAUSAL](document)[:, :9]
-    other = ways[probe.CAUSAL](np.r_[document[:9], document[3:9]])[:, :9]
+    assert max_error(stream(window), own) < 1e-5  # float32: measured 0
+    whole = stream(probe.CAUSAL)[:, :9]
+    other = stream(probe.CAUSAL, np.r_[document[:9], document[3:9]])[:, :9]
     assert max_error(whole, other) < 1e-5  # measured 2e-6
-    assert max_error(whole, ways[probe.OFF](document)[:, :9]) > 1
-    assert np.array_equal(ways[probe.OFF](document), residual_stream.states(bert, document, **zero))
-    assert np.array_equal(ways[probe.ON](document), residual_stream.states(bert, document))
-    assert not np.allclose(ways[probe.RANDOM](document), ways[probe.RANDOM_OFF](document))
+    assert max_error(whole, stream(probe.OFF)[:, :9]) > 1
+    assert np.array_equal(stream(probe.OFF), residual_stream.states(bert, document, **zero))
+    assert np.array_equal(stream(probe.ON), residual_stream.states(bert, document))
+    assert not np.allclose(stream(probe.RANDOM), stream(probe.RANDOM_OFF))
     # there, positions off is just that
     causal_ways = probe.conditions(causal, "", "weights", eps=0, seed=0)
     assert not {probe.CAUSAL, probe.NORM} & {*causal_ways}

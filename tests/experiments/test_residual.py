@@ -17,7 +17,7 @@ import minitx
 from minitx import weights
 from minitx.analysis.experiments import residual as experiment
 from minitx.analysis.maths import residual
-from minitx.analysis.runner import draw
+from minitx.analysis.runner import draw, passes
 from minitx.analysis.texts import corpus
 
 VARIANTS = [*tiny.ONE_EACH, "gpt2-inverse-layer", "bert-sequence"]
@@ -398,7 +398,7 @@ def test_the_table_as_its_own_null_changes_nothing_and_no_table_has_no_share(mod
 
     # [K 1 T], [K 2 T]
     tables = np.array([table, 0 * table])
-    position = experiment.walk(model, document, tables, 1, look)
+    position = passes.value(experiment.walk(model, document, tables, 1, look))
     assert np.array_equal(position["null"][:, 0], position["same"][:, 0])
     assert not position["null"][:, 1].any()
 
@@ -419,7 +419,7 @@ def test_only_one_layers_points_are_held(models, kind, monkeypatch):
     def count(*_):
         return {"held": len(held[0])}
 
-    sizes = experiment.walk(model, document, table, 1, count)["held"]
+    sizes = passes.value(experiment.walk(model, document, table, 1, count))["held"]
     assert max(sizes) <= 5  # pattern, attn_out, mlp_out, two scales
 
 

@@ -9,6 +9,7 @@ from minitx import analysis, weights
 from minitx.analysis.maths import lags as maths
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import in_step
+from minitx.analysis.runner import passes
 from minitx.analysis.runner.registry import NotApplicable
 from minitx.parameters import writable
 from minitx.positions import turned
@@ -21,7 +22,7 @@ def test_turned_queries_and_keys_give_the_scores_of_the_pass(variant):
     model = tiny.load(variant)
     cfg, tokens = model.config, tiny.ids(model, 20)
     signals = in_step.signals(model, bias=False)
-    X, attention = signals.of_document(tokens, 20, 5)
+    X, attention = passes.value(signals.of_document(tokens, 20, 5))
     trace = minitx.run(model, tokens, keep=["scores", "pattern"])
     seen = np.tri(20, dtype=bool)
     for layer in range(cfg.n_layers):
@@ -79,7 +80,7 @@ def test_where_scores_have_another_part_or_no_pass_there_is_nothing_to_move():
 def test_the_columns_of_a_turned_head_are_its_features():
     model = tiny.load("gpt_neox-parallel")
     signals = in_step.signals(model, bias=False)
-    X, _ = signals.of_document(tiny.ids(model, 12), 12, 3)
+    X, _ = passes.value(signals.of_document(tiny.ids(model, 12), 12, 3))
     split = signals.factors(0, 1)
     q, k = signals.columns(X[0], 0, 1, split)
     whole = maths.weighted(maths.xcov(q, k), split[1])

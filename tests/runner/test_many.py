@@ -75,7 +75,7 @@ def test_a_process_that_is_killed_ends_all_in_one_line(tmp_path, monkeypatch):
     assert not multiprocessing.active_children()
 
 
-def _killed(job):
+def _killed(jobs):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -89,8 +89,9 @@ def test_products_take_no_more_threads_than_a_process_has_cores(tmp_path, monkey
     assert outcome.reason == "1"
 
 
-def _counted(job):
-    return many.Done(Failure(str(threads.count()), left_out=True), 0.0)
+def _counted(jobs):
+    done = many.Done(Failure(str(threads.count()), left_out=True), 0.0)
+    return {job.experiment: done for job in jobs}
 
 
 def test_where_others_measure_or_a_text_is_piped_in_there_is_one(monkeypatch):

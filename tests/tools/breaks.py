@@ -1007,7 +1007,7 @@ BREAKS = [
     Break(
         "a swapped model and experiment is only an unknown one",
         "analysis/commands/run.py",
-        "argv[0] not in registry.EXPERIMENTS and later",
+        "later and not any((name in registry.EXPERIMENTS for name in names))",
         "False",
     ),
     Break(
@@ -4914,5 +4914,41 @@ BREAKS = [
         "analysis/live/patching.py",
         "np.full_like(null, null.max())",
         "null",
+    ),
+    Break(
+        "readings with other edits are one pass",
+        "analysis/runner/passes.py",
+        "str(by_identity)",
+        '""',
+    ),
+    Break(
+        "readings of other tokens of the same length are one pass",
+        "analysis/runner/passes.py",
+        "tokens.tobytes()",
+        'b""',
+    ),
+    Break(
+        "what one measure raises ends all that share its pass",
+        "analysis/runner/passes.py",
+        "errors[number] = error",
+        "raise",
+    ),
+    Break(
+        "heads are chosen in the pass over all documents",
+        "analysis/runner/together.py",
+        "few or [*self.waiting]",
+        "[*self.waiting]",
+    ),
+    Break(
+        "the random model of a seed is that of another model",
+        "analysis/measures/document_features.py",
+        "original is not model or noise is None",
+        "noise is None",
+    ),
+    Break(
+        "of several runs that go on, each adds what the last one had left",
+        "analysis/runner/stream.py",
+        "index >= total.first and total.error is None",
+        "total.error is None",
     ),
 ]
