@@ -24,7 +24,7 @@ from minitx.analysis.pages import compare
 from minitx.analysis.runner import registry
 from minitx.analysis.runner.files import as_json, write
 from minitx.analysis.texts import corpus
-from minitx.weights.tune import tune
+from minitx.analysis.tuning import tune
 
 FILE = Path(__file__).parent / "results/learned_on.json"
 WORDS = {"tokens": 128, "batch": 8, "steps": 600}

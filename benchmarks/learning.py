@@ -5,8 +5,9 @@
 Each system works in a process of its own, one at a time, in turn within each round. Ratios are of
 processor time, which other programs on the machine change less than the clock's, and are taken
 within rounds. Cases: tiny-roberta, 32 texts of 256 tokens, a fifth of them to be told; the shape of
-roberta-base with random weights, 1 text of 128; and one step of weights/train.py's recipe of
-tiny-roberta, its batch at context 256. Needs torch and the reference library.
+roberta-base with random weights, 1 text of 128; and one step of the recipe of
+weights/training/train.py for tiny-roberta, its batch at context 256. Needs torch and the reference
+library.
 
 Order: the command, a worker, the two systems.
 """
@@ -115,8 +116,8 @@ def of_minitx(case):
     import tempfile
 
     import minitx
+    from minitx.analysis.tuning import adamw
     from minitx.parameters import owners, parameters, writable
-    from minitx.weights.tune import adamw
 
     if case == "roberta-base":
         with tempfile.TemporaryDirectory() as folder:
@@ -139,7 +140,7 @@ def of_minitx(case):
 
 
 def of_torch(case, system):
-    """The same by automatic derivatives; `recipe`: by the step of weights/train.py."""
+    """The same by automatic derivatives; `recipe`: by the step of weights/training/train.py."""
     import torch
 
     tokens, targets = map(torch.from_numpy, batch(case))
@@ -157,14 +158,14 @@ def of_torch(case, system):
 
 
 def of_recipe(system, tokens, targets):
-    """One step of weights/train.py, its products in float32 or bfloat16."""
+    """One step of weights/training/train.py, its products in float32 or bfloat16."""
     from dataclasses import replace
 
     import torch
     from safetensors.torch import load_file
 
     from minitx import weights
-    from minitx.weights import train
+    from minitx.weights.training import train
 
     torch.set_num_threads(1)
     products = "bfloat16" if system.endswith("bfloat16") else "float32"

@@ -2,9 +2,8 @@
 
 import time
 
-from minitx.weights.tune import tune
-
 from ..runner import results
+from ..tuning import tune
 from . import flags, inputs, shown
 
 

@@ -348,5 +348,5 @@ register(
         "with the source's tokens in random order",
         "heads": "heads shown",
     },
-    shares=True,
+    shares_passes=True,
 )

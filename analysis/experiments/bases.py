@@ -341,5 +341,5 @@ register(
     },
     weights_only=True,
     least_documents=2,
-    shares=True,
+    shares_passes=True,
 )

@@ -266,5 +266,5 @@ register(
         "mean_fitted": "layer_names",
     },
     least_documents=6,
-    shares=True,
+    shares_passes=True,
 )

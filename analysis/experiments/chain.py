@@ -342,5 +342,5 @@ register(
         "documents": "documents measured",
     },
     labels={"pair_moves": "pairs", "n_by_strength": "strengths"},
-    shares=True,
+    shares_passes=True,
 )

@@ -352,5 +352,5 @@ register(
     },
     labels={"best": "layer_names"},
     least_documents=2,
-    shares=True,
+    shares_passes=True,
 )

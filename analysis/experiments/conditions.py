@@ -371,5 +371,5 @@ register(
         "documents": "documents read",
     },
     per_head=("offset_of_heads",),
-    shares=True,
+    shares_passes=True,
 )

@@ -496,5 +496,5 @@ register(
         "layers_q": "peak_names",
         "layers_k": "peak_names",
     },
-    shares=True,
+    shares_passes=True,
 )

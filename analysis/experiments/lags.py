@@ -78,14 +78,9 @@ def lags(
 
     def measure(i, document):
         order = np.random.default_rng((seed, i)).permutation(T)
-        if document is None:
-            given = signals.of_positions(T, reach)
-        else:
-            given = yield signals.of_document(document, T, reach)
-        sums = _measure(signals, *given, split, order, reach)
-        if document is not None:
-            sums[HALVES[i % 2]] = np.array([*given[0].values()])
-        return sums
+        X, attention = yield from _signals(signals, document, T, reach)
+        by_place = {} if document is None else {HALVES[i % 2]: np.array([*X.values()])}
+        return _measure(signals, X, attention, split, order, reach) | by_place
 
     measured_on = document_set or [None]  # None: positions alone
     mean = run.gather(measure, measured_on, "documents")
@@ -106,6 +101,13 @@ def lags(
 
 
 HALVES = "places_even", "places_odd"  # inputs of the documents with even and with odd numbers
+
+
+def _signals(signals, document, T, reach):
+    """{layer: signal} and attention profiles of a document; of None those of positions alone."""
+    if document is None:
+        return signals.of_positions(T, reach)
+    return (yield signals.of_document(document, T, reach))
 
 
 def _measure(signals, X, attention, split, order, reach):
@@ -670,5 +672,5 @@ register(
         "position_share_of_heads",
         "position_lag",
     ),
-    shares=True,
+    shares_passes=True,
 )

@@ -363,5 +363,5 @@ register(
         "without_fastest": "turned",
     },
     least_documents=position_probe.LEAST,
-    shares=True,
+    shares_passes=True,
 )

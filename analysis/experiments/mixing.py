@@ -54,7 +54,7 @@ def mixing(
 
     def measure(i, document):
         order = np.random.default_rng((seed, i)).permutation(len(document))
-        return (yield _read(model, document, order))
+        return (yield _reading(model, document, order))
 
     sums = run.gather(measure, document_set, "documents")
     result |= {name: x / len(document_set) for name, x in sums.items()}
@@ -120,7 +120,7 @@ def _counts(changed, causal):
     return result
 
 
-def _read(model, document, order):
+def _reading(model, document, order):
     """A Reading: entropy of each head's rows, effective keys, ranks of V, A V, mixed by chance."""
     points, by_layer = {}, []
 
@@ -297,5 +297,5 @@ register(
         ("effective_rank", "effective_rank_values", "rank", "rank_values"), "layers"
     ),
     per_head=("entropy", "keys_of_heads"),
-    shares=True,
+    shares_passes=True,
 )

@@ -346,5 +346,5 @@ register(
     },
     per_head=("least_kept", "offset"),
     least_documents=2,
-    shares=True,
+    shares_passes=True,
 )

@@ -114,8 +114,8 @@ def _measure(model, documents, clustered, reach, seed, run):
     """
 
     def of_attention(*given):
-        read = heads.profiles_read(*given)
-        return read._replace(value=lambda x: read.value(x)[None])
+        reading = heads.profiles_read(*given)
+        return reading._replace(value=lambda x: reading.value(x)[None])
 
     profile = heads.score_profiles_read if clustered == "scores" else of_attention
     edits = conditions.CONDITIONS["positions"].edits
@@ -577,5 +577,5 @@ register(
     },
     labels={"n_by_strength": "strengths"},
     per_head=("best_offset", "best_attention"),
-    shares=True,
+    shares_passes=True,
 )

@@ -596,5 +596,5 @@ register(
         "place of (W_Q, W_K)",
     },
     labels=dict.fromkeys(LISTS, "heads") | {"bands": "band_names"},
-    shares=True,
+    shares_passes=True,
 )

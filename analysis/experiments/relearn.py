@@ -10,14 +10,13 @@ from typing import Annotated
 
 import numpy as np
 
-from minitx.weights.tune import batches, training
-
 from ..maths import profiles
 from ..measures import heads, relearned
 from ..runner import draw, options, progress, verdict
 from ..runner.registry import Answer, NotApplicable, register
 from ..runner.stream import UNSAVED
 from ..texts import corpus
+from ..tuning import batches, training
 
 REACH = 3  # words to either side
 LOOKED_AT = 16  # documents whose attention is read: held-out ones

@@ -399,5 +399,5 @@ register(
         ),
         "error": "what the parts leave out of the stream, relative: rounding",
     },
-    shares=True,
+    shares_passes=True,
 )

@@ -569,5 +569,5 @@ register(
         "position_variance_of_heads",
         "toeplitz_of_heads",
     ),
-    shares=True,
+    shares_passes=True,
 )

@@ -46,13 +46,13 @@ class Inputs:
 
     def of_document(self, document, T, reach):
         """A Reading: {layer: signal} and attention profiles [L H R] of a document."""
-        read = inputs.with_profiles(self.model, document, reach=reach)
+        reading = inputs.with_profiles(self.model, document, reach=reach)
 
         def value(final):
-            X, attention = read.value(final)
+            X, attention = reading.value(final)
             return dict(enumerate(X)), attention
 
-        return read._replace(value=value)
+        return reading._replace(value=value)
 
     def of_positions(self, T, reach):
         """The same of positions alone, without a pass."""

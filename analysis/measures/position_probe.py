@@ -66,7 +66,7 @@ def fit_ridge(streams, documents, fit, choose, seed, run=UNSAVED):
         inner, y = targets(documents, i, document, seed)
         part, sums = "fit" if i < fit else "choose", {}
         for name, stream_of in streams.items():
-            x = yield from _read(stream_of, document)
+            x = yield from _stream(stream_of, document)
             sums[f"{part} {name}"] = np.array([stats.sums(layer[inner], y) for layer in x])
         return sums
 
@@ -74,7 +74,7 @@ def fit_ridge(streams, documents, fit, choose, seed, run=UNSAVED):
     return {name: _ridge(sums[f"fit {name}"], sums[f"choose {name}"]) for name in streams}
 
 
-def _read(stream_of, document):
+def _stream(stream_of, document):
     """The stream that a function gives, or that its Reading does."""
     x = stream_of(document)
     return (yield x) if isinstance(x, passes.Reading) else x
@@ -114,7 +114,7 @@ def evaluate(streams, documents, first, weights, seed, run=UNSAVED):
         inner, y = targets(documents, first + i, document, seed)
         sums = {}
         for name, stream_of in streams.items():
-            x = yield from _read(stream_of, document)
+            x = yield from _stream(stream_of, document)
             errors = _errors(x[:, inner], y, weights[name])
             sums |= {f"{key} {name}": value for key, value in errors.items()}
         return sums

@@ -82,7 +82,7 @@ def _groups(jobs, n_processes):
     As many groups share as half of the processes; the other half does the rest.
     """
     n = max(1, n_processes // 2)
-    sharing = [job for job in jobs if registry.get(job.experiment).shares]
+    sharing = [job for job in jobs if registry.get(job.experiment).shares_passes]
     together = [sharing[i::n] for i in range(n)]
     alone = [[job] for job in jobs if job not in sharing]
     return [group for group in together if group] + alone

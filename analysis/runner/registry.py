@@ -36,7 +36,7 @@ and a number. The results listed in `numbers` are the headline figures, those th
 NAME_null is the null of NAME; `labels` names the entries of a list: a result that holds their
 names, or the names themselves. `per_head` names the results [L H] that `minitx compare` compares
 head by head. weights_only=True: it runs on a partial checkpoint too. least_documents: with fewer
-there is nothing to measure; the report then reads this many. shares=True: its measures yield what
+there is nothing to measure; the report then reads this many. shares_passes=True: its measures yield what
 they read (passes.py), so that experiments which run together share it. sides: what it reads of an
 encoder-decoder, where it takes a source by itself (sides.py).
 """
@@ -93,7 +93,7 @@ class Experiment:
     weights_only: bool = False
     per_head: tuple = ()  # results [L H] that tell heads apart, for `minitx compare`
     least_documents: int = 1
-    shares: bool = False  # its measures yield what they read, so that others can share it
+    shares_passes: bool = False  # its measures yield what they read, so that others can share it
     sides: tuple = ()  # see sides.of
 
     @property

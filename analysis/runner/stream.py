@@ -186,11 +186,11 @@ def _side_by_side(totals):
     """(index, Documents) for each number that a Sum still reads."""
     of_each = itertools.zip_longest(*(x.documents for x in totals), fillvalue=passes.ABSENT)
     for index, documents in enumerate(of_each):
-        read = [
+        row = [
             document if index >= total.first and total.error is None else passes.ABSENT
             for total, document in zip(totals, documents)
         ]
-        yield index, Documents(_without_copies(read))
+        yield index, Documents(_without_copies(row))
 
 
 class Documents(tuple):

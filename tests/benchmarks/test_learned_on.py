@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks import learned_on
-from minitx.weights.tune import tune
+from minitx.analysis.tuning import tune
 
 
 def reviews(folder):

@@ -7,7 +7,7 @@ from minitx import analysis
 from minitx.analysis import commands
 from minitx.analysis.runner import own_texts
 from minitx.analysis.texts import formats, pairs
-from minitx.weights.tune import train_induction
+from minitx.weights.training import train_induction
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,9 @@
 """Makes tests/golden/recurrent-toy: what torch computes with the bundled recurrent toy.
 
-Needs torch, as make_golden.py does, and the functions of weights/train_recurrent.py, with which the
-models were trained. recurrent.safetensors holds `source` [B S], and for each model in float64
-`NAME.logits` [B S V] and `NAME.pattern` [B S S]; the decoder reads what it should have written.
+Needs torch, as make_golden.py does, and the functions of weights/training/train_recurrent.py, with
+which the models were trained. recurrent.safetensors holds `source` [B S], and for each model in
+float64 `NAME.logits` [B S V] and `NAME.pattern` [B S S]; the decoder reads what it should have
+written.
 """
 
 import sys

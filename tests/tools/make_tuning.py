@@ -17,7 +17,7 @@ import tuning
 from safetensors.numpy import save_file
 
 import minitx
-from minitx.weights.tune import adamw, tensors
+from minitx.analysis.tuning import adamw, tensors
 
 OUT = Path(__file__).parents[1] / "golden" / "tuning.safetensors"
 FOLDERS = ["bert-masked", "roberta-masked", "distilbert-untied", "electra-token", "mpnet-masked"]

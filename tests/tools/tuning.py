@@ -3,7 +3,7 @@
 import numpy as np
 import parity
 
-from minitx.weights.tune import batches, tensors, training
+from minitx.analysis.tuning import batches, tensors, training
 
 CURVES = "gpt2-causal", "bert-masked"
 DECAY, RATE = 0.1, 0.01

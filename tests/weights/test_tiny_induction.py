@@ -4,7 +4,7 @@ import numpy as np
 
 import minitx
 from minitx.gradients import UNCOUNTED
-from minitx.weights.tune import train_induction as training
+from minitx.weights.training import train_induction as training
 
 
 def documents(n, first=10**7):

@@ -15,9 +15,9 @@ from safetensors.numpy import load_file
 import minitx
 from minitx import weights
 from minitx.analysis import commands
+from minitx.analysis.tuning import adamw, batches, saved, tensors, training
+from minitx.analysis.tuning.tune import tune
 from minitx.parameters import parameters
-from minitx.weights.tune import adamw, batches, saved, tensors, training
-from minitx.weights.tune.tune import tune
 
 GOLDEN = load_file(parity.GOLDEN / "tuning.safetensors")
 LABELLED = "text,label\n" + "The dog ran to the sea and sat.,dog\nA cat is here at last.,cat\n" * 8
@@ -260,7 +260,7 @@ def test_what_cannot_be_learned_is_refused_before_any_work(message, tmp_path, mo
 
 def test_a_model_without_a_table_in_its_file_is_refused():
     with pytest.raises(ValueError, match="no table of positions that is learned"):
-        from minitx.weights.tune.tune import with_positions
+        from minitx.analysis.tuning.tune import with_positions
 
         checkpoint = tensors.opened(tiny.GOLDEN / "marian-shared")
         with_positions(checkpoint, "zero", 0)

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from minitx.weights.torches import torch
+from minitx.weights.training.torches import torch
 
 MECHANISMS = "learned", "sinusoidal", "rotary", "buckets", "alibi", "none"
 BASE = 10000.0  # of the frequencies of sinusoidal and rotary positions

@@ -1,6 +1,6 @@
 """Makes tiny-induction, a GPT-2 of two layers that continues what it has read before.
 
-    python -m minitx.weights.tune.train_induction --out FOLDER
+    python -m minitx.weights.training.train_induction --out FOLDER
 
 Each document is a row of random words, and then pieces of that row, from anywhere in it and in any
 order. Only the pieces count: nothing but the row tells what comes next. It learns with the
@@ -19,9 +19,8 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from minitx.analysis.tuning import batches, saved, tensors, training
 from minitx.gradients import UNCOUNTED
-
-from . import batches, saved, tensors, training
 
 START = "<|endoftext|>"  # and every word that is not known
 WORDS = (

@@ -1,6 +1,6 @@
 """Makes the bundled recurrent toy: five small encoder-decoders that learn to copy or to reverse.
 
-    python weights/train_recurrent.py --out FOLDER
+    python weights/training/train_recurrent.py --out FOLDER
 
 They differ in what the decoder gets of the source: the encoder's last state alone (`fixed`, and
 `fixed-wide` with twice the width), or a mean of all its states, weighted by attention. Its query is
@@ -23,7 +23,7 @@ try:
     import torch.nn.functional as F
 except ImportError as error:
     raise SystemExit(
-        "weights/train_recurrent.py needs PyTorch, which is not installed: pip install torch"
+        "train_recurrent.py needs PyTorch, which is not installed: pip install torch"
     ) from error
 
 WIDTH = 48

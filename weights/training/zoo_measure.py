@@ -10,8 +10,8 @@ with its rows again from the start (`again`), and with rows as training adds the
 import numpy as np
 from tokenizers import Tokenizer
 
-from minitx.weights import models, places, train
-from minitx.weights.torches import F, torch
+from minitx.weights.training import models, places, train
+from minitx.weights.training.torches import F, torch
 
 MASK = 0.15  # of the tokens of a text, the same at every length
 STRETCH = 1024  # tokens that an interval draws together

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from minitx.weights import places
-from minitx.weights.torches import F, torch
+from minitx.weights.training import places
+from minitx.weights.training.torches import F, torch
 
 VOCAB = 1024
 INIT = 0.08  # deviation of the first weights

@@ -17,12 +17,13 @@ import numpy as np
 from safetensors.numpy import save
 
 import minitx
-from minitx.analysis.runner.files import write
 from minitx.checkpoint import BUFFERS, model_of
 from minitx.families import FAMILIES, from_hf
 from minitx.files import read_json, read_tensors
 from minitx.parameters import owners, parameters
 from minitx.weights import local
+
+from ..runner.files import write
 
 NEW = 0.02  # deviation of a new matrix
 BODY = "pooler."  # the part of a head that stands in files with the body's prefix

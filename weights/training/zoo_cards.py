@@ -1,6 +1,7 @@
 """Measures models of the zoo, and writes their cards from the numbers.
 
-    python -m minitx.weights.zoo_cards NAME --runs FOLDER --wikitext FILE --log FILE --to FOLDER
+    python -m minitx.weights.training.zoo_cards NAME --runs FOLDER --wikitext FILE --log FILE
+        --to FOLDER
 
 --runs: where train_zoo.py wrote; --wikitext: WikiText-2's test part, raw; --log: what train_zoo.py
 printed; --to: weights/zoo. The numbers go to measured.json in runs/NAME, and are not measured again
@@ -19,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from safetensors import safe_open
 
-from minitx.weights import train
-from minitx.weights import zoo_measure as zoo
-from minitx.weights.train_zoo import RECIPES
+from minitx.weights.training import train
+from minitx.weights.training import zoo_measure as zoo
+from minitx.weights.training.train_zoo import RECIPES
 
 MARK, END = "<!-- zoo -->\n", "<!-- end -->"
 FILES = "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"
@@ -103,6 +104,7 @@ def training_loss(name, log):
     return float(re.findall(r"^step .* loss ([\d.]+)", "".join(own), flags=re.M)[-1])
 
 
+PROGRAM = "minitx.weights.training.train_zoo"
 TEMPLATE = """# zoo/{name}
 
 {kind}, to which a place is told by {place}. {stored}
@@ -113,7 +115,7 @@ and seed. {layers} layers, width {width}, {heads} heads, {vocabulary:,} pieces, 
 
 | | |
 |---|---|
-| made by | `python -m minitx.weights.train_zoo {name} --text FOLDER --out FOLDER`, one core |
+| made by | `python -m {PROGRAM} {name} --text FOLDER --out FOLDER`, one core |
 | seed | 0 |
 | training text | that of [tiny-roberta](../../tiny-roberta/README.md); none below was trained on |
 | tokens trained on | {tokens:,}, in {steps:,} steps |
@@ -172,7 +174,7 @@ def card(name, numbers, log, folder):
     values |= {"sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
     values |= {"steps": sum(stage[2] for stage in recipe.stages)}
     values |= {"tokens": sum(math.prod(stage[:3]) for stage in recipe.stages)}
-    return TEMPLATE.format(name=name, **words, **tables, **values)
+    return TEMPLATE.format(PROGRAM=PROGRAM, name=name, **words, **tables, **values)
 
 
 def n_weights(file):

@@ -12,13 +12,13 @@ from typing import Annotated, Literal
 import numpy as np
 
 from minitx import weights
-from minitx.analysis.runner import draw, progress, settings
-from minitx.analysis.runner.files import as_json, finite, write
-from minitx.analysis.runner.options import AtLeast, Count, Seed, Size, Text, Within
-from minitx.analysis.runner.registry import Experiment
-from minitx.analysis.runner.results import writable
-from minitx.analysis.texts import formats
 
+from ..runner import draw, progress, settings
+from ..runner.files import as_json, finite, write
+from ..runner.options import AtLeast, Count, Seed, Size, Text, Within
+from ..runner.registry import Experiment
+from ..runner.results import writable
+from ..texts import formats
 from . import batches, saved, tensors, training
 
 RECORD, CURVE = "tune.json", "tune.svg"

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from safetensors import SafetensorError, safe_open
 
-from minitx.analysis.runner.files import as_json, write
-
+from ..runner.files import as_json, write
 from .tensors import packed
 from .training import text_of
 

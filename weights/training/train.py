@@ -1,6 +1,6 @@
 """Makes the bundled checkpoints: a tokenizer, a model trained in growing contexts, a float16 file.
 
-    python weights/train.py tiny-roberta --text FOLDER --out FOLDER
+    python weights/training/train.py tiny-roberta --text FOLDER --out FOLDER
 
 Read downward: the recipes; text and tokenizers; batches; one training loop, which may be stopped at
 any time and continues from there when called again; the export. The models are in models.py. Needs
@@ -28,11 +28,11 @@ from tokenizers import (
     trainers,
 )
 
-from minitx.weights import models as tiny
-from minitx.weights.models import INIT, VOCAB, loss_of, position_name
-from minitx.weights.torches import F, torch  # noqa: F401 (train_dates has F from here)
+from minitx.weights.training import models as tiny
+from minitx.weights.training.models import INIT, VOCAB, loss_of, position_name
+from minitx.weights.training.torches import F, torch  # noqa: F401 (train_dates has F from here)
 
-SAMPLE = Path(__file__).parents[1] / "analysis" / "texts" / "sample.txt"
+SAMPLE = Path(__file__).parents[2] / "analysis" / "texts" / "sample.txt"
 FRESH = 0.02  # deviation of position rows that are added later
 WARM_UP, BETAS, EPSILON, DECAY, CLIP = 500, (0.9, 0.98), 1e-6, 0.1, 1.0
 MASKED = 0.2  # share of the tokens that a masked language model has to predict

@@ -5,8 +5,8 @@ with fixed rows or none GPT-2 itself; RoBERTa's layout with a bias by bucket is 
 position table. Nothing is computed but transposes, and q, k, v put together in another order.
 """
 
-from minitx.weights import train
-from minitx.weights.models import EMBED_NORM, VOCAB
+from minitx.weights.training import train
+from minitx.weights.training.models import EMBED_NORM, VOCAB
 
 PARTS = {  # GPT-2's name in a layer: GPT-NeoX's and BLOOM's
     "ln_1": "input_layernorm",

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx.analysis.measures import losses
-from minitx.analysis.texts import corpus
 from minitx.gradients import UNCOUNTED
 from minitx.inputs import padded
+
+from ..measures import losses
+from ..texts import corpus
 
 FATES = 0.8, 0.9  # of the words to tell: hidden; another word up to here; the rest as they are
 ORDERS = "original", "shuffled"

@@ -1,6 +1,6 @@
 """Makes tiny-bart, a small encoder-decoder that reads dates: data, a tokenizer, training, a file.
 
-    python -m minitx.weights.train_dates --out FOLDER
+    python -m minitx.weights.training.train_dates --out FOLDER
 
 The data are drawn while it trains (dates.py); the loop may be stopped at any time and continues
 from its state in FOLDER when called again. Read downward: the recipe, the tokenizer, batches, the
@@ -16,8 +16,9 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, decoders, models, processors
 
-from minitx.weights import dates, train
-from minitx.weights.train import F, torch  # it says what to do where PyTorch is missing
+from minitx.weights import dates
+from minitx.weights.training import train
+from minitx.weights.training.train import F, torch  # it says what to do where PyTorch is missing
 
 SPECIALS = "<s>", "<pad>", "</s>", "<unk>"
 START, PAD, END = 0, 1, 2

@@ -1,6 +1,6 @@
 """Trains the zoo: tiny checkpoints that differ only in how a place enters, as far as they can.
 
-    python -m minitx.weights.train_zoo causal-rotary --text FOLDER --out FOLDER
+    python -m minitx.weights.training.train_zoo causal-rotary --text FOLDER --out FOLDER
 
 `all` trains one after another. Text, pieces, sizes, steps, the order of the data, the seed and the
 first weights are those of all causal models, and of all masked ones. Every model trains in one of
@@ -12,7 +12,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from minitx.weights import train, zoo_files
+from minitx.weights.training import train, zoo_files
 
 # One layer first: heads that look at neighbours form there within 4 million tokens. Its copies
 # write less, which keeps positions in the stream behind it.
