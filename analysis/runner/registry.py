@@ -36,9 +36,9 @@ and a number. The results listed in `numbers` are the headline figures, those th
 NAME_null is the null of NAME; `labels` names the entries of a list: a result that holds their
 names, or the names themselves. `per_head` names the results [L H] that `minitx compare` compares
 head by head. weights_only=True: it runs on a partial checkpoint too. least_documents: with fewer
-there is nothing to measure; the report then reads this many. shares_passes=True: its measures yield what
-they read (passes.py), so that experiments which run together share it. sides: what it reads of an
-encoder-decoder, where it takes a source by itself (sides.py).
+there is nothing to measure; the report then reads this many. shares_passes=True: its measures yield
+what they read (passes.py), so that experiments which run together share it. sides: what it reads of
+an encoder-decoder, where it takes a source by itself (sides.py).
 """
 
 import inspect
