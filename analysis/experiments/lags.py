@@ -82,15 +82,13 @@ def lags(
         by_place = {} if document is None else {HALVES[i % 2]: np.array([*X.values()])}
         return _measure(signals, X, attention, split, order, reach) | by_place
 
-    measured_on = document_set or [None]  # None: positions alone
-    mean = run.gather(measure, measured_on, "documents")
+    mean = run.gather(measure, document_set or [None], "documents")  # None: positions alone
     places = [mean.pop(half) for half in HALVES if half in mean]
-    mean = {name: total / len(measured_on) for name, total in mean.items()}
+    mean = {name: total / len(document_set or [None]) for name, total in mean.items()}
     result = {"documents": len(document_set or []), "T": T, "causal": model.config.causal}
-    result["lags"] = profiles.offsets(reach)
-    result["layers"] = np.array(signals.layers)
-    result["singular"] = np.array([S[:COLUMNS] for _, S, _ in split.values()])
+    result |= {"lags": profiles.offsets(reach), "layers": np.array(signals.layers)}
     result |= {"score_sum": mean["score"], "score_sum_shuffled": mean["score_shuffled"]}
+    result["singular"] = np.array([S[:COLUMNS] for _, S, _ in split.values()])
     for name in ("attention", "scores", "score", "score_shuffled", "parts", "parts_shuffled"):
         mean[name] = profiles.mean_attention(mean[name], T)  # for each pair of tokens
     result |= _compare_peaks(mean, T, model.config.causal, seed)

@@ -11,7 +11,6 @@ many heads with the largest effects. Order: the values, the list.
 """
 
 import numpy as np
-from scipy import stats
 
 from ..maths import nulls
 from .claims import SHARE, Claim, G
@@ -57,6 +56,8 @@ def drawn(name, heads):
 
     def null(r):
         k = len(heads)
+        from scipy import stats
+
         return stats.hypergeom(r[name].size, k, k).ppf(nulls.CHANCE).item() / k
 
     return null
