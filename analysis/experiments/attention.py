@@ -348,5 +348,4 @@ register(
         "with the source's tokens in random order",
         "heads": "heads shown",
     },
-    shares_passes=True,
 )

@@ -341,5 +341,4 @@ register(
     },
     weights_only=True,
     least_documents=2,
-    shares_passes=True,
 )

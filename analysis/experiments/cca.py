@@ -266,5 +266,4 @@ register(
         "mean_fitted": "layer_names",
     },
     least_documents=6,
-    shares_passes=True,
 )

@@ -342,5 +342,4 @@ register(
         "documents": "documents measured",
     },
     labels={"pair_moves": "pairs", "n_by_strength": "strengths"},
-    shares_passes=True,
 )

@@ -352,5 +352,4 @@ register(
     },
     labels={"best": "layer_names"},
     least_documents=2,
-    shares_passes=True,
 )

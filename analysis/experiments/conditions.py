@@ -371,5 +371,4 @@ register(
         "documents": "documents read",
     },
     per_head=("offset_of_heads",),
-    shares_passes=True,
 )

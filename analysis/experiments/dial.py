@@ -393,5 +393,4 @@ register(
     per_head=("slopes", "offset"),
     least_documents=2,
     weights_only=True,
-    shares_passes=True,
 )

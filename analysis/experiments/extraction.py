@@ -496,5 +496,4 @@ register(
         "layers_q": "peak_names",
         "layers_k": "peak_names",
     },
-    shares_passes=True,
 )

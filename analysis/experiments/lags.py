@@ -670,5 +670,4 @@ register(
         "position_share_of_heads",
         "position_lag",
     ),
-    shares_passes=True,
 )

@@ -363,5 +363,4 @@ register(
         "without_fastest": "turned",
     },
     least_documents=position_probe.LEAST,
-    shares_passes=True,
 )

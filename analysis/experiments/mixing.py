@@ -297,5 +297,4 @@ register(
         ("effective_rank", "effective_rank_values", "rank", "rank_values"), "layers"
     ),
     per_head=("entropy", "keys_of_heads"),
-    shares_passes=True,
 )

@@ -346,5 +346,4 @@ register(
     },
     per_head=("least_kept", "offset"),
     least_documents=2,
-    shares_passes=True,
 )

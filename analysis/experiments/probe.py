@@ -385,5 +385,4 @@ register(
     labels={"documents": ("to learn from", "to choose the penalty", "to test on")}
     | dict.fromkeys((f"r2_{name}_interval" for name in ("on", "off", "causal", "best_mask")), ENDS),
     least_documents=position_probe.LEAST,
-    shares_passes=True,
 )

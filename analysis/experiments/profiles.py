@@ -577,5 +577,4 @@ register(
     },
     labels={"n_by_strength": "strengths"},
     per_head=("best_offset", "best_attention"),
-    shares_passes=True,
 )

@@ -596,5 +596,4 @@ register(
         "place of (W_Q, W_K)",
     },
     labels=dict.fromkeys(LISTS, "heads") | {"bands": "band_names"},
-    shares_passes=True,
 )

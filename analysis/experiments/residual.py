@@ -399,5 +399,4 @@ register(
         ),
         "error": "what the parts leave out of the stream, relative: rounding",
     },
-    shares_passes=True,
 )

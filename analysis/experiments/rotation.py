@@ -964,5 +964,4 @@ register(
     answer=answers,
     weights_only=True,
     per_head=("offset_of_heads", "attention_of_heads"),
-    shares_passes=True,
 )

@@ -569,5 +569,4 @@ register(
         "position_variance_of_heads",
         "toeplitz_of_heads",
     ),
-    shares_passes=True,
 )
