@@ -4768,4 +4768,22 @@ BREAKS = [
         "rng.integers(n - size + 1)",
         "0 * rng.integers(n - size + 1)",
     ),
+    Break(
+        "a number is declared without a null and without a reason",
+        "analysis/runner/numbers.py",
+        "bool(self.null) == bool(self.no_null)",
+        "False",
+    ),
+    Break(
+        "a rule sets a number beside no null",
+        "analysis/runner/rules.py",
+        "f'{name}_null{bracket}{place}'",
+        "0",
+    ),
+    Break(
+        "a sentence tells only the first entry of a list",
+        "analysis/runner/sentences.py",
+        "', '.join(words(entry, spec) for entry in value)",
+        "', '.join(words(entry, spec) for entry in value[:1])",
+    ),
 ]
