@@ -27,8 +27,8 @@ def joint_grid(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 32,
-    tokens: options.Size = 0,
+    documents: options.Documents = 32,
+    tokens: options.Tokens = 0,
     distance: joint_fit.Distance = "cosine",
     scope: joint_fit.Scope = "head",
     products: joint_fit.Products = "centred",
@@ -38,7 +38,6 @@ def joint_grid(
     """Joint space of queries and keys in every head, with the nearness of the strongest keys before
     and after.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: all)
     tokens: how many first tokens of each to read (0: 64, or as many as the model reads if that is
     less)
@@ -47,7 +46,6 @@ def joint_grid(
     products: centred: less the mean over the keys that a query sees, as attention has them; plain:
     as they are
     weighted: weight the correlation by attention
-    seed: seed of the shuffles, and of the turned queries
     """
     settings = joint_fit.How(distance, scope, products, weighted)
     texts = joint_fit.documents(model, text, documents, tokens)
@@ -162,18 +160,17 @@ register(
     answer=joint_summary.answer,
     look="Each square is one head, darker where it has more points: where blue and orange lie "
     "apart before, nearness cannot tell attention. Dots above the line went up: for the "
-    "correlation, down is better (-1: distance tells the product); for 1/rank, up is better "
-    "(1: the strongest key is the nearest). The crosses are what chance gives. A head is "
-    "left as it is where nothing tried does better, so no head with its own scale does "
-    "worse; of heads that share a scale this holds only on average. Moving alone may do "
-    "worse than nothing. Products and distances are tied by arithmetic: even queries turned "
-    "at random correlate, so only what goes beyond them belongs to the model.",
+    "correlation, down is better (-1: distance tells the product); for 1/rank, up is better (1: "
+    "the strongest key is the nearest). The crosses are what chance gives. A head is left as it is "
+    "where nothing tried does better, so no head with its own scale does worse; of heads that "
+    "share a scale this holds only on average. Moving alone may do worse than nothing. Products "
+    "and distances are tied by arithmetic: even queries turned at random correlate, so only what "
+    "goes beyond them belongs to the model.",
     published="Moving the keys onto the queries and scaling both leaves attention as it is and "
-    "makes products and distances correlate; pairs with high attention should then lie "
-    "near each other (Yeh et al. 2023, figure 4). The note tried it on one sentence and "
-    "one layer of BERT, and saw hardly any such pair come closer. According to two "
-    "summaries of the paper, its mean Spearman correlations of product and cosine "
-    "distance are -0.938 in BERT and -0.792 in GPT-2.",
+    "makes products and distances correlate; pairs with high attention should then lie near each "
+    "other (Yeh et al. 2023, figure 4). The note tried it on one sentence and one layer of BERT, "
+    "and saw hardly any such pair come closer. According to two summaries of the paper, its mean "
+    "Spearman correlations of product and cosine distance are -0.938 in BERT and -0.792 in GPT-2.",
     figure="AttentionViz, figure 4",
     per_head=joint_fit.PER_HEAD,
     numbers=joint_summary.NUMBERS,

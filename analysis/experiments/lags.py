@@ -47,8 +47,8 @@ def lags(
     reach: Annotated[int, options.OrZero(options.AtLeast(NEAR))] = 0,
     bias: bool = False,
     text: options.Text = "sample",
-    documents: options.Size = 20,
-    tokens: options.Size = 0,
+    documents: options.Documents = 20,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
     """Cross-correlation of queries and keys, the lag at which their scores peak, and how much of
@@ -59,10 +59,6 @@ def lags(
     reach: lags to draw on each side (0: 30, or as many as the tokens allow)
     bias: add the biases of query and key, so that scores are exact; the paper leaves them out
     (where queries and keys are turned by their place, scores are exact anyway)
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    seed: seed of the shuffles
     """
     signals = in_step.signals(model, bias)
     document_set = None
@@ -559,105 +555,67 @@ register(
     draw=plot,
     says=says,
     answer=answer,
-    look=(
-        "In the first row every line is one column of query and key: how well they fit when the "
-        "key is moved by a lag; darker columns weigh more. Below, what each column adds to the "
-        "mean score of a pair of tokens, less its own median, stacked to both sides of 0. Where "
-        "maxima of many columns meet, all stand on one side and the black line, their sum, is as "
-        "high as the stack; where maxima meet minima it lies between two stacks. The third row has "
-        "the mean score again (blue), and the mean attention (red), which should have its bar "
-        "where the sum peaks: it is the softmax of these scores. Orange is the part of the scores "
-        "between positions, which are the mean of what stands at a place in half of the documents "
-        "for queries and in the other half for keys: where it follows the blue line, positions "
-        "make the peak; where it is flat, the words do, or what earlier layers made of words and "
-        "positions. Grey lines: the inputs in random order, where only the match of each token "
-        "with itself is left, at lag 0. At the right heads are counted at their two peaks: on the "
-        "line they are equal. A head that looks nowhere in particular has a highest score too, so "
-        "those with a direction (blue) are counted apart. In a causal model only lags up to 0 can "
-        "be compared."
-    ),
-    published=(
-        "In roberta-base the weighted sum of head(1,1), here L0H0, has a gentle peak near lag -2 "
-        "and that of head(8,9), here L7H8, a sharp one at -1, as their attention has (Yamamoto "
-        "and Matsuzaki, figure 7)."
-    ),
+    look="In the first row every line is one column of query and key: how well they fit when the "
+    "key is moved by a lag; darker columns weigh more. Below, what each column adds to the mean "
+    "score of a pair of tokens, less its own median, stacked to both sides of 0. Where maxima of "
+    "many columns meet, all stand on one side and the black line, their sum, is as high as the "
+    "stack; where maxima meet minima it lies between two stacks. The third row has the mean score "
+    "again (blue), and the mean attention (red), which should have its bar where the sum peaks: it "
+    "is the softmax of these scores. Orange is the part of the scores between positions, which are "
+    "the mean of what stands at a place in half of the documents for queries and in the other half "
+    "for keys: where it follows the blue line, positions make the peak; where it is flat, the "
+    "words do, or what earlier layers made of words and positions. Grey lines: the inputs in "
+    "random order, where only the match of each token with itself is left, at lag 0. At the right "
+    "heads are counted at their two peaks: on the line they are equal. A head that looks nowhere "
+    "in particular has a highest score too, so those with a direction (blue) are counted apart. In "
+    "a causal model only lags up to 0 can be compared.",
+    published="In roberta-base the weighted sum of head(1,1), here L0H0, has a gentle peak near "
+    "lag -2 and that of head(8,9), here L7H8, a sharp one at -1, as their attention has (Yamamoto "
+    "and Matsuzaki, figure 7).",
     figure="figure 7",
-    labels={
-        "position_share": "heads",
-        "n_by_strength": "strengths",
-        "n_positions_by_layer": "layer_names",
-        "n_directed_by_layer": "layer_names",
-        "adding_at_peak": "heads",
-        "adding_far": "heads",
-        "lag": "heads",
-        "offset": "heads",
-        "sharpness": "heads",
-    },
-    numbers={
-        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
-        "n_by_strength": "heads with a direction, by the attention to their offset",
-        "agree_directed": (
-            "share of the heads with a direction whose scores are highest at the offset with most "
-            "attention"
-        ),
-        "agree_directed_null": "99 % quantile for shuffled pairs of heads",
-        "n_positions": (
-            "heads with a direction in which position × position (queries from one half of the "
-            "documents, keys from the other) holds at least half of the peak of the scores"
-        ),
-        "n_positions_null": f"the most in {SHUFFLES} shuffles of the places of the queries",
-        "position_share": "share of the peak of the scores that position × position holds",
-        "position_share_null": (
-            f"99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries"
-        ),
-        "n_positions_by_layer": (
-            "heads with a direction whose peak is at least half position × position, by layer"
-        ),
-        "n_directed_by_layer": "heads with a direction, by layer",
-        "agree_positions": (
-            "share of the heads with a direction in which position × position holds more of the "
-            "peak than chance gives, and is highest at the offset with most attention"
-        ),
-        "agree_positions_null": "99 % quantile for shuffled pairs of heads",
-        "agree": "share of all heads whose scores are highest at the offset with most attention",
-        "agree_null": "99 % quantile for shuffled pairs of heads",
-        "same_direction_directed": (
-            "share of the heads with a direction whose scores and attention are highest on one side"
-        ),
-        "same_direction_directed_null": "99 % quantile for shuffled pairs of heads",
-        "same_direction": (
-            "share of all heads whose scores and attention are highest on one side, or both at 0"
-        ),
-        "same_direction_null": "99 % quantile for shuffled pairs of heads",
-        "heads": "heads drawn",
-        "lag": "lag, in tokens, at which the mean score is highest",
-        "offset": "offset, in tokens, at which the mean attention is highest",
-        "sharpness": (
-            "how far the peak of the scores stands above the median within 10 tokens, in standard "
-            "deviations: a wave has 1.4, one spike 4.7"
-        ),
-        "sharpness_null": (
-            f"99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries"
-        ),
-        "adding_at_peak": (
-            "how far the columns' parts of the score add up at its peak: the size of their sum "
-            "over the sum of their sizes, each part less its median over the lags drawn"
-        ),
-        "adding_at_peak_null": (
-            "how far the parts add up with the inputs in random order, at the peak of their sum, "
-            "lag 0 left out"
-        ),
-        "adding_far": (
-            f"how far the parts add up at the {FAR} farthest lags drawn on each side, on average"
-        ),
-        "adding_far_null": (
-            "how far the parts add up at the farthest lags with the inputs in random order"
-        ),
-        "n_beyond": (
-            "heads of a causal model whose scores are highest to the right, which the mask hides"
-        ),
-        "documents": "documents read (0: positions alone)",
-    },
+    numbers="""
+        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        fact n_by_strength by strengths: heads with a direction, by the attention to their offset
+        agree_directed: share of the heads with a direction whose scores are highest at the offset
+            with most attention
+            null: 99 % quantile for shuffled pairs of heads
+        n_positions: heads with a direction in which position × position (queries from one half of
+            the documents, keys from the other) holds at least half of the peak of the scores
+            null: the most in {SHUFFLES} shuffles of the places of the queries
+        position_share by heads: share of the peak of the scores that position × position holds
+            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries
+        fact n_positions_by_layer by layer_names: heads with a direction whose peak is at least half
+            position × position, by layer
+        fact n_directed_by_layer by layer_names: heads with a direction, by layer
+        agree_positions: share of the heads with a direction in which position × position holds more
+            of the peak than chance gives, and is highest at the offset with most attention
+            null: 99 % quantile for shuffled pairs of heads
+        agree: share of all heads whose scores are highest at the offset with most attention
+            null: 99 % quantile for shuffled pairs of heads
+        same_direction_directed: share of the heads with a direction whose scores and attention are
+            highest on one side
+            null: 99 % quantile for shuffled pairs of heads
+        same_direction: share of all heads whose scores and attention are highest on one side, or
+            both at 0
+            null: 99 % quantile for shuffled pairs of heads
+        fact heads: heads drawn
+        fact lag by heads: lag, in tokens, at which the mean score is highest
+        fact offset by heads: offset, in tokens, at which the mean attention is highest
+        sharpness by heads: how far the peak of the scores stands above the median within 10 tokens,
+            in standard deviations: a wave has 1.4, one spike 4.7
+            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries
+        adding_at_peak by heads: how far the columns' parts of the score add up at its peak: the
+            size of their sum over the sum of their sizes, each part less its median over the lags
+            drawn
+            null: how far the parts add up with the inputs in random order, at the peak of their
+            sum, lag 0 left out
+        adding_far by heads: how far the parts add up at the {FAR} farthest lags drawn on each side,
+            on average
+            null: how far the parts add up at the farthest lags with the inputs in random order
+        fact n_beyond: heads of a causal model whose scores are highest to the right, which the mask
+            hides
+        fact documents: documents read (0: positions alone)
+    """,
     weights_only=True,
     per_head=(
         "lag_of_heads",

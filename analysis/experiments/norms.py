@@ -32,20 +32,12 @@ def norms(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 60,
-    tokens: options.Size = 0,
-    column: str = "",
+    documents: options.Documents = 60,
+    tokens: options.Tokens = 0,
+    column: options.Column = "",
     seed: options.Seed = 0,
 ):
-    """The place of a token, read off the norm and the direction of position rows and embeddings.
-
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
-    or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    column: columns of a .csv or keys of a .jsonl file that hold the text
-    seed: seed of the splits and of the shuffles
-    """
+    """The place of a token, read off the norm and the direction of position rows and embeddings."""
     table = inputs.reachable(model)
     lengths = norms_of(table)
     scores = {ROWS: _of_rows(table, seed)}
@@ -263,59 +255,37 @@ register(
     norms,
     draw=plot,
     says=says,
-    look=(
-        "The left shows whether the norm changes with the place. The right shows how well the "
-        "norm alone (orange) and the direction alone (blue) tell the place. What attention reads "
-        "comes after a norm that brings every token to nearly one length: there the norm can tell "
-        "little. Words alone are the control: they come in no order."
-    ),
-    published=(
-        "Left to be investigated: positions are added to embeddings, and might sit in the norm, "
-        "so that a mask that changes norms could carry them (Hirata's slides)."
-    ),
+    look="The left shows whether the norm changes with the place. The right shows how well the "
+    "norm alone (orange) and the direction alone (blue) tell the place. What attention reads comes "
+    "after a norm that brings every token to nearly one length: there the norm can tell little. "
+    "Words alone are the control: they come in no order.",
+    published="Left to be investigated: positions are added to embeddings, and might sit in the "
+    "norm, so that a mask that changes norms could carry them (Hirata's slides).",
     figure="slides, masks",
     answer=answer,
-    numbers={
-        "r2_norm": (
-            "R² of the place from the norm of word and position together, documents held out"
-        ),
-        "r2_norm_null": "R² from the norm of word and position together, places shuffled",
-        "r2_direction": (
-            "R² of the place from the direction of word and position together, documents held out"
-        ),
-        "r2_direction_null": (
-            "R² from the direction of word and position together, places shuffled"
-        ),
-        "r2_norm_rows": "R² of the place from the norm of a position row, rows held out",
-        "r2_norm_rows_null": (
-            "R² from the norm of a position row, places shuffled, mean over ten splits"
-        ),
-        "r2_direction_rows": "R² of the place from the direction of a position row, rows held out",
-        "r2_direction_rows_null": (
-            "R² from the direction of a position row, places shuffled, mean over ten splits"
-        ),
-        "r2_norm_after": (
-            "R² of the place from the norm of what the first attention reads, after a LayerNorm"
-        ),
-        "r2_direction_after": (
-            "R² of the place from the direction of what the first attention reads"
-        ),
-        "r2_norm_interval": (
-            "95 % interval of the R² from the norm of word and position, documents drawn anew"
-        ),
-        "r2_direction_interval": (
-            "95 % interval of the R² from the direction of word and position, documents drawn anew"
-        ),
-        "r2_norm_words": "R² of the place from the norm of words alone",
-        "row_norms": "smallest and largest norm of a position row",
-        "documents": "documents to learn from, to choose the penalty, to test on",
-    },
-    labels={
-        "r2_norm_interval": ("from", "to"),
-        "r2_direction_interval": ("from", "to"),
-        "row_norms": ("smallest", "largest"),
-        "documents": ("to learn from", "to choose", "to test on"),
-    },
+    numbers="""
+        r2_norm: R² of the place from the norm of word and position together, documents held out
+            null: R² from the norm of word and position together, places shuffled
+        r2_direction: R² of the place from the direction of word and position together, documents
+            held out
+            null: R² from the direction of word and position together, places shuffled
+        r2_norm_rows: R² of the place from the norm of a position row, rows held out
+            null: R² from the norm of a position row, places shuffled, mean over ten splits
+        r2_direction_rows: R² of the place from the direction of a position row, rows held out
+            null: R² from the direction of a position row, places shuffled, mean over ten splits
+        fact r2_norm_after: R² of the place from the norm of what the first attention reads, after a
+            LayerNorm
+        fact r2_direction_after: R² of the place from the direction of what the first attention
+            reads
+        fact r2_norm_interval by from, to: 95 % interval of the R² from the norm of word and
+            position, documents drawn anew
+        fact r2_direction_interval by from, to: 95 % interval of the R² from the direction of word
+            and position, documents drawn anew
+        fact r2_norm_words: R² of the place from the norm of words alone
+        fact row_norms by smallest, largest: smallest and largest norm of a position row
+        fact documents by to learn from, to choose, to test on: documents to learn from, to choose
+            the penalty, to test on
+    """,
     weights_only=True,
     least_documents=position_probe.LEAST,
 )

@@ -55,7 +55,7 @@ WHAT_TELLS = {  # how a place enters, as the words have it
 ALONE, HALF = 0.9, 0.5  # of the layers' multiply-adds: attention is all of them, or most
 
 
-def parts(model, run=UNSAVED, *, tokens: options.Size = 0):
+def parts(model, run=UNSAVED, *, tokens: options.Tokens = 0):
     """Weights and multiply-adds by part, against the length of the text.
 
     tokens: length of the text, any (0: the model's longest input)
@@ -349,49 +349,37 @@ register(
     draw=plot,
     says=says,
     about="architecture",
-    look=(
-        "On the left, a part with weights and no multiply-adds is a table whose rows are looked "
-        "up; one with multiply-adds and no weights is attention itself. In the middle, what has "
-        "weights costs the same for each token however long the text is, while the products of "
-        "attention grow with it: the dotted line is where they reach the MLPs. The light blue "
-        "line, far below, is what telling places takes, and all that a model without positions "
-        "would save. Right of the dashed line the curves are what the formula would give, if the "
-        "model could read so much. "
-        "Hidden pairs of a causal model count: they are multiplied before they are hidden. A "
-        "causal model has a third panel: one step of decoding, with a cache and without; in an "
-        "encoder-decoder the first step reads the source too."
-    ),
-    published=(
-        "The title of the first paper on transformers says that attention is all you need "
-        "(Vaswani et al. 2017); its own table counts MLPs, projections and norms too. Hirata's "
-        "slides ask whether removing position embeddings could save computation."
-    ),
+    look="On the left, a part with weights and no multiply-adds is a table whose rows are looked "
+    "up; one with multiply-adds and no weights is attention itself. In the middle, what has "
+    "weights costs the same for each token however long the text is, while the products of "
+    "attention grow with it: the dotted line is where they reach the MLPs. The light blue line, "
+    "far below, is what telling places takes, and all that a model without positions would save. "
+    "Right of the dashed line the curves are what the formula would give, if the model could read "
+    "so much. Hidden pairs of a causal model count: they are multiplied before they are hidden. A "
+    "causal model has a third panel: one step of decoding, with a cache and without; in an "
+    "encoder-decoder the first step reads the source too.",
+    published="The title of the first paper on transformers says that attention is all you need "
+    "(Vaswani et al. 2017); its own table counts MLPs, projections and norms too. Hirata's slides "
+    "ask whether removing position embeddings could save computation.",
     answer=answer,
-    numbers={
-        "attention": "share of attention, its projections included, in the layers' multiply-adds",
-        "products": "share of Q Kᵀ and A V in the layers' multiply-adds",
-        "mlps": "share of the MLPs in the layers' multiply-adds",
-        "overtakes": "tokens from which on Q Kᵀ and A V need as many multiply-adds as the MLPs",
-        "overtakes_whole": "tokens from which on attention needs as many multiply-adds as the MLPs",
-        "attention_weights": "share of attention in the layers' matrices and their biases",
-        "place_operations": (
-            "operations that tell places in one text: additions of a table or of a bias, "
-            "multiply-adds of turned queries and keys"
-        ),
-        "place_share": "operations that tell places, as a share of the number of multiply-adds",
-        "step_cached": (
-            "multiply-adds of decoding the last token, in the layers and in the output, with the "
-            "tokens before it in a cache"
-        ),
-        "step_whole": (
-            "multiply-adds of decoding the last token without a cache, in the layers and, for "
-            "this token alone, in the output"
-        ),
-        "step_output": "multiply-adds of decoding the last token in the output alone",
-        "total": "weights of the model, in numbers; a shared matrix counts once",
-        "weights": "weights of each part, in numbers",
-        "multiply_adds": "multiply-adds of each part, for one text",
-    },
-    labels={"weights": "parts", "multiply_adds": "parts"},
+    numbers="""
+        fact attention: share of attention, its projections included, in the layers' multiply-adds
+        fact products: share of Q Kᵀ and A V in the layers' multiply-adds
+        fact mlps: share of the MLPs in the layers' multiply-adds
+        fact overtakes: tokens from which on Q Kᵀ and A V need as many multiply-adds as the MLPs
+        fact overtakes_whole: tokens from which on attention needs as many multiply-adds as the MLPs
+        fact attention_weights: share of attention in the layers' matrices and their biases
+        fact place_operations: operations that tell places in one text: additions of a table or of a
+            bias, multiply-adds of turned queries and keys
+        fact place_share: operations that tell places, as a share of the number of multiply-adds
+        fact step_cached: multiply-adds of decoding the last token, in the layers and in the output,
+            with the tokens before it in a cache
+        fact step_whole: multiply-adds of decoding the last token without a cache, in the layers
+            and, for this token alone, in the output
+        fact step_output: multiply-adds of decoding the last token in the output alone
+        fact total: weights of the model, in numbers; a shared matrix counts once
+        fact weights by parts: weights of each part, in numbers
+        fact multiply_adds by parts: multiply-adds of each part, for one text
+    """,
     sides=("both", "encoder"),
 )

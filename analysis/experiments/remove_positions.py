@@ -37,30 +37,25 @@ def remove_positions(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 20,
-    tokens: options.Size = 0,
+    documents: options.TwoDocuments = 20,
+    tokens: options.Tokens = 0,
     whole: bool = False,
-    column: str = "",
+    column: options.Column = "",
     stride: options.Size = 0,
     ways: str = "all",
-    every: options.Count = 64,
+    every: options.Every = 64,
     seed: options.Seed = 0,
 ):
     """Features and predictions with the position table at zero, at its mean, shuffled and shifted.
 
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
-    or sample
     documents: documents to read (0: as many as the text holds; at most 100 full ones)
     tokens: length of each document (0: the model's longest input; with --whole all of the
     document)
     whole: read the text's own documents, of any length; otherwise the text is cut into documents of
     one length
-    column: columns of a .csv or keys of a .jsonl file that hold the text
     stride: tokens between the windows of longer documents (0: half of the model's longest input)
     ways: tables in place of the model's own: mean, shuffled, shifted, joined by commas; zero (it is
     always among them); or all
-    every: of a masked model, hide one token in this many
-    seed: seed of the shuffle and of the random vectors
     """
     _check_stride(model, stride, whole)
     names = _names(ways)
@@ -425,92 +420,57 @@ register(
     draw=plot,
     says=says,
     answer=answers,
-    look=(
-        "A cosine near 1 says that the features hardly need positions, but only above the dashed "
-        "line: features of different tokens of one model are often alike, so random vectors are "
-        "no fair comparison. Compare the ways: zeros move the input to where the model has never "
-        "been, the mean and shuffled rows move it less far, and shifted rows keep all distances. "
-        "A loss above the dotted line is worse than knowing nothing. The same losses give four "
-        "perplexities, six with those of mixed units: say which one is meant."
-    ),
-    published=(
-        "Mean cosine of the final features with and without positions on IMDB reviews: BERT "
-        "0.7702, GPT-2 0.9291; GPT-2's perplexity goes from 111.24 to 712014, where 50257 equally "
-        "likely tokens would give 50257. It is written as 2 to the cross-entropy; whether it is "
-        "averaged over tokens or documents is not said (Hirata's slides)."
-    ),
+    look="A cosine near 1 says that the features hardly need positions, but only above the dashed "
+    "line: features of different tokens of one model are often alike, so random vectors are no "
+    "fair comparison. Compare the ways: zeros move the input to where the model has never been, "
+    "the mean and shuffled rows move it less far, and shifted rows keep all distances. A loss "
+    "above the dotted line is worse than knowing nothing. The same losses give four perplexities, "
+    "six with those of mixed units: say which one is meant.",
+    published="Mean cosine of the final features with and without positions on IMDB reviews: BERT "
+    "0.7702, GPT-2 0.9291; GPT-2's perplexity goes from 111.24 to 712014, where 50257 equally "
+    "likely tokens would give 50257. It is written as 2 to the cross-entropy; whether it is "
+    "averaged over tokens or documents is not said (Hirata's slides).",
     figure="slides, removal",
-    numbers={
-        "cosine": (
-            "mean over tokens of the cosine of final features with the position table at zero and "
-            "as it is"
-        ),
-        "cosine_null": "mean cosine of all pairs of tokens of one document, positions kept",
-        "loss": ("mean loss with positions, in nats per token (masked models: pseudo-loss)"),
-        "loss_null": "loss of the frequencies of the tokens in the documents measured",
-        "loss_zero": (
-            "mean loss with the position table at zero, in nats per token (masked models: "
-            "pseudo-loss)"
-        ),
-        "perplexity": (
-            "perplexity (masked models: pseudo-), e to the mean loss per token, by what the "
-            "position table is"
-        ),
-        "mean_perplexity": (
-            "perplexity (masked models: pseudo-), mean over documents of e to each one's mean "
-            "loss, by what the position table is"
-        ),
-        "nearer": (
-            "share of tokens whose features without positions are nearer to their own with "
-            "positions than another token's are"
-        ),
-        "nearer_null": "chance",
-        "cosine_interval": "95 % interval of the mean cosine at zero, documents drawn anew",
-        "cosine_across": "mean cosine of tokens of different documents, positions kept",
-        "cosine_mean": "mean cosine of final features where every row is the table's mean",
-        "cosine_shuffled": "mean cosine of final features where the table's rows are shuffled",
-        "cosine_shifted": "mean cosine of final features where rows are moved by half the table",
-        "random_bound": "cosine below which 99.9 % of pairs of random vectors of this width stay",
-        "loss_bits": "mean loss in bits per token, by what the position table is",
-        "loss_interval": "95 % interval of the mean loss in nats, by what the position table is",
-        "perplexity_interval": (
-            "95 % interval of e to the mean loss per token, by what the position table is"
-        ),
-        "mean_perplexity_interval": (
-            "95 % interval of the mean over documents of e to each one's mean loss, by what the "
-            "position table is"
-        ),
-        "token_perplexity": (
-            "perplexity (masked models: pseudo-), mean over tokens of e to each one's loss, by "
-            "what the position table is"
-        ),
-        "mixed_perplexity": (
-            "2 to the mean loss in nats, which mixes units, by what the position table is"
-        ),
-        "mixed_mean_perplexity": (
-            "mean over documents of 2 to each one's mean loss in nats, which mixes units, by what "
-            "the position table is"
-        ),
-        "mixed_token_perplexity": (
-            "mean over tokens of 2 to each one's loss in nats, which mixes units, by what the "
-            "position table is"
-        ),
-        "documents": "documents measured",
-        "left_out": "documents left out because they are empty or of one token",
-        "stride": "tokens between the windows of a document longer than the model reads",
-        "n_tokens": "tokens whose features are compared",
-        "n_predicted": "tokens whose loss is measured",
-    },
-    labels=dict.fromkeys(
-        (
-            *perplexities.CONVENTIONS,
-            "loss_bits",
-            "loss_interval",
-            "perplexity_interval",
-            "mean_perplexity_interval",
-        ),
-        "tables",
-    )
-    | {"cosine_interval": ("from", "to")},
+    numbers="""
+        cosine: mean over tokens of the cosine of final features with the position table at zero and
+            as it is
+            null: mean cosine of all pairs of tokens of one document, positions kept
+        loss: mean loss with positions, in nats per token (masked models: pseudo-loss)
+            null: loss of the frequencies of the tokens in the documents measured
+        fact loss_zero: mean loss with the position table at zero, in nats per token (masked models:
+            pseudo-loss)
+        fact perplexity: perplexity (masked models: pseudo-), e to the mean loss per token, by what
+            the position table is
+        fact mean_perplexity: perplexity (masked models: pseudo-), mean over documents of e to each
+            one's mean loss, by what the position table is
+        nearer: share of tokens whose features without positions are nearer to their own with
+            positions than another token's are
+            null: chance
+        fact cosine_interval: 95 % interval of the mean cosine at zero, documents drawn anew
+        fact cosine_across: mean cosine of tokens of different documents, positions kept
+        fact cosine_mean: mean cosine of final features where every row is the table's mean
+        fact cosine_shuffled: mean cosine of final features where the table's rows are shuffled
+        fact cosine_shifted: mean cosine of final features where rows are moved by half the table
+        fact random_bound: cosine below which 99.9 % of pairs of random vectors of this width stay
+        fact loss_bits: mean loss in bits per token, by what the position table is
+        fact loss_interval: 95 % interval of the mean loss in nats, by what the position table is
+        fact perplexity_interval: 95 % interval of e to the mean loss per token, by what the
+            position table is
+        fact mean_perplexity_interval: 95 % interval of the mean over documents of e to each one's
+            mean loss, by what the position table is
+        fact token_perplexity: perplexity (masked models: pseudo-), mean over tokens of e to each
+            one's loss, by what the position table is
+        fact mixed_perplexity: 2 to the mean loss in nats, which mixes units, by what the position
+            table is
+        fact mixed_mean_perplexity: mean over documents of 2 to each one's mean loss in nats, which
+            mixes units, by what the position table is
+        fact mixed_token_perplexity: mean over tokens of 2 to each one's loss in nats, which mixes
+            units, by what the position table is
+        fact documents: documents measured
+        fact left_out: documents left out because they are empty or of one token
+        fact stride: tokens between the windows of a document longer than the model reads
+        fact n_tokens: tokens whose features are compared
+        fact n_predicted: tokens whose loss is measured
+    """,
     least_documents=2,
 )

@@ -178,7 +178,7 @@ register(
         value="{n_above} of {shares.size}; {rank:.1f} of {r}",
         chance="{n_above_null} of {shares.size}; {rank_null:.1f}",
         rule=Led(
-            Of("n_above", out_of="shares.size", enough=1 / 2),
+            Of("n_above", null=0, out_of="shares.size", enough=1 / 2),  # 0 by construction
             Below("rank", null="rank_least_null", most=np.inf),
         ),
     ),

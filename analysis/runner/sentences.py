@@ -4,10 +4,12 @@
 
 A name is a result, or else what the experiment's file calls so: a constant, or a function of the
 results. A list is joined with commas, each entry in the format given; `{x[0]}` is an entry,
-`{x.size}` how many there are; the format `offset` gives an offset its sign. Several pieces are a
-list, put together as they stand: templates, functions of the results, `When` and `Rows`.
+`{x[best]}` the one that the result `best` numbers, `{x.size}` how many there are, `{x.max}` the
+largest; the format `offset` gives an offset its sign. Several pieces are a list, put together as
+they stand: templates, functions of the results, `When` and `Rows`.
 """
 
+import operator
 import re
 import string
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ import numpy as np
 
 from . import draw
 
-FIELD = re.compile(r"(?P<name>\w+)(?P<places>(\[-?\d+\])*)(?P<attributes>(\.\w+)*)")
+FIELD = re.compile(r"(?P<name>\w+)(?P<places>(\[-?\w+\])*)(?P<attributes>(\.\w+)*)")
+
+SIGNS = {">": operator.gt, "<": operator.lt, "==": operator.eq, "!=": operator.ne}
 
 
 class Names:
@@ -37,10 +41,11 @@ class Names:
         if match is None:
             raise KeyError(f"{field!r} is no field; wanted NAME, NAME[0] or NAME.size")
         value = self._named(match["name"])
-        for place in re.findall(r"-?\d+", match["places"]):
-            value = value[int(place)]
+        for place in re.findall(r"-?\w+", match["places"]):
+            value = value[int(place if place.lstrip("-").isdigit() else self[place])]
         for attribute in match["attributes"].split(".")[1:]:
             value = getattr(value, attribute)
+            value = value() if callable(value) else value
         return value
 
     def _named(self, name):
@@ -53,7 +58,12 @@ class Names:
         return value(self.result) if isfunction(value) else value
 
     def has(self, field):
-        """Whether a result is there and holds anything but 0."""
+        """Whether a result is there and holds anything but 0, or whether "FIELD > 1" is so."""
+        left, *compared = field.split()
+        if compared:
+            sign, right = compared
+            other = int(right) if right.isdigit() else self[right]
+            return bool(SIGNS[sign](self[left], other))
         name = FIELD.match(field)["name"]
         is_there = name in self.result or name in self.scope
         return is_there and bool(np.any(self[field]))
@@ -67,7 +77,10 @@ class Names:
 
 @dataclass(frozen=True)
 class When:
-    """A piece that stands where a result is there and not 0, and another piece that does if not."""
+    """A piece that stands where a result is there and not 0, and another piece that does if not.
+
+    name: the result, or a field beside another, or a whole number: "mean > mean_null", "n == 1".
+    """
 
     name: str
     then: object
@@ -132,13 +145,20 @@ class _Formatter(string.Formatter):
     def format_field(self, value, format_spec):
         return words(value, format_spec)
 
+    def convert_field(self, value, conversion):
+        return super().convert_field(np.asarray(value).item() if conversion else value, conversion)
+
 
 def words(value, spec=""):
     """A value, or a list of values, in a format of Python's, or in the format `offset`.
 
+    `to .2f` is the format .2f for the two ends of an interval.
+
     >>> words(np.array([0.5, 0.25]), ".1%"), words(np.array([-1, 0, 2]), "offset")
     ('50.0%, 25.0%', '-1, 0, +2')
     """
+    if spec.startswith("to "):
+        return " to ".join(words(entry, spec.removeprefix("to ")) for entry in value)
     if isinstance(value, np.ndarray | list | tuple) and np.ndim(value):
         return ", ".join(words(entry, spec) for entry in value)
     if spec == "offset":

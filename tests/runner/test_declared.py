@@ -5,8 +5,18 @@ import pytest
 
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.runner import draw, numbers, options, registry, verdict
-from minitx.analysis.runner.panels import Line, Part, column, curves, head_map, lines, row
-from minitx.analysis.runner.rules import Asks, Below, Each, Every, Led, Of, Without
+from minitx.analysis.runner.panels import (
+    Bar,
+    Line,
+    Part,
+    bars,
+    column,
+    curves,
+    head_map,
+    lines,
+    row,
+)
+from minitx.analysis.runner.rules import Asks, Below, Each, Every, Led, Of, Provided, Without
 from minitx.analysis.runner.sentences import Names, Rows, When, tell
 
 HALF = 0.5  # a constant that templates of this file name
@@ -120,6 +130,9 @@ def test_a_name_that_nothing_has_is_an_error():
         (Every(Of("share", enough=HALF), Of("n_kept[1]", most="n")), "partly"),
         (Led(Of("n_kept[1]", most="n"), Of("share")), "no"),
         (Led(Of("share"), Of("n_kept[1]", most=lambda r: r["n"])), "partly"),
+        (Provided(Of("share"), Of("share", enough=0.95)), "partly"),
+        (Provided(Of("n_kept[1]", most="n"), Of("share")), "undecided"),
+        (Provided(Of("n_kept[1]", most="n"), Of("share"), otherwise="no"), "no"),
     ],
 )
 def test_a_rule_sets_a_number_beside_its_null(rule, kind):
@@ -142,7 +155,7 @@ def test_where_there_is_nothing_to_ask_of_the_answer_says_so():
 def test_every_verdict_looks_at_a_null_that_is_declared(experiment):
     """What a rule compares is a number with a null, or a number whose null the rule names."""
     beside_a_null = {x.name for x in experiment.numbers if x.null}
-    for finding in experiment.answer.rule.findings():
+    for finding in experiment.answer.findings():
         assert finding.null is not None or finding.name.partition("[")[0] in beside_a_null, finding
 
 
@@ -178,3 +191,36 @@ def test_panels_are_laid_side_by_side_and_below_each_other():
     assert [line.get_label() for line in second.lines] == ["held out"]
     assert [text.get_text() for text in third.texts] == ["100", "0.0", "0.0", "100"]
     assert [label.get_text() for label in third.get_yticklabels()] == ["4", "5"]
+
+
+def drawn(panel, r):
+    """The axes of one panel."""
+    return row(panel)(r).axes[0]
+
+
+def test_lines_are_of_lists_of_single_numbers_and_of_functions():
+    r = {"loss": np.arange(3.0), "loss_null": np.array(2.0), "names": np.array([*"abc"])}
+    r |= {"both": np.arange(6.0).reshape(2, 3), "n": np.array(8)}
+    ends = Line("loss", "loss", band=lambda r: np.stack([r["loss"] - 1, r["loss"] + 1], axis=1))
+    level = Line("loss_null", "level", ":")
+    panel = lines(ends, level, Line("both[1]", None), xticks="names", ylabel="of {n}")
+    axes = drawn(panel, r)
+    assert [line.get_ydata()[-1] for line in axes.lines] == [2, 2, 5]
+    assert axes.collections[0].get_datalim(axes.transData).bounds == (0, -1, 2, 4)
+    assert axes.get_ylabel() == "of 8"
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "c"]
+    several = drawn(lines(Line(lambda r: r["both"].T, None)), r)
+    assert len(several.lines) == 2 and several.get_legend() is None
+
+
+def test_bars_stand_side_by_side_with_their_intervals_and_nulls():
+    r = {"x": np.array([1.0, 2.0]), "names": np.array([*"ab"]), "null": np.array([0.5, 0.5])}
+    r |= {"ends": np.array([[0.0, 1.5], [2.0, 4.0]])}
+    panel = bars(Bar("x", "x", interval="ends", null="null"), Bar("null", None), ticks="names")
+    axes = drawn(panel, r)
+    heights = [bar.get_height() for bar in axes.patches]
+    assert heights == [1, 2, 0.5, 0.5]
+    whiskers = axes.collections[0].get_segments()
+    assert [ends[:, 1].tolist() for ends in whiskers] == [[0, 1.5], [2, 4]]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b"]
+    assert axes.lines[2].get_ydata().tolist() == [0.5, 0.5]  # behind the ends of the whiskers

@@ -4781,6 +4781,18 @@ BREAKS = [
         "0",
     ),
     Break(
+        "a question is asked of a model for which it makes no sense",
+        "analysis/runner/rules.py",
+        "all(rule.verdict(names) in verdict.EFFECTS for rule in conditions)",
+        "True",
+    ),
+    Break(
+        "a line's band is drawn without its lower end",
+        "analysis/runner/panels.py",
+        "axes.fill_between(places, low, high, color=line.color, alpha=0.25, linewidth=0)",
+        "axes.fill_between(places, high, color=line.color, alpha=0.25, linewidth=0)",
+    ),
+    Break(
         "a sentence tells only the first entry of a list",
         "analysis/runner/sentences.py",
         "', '.join(words(entry, spec) for entry in value)",
