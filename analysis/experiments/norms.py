@@ -282,6 +282,7 @@ register(
             ticks=two_lines,
             null="null: places shuffled",
             ylabel="R² of the place, held out",
+            ylim=(None, 1.02),
         ),
         widths=(1.2, 1),
         height=5,

@@ -166,10 +166,10 @@ class Bar:
     null: object = None
 
 
-def bars(*by_name, ticks=None, null=None, legend=draw.ABOVE, **labels):
+def bars(*by_name, levels=(), ticks=None, null=None, legend=draw.ABOVE, **labels):
     """Panel: results as bars side by side, their entries named by the result `ticks`.
 
-    null: what the dashes are. labels: as for `lines`.
+    levels: of these Lines, each one number. null: what the dashes are. labels: as for `lines`.
     """
 
     def panel(axes, r):
@@ -180,6 +180,8 @@ def bars(*by_name, ticks=None, null=None, legend=draw.ABOVE, **labels):
             places = np.arange(n) + width * (i - (len(by_name) - 1) / 2)
             _draw_bars(axes, bar, places, width, names)
         axes.axhline(0, color="black", linewidth=0.6)
+        for level in levels:
+            _draw_line(axes, level, None, names)
         if null is not None:
             axes.plot([], [], "_", color="black", markersize=11, label=null)
         axes.locator_params(axis="x", integer=True)

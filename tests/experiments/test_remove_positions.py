@@ -182,7 +182,7 @@ def test_features_alone_are_no_more_than_a_part_of_an_answer(tmp_path):
     result = remove(bare, documents=2)
     assert "loss" not in result
     low = result["cosine_interval"][0]
-    answers = remove_positions.answers
+    XX
     assert answers(result | {"cosine_null": low - 0.2}).verdict == "partly"
     assert answers(result | {"cosine_null": low + 0.1}).verdict == "no"
 

@@ -854,8 +854,8 @@ BREAKS = [
     Break(
         "a model that knows less than frequencies works without positions",
         REMOVE_POSITIONS,
-        "beyond > verdict.NATS",
-        "True",
+        "Below('loss', most=np.inf, margin=verdict.NATS)",
+        "Below('loss', most=np.inf, margin=-np.inf)",
     ),
     Break(
         "a place is read off that random weights give as well",
