@@ -87,7 +87,8 @@ def _unfolded(text):
     """The lines of a text, those of a number with [a|b] once for a and once for b."""
     for lines in re.split(r"\n(?! )", textwrap.dedent(text).strip()):
         first = CHOICE.search(lines)
-        for i in range(1 + first[1].count("|") if first else 1):
+        n = len(first[1].split("|")) if first else 1
+        for i in range(n):
             yield from CHOICE.sub(lambda match, i=i: match[1].split("|")[i], lines).splitlines()
 
 

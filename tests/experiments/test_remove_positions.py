@@ -12,7 +12,7 @@ from scipy.stats import kstest
 
 import minitx
 from minitx import weights
-from minitx.analysis.experiments import remove_positions
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.maths import stats
 from minitx.analysis.measures import perplexities, position_tables, residual_stream
 from minitx.analysis.runner import registry
@@ -182,9 +182,8 @@ def test_features_alone_are_no_more_than_a_part_of_an_answer(tmp_path):
     result = remove(bare, documents=2)
     assert "loss" not in result
     low = result["cosine_interval"][0]
-    XX
-    assert answers(result | {"cosine_null": low - 0.2}).verdict == "partly"
-    assert answers(result | {"cosine_null": low + 0.1}).verdict == "no"
+    assert experiment.answer(result | {"cosine_null": low - 0.2}).verdict == "partly"
+    assert experiment.answer(result | {"cosine_null": low + 0.1}).verdict == "no"
 
 
 def test_tables_can_be_chosen_and_change_no_number(causal, result):
