@@ -10,6 +10,7 @@ import numpy as np
 
 from ..measures import joint_fit, joint_summary
 from ..runner import draw, options
+from ..runner.panels import line_sample
 from ..runner.registry import register
 from ..runner.stream import UNSAVED
 
@@ -57,23 +58,6 @@ def joint_grid(
     return result | joint_summary.summary(fitted)
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    before, after = r["correlation_before_mean"], r["correlation_mean"]
-    turned, turned_after = r["correlation_before_mean_null"], r["correlation_mean_null"]
-    by_ranks = [
-        f"from {r['spearman_before_mean' + null]:.2f} to {r['spearman_mean' + null]:.2f}"
-        for null in ("", "_null")
-    ]
-    return (
-        f"The correlation of products with {r['distance']} distances goes from {before:.2f} to "
-        f"{after:.2f} (mean of {r['c'].size} heads; queries turned at random: from {turned:.2f} "
-        f"to {turned_after:.2f}), by ranks (Spearman, text by text) {by_ranks[0]} (turned: "
-        f"{by_ranks[1]}); {r['n_kept']} of the heads are left as they are, as nothing tried did "
-        f"better. {joint_summary.closer(r)} Attention changes by {r['changed']:.0e} at most."
-    )
-
-
 def plot(r):
     """All heads as small pictures, before and after; below, the measures of each head."""
     L, H = r["c"].shape
@@ -91,7 +75,7 @@ def plot(r):
     for axes, (name, space, title) in zip(below.subplots(1, 3), PANELS):
         _panel(axes, r, name, space)
         axes.set_title(title)
-    below.legend(handles=[*_legend()], loc="outside upper left", ncols=4, borderpad=0)
+    below.legend(handles=LEGEND, loc="outside upper left", ncols=4, borderpad=0)
     return figure
 
 
@@ -136,27 +120,19 @@ def _panel(axes, r, name, space):
     axes.locator_params(nbins=5)
 
 
-def _legend():
-    """What the marks of the panels mean."""
-    from matplotlib.lines import Line2D
-
-    def mark(marker, color, size, label):
-        return Line2D(
-            [], [], color=color, marker=marker, linestyle="", markersize=size, label=label
-        )
-
-    null = "null: queries turned (left), keys shuffled"
-    turned = "arithmetic alone: queries turned at random"
-    yield mark("o", draw.BLUE, 4, "a head")
-    yield mark("x", draw.GREY, 4, null)
-    yield mark("+", draw.VERMILION, 5, turned)
-    yield Line2D([], [], color="black", linewidth=0.6, label="no change")
-
+NULL = "null: queries turned (left), keys shuffled"
+TURNED = "arithmetic alone: queries turned at random"
+MARKS = {"linestyle": ""}
+LEGEND = [
+    line_sample("a head", color=draw.BLUE, marker="o", markersize=4, **MARKS),
+    line_sample(NULL, color=draw.GREY, marker="x", markersize=4, **MARKS),
+    line_sample(TURNED, color=draw.VERMILION, marker="+", markersize=5, **MARKS),
+    line_sample("no change", color="black", linewidth=0.6),
+]
 
 register(
     joint_grid,
     draw=plot,
-    says=says,
     answer=joint_summary.answer,
     look="Each square is one head, darker where it has more points: where blue and orange lie "
     "apart before, nearness cannot tell attention. Dots above the line went up: for the "
@@ -172,6 +148,17 @@ register(
     "and saw hardly any such pair come closer. According to two summaries of the paper, its mean "
     "Spearman correlations of product and cosine distance are -0.938 in BERT and -0.792 in GPT-2.",
     figure="AttentionViz, figure 4",
+    says=[
+        "The correlation of products with {distance} distances goes from "
+        "{correlation_before_mean:.2f} to {correlation_mean:.2f} (mean of {c.size} heads; queries "
+        "turned at random: from {correlation_before_mean_null:.2f} to "
+        "{correlation_mean_null:.2f}), by ranks (Spearman, text by text) from "
+        "{spearman_before_mean:.2f} to {spearman_mean:.2f} (turned: from "
+        "{spearman_before_mean_null:.2f} to {spearman_mean_null:.2f}); {n_kept} of the heads are "
+        "left as they are, as nothing tried did better. ",
+        joint_summary.closer,
+        " Attention changes by {changed:.0e} at most.",
+    ],
     per_head=joint_fit.PER_HEAD,
     numbers=joint_summary.NUMBERS,
 )
