@@ -235,7 +235,7 @@ def plot(r):
         grid[row, 0].set_ylabel(f"{name}, looks at {offset}")
     for axes in grid[-1]:
         axes.set_xlabel("lag (tokens, + right)")
-    left.legend(handles=SAMPLES, loc="outside lower center", ncols=2)
+    left.legend(handles=[*_samples()], loc="outside lower center", ncols=2)
     _draw_all(right.subplots(), r)
     return figure
 
@@ -261,12 +261,14 @@ SCORE = {"color": draw.BLUE, "linewidth": 1.6}
 NULL = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
 COLUMN = {"color": draw.SKY, "linewidth": 0.5}
 BAR = {"color": draw.VERMILION, "alpha": 0.55}
-SAMPLES = [
-    bar_sample("mean attention", **BAR),
-    line_sample("xcorr, column by column", **COLUMN),
-    line_sample("mean score, highest of the row = 1", **SCORE),
-    line_sample("null: inputs in random order", **NULL),
-]
+
+
+def _samples():
+    """What the lines of the heads drawn are."""
+    yield bar_sample("mean attention", **BAR)
+    yield line_sample("xcorr, column by column", **COLUMN)
+    yield line_sample("mean score, highest of the row = 1", **SCORE)
+    yield line_sample("null: inputs in random order", **NULL)
 
 
 def _draw_all(axes, r):

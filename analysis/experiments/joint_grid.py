@@ -75,7 +75,7 @@ def plot(r):
     for axes, (name, space, title) in zip(below.subplots(1, 3), PANELS):
         _panel(axes, r, name, space)
         axes.set_title(title)
-    below.legend(handles=LEGEND, loc="outside upper left", ncols=4, borderpad=0)
+    below.legend(handles=[*_legend()], loc="outside upper left", ncols=4, borderpad=0)
     return figure
 
 
@@ -120,15 +120,17 @@ def _panel(axes, r, name, space):
     axes.locator_params(nbins=5)
 
 
+def _legend():
+    """What the marks of the panels mean."""
+    dots = {"linestyle": "", "markersize": 4}
+    yield line_sample("a head", color=draw.BLUE, marker="o", **dots)
+    yield line_sample(NULL, color=draw.GREY, marker="x", **dots)
+    yield line_sample(TURNED, color=draw.VERMILION, marker="+", **dots | {"markersize": 5})
+    yield line_sample("no change", color="black", linewidth=0.6)
+
+
 NULL = "null: queries turned (left), keys shuffled"
 TURNED = "arithmetic alone: queries turned at random"
-MARKS = {"linestyle": ""}
-LEGEND = [
-    line_sample("a head", color=draw.BLUE, marker="o", markersize=4, **MARKS),
-    line_sample(NULL, color=draw.GREY, marker="x", markersize=4, **MARKS),
-    line_sample(TURNED, color=draw.VERMILION, marker="+", markersize=5, **MARKS),
-    line_sample("no change", color="black", linewidth=0.6),
-]
 
 register(
     joint_grid,

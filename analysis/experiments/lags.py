@@ -295,41 +295,35 @@ def _describe_agreement(r, name, where):
     )
 
 
-def is_positions(r):
-    """Whether the part of positions in a peak was measured."""
-    return "n_positions" in r
-
-
 def by_positions(r):
     """Heads with a direction whose peak positions make: all without documents, where all is so."""
-    if is_positions(r):
-        return r["n_positions"]
-    return 0 if r["documents"] else r["n_directed"]
+    unmeasured = 0 if r["documents"] else r["n_directed"]
+    return r.get("n_positions", unmeasured)
 
 
 def by_positions_null(r):
     """As many with the places of the queries shuffled."""
-    return r["n_positions_null"] if is_positions(r) else 0
+    return r.get("n_positions_null", 0)
 
 
-def is_of_directed(r):
-    """Whether the heads with a direction differ enough to be told from shuffled ones."""
-    return "agree_directed" in r
-
-
-def n_asked(r):
-    """How many heads are asked: those with a direction, or where these are too alike all."""
-    return r["n_directed"] if is_of_directed(r) else r["directed"].size
+def asked(r):
+    """What heads are asked: those with a direction, or all where these are too alike to tell."""
+    return "agree_directed" if "agree_directed" in r else "agree"
 
 
 def agreeing(r):
     """Share of these heads whose scores peak where they attend."""
-    return r["agree_directed" if is_of_directed(r) else "agree"]
+    return r[asked(r)]
 
 
 def agreeing_null(r):
     """The same by chance."""
-    return r["agree_directed_null" if is_of_directed(r) else "agree_null"]
+    return r[f"{asked(r)}_null"]
+
+
+def n_asked(r):
+    """How many these heads are."""
+    return r["n_directed"] if asked(r) == "agree_directed" else r["directed"].size
 
 
 def n_agreeing(r):
@@ -359,10 +353,12 @@ WITH_DIRECTION = "heads with a direction whose scores peak where they attend"
 OF_ALL = "heads whose scores peak where they attend"
 AND_ALL = ", and heads with a direction whose peak positions make"
 MEASURE = [
-    When("is_of_directed", WITH_DIRECTION, OF_ALL),
-    When("is_positions", When("is_of_directed", ", and whose peak positions make", AND_ALL)),
+    When("agree_directed >= 0", WITH_DIRECTION, OF_ALL),
+    When(
+        "n_positions >= 0", When("agree_directed >= 0", ", and whose peak positions make", AND_ALL)
+    ),
 ]
-COUNTED = When("is_positions", ", and {n_positions} of {n_directed}")
+COUNTED = When("n_positions >= 0", ", and {n_positions} of {n_directed}")
 
 
 def plot(r):
@@ -393,25 +389,24 @@ def _draw_heads(figure, r):
     twin.set_ylabel("mean attention", color=draw.VERMILION)
     for axes in grid[-1]:
         axes.set_xlabel("lag (tokens, + right)")
-    figure.legend(handles=_samples(r), loc="outside lower center", ncols=2)
+    figure.legend(handles=[*_samples(r)], loc="outside lower center", ncols=2)
 
 
 def _samples(r):
     """What the lines of the heads drawn are."""
-    positions = "their part position × position, moved to one median"
-    samples = {
-        "score": line_sample("scores", color=draw.BLUE),
-        "score_positions": line_sample(positions, color=draw.ORANGE, linestyle="--"),
-        "score_shuffled": line_sample("null: inputs in random order", **NULL),
-        "attention": bar_sample("mean attention", **BAR),
-    }
-    shown = [sample for name, sample in samples.items() if name in r]
-    return shown + [bar_sample("hidden by the mask", **HIDDEN)] * bool(r["causal"])
+    yield line_sample("scores", color=draw.BLUE)
+    if "score_positions" in r:
+        yield line_sample(MOVED, color=draw.ORANGE, linestyle="--")
+    yield line_sample("null: inputs in random order", **NULL)
+    yield bar_sample("mean attention", **BAR)
+    if r["causal"]:
+        yield bar_sample("hidden by the mask", **HIDDEN)
 
 
 NULL = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
 BAR = {"color": draw.VERMILION, "alpha": 0.55}
 HIDDEN = {"color": draw.GREY, "alpha": 0.15}
+MOVED = "their part position × position, moved to one median"
 
 
 def _draw_columns(axes, r, i):
@@ -609,7 +604,7 @@ register(
     answer=Asks(
         When("n_directed", MEASURE, WITH_DIRECTION),
         value=["{n_agreeing} of {n_asked}", COUNTED],
-        chance=["up to {n_agreeing_null}", When("is_positions", ", and {n_positions_null}")],
+        chance=["up to {n_agreeing_null}", When("n_positions >= 0", ", and {n_positions_null}")],
         rule=Led(
             Of("agreeing", "agreeing_null"),
             Of("by_positions", "by_positions_null", out_of="n_directed", enough=MOST),
@@ -627,7 +622,7 @@ register(
         When(
             "documents",
             When(
-                "is_positions",
+                "n_positions >= 0",
                 POSITIONS,
                 "Which part of a peak is position × position takes two documents or more.",
             ),

@@ -152,18 +152,8 @@ def by_size(*by_name, **labels):
 
 def losses_by_size(*more, **labels):
     """Panel: the loss by size, beside that with shuffled rows and that of the frequencies."""
-    return by_size(
-        Line("losses", RANGE, color=draw.VERMILION, band=loss_range),
-        Line("losses_null", "null: rows shuffled", "--", draw.GREY),
-        *more,
-        Line("loss_null", "frequencies of the tokens", ":", "black"),
-        ylim=(0, None),
-        ylabel="{predicts} (nats per token)",
-        **labels,
-    )
-
-
-RANGE = "rows in order (change: 95 % over documents)"
+    labels |= {"ylim": (0, None), "ylabel": "{predicts} (nats per token)"}
+    return by_size(LOSSES, SHUFFLED_LOSSES, *more, FREQUENCIES, **labels)
 
 
 def loss_range(r):
@@ -173,17 +163,21 @@ def loss_range(r):
 
 def heads_by_size(**labels):
     """Panel: attention to its own offset, of every head with a direction, their mean, the null."""
-    return by_size(
-        Line(of_directed_heads, None, "-", draw.SKY, 0.7),
-        Line("sharp", "mean of the heads (thin lines)"),
-        Line("sharp_null", "null: rows shuffled", "--", draw.GREY),
-        title=When("sharp", "", "no head has a direction"),
-        ylim=(-0.02, 1.02),
-        ylabel="attention to the head's own offset",
-        **labels,
-    )
+    labels |= {"ylim": (-0.02, 1.02), "ylabel": "attention to the head's own offset"}
+    title = When("sharp", "", "no head has a direction")
+    return by_size(HEADS, MEAN, SHUFFLED_MEAN, title=title, **labels)
 
 
 def of_directed_heads(r):
     """Attention of the heads with a direction to their offset, by size: [S n]."""
     return r["sharp_of_heads"][:, r["directed"]]
+
+
+SHUFFLED = "null: rows shuffled", "--", draw.GREY
+IN_ORDER = "rows in order (change: 95 % over documents)"
+LOSSES = Line("losses", IN_ORDER, color=draw.VERMILION, band=loss_range)
+SHUFFLED_LOSSES = Line("losses_null", *SHUFFLED)
+FREQUENCIES = Line("loss_null", "frequencies of the tokens", ":", "black")
+HEADS = Line(of_directed_heads, None, "-", draw.SKY, 0.7)
+MEAN = Line("sharp", "mean of the heads (thin lines)")
+SHUFFLED_MEAN = Line("sharp_null", *SHUFFLED)

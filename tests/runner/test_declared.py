@@ -1,5 +1,8 @@
 """What experiments declare: numbers with their nulls, sentences as templates, answers by rule."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -36,6 +39,12 @@ ASKED = [e for e in registry.EXPERIMENTS.values() if isinstance(e.answer, Asks)]
 def doubled(r):
     """Twice the number n."""
     return 2 * int(r["n"])
+
+
+def test_experiments_are_declared_without_matplotlib():
+    """It takes longer to import than all of them, and most commands draw nothing."""
+    code = "import sys, minitx.analysis.experiments; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # options
@@ -214,10 +223,10 @@ def test_lines_are_of_lists_of_single_numbers_and_of_functions():
 
 
 def test_bars_stand_side_by_side_with_their_intervals_and_nulls():
-    r = {"x": np.array([1.0, 2.0]), "names": np.array([*"ab"]), "null": np.array([0.5, 0.5])}
-    r |= {"ends": np.array([[0.0, 1.5], [2.0, 4.0]])}
-    panel = bars(Bar("x", "x", interval="ends", null="null"), Bar("null", None), ticks="names")
-    axes = drawn(panel, r)
+    r = {"x": np.array([1.0, 2.0]), "null": np.full(2, 0.5), "names": np.array(["a", "b"])}
+    r["ends"] = np.array([[0.0, 1.5], [2.0, 4.0]])
+    measured = Bar("x", "x", interval="ends", null="null")
+    axes = drawn(bars(measured, Bar("null", None), ticks="names"), r)
     heights = [bar.get_height() for bar in axes.patches]
     assert heights == [1, 2, 0.5, 0.5]
     whiskers = axes.collections[0].get_segments()
