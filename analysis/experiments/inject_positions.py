@@ -11,10 +11,10 @@ import numpy as np
 
 from ..maths import stats
 from ..measures import inputs, position_sizes, position_tables, residual_stream
-from ..runner import draw, options, verdict
+from ..runner import draw, options
 from ..runner.panels import Line, lines, row, stream_layers
 from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Below, Of, Provided
+from ..runner.rules import NATS, Asks, Below, Of, Provided
 from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -99,38 +99,13 @@ def _by_place(sums, N):
     return dict(zip(STREAMS, share)) | {"layer_names": np.array(names)}
 
 
-def by_chance(r):
-    """How far the loss falls with shuffled rows, 0 where it does not."""
-    return max(r["gain_null"], 0)
-
-
 def enough(r):
-    """From which fall on injecting helps."""
-    return by_chance(r) + MATTERS * (r["loss_null"] - r["loss"])
-
-
-def at_best(r):
-    """Change of the loss at the best size."""
-    return -r["gain"]
-
-
-def interval_at_best(r):
-    """The interval of this change."""
-    return -r["gain_interval"][::-1]
-
-
-def fall_at_zero(r):
-    """By how much the loss falls with the position table at zero."""
-    return -r["without"]
-
-
-def loss_at_zero(r):
-    """The loss with the position table at zero."""
-    return r["loss"] + r["without"]
+    """From which fall on injecting helps, beyond that with shuffled rows."""
+    return max(r["gain_null"], 0) + MATTERS * (r["loss_null"] - r["loss"])
 
 
 SIZE = "size of what is added (1: as at the start)"
-AT_ZERO = Line(loss_at_zero, "positions at zero", "-.", width=1)
+AT_ZERO = Line(lambda r: r["loss"] + r["without"], "positions at zero", "-.", width=1)
 
 register(
     inject_positions,
@@ -174,11 +149,10 @@ register(
     least_documents=2,
     answer=Asks(
         "largest fall of the {predicts} in nats per token, positions added before every layer",
-        value="{gain:+z.3f} (positions at zero: {fall_at_zero:+z.2f})",
+        value="{gain:+z.3f} (positions at zero: {without.minus:+z.2f})",
         chance="{gain_null:+z.3f}",
         rule=Provided(
-            Below("loss", most=np.inf, margin=verdict.NATS),
-            Of("gain", null=by_chance, enough=enough, most=np.inf, margin=verdict.NATS),
+            Below("loss", **NATS), Of("gain", null=("gain_null", 0), enough=enough, **NATS)
         ),
     ),
     says=[
@@ -186,10 +160,10 @@ register(
         "{size_names}, the {predicts} is {losses:.3f} nats per token (rows shuffled: "
         "{losses_null:.3f}; frequencies of the tokens: {loss_null:.2f}). It ",
         When("gain > 0", "falls most", "rises least"),
-        " at size {gain_size:g}: a change of {at_best:+z.3f} ({interval_at_best:to +z.3f}), where "
-        "positions at zero make {without:+z.2f}. Of the output's variance {share[-1]:.0%} depends "
-        "on the place alone, {share_as_is[-1]:.0%} as the model is, {share_null[-1]:.0%} with rows "
-        "shuffled. ",
+        " at size {gain_size:g}: a change of {gain.minus:+z.3f} ({gain_interval[1].minus:+z.3f} to "
+        "{gain_interval[0].minus:+z.3f}), where positions at zero make {without:+z.2f}. Of the "
+        "output's variance {share[-1]:.0%} depends on the place alone, {share_as_is[-1]:.0%} as "
+        "the model is, {share_null[-1]:.0%} with rows shuffled. ",
         When(
             "sharp",
             "The {directed.sum} heads with a direction give {sharp[AS_IS]:.2f} of their attention "

@@ -238,11 +238,6 @@ def operations_a_token(r):
     return r["place_operations"] / r["T"]
 
 
-def place_percent(r):
-    """The same, in % of the multiply-adds."""
-    return 100 * r["place_share"]
-
-
 def times_without_cache(r):
     """How many times as many multiply-adds a step takes without a cache."""
     return r["step_whole"] / r["step_cached"]
@@ -353,8 +348,8 @@ register(
             "how",
             [
                 "Telling places, by {how}, takes {operations_a_token:,.0f} operations a token, "
-                "{place_percent:.2g} % of the number of multiply-adds: removing positions would "
-                "save hardly any computation. What it changes is that ",
+                "{place_share.percent:.2g} % of the number of multiply-adds: removing positions "
+                "would save hardly any computation. What it changes is that ",
                 When("mask_orders", "only the mask would then tell the order of the tokens", ANY),
                 ".",
             ],

@@ -20,10 +20,10 @@ from minitx.model import join_heads
 
 from ..maths import stats
 from ..measures import inputs, losses, position_tables
-from ..runner import draw, options, verdict
+from ..runner import draw, options
 from ..runner.panels import Bar, bars, row, whiskers
 from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Below, Of, Provided
+from ..runner.rules import NATS, Asks, Below, Of, Provided
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -172,11 +172,6 @@ def worst(r):
     return r["rise_by_layer"].argmax()
 
 
-def by_rounding(r):
-    """How far the loss moves with W_Q and W_K turned together, up or down."""
-    return abs(r["rise_null"])
-
-
 def interval(i):
     """Of the change in one layer: number 0 with W_K and W_V swapped, 1 with the next head's."""
     return lambda r: r["intervals_by_layer"][:, :, i].T
@@ -232,7 +227,7 @@ register(
         chance="turned together: {rise_null:+z.2f}",
         rule=Provided(
             Below("input_error", null=EXACT, most=np.inf, margin=0),
-            Of("rise", null=by_rounding, most=np.inf, margin=verdict.NATS),
+            Of("rise", null="rise_null.abs", **NATS),
             otherwise="no",
         ),
     ),

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..maths import stats
 from ..measures import losses, perplexities, position_tables, residual_stream
-from ..runner import draw, options, verdict
+from ..runner import draw, options
 from ..runner.panels import Bar, Line, bars, column, row
 from ..runner.registry import register
-from ..runner.rules import Asks, Below, Led, Of, Provided, Without
+from ..runner.rules import NATS, Asks, Below, Led, Of, Provided, Without
 from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -246,24 +246,15 @@ def perplexity_kind(r):
     return "pseudo-perplexity" if str(r["predicts"]).startswith("pseudo") else "perplexity"
 
 
-def of_frequencies(r):
-    """The perplexity of the frequencies of the tokens."""
-    return np.exp(r["loss_null"])
-
-
-def of_equal(r):
-    """The perplexity where all tokens are equally likely: the size of the vocabulary."""
-    return np.exp(r["loss_uniform"])
-
-
-def order(other):
+def order(name):
     """A function of r: whether the perplexity without positions is above or below another one."""
 
     def words(r):
         low, high = r["perplexity_interval"][1]
-        if low > other(r):
+        other = np.exp(r[name])
+        if low > other:
             return "worse than"
-        return "better than" if high < other(r) else "as well, within its interval, as"
+        return "better than" if high < other else "as well, within its interval, as"
 
     return words
 
@@ -278,30 +269,22 @@ def works(r):
     return WORKS * (r["loss_null"] - r["loss"])
 
 
-def nearer_percent(r):
-    """Tokens nearer to themselves, in %."""
-    return 100 * r["nearer"]
-
-
-def are(r):
-    """What is left out."""
-    return "document is" if r["left_out"] == 1 else "documents are"
-
-
 PERPLEXITY = [
     " ",
     lambda r: perplexity_kind(r).capitalize(),
     ", e to the mean loss per token, goes from {perplexity[0]:.4g} ({perplexity_interval[0]:to "
     ".4g}) to {perplexity[1]:.4g} ({perplexity_interval[1]:to .4g}); as the mean over documents of "
     "each document's perplexity, from {mean_perplexity[0]:.4g} to {mean_perplexity[1]:.4g}. The "
-    "frequencies of the tokens (counted on this very text) give {of_frequencies:.4g}, and guessing "
-    "all tokens of the vocabulary equally gives {of_equal:.0f}: without positions the model does ",
-    order(of_frequencies),
+    "frequencies of the tokens (counted on this very text) give {loss_null.exp:.4g}, and guessing "
+    "all tokens of the vocabulary equally gives {loss_uniform.exp:.0f}: without positions the "
+    "model does ",
+    order("loss_null"),
     " these frequencies and ",
-    order(of_equal),
+    order("loss_uniform"),
     " that. If nats were taken for bits, 2 to the loss would show {mixed_perplexity[0]:.4g} and "
     "{mixed_perplexity[1]:.4g}.",
 ]
+ARE = When("left_out == 1", "document is", "documents are")
 OF_FEATURES = Asks(  # where nothing is predicted: partly at most
     "mean cosine of final features with and without positions (it predicts nothing)",
     value="{cosine:.2f}",
@@ -313,11 +296,7 @@ OF_FEATURES = Asks(  # where nothing is predicted: partly at most
 def plot(r):
     """Cosines by depth, their distribution; for a model that predicts also its losses."""
     features = row(_draw_depth, _draw_distribution, height=5.2)
-    return (
-        column(features, row(LOSSES, _draw_perplexities, height=5.2))(r)
-        if "loss" in r
-        else features(r)
-    )
+    return column(features, PREDICTIONS)(r) if "loss" in r else features(r)
 
 
 def _draw_depth(axes, r):
@@ -397,7 +376,11 @@ def _draw_perplexities(axes, r):
         below = 0.15 * (i - (len(r["tables"]) - 1) / 2)
         axes.plot(values, rows + below, "o", color=color, markersize=6, label=way)
     axes.axvline(
-        of_equal(r), color="black", linestyle=":", linewidth=1, label="the vocabulary's size"
+        np.exp(r["loss_uniform"]),
+        color="black",
+        linestyle=":",
+        linewidth=1,
+        label="the vocabulary's size",
     )
     axes.set_yticks(rows, PERPLEXITIES)
     axes.set(xscale="log", ylim=(len(rows) - 0.4, -0.6))
@@ -406,6 +389,7 @@ def _draw_perplexities(axes, r):
     axes.legend(**draw.ABOVE | {"ncols": 3, "columnspacing": 1})
 
 
+PREDICTIONS = row(LOSSES, _draw_perplexities, height=5.2)
 OF_LOSS = "the loss in nats, of which it is made, has one"
 
 register(
@@ -475,12 +459,12 @@ register(
     answer=Asks(
         "{perplexity_kind} (e to the mean loss per token) with the position table at zero",
         value="{perplexity[1]:.3g} (with positions: {perplexity[0]:.3g})",
-        chance="{of_frequencies:.3g} by word frequencies",
+        chance="{loss_null.exp:.3g} by word frequencies",
         rule=Provided(
-            Below("loss", most=np.inf, margin=verdict.NATS),
+            Below("loss", **NATS),
             Led(
-                Below("worst_zero", null="loss_null", most=np.inf, margin=verdict.NATS),
-                Below("loss_zero", "loss_null", works, np.inf, verdict.NATS),
+                Below("worst_zero", null="loss_null", **NATS),
+                Below("loss_zero", null="loss_null", enough=works, **NATS),
             ),
         ),
         without=Without("loss", OF_FEATURES),
@@ -490,8 +474,8 @@ register(
         ".4f}) with those of the whole model. Nearly all random vectors stay below "
         "{random_bound:.3f}, but the features of two different tokens of one document have "
         "{cosine_null:.4f}; a token is nearer to itself without positions than to another token in "
-        "{nearer_percent:.1f} % of cases (chance: 50 %).",
+        "{nearer.percent:.1f} % of cases (chance: 50 %).",
         When("loss", PERPLEXITY),
-        When("left_out", " {left_out} {are} left out: empty, or of one token."),
+        When("left_out", [" {left_out} ", ARE, " left out: empty, or of one token."]),
     ],
 )

@@ -13,7 +13,7 @@ from ..measures import inputs, position_sizes, position_tables
 from ..runner import draw, options, verdict
 from ..runner.panels import Line, row
 from ..runner.registry import register
-from ..runner.rules import Asks, Below, Each, Of, Provided
+from ..runner.rules import NATS, Asks, Below, Each, Of, Provided
 from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -137,8 +137,8 @@ register(
         value="{change[HALF]:+.2f} and {change[DOUBLE]:+.2f} (at zero: {change[0]:+.2f})",
         chance="the smaller: {rise_null:+.2f}",
         rule=Provided(
-            Of("change_interval[0][0]", null=0, most=np.inf, margin=verdict.NATS),
-            Below("loss", most=np.inf, margin=verdict.NATS),
+            Of("change_interval[0][0]", null=0, **NATS),
+            Below("loss", **NATS),
             Each("rises", null="rises_by_chance", most=np.inf, margin=worth),
         ),
     ),

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..maths import nulls, stats
 from ..measures import losses, position_tables
-from ..runner import draw, options, verdict
+from ..runner import draw, options
 from ..runner.panels import Line, lines, row
 from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Of, Provided
+from ..runner.rules import NATS, Asks, Of, Provided
 from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -122,34 +122,14 @@ def _changes(total, n, shifts, seed):
     return result
 
 
-def size(r):
-    """How large the largest change is, up or down."""
-    return abs(r["worst"])
-
-
-def cost(r):
-    """What positions at zero cost: nothing where the model does not use them."""
-    return abs(r["change_zero"])
-
-
-def enough(r):
+def matters(r):
     """From which change on places matter."""
-    return MATTERS * cost(r)
+    return MATTERS * abs(r["change_zero"])
 
 
 def changes(r):
     """Change of the loss from no shift, by shift."""
     return r["losses"] - r["losses"][0]
-
-
-def no_change(r):
-    """0 for every shift."""
-    return np.zeros(len(r["shifts"]))
-
-
-def by_chance(r):
-    """The least and the largest change that chance makes, by shift: [K 2]."""
-    return np.outer(np.ones(len(r["shifts"])), [-r["worst_null"], r["worst_null"]])
 
 
 SHIFT = "shift of all positions (tokens; documents of {T})"
@@ -159,7 +139,7 @@ register(
     shift,
     look="A flat line means that the model uses how far apart tokens are, and that it does not "
     "matter where the text begins. The dashed lines show what it costs to lose positions "
-    "altogether. On the right is the change by itself: outside the grey band it is more than "
+    "altogether. On the right is the change by itself: beyond the grey lines it is more than "
     "chance.",
     published="Models with learned absolute positions predict worse when the positions of a whole "
     "text are moved: they depend on where it begins (Sinha et al. 2022).",
@@ -187,18 +167,17 @@ register(
         value="{worst:+.3f} (positions at zero: {change_zero:+.2f})",
         chance="{worst_null:.3f}",
         rule=Provided(
-            Of("cost", null="worst_null", most=np.inf, margin=verdict.NATS),
-            Of("size", null="worst_null", enough=enough, most=np.inf, margin=verdict.NATS),
+            Of("change_zero.abs", null="worst_null", **NATS),
+            Of("worst.abs", null="worst_null", enough=matters, **NATS),
         ),
     ),
     says=[
         "When all positions together are moved by up to {shifts[-1]} tokens, the {predicts} of "
         "{loss:.3f} nats per token changes most at {worst_at}: by {worst:+.3f} "
         "({worst_interval:to +.3f}), ",
-        When("size > worst_null", "more than", "no more than"),
-        " chance makes of these documents in 99 of 100 cases "
-        "({worst_null:.3f}). Positions at zero change it by "
-        "{change_zero:+.3f}, and rows in random order by {change_shuffled:+.3f}.",
+        When("worst.abs > worst_null", "more than", "no more than"),
+        " chance makes of these documents in 99 of 100 cases ({worst_null:.3f}). Positions at zero "
+        "change it by {change_zero:+.3f}, and rows in random order by {change_shuffled:+.3f}.",
     ],
     draw=row(
         lines(
@@ -212,7 +191,8 @@ register(
             ylabel="{predicts} (nats per token)",
         ),
         lines(
-            Line(no_change, CHANCE, "-", draw.GREY, band=by_chance),
+            Line("worst_null", CHANCE, "--", draw.GREY),
+            Line("worst_null.minus", None, "--", draw.GREY),
             Line(changes, "95 % over documents", color=draw.VERMILION, band="change_interval"),
             x="shifts",
             legend=draw.STACKED,

@@ -11,6 +11,7 @@ by itself on a figure, and a column of these are functions of the results that g
 Titles are templates (sentences.py). Order: the sheet; the panels; the samples of a legend.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -108,7 +109,7 @@ class Line:
 
     def is_in(self, r):
         """Whether there is something to draw."""
-        return callable(self.name) or self.name.partition("[")[0] in r
+        return callable(self.name) or re.match(r"\w+", self.name)[0] in r
 
 
 def lines(*by_name, x=None, first=0, xticks=None, legend=draw.ABOVE, **labels):

@@ -5,8 +5,9 @@
 A name is a result, or else what the experiment's file calls so: a constant, or a function of the
 results. A list is joined with commas, each entry in the format given; `{x[0]}` is an entry,
 `{x[best]}` the one that the result `best` tells, `{x.size}` how many there are, `{x.max}` the
-largest; the format `offset` gives an offset its sign. Several pieces are a list, put together as
-they stand: templates, functions of the results, `When` and `Rows`.
+largest, `{x.minus}` what a word of FUNCTIONS makes of it; the format `offset` gives an offset its
+sign. Several pieces are a list, put together as they stand: templates, functions of the results,
+`When` and `Rows`.
 """
 
 import operator
@@ -22,6 +23,12 @@ from . import draw
 FIELD = re.compile(r"(?P<name>\w+)(?P<steps>(\[-?\w+\]|\.\w+)*)")
 STEP = re.compile(r"\[(-?\w+)\]|\.(\w+)")
 
+FUNCTIONS = {  # of a value, by the word that stands behind it: {gain.minus:.2f}
+    "abs": np.abs,
+    "exp": np.exp,
+    "minus": np.negative,
+    "percent": lambda x: 100 * x,
+}
 SIGNS = {  # of what is compared
     ">": operator.gt,
     ">=": operator.ge,
@@ -50,8 +57,7 @@ class Names:
         value = self._named(match["name"])
         for place, attribute in STEP.findall(match["steps"]):
             if attribute:
-                value = getattr(value, attribute)
-                value = value() if callable(value) else value
+                value = _attribute(value, attribute)
             else:
                 value = value[self._place(place)]
         return value
@@ -87,6 +93,14 @@ class Names:
         if isinstance(term, str):
             return self[term]
         return term(self.result) if callable(term) else term
+
+
+def _attribute(value, name):
+    """What a word of FUNCTIONS makes of a value, or its attribute, or what its method gives."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name](value)
+    attribute = getattr(value, name)
+    return attribute() if callable(attribute) else attribute
 
 
 @dataclass(frozen=True)

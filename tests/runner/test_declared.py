@@ -32,6 +32,7 @@ R = {
     "offsets": np.array([-1, 2]),
     "names": np.array(["text", "shuffled"]),
     "none": np.array(0),
+    "share_ends": np.array([0.1, 0.9]),
 }
 ASKED = [e for e in registry.EXPERIMENTS.values() if isinstance(e.answer, Asks)]
 
@@ -104,6 +105,8 @@ def test_the_headline_has_what_the_text_declares():
         ("{n_kept} of {n}; {n_kept_null:.1f}", "7, 2 of 8; 1.0, 2.0"),
         ("{n_kept[-1]} {n_kept.size} {HALF} {doubled}", "2 2 0.5 16"),
         ("{offsets:offset}", "-1, +2"),
+        ("{offsets[0].minus} {offsets.abs} {share.percent:.0f} {none.exp:.1f}", "1 1, 2 90 1.0"),
+        ("{share_ends:to .0%}", "10% to 90%"),
         (["{n}", When("none", " none", " some"), When("absent", " there")], "8 some"),
         (Rows("{names}: {n_kept} of {n}"), "text: 7 of 8; shuffled: 2 of 8"),
         (Rows("{names}", where="none", none="no row"), "no row"),
@@ -134,6 +137,8 @@ def test_a_name_that_nothing_has_is_an_error():
         (Of("n_kept[0]", out_of="n", enough=HALF), "yes"),
         (Of("n_kept[1]", out_of="n", enough=HALF), "no"),
         (Below("share_null", null="share", enough=HALF), "yes"),
+        (Below(lambda r: r["share_null"], null="share", enough=HALF), "yes"),
+        (Of("share.minus", null=("share_null", -2)), "no"),
         (Below("share", null="share_null"), "no"),
         (Each("n_kept", out_of="n", enough=HALF), "partly"),
         (Every(Of("share", enough=HALF), Of("n_kept[1]", most="n")), "partly"),

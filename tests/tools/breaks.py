@@ -854,7 +854,7 @@ BREAKS = [
     Break(
         "a model that knows less than frequencies works without positions",
         REMOVE_POSITIONS,
-        "Below('loss', most=np.inf, margin=verdict.NATS)",
+        "Below('loss', **NATS)",
         "Below('loss', most=np.inf, margin=-np.inf)",
     ),
     Break(
