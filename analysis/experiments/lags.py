@@ -268,31 +268,10 @@ def _centred(parts, visible):
     return parts - np.median(parts[..., visible], axis=-1, keepdims=True)
 
 
-def _describe_directed(r):
-    """Sentences on the heads with a direction, each with a blank behind it."""
-    text = ""
-    undecided = []
-    for name, where in SAME.items():
-        if name + "_directed" in r:
-            text += _describe_agreement(r, name + "_directed", where) + " "
-        elif r["n_directed"]:
-            undecided.append(where)
-    if undecided:
-        text += (
-            f"Whether their scores are highest {' or '.join(undecided)} by more than chance "
-            "cannot be told: these heads are so much alike, or so few, that shuffled heads agree "
-            "as well. "
-        )
-    return text
-
-
-def _describe_agreement(r, name, where):
-    """A sentence on one comparison of the heads with a direction."""
-    verdict = "" if r[name] > r[name + "_null"] else "no "
-    return (
-        f"In {r[name]:.0%} of these the scores are highest {where} (99 % of the shuffles of heads: "
-        f"up to {r[name + '_null']:.0%}), {verdict}more than chance gives."
-    )
+def untold(r):
+    """Comparisons of the heads with a direction that tell nothing: shuffled heads agree as well."""
+    wheres = [where for name, where in SAME.items() if f"{name}_directed" not in r]
+    return " or ".join(wheres) if r["n_directed"] else ""
 
 
 def by_positions(r):
@@ -311,29 +290,14 @@ def asked(r):
     return "agree_directed" if "agree_directed" in r else "agree"
 
 
-def agreeing(r):
-    """Share of these heads whose scores peak where they attend."""
-    return r[asked(r)]
-
-
-def agreeing_null(r):
-    """The same by chance."""
-    return r[f"{asked(r)}_null"]
-
-
 def n_asked(r):
     """How many these heads are."""
     return r["n_directed"] if asked(r) == "agree_directed" else r["directed"].size
 
 
-def n_agreeing(r):
-    """How many of these heads do."""
-    return round(n_asked(r) * float(agreeing(r)))
-
-
-def n_agreeing_null(r):
-    """How many do by chance."""
-    return round(n_asked(r) * float(agreeing_null(r)))
+def counted(null=""):
+    """A piece of a sentence: how many of the heads asked peak where they attend."""
+    return lambda r: f"{round(n_asked(r) * float(r[asked(r) + null]))}"
 
 
 def farthest(r):
@@ -341,6 +305,22 @@ def farthest(r):
     return r["lags"][-1] - FAR + 1
 
 
+AGREEMENTS = [
+    When(
+        f"{name}_directed >= 0",
+        [
+            f"In {{{name}_directed:.0%}} of these the scores are highest {where} (99 % of the "
+            f"shuffles of heads: up to {{{name}_directed_null:.0%}}), ",
+            When(f"{name}_directed > {name}_directed_null", "", "no "),
+            "more than chance gives. ",
+        ],
+    )
+    for name, where in SAME.items()
+]
+UNTOLD = (
+    "Whether their scores are highest {untold} by more than chance cannot be told: these heads are "
+    "so much alike, or so few, that shuffled heads agree as well. "
+)
 BY_LAYER = "{layer_names}: {n_positions_by_layer} of {n_directed_by_layer}"
 POSITIONS = [
     "Position × position, the part of the scores made by what stands at a place in other "
@@ -603,11 +583,11 @@ register(
     weights_only=True,
     answer=Asks(
         When("n_directed", MEASURE, WITH_DIRECTION),
-        value=["{n_agreeing} of {n_asked}", COUNTED],
-        chance=["up to {n_agreeing_null}", When("n_positions >= 0", ", and {n_positions_null}")],
+        value=[counted(), " of {n_asked}", COUNTED],
+        chance=["up to ", counted("_null"), When("n_positions >= 0", ", and {n_positions_null}")],
         rule=Led(
-            Of("agreeing", "agreeing_null"),
-            Of("by_positions", "by_positions_null", out_of="n_directed", enough=MOST),
+            Of(lambda r: r[asked(r)], lambda r: r[f"{asked(r)}_null"]),
+            Of(by_positions, by_positions_null, out_of="n_directed", enough=MOST),
         ),
         without=Without("n_directed", "0 heads with a direction", "0 heads"),
     ),
@@ -615,7 +595,8 @@ register(
         "{n_directed} of {lag_of_heads.size} heads have a direction.",
         heads.describe_strengths,
         " ",
-        _describe_directed,
+        *AGREEMENTS,
+        When("untold", UNTOLD),
         f"Of all heads {{agree:.0%}} have their highest scores {SAME['agree']} (99 % of the "
         "shuffles: up to {agree_null:.0%}). Attention is the softmax of these scores, so that the "
         "two agree is nearly a tautology. ",

@@ -458,7 +458,7 @@ register(
     least_documents=2,
     answer=Asks(
         "{perplexity_kind} (e to the mean loss per token) with the position table at zero",
-        value="{perplexity[1]:.3g} (with positions: {perplexity[0]:.3g})",
+        value="{loss_zero.exp:.3g} (with positions: {loss.exp:.3g})",
         chance="{loss_null.exp:.3g} by word frequencies",
         rule=Provided(
             Below("loss", **NATS),
