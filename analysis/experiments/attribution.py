@@ -6,22 +6,28 @@ is lost when a part is taken away. N documents, T tokens, L layers, H heads. Ord
 its parts; the words; the picture.
 """
 
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 import scipy
 
 from ..maths import nulls, stats
 from ..measures import attributed, document_features
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner import draw, options
+from ..runner.panels import Bar, Part, bars, column, row
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Every, Of
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 WAYS = "integrated", "times_input"
 SHUFFLES = 200  # of the parts of each document
 GOOD = 0.5  # correlation with ablation from which gradients tell
-NAMES = {"integrated": "integrated gradients", "times_input": "gradient × input"}
+SHOWN = {  # three ways to tell what a part is worth: what they are called, their colours
+    "integrated": ("integrated gradients", draw.VERMILION),
+    "times_input": ("gradient × input", draw.SKY),
+    "ablated": ("lost without it", "black"),
+}
 
 
 def attribution(
@@ -29,18 +35,14 @@ def attribution(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 8,
-    tokens: options.Size = 32,
+    documents: options.TwoDocuments = 8,
+    tokens: options.Tokens = 32,
     baseline: Literal["mean", "zero"] = "mean",
     seed: options.Seed = 0,
 ):
     """Gradient × input and integrated gradients of tokens and heads, beside ablation.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
     baseline: what stands for no word: the mean of all word embeddings, or zeros
-    seed: seed of the random weights
     """
     if model.config.task_head not in ("masked", "causal", "sequence", "next_sentence"):
         raise NotApplicable(
@@ -131,76 +133,67 @@ def _correlation(a, b):
     return np.corrcoef(scipy.stats.rankdata(a), scipy.stats.rankdata(b))[0, 1]
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    low, high = r["tokens_interval"]
-    return (
-        f"Integrated gradients of {r['documents']} predictions agree with what is lost without "
-        f"each token by a rank correlation of {r['tokens']:.2f} ({low:.2f} to {high:.2f}; ranks in "
-        f"random order {r['tokens_null']:.2f}, random weights {r['tokens_untrained']:.2f}), and "
-        f"with what is lost without each head by {r['heads']:.2f} (random order "
-        f"{r['heads_null']:.2f}, random weights {r['heads_untrained']:.2f}). Gradient × input "
-        f"reaches {r['tokens_simple']:.2f} and {r['heads_simple']:.2f}. The parts add up to the "
-        f"whole: the largest error is {r['error']:.1e} of the largest part."
-    )
+def of_first(way):
+    """What each token of the first document adds, one way."""
+    return lambda r: r[f"tokens_{way}"][0]
 
 
-def answers(r):
-    """Yes where both agree well, and more than ranks in random order; no where neither does."""
-    findings = [verdict.of(r, part, enough=GOOD) for part in ("tokens", "heads")]
-    measure = "rank correlation of integrated gradients with ablation: tokens, heads"
-    chance = f"{r['tokens_null']:.2f}, {r['heads_null']:.2f}, ranks in random order"
-    value = f"{r['tokens']:.2f}, {r['heads']:.2f}"
-    return Answer(verdict.every(*findings), measure, value, chance)
-
-
-def plot(r):
-    """The first document: what each token adds, three ways; and each head, mean of all."""
-    figure = draw.figure(12.5, 8)
-    above, below = figure.subfigures(2, 1)
-    axes = above.subplots()
-    places = np.arange(len(r["pieces"]))
-    styles = {"integrated": draw.VERMILION, "times_input": draw.SKY, "ablated": "black"}
-    for i, (way, color) in enumerate(styles.items()):
-        label = NAMES.get(way, "lost without it")
-        axes.bar(places + 0.27 * (i - 1), r[f"tokens_{way}"][0], 0.27, color=color, label=label)
-    axes.set_xticks(places, r["pieces"], rotation=90)
-    axes.set_ylabel(f"nats of the log-probability of {r['what']}")
-    axes.legend()
-    for panel, way in zip(below.subplots(1, 3), styles):
+def _draw_heads(figure, r):
+    """What each head adds, three ways, mean of all documents."""
+    for axes, (way, (name, _)) in zip(figure.subplots(1, len(SHOWN)), SHOWN.items()):
         mean = r[f"heads_{way}"].mean(axis=0)
         largest = abs(mean).max() or 1.0
-        image = panel.imshow(mean, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
-        panel.set(xlabel="head", ylabel="layer", title=NAMES.get(way, "lost without it"))
-        below.colorbar(image, ax=panel, label="nats, mean of documents")
-    return figure
+        image = axes.imshow(mean, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
+        axes.set(xlabel="head", ylabel="layer", title=name)
+        axes.locator_params(integer=True)
+        figure.colorbar(image, ax=axes, label="nats, mean of documents")
 
 
 register(
     attribution,
-    draw=plot,
-    says=says,
-    answer=answers,
     about="method",
-    look=(
-        "Bars of one token that agree: the gradient tells what the token is worth. Where they "
-        "differ, ablation moves one part alone to its baseline, integrated gradients all parts "
-        "together. Attention maps show where a head looks, not whether it matters: compare heads "
-        "that look sharply with those that add something."
+    look="Bars of one token that agree: the gradient tells what the token is worth. Where they "
+    "differ, ablation moves one part alone to its baseline, integrated gradients all parts "
+    "together. Attention maps show where a head looks, not whether it matters: compare heads that "
+    "look sharply with those that add something.",
+    numbers="""
+        tokens: rank correlation of integrated gradients with ablation over tokens
+            null: what 99 % of draws stay below with a document's tokens in random order
+        heads: rank correlation of integrated gradients with ablation over heads
+            null: what 99 % of draws stay below with a document's heads in random order
+        tokens_simple: rank correlation of gradient × input with ablation over tokens
+            no null: ranks in random order give what they do beside integrated gradients
+        heads_simple: rank correlation of gradient × input with ablation over heads
+            no null: ranks in random order give what they do beside integrated gradients
+        fact tokens_interval by from, to: 95 % interval of the first over documents
+        fact heads_interval by from, to: 95 % interval of that over heads
+        fact error: largest |sum of parts - difference of the log-probability| / largest part
+        fact documents: documents measured
+    """,
+    answer=Asks(
+        "rank correlation of integrated gradients with ablation: tokens, heads",
+        value="{tokens:.2f}, {heads:.2f}",
+        chance="{tokens_null:.2f}, {heads_null:.2f}, ranks in random order",
+        rule=Every(Of("tokens", enough=GOOD), Of("heads", enough=GOOD)),
     ),
-    numbers={
-        "tokens": "rank correlation of integrated gradients with ablation over tokens",
-        "tokens_null": "what 99 % of draws stay below with a document's tokens in random order",
-        "heads": "rank correlation of integrated gradients with ablation over heads",
-        "heads_null": "what 99 % of draws stay below with a document's heads in random order",
-        "tokens_simple": "rank correlation of gradient × input with ablation over tokens",
-        "heads_simple": "rank correlation of gradient × input with ablation over heads",
-        "tokens_interval": "95 % interval of the first over documents",
-        "heads_interval": "95 % interval of that over heads",
-        "error": "largest |sum of parts - difference of the log-probability| / largest part",
-        "documents": "documents measured",
-    },
-    labels={"tokens_interval": ("from", "to"), "heads_interval": ("from", "to")},
+    says="Integrated gradients of {documents} predictions agree with what is lost without each "
+    "token by a rank correlation of {tokens:.2f} ({tokens_interval:to .2f}; ranks in "
+    "random order {tokens_null:.2f}, random weights {tokens_untrained:.2f}), and with what is lost "
+    "without each head by {heads:.2f} (random order {heads_null:.2f}, random weights "
+    "{heads_untrained:.2f}). Gradient × input reaches {tokens_simple:.2f} and {heads_simple:.2f}. "
+    "The parts add up to the whole: the largest error is {error:.1e} of the largest part.",
+    draw=column(
+        row(
+            bars(
+                *(Bar(of_first(way), *shown) for way, shown in SHOWN.items()),
+                ticks="pieces",
+                legend={},
+                ylabel="nats of the log-probability of {what}",
+            ),
+            height=4,
+        ),
+        Part(_draw_heads, height=4),
+    ),
     published="Integrated gradients add up to the difference of the output (Sundararajan 2017).",
     least_documents=2,
 )

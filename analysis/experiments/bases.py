@@ -16,8 +16,11 @@ import numpy as np
 
 from ..maths import bases as maths
 from ..measures import heads, inputs
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner import draw, options
+from ..runner.panels import Line, Part, column, lines, row
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Below, Led, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -37,19 +40,15 @@ def bases(
     *,
     head: str = "auto",
     text: options.Text = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 16,
-    tokens: options.Size = 0,
+    documents: options.TwoDocuments = 16,
+    tokens: options.Tokens = 0,
     rotations: Annotated[int, options.Within(20, 1000)] = 40,
     seed: options.Seed = 0,
 ):
     """Positions in queries and keys in four bases: in how many columns, and how pure.
 
     head: the head to draw, as L0H0; auto: the head with the largest share of positions
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
     rotations: random rotations, the null
-    seed: seed of the rotations
     """
     shown = None if head == "auto" else heads.select(head, model)
     if shown is not None and len(shown) > 1:
@@ -188,55 +187,12 @@ def _drawn(halves, position, by_basis, place):
     return {"curves": np.array(curves), "bases": np.array([*by_basis])}
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    by_basis = "; ".join(
-        f"{NAMES[name]}: {r[f'columns_{name}']:.1f} columns, {r[f'purity_{name}']:.2f} pure, "
-        f"{r[f'paired_{name}']:.2f} paired, gathered more than in {BEYOND:.0%} of random "
-        f"rotations in {r[f'beyond_{name}']:.0%} of the heads"
-        for name in BASES
-    )
-    source = "" if r["documents"] else "Of positions alone: "
-    return (
-        f"{source}{r['n_carry']} of {r['n_heads']} heads carry positions ({CARRIES:.0%} or more "
-        "of the variance of their queries and keys). By basis, positions fill this many of their "
-        f"{r['d']} columns: {by_basis}. Random rotations: {r['columns_svd_null']:.1f} columns, "
-        f"{r['purity_svd_null']:.2f} pure; two that differ for queries and keys: "
-        f"{r['paired_svd_null']:.2f} paired. The SVD needs fewer columns than the raw basis in "
-        f"{r['fewer']:.0%} of the heads."
-    )
-
-
-def answer(r):
-    """Yes: in most heads that carry the table's directions the SVD gathers them beyond chance.
-
-    Partly: the SVD does beyond chance, but so does the raw basis.
-    """
-    value = f"{r['columns_svd']:.1f} of {r['d']} (raw: {r['columns_raw']:.1f})"
-    chance = f"{r['columns_svd_null']:.1f}, random rotations"
-    svd = verdict.of(r, "beyond_svd", enough=MAJORITY)
-    raw_does_not = verdict.beside(1 - r["beyond_raw"], 0, enough=1 - MAJORITY)
-    kind = verdict.led(svd, raw_does_not) if r["n_carry"] else "undecided"
-    measure = "columns that the table's directions fill in the basis of the SVD"
-    return Answer(kind, measure, value, chance)
-
-
-def plot(r):
-    """One head's columns in four bases; below, how gathered positions are in all heads."""
-    figure = draw.figure(12.5, 7.6)
-    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.15))
-    panels = above.subplots(1, len(r["bases"]), sharex=True)
+def _draw_one_head(figure, r):
+    """One head's columns in four bases."""
+    panels = figure.subplots(1, len(r["bases"]), sharex=True)
     for axes, name, curves in zip(panels, r["bases"], r["curves"]):
         _draw_columns(axes, str(name), curves)
     panels[0].set_ylabel(f"{r['head']}, {r['papers_head']}:\nmean over documents, scaled")
-    left, middle, right = below.subplots(1, 3)
-    _draw_accumulated(left, r)
-    _draw_heads(middle, r, "columns", "columns filled")
-    _draw_heads(right, r, "purity", "their purity")
-    middle.set_ylim(0, None)
-    middle.locator_params(integer=True)
-    right.set_ylim(0, 1)
-    return figure
 
 
 def _draw_columns(axes, name, curves):
@@ -251,33 +207,23 @@ def _draw_columns(axes, name, curves):
     axes.set(title=NAMES[name], xlabel="position (tokens)")
 
 
-def _draw_accumulated(axes, r):
-    """Share of positions in the first columns, by basis."""
-    for name in (*BASES, "random"):
-        share = r[f"accumulated_{name}"]
-        style = {"color": COLORS[name], "linestyle": "--" if name == "random" else "-"}
-        axes.plot(np.arange(1, len(share) + 1), share, label=NAMES[name], **style)
-    axes.set(xlabel="columns, those with most first", ylim=(0, 1.02))
-    axes.set_ylabel("share of positions in them")
-    axes.locator_params(axis="x", integer=True)
-    axes.legend(**draw.ABOVE)
+def _heads(measure, label, **limits):
+    """Panel: a dot for each head that carries positions, in each basis, against rotations."""
 
+    def panel(axes, r):
+        carry = r["carried"] >= CARRIES
+        for name in BASES:
+            x, y = (r[f"{measure}_by_head_{basis}"][carry] for basis in ("random", name))
+            axes.plot(x, y, "o", color=COLORS[name], markersize=5, alpha=0.8, markeredgewidth=0)
+        axes.axline((0, 0), slope=1, color="black", linewidth=0.6)
+        axes.set(xlabel=f"{label}: random rotations", ylabel=f"{label}: the basis")
+        axes.set_ylim(0, **limits)
 
-def _draw_heads(axes, r, measure, label):
-    """A dot for each head that carries positions, in each basis, against random rotations."""
-    carry = r["carried"] >= CARRIES
-    for name in BASES:
-        x = r[f"{measure}_by_head_random"][carry]
-        y = r[f"{measure}_by_head_{name}"][carry]
-        axes.plot(x, y, "o", color=COLORS[name], markersize=5, alpha=0.8, markeredgewidth=0)
-    axes.axline((0, 0), slope=1, color="black", linewidth=0.6)
-    axes.set(xlabel=f"{label}: random rotations", ylabel=f"{label}: the basis")
+    return panel
 
 
 register(
     bases,
-    draw=plot,
-    says=says,
     look="Above, the three columns of one head that hold most of positions, queries blue, keys "
     "orange: waves where a basis has gathered them. Below left, the higher a line rises in "
     "its first columns, the fewer columns positions fill. The dots are heads that carry "
@@ -290,55 +236,91 @@ register(
     "basis of the SVD the parts come apart, and why it works so well is not quite clear "
     "(Yamamoto's blog post).",
     figure="blog post",
-    answer=answer,
     about="table",
+    weights_only=True,
+    least_documents=2,
     per_head=(
         "carried",
         *(f"{measure}_by_head_{name}" for measure in ("columns", "purity") for name in BASES),
     ),
-    numbers={
-        "columns_svd": "columns that positions fill in the basis of the SVD, (sum v)^2 / sum v^2 "
-        "of the columns' position variances v, mean over the heads that carry positions",
-        "columns_svd_null": "columns that positions fill in random rotations of the raw basis",
-        "columns_raw": "columns that positions fill in the raw basis",
-        "columns_raw_null": "columns that positions fill in random rotations",
-        "columns_pca": "columns that positions fill in the principal axes of queries and of keys",
-        "columns_pca_null": "columns that positions fill in random rotations",
-        "purity_svd": "position's share of the variance of the columns that it fills, "
-        "in the basis of the SVD",
-        "purity_svd_null": "position's share in the columns of random rotations",
-        "purity_raw": "position's share of the variance of the columns that it fills, "
-        "in the raw basis",
-        "purity_raw_null": "position's share in the columns of random rotations",
-        "purity_pca": "position's share of the variance of the columns that it fills, "
-        "in the principal axes",
-        "purity_pca_null": "position's share in the columns of random rotations",
-        "beyond_svd": "share of the heads in which the SVD gathers positions in fewer columns than "
-        "95 % of random rotations",
-        "beyond_svd_null": "share of random rotations that gather positions in fewer columns than "
-        "95 % of them",
-        "beyond_raw": "share of the heads in which the raw basis gathers positions in fewer "
-        "columns than 95 % of random rotations",
-        "beyond_raw_null": "share of random rotations that gather positions in fewer columns than "
-        "95 % of them",
-        "beyond_pca": "share of the heads in which the principal axes gather positions in fewer "
-        "columns than 95 % of random rotations",
-        "beyond_pca_null": "share of random rotations that gather positions in fewer columns than "
-        "95 % of them",
-        "paired_svd": "how far each column of the queries meets only its own column of the keys, "
-        "in the basis of the SVD: by construction",
-        "paired_svd_null": "how far each column of the queries meets only its own column of the "
-        "keys, under two unrelated rotations",
-        "paired_pca": "how far each column of the queries meets only its own column of the keys, "
-        "in the principal axes",
-        "paired_pca_null": "how far each column of the queries meets only its own column of the "
-        "keys, under two unrelated rotations",
-        "fewer": "share of the heads in which positions fill fewer columns in the SVD's basis than "
-        "in the raw one",
-        "n_carry": "heads that carry positions",
-        "head": "head drawn",
-        "documents": "documents read",
-    },
-    weights_only=True,
-    least_documents=2,
+    numbers="""
+        columns_svd: columns that positions fill in the basis of the SVD, (sum v)^2 / sum v^2 of the
+            columns' position variances v, mean over the heads that carry positions
+            null: columns that positions fill in random rotations of the raw basis
+        columns_raw: columns that positions fill in the raw basis
+            null: columns that positions fill in random rotations
+        columns_pca: columns that positions fill in the principal axes of queries and of keys
+            null: columns that positions fill in random rotations
+        purity_svd: position's share of the variance of the columns that it fills, in the basis of
+            the SVD
+            null: position's share in the columns of random rotations
+        purity_raw: position's share of the variance of the columns that it fills, in the raw basis
+            null: position's share in the columns of random rotations
+        purity_pca: position's share of the variance of the columns that it fills, in the principal
+            axes
+            null: position's share in the columns of random rotations
+        beyond_svd: share of the heads in which the SVD gathers positions in fewer columns than 95 %
+            of random rotations
+            null: share of random rotations that gather positions in fewer columns than 95 % of them
+        beyond_raw: share of the heads in which the raw basis gathers positions in fewer columns
+            than 95 % of random rotations
+            null: share of random rotations that gather positions in fewer columns than 95 % of them
+        beyond_pca: share of the heads in which the principal axes gather positions in fewer columns
+            than 95 % of random rotations
+            null: share of random rotations that gather positions in fewer columns than 95 % of them
+        paired_svd: how far each column of the queries meets only its own column of the keys, in the
+            basis of the SVD: by construction
+            null: how far each column of the queries meets only its own column of the keys, under
+            two unrelated rotations
+        paired_pca: how far each column of the queries meets only its own column of the keys, in the
+            principal axes
+            null: how far each column of the queries meets only its own column of the keys, under
+            two unrelated rotations
+        fewer: share of the heads in which positions fill fewer columns in the SVD's basis than in
+            the raw one
+            no null: the two are compared with random rotations one by one
+        fact n_carry: heads that carry positions
+        fact head: head drawn
+        fact documents: documents read
+    """,
+    answer=Asks(
+        "columns that the table's directions fill in the basis of the SVD",
+        value="{columns_svd:.1f} of {d} (raw: {columns_raw:.1f})",
+        chance="{columns_svd_null:.1f}, random rotations",
+        rule=Led(
+            Of("beyond_svd", enough=MAJORITY),
+            Below("beyond_raw", null=1, enough=1 - MAJORITY),
+        ),
+        without=Without("n_carry"),
+    ),
+    says=[
+        When("documents", "", "Of positions alone: "),
+        "{n_carry} of {n_heads} heads carry positions ({CARRIES:.0%} or more of the variance of "
+        "their queries and keys). By basis, positions fill this many of their {d} columns: ",
+        "; ".join(
+            f"{NAMES[name]}: {{columns_{name}:.1f}} columns, {{purity_{name}:.2f}} pure, "
+            f"{{paired_{name}:.2f}} paired, gathered more than in {BEYOND:.0%} of random rotations "
+            f"in {{beyond_{name}:.0%}} of the heads"
+            for name in BASES
+        ),
+        ". Random rotations: {columns_svd_null:.1f} columns, {purity_svd_null:.2f} pure; two that "
+        "differ for queries and keys: {paired_svd_null:.2f} paired. The SVD needs fewer columns "
+        "than the raw basis in {fewer:.0%} of the heads.",
+    ],
+    draw=column(
+        Part(_draw_one_head, height=3.5),
+        row(
+            lines(
+                *(Line(f"accumulated_{name}", NAMES[name], "-", COLORS[name]) for name in BASES),
+                Line("accumulated_random", NAMES["random"], "--", COLORS["random"]),
+                first=1,
+                xlabel="columns, those with most first",
+                ylabel="share of positions in them",
+                ylim=(0, 1.02),
+            ),
+            _heads("columns", "columns filled"),
+            _heads("purity", "their purity", top=1),
+            height=4.1,
+        ),
+    ),
 )

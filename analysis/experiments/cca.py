@@ -20,7 +20,9 @@ from ..maths import cca as maths
 from ..maths import nulls, stats
 from ..measures import document_features, inputs, residual_stream
 from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner.panels import Line, curves, lines, row, stream_layers
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Of
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -34,22 +36,19 @@ def cca(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 20,
-    tokens: options.Size = 0,
+    documents: options.Documents = 20,
+    tokens: options.Tokens = 0,
     components: options.Count = 12,
-    shuffles: options.Count = 100,
+    shuffles: options.Shuffles = 100,
     seed: options.Seed = 0,
 ):
     """Canonical correlations between each layer's stream and the position table, on documents that
     they were not fitted to.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read, the first half to fit, the others to test (0: as many as the text
     holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
     components: principal components of the position table to correlate with
     shuffles: random orders of the places, fitted and tested as the null
-    seed: seed of the shuffles
     """
     texts = corpus.documents(model, text, documents, tokens)
     inner = texts.ordinary()
@@ -148,122 +147,72 @@ def _headline(r):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    by_layer = ", ".join(f"{x:.2f}" for x in r["mean"])
-    fitted = ", ".join(f"{x:.2f}" for x in r["mean_fitted"])
-    shuffled = ", ".join(f"{x:.2f}" for x in r["mean_null"])
-    random = ", ".join(f"{x:.2f}" for x in r["mean_random"])
-    high = ", ".join(str(n) for n in r["high"])
-    return (
-        f"The canonical correlations between the stream and the first {r['components']} "
-        f"components of the position table, fitted on half of {r['documents']} documents, are "
-        f"{by_layer} on average on the others, from what layer 0 reads to the output (places "
-        f"shuffled: 99 % stay below {shuffled}; a model with random weights: {random}). On the "
-        f"documents of the fit itself they are {fitted}. Directions with a correlation of {HIGH} "
-        f"or more: {high}."
-    )
-
-
-def answer(r):
-    """Yes if all layers keep half of the first one's mean correlation, partly if the next does.
-
-    Both beyond a model with random weights, which keeps some of it without having learned.
-    """
-    layers = len(r["mean"]) - 1
-    kept = verdict.of(r, "n_kept", enough=layers, most=layers)
-    measure = (
-        "layers in a row that leave half or more of the mean correlation before layer 0 "
-        f"({r['mean'][0]:.2f})"
-    )
-    chance = f"{r['n_kept_null']} of {layers}, random weights or places shuffled"
-    return Answer(kept.verdict, measure, f"{r['n_kept']} of {layers}", chance)
-
-
-def plot(r):
-    """The correlations of every layer, one after another; beside them their means."""
-    figure = draw.figure(12.5, 5)
-    curves, means = figure.subplots(1, 2, width_ratios=(1.25, 1))
-    _draw_curves(curves, r)
-    _draw_means(means, r)
-    return figure
-
-
-def _draw_curves(axes, r):
-    """A line for each layer: its correlations in the order of the fit, and with shuffled places."""
-    from matplotlib import colormaps
-
-    K = r["correlations"].shape[-1]
-    k = np.arange(1, K + 1)
-    n = len(r["layer_names"])
-    high = np.quantile(r["correlations_null"], nulls.CHANCE, axis=1)
-    for i, (name, line) in enumerate(zip(r["layer_names"], r["correlations"])):
-        color = colormaps["viridis_r"](0.1 + 0.9 * i / n)
-        axes.plot(k, line, "o-", color=color, markersize=3, label=str(name))
-        axes.plot(k, high[i], "--", color=color, linewidth=0.8)
-    axes.axhline(0, color="black", linewidth=0.7)
-    axes.set(xlabel="pair of directions", ylabel="correlation, held-out documents")
-    axes.set_ylim(top=1.03)
-    axes.set_title("dashed, null: places shuffled, 99 % lower")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), ncols=1 + n // 16)
-
-
-def _draw_means(axes, r):
-    """Means by layer: held out, of the fit itself, and with shuffled places."""
-    x = np.arange(len(r["mean"]))
-    axes.plot(x, r["mean_fitted"], ":", color=draw.ORANGE, label="on the documents of the fit")
-    axes.plot(x, r["mean"], "o-", color=draw.BLUE, label="on the other documents")
-    label = "null: places shuffled, 99 % lower"
-    axes.plot(x, r["mean_null"], "--", color=draw.GREY, label=label)
-    layers = x[: -1 : -(-len(x) // 16)]
-    axes.set_xticks([*layers, x[-1]], [*map(str, layers), "out"])
-    axes.set(xlabel="layer that reads the stream", ylabel="mean correlation", ylim=(-0.05, 1.03))
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
+def layers(r):
+    """How many layers may keep positions."""
+    return len(r["mean"]) - 1
 
 
 register(
     cca,
-    draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "Every line is a layer: how closely the best direction of the stream follows one of the "
-        "position table, then the second best, and so on, on documents that took no part in the "
-        "fit. A direction at 1 tells the place of any token, whatever the words; the dashed lines "
-        "are what places in random order reach. At the right the means: the dotted line is "
-        "measured on the documents of the fit itself, where directions fit by chance too."
-    ),
-    published=(
-        "In roberta-base 5 to 20 directions of each layer are highly correlated with the position "
-        "table, fewer and less so in deeper layers (Yamamoto and Matsuzaki, 4.1.2 and figure 4), "
-        "on 200 documents that the directions were fitted to."
-    ),
+    look="Every line is a layer: how closely the best direction of the stream follows one of the "
+    "position table, then the second best, and so on, on documents that took no part in the fit. A "
+    "direction at 1 tells the place of any token, whatever the words; the dashed lines are what "
+    "places in random order reach. At the right the means: the dotted line is measured on the "
+    "documents of the fit itself, where directions fit by chance too.",
+    published="In roberta-base 5 to 20 directions of each layer are highly correlated with the "
+    "position table, fewer and less so in deeper layers (Yamamoto and Matsuzaki, 4.1.2 and figure "
+    "4), on 200 documents that the directions were fitted to.",
     figure="figure 4",
-    numbers={
-        "mean": (
-            "mean canonical correlation of the stream with the components of the position table, "
-            "on documents that it was not fitted to, by layer"
-        ),
-        "mean_null": "99 % quantile of that mean with the places in random order",
-        "mean_first": f"mean of the first {FEW} canonical correlations, held out, by layer",
-        "mean_first_null": f"99 % quantile of the mean of the first {FEW}, places in random order",
-        "high": f"directions with a correlation of {HIGH} or more, by layer",
-        "high_null": f"the most directions with a correlation of {HIGH} or more, places in random "
-        "order",
-        "mean_fitted": "mean correlation on the documents of the fit, by layer",
-        "n_kept": (
-            "layers in a row that leave at least half of the mean correlation before layer 0"
-        ),
-        "n_kept_null": "layers in a row after which the null of the mean correlation is at least "
-        "half of the mean correlation before layer 0",
-        "components": "principal components of the position table",
-        "documents": "documents read, half of them for the fit",
-    },
-    labels={
-        "mean": "layer_names",
-        "mean_first": "layer_names",
-        "high": "layer_names",
-        "mean_fitted": "layer_names",
-    },
     least_documents=6,
+    numbers="""
+        mean by layer_names: mean canonical correlation of the stream with the components of the
+            position table, on documents that it was not fitted to, by layer
+            null: 99 % quantile of that mean with the places in random order
+        mean_first by layer_names: mean of the first {FEW} canonical correlations, held out, by
+            layer
+            null: 99 % quantile of the mean of the first {FEW}, places in random order
+        high by layer_names: directions with a correlation of {HIGH} or more, by layer
+            null: the most directions with a correlation of {HIGH} or more, places in random order
+        mean_fitted by layer_names: mean correlation on the documents of the fit, by layer
+            no null: chance fits as well; what is beside its null is the mean on the others
+        n_kept: layers in a row that leave at least half of the mean correlation before layer 0
+            null: layers in a row after which the null of the mean correlation is at least half of
+            the mean correlation before layer 0
+        fact components: principal components of the position table
+        fact documents: documents read, half of them for the fit
+    """,
+    answer=Asks(
+        "layers in a row that leave half or more of the mean correlation before layer 0 "
+        "({mean[0]:.2f})",
+        value="{n_kept} of {layers}",
+        chance="{n_kept_null} of {layers}, random weights or places shuffled",
+        rule=Of("n_kept", out_of="layers", enough=1),
+    ),
+    says="The canonical correlations between the stream and the first {components} components of "
+    "the position table, fitted on half of {documents} documents, are {mean:.2f} on average on the "
+    "others, from what layer 0 reads to the output (places shuffled: 99 % stay below "
+    "{mean_null:.2f}; a model with random weights: {mean_random:.2f}). On the documents of the fit "
+    "itself they are {mean_fitted:.2f}. Directions with a correlation of {HIGH} or more: {high}.",
+    draw=row(
+        curves(
+            "correlations",
+            null="correlations_null",
+            names="layer_names",
+            title="dashed, null: places shuffled, 99 % lower",
+            xlabel="pair of directions",
+            ylabel="correlation, held-out documents",
+        ),
+        lines(
+            Line("mean_fitted", "on the documents of the fit", ":", draw.ORANGE),
+            Line("mean", "on the other documents"),
+            Line("mean_null", "null: places shuffled, 99 % lower", "--", draw.GREY),
+            xticks=stream_layers,
+            xlabel="layer that reads the stream",
+            ylabel="mean correlation",
+            ylim=(-0.05, 1.03),
+            legend=draw.STACKED,
+        ),
+        widths=(1.25, 1),
+        height=5,
+    ),
 )

@@ -18,8 +18,11 @@ from ..maths import lags as lag_maths
 from ..maths import sources as maths
 from ..measures import conditions as inputs_given
 from ..measures import heads, inputs
-from ..runner import draw, options, passes, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options, passes
+from ..runner.panels import bar_sample, line_sample
+from ..runner.registry import register
+from ..runner.rules import Asks, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -49,8 +52,8 @@ def conditions(
     *,
     head: str = "auto",
     text: options.Text = "sample",
-    documents: options.Size = 8,
-    tokens: options.Size = 0,
+    documents: options.Documents = 8,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
     """Attention and scores of the same heads on a text, on its words shuffled, on one word
@@ -58,10 +61,6 @@ def conditions(
 
     head: heads to draw, as L0H0,L1H2; auto: the sharpest head with a direction of each layer, three
     at most
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    seed: seed of the shuffles and of the repeated words
     """
     inputs.reachable(model)
     texts = corpus.documents(model, text, documents, tokens)
@@ -199,23 +198,20 @@ def _by_head(r, pairs):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    n = int(r["n_directed"])
-    without = zip(r["conditions"][1:], r["n_kept"][1:], r["n_kept_null"][1:])
-    counts = "; ".join(
-        f"{words} {kept} (heads shuffled: up to {high:.0f})" for words, kept, high in without
-    )
-    kinds = ", ".join(f"{kind} {k}" for kind, k in zip(r["kinds"], r["n_by_kind"]) if k)
-    sharpest = "; ".join(_describe_head(r, *place) for place in r["directed_heads"][:TOLD])
-    if not n:
-        return f"0 of {r['directed'].size} heads have a direction that they could keep."
-    return (
-        f"{n} of {r['directed'].size} heads have a direction.{heads.describe_strengths(r)} "
-        f"At least {KEPT:.0%} of the attention stays on: {counts}. Built on: {kinds}. Attention at "
-        "the offset, and the peak of the scores there as a share of the peak on the text, for "
-        f"{', '.join(r['conditions'])}: {sharpest}."
-    )
+def without_text(r):
+    """What each condition but the text leaves, beside its null."""
+    rows = list(zip(r["conditions"], r["n_kept"], r["n_kept_null"]))[1:]
+    return "; ".join(f"{name} {n} (heads shuffled: up to {high:.0f})" for name, n, high in rows)
+
+
+def kinds_there(r):
+    """What directions are built on, those that there are."""
+    return ", ".join(f"{kind} {n}" for kind, n in zip(r["kinds"], r["n_by_kind"]) if n)
+
+
+def sharpest(r):
+    """The first TOLD heads with a direction."""
+    return "; ".join(_describe_head(r, *place) for place in r["directed_heads"][:TOLD])
 
 
 def _describe_head(r, layer, head):
@@ -224,19 +220,6 @@ def _describe_head(r, layer, head):
     scores = " ".join(f"{x:.2f}" for x in r["score_kept_of_heads"][:, layer, head])
     offset = draw.offset(r["offset_of_heads"][layer, head])
     return f"{heads.name(layer, head)} at {offset}: attention {attention}, scores {scores}"
-
-
-def answer(r):
-    """Yes if nearly all heads with a direction keep it on a repeated word, partly if some do."""
-    n = int(r["n_directed"])
-    measure = "heads with a direction that keep half of their attention to it on one word repeated"
-    if not n:
-        return Answer("undecided", measure, f"0 of {r['directed'].size} heads with one", "0 heads")
-    kept = r["n_kept"][REPEATED], r["n_kept_null"][REPEATED]
-    kept = verdict.beside(*kept, enough=MOST * n, most=n)
-    return Answer(
-        kept.verdict, measure, f"{kept.value:.0f} of {n}", f"up to {kept.null:.0f} of {n}"
-    )
 
 
 def plot(r):
@@ -254,19 +237,9 @@ def plot(r):
         grid[row, 0].set_ylabel(f"{name}, looks at {offset}")
     for axes in grid[-1]:
         axes.set_xlabel("lag (tokens, + right)")
-    left.legend(handles=[*_describe_lines()], loc="outside lower center", ncols=2)
+    left.legend(handles=[*_samples()], loc="outside lower center", ncols=2)
     _draw_all(right.subplots(), r)
     return figure
-
-
-def _describe_lines():
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    yield Patch(color=draw.VERMILION, alpha=0.55, linewidth=0, label="mean attention")
-    yield Line2D([], [], color=draw.SKY, linewidth=0.8, label="xcorr, column by column")
-    yield Line2D([], [], color=draw.BLUE, label="mean score, highest of the row = 1")
-    yield Line2D([], [], color=draw.GREY, linestyle="--", label="null: inputs in random order")
 
 
 def _draw_condition(axes, r, row, i):
@@ -274,8 +247,8 @@ def _draw_condition(axes, r, row, i):
     layer, head = r["drawn"][row]
     lags = r["lags"]
     visible = lags <= (0 if r["causal"] else NEAR)
-    axes.bar(lags, r["attention"][i, layer, head], 0.8, color=draw.VERMILION, alpha=0.55)
-    axes.plot(lags, r["xcorr"][i, row], color=draw.SKY, linewidth=0.5)
+    axes.bar(lags, r["attention"][i, layer, head], 0.8, **BAR)
+    axes.plot(lags, r["xcorr"][i, row], **COLUMN)
     curves = r["scores"][:, layer, head, visible]
     curves = curves - np.median(curves, axis=-1, keepdims=True)
     highest = np.full(visible.sum(), curves.max())
@@ -288,6 +261,16 @@ def _draw_condition(axes, r, row, i):
 
 SCORE = {"color": draw.BLUE, "linewidth": 1.6}
 NULL = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
+COLUMN = {"color": draw.SKY, "linewidth": 0.5}
+BAR = {"color": draw.VERMILION, "alpha": 0.55}
+
+
+def _samples():
+    """What the lines of the heads drawn are."""
+    yield bar_sample("mean attention", **BAR)
+    yield line_sample("xcorr, column by column", **COLUMN)
+    yield line_sample("mean score, highest of the row = 1", **SCORE)
+    yield line_sample("null: inputs in random order", **NULL)
 
 
 def _draw_all(axes, r):
@@ -310,8 +293,6 @@ def _draw_all(axes, r):
 register(
     conditions,
     draw=plot,
-    says=says,
-    answer=answer,
     look=(
         "Each row is a head, each column an input: the text, its words in random order, one word "
         "repeated, positions with words at zero, words without positions. A head that reads "
@@ -333,42 +314,55 @@ register(
         "(Yamamoto and Matsuzaki, figures 9 and 11 and section 5)."
     ),
     figure="figure 9, figure 11",
-    labels={
-        "n_by_strength": "strengths",
-        "n_kept": "conditions",
-        "n_by_kind": "kinds",
-        "offset": "heads",
-        **{f"at_offset_{name}": "heads" for name in CONDITIONS},
-        "at_offset_repeated_spread": "heads",
-        **{f"score_{name}": "heads" for name in CONDITIONS},
-    },
-    numbers={
-        "n_directed": f"heads with a direction on the text: {profiles.DIRECTION}",
-        "n_by_strength": "heads with a direction, by the attention to their offset on the text",
-        "n_kept": (
-            f"heads with a direction that keep at least {KEPT:.0%} of their attention to that "
-            "offset, by condition"
-        ),
-        "n_kept_null": (
-            f"99 % quantile of {PERMUTATIONS} shuffles of each condition's attention over the "
-            "heads with a direction"
-        ),
-        "n_by_kind": "heads with a direction, by what the direction is built on",
-        "offset": "offset other than 0 to which each head drawn attends most on the text",
-        "at_offset_text": "mean attention to that offset on the text",
-        "at_offset_text_null": "what uniform attention gives to that offset",
-        "at_offset_shuffled": "mean attention to that offset, words shuffled",
-        "at_offset_repeated": "mean attention to that offset, one word repeated",
-        "at_offset_repeated_spread": (
-            "its standard deviation over the words repeated, one for each document"
-        ),
-        "at_offset_positions": "mean attention to that offset on positions alone",
-        "at_offset_words": "mean attention to that offset on words alone",
-        "score_shuffled": "share of the peak of the scores that stays when words are shuffled",
-        "score_repeated": "share of the peak of the scores that stays with one word repeated",
-        "score_positions": "share of the peak of the scores that stays on positions alone",
-        "score_words": "share of the peak of the scores that stays on words alone",
-        "documents": "documents read",
-    },
+    numbers="""
+        fact n_directed: heads with a direction on the text: {profiles.DIRECTION}
+        fact n_by_strength by strengths: heads with a direction, by the attention to their offset on
+            the text
+        n_kept by conditions: heads with a direction that keep at least {KEPT:.0%} of their
+            attention to that offset, by condition
+            null: 99 % quantile of {PERMUTATIONS} shuffles of each condition's attention over the
+            heads with a direction
+        fact n_by_kind by kinds: heads with a direction, by what the direction is built on
+        fact offset by heads: offset other than 0 to which each head drawn attends most on the text
+        at_offset_text by heads: mean attention to that offset on the text
+            null: what uniform attention gives to that offset
+        at_offset_shuffled by heads: mean attention to that offset, words shuffled
+            no null: it is compared with the attention on the text
+        at_offset_repeated by heads: mean attention to that offset, one word repeated
+            no null: it is compared with the attention on the text
+        fact at_offset_repeated_spread by heads: its standard deviation over the words repeated, one
+            for each document
+        at_offset_positions by heads: mean attention to that offset on positions alone
+            no null: it is compared with the attention on the text
+        at_offset_words by heads: mean attention to that offset on words alone
+            no null: it is compared with the attention on the text
+        score_shuffled by heads: share of the peak of the scores that stays when words are shuffled
+            no null: it is a share of the peak on the text; the figure has the null
+        score_repeated by heads: share of the peak of the scores that stays with one word repeated
+            no null: it is a share of the peak on the text; the figure has the null
+        score_positions by heads: share of the peak of the scores that stays on positions alone
+            no null: it is a share of the peak on the text; the figure has the null
+        score_words by heads: share of the peak of the scores that stays on words alone
+            no null: it is a share of the peak on the text; the figure has the null
+        fact documents: documents read
+    """,
+    answer=Asks(
+        "heads with a direction that keep half of their attention to it on one word repeated",
+        value=f"{{n_kept[{REPEATED}]}} of {{n_directed}}",
+        chance=f"up to {{n_kept_null[{REPEATED}]:.0f}} of {{n_directed}}",
+        rule=Of(f"n_kept[{REPEATED}]", out_of="n_directed", enough=MOST),
+        without=Without("n_directed", "0 of {directed.size} heads with one", "0 heads"),
+    ),
+    says=When(
+        "n_directed",
+        [
+            "{n_directed} of {directed.size} heads have a direction.",
+            heads.describe_strengths,
+            " At least {KEPT:.0%} of the attention stays on: {without_text}. Built on: "
+            "{kinds_there}. Attention at the offset, and the peak of the scores there as a share "
+            "of the peak on the text, for {conditions}: {sharpest}.",
+        ],
+        "0 of {directed.size} heads have a direction that they could keep.",
+    ),
     per_head=("offset_of_heads",),
 )

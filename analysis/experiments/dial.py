@@ -17,7 +17,9 @@ from ..maths import profiles
 from ..measures import heads, inputs, later_layers, moved_positions
 from ..measures import positions_read as reading
 from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner.registry import register
+from ..runner.rules import Asks, Each, Without
+from ..runner.sentences import Names, Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -35,8 +37,8 @@ def dial(
     layer: Annotated[int, options.AtLeast(-1)] = -1,
     reach: Annotated[int, options.Within(1, 8)] = 4,
     text: options.Text = "sample",
-    documents: options.Size = 16,
-    tokens: options.Size = 0,
+    documents: options.Documents = 16,
+    tokens: options.Tokens = 0,
     losses: Annotated[int, options.AtLeast(0)] = 4,
     seed: options.Seed = 0,
 ):
@@ -46,12 +48,9 @@ def dial(
     move: what reads moved positions; both is the control, in which nothing may move
     layer: the layer that reads them (-1: all, one after another)
     reach: largest shift on each side, in tokens
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: as many as the text holds, at most 100); a partial checkpoint
     reads positions alone
-    tokens: length of each document (0: the model's longest input)
     losses: documents whose loss is measured
-    seed: seed of the null and of what is hidden
     """
     inputs.reachable(model)
     layers = inputs.layers_named(model, layer)
@@ -135,97 +134,32 @@ def _loss_results(sums, layers, shifts, n_losses):
     return result
 
 
-def _finding(r, i):
-    """The exact cells of one layer beside those with offsets shuffled over the shifts."""
-    n_cells = r["layer_n_cells"][i]
-    given = r["layer_n_exact"][i], r["layer_n_exact_null"][i]
-    return verdict.beside(*given, enough=MOST * n_cells, most=n_cells)
+EXACT = Each("layer_n_exact", out_of="layer_n_cells", enough=MOST, where="layer_n_cells")
+MOVED = {"keys": "keys", "queries": "queries", "both": "queries and keys together"}
+EXPECTED = {"keys": "o - s", "queries": "o + s", "both": "o still"}
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    moved = {"keys": "keys", "queries": "queries", "both": "queries and keys together"}
-    expected = {"keys": "o - s", "queries": "o + s", "both": "o still"}[str(r["move"])]
-    lines = [
-        f"layer {layer}: {n} of {cells} exactly at {expected}, slope {slope:+.2f}, attention "
-        f"there {weight:.2f} (each token moved by its own amount: {by_chance:.2f})"
-        for layer, n, cells, slope, weight, by_chance in zip(
-            *(r[name] for name in ("layers", *LINES))
-        )
-        if cells
-    ]
-    summary = "; ".join(lines) or "no head has a direction"
-    return (
-        f"The positions that the {moved[str(r['move'])]} of one layer read are moved by s tokens. "
-        f"Heads that attended to offset o, counted at each shift: {summary}. With attended "
-        f"offsets shuffled over the shifts: at most {r['n_exact_null']:.0f} of {r['n_cells']} "
-        f"exact, slopes within {r['slope_null']:.2f}.{_strength_words(r)}{_alone_words(r)}"
-        f"{_loss_words(r)}"
-    )
+def moved(r):
+    """What reads moved positions."""
+    return MOVED[str(r["move"])]
 
 
-LINES = (
-    "layer_n_exact",
-    "layer_n_cells",
-    "layer_slope",
-    "layer_mean_weight",
-    "layer_mean_weight_null",
-)
+def where(r):
+    """Where heads that follow positions then look."""
+    return EXPECTED[str(r["move"])]
 
 
-def _strength_words(r):
-    """A sentence on the cells by strength of attention, where there are some."""
-    by_strength = zip(r["strengths"], *(r[name] for name in BY_STRENGTH))
-    counts = [
-        f"{name}: {n} of {cells} exact (shuffled: at most {null:.0f})"
-        for name, n, cells, null in by_strength
-        if cells
-    ]
-    if not counts:
-        return ""
-    return f" By the attention to the offset without a shift: {'; '.join(counts)}."
-
-
-BY_STRENGTH = "strength_n_exact", "strength_n_cells", "strength_n_exact_null"
-
-
-def _alone_words(r):
-    """A sentence on what was read, where it was no text."""
-    if r["documents"]:
-        return ""
-    return (
-        " Positions alone were read, without words, in every layer as if those before it wrote "
-        "nothing; heads that attend to their own token by positions count as well."
-    )
-
-
-def _loss_words(r):
-    """A sentence on the loss, where there is one."""
-    if "loss" not in r:
-        return ""
-    return (
-        f" The loss, {r['loss']:.2f} nats, rises most with the keys of layer {r['rise_layer']} "
-        f"moved by {r['rise_shift']}: by {r['rise']:+.2f}; with its queries and keys moved "
-        f"together, by {r['rise_null']:+.2f}."
-    )
-
-
-def answer(r):
-    """Yes if in every layer with directions nine cells in ten are exact, partly if in some."""
-    measure = "heads with a direction, times shifts, that attend exactly where moved positions say"
-    if not r["n_cells"]:
-        return Answer("undecided", measure, "0 of 0: no head has a direction", "0")
-    rows = np.flatnonzero(r["layer_n_cells"])
-    findings = [_finding(r, i) for i in rows]
-    follows = np.array([finding.verdict in verdict.EFFECTS for finding in findings])
-    counts = [
+def counts(r):
+    """Exact cells of the layers that follow, then of the others."""
+    findings = EXACT.by_entry(Names(r))
+    follows = [i for i, finding in findings.items() if finding.verdict in verdict.EFFECTS]
+    others = [i for i in findings if i not in follows]
+    return ", ".join(
         f"{r['layer_n_exact'][group].sum()} of {r['layer_n_cells'][group].sum()} in "
         f"{_layer_list(r['layers'][group])}"
-        for group in (rows[follows], rows[~follows])
-        if len(group)
-    ]
-    chance = f"up to {r['n_exact_null']:.0f}"
-    return Answer(verdict.every(*findings), measure, ", ".join(counts), chance)
+        for group in (follows, others)
+        if group
+    )
 
 
 def _layer_list(numbers):
@@ -342,11 +276,15 @@ def _draw_loss(axes, r):
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
+BY_STRENGTH = Rows(
+    "{strengths}: {strength_n_exact} of {strength_n_cells} exact (shuffled: at most "
+    "{strength_n_exact_null:.0f})",
+    where="strength_n_cells",
+)
+
 register(
     dial,
     draw=plot,
-    says=says,
-    answer=answer,
     look=(
         "Each line is a head with a direction: it shows where the head attends most when the "
         "positions that its layer's keys read are moved. A head on its grey band, of slope -1, "
@@ -362,34 +300,67 @@ register(
         "inference; the paper shows that waves and attention agree, not that one causes the other."
     ),
     figure="asked by the blog post",
-    numbers={
-        "n_exact": "heads with a direction, times shifts, that attend exactly where expected",
-        "n_exact_null": "99 % quantile of the exact cells with attended offsets shuffled over the "
-        "shifts",
-        "slope": "tokens that the attended offset moves for each token of the shift, mean of heads",
-        "slope_null": "99 % quantile of the size of the mean slope with offsets shuffled over the "
-        "shifts",
-        "mean_weight": "attention at the expected offset, mean over heads and shifts",
-        "mean_weight_null": "attention there when every key is moved by an amount of its own",
-        "layer_slope": "slope in each layer, mean over its heads with a direction; 0 without any",
-        "layer_slope_null": "size of the slope in each layer with offsets shuffled over the shifts",
-        "layer_n_exact": "exact cells in each layer",
-        "layer_n_exact_null": "exact cells in each layer with offsets shuffled over the shifts",
-        "layer_n_cells": "heads with a direction, times shifts, in each layer",
-        "rise": "largest rise of the loss with the keys of one layer moved, in nats per token",
-        "rise_null": "rise of the loss where queries and keys of that layer are moved together",
-        "loss": "mean loss in nats per token without a shift (masked models: one in 8 hidden)",
-        "n_cells": "heads with a direction, times shifts other than 0",
-        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
-        "n_by_strength": "heads with a direction, by the attention to their offset without a shift",
-        "strength_n_exact": "exact cells, by the attention to the offset without a shift",
-        "strength_n_exact_null": "exact cells with attended offsets shuffled over the shifts, 99 % "
-        "quantile",
-        "strength_n_cells": "cells, by the attention to the offset without a shift",
-        "documents": "documents measured; 0: positions alone",
-    },
-    labels={f"layer_{name}": "layer_names" for name in ("slope", "n_exact", "n_cells")}
-    | dict.fromkeys(("n_by_strength", *BY_STRENGTH[:2]), "strengths"),
+    numbers="""
+        n_exact: heads with a direction, times shifts, that attend exactly where expected
+            null: 99 % quantile of the exact cells with attended offsets shuffled over the shifts
+        slope: tokens that the attended offset moves for each token of the shift, mean of heads
+            null: 99 % quantile of the size of the mean slope with offsets shuffled over the shifts
+        mean_weight: attention at the expected offset, mean over heads and shifts
+            null: attention there when every key is moved by an amount of its own
+        layer_slope by layer_names: slope in each layer, mean over its heads with a
+            direction; 0 without any
+            null: size of the slope in each layer with offsets shuffled over the shifts
+        layer_n_exact by layer_names: exact cells in each layer
+            null: exact cells in each layer with offsets shuffled over the shifts
+        fact layer_n_cells by layer_names: heads with a direction, times shifts, in each layer
+        rise: largest rise of the loss with the keys of one layer moved, in nats per token
+            null: rise of the loss where queries and keys of that layer are moved together
+        fact loss: mean loss in nats per token without a shift (masked models: one in 8 hidden)
+        fact n_cells: heads with a direction, times shifts other than 0
+        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        fact n_by_strength by strengths: heads with a direction, by the attention to
+            their offset without a shift
+        strength_n_exact by strengths: exact cells, by the attention to the offset without a shift
+            null: exact cells with attended offsets shuffled over the shifts, 99 % quantile
+        fact strength_n_cells by strengths: cells, by the attention to the offset without a shift
+        fact documents: documents measured; 0: positions alone
+    """,
+    answer=Asks(
+        "heads with a direction, times shifts, that attend exactly where moved positions say",
+        value="{counts}",
+        chance="up to {n_exact_null:.0f}",
+        rule=EXACT,
+        without=Without("n_cells", "0 of 0: no head has a direction", "0"),
+    ),
+    says=[
+        "The positions that the {moved} of one layer read are moved by s tokens. Heads that "
+        "attended to offset o, counted at each shift: ",
+        Rows(
+            "layer {layers}: {layer_n_exact} of {layer_n_cells} exactly at {where}, slope "
+            "{layer_slope:+.2f}, attention there {layer_mean_weight:.2f} (each token moved by its "
+            "own amount: {layer_mean_weight_null:.2f})",
+            where="layer_n_cells",
+            none="no head has a direction",
+        ),
+        ". With attended offsets shuffled over the shifts: at most {n_exact_null:.0f} of {n_cells} "
+        "exact, slopes within {slope_null:.2f}.",
+        When(
+            "strength_n_cells",
+            [" By the attention to the offset without a shift: ", BY_STRENGTH, "."],
+        ),
+        When(
+            "documents",
+            "",
+            " Positions alone were read, without words, in every layer as if those before it wrote "
+            "nothing; heads that attend to their own token by positions count as well.",
+        ),
+        When(
+            "loss",
+            " The loss, {loss:.2f} nats, rises most with the keys of layer {rise_layer} moved by "
+            "{rise_shift}: by {rise:+.2f}; with its queries and keys moved together, by "
+            "{rise_null:+.2f}.",
+        ),
+    ],
     per_head=("slopes", "offset"),
     least_documents=2,
     weights_only=True,

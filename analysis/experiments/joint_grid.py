@@ -10,6 +10,7 @@ import numpy as np
 
 from ..measures import joint_fit, joint_summary
 from ..runner import draw, options
+from ..runner.panels import line_sample
 from ..runner.registry import register
 from ..runner.stream import UNSAVED
 
@@ -27,8 +28,8 @@ def joint_grid(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 32,
-    tokens: options.Size = 0,
+    documents: options.Documents = 32,
+    tokens: options.Tokens = 0,
     distance: joint_fit.Distance = "cosine",
     scope: joint_fit.Scope = "head",
     products: joint_fit.Products = "centred",
@@ -38,7 +39,6 @@ def joint_grid(
     """Joint space of queries and keys in every head, with the nearness of the strongest keys before
     and after.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents to read (0: all)
     tokens: how many first tokens of each to read (0: 64, or as many as the model reads if that is
     less)
@@ -47,7 +47,6 @@ def joint_grid(
     products: centred: less the mean over the keys that a query sees, as attention has them; plain:
     as they are
     weighted: weight the correlation by attention
-    seed: seed of the shuffles, and of the turned queries
     """
     settings = joint_fit.How(distance, scope, products, weighted)
     texts = joint_fit.documents(model, text, documents, tokens)
@@ -57,23 +56,6 @@ def joint_grid(
     result["documents"] = len(texts)
     result["distance"] = distance
     return result | joint_summary.summary(fitted)
-
-
-def says(r):
-    """What the numbers show, in plain words."""
-    before, after = r["correlation_before_mean"], r["correlation_mean"]
-    turned, turned_after = r["correlation_before_mean_null"], r["correlation_mean_null"]
-    by_ranks = [
-        f"from {r['spearman_before_mean' + null]:.2f} to {r['spearman_mean' + null]:.2f}"
-        for null in ("", "_null")
-    ]
-    return (
-        f"The correlation of products with {r['distance']} distances goes from {before:.2f} to "
-        f"{after:.2f} (mean of {r['c'].size} heads; queries turned at random: from {turned:.2f} "
-        f"to {turned_after:.2f}), by ranks (Spearman, text by text) {by_ranks[0]} (turned: "
-        f"{by_ranks[1]}); {r['n_kept']} of the heads are left as they are, as nothing tried did "
-        f"better. {joint_summary.closer(r)} Attention changes by {r['changed']:.0e} at most."
-    )
 
 
 def plot(r):
@@ -140,41 +122,45 @@ def _panel(axes, r, name, space):
 
 def _legend():
     """What the marks of the panels mean."""
-    from matplotlib.lines import Line2D
+    dots = {"linestyle": "", "markersize": 4}
+    yield line_sample("a head", color=draw.BLUE, marker="o", **dots)
+    yield line_sample(NULL, color=draw.GREY, marker="x", **dots)
+    yield line_sample(TURNED, color=draw.VERMILION, marker="+", **dots | {"markersize": 5})
+    yield line_sample("no change", color="black", linewidth=0.6)
 
-    def mark(marker, color, size, label):
-        return Line2D(
-            [], [], color=color, marker=marker, linestyle="", markersize=size, label=label
-        )
 
-    null = "null: queries turned (left), keys shuffled"
-    turned = "arithmetic alone: queries turned at random"
-    yield mark("o", draw.BLUE, 4, "a head")
-    yield mark("x", draw.GREY, 4, null)
-    yield mark("+", draw.VERMILION, 5, turned)
-    yield Line2D([], [], color="black", linewidth=0.6, label="no change")
-
+NULL = "null: queries turned (left), keys shuffled"
+TURNED = "arithmetic alone: queries turned at random"
 
 register(
     joint_grid,
     draw=plot,
-    says=says,
     answer=joint_summary.answer,
     look="Each square is one head, darker where it has more points: where blue and orange lie "
     "apart before, nearness cannot tell attention. Dots above the line went up: for the "
-    "correlation, down is better (-1: distance tells the product); for 1/rank, up is better "
-    "(1: the strongest key is the nearest). The crosses are what chance gives. A head is "
-    "left as it is where nothing tried does better, so no head with its own scale does "
-    "worse; of heads that share a scale this holds only on average. Moving alone may do "
-    "worse than nothing. Products and distances are tied by arithmetic: even queries turned "
-    "at random correlate, so only what goes beyond them belongs to the model.",
+    "correlation, down is better (-1: distance tells the product); for 1/rank, up is better (1: "
+    "the strongest key is the nearest). The crosses are what chance gives. A head is left as it is "
+    "where nothing tried does better, so no head with its own scale does worse; of heads that "
+    "share a scale this holds only on average. Moving alone may do worse than nothing. Products "
+    "and distances are tied by arithmetic: even queries turned at random correlate, so only what "
+    "goes beyond them belongs to the model.",
     published="Moving the keys onto the queries and scaling both leaves attention as it is and "
-    "makes products and distances correlate; pairs with high attention should then lie "
-    "near each other (Yeh et al. 2023, figure 4). The note tried it on one sentence and "
-    "one layer of BERT, and saw hardly any such pair come closer. According to two "
-    "summaries of the paper, its mean Spearman correlations of product and cosine "
-    "distance are -0.938 in BERT and -0.792 in GPT-2.",
+    "makes products and distances correlate; pairs with high attention should then lie near each "
+    "other (Yeh et al. 2023, figure 4). The note tried it on one sentence and one layer of BERT, "
+    "and saw hardly any such pair come closer. According to two summaries of the paper, its mean "
+    "Spearman correlations of product and cosine distance are -0.938 in BERT and -0.792 in GPT-2.",
     figure="AttentionViz, figure 4",
+    says=[
+        "The correlation of products with {distance} distances goes from "
+        "{correlation_before_mean:.2f} to {correlation_mean:.2f} (mean of {c.size} heads; queries "
+        "turned at random: from {correlation_before_mean_null:.2f} to "
+        "{correlation_mean_null:.2f}), by ranks (Spearman, text by text) from "
+        "{spearman_before_mean:.2f} to {spearman_mean:.2f} (turned: from "
+        "{spearman_before_mean_null:.2f} to {spearman_mean_null:.2f}); {n_kept} of the heads are "
+        "left as they are, as nothing tried did better. ",
+        joint_summary.closer,
+        " Attention changes by {changed:.0e} at most.",
+    ],
     per_head=joint_fit.PER_HEAD,
     numbers=joint_summary.NUMBERS,
 )

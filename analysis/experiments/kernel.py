@@ -15,8 +15,10 @@ from ..maths import lags as lag_maths
 from ..maths import nulls, profiles
 from ..maths import positional_kernel as maths
 from ..measures import heads, in_step, mechanism_alone
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options, panels, verdict
+from ..runner.registry import register
+from ..runner.rules import Asks, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -34,17 +36,11 @@ def kernel(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 20,
-    tokens: options.Size = 0,
+    documents: options.TwoDocuments = 20,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
-    """Each head's mean score by lag with the words averaged out, and what its mechanism gives.
-
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read, 2 or more (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    seed: seed of the shuffles
-    """
+    """Each head's mean score by lag with the words averaged out, and what its mechanism gives."""
     cfg = model.config
     document_set = corpus.documents(model, text, documents, tokens)
     options.at_least("documents", len(document_set), 2)
@@ -136,39 +132,6 @@ def _by_chance(model, by_place, r, seed):
     return {"n_agree_null": max(counts)}
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    known = ""
-    if "known" in r:
-        known = (
-            " Where a place enters the scores the kernel is known: the model's own pass with mean "
-            f"queries and keys differs from the formula by {r['error']:.1g} of its largest value."
-        )
-    return (
-        f"In {r['n_agree']} of the {r['n_directed']} heads with a direction the kernel, the mean "
-        "score of places with the words averaged out, is highest at the offset with most "
-        f"attention, and there more than {LEAST} nats above its median{_says_flat(r)}; with the "
-        f"places of the queries shuffled, in {r['n_agree_null']} at most. Of all heads "
-        f"{r['agree']:.0%} (99 % of the shuffles of heads: up to {r['agree_null']:.0%})."
-        f"{known}"
-    )
-
-
-def _says_flat(r):
-    """How many heads have their kernel's highest lag there, but no peak."""
-    return f" (in {r['n_flat']} more it is highest there, but lower)" if r["n_flat"] else ""
-
-
-def answer(r):
-    """Yes: positions make the peak of nearly all heads with a direction; partly: of some."""
-    n = int(r["n_directed"])
-    text = f"heads with a direction whose kernel peaks, by more than {LEAST} nats, where they look"
-    if not n:
-        return Answer("undecided", text, "0 heads with a direction", "0 heads")
-    agree = verdict.of(r, "n_agree", enough=MOST * n, most=n)
-    return Answer(agree.verdict, text, f"{r['n_agree']} of {n}", f"up to {r['n_agree_null']}")
-
-
 def plot(r):
     """A chart for each head: its kernel, what its mechanism gives, and its attention."""
     L, H = r["kernel"].shape[:2]
@@ -180,7 +143,7 @@ def plot(r):
         axes.set_xlabel("lag (tokens, + right)")
     for axes in grid[:, 0]:
         axes.set_ylabel("mean score")
-    figure.legend(handles=[*_describe_lines(r)], loc="outside lower center", ncols=3)
+    figure.legend(handles=_samples(r), loc="outside lower center", ncols=3)
     return figure
 
 
@@ -196,66 +159,74 @@ def _draw_head(axes, r, layer, head):
     twin.tick_params(axis="y", colors=draw.VERMILION)
     axes.set_zorder(twin.get_zorder() + 1)
     axes.patch.set_visible(False)
-    if "known" in r:
-        _draw_curve(axes, lags[shown], r["known"][layer, head][shown], draw.ORANGE, "--")
-    _draw_curve(axes, lags[shown], r["kernel"][layer, head][shown], draw.BLUE, "-")
+    for name, style in LINES.items():
+        if name in r:
+            curve = r[name][layer, head][shown]
+            axes.plot(lags[shown], curve - np.median(curve), **style)
     axes.set_title(heads.name(layer, head))
 
 
-def _draw_curve(axes, lags, curve, color, style):
-    """A curve less its median, which changes no attention."""
-    axes.plot(lags, curve - np.median(curve), color=color, linestyle=style)
+LINES = {
+    "known": {"color": draw.ORANGE, "linestyle": "--"},
+    "kernel": {"color": draw.BLUE, "linestyle": "-"},
+}
 
 
-def _describe_lines(r):
+def _samples(r):
     """What the lines and bars are."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    yield Line2D([], [], color=draw.BLUE, label="kernel: mean score of places")
+    samples = [panels.line_sample("kernel: mean score of places", **LINES["kernel"])]
     if "known" in r:
         text = "what the mechanism gives the mean query and key"
-        yield Line2D([], [], color=draw.ORANGE, linestyle="--", label=text)
-    yield Patch(color=draw.VERMILION, alpha=0.5, linewidth=0, label="mean attention (right axis)")
+        samples.append(panels.line_sample(text, **LINES["known"]))
+    bars = {"color": draw.VERMILION, "alpha": 0.5}
+    return [*samples, panels.bar_sample("mean attention (right axis)", **bars)]
 
 
 register(
     kernel,
     draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "Blue is the mean score of a head at each lag when the words are averaged out, each curve "
-        "less its median; red is the mean attention. Where blue peaks under the highest bar, "
-        "places alone send the head there; where it is flat, words do. Dashed: what a bias or "
-        "turned queries and keys must give, where the model has these. Where it lies on the blue "
-        "line the mechanism is all; what is between them has reached the stream in another way, "
-        "such as the causal mask, or is left of the words of few documents."
+    look="Blue is the mean score of a head at each lag when the words are averaged out, each curve "
+    "less its median; red is the mean attention. Where blue peaks under the highest bar, places "
+    "alone send the head there; where it is flat, words do. Dashed: what a bias or turned queries "
+    "and keys must give, where the model has these. Where it lies on the blue line the mechanism "
+    "is all; what is between them has reached the stream in another way, such as the causal mask, "
+    "or is left of the words of few documents.",
+    published="Kernels of this kind are stored in T5 (Raffel et al. 2020) and ALiBi (Press et al. "
+    "2022), and are sums of cosines in rotary models (Su et al. 2021); how much of a model's "
+    "scores the lag alone explains is asked by Wennberg and Henter (2021).",
+    numbers="""
+        n_agree: heads with a direction whose kernel stands more than {LEAST} nats above its median
+            and is highest at the offset with most attention
+            null: the most in {SHUFFLES} shuffles of the places of the queries
+        fact n_flat: heads with a direction whose kernel is highest there, but by {LEAST} nats or
+            less
+        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        agree: share of all heads whose kernel has such a peak at the offset with most attention
+            null: 99 % quantile for shuffled pairs of heads
+        error: largest difference between the model's pass with mean queries and keys and the
+            formula of its mechanism, as a share of the largest value
+            no null: rounding alone keeps it from 0
+    """,
+    answer=Asks(
+        f"heads with a direction whose kernel peaks, by more than {LEAST} nats, where they look",
+        value="{n_agree} of {n_directed}",
+        chance="up to {n_agree_null}",
+        rule=Of("n_agree", out_of="n_directed", enough=MOST),
+        without=Without("n_directed", "0 heads with a direction", "0 heads"),
     ),
-    published=(
-        "Kernels of this kind are stored in T5 (Raffel et al. 2020) and ALiBi (Press et al. 2022), "
-        "and are sums of cosines in rotary models (Su et al. 2021); how much of a model's scores "
-        "the lag alone explains is asked by Wennberg and Henter (2021)."
-    ),
-    numbers={
-        "n_agree": (
-            f"heads with a direction whose kernel stands more than {LEAST} nats above its median "
-            "and is highest at the offset with most attention"
+    says=[
+        "In {n_agree} of the {n_directed} heads with a direction the kernel, the mean score of "
+        "places with the words averaged out, is highest at the offset with most attention, and "
+        "there more than {LEAST} nats above its median",
+        When("n_flat", " (in {n_flat} more it is highest there, but lower)"),
+        "; with the places of the queries shuffled, in {n_agree_null} at most. Of all heads "
+        "{agree:.0%} (99 % of the shuffles of heads: up to {agree_null:.0%}).",
+        When(
+            "known",
+            " Where a place enters the scores the kernel is known: the model's own pass with mean "
+            "queries and keys differs from the formula by {error:.1g} of its largest value.",
         ),
-        "n_flat": (
-            f"heads with a direction whose kernel is highest there, but by {LEAST} nats or less"
-        ),
-        "n_agree_null": f"the most in {SHUFFLES} shuffles of the places of the queries",
-        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
-        "agree": (
-            "share of all heads whose kernel has such a peak at the offset with most attention"
-        ),
-        "agree_null": "99 % quantile for shuffled pairs of heads",
-        "error": (
-            "largest difference between the model's pass with mean queries and keys and the "
-            "formula of its mechanism, as a share of the largest value"
-        ),
-    },
+    ],
     per_head=("lag_of_heads", "height_of_heads", "sharpness_of_heads", "offset_of_heads"),
     least_documents=2,
 )

@@ -17,8 +17,11 @@ from ..maths import lags as maths
 from ..maths import nulls, profiles
 from ..measures import heads, in_step
 from ..measures.in_step import middle
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import bar_sample, line_sample
+from ..runner.registry import register
+from ..runner.rules import Asks, Led, Of, Without
+from ..runner.sentences import Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -47,8 +50,8 @@ def lags(
     reach: Annotated[int, options.OrZero(options.AtLeast(NEAR))] = 0,
     bias: bool = False,
     text: options.Text = "sample",
-    documents: options.Size = 20,
-    tokens: options.Size = 0,
+    documents: options.Documents = 20,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
     """Cross-correlation of queries and keys, the lag at which their scores peak, and how much of
@@ -59,10 +62,6 @@ def lags(
     reach: lags to draw on each side (0: 30, or as many as the tokens allow)
     bias: add the biases of query and key, so that scores are exact; the paper leaves them out
     (where queries and keys are turned by their place, scores are exact anyway)
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    seed: seed of the shuffles
     """
     signals = in_step.signals(model, bias)
     document_set = None
@@ -272,117 +271,77 @@ def _centred(parts, visible):
     return parts - np.median(parts[..., visible], axis=-1, keepdims=True)
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    verdicts = _describe_directed(r)
-    masked = ""
-    if r["causal"]:
-        masked = (
-            f" In {r['n_beyond']} heads the scores are highest to the right, where no query may "
-            "look: there the mask makes the peak, not a shift."
-        )
-    return (
-        f"{r['n_directed']} of {r['lag_of_heads'].size} heads have a direction."
-        f"{heads.describe_strengths(r)} {verdicts}"
-        f"Of all heads {r['agree']:.0%} have their highest scores {SAME['agree']} (99 % of the "
-        f"shuffles: up to {r['agree_null']:.0%}). Attention is the softmax of these scores, so "
-        f"that the two agree is nearly a tautology. {_describe_positions(r)}{masked}"
-        f"{_describe_adding(r)}"
+def untold(r):
+    """Comparisons of the heads with a direction that tell nothing: shuffled heads agree as well."""
+    wheres = [where for name, where in SAME.items() if f"{name}_directed" not in r]
+    return " or ".join(wheres) if r["n_directed"] else ""
+
+
+def by_positions(r):
+    """Heads with a direction whose peak positions make: all without documents, where all is so."""
+    unmeasured = 0 if r["documents"] else r["n_directed"]
+    return r.get("n_positions", unmeasured)
+
+
+def by_positions_null(r):
+    """As many with the places of the queries shuffled."""
+    return r.get("n_positions_null", 0)
+
+
+def asked(r):
+    """What heads are asked: those with a direction, or all where these are too alike to tell."""
+    return "agree_directed" if "agree_directed" in r else "agree"
+
+
+def n_asked(r):
+    """How many these heads are."""
+    return r["n_directed"] if asked(r) == "agree_directed" else r["directed"].size
+
+
+def counted(null=""):
+    """A piece of a sentence: how many of the heads asked peak where they attend."""
+    return lambda r: f"{round(n_asked(r) * float(r[asked(r) + null]))}"
+
+
+def farthest(r):
+    """The first of the farthest lags."""
+    return r["lags"][-1] - FAR + 1
+
+
+AGREEMENTS = [
+    When(
+        f"{name}_directed >= 0",
+        [
+            f"In {{{name}_directed:.0%}} of these the scores are highest {where} (99 % of the "
+            f"shuffles of heads: up to {{{name}_directed_null:.0%}}), ",
+            When(f"{name}_directed > {name}_directed_null", "", "no "),
+            "more than chance gives. ",
+        ],
     )
-
-
-def _describe_directed(r):
-    """Sentences on the heads with a direction, each with a blank behind it."""
-    text = ""
-    undecided = []
-    for name, where in SAME.items():
-        if name + "_directed" in r:
-            text += _describe_agreement(r, name + "_directed", where) + " "
-        elif r["n_directed"]:
-            undecided.append(where)
-    if undecided:
-        text += (
-            f"Whether their scores are highest {' or '.join(undecided)} by more than chance "
-            "cannot be told: these heads are so much alike, or so few, that shuffled heads agree "
-            "as well. "
-        )
-    return text
-
-
-def _describe_agreement(r, name, where):
-    """A sentence on one comparison of the heads with a direction."""
-    verdict = "" if r[name] > r[name + "_null"] else "no "
-    return (
-        f"In {r[name]:.0%} of these the scores are highest {where} (99 % of the shuffles of heads: "
-        f"up to {r[name + '_null']:.0%}), {verdict}more than chance gives."
-    )
-
-
-def _describe_positions(r):
-    """How much of the peaks is position x position."""
-    if not r["documents"]:
-        return (
-            "All this is from positions alone, without words, in the layers that are there: here "
-            "every peak is position × position."
-        )
-    if "n_positions" not in r:
-        return "Which part of a peak is position × position takes two documents or more."
-    by_layer = zip(r["layer_names"], r["n_positions_by_layer"], r["n_directed_by_layer"])
-    counts = ", ".join(f"{name}: {count} of {n}" for name, count, n in by_layer if n)
-    where = f" ({counts})" if counts else ""
-    return (
-        "Position × position, the part of the scores made by what stands at a place in other "
-        f"documents, holds at least half of the peak in {r['n_positions']} of the "
-        f"{r['n_directed']} heads with a direction{where}; with the places of the queries "
-        f"shuffled, in {r['n_positions_null']} at most."
-    )
-
-
-def _describe_adding(r):
-    """Whether the columns' parts add up at the peak and cancel far away, in the heads drawn."""
-    names = "adding_at_peak", "adding_at_peak_null", "adding_far", "adding_far_null"
-    by_head = [
-        "{} {:.2f} ({:.2f}) and {:.2f} ({:.2f})".format(*row)
-        for row in zip(r["heads"], *(r[name] for name in names))
-    ]
-    return (
-        " The parts of the score that single columns make add up (1) or cancel (0). At the peak, "
-        f"and at lags of {r['lags'][-1] - FAR + 1} to {r['lags'][-1]} (inputs in random order): "
-        f"{', '.join(by_head)}."
-    )
-
-
-def answer(r):
-    """Yes: heads agree beyond chance, and position x position makes the peak of nearly all.
-
-    Partly: they agree, but positions make fewer peaks, or that was not measured. Where the heads
-    with a direction are too much alike to be told from shuffled ones, all heads are counted.
-    """
-    n_directed = int(r["n_directed"])
-    text = "heads with a direction whose scores peak where they attend"
-    if not n_directed:
-        return Answer("undecided", text, "0 heads with a direction", "0 heads")
-    n, name = n_directed, "agree_directed"
-    positions = ", and whose peak positions make"
-    if name not in r:
-        n, name, text = r["directed"].size, "agree", "heads whose scores peak where they attend"
-        positions = ", and heads with a direction whose peak positions make"
-    agree = verdict.of(r, name)
-    value, chance = f"{round(n * agree.value)} of {n}", f"up to {round(n * agree.null)}"
-    if "n_positions" not in r:  # without documents all is position x position
-        return Answer(_unmeasured(r, agree), text, value, chance)
-    by_positions = verdict.of(r, "n_positions", enough=MOST * n_directed, most=n_directed)
-    return Answer(
-        verdict.led(agree, by_positions),
-        text + positions,
-        f"{value}, and {r['n_positions']} of {n_directed}",
-        f"{chance}, and {r['n_positions_null']}",
-    )
-
-
-def _unmeasured(r, agree):
-    """The verdict where the part of positions was not measured: partly at best on a text."""
-    return "partly" if r["documents"] and agree.verdict == "yes" else agree.verdict
+    for name, where in SAME.items()
+]
+UNTOLD = (
+    "Whether their scores are highest {untold} by more than chance cannot be told: these heads are "
+    "so much alike, or so few, that shuffled heads agree as well. "
+)
+BY_LAYER = "{layer_names}: {n_positions_by_layer} of {n_directed_by_layer}"
+POSITIONS = [
+    "Position × position, the part of the scores made by what stands at a place in other "
+    "documents, holds at least half of the peak in {n_positions} of the {n_directed} heads with a "
+    "direction",
+    When("n_directed", [" (", Rows(BY_LAYER, where="n_directed_by_layer", join=", "), ")"]),
+    "; with the places of the queries shuffled, in {n_positions_null} at most.",
+]
+WITH_DIRECTION = "heads with a direction whose scores peak where they attend"
+OF_ALL = "heads whose scores peak where they attend"
+AND_ALL = ", and heads with a direction whose peak positions make"
+MEASURE = [
+    When("agree_directed >= 0", WITH_DIRECTION, OF_ALL),
+    When(
+        "n_positions >= 0", When("agree_directed >= 0", ", and whose peak positions make", AND_ALL)
+    ),
+]
+COUNTED = When("n_positions >= 0", ", and {n_positions} of {n_directed}")
 
 
 def plot(r):
@@ -406,30 +365,31 @@ def _draw_heads(figure, r):
         _draw_sum(grid[1, i], r, i)
         twin = _draw_mean(grid[2, i], r, i)
         for axes in grid[:, i]:
-            axes.axvspan(first_hidden, last_hidden, color=draw.GREY, alpha=0.15, linewidth=0)
+            axes.axvspan(first_hidden, last_hidden, **HIDDEN, linewidth=0)
     grid[0, 0].set_ylabel("query and key, column\nby column (xcorr)")
     grid[1, 0].set_ylabel("their parts of the score,\nstacked; black: the sum")
     grid[2, 0].set_ylabel("mean score\nof a pair", color=draw.BLUE)
     twin.set_ylabel("mean attention", color=draw.VERMILION)
     for axes in grid[-1]:
         axes.set_xlabel("lag (tokens, + right)")
-    figure.legend(handles=[*_describe_lines(r)], loc="outside lower center", ncols=2)
+    figure.legend(handles=[*_samples(r)], loc="outside lower center", ncols=2)
 
 
-def _describe_lines(r):
+def _samples(r):
     """What the lines of the heads drawn are."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    yield Line2D([], [], color=draw.BLUE, label="scores")
+    yield line_sample("scores", color=draw.BLUE)
     if "score_positions" in r:
-        label = "their part position × position, moved to one median"
-        yield Line2D([], [], color=draw.ORANGE, linestyle="--", label=label)
-    label = "null: inputs in random order"
-    yield Line2D([], [], color=draw.GREY, linestyle="--", linewidth=1, label=label)
-    yield Patch(color=draw.VERMILION, alpha=0.55, linewidth=0, label="mean attention")
+        yield line_sample(MOVED, color=draw.ORANGE, linestyle="--")
+    yield line_sample("null: inputs in random order", **NULL)
+    yield bar_sample("mean attention", **BAR)
     if r["causal"]:
-        yield Patch(color=draw.GREY, alpha=0.15, linewidth=0, label="hidden by the mask")
+        yield bar_sample("hidden by the mask", **HIDDEN)
+
+
+NULL = {"color": draw.GREY, "linestyle": "--", "linewidth": 1}
+BAR = {"color": draw.VERMILION, "alpha": 0.55}
+HIDDEN = {"color": draw.GREY, "alpha": 0.15}
+MOVED = "their part position × position, moved to one median"
 
 
 def _draw_columns(axes, r, i):
@@ -467,12 +427,12 @@ def _draw_mean(axes, r, i):
     """The mean for a pair of tokens and its part; mean attention on a second axis: returned."""
     lags, score, attention = r["lags"], r["score"][i], r["attention"][i]
     twin = axes.twinx()
-    twin.bar(lags, attention, width=0.8, color=draw.VERMILION, alpha=0.55, linewidth=0)
+    twin.bar(lags, attention, width=0.8, **BAR, linewidth=0)
     twin.set_ylim(0, 1.1 * max(attention.max(), 0.01))
     twin.tick_params(axis="y", colors=draw.VERMILION)
     axes.set_zorder(twin.get_zorder() + 1)
     axes.patch.set_visible(False)
-    axes.plot(lags, r["score_shuffled"][i], color=draw.GREY, linestyle="--", linewidth=1)
+    axes.plot(lags, r["score_shuffled"][i], **NULL)
     axes.plot(lags, score, color=draw.BLUE, linewidth=2.4)
     if "score_positions" in r:
         part = r["score_positions"][i]
@@ -540,14 +500,12 @@ def _draw_shares(axes, r):
 
 def _draw_legend(figure, r):
     """What the two colours are, and how many heads of each have equal peaks."""
-    from matplotlib.lines import Line2D
-
     directed = f"{r['n_directed']} with a direction{_rates(r, 'agree_directed')}"
     others = f"without; all {r['directed'].size}{_rates(r, 'agree')}"
-    handles = []
-    for color, text in ((draw.SKY, directed), (LIGHT_GREY, others)):
-        handles.append(Line2D([], [], color=color, marker="o", linestyle="", label=text))
-    figure.legend(handles=handles, loc="outside lower center")
+    disc = {"marker": "o", "linestyle": ""}
+    samples = [line_sample(directed, color=draw.SKY, **disc)]
+    samples.append(line_sample(others, color=LIGHT_GREY, **disc))
+    figure.legend(handles=samples, loc="outside lower center")
 
 
 def _rates(r, name):
@@ -560,108 +518,115 @@ def _rates(r, name):
 register(
     lags,
     draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "In the first row every line is one column of query and key: how well they fit when the "
-        "key is moved by a lag; darker columns weigh more. Below, what each column adds to the "
-        "mean score of a pair of tokens, less its own median, stacked to both sides of 0. Where "
-        "maxima of many columns meet, all stand on one side and the black line, their sum, is as "
-        "high as the stack; where maxima meet minima it lies between two stacks. The third row has "
-        "the mean score again (blue), and the mean attention (red), which should have its bar "
-        "where the sum peaks: it is the softmax of these scores. Orange is the part of the scores "
-        "between positions, which are the mean of what stands at a place in half of the documents "
-        "for queries and in the other half for keys: where it follows the blue line, positions "
-        "make the peak; where it is flat, the words do, or what earlier layers made of words and "
-        "positions. Grey lines: the inputs in random order, where only the match of each token "
-        "with itself is left, at lag 0. At the right heads are counted at their two peaks: on the "
-        "line they are equal. A head that looks nowhere in particular has a highest score too, so "
-        "those with a direction (blue) are counted apart. In a causal model only lags up to 0 can "
-        "be compared."
-    ),
-    published=(
-        "In roberta-base the weighted sum of head(1,1), here L0H0, has a gentle peak near lag -2 "
-        "and that of head(8,9), here L7H8, a sharp one at -1, as their attention has (Yamamoto "
-        "and Matsuzaki, figure 7)."
-    ),
+    look="In the first row every line is one column of query and key: how well they fit when the "
+    "key is moved by a lag; darker columns weigh more. Below, what each column adds to the mean "
+    "score of a pair of tokens, less its own median, stacked to both sides of 0. Where maxima of "
+    "many columns meet, all stand on one side and the black line, their sum, is as high as the "
+    "stack; where maxima meet minima it lies between two stacks. The third row has the mean score "
+    "again (blue), and the mean attention (red), which should have its bar where the sum peaks: it "
+    "is the softmax of these scores. Orange is the part of the scores between positions, which are "
+    "the mean of what stands at a place in half of the documents for queries and in the other half "
+    "for keys: where it follows the blue line, positions make the peak; where it is flat, the "
+    "words do, or what earlier layers made of words and positions. Grey lines: the inputs in "
+    "random order, where only the match of each token with itself is left, at lag 0. At the right "
+    "heads are counted at their two peaks: on the line they are equal. A head that looks nowhere "
+    "in particular has a highest score too, so those with a direction (blue) are counted apart. In "
+    "a causal model only lags up to 0 can be compared.",
+    published="In roberta-base the weighted sum of head(1,1), here L0H0, has a gentle peak near "
+    "lag -2 and that of head(8,9), here L7H8, a sharp one at -1, as their attention has (Yamamoto "
+    "and Matsuzaki, figure 7).",
     figure="figure 7",
-    labels={
-        "position_share": "heads",
-        "n_by_strength": "strengths",
-        "n_positions_by_layer": "layer_names",
-        "n_directed_by_layer": "layer_names",
-        "adding_at_peak": "heads",
-        "adding_far": "heads",
-        "lag": "heads",
-        "offset": "heads",
-        "sharpness": "heads",
-    },
-    numbers={
-        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
-        "n_by_strength": "heads with a direction, by the attention to their offset",
-        "agree_directed": (
-            "share of the heads with a direction whose scores are highest at the offset with most "
-            "attention"
-        ),
-        "agree_directed_null": "99 % quantile for shuffled pairs of heads",
-        "n_positions": (
-            "heads with a direction in which position × position (queries from one half of the "
-            "documents, keys from the other) holds at least half of the peak of the scores"
-        ),
-        "n_positions_null": f"the most in {SHUFFLES} shuffles of the places of the queries",
-        "position_share": "share of the peak of the scores that position × position holds",
-        "position_share_null": (
-            f"99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries"
-        ),
-        "n_positions_by_layer": (
-            "heads with a direction whose peak is at least half position × position, by layer"
-        ),
-        "n_directed_by_layer": "heads with a direction, by layer",
-        "agree_positions": (
-            "share of the heads with a direction in which position × position holds more of the "
-            "peak than chance gives, and is highest at the offset with most attention"
-        ),
-        "agree_positions_null": "99 % quantile for shuffled pairs of heads",
-        "agree": "share of all heads whose scores are highest at the offset with most attention",
-        "agree_null": "99 % quantile for shuffled pairs of heads",
-        "same_direction_directed": (
-            "share of the heads with a direction whose scores and attention are highest on one side"
-        ),
-        "same_direction_directed_null": "99 % quantile for shuffled pairs of heads",
-        "same_direction": (
-            "share of all heads whose scores and attention are highest on one side, or both at 0"
-        ),
-        "same_direction_null": "99 % quantile for shuffled pairs of heads",
-        "heads": "heads drawn",
-        "lag": "lag, in tokens, at which the mean score is highest",
-        "offset": "offset, in tokens, at which the mean attention is highest",
-        "sharpness": (
-            "how far the peak of the scores stands above the median within 10 tokens, in standard "
-            "deviations: a wave has 1.4, one spike 4.7"
-        ),
-        "sharpness_null": (
-            f"99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries"
-        ),
-        "adding_at_peak": (
-            "how far the columns' parts of the score add up at its peak: the size of their sum "
-            "over the sum of their sizes, each part less its median over the lags drawn"
-        ),
-        "adding_at_peak_null": (
-            "how far the parts add up with the inputs in random order, at the peak of their sum, "
-            "lag 0 left out"
-        ),
-        "adding_far": (
-            f"how far the parts add up at the {FAR} farthest lags drawn on each side, on average"
-        ),
-        "adding_far_null": (
-            "how far the parts add up at the farthest lags with the inputs in random order"
-        ),
-        "n_beyond": (
-            "heads of a causal model whose scores are highest to the right, which the mask hides"
-        ),
-        "documents": "documents read (0: positions alone)",
-    },
+    numbers="""
+        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        fact n_by_strength by strengths: heads with a direction, by the attention to their offset
+        agree_directed: share of the heads with a direction whose scores are highest at the offset
+            with most attention
+            null: 99 % quantile for shuffled pairs of heads
+        n_positions: heads with a direction in which position × position (queries from one half of
+            the documents, keys from the other) holds at least half of the peak of the scores
+            null: the most in {SHUFFLES} shuffles of the places of the queries
+        position_share by heads: share of the peak of the scores that position × position holds
+            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries
+        n_positions_by_layer by layer_names: heads with a direction whose peak is at least half
+            position × position, by layer
+            no null: the number in all layers has one
+        fact n_directed_by_layer by layer_names: heads with a direction, by layer
+        agree_positions: share of the heads with a direction in which position × position holds more
+            of the peak than chance gives, and is highest at the offset with most attention
+            null: 99 % quantile for shuffled pairs of heads
+        agree: share of all heads whose scores are highest at the offset with most attention
+            null: 99 % quantile for shuffled pairs of heads
+        same_direction_directed: share of the heads with a direction whose scores and attention are
+            highest on one side
+            null: 99 % quantile for shuffled pairs of heads
+        same_direction: share of all heads whose scores and attention are highest on one side, or
+            both at 0
+            null: 99 % quantile for shuffled pairs of heads
+        fact heads: heads drawn
+        lag by heads: lag, in tokens, at which the mean score is highest
+            no null: some lag is always the highest; the sharpness says by how much
+        offset by heads: offset, in tokens, at which the mean attention is highest
+            no null: some offset is always the highest
+        sharpness by heads: how far the peak of the scores stands above the median within 10 tokens,
+            in standard deviations: a wave has 1.4, one spike 4.7
+            null: 99 % quantile over all heads and {SHUFFLES} shuffles of the places of the queries
+        adding_at_peak by heads: how far the columns' parts of the score add up at its peak: the
+            size of their sum over the sum of their sizes, each part less its median over the lags
+            drawn
+            null: how far the parts add up with the inputs in random order, at the peak of their
+            sum, lag 0 left out
+        adding_far by heads: how far the parts add up at the {FAR} farthest lags drawn on each side,
+            on average
+            null: how far the parts add up at the farthest lags with the inputs in random order
+        n_beyond: heads of a causal model whose scores are highest to the right, which the mask
+            hides
+            no null: nothing is claimed of them
+        fact documents: documents read (0: positions alone)
+    """,
     weights_only=True,
+    answer=Asks(
+        When("n_directed", MEASURE, WITH_DIRECTION),
+        value=[counted(), " of {n_asked}", COUNTED],
+        chance=["up to ", counted("_null"), When("n_positions >= 0", ", and {n_positions_null}")],
+        rule=Led(
+            Of(lambda r: r[asked(r)], lambda r: r[f"{asked(r)}_null"]),
+            Of(by_positions, by_positions_null, out_of="n_directed", enough=MOST),
+        ),
+        without=Without("n_directed", "0 heads with a direction", "0 heads"),
+    ),
+    says=[
+        "{n_directed} of {lag_of_heads.size} heads have a direction.",
+        heads.describe_strengths,
+        " ",
+        *AGREEMENTS,
+        When("untold", UNTOLD),
+        f"Of all heads {{agree:.0%}} have their highest scores {SAME['agree']} (99 % of the "
+        "shuffles: up to {agree_null:.0%}). Attention is the softmax of these scores, so that the "
+        "two agree is nearly a tautology. ",
+        When(
+            "documents",
+            When(
+                "n_positions >= 0",
+                POSITIONS,
+                "Which part of a peak is position × position takes two documents or more.",
+            ),
+            "All this is from positions alone, without words, in the layers that are there: here "
+            "every peak is position × position.",
+        ),
+        When(
+            "causal",
+            " In {n_beyond} heads the scores are highest to the right, where no query may look: "
+            "there the mask makes the peak, not a shift.",
+        ),
+        " The parts of the score that single columns make add up (1) or cancel (0). At the peak, "
+        "and at lags of {farthest} to {lags[-1]} (inputs in random order): ",
+        Rows(
+            "{heads} {adding_at_peak:.2f} ({adding_at_peak_null:.2f}) and {adding_far:.2f} "
+            "({adding_far_null:.2f})",
+            join=", ",
+        ),
+        ".",
+    ],
     per_head=(
         "lag_of_heads",
         "sharpness_of_heads",

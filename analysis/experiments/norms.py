@@ -6,12 +6,17 @@ has not seen. S sources, T tokens, D width, N documents. Order: the experiment, 
 regression on rows and on documents; the words; the picture.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..maths import stats
 from ..measures import inputs, position_probe, residual_stream
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import Bar, bars, row
+from ..runner.registry import register
+from ..runner.rules import Asks, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -32,20 +37,12 @@ def norms(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 60,
-    tokens: options.Size = 0,
-    column: str = "",
+    documents: options.Documents = 60,
+    tokens: options.Tokens = 0,
+    column: options.Column = "",
     seed: options.Seed = 0,
 ):
-    """The place of a token, read off the norm and the direction of position rows and embeddings.
-
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
-    or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    column: columns of a .csv or keys of a .jsonl file that hold the text
-    seed: seed of the splits and of the shuffles
-    """
+    """The place of a token, read off the norm and the direction of position rows and embeddings."""
     table = inputs.reachable(model)
     lengths = norms_of(table)
     scores = {ROWS: _of_rows(table, seed)}
@@ -179,52 +176,6 @@ def _headline(r):
     return figures
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-
-    def r2(source, readout):
-        i, j = r["sources"].tolist().index(source), r["readouts"].tolist().index(readout)
-        return "{:.3f} ({:.3f} to {:.3f})".format(r["r2"][i, j], *r["r2_interval"][i, j])
-
-    text = (
-        f"The norms of position rows go from {r['row_norms'].min():.3g} to "
-        f"{r['row_norms'].max():.3g}. The place of a row held out is read off its norm with R² "
-        f"{r2(ROWS, 'norm')} and off its direction with {r2(ROWS, 'direction')}; shuffled places "
-        f"give {r['r2_norm_rows_null']:.3f} and {r['r2_direction_rows_null']:.3f}."
-    )
-    if len(r["sources"]) == 1:
-        return text + " This checkpoint has no words to add to them."
-    return (
-        f"{text} In words and positions together, on documents held out, the norm gives "
-        f"{r2(SUMS, 'norm')}, the direction {r2(SUMS, 'direction')}; after the first norm the "
-        f"norm gives {r2(AFTER, 'norm')}, the direction {r2(AFTER, 'direction')}. Words alone "
-        f"give {r2(WORDS, 'norm')} and {r2(WORDS, 'direction')}."
-    )
-
-
-def answer(r):
-    """Yes if the norm alone explains half of the variance of the position, partly if a part.
-
-    Measured on words and positions together; on the rows of the table where there are no words.
-    """
-    suffix, what = ("", "word and position together, documents held out")
-    if "r2_norm" not in r:
-        suffix, what = ("_rows", "a position row, rows held out")
-    norm = verdict.of(r, "r2_norm" + suffix, enough=TELLS)
-    value = f"{norm.value:z.3f} (from the direction {r['r2_direction' + suffix]:z.3f})"
-    measure = f"R² of the place from the norm of {what}"
-    return Answer(norm.verdict, measure, value, f"{norm.null:z.3f}")
-
-
-def plot(r):
-    """Norms by place on the left, what can be read off norm and direction on the right."""
-    figure = draw.figure(12.5, 5)
-    left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
-    _draw_norms(left, r)
-    _draw_r2(right, r)
-    return figure
-
-
 def _draw_norms(axes, r):
     """Mean norm and quartiles of each source by place, in its mean norms."""
     places = r["places"]
@@ -239,82 +190,100 @@ def _draw_norms(axes, r):
     axes.legend(**draw.ABOVE)
 
 
-def _draw_r2(axes, r):
-    """R² of each source and readout, with its interval and its null."""
-    x = np.arange(len(r["sources"]))
-    last = len(r["readouts"]) - 1
-    for i, (readout, color) in enumerate(zip(r["readouts"], (draw.ORANGE, draw.SKY, draw.GREY))):
-        bars = x + 0.27 * (i - 1)
-        value, (low, high) = r["r2"][:, i], r["r2_interval"][:, i].T
-        beside = [np.maximum(value - low, 0), np.maximum(high - value, 0)]
-        axes.bar(bars, value, 0.25, color=color, label=readout, yerr=beside, capsize=2)
-        null = r["r2_shuffled"][:, i]
-        label = "null: places shuffled" if i == last else None
-        axes.plot(bars, null, "_", color="black", markersize=11, label=label)
-    axes.axhline(0, color="black", linewidth=0.6)
-    axes.set_xticks(x, [name.replace(" ", "\n", 1) for name in r["sources"]])
-    axes.set_ylabel("R² of the place, held out")
-    axes.set_ylim(min(-0.1, 1.05 * r["r2_interval"].min()), 1.02)
-    axes.legend(**draw.ABOVE)
+def of_readout(i, name):
+    """The result `name` of readout number i, by source."""
+    return lambda r: r[name][:, i]
 
+
+def two_lines(r):
+    """The sources, their names broken to fit below the bars."""
+    return [str(name).replace(" ", "\n", 1) for name in r["sources"]]
+
+
+def _bar(i, name, color):
+    """R² of readout number i."""
+    results = (of_readout(i, result) for result in ("r2_interval", "r2_shuffled"))
+    return Bar(of_readout(i, "r2"), name, color, *results)
+
+
+def _asks(suffix, what):
+    """Does the norm alone tell? Asked of the source whose results end with the suffix."""
+    return Asks(
+        f"R² of the place from the norm of {what}",
+        value=f"{{r2_norm{suffix}_interval.min:z.3f}} "
+        f"(from the direction {{r2_direction{suffix}:z.3f}})",
+        chance=f"{{r2_norm{suffix}_null:z.3f}}",
+        rule=Of(f"r2_norm{suffix}", enough=TELLS),
+    )
+
+
+OF_ROWS = _asks("_rows", "a position row, rows held out")
+R2 = {  # templates: R² of a readout of a source, and its interval
+    name + suffix: f"{{r2_{name}{suffix}:.3f}} ({{r2_{name}{suffix}_interval:to .3f}})"
+    for name in ("norm", "direction")
+    for suffix in SHORT.values()
+}
+OF_SUMS = _asks("", "word and position together, documents held out")
 
 register(
     norms,
-    draw=plot,
-    says=says,
-    look=(
-        "The left shows whether the norm changes with the place. The right shows how well the "
-        "norm alone (orange) and the direction alone (blue) tell the place. What attention reads "
-        "comes after a norm that brings every token to nearly one length: there the norm can tell "
-        "little. Words alone are the control: they come in no order."
-    ),
-    published=(
-        "Left to be investigated: positions are added to embeddings, and might sit in the norm, "
-        "so that a mask that changes norms could carry them (Hirata's slides)."
-    ),
+    look="The left shows whether the norm changes with the place. The right shows how well the "
+    "norm alone (orange) and the direction alone (blue) tell the place. What attention reads comes "
+    "after a norm that brings every token to nearly one length: there the norm can tell little. "
+    "Words alone are the control: they come in no order.",
+    published="Left to be investigated: positions are added to embeddings, and might sit in the "
+    "norm, so that a mask that changes norms could carry them (Hirata's slides).",
     figure="slides, masks",
-    answer=answer,
-    numbers={
-        "r2_norm": (
-            "R² of the place from the norm of word and position together, documents held out"
-        ),
-        "r2_norm_null": "R² from the norm of word and position together, places shuffled",
-        "r2_direction": (
-            "R² of the place from the direction of word and position together, documents held out"
-        ),
-        "r2_direction_null": (
-            "R² from the direction of word and position together, places shuffled"
-        ),
-        "r2_norm_rows": "R² of the place from the norm of a position row, rows held out",
-        "r2_norm_rows_null": (
-            "R² from the norm of a position row, places shuffled, mean over ten splits"
-        ),
-        "r2_direction_rows": "R² of the place from the direction of a position row, rows held out",
-        "r2_direction_rows_null": (
-            "R² from the direction of a position row, places shuffled, mean over ten splits"
-        ),
-        "r2_norm_after": (
-            "R² of the place from the norm of what the first attention reads, after a LayerNorm"
-        ),
-        "r2_direction_after": (
-            "R² of the place from the direction of what the first attention reads"
-        ),
-        "r2_norm_interval": (
-            "95 % interval of the R² from the norm of word and position, documents drawn anew"
-        ),
-        "r2_direction_interval": (
-            "95 % interval of the R² from the direction of word and position, documents drawn anew"
-        ),
-        "r2_norm_words": "R² of the place from the norm of words alone",
-        "row_norms": "smallest and largest norm of a position row",
-        "documents": "documents to learn from, to choose the penalty, to test on",
-    },
-    labels={
-        "r2_norm_interval": ("from", "to"),
-        "r2_direction_interval": ("from", "to"),
-        "row_norms": ("smallest", "largest"),
-        "documents": ("to learn from", "to choose", "to test on"),
-    },
+    numbers="""
+        r2_[norm|direction]: R² of the place from the [norm|direction] of word and position
+            together, documents held out
+            null: R² from the [norm|direction] of word and position together, places shuffled
+        r2_[norm|direction]_rows: R² of the place from the [norm|direction] of a position row, rows
+            held out
+            null: R² from the [norm|direction] of a position row, places shuffled, mean over ten
+            splits
+        r2_norm_after: R² of the place from the norm of what the first attention reads, after a
+            LayerNorm
+            null: R² from the norm of what the first attention reads, places shuffled
+        r2_direction_after: R² of the place from the direction of what the first attention reads
+            null: R² from the direction of what the first attention reads, places shuffled
+        fact r2_[norm|direction]_interval by from, to: 95 % interval of the R² from the
+            [norm|direction] of word and position, documents drawn anew
+        r2_norm_words: R² of the place from the norm of words alone
+            null: R² from the norm of words alone, places shuffled
+        fact row_norms by smallest, largest: smallest and largest norm of a position row
+        fact documents by to learn from, to choose, to test on: documents to learn from, to choose
+            the penalty, to test on
+    """,
     weights_only=True,
     least_documents=position_probe.LEAST,
+    answer=replace(OF_SUMS, without=Without("sources.size > 1", OF_ROWS)),
+    says=[
+        "The norms of position rows go from {row_norms[0]:.3g} to {row_norms[1]:.3g}. The place of "
+        f"a row held out is read off its norm with R² {R2['norm_rows']} and off its direction with "
+        f"{R2['direction_rows']}; shuffled places give {{r2_norm_rows_null:.3f}} and "
+        "{r2_direction_rows_null:.3f}.",
+        When(
+            "sources.size > 1",
+            " In words and positions together, on documents held out, the norm gives "
+            f"{R2['norm']}, the direction {R2['direction']}; after the first norm the norm gives "
+            f"{R2['norm_after']}, the direction {R2['direction_after']}. Words alone give "
+            f"{R2['norm_words']} and {R2['direction_words']}.",
+            " This checkpoint has no words to add to them.",
+        ),
+    ],
+    draw=row(
+        _draw_norms,
+        bars(
+            _bar(0, "norm", draw.ORANGE),
+            _bar(1, "direction", draw.SKY),
+            _bar(2, "both", draw.GREY),
+            ticks=two_lines,
+            null="null: places shuffled",
+            ylabel="R² of the place, held out",
+            ylim=(None, 1.02),
+        ),
+        widths=(1.2, 1),
+        height=5,
+    ),
 )

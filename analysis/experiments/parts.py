@@ -18,8 +18,11 @@ import numpy as np
 from minitx.finite import named_arrays
 from minitx.heads import is_pooled
 
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import row
+from ..runner.registry import register
+from ..runner.rules import Asks, Of
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 
 EMBEDDINGS, PROJECTIONS, MLPS, NORMS, OUTPUT = (
@@ -55,7 +58,7 @@ WHAT_TELLS = {  # how a place enters, as the words have it
 ALONE, HALF = 0.9, 0.5  # of the layers' multiply-adds: attention is all of them, or most
 
 
-def parts(model, run=UNSAVED, *, tokens: options.Size = 0):
+def parts(model, run=UNSAVED, *, tokens: options.Tokens = 0):
     """Weights and multiply-adds by part, against the length of the text.
 
     tokens: length of the text, any (0: the model's longest input)
@@ -217,82 +220,48 @@ def place_operations(model, T):
     return count
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    shared = " The output's matrix is the word embedding, counted there." if r["shared"] else ""
-    source = " and a source as long" if r["has_source"] else ""
-    return (
-        f"Of {r['total']:,} weights, {_listed(r, 'weights')}.{shared} {SCORES}, {SOFTMAX} and "
-        f"{MIXING} have none. For {r['T']} tokens{source}, attention takes {r['attention']:.0%} of "
-        f"the layers' multiply-adds, {r['products']:.0%} in {SCORES} and {MIXING}, the MLPs "
-        f"{r['mlps']:.0%}. {SCORES} and {MIXING} reach the MLPs at {r['overtakes']:,} tokens, "
-        f"attention as a whole at {r['overtakes_whole']:,}; this model reads at most "
-        f"{r['n_ctx']:,}. {_about_places(r)} {_about_steps(r)}"
-    )
-
-
-def _listed(r, name):
-    """The parts that have a share of at least 1 %, as text."""
-    share = r[name] / r[name].sum()
+def weights_listed(r):
+    """The parts that have a share of the weights of at least 1 %."""
+    share = r["weights"] / r["weights"].sum()
     listed = [f"{x:.0%} in {part}" for part, x in zip(r["parts"], share) if x >= 0.01]
     return ", ".join(listed)
 
 
-def _about_places(r):
-    """What telling places costs, and what removing positions would save."""
+def how(r):
+    """What tells places; nothing where nothing does."""
     names = [name for name in str(r["mechanisms"]).split(" + ") if name]
-    if not names:
-        return "Nothing tells places here, so that removing positions could save nothing."
-    how = " and ".join(dict.fromkeys(WHAT_TELLS[name] for name in names))
-    order = "each token would then get the same vector in any order of the tokens"
-    if r["mask_orders"]:
-        order = "only the mask would then tell the order of the tokens"
-    return (
-        f"Telling places, by {how}, takes {r['place_operations'] / r['T']:,.0f} operations a "
-        f"token, {_percent(r['place_share'])} of the number of multiply-adds: removing positions "
-        f"would save hardly any computation. What it changes is that {order}."
-    )
+    return " and ".join(dict.fromkeys(WHAT_TELLS[name] for name in names))
 
 
-def _percent(share):
-    """A small share in percent: 0.011 %."""
-    return f"{100 * share:.2g} %"
+def operations_a_token(r):
+    """How many operations tell the place of a token."""
+    return r["place_operations"] / r["T"]
 
 
-def _about_steps(r):
-    """What decoding costs, or why there are no steps."""
-    if not r["causal"]:
-        return (
-            "It has no steps of decoding: every token sees all others, so one more token changes "
-            "them all, and a cache could keep nothing."
-        )
-    source = " and of the source" if r["has_source"] else ""
-    output = f" ({r['step_output']:,} of them in the output)" if r["step_output"] else ""
-    return (
-        f"Decoding token {r['T']:,} takes {r['step_cached']:,} multiply-adds{output} with the keys "
-        f"and values of those before it{source} in a cache, "
-        f"{r['step_whole'] / r['step_cached']:.0f} times as many without: it is one step for each "
-        "token, where training takes all in one pass."
-    )
+def times_without_cache(r):
+    """How many times as many multiply-adds a step takes without a cache."""
+    return r["step_whole"] / r["step_cached"]
 
 
-def answer(r):
-    """No if attention takes half of the layers' multiply-adds or less, yes from 90 % on."""
-    share = verdict.beside(r["attention"], HALF, enough=ALONE, margin=0)
-    measure = f"share of attention in the multiply-adds of the layers, {r['T']} tokens"
-    value = f"{r['attention']:.0%}, of their weights {r['attention_weights']:.0%}"
-    return Answer(share.verdict, measure, value, "")
+ANY = "each token would then get the same vector in any order of the tokens"
+STEPS = [
+    " Decoding token {T:,} takes {step_cached:,} multiply-adds",
+    When("step_output", " ({step_output:,} of them in the output)"),
+    " with the keys and values of those before it",
+    When("has_source", " and of the source"),
+    " in a cache, {times_without_cache:.0f} times as many without: it is one step for each token, "
+    "where training takes all in one pass.",
+]
+NO_STEPS = (
+    " It has no steps of decoding: every token sees all others, so one more token changes them "
+    "all, and a cache could keep nothing."
+)
 
 
 def plot(r):
     """Shares by part; multiply-adds for each token against the length; steps of decoding."""
-    figure = draw.figure(12.5, 5)
-    panels = figure.subplots(1, 3 if r["causal"] else 2)
-    _draw_in_layers(panels[0], r)
-    _draw_lengths(panels[1], r)
-    if r["causal"]:
-        _draw_steps(panels[2], r)
-    return figure
+    steps = [_draw_steps] if r["causal"] else []
+    return row(_draw_in_layers, _draw_lengths, *steps, height=5)(r)
 
 
 def _draw_in_layers(axes, r):
@@ -347,51 +316,65 @@ def _draw_steps(axes, r):
 register(
     parts,
     draw=plot,
-    says=says,
     about="architecture",
-    look=(
-        "On the left, a part with weights and no multiply-adds is a table whose rows are looked "
-        "up; one with multiply-adds and no weights is attention itself. In the middle, what has "
-        "weights costs the same for each token however long the text is, while the products of "
-        "attention grow with it: the dotted line is where they reach the MLPs. The light blue "
-        "line, far below, is what telling places takes, and all that a model without positions "
-        "would save. Right of the dashed line the curves are what the formula would give, if the "
-        "model could read so much. "
-        "Hidden pairs of a causal model count: they are multiplied before they are hidden. A "
-        "causal model has a third panel: one step of decoding, with a cache and without; in an "
-        "encoder-decoder the first step reads the source too."
+    look="On the left, a part with weights and no multiply-adds is a table whose rows are looked "
+    "up; one with multiply-adds and no weights is attention itself. In the middle, what has "
+    "weights costs the same for each token however long the text is, while the products of "
+    "attention grow with it: the dotted line is where they reach the MLPs. The light blue line, "
+    "far below, is what telling places takes, and all that a model without positions would save. "
+    "Right of the dashed line the curves are what the formula would give, if the model could read "
+    "so much. Hidden pairs of a causal model count: they are multiplied before they are hidden. A "
+    "causal model has a third panel: one step of decoding, with a cache and without; in an "
+    "encoder-decoder the first step reads the source too.",
+    published="The title of the first paper on transformers says that attention is all you need "
+    "(Vaswani et al. 2017); its own table counts MLPs, projections and norms too. Hirata's slides "
+    "ask whether removing position embeddings could save computation.",
+    answer=Asks(
+        "share of attention in the multiply-adds of the layers, {T} tokens",
+        value="{attention:.0%}, of their weights {attention_weights:.0%}",
+        chance="",
+        rule=Of("attention", null=HALF, enough=ALONE, margin=0),
     ),
-    published=(
-        "The title of the first paper on transformers says that attention is all you need "
-        "(Vaswani et al. 2017); its own table counts MLPs, projections and norms too. Hirata's "
-        "slides ask whether removing position embeddings could save computation."
-    ),
-    answer=answer,
-    numbers={
-        "attention": "share of attention, its projections included, in the layers' multiply-adds",
-        "products": "share of Q Kᵀ and A V in the layers' multiply-adds",
-        "mlps": "share of the MLPs in the layers' multiply-adds",
-        "overtakes": "tokens from which on Q Kᵀ and A V need as many multiply-adds as the MLPs",
-        "overtakes_whole": "tokens from which on attention needs as many multiply-adds as the MLPs",
-        "attention_weights": "share of attention in the layers' matrices and their biases",
-        "place_operations": (
-            "operations that tell places in one text: additions of a table or of a bias, "
-            "multiply-adds of turned queries and keys"
+    says=[
+        "Of {total:,} weights, {weights_listed}.",
+        When("shared", " The output's matrix is the word embedding, counted there."),
+        " {SCORES}, {SOFTMAX} and {MIXING} have none. For {T} tokens",
+        When("has_source", " and a source as long"),
+        ", attention takes {attention:.0%} of the layers' multiply-adds, {products:.0%} in "
+        "{SCORES} and {MIXING}, the MLPs {mlps:.0%}. {SCORES} and {MIXING} reach the MLPs at "
+        "{overtakes:,} tokens, attention as a whole at {overtakes_whole:,}; this model reads at "
+        "most {n_ctx:,}. ",
+        When(
+            "how",
+            [
+                "Telling places, by {how}, takes {operations_a_token:,.0f} operations a token, "
+                "{place_share.percent:.2g} % of the number of multiply-adds: removing positions "
+                "would save hardly any computation. What it changes is that ",
+                When("mask_orders", "only the mask would then tell the order of the tokens", ANY),
+                ".",
+            ],
+            "Nothing tells places here, so that removing positions could save nothing.",
         ),
-        "place_share": "operations that tell places, as a share of the number of multiply-adds",
-        "step_cached": (
-            "multiply-adds of decoding the last token, in the layers and in the output, with the "
-            "tokens before it in a cache"
-        ),
-        "step_whole": (
-            "multiply-adds of decoding the last token without a cache, in the layers and, for "
-            "this token alone, in the output"
-        ),
-        "step_output": "multiply-adds of decoding the last token in the output alone",
-        "total": "weights of the model, in numbers; a shared matrix counts once",
-        "weights": "weights of each part, in numbers",
-        "multiply_adds": "multiply-adds of each part, for one text",
-    },
-    labels={"weights": "parts", "multiply_adds": "parts"},
+        When("causal", STEPS, NO_STEPS),
+    ],
+    numbers="""
+        fact attention: share of attention, its projections included, in the layers' multiply-adds
+        fact products: share of Q Kᵀ and A V in the layers' multiply-adds
+        fact mlps: share of the MLPs in the layers' multiply-adds
+        fact overtakes: tokens from which on Q Kᵀ and A V need as many multiply-adds as the MLPs
+        fact overtakes_whole: tokens from which on attention needs as many multiply-adds as the MLPs
+        fact attention_weights: share of attention in the layers' matrices and their biases
+        fact place_operations: operations that tell places in one text: additions of a table or of a
+            bias, multiply-adds of turned queries and keys
+        fact place_share: operations that tell places, as a share of the number of multiply-adds
+        fact step_cached: multiply-adds of decoding the last token, in the layers and in the output,
+            with the tokens before it in a cache
+        fact step_whole: multiply-adds of decoding the last token without a cache, in the layers
+            and, for this token alone, in the output
+        fact step_output: multiply-adds of decoding the last token in the output alone
+        fact total: weights of the model, in numbers; a shared matrix counts once
+        fact weights by parts: weights of each part, in numbers
+        fact multiply_adds by parts: multiply-adds of each part, for one text
+    """,
     sides=("both", "encoder"),
 )

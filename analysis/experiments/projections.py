@@ -20,8 +20,10 @@ from minitx.model import join_heads
 
 from ..maths import stats
 from ..measures import inputs, losses, position_tables
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner import draw, options
+from ..runner.panels import Bar, bars, row, whiskers
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import NATS, Asks, Below, Of, Provided
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -46,18 +48,14 @@ def projections(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 8,
-    tokens: options.Size = 0,
-    every: options.Count = 8,
+    documents: options.Documents = 8,
+    tokens: options.Tokens = 0,
+    every: options.Every = 8,
     seed: options.Seed = 0,
 ):
     """What swapping the matrices of queries, keys and values does to the loss.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: 64, or the model's longest input if that is less)
-    every: of a masked model, hide one token in this many
-    seed: seed of the directions by which W_Q and W_K are turned
     """
     if model.config.task_head not in position_tables.PREDICTS:
         raise NotApplicable(
@@ -169,48 +167,23 @@ def _rises(total, n, ways):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    low, high = r["rise_interval"]
-    worst = r["rise_by_layer"].argmax()
-    return (
-        f"Queries, keys and values are projections of one input (largest difference "
-        f"{r['input_error']:.1g}). With W_K and W_V swapped in all layers the {r['predicts']} of "
-        f"{r['loss']:.2f} nats per token changes by {r['rise']:+.2f} ({low:+.2f} to {high:+.2f}), "
-        f"most in {r['layers'][worst]} alone ({r['rise_by_layer'][worst]:+.2f}); with the keys and "
-        f"values of the next head by {r['rise_next']:+.2f}; with W_Q and W_K swapped by "
-        f"{r['rise_qk']:+.2f}, W_Q and W_V by {r['rise_qv']:+.2f}. With W_Q and W_K turned by the "
-        f"same random rotation it changes by {r['rise_null']:+.0e}: only W_Q W_K^T counts."
-    )
+def worst(r):
+    """Which layer alone costs most when its W_K and W_V are swapped."""
+    return r["rise_by_layer"].argmax()
 
 
-def answer(r):
-    """Yes if the three project one input and a swap of W_K and W_V raises the loss; no if not."""
-    measure = f"rise of the {r['predicts']} in nats per token, W_K and W_V swapped in all layers"
-    low, high = r["rise_interval"]
-    value = f"{r['rise']:+z.2f} ({low:+z.2f} to {high:+z.2f})"
-    chance = f"turned together: {r['rise_null']:+z.2f}"
-    rise = verdict.of(r, "rise", null=abs(r["rise_null"]), most=np.inf, margin=verdict.NATS)
-    kind = rise.verdict if r["input_error"] < EXACT else "no"
-    return Answer(kind, measure, value, chance)
-
-
-def plot(r):
-    """The rise of the loss in every way, all layers at once; a swap in one layer at a time."""
-    figure = draw.figure(12.5, 4.8)
-    left, right = figure.subplots(1, 2)
-    _draw_ways(left, r)
-    _draw_layers(right, r)
-    return figure
+def interval(i):
+    """Of the change in one layer: number 0 with W_K and W_V swapped, 1 with the next head's."""
+    return lambda r: r["intervals_by_layer"][:, :, i].T
 
 
 def _draw_ways(axes, r):
     """A bar for each way, with its interval and its number."""
     y = np.arange(len(r["ways"]))
     for place, name, rise, low, high in zip(y, r["ways"], r["rises"], *r["intervals"]):
-        beside = [[max(rise - low, 0)], [max(high - rise, 0)]]
         color = COLORS.get(str(name), draw.ORANGE)
-        axes.barh(place, rise, 0.7, color=color, xerr=beside, capsize=3)
+        ends = whiskers(rise, low, high)[:, None]
+        axes.barh(place, rise, 0.7, color=color, xerr=ends, capsize=3)
         axes.text(max(high, 0), place, f"  {rise:+z.2f}", va="center")
     axes.axvline(0, color="black", linewidth=0.7)
     axes.set_yticks(y, [textwrap.fill(str(name), 16) for name in r["ways"]])
@@ -219,59 +192,60 @@ def _draw_ways(axes, r):
     axes.set(xlabel=f"change of the {r['predicts']} (nats per token)", title="in all layers")
 
 
-def _draw_layers(axes, r):
-    """The change with W_K and W_V swapped in one layer, beside the next head's."""
-    x = np.arange(len(r["layers"]))
-    for i, (name, label) in enumerate(((MAIN, MAIN), (NEXT, f"null: {NEXT}"))):
-        rise = (r["rise_by_layer"], r["rise_by_layer_null"])[i]
-        low, high = r["intervals_by_layer"][:, :, i]
-        beside = [np.maximum(rise - low, 0), np.maximum(high - rise, 0)]
-        bars = x + 0.4 * i - 0.2
-        axes.bar(bars, rise, 0.38, color=COLORS[name], yerr=beside, capsize=2, label=label)
-    axes.axhline(0, color="black", linewidth=0.7)
-    step = -(-len(x) // 16)
-    axes.set_xticks(x[::step])
-    axes.set(xlabel="layer that is changed", ylabel="change of the loss (nats per token)")
-    axes.legend(**draw.ABOVE | {"ncols": 1})
-
-
 register(
     projections,
-    draw=plot,
-    says=says,
-    look=(
-        "A long bar says that a matrix has work that the other cannot do, though both read the "
-        "same input. The bar of the rotation is nothing but rounding: a head's scores depend on "
-        "W_Q and W_K through their product alone. The grey bars are the scale: what it costs if "
-        "each head has the keys and values of another. On the right a single layer is changed."
-    ),
-    published=(
-        "Query, key and value are named after a look-up in a table, and taken for three inputs. "
-        "In self-attention the three are one, multiplied by three matrices (Vaswani et al. 2017, "
-        "3.2.2); scores depend on W_Q W_K^T alone."
-    ),
-    answer=answer,
+    look="A long bar says that a matrix has work that the other cannot do, though both read the "
+    "same input. The bar of the rotation is nothing but rounding: a head's scores depend on W_Q "
+    "and W_K through their product alone. The grey bars are the scale: what it costs if each head "
+    "has the keys and values of another. On the right a single layer is changed.",
+    published="Query, key and value are named after a look-up in a table, and taken for three "
+    "inputs. In self-attention the three are one, multiplied by three matrices (Vaswani et al. "
+    "2017, 3.2.2); scores depend on W_Q W_K^T alone.",
     about="architecture",
-    numbers={
-        "rise": "change of the loss in nats per token, W_K and W_V swapped in all layers",
-        "rise_next": "change with the keys and values of the next head in all layers",
-        "rise_qk": "change of the loss in nats per token, W_Q and W_K swapped in all layers",
-        "rise_qv": "change of the loss in nats per token, W_Q and W_V swapped in all layers",
-        "rise_null": (
-            "change of the loss in nats per token, W_Q and W_K turned together: rounding"
+    numbers="""
+        rise: change of the loss in nats per token, W_K and W_V swapped in all layers
+            null: change of the loss in nats per token, W_Q and W_K turned together: rounding
+        rise_next: change with the keys and values of the next head in all layers
+            no null: it is the scale of the others
+        rise_[qk|qv]: change of the loss in nats per token, W_Q and W_[K|V] swapped in all layers
+            no null: that of W_K and W_V swapped serves all swaps
+        input_error: largest difference of queries, keys and values from projections of one input,
+            relative
+            no null: {EXACT} is rounding; more says that they are no projections of one input
+        rise_by_layer by layers: change of the loss in nats per token, W_K and W_V swapped in a
+            single layer
+            null: change with the keys and values of the next head in a single layer
+        fact rise_interval by from, to: 95 % interval of the change with W_K and W_V swapped,
+            documents drawn anew
+        loss: mean loss in nats per token as it is (masked models: pseudo-loss)
+            no null: it is what the changes are of
+        fact n_predicted: tokens predicted
+    """,
+    answer=Asks(
+        "rise of the {predicts} in nats per token, W_K and W_V swapped in all layers",
+        value="{rise:+z.2f} ({rise_interval:to +z.2f})",
+        chance="turned together: {rise_null:+z.2f}",
+        rule=Provided(
+            Below("input_error", null=EXACT, most=np.inf, margin=0),
+            Of("rise", null="rise_null.abs", **NATS),
+            otherwise="no",
         ),
-        "input_error": (
-            "largest difference of queries, keys and values from projections of one input, relative"
+    ),
+    says="Queries, keys and values are projections of one input (largest difference "
+    "{input_error:.1g}). With W_K and W_V swapped in all layers the {predicts} of {loss:.2f} nats "
+    "per token changes by {rise:+.2f} ({rise_interval:to +.2f}), most in {layers[worst]} alone "
+    "({rise_by_layer[worst]:+.2f}); with the keys and values of the next head by {rise_next:+.2f}; "
+    "with W_Q and W_K swapped by {rise_qk:+.2f}, W_Q and W_V by {rise_qv:+.2f}. With W_Q and W_K "
+    "turned by the same random rotation it changes by {rise_null:+.0e}: only W_Q W_K^T counts.",
+    draw=row(
+        _draw_ways,
+        bars(
+            Bar("rise_by_layer", MAIN, COLORS[MAIN], interval(0)),
+            Bar("rise_by_layer_null", f"null: {NEXT}", COLORS[NEXT], interval(1)),
+            legend=draw.STACKED,
+            xlabel="layer that is changed",
+            ylabel="change of the loss (nats per token)",
         ),
-        "rise_by_layer": (
-            "change of the loss in nats per token, W_K and W_V swapped in a single layer"
-        ),
-        "rise_by_layer_null": "change with the keys and values of the next head in a single layer",
-        "rise_interval": (
-            "95 % interval of the change with W_K and W_V swapped, documents drawn anew"
-        ),
-        "loss": "mean loss in nats per token as it is (masked models: pseudo-loss)",
-        "n_predicted": "tokens predicted",
-    },
-    labels={"rise_by_layer": "layers", "rise_interval": ("from", "to")},
+        height=4.8,
+    ),
 )

@@ -5,14 +5,15 @@ layers, D width, C ways to take positions away, 1 + C with "kept" before them. O
 experiment, one document, the sums of all; the words; the picture.
 """
 
-from typing import Annotated
-
 import numpy as np
 
 from ..maths import stats
 from ..measures import losses, perplexities, position_tables, residual_stream
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import Bar, Line, bars, column, row
+from ..runner.registry import register
+from ..runner.rules import NATS, Asks, Below, Led, Of, Provided, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -37,30 +38,25 @@ def remove_positions(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 20,
-    tokens: options.Size = 0,
+    documents: options.TwoDocuments = 20,
+    tokens: options.Tokens = 0,
     whole: bool = False,
-    column: str = "",
+    column: options.Column = "",
     stride: options.Size = 0,
     ways: str = "all",
-    every: options.Count = 64,
+    every: options.Every = 64,
     seed: options.Seed = 0,
 ):
     """Features and predictions with the position table at zero, at its mean, shuffled and shifted.
 
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
-    or sample
     documents: documents to read (0: as many as the text holds; at most 100 full ones)
     tokens: length of each document (0: the model's longest input; with --whole all of the
     document)
     whole: read the text's own documents, of any length; otherwise the text is cut into documents of
     one length
-    column: columns of a .csv or keys of a .jsonl file that hold the text
     stride: tokens between the windows of longer documents (0: half of the model's longest input)
     ways: tables in place of the model's own: mean, shuffled, shifted, joined by commas; zero (it is
     always among them); or all
-    every: of a masked model, hide one token in this many
-    seed: seed of the shuffle and of the random vectors
     """
     _check_stride(model, stride, whole)
     names = _names(ways)
@@ -245,97 +241,62 @@ def _perplexities(sums, cfg):
     return result | by_convention
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    low, high = r["cosine_interval"]
-    text = (
-        f"Without positions the final features keep a cosine of {r['cosine']:.4f} ({low:.4f} to "
-        f"{high:.4f}) with those of the whole model. Nearly all random vectors stay below "
-        f"{r['random_bound']:.3f}, but the features of two different tokens of one document have "
-        f"{r['cosine_null']:.4f}; a token is nearer to itself without positions than to another "
-        f"token in {100 * r['nearer']:.1f} % of cases (chance: 50 %)."
-    )
-    if "loss" in r:
-        text += _describe_perplexity(r)
-    n = r["left_out"]
-    if n:
-        noun = "document is" if n == 1 else "documents are"
-        text += f" {n} {noun} left out: empty, or of one token."
-    return text
-
-
-def _describe_perplexity(r):
-    """Perplexity with and without positions, beside that of guesses that know less."""
-    kept, zero = r["perplexity"][:2]
-    mean_kept, mean_zero = r["mean_perplexity"][:2]
-    ends = ["{:.4g} to {:.4g}".format(*pair) for pair in r["perplexity_interval"]]
-    uniform, frequencies = np.exp(r["loss_uniform"]), np.exp(r["loss_null"])
-    interval = r["perplexity_interval"][1]
-    than_frequencies = _describe_order(interval, frequencies) + " these frequencies"
-    than_uniform = _describe_order(interval, uniform) + " that"
-    return (
-        f" {_name_perplexity(r).capitalize()}, e to the mean loss per token, goes from {kept:.4g} "
-        f"({ends[0]}) to {zero:.4g} ({ends[1]}); as the mean over documents of each document's "
-        f"perplexity, from {mean_kept:.4g} to {mean_zero:.4g}. The frequencies of the tokens "
-        f"(counted on this very text) give {frequencies:.4g}, and guessing all tokens of the "
-        f"vocabulary equally gives {uniform:.0f}: without positions the model does "
-        f"{than_frequencies} and {than_uniform}. If nats were taken for bits, 2 to the loss would "
-        f"show {r['mixed_perplexity'][0]:.4g} and {r['mixed_perplexity'][1]:.4g}."
-    )
-
-
-def _describe_order(interval, other):
-    """Whether a perplexity is above or below another one, given its interval."""
-    low, high = interval
-    if low > other:
-        return "worse than"
-    if high < other:
-        return "better than"
-    return "as well, within its interval, as"
-
-
-def _name_perplexity(r):
+def perplexity_kind(r):
     """Perplexity, or what a masked model has in its place."""
     return "pseudo-perplexity" if str(r["predicts"]).startswith("pseudo") else "perplexity"
 
 
-def answers(r):
-    """Yes where WORKS of what the model predicts beyond frequencies is left, no where nothing is.
+def order(name):
+    """A function of r: whether the perplexity without positions is above or below another one."""
 
-    Undecided where it predicts nothing beyond frequencies with positions either. For a model
-    without such a head only features can be compared: at best partly.
-    """
-    if "loss" not in r:
-        cosine = verdict.of(r, "cosine", enough=np.inf)
-        measure = "mean cosine of final features with and without positions (it predicts nothing)"
-        chance = f"{r['cosine_null']:.2f}, two tokens of a document"
-        return Answer(cosine.verdict, measure, f"{r['cosine']:.2f}", chance)
-    kept, zero = np.exp([r["loss"], r["loss_zero"]])
-    beyond = r["loss_null"] - r["loss"]
-    left = r["loss_null"] - r["loss_zero"]
-    least = min(left, r["loss_null"] - r["loss_interval"][1, 1])
-    nats = {"most": np.inf, "margin": verdict.NATS}
-    some = verdict.beside(least, 0, **nats)
-    works = verdict.beside(left, 0, enough=WORKS * beyond, **nats)
-    measure = (
-        f"{_name_perplexity(r)} (e to the mean loss per token) with the position table at zero"
-    )
-    chance = f"{np.exp(r['loss_null']):.3g} by word frequencies"
-    kind = verdict.led(some, works) if beyond > verdict.NATS else "undecided"
-    return Answer(kind, measure, f"{zero:.3g} (with positions: {kept:.3g})", chance)
+    def words(r):
+        low, high = r["perplexity_interval"][1]
+        other = np.exp(r[name])
+        if low > other:
+            return "worse than"
+        return "better than" if high < other else "as well, within its interval, as"
+
+    return words
+
+
+def worst_zero(r):
+    """The upper end of the loss without positions."""
+    return max(r["loss_zero"], r["loss_interval"][1, 1])
+
+
+def works(r):
+    """How far below that of frequencies the loss has to stay."""
+    return WORKS * (r["loss_null"] - r["loss"])
+
+
+PERPLEXITY = [
+    " ",
+    lambda r: perplexity_kind(r).capitalize(),
+    ", e to the mean loss per token, goes from {perplexity[0]:.4g} ({perplexity_interval[0]:to "
+    ".4g}) to {perplexity[1]:.4g} ({perplexity_interval[1]:to .4g}); as the mean over documents of "
+    "each document's perplexity, from {mean_perplexity[0]:.4g} to {mean_perplexity[1]:.4g}. The "
+    "frequencies of the tokens (counted on this very text) give {loss_null.exp:.4g}, and guessing "
+    "all tokens of the vocabulary equally gives {loss_uniform.exp:.0f}: without positions the "
+    "model does ",
+    order("loss_null"),
+    " these frequencies and ",
+    order("loss_uniform"),
+    " that. If nats were taken for bits, 2 to the loss would show {mixed_perplexity[0]:.4g} and "
+    "{mixed_perplexity[1]:.4g}.",
+]
+ARE = When("left_out == 1", "document is", "documents are")
+OF_FEATURES = Asks(  # where nothing is predicted: partly at most
+    "mean cosine of final features with and without positions (it predicts nothing)",
+    value="{cosine:.2f}",
+    chance="{cosine_null:.2f}, two tokens of a document",
+    rule=Of("cosine", enough=np.inf),
+)
 
 
 def plot(r):
     """Cosines by depth, their distribution; for a model that predicts also its losses."""
-    predicts = "loss" in r
-    figure = draw.figure(12.5, 10.4 if predicts else 5)
-    axes = figure.subplots(1 + predicts, 2, squeeze=False)
-    _draw_depth(axes[0, 0], r)
-    _draw_distribution(axes[0, 1], r)
-    if predicts:
-        _draw_losses(axes[1, 0], r)
-        _draw_perplexities(axes[1, 1], r)
-    return figure
+    features = row(_draw_depth, _draw_distribution, height=5.2)
+    return column(features, PREDICTIONS)(r) if "loss" in r else features(r)
 
 
 def _draw_depth(axes, r):
@@ -384,23 +345,26 @@ def _draw_means(axes, r, top):
         axes.text(mean, top, f" mean {mean:.3f} ", va="top", ha=side, color=color)
 
 
-def _draw_losses(axes, r):
-    """Loss in each way with its interval, beside guesses that know less."""
-    names = r["tables"]
-    low, high = r["loss_interval"].T
-    mean = np.r_[r["loss"], r["losses"]]
-    beside = [np.maximum(mean - low, 0), np.maximum(high - mean, 0)]
-    colors = [position_tables.COLORS[name] for name in names]
-    axes.bar(names, mean, yerr=beside, capsize=3, color=colors)
-    for name, line, label in (
-        ("loss_null", "--", "null: frequencies of the tokens"),
-        ("loss_uniform", ":", "all tokens equally likely"),
-    ):
-        axes.axhline(r[name], color="black", linestyle=line, linewidth=1, label=label)
-    axes.set_ylabel(f"{r['predicts']} (nats per token)")
-    axes.set_xlabel("positions (bars: 95 % over documents)")
-    axes.set_ylim(0, 1.05 * max(high.max(), r["loss_uniform"]))
-    axes.legend(**draw.ABOVE)
+def by_table(r):
+    """The loss with each table."""
+    return np.r_[r["loss"], r["losses"]]
+
+
+def colors(r):
+    """The colours of the tables."""
+    return [position_tables.COLORS[name] for name in r["tables"]]
+
+
+LOSSES = bars(
+    Bar(by_table, None, colors, interval="loss_interval"),
+    levels=(
+        Line("loss_null", "null: frequencies of the tokens", "--", "black", 1),
+        Line("loss_uniform", "all tokens equally likely", ":", "black", 1),
+    ),
+    ticks="tables",
+    ylabel="{predicts} (nats per token)",
+    xlabel="positions (bars: 95 % over documents)",
+)
 
 
 def _draw_perplexities(axes, r):
@@ -411,106 +375,107 @@ def _draw_perplexities(axes, r):
         color = position_tables.COLORS[way]
         below = 0.15 * (i - (len(r["tables"]) - 1) / 2)
         axes.plot(values, rows + below, "o", color=color, markersize=6, label=way)
-    size = np.exp(r["loss_uniform"])
-    axes.axvline(size, color="black", linestyle=":", linewidth=1, label="the vocabulary's size")
+    axes.axvline(
+        np.exp(r["loss_uniform"]),
+        color="black",
+        linestyle=":",
+        linewidth=1,
+        label="the vocabulary's size",
+    )
     axes.set_yticks(rows, PERPLEXITIES)
     axes.set(xscale="log", ylim=(len(rows) - 0.4, -0.6))
-    axes.set_xlabel(f"{_name_perplexity(r)}, by convention")
+    axes.set_xlabel(f"{perplexity_kind(r)}, by convention")
     axes.grid(axis="y", linewidth=0.4)
     axes.legend(**draw.ABOVE | {"ncols": 3, "columnspacing": 1})
 
 
+PREDICTIONS = row(LOSSES, _draw_perplexities, height=5.2)
+OF_LOSS = "the loss in nats, of which it is made, has one"
+
 register(
     remove_positions,
     draw=plot,
-    says=says,
-    answer=answers,
-    look=(
-        "A cosine near 1 says that the features hardly need positions, but only above the dashed "
-        "line: features of different tokens of one model are often alike, so random vectors are "
-        "no fair comparison. Compare the ways: zeros move the input to where the model has never "
-        "been, the mean and shuffled rows move it less far, and shifted rows keep all distances. "
-        "A loss above the dotted line is worse than knowing nothing. The same losses give four "
-        "perplexities, six with those of mixed units: say which one is meant."
-    ),
-    published=(
-        "Mean cosine of the final features with and without positions on IMDB reviews: BERT "
-        "0.7702, GPT-2 0.9291; GPT-2's perplexity goes from 111.24 to 712014, where 50257 equally "
-        "likely tokens would give 50257. It is written as 2 to the cross-entropy; whether it is "
-        "averaged over tokens or documents is not said (Hirata's slides)."
-    ),
+    look="A cosine near 1 says that the features hardly need positions, but only above the dashed "
+    "line: features of different tokens of one model are often alike, so random vectors are no "
+    "fair comparison. Compare the ways: zeros move the input to where the model has never been, "
+    "the mean and shuffled rows move it less far, and shifted rows keep all distances. A loss "
+    "above the dotted line is worse than knowing nothing. The same losses give four perplexities, "
+    "six with those of mixed units: say which one is meant.",
+    published="Mean cosine of the final features with and without positions on IMDB reviews: BERT "
+    "0.7702, GPT-2 0.9291; GPT-2's perplexity goes from 111.24 to 712014, where 50257 equally "
+    "likely tokens would give 50257. It is written as 2 to the cross-entropy; whether it is "
+    "averaged over tokens or documents is not said (Hirata's slides).",
     figure="slides, removal",
-    numbers={
-        "cosine": (
-            "mean over tokens of the cosine of final features with the position table at zero and "
-            "as it is"
-        ),
-        "cosine_null": "mean cosine of all pairs of tokens of one document, positions kept",
-        "loss": ("mean loss with positions, in nats per token (masked models: pseudo-loss)"),
-        "loss_null": "loss of the frequencies of the tokens in the documents measured",
-        "loss_zero": (
-            "mean loss with the position table at zero, in nats per token (masked models: "
-            "pseudo-loss)"
-        ),
-        "perplexity": (
-            "perplexity (masked models: pseudo-), e to the mean loss per token, by what the "
-            "position table is"
-        ),
-        "mean_perplexity": (
-            "perplexity (masked models: pseudo-), mean over documents of e to each one's mean "
-            "loss, by what the position table is"
-        ),
-        "nearer": (
-            "share of tokens whose features without positions are nearer to their own with "
-            "positions than another token's are"
-        ),
-        "nearer_null": "chance",
-        "cosine_interval": "95 % interval of the mean cosine at zero, documents drawn anew",
-        "cosine_across": "mean cosine of tokens of different documents, positions kept",
-        "cosine_mean": "mean cosine of final features where every row is the table's mean",
-        "cosine_shuffled": "mean cosine of final features where the table's rows are shuffled",
-        "cosine_shifted": "mean cosine of final features where rows are moved by half the table",
-        "random_bound": "cosine below which 99.9 % of pairs of random vectors of this width stay",
-        "loss_bits": "mean loss in bits per token, by what the position table is",
-        "loss_interval": "95 % interval of the mean loss in nats, by what the position table is",
-        "perplexity_interval": (
-            "95 % interval of e to the mean loss per token, by what the position table is"
-        ),
-        "mean_perplexity_interval": (
-            "95 % interval of the mean over documents of e to each one's mean loss, by what the "
-            "position table is"
-        ),
-        "token_perplexity": (
-            "perplexity (masked models: pseudo-), mean over tokens of e to each one's loss, by "
-            "what the position table is"
-        ),
-        "mixed_perplexity": (
-            "2 to the mean loss in nats, which mixes units, by what the position table is"
-        ),
-        "mixed_mean_perplexity": (
-            "mean over documents of 2 to each one's mean loss in nats, which mixes units, by what "
-            "the position table is"
-        ),
-        "mixed_token_perplexity": (
-            "mean over tokens of 2 to each one's loss in nats, which mixes units, by what the "
-            "position table is"
-        ),
-        "documents": "documents measured",
-        "left_out": "documents left out because they are empty or of one token",
-        "stride": "tokens between the windows of a document longer than the model reads",
-        "n_tokens": "tokens whose features are compared",
-        "n_predicted": "tokens whose loss is measured",
-    },
-    labels=dict.fromkeys(
-        (
-            *perplexities.CONVENTIONS,
-            "loss_bits",
-            "loss_interval",
-            "perplexity_interval",
-            "mean_perplexity_interval",
-        ),
-        "tables",
-    )
-    | {"cosine_interval": ("from", "to")},
+    numbers="""
+        cosine: mean over tokens of the cosine of final features with the position table at zero and
+            as it is
+            null: mean cosine of all pairs of tokens of one document, positions kept
+        loss: mean loss with positions, in nats per token (masked models: pseudo-loss)
+            null: loss of the frequencies of the tokens in the documents measured
+        loss_zero: mean loss with the position table at zero, in nats per token (masked models:
+            pseudo-loss)
+            no null: the loss with positions has it
+        perplexity by tables: perplexity (masked models: pseudo-), e to the mean loss per token, by
+            what the position table is
+            no null: {OF_LOSS}
+        mean_perplexity by tables: perplexity (masked models: pseudo-), mean over documents of e to
+            each one's mean loss, by what the position table is
+            no null: {OF_LOSS}
+        nearer: share of tokens whose features without positions are nearer to their own with
+            positions than another token's are
+            null: chance
+        fact cosine_interval by from, to: 95 % interval of the mean cosine at zero, documents drawn
+            anew
+        cosine_across: mean cosine of tokens of different documents, positions kept
+            no null: it is one itself, of features that share no text
+        cosine_[mean|shuffled|shifted]: mean cosine of final features where [every row is the
+            table's mean|the table's rows are shuffled|rows are moved by half the table]
+            no null: that of the cosine with zeros serves all tables
+        fact random_bound: cosine below which 99.9 % of pairs of random vectors of this width stay
+        loss_bits by tables: mean loss in bits per token, by what the position table is
+            no null: {OF_LOSS}
+        fact loss_interval by tables: 95 % interval of the mean loss in nats, by what the position
+            table is
+        fact perplexity_interval by tables: 95 % interval of e to the mean loss per token, by what
+            the position table is
+        fact mean_perplexity_interval by tables: 95 % interval of the mean over documents of e to
+            each one's mean loss, by what the position table is
+        token_perplexity by tables: perplexity (masked models: pseudo-), mean over tokens of e to
+            each one's loss, by what the position table is
+            no null: {OF_LOSS}
+        mixed_perplexity by tables: 2 to the mean loss in nats, which mixes units, by what the
+            position table is
+            no null: {OF_LOSS}
+        mixed_[mean|token]_perplexity by tables: mean over [documents|tokens] of 2 to each one's
+            [mean loss|loss] in nats, which mixes units, by what the position table is
+            no null: {OF_LOSS}
+        fact documents: documents measured
+        fact left_out: documents left out because they are empty or of one token
+        fact stride: tokens between the windows of a document longer than the model reads
+        fact n_tokens: tokens whose features are compared
+        fact n_predicted: tokens whose loss is measured
+    """,
     least_documents=2,
+    answer=Asks(
+        "{perplexity_kind} (e to the mean loss per token) with the position table at zero",
+        value="{loss_zero.exp:.3g} (with positions: {loss.exp:.3g})",
+        chance="{loss_null.exp:.3g} by word frequencies",
+        rule=Provided(
+            Below("loss", **NATS),
+            Led(
+                Below("worst_zero", null="loss_null", **NATS),
+                Below("loss_zero", null="loss_null", enough=works, **NATS),
+            ),
+        ),
+        without=Without("loss", OF_FEATURES),
+    ),
+    says=[
+        "Without positions the final features keep a cosine of {cosine:.4f} ({cosine_interval:to "
+        ".4f}) with those of the whole model. Nearly all random vectors stay below "
+        "{random_bound:.3f}, but the features of two different tokens of one document have "
+        "{cosine_null:.4f}; a token is nearer to itself without positions than to another token in "
+        "{nearer.percent:.1f} % of cases (chance: 50 %).",
+        When("loss", PERPLEXITY),
+        When("left_out", [" {left_out} ", ARE, " left out: empty, or of one token."]),
+    ],
 )

@@ -6,19 +6,20 @@ alike. N documents, T tokens, S sizes, L layers, H heads. Order: the experiment,
 picture.
 """
 
-from typing import Annotated
-
 import numpy as np
 
 from ..maths import stats
 from ..measures import inputs, position_sizes, position_tables
 from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner.panels import Line, row
+from ..runner.registry import register
+from ..runner.rules import NATS, Asks, Below, Each, Of, Provided
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 LEARNED = position_sizes.LEARNED
-NEXT = {"half": LEARNED - 1, "double": LEARNED + 1}  # the sizes on both sides of the learned one
+HALF, DOUBLE = LEARNED - 1, LEARNED + 1  # the sizes on both sides of the learned one
 # A size matters where the loss rises by a tenth or more of what positions at zero cost: less is
 # seldom seen beside other changes. It is a convention.
 MATTERS = 0.1
@@ -29,20 +30,12 @@ def scale_positions(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 20,
-    tokens: options.Size = 0,
-    column: str = "",
+    documents: options.TwoDocuments = 20,
+    tokens: options.Tokens = 0,
+    column: options.Column = "",
     seed: options.Seed = 0,
 ):
-    """Loss and attention of every head against the size of the position table.
-
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
-    or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    column: columns of a .csv or keys of a .jsonl file that hold the text
-    seed: seed of the shuffled rows
-    """
+    """Loss and attention of every head against the size of the position table."""
     position_sizes.check_head(model, "scale-positions")
     table = inputs.reachable(model)
     document_set = corpus.documents(model, text, documents, tokens, column=column)
@@ -67,7 +60,7 @@ def scale_positions(
 
 def _least(r):
     """The size with the least loss, and the smaller rise of the two sizes beside the learned."""
-    beside = [*NEXT.values()]
+    beside = [HALF, DOUBLE]
     result = {"rise": r["change"][beside].min(), "rise_null": r["change_null"][beside].min()}
     result["rise_interval"] = r["change_interval"][beside[r["change"][beside].argmin()]]
     result["best_size"] = r["sizes"][r["losses"].argmin()]
@@ -75,150 +68,99 @@ def _least(r):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    by_size = ", ".join(f"{x:.2f}" for x in r["losses"])
-    shuffled = ", ".join(f"{x:.2f}" for x in r["losses_null"])
-    low, high = r["rise_interval"]
-    return (
-        f"With the position table times {', '.join(r['size_names'])} the {r['predicts']} is "
-        f"{by_size} nats per token (rows shuffled: {shuffled}; frequencies of the tokens: "
-        f"{r['loss_null']:.2f}). It is least at size {r['best_size']:g}; with shuffled rows at "
-        f"size {r['best_size_null']:g}. Half and double the size change it by "
-        f"{r['change'][NEXT['half']]:+.2f} and {r['change'][NEXT['double']]:+.2f}, the smaller of "
-        f"them within {low:+.3f} to {high:+.3f}. {_describe_heads(r)}"
-    )
+def worth(r):
+    """From which rise on a size matters."""
+    return max(MATTERS * r["change"][0], verdict.NATS)
 
 
-def _describe_heads(r):
-    """Sentences on the heads with a direction."""
-    if "sharp" not in r:
-        return "No head has a direction at the learned size."
-    by_size = ", ".join(f"{x:.2f}" for x in r["sharp"])
-    counts = ", ".join(map(str, r["n_directed"]))
-    return (
-        f"The {r['directed'].sum()} heads that have a direction at the learned size give "
-        f"{by_size} of their attention to their offset; rows shuffled, at most "
-        f"{r['sharp_null'].max():.2f}. Heads with a direction: {counts}."
-    )
+def rises(r):
+    """Rises of the loss at half and double the size; of an interval that holds 0 its lower end."""
+    low = r["change_interval"][:, 0]
+    return np.where(low > 0, r["change"], low)[[HALF, DOUBLE]]
 
 
-def answer(r):
-    """Yes if both half and double the size raise the loss by MATTERS of what zero costs or more.
-
-    Partly if one of them does. No if shuffled rows rise as much. Undecided if positions at zero
-    cost nothing, or if the loss is not below that of the tokens' frequencies.
-    """
-    worth = MATTERS * r["change"][0]
-    findings = [_finding(r, i, worth) for i in NEXT.values()]
-    is_used = r["change_interval"][0, 0] > verdict.NATS
-    has_learned = r["loss_null"] - r["loss"] > verdict.NATS
-    kind = verdict.every(*findings) if is_used and has_learned else "undecided"
-    measure = (
-        f"rise of the {r['predicts']} with positions of half and of double the size, nats per token"
-    )
-    half, double = (r["change"][i] for i in NEXT.values())
-    value = f"{half:+.2f} and {double:+.2f} (at zero: {r['change'][0]:+.2f})"
-    return Answer(kind, measure, value, f"the smaller: {r['rise_null']:+.2f}")
+def rises_by_chance(r):
+    """Rises of the loss with shuffled rows of half and of double the size, 0 where it falls."""
+    return np.maximum(r["change_null"], 0)[[HALF, DOUBLE]]
 
 
-def _finding(r, i, worth):
-    """The rise of the loss at one size, beside that with shuffled rows of this size."""
-    by_chance = max(r["change_null"][i], 0)
-    low = r["change_interval"][i, 0]
-    rise = r["change"][i] if low > 0 else low
-    return verdict.beside(rise, by_chance, most=np.inf, margin=max(worth, verdict.NATS))
+def marked(panel):
+    """A panel by size, with a line at the learned one."""
 
-
-def plot(r):
-    """The loss, the attention of heads to their offset, and how many have one, by size."""
-    figure = draw.figure(12.5, 4.8)
-    loss, sharp, count = figure.subplots(1, 3, width_ratios=(1, 1, 0.8))
-    _draw_losses(loss, r)
-    _draw_heads(sharp, r)
-    x = np.arange(len(r["sizes"]))
-    count.plot(x, r["n_directed"], "o-", color=draw.BLUE, label="rows in order")
-    count.plot(x, r["n_directed_null"], "--", color=draw.GREY, label="null: rows shuffled")
-    count.set(ylim=(-0.02 * r["directed"].size, None))
-    count.set_ylabel(f"heads with a direction, of {r['directed'].size}")
-    for axes in (loss, sharp, count):
+    def with_line(axes, r):
+        panel(axes, r)
         axes.axvline(LEARNED, color="black", linewidth=0.7, linestyle=":")
-        axes.set_xticks(x, r["size_names"])
-        axes.set_xlabel("size of the position table (1: as learned)")
-        axes.legend(**draw.ABOVE | {"ncols": 1})
-    return figure
+
+    return with_line
 
 
-def _draw_losses(axes, r):
-    """The loss at every size, with its interval, that of shuffled rows, and of frequencies."""
-    x = np.arange(len(r["sizes"]))
-    low, high = (r["loss"] + r["change_interval"]).T
-    axes.fill_between(x, low, high, color=draw.VERMILION, alpha=0.25, linewidth=0)
-    label = "rows in order (change: 95 % over documents)"
-    axes.plot(x, r["losses"], "o-", color=draw.VERMILION, label=label)
-    axes.plot(x, r["losses_null"], "--", color=draw.GREY, label="null: rows shuffled")
-    label = "frequencies of the tokens"
-    axes.axhline(r["loss_null"], color="black", linestyle=":", label=label)
-    axes.set(ylim=(0, None), ylabel=f"{r['predicts']} (nats per token)")
-
-
-def _draw_heads(axes, r):
-    """Attention of every head with a direction to its own offset, their mean, and the null."""
-    x = np.arange(len(r["sizes"]))
-    for line in r["sharp_of_heads"][:, r["directed"]].T:
-        axes.plot(x, line, color=draw.SKY, linewidth=0.7, alpha=0.7)
-    if "sharp" in r:
-        axes.plot(x, r["sharp"], "o-", color=draw.BLUE, label="mean of the heads (thin lines)")
-        axes.plot(x, r["sharp_null"], "--", color=draw.GREY, label="null: rows shuffled")
-    else:
-        axes.plot([], [], color=draw.SKY, label="no head has a direction")
-    axes.set(ylim=(-0.02, 1.02), ylabel="attention to the head's own offset")
-
+SIZE = "size of the position table (1: as learned)"
+OF_ALL = "heads with a direction, of {directed.size}"
+COUNTS = (
+    Line("n_directed", "rows in order"),
+    Line("n_directed_null", "null: rows shuffled", "--", draw.GREY),
+)
 
 register(
     scale_positions,
-    draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "On the left, a curve with its lowest point at 1 says that the model works best with "
-        "positions as large as they were learned; the grey curve is what rows of that size do "
-        "that tell no place. In the middle, heads may look more sharply at their offset when "
-        "positions are larger, although the loss rises: words then weigh less. Where a norm "
-        "follows the sum of words and positions, positions twice as large are the same as words "
-        "half as large."
-    ),
-    published=(
-        "The blog post asks how the size of the position signal changes from layer to layer, as "
-        "norms scale it; what other sizes would do is not published."
-    ),
-    numbers={
-        "rise": (
-            "rise of the loss in nats per token with positions of half or of double the learned "
-            "size, the smaller of the two (masked models: of the pseudo-loss)"
-        ),
-        "rise_null": "the smaller rise of both sizes with the rows of the table shuffled",
-        "loss": "mean loss in nats per token at the learned size (masked models: one in "
-        f"{position_sizes.EVERY} tokens hidden)",
-        "loss_null": "loss of the frequencies of the tokens in the documents measured",
-        "change": "change of the loss from the learned size, in nats per token, by size",
-        "change_null": "change of the loss from size 1 with the rows of the table shuffled",
-        "best_size": "size with the least loss",
-        "best_size_null": "size with the least loss when the rows of the table are shuffled",
-        "sharp": (
-            "attention to its own offset, mean of the heads with a direction at the learned size"
-        ),
-        "sharp_null": "attention of those heads to that offset with the rows shuffled",
-        "n_directed": "heads with a direction, by size",
-        "n_directed_null": "heads with a direction when the rows of the table are shuffled",
-        "rise_interval": "95 % interval of the smaller rise, documents drawn anew",
-        "n_predicted": "tokens whose loss is measured, at each size",
-        "documents": "documents measured",
-    },
-    labels={
-        **dict.fromkeys(("change", "sharp", "n_directed"), "size_names"),
-        "rise_interval": ("from", "to"),
-    },
+    look="On the left, a curve with its lowest point at 1 says that the model works best with "
+    "positions as large as they were learned; the grey curve is what rows of that size do that "
+    "tell no place. In the middle, heads may look more sharply at their offset when positions are "
+    "larger, although the loss rises: words then weigh less. Where a norm follows the sum of words "
+    "and positions, positions twice as large are the same as words half as large.",
+    published="The blog post asks how the size of the position signal changes from layer to layer, "
+    "as norms scale it; what other sizes would do is not published.",
+    numbers="""
+        rise: rise of the loss in nats per token with positions of half or of double the learned
+            size, the smaller of the two (masked models: of the pseudo-loss)
+            null: the smaller rise of both sizes with the rows of the table shuffled
+        loss: mean loss in nats per token at the learned size (masked models: one in
+            {position_sizes.EVERY} tokens hidden)
+            null: loss of the frequencies of the tokens in the documents measured
+        change by size_names: change of the loss from the learned size, in nats per token, by size
+            null: change of the loss from size 1 with the rows of the table shuffled
+        best_size: size with the least loss
+            null: size with the least loss when the rows of the table are shuffled
+        sharp by size_names: attention to its own offset, mean of the heads with a direction at the
+            learned size
+            null: attention of those heads to that offset with the rows shuffled
+        n_directed by size_names: heads with a direction, by size
+            null: heads with a direction when the rows of the table are shuffled
+        fact rise_interval by from, to: 95 % interval of the smaller rise, documents drawn anew
+        fact n_predicted: tokens whose loss is measured, at each size
+        fact documents: documents measured
+    """,
     per_head=("offset_of_heads",),
     least_documents=2,
+    answer=Asks(
+        "rise of the {predicts} with positions of half and of double the size, nats per token",
+        value="{change[HALF]:+.2f} and {change[DOUBLE]:+.2f} (at zero: {change[0]:+.2f})",
+        chance="the smaller: {rise_null:+.2f}",
+        rule=Provided(
+            Of("change_interval[0][0]", null=0, **NATS),
+            Below("loss", **NATS),
+            Each("rises", null="rises_by_chance", most=np.inf, margin=worth),
+        ),
+    ),
+    says=[
+        "With the position table times {size_names} the {predicts} is {losses:.2f} nats per token "
+        "(rows shuffled: {losses_null:.2f}; frequencies of the tokens: {loss_null:.2f}). It is "
+        "least at size {best_size:g}; with shuffled rows at size {best_size_null:g}. Half and "
+        "double the size change it by {change[HALF]:+.2f} and {change[DOUBLE]:+.2f}, the smaller "
+        "of them within {rise_interval:to +.3f}. ",
+        When(
+            "sharp",
+            "The {directed.sum} heads that have a direction at the learned size give {sharp:.2f} "
+            "of their attention to their offset; rows shuffled, at most {sharp_null.max:.2f}. "
+            "Heads with a direction: {n_directed}.",
+            "No head has a direction at the learned size.",
+        ),
+    ],
+    draw=row(
+        marked(position_sizes.losses_by_size(xlabel=SIZE)),
+        marked(position_sizes.heads_by_size(xlabel=SIZE)),
+        marked(position_sizes.by_size(*COUNTS, ylabel=OF_ALL, xlabel=SIZE)),
+        widths=(1, 1, 0.8),
+        height=4.8,
+    ),
 )

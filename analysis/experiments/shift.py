@@ -10,8 +10,11 @@ import numpy as np
 
 from ..maths import nulls, stats
 from ..measures import losses, position_tables
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner import draw, options
+from ..runner.panels import Line, lines, row
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import NATS, Asks, Of, Provided
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -26,23 +29,17 @@ def shift(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 20,
-    tokens: options.Size = 0,
-    column: str = "",
+    documents: options.TwoDocuments = 20,
+    tokens: options.Tokens = 0,
+    column: options.Column = "",
     steps: Annotated[int, options.Within(2, 64)] = 7,
-    every: options.Count = 32,
+    every: options.Every = 32,
     seed: options.Seed = 0,
 ):
     """Loss against a shift of all positions, from none to as far as the table goes.
 
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
-    or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: half of the model's longest input)
-    column: columns of a .csv or keys of a .jsonl file that hold the text
     steps: how many shifts, the shift by 0 among them
-    every: of a masked model, hide one token in this many
-    seed: seed of the shuffled table and of the null
     """
     _check_head(model)
     document_set = _load_documents(model, text, documents, tokens, column)
@@ -125,110 +122,83 @@ def _changes(total, n, shifts, seed):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    low, high = r["worst_interval"]
-    verdict = "more than" if abs(r["worst"]) > r["worst_null"] else "no more than"
-    return (
-        f"When all positions together are moved by up to {r['shifts'][-1]} tokens, the "
-        f"{r['predicts']} of {r['loss']:.3f} nats per token changes most at {r['worst_at']}: by "
-        f"{r['worst']:+.3f} ({low:+.3f} to {high:+.3f}), {verdict} chance makes of these "
-        f"documents in 99 of 100 cases ({r['worst_null']:.3f}). Positions at zero change it by "
-        f"{r['change_zero']:+.3f}, and rows in random order by {r['change_shuffled']:+.3f}."
-    )
+def matters(r):
+    """From which change on places matter."""
+    return MATTERS * abs(r["change_zero"])
 
 
-def answers(r):
-    """No within chance; yes from MATTERS of what positions at zero cost on; partly between.
-
-    Undecided where positions at zero cost nothing: the model does not use them.
-    """
-    cost = abs(r["change_zero"])
-    worst = verdict.beside(
-        abs(r["worst"]), r["worst_null"], enough=MATTERS * cost, most=np.inf, margin=verdict.NATS
-    )
-    measure = (
-        f"largest change of the {r['predicts']} in nats per token, all positions moved together"
-    )
-    value = f"{r['worst']:+.3f} (positions at zero: {r['change_zero']:+.2f})"
-    is_used = cost > r["worst_null"] + verdict.NATS
-    return Answer(
-        worst.verdict if is_used else "undecided", measure, value, f"{r['worst_null']:.3f}"
-    )
+def changes(r):
+    """Change of the loss from no shift, by shift."""
+    return r["losses"] - r["losses"][0]
 
 
-def plot(r):
-    """The loss against the shift, beside that without positions; its change with the null."""
-    figure = draw.figure(11.5, 4.8)
-    left, right = figure.subplots(1, 2)
-    _draw_losses(left, r)
-    _draw_changes(right, r)
-    for axes, columns in ((left, 2), (right, 1)):
-        axes.set_xlabel(f"shift of all positions (tokens; documents of {r['T']})")
-        axes.legend(**draw.ABOVE | {"ncols": columns})
-    return figure
-
-
-def _draw_losses(axes, r):
-    """The loss at every shift, with the tables of AGAINST, and of a guess by frequencies."""
-    label = "all positions moved"
-    axes.plot(r["shifts"], r["losses"], "o-", markersize=3, color=draw.VERMILION, label=label)
-    for name, loss in zip(AGAINST, r["losses_against"]):
-        color = position_tables.COLORS[name]
-        axes.axhline(loss, color=color, linestyle="--", label=f"positions: {name}")
-    label = "null: frequencies of the tokens"
-    axes.axhline(r["loss_null"], color="black", linestyle=":", label=label)
-    axes.set(ylim=(0, None), ylabel=f"{r['predicts']} (nats per token)")
-
-
-def _draw_changes(axes, r):
-    """The change of the loss with its interval, on the band that chance alone reaches."""
-    line = r["worst_null"]
-    label = "null: signs of the changes drawn at random, 99 %"
-    axes.axhspan(-line, line, color=draw.GREY, alpha=0.3, linewidth=0, label=label)
-    low, high = r["change_interval"].T
-    band = {"color": draw.VERMILION, "alpha": 0.25, "linewidth": 0}
-    axes.fill_between(r["shifts"], low, high, label="95 % over documents", **band)
-    change = r["losses"] - r["losses"][0]
-    axes.plot(r["shifts"], change, "o-", markersize=3, color=draw.VERMILION)
-    axes.set_ylabel("change from no shift (nats per token)")
-
+SHIFT = "shift of all positions (tokens; documents of {T})"
+CHANCE = "null: signs of the changes drawn at random, 99 %"
 
 register(
     shift,
-    draw=plot,
-    says=says,
-    look=(
-        "A flat line means that the model uses how far apart tokens are, and that it does not "
-        "matter where the text begins. The dashed lines show what it costs to lose positions "
-        "altogether. On the right is the change by itself: outside the grey band it is more than "
-        "chance."
-    ),
-    published=(
-        "Models with learned absolute positions predict worse when the positions of a whole text "
-        "are moved: they depend on where it begins (Sinha et al. 2022)."
-    ),
-    answer=answers,
-    numbers={
-        "worst": (
-            "largest change of the loss in nats per token, over all shifts (masked models: of the "
-            "pseudo-loss)"
-        ),
-        "worst_null": (
-            "99 % quantile of the largest change when each document's sign is drawn at random"
-        ),
-        "worst_at": "shift at which the largest change comes, in tokens",
-        "change_zero": "change of the loss in nats per token with the position table at zero",
-        "change_shuffled": "change of the loss in nats per token with the table's rows shuffled",
-        "loss": "mean loss in nats per token without a shift (masked models: pseudo-loss)",
-        "loss_null": "loss of the frequencies of the tokens in the documents measured",
-        "worst_interval": "95 % interval of the largest change, documents drawn anew",
-        "perplexity": (
-            "perplexity (masked models: pseudo-), e to the mean loss per token, by shift in tokens"
-        ),
-        "n_predicted": "tokens whose loss is measured, at each shift",
-        "documents": "documents measured",
-    },
-    labels={"perplexity": "shifts", "worst_interval": ("from", "to")},
+    look="A flat line means that the model uses how far apart tokens are, and that it does not "
+    "matter where the text begins. The dashed lines show what it costs to lose positions "
+    "altogether. On the right is the change by itself: beyond the grey lines it is more than "
+    "chance.",
+    published="Models with learned absolute positions predict worse when the positions of a whole "
+    "text are moved: they depend on where it begins (Sinha et al. 2022).",
+    numbers="""
+        worst: largest change of the loss in nats per token, over all shifts (masked models: of the
+            pseudo-loss)
+            null: 99 % quantile of the largest change when each document's sign is drawn at random
+        fact worst_at: shift at which the largest change comes, in tokens
+        change_zero: change of the loss in nats per token with the position table at zero
+            no null: it is the scale of the largest change
+        change_shuffled: change of the loss in nats per token with the table's rows shuffled
+            no null: it is the scale of the largest change
+        loss: mean loss in nats per token without a shift (masked models: pseudo-loss)
+            null: loss of the frequencies of the tokens in the documents measured
+        fact worst_interval by from, to: 95 % interval of the largest change, documents drawn anew
+        perplexity by shifts: perplexity (masked models: pseudo-), e to the mean loss per token, by
+            shift in tokens
+            no null: the loss has one
+        fact n_predicted: tokens whose loss is measured, at each shift
+        fact documents: documents measured
+    """,
     least_documents=2,
+    answer=Asks(
+        "largest change of the {predicts} in nats per token, all positions moved together",
+        value="{worst:+.3f} (positions at zero: {change_zero:+.2f})",
+        chance="{worst_null:.3f}",
+        rule=Provided(
+            Of("change_zero.abs", null="worst_null", **NATS),
+            Of("worst.abs", null="worst_null", enough=matters, **NATS),
+        ),
+    ),
+    says=[
+        "When all positions together are moved by up to {shifts[-1]} tokens, the {predicts} of "
+        "{loss:.3f} nats per token changes most at {worst_at}: by {worst:+.3f} "
+        "({worst_interval:to +.3f}), ",
+        When("worst.abs > worst_null", "more than", "no more than"),
+        " chance makes of these documents in 99 of 100 cases ({worst_null:.3f}). Positions at zero "
+        "change it by {change_zero:+.3f}, and rows in random order by {change_shuffled:+.3f}.",
+    ],
+    draw=row(
+        lines(
+            Line("losses", "all positions moved", color=draw.VERMILION),
+            Line("losses_against[0]", f"positions: {AGAINST[0]}", "--"),
+            Line("losses_against[1]", f"positions: {AGAINST[1]}", "--", draw.GREEN),
+            Line("loss_null", "null: frequencies of the tokens", ":", "black"),
+            x="shifts",
+            ylim=(0, None),
+            xlabel=SHIFT,
+            ylabel="{predicts} (nats per token)",
+        ),
+        lines(
+            Line("worst_null", CHANCE, "--", draw.GREY),
+            Line("worst_null.minus", None, "--", draw.GREY),
+            Line(changes, "95 % over documents", color=draw.VERMILION, band="change_interval"),
+            x="shifts",
+            legend=draw.STACKED,
+            xlabel=SHIFT,
+            ylabel="change from no shift (nats per token)",
+        ),
+        height=4.8,
+    ),
 )

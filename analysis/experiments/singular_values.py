@@ -9,8 +9,10 @@ import numpy as np
 
 from ..maths import factors, stats, waves
 from ..measures import heads, inputs
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import Part, column, head_map, row
+from ..runner.registry import register
+from ..runner.rules import Asks, Below, Led, Of
 from ..runner.stream import UNSAVED
 
 SUBSPACES = 50  # random ones
@@ -22,7 +24,6 @@ def singular_values(model, run=UNSAVED, *, components: options.Count = 12, seed:
     positions.
 
     components: principal components of the positions as the layer reads them, without words
-    seed: seed of the random weights and subspaces
     """
     layers = inputs.layers(model)
     most = min(model.config.d_model, model.config.n_ctx) - 1
@@ -93,51 +94,14 @@ def _position_shares(shares_by_head, by_chance):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    above = "more" if r["share"] > r["share_null"] else "no more"
-    first, last = r["layers"][0], r["layers"][-1]
-    return (
-        f"Half of the heads have an effective rank of at most {r['rank']:.1f}, of {r['r']} (random "
-        f"weights: {r['rank_null']:.1f}). Of the squared W_A of layer {first}, "
-        f"{r['share_first']:.1%} lie between the {r['n']} principal components of positions, of "
-        f"that of layer {last}, {r['share_last']:.1%} (between any {r['n']} directions "
-        f"{r['share_first_null']:.2%}). The head with the most is {r['share_head']} with "
-        f"{r['share']:.1%}, {above} than {SUBSPACES} random subspaces reach in any head "
-        f"({r['share_null']:.1%})."
-    )
+def ends(r):
+    """The first and the last layer that have query and key weights."""
+    return r["layers"][[0, -1]]
 
 
-def answer(r):
-    """Yes: most heads are above chance, and the median rank is below that of any random head.
-
-    Partly: some heads are above chance.
-    """
-    total = r["shares"].size
-    above = verdict.of(r, "n_above", enough=total / 2, most=total)
-    few = verdict.beside(r["rank_least_null"] - r["rank"], 0, most=np.inf)
-    text = f"heads with W_A between {r['n']} components of the table beyond chance; median rank"
-    value = f"{r['n_above']} of {total}; {r['rank']:.1f} of {r['r']}"
-    chance = f"{r['n_above_null']} of {total}; {r['rank_null']:.1f}"
-    return Answer(verdict.led(above, few), text, value, chance)
-
-
-def plot(r):
-    """Singular values, a panel for each layer; below, rank and share of every head."""
-    L = len(r["S"])
-    height = max(2.4, 0.36 * L + 1.2)
-    figure = draw.figure(12.5, 3.3 + height)
-    above, below = figure.subfigures(2, 1, height_ratios=(3.3, height))
-    _draw_singular_values(above, r)
-    ranks, percents = below.subplots(1, 2)
-    _draw_map(ranks, r, r["ranks"], r["r"], "Blues")
-    ranks.set_title(f"effective rank, of {r['r']}\n(null, random weights: {r['rank_null']:.1f})")
-    _draw_map(percents, r, 100 * r["shares"], 100, "Oranges")
-    percents.set_title(
-        f"% of W_A between {r['n']} components of positions\n(null, any {r['n']} directions: "
-        f"{100 * r['share_first_null']:.2g})"
-    )
-    return figure
+def above(r):
+    """Whether a head is beyond the random subspaces."""
+    return "more" if r["share"] > r["share_null"] else "no more"
 
 
 def _draw_singular_values(figure, r):
@@ -167,21 +131,13 @@ def _draw_layer(axes, r, layer):
     axes.set_title(f"layer {r['layers'][layer]}")
 
 
-def _draw_map(axes, r, values, most, colors):
-    """A number for every head; darker is more."""
-    axes.imshow(values, cmap=colors, vmin=0, vmax=1.4 * most, aspect="auto")
-    for (layer, head), value in np.ndenumerate(values):
-        text = f"{value:.0f}" if value >= 10 else f"{value:.1f}"
-        axes.text(head, layer, text, ha="center", va="center", fontsize=10)
-    axes.set_xticks(range(values.shape[1]))
-    axes.set_yticks(range(len(values)), r["layers"])
-    axes.set(xlabel="head (the paper counts from 1)", ylabel="layer")
-    axes.tick_params(length=0)
+def _height(r):
+    """Inches of the maps: a line for every layer."""
+    return max(2.4, 0.36 * len(r["S"]) + 1.2)
 
 
 register(
     singular_values,
-    draw=plot,
     look="A line that falls fast is a head that compares few directions of its input; the dashed "
     "line is what weights drawn at random would give. The right map shows how much of W_A "
     "joins the space in which positions vary to itself: a head whose share is far above that "
@@ -191,34 +147,63 @@ register(
     "columns, and 12 principal components hold 92.23 % of roberta-base's position table (Yamamoto "
     "and Matsuzaki, section 3.3 and appendix B); the singular values themselves are not shown.",
     figure="section 3.3",
-    says=says,
-    answer=answer,
     about="table",
     weights_only=True,
-    labels={"n_above_by_layer": "layer_names", "share_by_layer": "layer_names"},
-    numbers={
-        "n_above": "heads whose squared W_A lies between the principal components of positions, on "
-        "both sides, by a larger share than random subspaces reach in any head",
-        "share_by_layer": "share of a head's squared W_A that lies between the principal "
-        "components of positions, mean of each layer",
-        "share_by_layer_null": f"mean share between {SUBSPACES} random subspaces of as many "
-        "dimensions, all heads",
-        "n_above_by_layer": "heads whose share is above what random subspaces reach, by layer",
-        "rank": "median over the heads of the effective rank of W_A: (sum of s^2)^2 / sum of s^4",
-        "rank_null": "median for Gaussian W_Q and W_K with the Frobenius norms of each head",
-        "rank_least": "the least effective rank of a head",
-        "rank_least_null": "the least effective rank with Gaussian weights",
-        "share": "largest share of a head's squared W_A between the principal components of "
-        "positions",
-        "share_null": f"the most in any head for {SUBSPACES} random subspaces of as many "
-        "dimensions",
-        "share_head": "head with the largest share between the principal components of positions",
-        "share_first": "mean share between the principal components of positions, first layer",
-        "share_first_null": "mean share between random subspaces, first layer",
-        "share_last": "mean share between the principal components of positions, last layer",
-        "share_last_null": "mean share between random subspaces, last layer",
-        "held": "share of the variance of positions that the principal components hold, first "
-        "layer",
-    },
+    numbers="""
+        n_above: heads whose squared W_A lies between the principal components of positions, on
+            both sides, by a larger share than random subspaces reach in any head
+            no null: it is 0 by construction, the most that any head reaches
+        share_by_layer by layer_names: share of a head's squared W_A that lies between the
+            principal components of positions, mean of each layer
+            null: mean share between {SUBSPACES} random subspaces of as many dimensions, all heads
+        n_above_by_layer by layer_names: heads whose share is above what random subspaces reach, by
+            layer
+            no null: it is 0 by construction, the most that any head reaches
+        rank: median over the heads of the effective rank of W_A: (sum of s^2)^2 / sum of s^4
+            null: median for Gaussian W_Q and W_K with the Frobenius norms of each head
+        rank_least: the least effective rank of a head
+            null: the least effective rank with Gaussian weights
+        share: largest share of a head's squared W_A between the principal components of positions
+            null: the most in any head for {SUBSPACES} random subspaces of as many dimensions
+        fact share_head: head with the largest share between the principal components of positions
+        share_first: mean share between the principal components of positions, first layer
+            null: mean share between random subspaces, first layer
+        share_last: mean share between the principal components of positions, last layer
+            null: mean share between random subspaces, last layer
+        fact held: share of the variance of positions that the principal components hold, first
+            layer
+    """,
+    answer=Asks(
+        "heads with W_A between {n} components of the table beyond chance; median rank",
+        value="{n_above} of {shares.size}; {rank:.1f} of {r}",
+        chance="{n_above_null} of {shares.size}; {rank_null:.1f}",
+        rule=Led(
+            Of("n_above", null=0, out_of="shares.size", enough=1 / 2),  # 0 by construction
+            Below("rank", null="rank_least_null", most=np.inf),
+        ),
+    ),
+    says="Half of the heads have an effective rank of at most {rank:.1f}, of {r} (random weights: "
+    "{rank_null:.1f}). Of the squared W_A of layer {ends[0]}, {share_first:.1%} lie between the "
+    "{n} principal components of positions, of that of layer {ends[-1]}, {share_last:.1%} (between "
+    "any {n} directions {share_first_null:.2%}). The head with the most is {share_head} with "
+    "{share:.1%}, {above} than {SUBSPACES} random subspaces reach in any head ({share_null:.1%}).",
+    draw=column(
+        Part(_draw_singular_values, height=3.3),
+        row(
+            head_map(
+                "ranks",
+                "effective rank, of {r}\n(null, random weights: {rank_null:.1f})",
+                darkest="r",
+            ),
+            head_map(
+                "shares",
+                "% of W_A between {n} components of positions\n(null, any {n} directions: "
+                "{share_first_null:.2%})",
+                colors="Oranges",
+                times=100,
+            ),
+            height=_height,
+        ),
+    ),
     per_head=("ranks", "shares"),
 )

@@ -15,8 +15,11 @@ from minitx import forward
 from minitx.arrays import Layer, Weights
 
 from ..measures import heads
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner import draw, options
+from ..runner.panels import Part
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Below
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -37,17 +40,11 @@ def slices(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 4,
-    tokens: options.Size = 0,
+    documents: options.Documents = 4,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
-    """Attention with the dimensions of the stream in another order, and with a slice at zero.
-
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    seed: seed of the order, and of the dimensions that are drawn
-    """
+    """Attention with the dimensions of the stream in another order, and with a slice at zero."""
     cfg = model.config
     if cfg.n_heads < 2:
         raise NotApplicable("slices needs two heads or more, and this model has one")
@@ -163,39 +160,22 @@ def _own_and_others(by_slice, at_random):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    layer, head = np.unravel_index(r["others_of_heads"].argmin(), r["others_of_heads"].shape)
-    kept = r["n_heads"] - r["n_changed"]
-    rest = f"{kept} stay as they are." if kept else "Each projects the whole of the stream."
-    return (
-        f"With the {r['D']} dimensions in another order, in every matrix that reads or writes "
-        f"them, no weight of attention changes by more than {r['reordered']:.1g} (with the "
-        f"embeddings alone in that order: by up to {r['reordered_null']:.2f}). Without a slice of "
-        f"{r['d_head']} dimensions that is another head's, {r['n_changed']} of {r['n_heads']} "
-        f"heads change: {r['others']:.3f} of their attention goes elsewhere on average, of "
-        f"{heads.name(layer, head)} the least ({r['least']:.3f}). Without their own slice it is "
-        f"{r['own']:.3f}, without {r['d_head']} dimensions drawn at random {r['own_null']:.3f}. "
-        f"{rest}"
-    )
+def kept(r):
+    """How many heads stay as they are without another head's slice."""
+    return r["n_heads"] - r["n_changed"]
 
 
-def answer(r):
-    """No if every head changes without another head's slice; yes if none does; else partly."""
-    n = r["n_heads"]
-    unchanged = verdict.beside(n - r["n_changed"], 0, enough=n, most=n, margin=0)
-    measure = "heads whose attention changes without the slice of another head, and its change"
-    value = f"{r['n_changed']} of {n}, {r['others']:.2f} (own: {r['own']:.2f})"
-    return Answer(unchanged.verdict, measure, value, f"dimensions drawn: {r['own_null']:.2f}")
+def least_changed(r):
+    """Which head changes least without the slices of others."""
+    by_head = r["others_of_heads"]
+    return heads.name(*np.unravel_index(by_head.argmin(), by_head.shape))
 
 
-def plot(r):
+def _draw(figure, r):
     """Change of each head without each slice, in every layer; own, other and random slices."""
-    figure = draw.figure(12.5, 5)
     maps, dots = figure.subfigures(1, 2, width_ratios=(1.4, 1))
     _draw_maps(maps, r)
     _draw_heads(dots.subplots(), r)
-    return figure
 
 
 def _draw_maps(figure, r):
@@ -226,40 +206,47 @@ def _draw_heads(axes, r):
         axes.axvline(layer * H - 0.5, color=draw.GREY, linewidth=0.6)
     axes.set_xticks(np.arange(L) * H + (H - 1) / 2, range(L))
     axes.set(xlabel="heads, layer by layer", ylabel="attention that goes elsewhere", ylim=(0, None))
-    axes.legend(**draw.ABOVE | {"ncols": 1})
+    axes.legend(**draw.STACKED)
 
 
 register(
     slices,
-    draw=plot,
-    says=says,
-    look=(
-        "If the embedding were cut into pieces, one for each head, the maps would be blue on "
-        "their diagonal and white elsewhere: a head would change with its own slice alone. "
-        "On the right each head has three marks; where they are about equally high, its own slice "
-        "is to it like any other dimensions. In order for nothing to depend on it, the order of "
-        "the dimensions is changed in all matrices at once: rounding is all that is left."
+    look="If the embedding were cut into pieces, one for each head, the maps would be blue on "
+    "their diagonal and white elsewhere: a head would change with its own slice alone. On the "
+    "right each head has three marks; where they are about equally high, its own slice is to it "
+    "like any other dimensions. In order for nothing to depend on it, the order of the dimensions "
+    "is changed in all matrices at once: rounding is all that is left.",
+    published="Drawings of attention with several heads often show the embedding cut into pieces, "
+    "one for each. What is cut is the output of W_Q, W_K and W_V: every head projects the whole "
+    "embedding (Vaswani et al. 2017, 3.2.2).",
+    numbers="""
+        others: attention that goes elsewhere without the slice of another head, mean of heads
+            null: attention that goes elsewhere without as many dimensions, drawn at random from all
+        own: attention that goes elsewhere without the head's own slice, mean over heads
+            null: attention that goes elsewhere without as many dimensions as a head has, at random
+        n_changed: heads that change without the slices of other heads
+            no null: a head that reads a slice of its own changes by rounding alone
+        least: change of the head that changes least without the slices of others
+            no null: it is compared with rounding
+        reordered: largest change of any weight of attention, all dimensions in another order
+            null: largest change if the embeddings alone are in that order
+        fact n_heads: heads of the model
+    """,
+    answer=Asks(
+        "heads whose attention changes without the slice of another head, and its change",
+        value="{n_changed} of {n_heads}, {others:.2f} (own: {own:.2f})",
+        chance="dimensions drawn: {own_null:.2f}",
+        rule=Below("n_changed", null="n_heads", out_of="n_heads", enough=1, margin=0),
     ),
-    published=(
-        "Drawings of attention with several heads often show the embedding cut into pieces, one "
-        "for each. What is cut is the output of W_Q, W_K and W_V: every head projects the whole "
-        "embedding (Vaswani et al. 2017, 3.2.2)."
-    ),
-    answer=answer,
-    numbers={
-        "others": "attention that goes elsewhere without the slice of another head, mean of heads",
-        "others_null": (
-            "attention that goes elsewhere without as many dimensions, drawn at random from all"
-        ),
-        "own": "attention that goes elsewhere without the head's own slice, mean over heads",
-        "own_null": (
-            "attention that goes elsewhere without as many dimensions as a head has, at random"
-        ),
-        "n_changed": "heads that change without the slices of other heads",
-        "least": "change of the head that changes least without the slices of others",
-        "reordered": "largest change of any weight of attention, all dimensions in another order",
-        "reordered_null": "largest change if the embeddings alone are in that order",
-        "n_heads": "heads of the model",
-    },
+    says=[
+        "With the {D} dimensions in another order, in every matrix that reads or writes them, no "
+        "weight of attention changes by more than {reordered:.1g} (with the embeddings alone in "
+        "that order: by up to {reordered_null:.2f}). Without a slice of {d_head} dimensions that "
+        "is another head's, {n_changed} of {n_heads} heads change: {others:.3f} of their attention "
+        "goes elsewhere on average, of {least_changed} the least ({least:.3f}). Without their own "
+        "slice it is {own:.3f}, without {d_head} dimensions drawn at random {own_null:.3f}. ",
+        When("kept", "{kept} stay as they are.", "Each projects the whole of the stream."),
+    ],
+    draw=Part(_draw, height=5),
     per_head=("own_of_heads", "others_of_heads"),
 )

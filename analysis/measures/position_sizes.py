@@ -6,7 +6,7 @@ with these rows in an order drawn for each document: as large, but they tell no 
 N documents, T tokens, D width, 2 tables (the rows in order, shuffled), S sizes, L layers, H heads,
 R offsets, n tokens that count.
 
-Order: the two conditions; one document; what follows from the sums over documents.
+Order: the two conditions; one document; what follows from the sums over documents; panels.
 """
 
 import numpy as np
@@ -14,7 +14,10 @@ import numpy as np
 from minitx import forward
 
 from ..maths import profiles, stats
+from ..runner import draw
+from ..runner.panels import Line, lines
 from ..runner.registry import NotApplicable
+from ..runner.sentences import When
 from . import losses, position_tables
 
 SIZES = 0.0, 0.25, 0.5, 1.0, 2.0, 4.0
@@ -140,3 +143,41 @@ def directions(total, N, T, causal, base):
         means = at_offset[..., directed[0, base]].mean(axis=-1)  # [2 S]
         result["sharp"], result["sharp_null"] = means
     return result
+
+
+def by_size(*by_name, **labels):
+    """Panel of lines over the sizes."""
+    return lines(*by_name, xticks="size_names", legend=draw.STACKED, **labels)
+
+
+def losses_by_size(*more, **labels):
+    """Panel: the loss by size, beside that with shuffled rows and that of the frequencies."""
+    labels |= {"ylim": (0, None), "ylabel": "{predicts} (nats per token)"}
+    return by_size(LOSSES, SHUFFLED_LOSSES, *more, FREQUENCIES, **labels)
+
+
+def loss_range(r):
+    """The interval of the change of the loss, around the loss: [S 2]."""
+    return r["loss"] + r["change_interval"]
+
+
+def heads_by_size(**labels):
+    """Panel: attention to its own offset, of every head with a direction, their mean, the null."""
+    labels |= {"ylim": (-0.02, 1.02), "ylabel": "attention to the head's own offset"}
+    title = When("sharp", "", "no head has a direction")
+    return by_size(HEADS, MEAN, SHUFFLED_MEAN, title=title, **labels)
+
+
+def of_directed_heads(r):
+    """Attention of the heads with a direction to their offset, by size: [S n]."""
+    return r["sharp_of_heads"][:, r["directed"]]
+
+
+SHUFFLED = "null: rows shuffled", "--", draw.GREY
+IN_ORDER = "rows in order (change: 95 % over documents)"
+LOSSES = Line("losses", IN_ORDER, color=draw.VERMILION, band=loss_range)
+SHUFFLED_LOSSES = Line("losses_null", *SHUFFLED)
+FREQUENCIES = Line("loss_null", "frequencies of the tokens", ":", "black")
+HEADS = Line(of_directed_heads, None, "-", draw.SKY, 0.7)
+MEAN = Line("sharp", "mean of the heads (thin lines)")
+SHUFFLED_MEAN = Line("sharp_null", *SHUFFLED)

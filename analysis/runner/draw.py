@@ -251,3 +251,5 @@ def offset(t):
 
 
 ABOVE = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 2}  # where a legend hides nothing
+BESIDE = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+STACKED = {"loc": "lower left", "bbox_to_anchor": (0, 1)}

@@ -4,7 +4,10 @@
     documents: int       distance: Literal["cosine", "euclidean"]
     clusters: Annotated[int, AtLeast(1)]        gauge: Annotated[int, Within(2, 50)]
     text: Annotated[str, Files()]               pairs: Annotated[str, Files(but=("dates",))]
+    clusters: Annotated[int, AtLeast(1), "number of clusters"]
 
+A text in an annotation is the option's help, unless the experiment's docstring has a line for it.
+Options that many experiments take stand here with theirs: Text, Documents, Tokens, Seed and others.
 Where the annotation does not say all, as for a number that depends on the model, an experiment
 checks by itself; see the end of this file.
 Order: ranges, the option, how an annotation is understood, checks by an experiment.
@@ -85,11 +88,26 @@ class FilesOrPair(Files):
         return "|" not in value and super().__contains__(value)
 
 
-Text = Annotated[str, Files()]
 Pairs = Annotated[str, FilesOrPair(but=("names", "dates"))]
 Count = Annotated[int, AtLeast(1)]
 Size = Annotated[int, AtLeast(0)]  # 0: as many as there are, or as the experiment chooses
-Seed = Annotated[int, AtLeast(0)]
+Text = Annotated[
+    str,
+    Files(),
+    "file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input, or "
+    "sample",
+]
+Documents = Annotated[Size, "documents to read (0: as many as the text holds, at most 100)"]
+TwoDocuments = Annotated[  # for what is compared between halves, or has an interval
+    int,
+    OrZero(AtLeast(2)),
+    "documents to read, 2 or more (0: as many as the text holds, at most 100)",
+]
+Tokens = Annotated[Size, "length of each document (0: the model's longest input)"]
+Shuffles = Annotated[Count, "shuffles of the null"]
+Column = Annotated[str, "columns of a .csv or keys of a .jsonl file that hold the text"]
+Every = Annotated[Count, "of a masked model, hide one token in this many"]
+Seed = Annotated[int, AtLeast(0), "seed of all that is drawn at random"]
 
 
 @dataclass(frozen=True)
@@ -157,10 +175,10 @@ def near_matches(given, names):
 
 
 def understand(name, annotation, default, about=""):
-    """The Option that a keyword's annotation and default describe; about: the line of its help.
+    """The Option that a keyword's annotation and default describe.
 
-    Raises ValueError if the annotation is missing or none of those above, or if the default does
-    not fit it.
+    about: the line of its help; without one the last text in the annotation is. Raises ValueError
+    if the annotation is missing or none of those above, or if the default does not fit it.
     """
     kind, *notes = get_args(annotation) if get_origin(annotation) is Annotated else [annotation]
     choices = get_args(kind) if get_origin(kind) is Literal else ()
@@ -174,7 +192,8 @@ def understand(name, annotation, default, about=""):
             f"the annotation of {name!r} is {annotation}; wanted one of {kinds}, "
             "a Literal of texts, or an Annotated number or text"
         )
-    new = Option(name, kind, default, about, choices, limits, files)
+    helps = [note for note in notes if isinstance(note, str)]
+    new = Option(name, kind, default, about or "".join(helps[-1:]), choices, limits, files)
     if type(default) is not kind:
         raise ValueError(f"the default of {name!r} is {default!r}; wanted {KINDS[kind]}")
     new.checked(default)

@@ -1,57 +1,62 @@
 """The list of experiments; commands, flags, the report and the README's table come from it.
 
-An experiment is one function that turns a model into named arrays, in a file of its own. The first
-line of the file is the question:
+An experiment is one function that turns a model into named arrays, in a file of its own, and what
+it declares of them. The first line of the file is the question:
 
     '''Which question?'''
 
-    def waves(model, run=UNSAVED, *, documents: int = 100, seed: int = 0):
+    def waves(model, run=UNSAVED, *, documents: options.Documents = 100, seed: options.Seed = 0):
         '''One line for the command's help.
 
-        documents: one line for the flag's help
+        documents: one line for the flag's help, where it means something else than options.py says
         '''
-        return {"share": …, "share_null": …, "profile": …}
+        return {"share": …, "share_null": …, "profile": …, "profile_null": …}
 
     register(
         waves,
-        draw=draw_waves,
-        says=say_waves,
         look="what to look for in the figure",
         published="what the published work shows",
         figure="figure 3",
-        numbers={
-            "share": "what the scalar result['share'] means",
-            "share_null": "what chance gives",
-            "lags": "what the list result['lags'] holds",
-        },
-        labels={"lags": "heads"},
-        answer=answer_waves,
+        numbers='''
+            share: what the result share means
+                null: what the result share_null means: what chance gives
+            profile by layers: what the list profile holds, its entries named by the result layers
+                no null: why chance gives no value to compare it with
+            fact documents: a size or a setting, in which chance has no part
+        ''',
+        answer=Asks("what is measured", "{share:.0%}", "{share_null:.0%}", Of("share", enough=0.5)),
+        says="{share:.0%} of the heads have waves (by chance {share_null:.0%}).",
+        draw=row(lines(Line("profile", "what it is"), xlabel="layer")),
     )
 
 The function's name is the command (with - for _), its keywords with their defaults are the flags;
-their annotations say what they may be (options.py), which is checked before any work.
-`run` sums over documents (stream.py). `draw(result)` makes a matplotlib figure of the same arrays,
-`says(result)` tells in plain words what they show, `answer(result)` answers the question in a word
-and a number. The results listed in `numbers` are the headline figures, those that tell most first;
-NAME_null is the null of NAME; `labels` names the entries of a list: a result that holds their
-names, or the names themselves. `per_head` names the results [L H] that `minitx compare` compares
-head by head. weights_only=True: it runs on a partial checkpoint too. least_documents: with fewer
-there is nothing to measure; the report then reads this many. shares_passes=True: its measures yield
-what they read (passes.py), so that experiments which run together share it. sides: what it reads of
-an encoder-decoder, where it takes a source by itself (sides.py).
+their annotations say what they may be, with their help (options.py), which is checked before any
+work. `run` sums over documents (stream.py). The results that `numbers` declares are the headline
+figures, those that tell most first (numbers.py). The answer is a record: which number is set beside
+which null, and by which rule (rules.py). Sentences are templates over results, and over constants
+and functions of the file (sentences.py). Pictures are shared panels (panels.py), or a function of
+the results. `answer` and `says` may be functions of the results, too, where a rule is too little.
+`per_head` names the results [L H] that `minitx compare` compares head by head. weights_only=True:
+it runs on a partial checkpoint too. least_documents: with fewer there is nothing to measure; the
+report then reads this many. shares_passes=True: its measures yield what they read (passes.py), so
+that experiments which run together share it. sides: what it reads of an encoder-decoder, where it
+takes a source by itself (sides.py).
 """
 
 import inspect
 import itertools
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple, get_type_hints
+from dataclasses import dataclass, replace
+from typing import get_type_hints
 
 from minitx.mapped import require_arrays
 
 from ..texts import formats, naming
+from . import numbers
 from .options import Option, Seed, Size, near_matches, understand
+from .rules import Answer, Asks
+from .sentences import Sentences
 
 EXPERIMENTS: dict[str, "Experiment"] = {}
 # what every experiment that reads texts takes beside its own options
@@ -66,15 +71,6 @@ class NotApplicable(ValueError):
     """The model, or the text, lacks what an experiment needs: nothing is wrong with either."""
 
 
-class Answer(NamedTuple):
-    """What one run answers to the experiment's question."""
-
-    verdict: str  # yes, partly, no or undecided, by the rule of verdict.py
-    measure: str  # what was measured, in words that stand alone
-    value: str  # as a reader is to see it: "7 of 7", "59 %"
-    chance: str  # the same by chance, or by the text alone
-
-
 @dataclass(frozen=True, repr=False)
 class Experiment:
     """What one experiment asks, computes, draws and explains."""
@@ -83,9 +79,8 @@ class Experiment:
     question: str
     draw: Callable
     says: Callable | None = None
-    answer: Callable | None = None
-    numbers: dict = field(default_factory=dict)
-    labels: dict = field(default_factory=dict)  # {list: what names its entries: a result, or names}
+    answer: Callable[..., Answer] | None = None
+    numbers: tuple = ()
     look: str = ""
     published: str = ""
     figure: str = ""  # where the published work shows it: "figure 3"
@@ -211,20 +206,48 @@ def _with_ids(given):
     return given | {"text": naming.of_ids(path)}
 
 
-def register(run, *, draw, question="", **described):
-    """Put `run` on the list of experiments and return its Experiment.
+def experiment(run, *, draw, question="", **described):
+    """The Experiment of a function; it is on no list.
 
-    A call is the last statement of the experiment's file. The question is the first line of the
-    file, unless it is given; `described` are the other fields of an Experiment. Raises ValueError
-    if the name is taken, or an option is not annotated as options.py says.
+    The question is the first line of the function's file, unless it is given; `described` are the
+    other fields of an Experiment. Raises ValueError if an option is not annotated as options.py
+    says.
     """
-    question = question or run.__globals__["__doc__"].partition("\n")[0]
-    new = Experiment(run, question, draw, **described)
+    scope = run.__globals__
+    question = question or scope["__doc__"].partition("\n")[0]
+    new = Experiment(run, question, draw, **_bound(described, scope))
+    _ = new.options  # raises if one is not annotated
+    return new
+
+
+def register(run, **described):
+    """Put `run` on the list of experiments and return its Experiment, see `experiment`.
+
+    A call is the last statement of the experiment's file. Raises ValueError if the name is taken.
+    """
+    new = experiment(run, **described)
     if new.name in EXPERIMENTS:
         raise ValueError(f"there is already an experiment {new.name!r}")
-    _ = new.options  # raises if one is not annotated
     EXPERIMENTS[new.name] = new
     return new
+
+
+def _bound(described, scope):
+    """Fields of an Experiment, with templates and rules as functions of the results.
+
+    scope: of the experiment's file, whose constants and functions they name.
+    """
+    fields = dict(described)
+    labels = fields.pop("labels", {})
+    if isinstance(fields.get("numbers"), dict):
+        fields["numbers"] = numbers.of_table(fields["numbers"], labels)
+    elif fields.get("numbers"):
+        fields["numbers"] = numbers.of_experiment(fields["numbers"], scope)
+    if not callable(fields.get("says", callable)):
+        fields["says"] = Sentences(fields["says"], scope)
+    if isinstance(fields.get("answer"), Asks):
+        fields["answer"] = replace(fields["answer"], scope=scope)
+    return fields
 
 
 def get(name):
@@ -236,28 +259,8 @@ def get(name):
 
 
 def headline(experiment, result):
-    """Headline figures: {name: {"value": …, "means": …}}.
-
-    Those with a null have "null" and "null_means" too, lists with names for their entries "labels".
-    """
-    numbers = {}
-    for name, means in experiment.numbers.items():
-        if name not in result:  # an option may leave nothing to measure
-            continue
-        value = result[name].tolist()
-        measured = name.removesuffix("_null")
-        if measured in numbers:
-            numbers[measured] |= {"null": value, "null_means": means}
-        else:
-            numbers[name] = {"value": value, "means": means}
-        if name in experiment.labels:
-            numbers[name]["labels"] = _labels(experiment.labels[name], result)
-    return numbers
-
-
-def _labels(names, result):
-    """The names of a list's entries; `names`: the result that holds them, or themselves."""
-    return result[names].tolist() if isinstance(names, str) else list(names)
+    """Headline figures {name: {"value": …, "means": …}}, see numbers.headline."""
+    return numbers.headline(experiment.numbers, result)
 
 
 def markdown():

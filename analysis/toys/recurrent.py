@@ -14,8 +14,8 @@ from typing import Annotated
 import numpy as np
 
 from ..maths import stats
-from ..runner import draw, options, results, settings
-from ..runner.registry import Answer, Experiment
+from ..runner import draw, options, registry, results, settings
+from ..runner.registry import Answer
 from . import gru
 
 TRAINED = 20  # the longest sequences of the training
@@ -258,9 +258,8 @@ def _draw_map(axes, r, name, pattern):
     return image
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = registry.experiment(
     recurrent,
-    question=__doc__.partition("\n")[0],
     draw=plot,
     says=says,
     answer=answer,

@@ -136,9 +136,11 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
         assert array.dtype.kind in "biufU", key
         assert array.dtype.kind == "U" or np.isfinite(array).all(), key
     headline = registry.headline(experiment, arrays)
-    missing = {key.removesuffix("_null") for key in experiment.numbers} - set(headline)
+    missing = {number.name for number in experiment.numbers} - set(headline)
     assert missing <= UNTOLD.get((name, kind), set())
     assert any("null" in number for number in headline.values()) or name == "parts"
+    for number in experiment.numbers:
+        assert not number.null or ("null" in headline.get(number.name, {"null": 0})), number
     json.dumps(headline, allow_nan=False)
     for key, number in headline.items():
         named = isinstance(number["value"], list) and not isinstance(number["value"][0], str)
@@ -242,8 +244,9 @@ def test_every_experiment_says_what_a_reader_needs(experiment):
     assert experiment.question.endswith("?")
     for text in (experiment.look, experiment.published, experiment.summary):
         assert text.endswith(".")
-    for means in experiment.numbers.values():
-        assert not re.search(r"\bthe same\b|likewise|as above|\bthese\b", means), means
+    for number in experiment.numbers:
+        for means in (number.means, number.null):
+            assert not re.search(r"\bthe same\b|likewise|as above|\bthese\b", means), means
     assert all(option.help for option in experiment.options)
     assert all(option.checked(option.default) == option.default for option in experiment.options)
     text = registry.markdown().replace("\n", " ")

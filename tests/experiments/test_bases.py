@@ -10,6 +10,7 @@ from distance import max_error
 from minitx import analysis
 from minitx.analysis.experiments import bases as experiment
 from minitx.analysis.maths import bases, factors
+from minitx.analysis.runner import registry
 
 T, D, d, N = 60, 24, 8, 40
 
@@ -117,7 +118,7 @@ def test_a_partial_checkpoint_reads_positions_alone(bundled):
     assert result["n_carry"] == result["n_heads"] == 12 and result["documents"] == 0
     assert result["purity_raw"] == pytest.approx(1)
     assert result["head"] in {f"L{layer}H{head}" for layer in (1, 2, 3) for head in range(4)}
-    assert experiment.says(result).startswith("Of positions alone: ")
+    assert registry.get("bases").says(result).startswith("Of positions alone: ")
 
 
 def test_one_head_is_drawn(bundled):

@@ -27,7 +27,7 @@ def test_positions_that_nothing_writes_over_stay(results):
         assert result["high"].tolist() == [12, 12, 12]
         # every write is 0 here: in a model of random zeros, too, all would stay
         assert (result["n_kept"], result["n_kept_null"]) == (2, 2)
-        assert experiment.answer(result).verdict == "undecided"
+        assert registry.get("cca").answer(result).verdict == "undecided"
         # 24 columns hold much of any function of 62 places
         assert (result["mean"] > result["mean_null"] + 0.2).all()
 
@@ -37,7 +37,7 @@ def test_positions_that_a_head_erases_are_gone(results):
     assert result["mean"][0] > 0.99
     assert result["mean"][1:].max() < 0.5 * result["mean"][0]
     assert result["high"].tolist() == [12, 0, 0]
-    assert experiment.answer(result).verdict == "no"
+    assert registry.get("cca").answer(result).verdict == "no"
 
 
 def test_on_its_own_documents_a_fit_finds_more(results):
@@ -53,10 +53,10 @@ def test_the_bundles_positions_end_after_layer_0(bundled):
     assert result["mean"][1:].max() < 0.25  # measured 0.09
     assert result["mean"][1] > 2 * result["mean_null"][1]  # measured 0.09 against 0.03
     arrays = {name: np.asarray(x) for name, x in result.items()}
-    assert "0.99, 0." in experiment.says(arrays)
-    assert experiment.answer(arrays).value == "0 of 4"
+    assert "0.99, 0." in registry.get("cca").says(arrays)
+    assert registry.get("cca").answer(arrays).value == "0 of 4"
     with draw.style():
-        assert "before layer 3" in draw.svg(experiment.plot(arrays))
+        assert "before layer 3" in draw.svg(registry.get("cca").draw(arrays))
 
 
 @pytest.mark.parametrize(

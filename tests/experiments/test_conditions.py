@@ -8,7 +8,7 @@ import minitx
 from minitx.analysis.experiments import conditions as experiment
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import conditions, heads
-from minitx.analysis.runner import draw
+from minitx.analysis.runner import draw, registry
 from minitx.analysis.texts import corpus
 
 SMALL = {"documents": 3, "tokens": 64}
@@ -40,7 +40,7 @@ def test_heads_that_read_waves_need_no_words(results):
         assert min(attention[name] for name in ("text", "shuffled", "positions")) > 0.9
         assert attention["words"] < 0.1
     assert kinds(result) == {"positions": len(constructed.LAGS)}
-    assert experiment.answer(result).verdict == "yes"
+    assert registry.get("conditions").answer(result).verdict == "yes"
 
 
 def test_a_head_that_reads_copied_words_needs_words_and_positions(results):
@@ -53,14 +53,19 @@ def test_a_head_that_reads_copied_words_needs_words_and_positions(results):
     score = result["score_kept_of_heads"][:, 1, 0]
     assert score[0] == 1 and score[NAMES.index("shuffled")] > 0.5
     assert abs(score[[NAMES.index(name) for name in ("positions", "words")]]).max() < 0.2
-    assert experiment.answer(result).verdict == "no"  # 2 of 3, and 2 of 3 with heads shuffled
+    assert (
+        registry.get("conditions").answer(result).verdict == "no"
+    )  # 2 of 3, and 2 of 3 with heads shuffled
 
 
 def test_heads_that_read_words_have_nothing_to_keep(results):
     result = results["neither"]
     assert result["n_directed"] == 0 and kinds(result) == {}
-    assert experiment.answer(result).verdict == "undecided"
-    assert experiment.says(result) == "0 of 8 heads have a direction that they could keep."
+    assert registry.get("conditions").answer(result).verdict == "undecided"
+    assert (
+        registry.get("conditions").says(result)
+        == "0 of 8 heads have a direction that they could keep."
+    )
 
 
 def test_conditions_are_edits_of_a_run(bundled):

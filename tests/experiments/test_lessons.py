@@ -33,6 +33,16 @@ def run(name, model, **options):
     return {key: np.asarray(value) for key, value in result.items()}
 
 
+def says(name, r):
+    """What an experiment says of a result."""
+    return registry.get(name).says(r)
+
+
+def verdict(name, r):
+    """How a result answers the experiment's question."""
+    return registry.get(name).answer(r).verdict
+
+
 # parts
 
 
@@ -63,8 +73,8 @@ def test_multiply_adds_of_an_encoder_decoder_are_those_of_its_pass(variant, prod
         counts = parts.multiply_adds(model, piece.shape[1], past, S=S)
         assert multiplications(products) == sum(counts.values())
     result = run("parts", model, tokens=T)
-    assert "a source as long" in parts.says(result)
-    assert "and of the source in a cache" in parts.says(result)
+    assert "a source as long" in says("parts", result)
+    assert "and of the source in a cache" in says("parts", result)
 
 
 @pytest.mark.parametrize("variant", [MASKED, CAUSAL])
@@ -124,7 +134,7 @@ def test_decoding_the_last_token_of_the_bundle_is_as_counted_by_hand():
     assert of_layers == 1_048_576
     assert r["step_output"] == 1024 * 128 == 131_072
     assert r["step_cached"] == of_layers + 131_072 == 1_179_648
-    words = parts.says(r)
+    words = says("parts", r)
     assert "takes 1,179,648 multiply-adds (131,072 of them in the output)" in words
     assert r["place_operations"] == 256 * 128
     assert r["place_share"] == 256 * 128 / (256 * (4 * 12 * 128**2 + 131_072) + 8 * 256**2 * 128)
@@ -169,7 +179,7 @@ def test_without_positions_an_encoder_gives_each_token_its_vector_in_any_order(b
         mixed = minitx.run(model, tokens[order], edits=flat, keep=("resid_post", -1))
         distance = np.abs(mixed["resid_post", -1][0] - x[order]).max()
         assert (distance < 1e-4) == is_kept  # float32: measured 4e-6
-    assert "same vector in any order" in parts.says(run("parts", bundled))
+    assert "same vector in any order" in says("parts", run("parts", bundled))
 
 
 @pytest.mark.parametrize("width, inner", [(60, 64), (60, 240), (60, 130)])
@@ -186,20 +196,20 @@ def test_attention_overtakes_the_mlp_where_the_formula_says(width, inner):
 def test_an_encoder_has_no_steps(bundled, causal):
     result = run("parts", bundled)
     assert "step_cached" not in result
-    assert "no steps of decoding" in parts.says(result)
+    assert "no steps of decoding" in says("parts", result)
     result = run("parts", causal)
-    assert "in a cache" in parts.says(result)
+    assert "in a cache" in says("parts", result)
 
 
 def test_half_of_the_work_is_attention_where_the_bundle_reads_all_it_can(bundled):
     """D 128, M 512: 4 D^2 + 2 T D is 2 D M at T = 256."""
     result = run("parts", bundled)
-    assert result["attention"] == 0.5 and parts.answer(result).verdict == "no"
-    assert parts.answer(result | {"attention": np.array(0.51)}).verdict == "partly"
+    assert result["attention"] == 0.5 and verdict("parts", result) == "no"
+    assert verdict("parts", result | {"attention": np.array(0.51)}) == "partly"
     short = run("parts", bundled, tokens=16)
-    assert parts.answer(short).verdict == "no"  # measured 0.35
+    assert verdict("parts", short) == "no"  # measured 0.35
     alone = run("parts", replace(bundled, layers=[without_mlp(w) for w in bundled.layers]))
-    assert parts.answer(alone).verdict == "yes"
+    assert verdict("parts", alone) == "yes"
 
 
 def without_mlp(w):
@@ -492,7 +502,7 @@ def test_every_head_of_the_bundle_changes_without_any_slice(bundled):
     assert r["n_changed"] == r["n_heads"] == 16 and r["least"] > 0.05  # measured 0.11
     assert r["own"] == pytest.approx(r["own_null"], rel=0.2)  # a slice like any other
     assert r["reordered"] < 1e-4 and r["reordered_null"] > 0.5  # measured 2e-6 and 1
-    assert slices.answer(r).verdict == "no" and "the whole of the stream" in slices.says(r)
+    assert verdict("slices", r) == "no" and "the whole of the stream" in says("slices", r)
 
 
 @pytest.mark.parametrize("name", ["tiny-roberta", "tiny-gpt2"])
@@ -505,10 +515,10 @@ def test_heads_that_do_read_slices_are_noticed(name, models):
     cut = tiny.with_weights(model, layers=layers)
     r = run("slices", cut, documents=2, tokens=32)
     assert r["n_changed"] == 0 and r["least"] < 1e-6 and (r["own_of_heads"] > 0.001).all()
-    assert slices.answer(r).verdict == "yes" and "16 stay as they are" in slices.says(r)
+    assert verdict("slices", r) == "yes" and "16 stay as they are" in says("slices", r)
     first_alone = tiny.with_weights(model, layers={0: layers[0]})
     r = run("slices", first_alone, documents=2, tokens=32)
-    assert r["n_changed"] == 12 and slices.answer(r).verdict == "partly"
+    assert r["n_changed"] == 12 and verdict("slices", r) == "partly"
 
 
 def test_the_change_of_a_head_is_the_attention_that_moves(bundled):
@@ -584,7 +594,7 @@ def test_matrices_in_each_others_place_cost_a_bundle_its_predictions(name, model
     assert r["rise_by_layer"].argmax() == 0
     by_way = dict(zip(r["ways"].tolist(), r["rises"].tolist()))
     assert by_way[projections.MAIN] == r["rise"] and by_way[projections.QV] == r["rise_qv"]
-    assert projections.answer(r).verdict == "yes"
+    assert verdict("projections", r) == "yes"
 
 
 def test_a_swap_of_equal_matrices_changes_nothing(models):
@@ -592,8 +602,8 @@ def test_a_swap_of_equal_matrices_changes_nothing(models):
     equal = {w.index: {"W_V": w.W_K, "b_V": w.b_K} for w in model.layers}
     r = run("projections", tiny.with_weights(model, layers=equal), documents=3, tokens=32)
     assert r["rise"] == 0 and not r["rise_by_layer"].any()
-    assert projections.answer(r).verdict == "no"
-    assert projections.answer(r | {"input_error": np.array(0.1)}).verdict == "no"
+    assert verdict("projections", r) == "no"
+    assert verdict("projections", r | {"input_error": np.array(0.1)}) == "no"
 
 
 def test_the_loss_is_the_models_own(models):

@@ -10,7 +10,6 @@ from distance import max_error
 
 import minitx
 from minitx import analysis
-from minitx.analysis.experiments import inject_positions, scale_positions
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import inputs, losses, position_sizes
 from minitx.analysis.runner import registry
@@ -253,7 +252,7 @@ def scale_result(half, double, null=-0.5, zero=2.0, low=0.9, loss=3.0):
     ],
 )
 def test_the_answer_on_sizes(given, wanted):
-    assert scale_positions.answer(scale_result(**given)).verdict == wanted
+    assert registry.get("scale-positions").answer(scale_result(**given)).verdict == wanted
 
 
 def inject_result(gain, low, null=-0.1, loss=3.0):
@@ -275,7 +274,7 @@ def inject_result(gain, low, null=-0.1, loss=3.0):
     ],
 )
 def test_the_answer_on_injection(given, wanted):
-    assert inject_positions.answer(inject_result(**given)).verdict == wanted
+    assert registry.get("inject-positions").answer(inject_result(**given)).verdict == wanted
 
 
 # what is refused

@@ -404,14 +404,13 @@ def test_the_null_of_a_shift_is_what_random_signs_give():
 )
 def test_a_shift_matters_beyond_chance_and_beside_positions_at_zero(worst, verdict):
     numbers = {"worst": worst, "worst_null": 0.05, "change_zero": 2.0, "predicts": "loss"}
-    assert shift.answers(numbers).verdict == verdict
+    assert registry.get("shift").answer(numbers).verdict == verdict
 
 
 def test_random_weights_know_nothing(causal):
     """They know neither where a text stands nor more of places than other random weights."""
-    assert (
-        shift.answers(shift.shift(causal, documents=4, tokens=16, steps=3)).verdict == "undecided"
-    )
+    result = shift.shift(causal, documents=4, tokens=16, steps=3)
+    assert registry.get("shift").answer(result).verdict == "undecided"
     result = probe.probe(causal, documents=12, tokens=32, mask="linear")
     assert probe.answers(result).verdict == "no"
     assert result["r2_on"] > 0.2 > 10 * result["r2_on_null"]  # so shuffled places alone say yes

@@ -12,13 +12,14 @@ from scipy.stats import kstest
 
 import minitx
 from minitx import weights
-from minitx.analysis.experiments import remove_positions
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.maths import stats
 from minitx.analysis.measures import perplexities, position_tables, residual_stream
 from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
-remove = registry.get("remove-positions").run
+experiment = registry.get("remove-positions")
+remove = experiment.run
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_frequencies_are_compared_with_the_interval(result):
         (0.9, 1.1, "as well, within its interval, as"),
     ):
         ends = np.outer(np.ones(5), [low * known, high * known])
-        text = remove_positions.says(result | {"perplexity_interval": ends})
+        text = experiment.says(result | {"perplexity_interval": ends})
         assert f"the model does {verdict} these frequencies" in text
         assert "counted on this very text" in text
 
@@ -152,26 +153,26 @@ def test_real_documents_are_measured_whole_and_those_left_out_are_counted(causal
     assert result["stride"] == 5
     assert result["n_tokens"] == sum(lengths)
     assert result["n_predicted"] == sum(lengths) - 2
-    assert "2 documents are left out" in remove_positions.says(result)
-    assert "1 document is left out" in remove_positions.says(result | {"left_out": 1})
+    assert "2 documents are left out" in experiment.says(result)
+    assert "1 document is left out" in experiment.says(result | {"left_out": 1})
 
 
 def test_a_masked_model_has_pseudo_losses():
     bert = minitx.load(weights.find("tiny-bert"))
     result = remove(bert, documents=2, tokens=40, every=9)
     assert result["predicts"] == "pseudo-loss"
-    assert "Pseudo-perplexity, e to the mean loss per token," in remove_positions.says(result)
+    assert "Pseudo-perplexity, e to the mean loss per token," in experiment.says(result)
     assert result["n_predicted"] == 5 + 5  # 38 ordinary tokens, from the first and from the second
     assert result["loss"] < result["loss_zero"]
 
 
 def test_a_model_works_without_positions_where_next_to_nothing_is_lost(causal, result):
     """Random weights predict worse than frequencies; a bundle loses some, one without has none."""
-    assert remove_positions.answers(result).verdict == "undecided"
+    assert experiment.answer(result).verdict == "undecided"
     trained = minitx.load(weights.find("tiny-gpt2"))
     flat = tiny.with_weights(trained, W_pos=np.zeros_like(trained.weights.W_pos))
     for model, verdict in ((trained, "partly"), (flat, "yes")):
-        answer = remove_positions.answers(remove(model, documents=2, tokens=100))
+        answer = experiment.answer(remove(model, documents=2, tokens=100))
         assert answer.verdict == verdict
         assert "e to the mean loss per token" in answer.measure
 
@@ -181,9 +182,8 @@ def test_features_alone_are_no_more_than_a_part_of_an_answer(tmp_path):
     result = remove(bare, documents=2)
     assert "loss" not in result
     low = result["cosine_interval"][0]
-    answers = remove_positions.answers
-    assert answers(result | {"cosine_null": low - 0.2}).verdict == "partly"
-    assert answers(result | {"cosine_null": low + 0.1}).verdict == "no"
+    assert experiment.answer(result | {"cosine_null": low - 0.2}).verdict == "partly"
+    assert experiment.answer(result | {"cosine_null": low + 0.1}).verdict == "no"
 
 
 def test_tables_can_be_chosen_and_change_no_number(causal, result):

@@ -183,8 +183,8 @@ def test_a_notebook_shows_figure_answer_words_and_numbers_with_nulls(result):
 def test_nothing_in_a_name_or_a_text_becomes_markup(result):
     stated = result.settings | {"model": HOSTILE}
     answer = result.answer._replace(measure=HOSTILE)
-    meanings = dict.fromkeys(result._experiment.numbers, HOSTILE)
-    experiment = replace(result._experiment, numbers=meanings)
+    numbers = [replace(number, means=HOSTILE) for number in result._experiment.numbers]
+    experiment = replace(result._experiment, numbers=numbers)
     hostile = replace(result, settings=stated, says=HOSTILE, answer=answer, _experiment=experiment)
     html = hostile._repr_html_()
     assert "<script" not in html and '"&"' not in html

@@ -854,8 +854,8 @@ BREAKS = [
     Break(
         "a model that knows less than frequencies works without positions",
         REMOVE_POSITIONS,
-        "beyond > verdict.NATS",
-        "True",
+        "Below('loss', **NATS)",
+        "Below('loss', most=np.inf, margin=-np.inf)",
     ),
     Break(
         "a place is read off that random weights give as well",
@@ -4950,5 +4950,35 @@ BREAKS = [
         "analysis/runner/stream.py",
         "index >= total.first and total.error is None",
         "total.error is None",
+    ),
+    Break(
+        "a number is declared without a null and without a reason",
+        "analysis/runner/numbers.py",
+        "bool(self.null) == bool(self.no_null)",
+        "False",
+    ),
+    Break(
+        "a rule sets a number beside no null",
+        "analysis/runner/rules.py",
+        "f'{name}_null{bracket}{place}'",
+        "0",
+    ),
+    Break(
+        "a question is asked of a model for which it makes no sense",
+        "analysis/runner/rules.py",
+        "all(rule.verdict(names) in verdict.EFFECTS for rule in conditions)",
+        "True",
+    ),
+    Break(
+        "a line's band is drawn without its lower end",
+        "analysis/runner/panels.py",
+        "axes.fill_between(places, low, high, color=line.color, alpha=0.25, linewidth=0)",
+        "axes.fill_between(places, high, color=line.color, alpha=0.25, linewidth=0)",
+    ),
+    Break(
+        "a sentence tells only the first entry of a list",
+        "analysis/runner/sentences.py",
+        "', '.join(words(entry, spec) for entry in value)",
+        "', '.join(words(entry, spec) for entry in value[:1])",
     ),
 ]
