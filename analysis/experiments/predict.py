@@ -17,7 +17,9 @@ from minitx import forward, logits
 
 from ..measures import losses
 from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Below, Every, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -128,23 +130,7 @@ def _scores(truth, logp, best, frequency):
     return result
 
 
-def says(r):
-    """The words that are guessed, and what the numbers show."""
-    if "loss" not in r:
-        return (
-            f"Guesses for each mask: {_likeliest(r)}. The first has a probability of "
-            f"{r['certainty']:.2f} on average (the most frequent token: "
-            f"{r['certainty_null']:.2f} of the text)."
-        )
-    return (
-        f"First guesses, behind each wrong one the token that stands there: {_first(r)}. The first "
-        f"guess is right at {r['first']:.0%} of the places (always the most frequent "
-        f"token: {r['first_null']:.0%}), and the token that stands there costs {r['loss']:.2f} "
-        f"nats on average (from frequencies alone: {r['loss_null']:.2f})."
-    )
-
-
-def _likeliest(r):
+def likeliest(r):
     """The guesses for each mask with their probabilities: '“cat” 0.31, “dog” 0.20; “sat” 0.12'."""
     masks = []
     for row in zip(r["guess"], r["probability"]):
@@ -152,7 +138,7 @@ def _likeliest(r):
     return _up_to("; ", masks)
 
 
-def _first(r):
+def first_guesses(r):
     """The first guess at each place: '“He”, “was” (“looked”), “at”'."""
     right = r["guess_id"][:, 0] == r["truth_id"]
     words = []
@@ -169,21 +155,6 @@ def _word(piece):
 def _up_to(separator, words):
     """The first words, joined, and three dots if there are more."""
     return separator.join([*words[:SAID], *(["…"] if len(words) > SAID else [])])
-
-
-def answer(r):
-    """Yes: the loss is below that of frequencies, and the first guess is right more often.
-
-    Partly: one of the two. A sentence with masks of its own has no tokens to compare with.
-    """
-    text = "mean loss per guessed token of the sentence, and first guesses that are right"
-    if "loss" not in r:
-        return Answer("undecided", text, "0 tokens are known: all are masks", "0 tokens")
-    gain = verdict.beside(r["loss_null"] - r["loss"], 0, most=np.inf, margin=verdict.NATS)
-    findings = gain, verdict.of(r, "first")
-    value = f"{r['loss']:.2f} nats, {r['first']:.0%}"
-    chance = f"by frequency {r['loss_null']:.2f} nats, {r['first_null']:.0%}"
-    return Answer(verdict.every(*findings), text, value, chance)
 
 
 def plot(r):
@@ -236,20 +207,33 @@ def _share(x):
 register(
     predict,
     draw=plot,
-    says=says,
-    answer=answer,
     look="Each row is a token of the sentence, which the model did not see when it guessed. A tick "
     "marks a right guess. The null is how often the token occurs in the text: all that can be "
     "known without the sentence.",
     published="Masked LMs are trained to fill gaps from both sides (BERT, Devlin et al. 2019), "
     "causal LMs are trained to continue what stands before (GPT-2, Radford et al. 2019).",
-    numbers={
-        "loss": "mean loss per guessed token, in nats: -ln(probability of the token that stands "
-        "there)",
-        "loss_null": "mean loss per token from the frequencies of tokens in the text",
-        "first": "share of places at which the first guess is right",
-        "first_null": "share of places at which the text's most frequent token stands",
-        "certainty": "mean probability of the first guess",
-        "certainty_null": "frequency of the text's most frequent token",
-    },
+    numbers="""
+        loss: mean loss per guessed token, in nats: -ln(probability of the token that stands there)
+            null: mean loss per token from the frequencies of tokens in the text
+        first: share of places at which the first guess is right
+            null: share of places at which the text's most frequent token stands
+        certainty: mean probability of the first guess
+            null: frequency of the text's most frequent token
+    """,
+    answer=Asks(
+        "mean loss per guessed token of the sentence, and first guesses that are right",
+        value="{loss:.2f} nats, {first:.0%}",
+        chance="by frequency {loss_null:.2f} nats, {first_null:.0%}",
+        rule=Every(Below("loss", most=np.inf, margin=verdict.NATS), Of("first")),
+        without=Without("truth_rank", "0 tokens are known: all are masks", "0 tokens"),
+    ),
+    says=When(
+        "truth_rank",
+        "First guesses, behind each wrong one the token that stands there: {first_guesses}. The "
+        "first guess is right at {first:.0%} of the places (always the most frequent token: "
+        "{first_null:.0%}), and the token that stands there costs {loss:.2f} nats on average (from "
+        "frequencies alone: {loss_null:.2f}).",
+        "Guesses for each mask: {likeliest}. The first has a probability of {certainty:.2f} on "
+        "average (the most frequent token: {certainty_null:.2f} of the text).",
+    ),
 )

@@ -408,11 +408,12 @@ def test_rows_that_do_not_see_the_vector_are_counted():
 
 
 def test_what_changes_answers_the_question(bundled):
+    mixes = registry.get("mixing")
     r = run("mixing", bundled, documents=2, tokens=40)
-    assert mixing.answer(r).verdict == "yes" and r["blind_rows"] == 0
-    assert mixing.answer(r | {"attention_share": np.array(0.5)}).verdict == "partly"
-    assert mixing.answer(r | {"mlp_own": np.array(False)}).verdict == "no"
-    assert "rows that do not see it change too" in mixing.says(r | {"blind_rows": np.array(3)})
+    assert mixes.answer(r).verdict == "yes" and r["blind_rows"] == 0
+    assert mixes.answer(r | {"attention_share": np.array(0.5)}).verdict == "partly"
+    assert mixes.answer(r | {"mlp_own": np.array(False)}).verdict == "no"
+    assert "rows that do not see it change too" in mixes.says(r | {"blind_rows": np.array(3)})
 
 
 @pytest.mark.parametrize("name", ["tiny-roberta", "tiny-gpt2"])
