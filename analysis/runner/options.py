@@ -7,7 +7,7 @@
     clusters: Annotated[int, AtLeast(1), "number of clusters"]
 
 A text in an annotation is the option's help, unless the experiment's docstring has a line for it.
-Options that many experiments take stand here with theirs: Text, Documents, Tokens, Seed, Shuffles.
+Options that many experiments take stand here with theirs: Text, Documents, Tokens, Seed and others.
 Where the annotation does not say all, as for a number that depends on the model, an experiment
 checks by itself; see the end of this file.
 Order: ranges, the option, how an annotation is understood, checks by an experiment.
@@ -94,7 +94,8 @@ Size = Annotated[int, AtLeast(0)]  # 0: as many as there are, or as the experime
 Text = Annotated[
     str,
     Files(),
-    "file or folder with one document or paragraph a line, - for standard input, or sample",
+    "file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input, or "
+    "sample",
 ]
 Documents = Annotated[Size, "documents to read (0: as many as the text holds, at most 100)"]
 TwoDocuments = Annotated[  # for what is compared between halves, or has an interval
@@ -104,6 +105,8 @@ TwoDocuments = Annotated[  # for what is compared between halves, or has an inte
 ]
 Tokens = Annotated[Size, "length of each document (0: the model's longest input)"]
 Shuffles = Annotated[Count, "shuffles of the null"]
+Column = Annotated[str, "columns of a .csv or keys of a .jsonl file that hold the text"]
+Every = Annotated[Count, "of a masked model, hide one token in this many"]
 Seed = Annotated[int, AtLeast(0), "seed of all that is drawn at random"]
 
 

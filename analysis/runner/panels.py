@@ -22,6 +22,7 @@ from .sentences import Names, tell
 
 WIDTH = 12.5  # inches of a figure
 TICKS = 16  # layers named below an axis, at most
+TEXTS = "title", "xlabel", "ylabel"
 
 
 @dataclass(frozen=True)
@@ -91,35 +92,114 @@ def column(*parts):
 
 @dataclass(frozen=True)
 class Line:
-    """A result [n] as a line: how it is called, matplotlib's format, its colour."""
+    """A result [n] as a line: how it is called, matplotlib's format, its colour and width.
 
-    name: str
-    label: str
+    A result that is one number is a level line, one of [n K] is K lines. band: the result [n 2]
+    between whose columns is shaded. In place of a result may stand one row of it, `x[0]`, or a
+    function of the results.
+    """
+
+    name: object
+    label: str | None
     style: str = "o-"
     color: str = draw.BLUE
+    width: float | None = None
+    band: object = None
+
+    def is_in(self, r):
+        """Whether there is something to draw."""
+        return callable(self.name) or self.name.partition("[")[0] in r
 
 
 def lines(*by_name, x=None, first=0, xticks=None, legend=draw.ABOVE, **labels):
     """Panel: results as lines over the result `x`, or over their entries, counted from `first`.
 
-    xticks: a function of axes and number of entries, such as `stream_layers`. labels: of the axes,
-    as matplotlib's `set` takes them; a title is a template. Lines that are not in a result are left
-    out.
+    xticks: the result that names the entries, or a function of axes and number of entries, such as
+    `stream_layers`. labels: of the axes, as matplotlib's `set` takes them; texts are templates.
+    Lines that are not in a result are left out.
     """
 
     def panel(axes, r):
-        shown = [line for line in by_name if line.name in r]
+        names = Names(r)
+        shown = [line for line in by_name if line.is_in(r)]
+        n = max(len(np.atleast_1d(names.value(line.name))) for line in shown)
+        places = first + np.arange(n) if x is None else r[x]
         for line in shown:
-            places = first + np.arange(len(r[line.name])) if x is None else r[x]
-            style = {"color": line.color, "label": line.label, "markersize": 4}
-            axes.plot(places, r[line.name], line.style, **style)
+            _draw_line(axes, line, places, names)
         axes.locator_params(axis="x", integer=True)
-        if xticks is not None:
-            xticks(axes, len(r[shown[0].name]))
+        if callable(xticks):
+            xticks(axes, n)
+        elif xticks is not None:
+            axes.set_xticks(places, r[xticks])
         _label(axes, r, labels)
-        axes.legend(**legend)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(**legend)
 
     return panel
+
+
+def _draw_line(axes, line, places, names):
+    """A line, or several, over their places, or a level line; its band."""
+    values = np.asarray(names.value(line.name))
+    style = {"color": line.color, "label": line.label, "linewidth": line.width}
+    if line.band is not None:
+        low, high = names.value(line.band).T
+        axes.fill_between(places, low, high, color=line.color, alpha=0.25, linewidth=0)
+    if values.ndim:
+        axes.plot(places, values, line.style, markersize=4, **style)
+    else:
+        axes.axhline(values, linestyle=line.style, **style)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A result [n] as bars: how it is called, its colour, or the function of r that gives them.
+
+    interval: the result [n 2] between whose columns a whisker stands. null: the result [n] that a
+    dash marks. In place of a result may stand a function of the results.
+    """
+
+    name: object
+    label: str | None
+    color: object = draw.BLUE
+    interval: object = None
+    null: object = None
+
+
+def bars(*by_name, ticks=None, legend=draw.ABOVE, **labels):
+    """Panel: results as bars side by side, their entries named by the result `ticks`.
+
+    labels: as for `lines`.
+    """
+
+    def panel(axes, r):
+        names = Names(r)
+        width = 0.8 / len(by_name)
+        for i, bar in enumerate(by_name):
+            n = len(names.value(bar.name))
+            places = np.arange(n) + width * (i - (len(by_name) - 1) / 2)
+            _draw_bars(axes, bar, places, width, names)
+        axes.axhline(0, color="black", linewidth=0.6)
+        axes.locator_params(axis="x", integer=True)
+        if ticks is not None:
+            axes.set_xticks(range(n), names.value(ticks), rotation=90 * (n > TICKS))
+        _label(axes, r, labels)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(**legend)
+
+    return panel
+
+
+def _draw_bars(axes, bar, places, width, names):
+    """One set of bars, with its whiskers and its null."""
+    values = names.value(bar.name)
+    color = names.value(bar.color) if callable(bar.color) else bar.color
+    style = {"color": color, "label": bar.label}
+    if bar.interval is not None:
+        style |= {"yerr": whiskers(values, *names.value(bar.interval).T), "capsize": 2}
+    axes.bar(places, values, 0.94 * width, **style)
+    if bar.null is not None:
+        axes.plot(places, names.value(bar.null), "_", color="black", markersize=11)
 
 
 def curves(name, *, names, null=None, first=1, legend=draw.BESIDE, **labels):
@@ -186,11 +266,14 @@ def stream_layers(axes, n):
 
 
 def _label(axes, r, labels):
-    """Labels, limits and title of axes; the title is a template."""
-    labels = dict(labels)
-    if "title" in labels:
-        labels["title"] = tell(labels["title"], Names(r))
-    axes.set(**labels)
+    """Labels, limits and title of axes; texts are templates."""
+    texts = {name: tell(labels[name], Names(r)) for name in TEXTS if name in labels}
+    axes.set(**labels | texts)
+
+
+def whiskers(values, low, high):
+    """How far intervals reach below and above their values [n], as matplotlib's `yerr`: [2 n]."""
+    return np.maximum([values - low, high - values], 0)
 
 
 def line_sample(label, **style):

@@ -35,8 +35,8 @@ class Of:
     """The result NAME beside its null, with the options of verdict.beside.
 
     Each option is a number, a field of the results such as "n" or "mean[0]", or a function of the
-    results. null: where that is not NAME_null. out_of: what is counted, of which `enough` is a
-    share. Where there is NAME_interval its lower end has to exceed the null.
+    results. null: where that is not NAME_null; of several the largest. out_of: what is counted, of
+    which `enough` is a share. Where there is NAME_interval its lower end has to exceed the null.
     """
 
     name: str
@@ -59,7 +59,8 @@ class Of:
         value = names[self.name]
         if f"{self.name}_interval" in names.result:
             value = min(value, np.min(names[f"{self.name}_interval"]))
-        return self._beside(value, names.value(self.null_name), names)
+        nulls = self.null_name if isinstance(self.null_name, tuple) else [self.null_name]
+        return self._beside(value, max(map(names.value, nulls)), names)
 
     def _beside(self, value, null, names):
         """The Finding of a value and its null, with the options of the rule."""
@@ -143,6 +144,23 @@ class Led(_Together):
     def verdict(self, names):
         """By verdict.led."""
         return verdict.led(*self._by_rule(names))
+
+
+class Provided(_Together):
+    """The last rule, provided that all before it show an effect; if not, the verdict `otherwise`.
+
+    What has to be there for the question to make sense: a model that uses positions at all.
+    """
+
+    def __init__(self, *rules, otherwise="undecided"):
+        super().__init__(*rules)
+        self.otherwise = otherwise
+
+    def verdict(self, names):
+        """Of the last rule, or `otherwise`."""
+        *conditions, asked = self.rules
+        is_there = all(rule.verdict(names) in verdict.EFFECTS for rule in conditions)
+        return asked.verdict(names) if is_there else self.otherwise
 
 
 @dataclass(frozen=True)
