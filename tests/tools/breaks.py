@@ -860,8 +860,8 @@ BREAKS = [
     Break(
         "a place is read off that random weights give as well",
         PROBE,
-        'max(r["r2_on_null"], r["r2_random_interval"][1])',
-        'r["r2_on_null"]',
+        '("r2_on_null", "r2_random_interval[1]")',
+        '"r2_on_null"',
     ),
     Break(
         "a mask's weights are not brought to one",
