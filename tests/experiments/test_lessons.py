@@ -17,6 +17,7 @@ from minitx.analysis.measures import losses
 from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
+SHAPES = registry.get("shapes")
 EVERY = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "bert-bare"]
 EVERY += ["bert-token", "bert-next-sentence", "mpnet-choice"]
 
@@ -233,7 +234,7 @@ def test_start_and_end_of_an_answer_are_no_distribution(models):
     axes = dict(zip(r["names"].tolist(), r["axes"].tolist()))
     assert axes["logits"] == "T C" and "distribution" not in axes and "likeliest" not in r
     assert "where the answer lies" in str(r["trained"])
-    assert "has no output that is a distribution" in shapes.says(r)
+    assert "has no output that is a distribution" in SHAPES.says(r)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -284,10 +285,10 @@ def test_boxes_are_in_the_order_of_the_pass(name, models):
 def test_no_vector_is_that_of_the_sentence(models):
     r = run("shapes", models["tiny-bert"])
     assert r["vectors"] == r["T"] == len(r["pieces"]) == 21 and r["width"] == 128
-    assert shapes.answer(r).verdict == "no" and "'[CLS]', one among 21" in shapes.says(r)
-    assert shapes.answer(r | {"vectors": np.array(1)}).verdict == "yes"
+    assert SHAPES.answer(r).verdict == "no" and "'[CLS]', one among 21" in SHAPES.says(r)
+    assert SHAPES.answer(r | {"vectors": np.array(1)}).verdict == "yes"
     r = run("shapes", models["classifier"])
-    assert shapes.answer(r).verdict == "partly" and "reads a single one" in shapes.says(r)
+    assert SHAPES.answer(r).verdict == "partly" and "reads a single one" in SHAPES.says(r)
     assert r["probability_null"] == pytest.approx(1 / 3)
 
 
@@ -307,7 +308,7 @@ def test_a_checkpoint_without_output_ends_with_its_stream(models):
     bare = replace(model, config=replace(model.config, task_head=None))
     r = run("shapes", bare)
     assert r["names"][-1] == "resid_post" and "probability" not in r
-    assert "has no output" in shapes.says(r)
+    assert "has no output" in SHAPES.says(r)
 
 
 def test_a_sentence_without_tokens_is_noticed(models):
@@ -364,9 +365,9 @@ def test_without_a_target_the_shapes_are_those_of_what_the_model_says(pair):
     r = run("shapes", pair, sentence="The dog ran.")
     row = minitx.generate(pair, n=64, source=pair.tokenizer.encode("The dog ran."))
     assert r["T"] == len(row) - 1 and r["pieces"].tolist() == pair.tokenizer.pieces(row[1:])
-    assert shapes.answer(r).verdict == "no"
-    assert shapes.answer(r | {"vectors": np.array(1)}).verdict == "yes"
-    assert f"the {r['T']} that it says shifted right by one" in shapes.says(r)
+    assert SHAPES.answer(r).verdict == "no"
+    assert SHAPES.answer(r | {"vectors": np.array(1)}).verdict == "yes"
+    assert f"the {r['T']} that it says shifted right by one" in SHAPES.says(r)
 
 
 def test_a_single_stack_says_nothing_of_a_target(models):
