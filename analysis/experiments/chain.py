@@ -273,22 +273,18 @@ def _label_heads(axis, names):
 register(
     chain,
     draw=plot,
-    look=(
-        "Each row is a head that is turned, each column a head of a deeper layer that has a "
-        "direction. The left matrix shows how much of its attention the deeper head keeps at its "
-        "offset: dark where it reads what the turned head copied; a head that reads positions is "
-        "bright everywhere (dial tells whether it does). The middle matrix shows the attention "
-        "that moves as far as the turned head moved. Blue, -1, is the other way: the deeper head "
-        "looks up its own word among the copied words, and the further to the left these were "
-        "fetched, the further to the right its word stands. Red, +1, is along: it looks up a "
-        "copied word among the words. Attention that is neither kept nor moves is scattered. In "
-        "the right matrix as many queries are turned as far, but each to a side of its own. A "
-        "pair counts the whole way from one head to the other, through the heads between them too."
-    ),
-    published=(
-        "Nothing: the paper reads positions out of every layer in one way. The bundled models "
-        "show that deeper heads may look at neighbours by copied words."
-    ),
+    look="Each row is a head that is turned, each column a head of a deeper layer that has a "
+    "direction. The left matrix shows how much of its attention the deeper head keeps at its "
+    "offset: dark where it reads what the turned head copied; a head that reads positions is "
+    "bright everywhere (dial tells whether it does). The middle matrix shows the attention that "
+    "moves as far as the turned head moved. Blue, -1, is the other way: the deeper head looks up "
+    "its own word among the copied words, and the further to the left these were fetched, the "
+    "further to the right its word stands. Red, +1, is along: it looks up a copied word among the "
+    "words. Attention that is neither kept nor moves is scattered. In the right matrix as many "
+    "queries are turned as far, but each to a side of its own. A pair counts the whole way from "
+    "one head to the other, through the heads between them too.",
+    published="Nothing: the paper reads positions out of every layer in one way. The bundled "
+    "models show that deeper heads may look at neighbours by copied words.",
     numbers="""
         n_moved: pairs in which a tenth or more of the deeper head's attention moves along
             null: pairs in which a tenth or more moves along when each query is turned to a side

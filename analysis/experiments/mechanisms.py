@@ -288,22 +288,18 @@ def _describe_lines():
 register(
     mechanisms,
     draw=plot,
-    look=(
-        "One row a model. A sharp head's bar is near 1, far right of the black line, which is "
-        "uniform attention. A short bar of the reach is a model that looks near. R² above black in "
-        "a row without any mechanism is the causal mask at work. A long bar of the loss without "
-        "places says that the model needs them. The last chart falls or is flat where a mechanism "
-        "goes on past the trained length, and rises where it does not. A learned table has no rows "
-        "there: its own are read again from the start."
-    ),
-    published=(
-        "ALiBi and T5's buckets go on past the trained length, sinusoids and rotary positions do "
-        "not (Press et al. 2022). Causal models without positions know them from the mask (Haviv "
-        "et al. 2022) and go on to longer inputs (Kazemnejad et al. 2023). The fastest pairs of "
-        "rotary models make heads that look at one neighbour (Barbero et al. 2024). Rotary "
-        "positions make training converge faster (Su et al. 2021; the paper gives a reason): that "
-        "is not measured here, where models are compared at the end of their training alone."
-    ),
+    look="One row a model. A sharp head's bar is near 1, far right of the black line, which is "
+    "uniform attention. A short bar of the reach is a model that looks near. R² above black in a "
+    "row without any mechanism is the causal mask at work. A long bar of the loss without places "
+    "says that the model needs them. The last chart falls or is flat where a mechanism goes on "
+    "past the trained length, and rises where it does not. A learned table has no rows there: its "
+    "own are read again from the start.",
+    published="ALiBi and T5's buckets go on past the trained length, sinusoids and rotary "
+    "positions do not (Press et al. 2022). Causal models without positions know them from the mask "
+    "(Haviv et al. 2022) and go on to longer inputs (Kazemnejad et al. 2023). The fastest pairs of "
+    "rotary models make heads that look at one neighbour (Barbero et al. 2024). Rotary positions "
+    "make training converge faster (Su et al. 2021; the paper gives a reason): that is not "
+    "measured here, where models are compared at the end of their training alone.",
     numbers="""
         sharp by models: attention of the sharpest head to one offset, not 0, on documents that did
             not choose it

@@ -205,21 +205,17 @@ def _draw_keys(axes, r):
 
 register(
     mixing,
-    look=(
-        "Above, a column is the vector that is replaced in what a layer reads, a row what changes "
-        "in what it writes: the MLP's map is a diagonal, because it treats every token by itself; "
-        "attention's is full where all tokens see each other, and a triangle in a causal model. A "
-        "pale cell changes in some layers only: elsewhere the weight is so small that it is lost "
-        "in rounding. Below, a head near 1 copies one token, one near the dashed line averages "
-        "over all. A V has as many directions as the values or fewer where heads average over "
-        "many tokens, and can have more where they look at different ones. The null asks whether "
-        "it matters which tokens are mixed: where it lies on A V, their number alone does."
-    ),
-    published=(
-        "Attention is often said to focus on what is important; the MLP, which treats each token "
-        "by itself, holds most of the weights. What attention adds is that tokens are mixed; "
-        "attention alone, layer upon layer, makes all tokens alike (Dong et al. 2021)."
-    ),
+    look="Above, a column is the vector that is replaced in what a layer reads, a row what changes "
+    "in what it writes: the MLP's map is a diagonal, because it treats every token by itself; "
+    "attention's is full where all tokens see each other, and a triangle in a causal model. A pale "
+    "cell changes in some layers only: elsewhere the weight is so small that it is lost in "
+    "rounding. Below, a head near 1 copies one token, one near the dashed line averages over all. "
+    "A V has as many directions as the values or fewer where heads average over many tokens, and "
+    "can have more where they look at different ones. The null asks whether it matters which "
+    "tokens are mixed: where it lies on A V, their number alone does.",
+    published="Attention is often said to focus on what is important; the MLP, which treats each "
+    "token by itself, holds most of the weights. What attention adds is that tokens are mixed; "
+    "attention alone, layer upon layer, makes all tokens alike (Dong et al. 2021).",
     about="architecture",
     numbers="""
         attention_share: share of the rows that see a vector which attention changes when that is

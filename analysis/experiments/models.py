@@ -180,11 +180,10 @@ register(
     models,
     draw=plot,
     look="Each chart is the spectrum of one model's position table, as it is, and all have one "
-    "logarithmic scale; compare amplitudes only between models with the same number of "
-    "positions. Above the black line there is a wave that the model's own rows in random "
-    "order do not give. Compare where the hills stand: in the grey at the left (slow waves "
-    "and drifts over the whole context) or away from it (waves of a few tokens), and how "
-    "high they are.",
+    "logarithmic scale; compare amplitudes only between models with the same number of positions. "
+    "Above the black line there is a wave that the model's own rows in random order do not give. "
+    "Compare where the hills stand: in the grey at the left (slow waves and drifts over the whole "
+    "context) or away from it (waves of a few tokens), and how high they are.",
     published="BERT and RoBERTa peak away from frequency 0, RoBERTa higher; GPT-2 has low "
     "frequencies only; a Japanese BERT is among those shown (Yamamoto and Matsuzaki, figure 8).",
     figure="figure 8",

@@ -285,16 +285,16 @@ def _draw_guesses(axes, r, styles):
 register(
     probe,
     draw=plot,
-    look="R² 1: a linear readout gives the place of every token of documents that it never saw; "
-    "0: no better than always naming the middle. Positions off should be at 0 unless the "
-    "future is hidden: then the number of tokens that a token sees tells where it stands. A "
-    "mask carries positions where its line is above positions off; in a masked model it can "
-    "do so by the special tokens at both ends, whose pull then depends on the distance. "
-    "Random weights show what needs no training. Lines at 0 lie on one another, as do lines "
-    "of the error at the line of the middle; the legend names them.",
+    look="R² 1: a linear readout gives the place of every token of documents that it never saw; 0: "
+    "no better than always naming the middle. Positions off should be at 0 unless the future is "
+    "hidden: then the number of tokens that a token sees tells where it stands. A mask carries "
+    "positions where its line is above positions off; in a masked model it can do so by the "
+    "special tokens at both ends, whose pull then depends on the distance. Random weights show "
+    "what needs no training. Lines at 0 lie on one another, as do lines of the error at the line "
+    "of the middle; the legend names them.",
     published="Models without position embeddings can learn positions from the causal mask alone "
-    "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, as "
-    "there was no way to test it (Hirata's slides).",
+    "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, as there was "
+    "no way to test it (Hirata's slides).",
     figure="slides, open questions",
     numbers="""
         r2_on: R² of a token's place on held-out documents, positions on, in the best layer

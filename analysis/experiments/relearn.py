@@ -176,17 +176,13 @@ def _draw_head(left, right, r, pair):
 register(
     relearn,
     draw=plot,
-    look=(
-        "On the left a head with a direction in plain text. On the right the same head where words "
-        "stand apart: with the old table its peak stays where it was, on a filler; with one that "
-        "learned, a peak at the next word shows that the frozen queries and keys read the new "
-        "waves as they read the old ones. The random table that it began from is the null."
-    ),
-    published=(
-        "RoBERTa-base with three unknown tokens after every token and a re-learned table (8,645 "
-        "samples) attends to offsets -4, -8, … where it attended to -1, -2, … (EMNLP 2023, "
-        "appendix E)."
-    ),
+    look="On the left a head with a direction in plain text. On the right the same head where "
+    "words stand apart: with the old table its peak stays where it was, on a filler; with one that "
+    "learned, a peak at the next word shows that the frozen queries and keys read the new waves as "
+    "they read the old ones. The random table that it began from is the null.",
+    published="RoBERTa-base with three unknown tokens after every token and a re-learned table "
+    "(8,645 samples) attends to offsets -4, -8, … where it attended to -1, -2, … (EMNLP 2023, "
+    "appendix E).",
     figure="EMNLP, appendix E",
     numbers="""
         follow: share of heads with a direction that look as many words away as before

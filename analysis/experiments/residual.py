@@ -290,23 +290,19 @@ def _draw_jagged(axes, r):
 
 register(
     residual,
-    look=(
-        "With the scale of every norm held at its value, the stream is exactly the sum of what "
-        "was written to it, and a part's share is its length along the sum. Positions start as "
-        "the blue part; light blue is what attention moves of them to other tokens. Dashed lines "
-        "with their range are random tables with the same mean and variance in each column: where "
-        "positions are below them, the layers write against the positions; where above, along "
-        "them. Below: the wave of the position part, the factors S by which the norms multiply "
-        "each token, and the wave with S, with S replaced by its mean, and with S in random "
-        "order; where only one line shows, all three lie on each other. A model that norms before "
-        "each part (GPT-2) is shown as its layers read it: there S belongs to one norm. What "
-        "layers compute from positions, other than moving them, counts as attention or mlp."
-    ),
-    published=(
-        "The blog post on how the paper came about: a norm leaves S P L of the positions P, and "
-        "as S multiplies each token by a factor of its own, it may break a periodic wave, so that "
-        "positions may not reach the upper layers; or they do, and the model throws them away."
-    ),
+    look="With the scale of every norm held at its value, the stream is exactly the sum of what "
+    "was written to it, and a part's share is its length along the sum. Positions start as the "
+    "blue part; light blue is what attention moves of them to other tokens. Dashed lines with "
+    "their range are random tables with the same mean and variance in each column: where positions "
+    "are below them, the layers write against the positions; where above, along them. Below: the "
+    "wave of the position part, the factors S by which the norms multiply each token, and the wave "
+    "with S, with S replaced by its mean, and with S in random order; where only one line shows, "
+    "all three lie on each other. A model that norms before each part (GPT-2) is shown as its "
+    "layers read it: there S belongs to one norm. What layers compute from positions, other than "
+    "moving them, counts as attention or mlp.",
+    published="The blog post on how the paper came about: a norm leaves S P L of the positions P, "
+    "and as S multiplies each token by a factor of its own, it may break a periodic wave, so that "
+    "positions may not reach the upper layers; or they do, and the model throws them away.",
     figure="blog post, S P L",
     numbers="""
         layers_half: layers in a row, from the first, that read at least half of the share of

@@ -425,19 +425,15 @@ OF_TWO = (
 register(
     shapes,
     draw=plot,
-    look=(
-        "Read each column downward. A box is an array of the pass with its axes and their sizes "
-        "for this sentence; the text of one batch entry is shown. The dashed box is the one-hot "
-        "input of textbooks, which no program makes. Three arrows lead from one box to queries, "
-        "keys and values; values go on to z (orange). The blue line at the side is the residual "
-        "stream, to which attention and the MLP add. As many rows come out as went in: the letter "
-        "T stays. An encoder-decoder has the source's boxes above and the target's below; purple "
-        "arrows come from the encoder's output."
-    ),
-    published=(
-        "Introductions to transformers often draw a vector of the sentence between what is read "
-        "and what is written, as recurrent encoders had one; a transformer has none."
-    ),
+    look="Read each column downward. A box is an array of the pass with its axes and their sizes "
+    "for this sentence; the text of one batch entry is shown. The dashed box is the one-hot input "
+    "of textbooks, which no program makes. Three arrows lead from one box to queries, keys and "
+    "values; values go on to z (orange). The blue line at the side is the residual stream, to "
+    "which attention and the MLP add. As many rows come out as went in: the letter T stays. An "
+    "encoder-decoder has the source's boxes above and the target's below; purple arrows come from "
+    "the encoder's output.",
+    published="Introductions to transformers often draw a vector of the sentence between what is "
+    "read and what is written, as recurrent encoders had one; a transformer has none.",
     numbers="""
         vectors: vectors that the stream has at every point, at least
             no null: the architecture's, chance has no part in it
