@@ -17,9 +17,9 @@ import numpy as np
 from minitx import forward
 
 from ..maths import masks, stats
-from ..measures import losses, mask_tap, perplexities
+from ..measures import losses, mask_tap, perplexities, position_sizes
 from ..runner import draw, options, verdict
-from ..runner.registry import NotApplicable, register
+from ..runner.registry import register
 from ..runner.rules import Asks, Of, Provided, Without
 from ..runner.sentences import Rows, When
 from ..runner.stream import UNSAVED
@@ -74,7 +74,7 @@ def mask_positions(
     8th at most)
     """
     plan = _plan(family, parameter, meaning, positions)
-    _check_head(model)
+    position_sizes.check_head(model, "mask-positions")
     conditions = _conditions(plan)
     texts = corpus.texts(model, text, documents, tokens, column)
     options.at_least("documents", len(texts), SEARCH if evaluations else 2)
@@ -132,15 +132,6 @@ def _numbers(parameter):
         raise ValueError(
             f"--parameter {parameter!r}: wanted numbers joined by commas, as 8 or 8,0.1"
         ) from None
-
-
-def _check_head(model):
-    """Raises NotApplicable for a model that predicts no tokens."""
-    if model.config.task_head not in ("masked", "causal"):
-        raise NotApplicable(
-            "mask-positions needs a masked or causal language model; "
-            f"this checkpoint's head is {model.config.task_head}"
-        )
 
 
 def _conditions(plan):
@@ -416,7 +407,10 @@ def _bars(axes, r):
     for height, value in zip(y, loss):
         text = f"{value:.3f}: {np.exp(value):.4g}"
         axes.text(0.015 * loss.max(), height, text, va="center", fontsize=10)
-    _draw_nulls(axes, r)
+    null = {"color": "black", "linestyle": ":", "label": "null: frequencies of the text's tokens"}
+    axes.axvline(r["loss_null"], **null)
+    null = {"color": draw.GREY, "linestyle": "--", "label": "null: the same positions, no mask"}
+    axes.axvline(r["loss_off"], **null)
     labels = [f"best found: {name}" if name == r["best"] else name for name in names]
     axes.set_yticks(y, labels)
     axes.set_xlabel(
@@ -427,14 +421,6 @@ def _bars(axes, r):
     axes.invert_yaxis()
     below = (0, -0.12 - 1.2 / len(y))
     axes.legend(loc="upper left", bbox_to_anchor=below, ncols=2, borderaxespad=0)
-
-
-def _draw_nulls(axes, r):
-    """Lines where the two nulls are."""
-    label = "null: frequencies of the text's tokens"
-    axes.axvline(r["loss_null"], color="black", linestyle=":", label=label)
-    label = "null: the same positions, no mask"
-    axes.axvline(r["loss_off"], color=draw.GREY, linestyle="--", label=label)
 
 
 def _color(name, best):

@@ -188,8 +188,7 @@ def plot(r):
         _draw_bar(row[0], r, "sharp", i)
         _draw_bar(row[1], r, "reach", i)
         _draw_probe(row[2], r, i)
-        _draw_off(row[3], r, i)
-        _draw_lengths(row[4], r, i)
+        _draw_losses(row[3], row[4], r, i)
         row[0].set_title(f"{draw.literal(str(r['models'][i]))}: {_place(r, i)}")
         row[0].set_xlim(0, 1)
     _label(grid[-1], r)
@@ -203,48 +202,41 @@ def _place(r, i):
     return " and ".join(WORDS[name] for name in str(r["mechanism"][i]).split(" + "))
 
 
-def _draw_bar(axes, r, name, i, j=None):
+def _draw_bar(axes, r, name, i):
     """A number with its interval, and a line for what chance gives."""
-    j = i if j is None else j
-    value, (low, high), null = r[name][j], r[f"{name}_interval"][j], r[f"{name}_null"][j]
+    value, (low, high), null = r[name][i], r[f"{name}_interval"][i], r[f"{name}_null"][i]
     axes.barh(0, value, height=0.5, color=draw.BLUE, alpha=0.5)
     axes.plot([low, high], [0, 0], color=draw.BLUE, linewidth=3, solid_capstyle="butt")
     axes.plot([null, null], [-0.4, 0.4], color="black", linewidth=1.2)
     axes.set(ylim=(-0.7, 0.7), yticks=[])
 
 
+def _draw_curve(axes, x, r, name, i):
+    """A number over x with its interval, and what chance gives, of row i or of model i."""
+    names = (f"{name}{part}" for part in ("", "_interval", "_null"))
+    values, ends, null = (r[name][i] if name in r else r[f"{name}_{i}"] for name in names)
+    axes.fill_between(x, *ends.T, color=draw.BLUE, alpha=0.25, linewidth=0)
+    axes.plot(x, values, "o-", color=draw.BLUE, markersize=3)
+    axes.plot(x, null, color="black", linewidth=1.2)
+
+
 def _draw_probe(axes, r, i):
     """R² by layer, and with shuffled places."""
-    r2 = r[f"r2_by_layer_{i}"]
-    layers = np.arange(len(r2))
-    low, high = r[f"r2_by_layer_interval_{i}"].T
-    axes.fill_between(layers, low, high, color=draw.BLUE, alpha=0.25, linewidth=0)
-    axes.plot(layers, r2, "o-", color=draw.BLUE, markersize=3)
-    axes.plot(layers, r[f"r2_by_layer_null_{i}"], color="black", linewidth=1.2)
+    _draw_curve(axes, np.arange(len(r[f"r2_by_layer_{i}"])), r, "r2_by_layer", i)
     axes.set(ylim=(-0.15, 1.05), yticks=[0, 1])
 
 
-def _draw_off(axes, r, i):
-    """The change of the loss without places, or why there is none."""
-    j = _number(r, i, "no_off")
-    if j is None:
-        _draw_reason(axes, r["no_off"][i])
+def _draw_losses(without, longer, r, i):
+    """The change of the loss without places, and against the length; or why there is none."""
+    off, longest = (_number(r, i, reasons) for reasons in ("no_off", "no_length"))
+    if off is None:
+        _draw_reason(without, r["no_off"][i])
     else:
-        _draw_bar(axes, r, "off", i, j)
-
-
-def _draw_lengths(axes, r, i):
-    """The change of the loss against the length, with its interval and what chance gives."""
-    j = _number(r, i, "no_length")
-    if j is None:
-        _draw_reason(axes, r["no_length"][i])
-        return
-    x = np.log2(FACTORS)
-    low, high = r["by_length_interval"][j].T
-    null = r["by_length_null"][j]
-    axes.fill_between(x, low, high, color=draw.BLUE, alpha=0.25, linewidth=0)
-    axes.plot(x, r["by_length"][j], "o-", color=draw.BLUE, markersize=3)
-    axes.plot(x, null, color="black", linewidth=1.2)
+        _draw_bar(without, r, "off", off)
+    if longest is None:
+        _draw_reason(longer, r["no_length"][i])
+    else:
+        _draw_curve(longer, np.log2(FACTORS), r, "by_length", longest)
 
 
 def _draw_reason(axes, reason):

@@ -152,21 +152,11 @@ def _of_layer(pattern, v, z, order):
     return entropy.mean(axis=1), np.exp(entropy).mean(axis=1), ranks, effective_ranks
 
 
-def fewest_keys(r):
-    """The head with the fewest effective keys, and how many they are."""
-    return _with_keys(r, np.argmin(r["keys_of_heads"]))
-
-
-def most_keys(r):
-    """The head with the most effective keys, and how many they are."""
-    return _with_keys(r, np.argmax(r["keys_of_heads"]))
-
-
-def _with_keys(r, number):
-    """A head, counted through all layers, as text."""
+def extremes(r):
+    """The heads with the fewest and with the most effective keys, and how many these are."""
     keys = r["keys_of_heads"]
-    layer, head = np.unravel_index(number, keys.shape)
-    return f"{heads.name(layer, head)} {keys[layer, head]:.1f}"
+    pairs = [np.unravel_index(i, keys.shape) for i in (keys.argmin(), keys.argmax())]
+    return [f"{heads.name(*pair)} {keys[pair]:.1f}" for pair in pairs]
 
 
 def attention_alone(r):
@@ -251,7 +241,7 @@ register(
         "writes that see it",
         When("blind_rows", " ({blind_rows} rows that do not see it change too)"),
         ". Rows of attention weigh {keys:.1f} keys effectively, of {keys_null:.0f} that they see: "
-        "{fewest_keys}, {most_keys}. The values have effective ranks of "
+        "{extremes}. The values have effective ranks of "
         "{effective_rank_values.mean:.1f} (mean over layers) before they are mixed and "
         "{effective_rank.mean:.1f} after ({effective_rank:.1f} by layer); by chance, with the "
         "values of other tokens, {effective_rank_null.mean:.1f}. Their ranks as such are "

@@ -15,9 +15,9 @@ import scipy
 
 from minitx import forward, logits
 
-from ..measures import losses
+from ..measures import losses, position_sizes
 from ..runner import draw, options, verdict
-from ..runner.registry import NotApplicable, register
+from ..runner.registry import register
 from ..runner.rules import Asks, Below, Every, Of, Without
 from ..runner.sentences import When
 from ..runner.stream import UNSAVED
@@ -40,11 +40,7 @@ def predict(
     guesses: how many to show at each place
     text: text file whose token frequencies are the null
     """
-    if model.config.task_head not in ("masked", "causal"):
-        raise NotApplicable(
-            "predict needs a masked or causal language model; "
-            f"this checkpoint's head is {model.config.task_head}"
-        )
+    position_sizes.check_head(model, "predict")
     guess = _masked if model.config.task_head == "masked" else _causal
     tokens, places, logp, known = guess(model, sentence)
     frequency = frequencies(model, text)
@@ -132,18 +128,16 @@ def _scores(truth, logp, best, frequency):
 
 def likeliest(r):
     """The guesses for each mask with their probabilities: '“cat” 0.31, “dog” 0.20; “sat” 0.12'."""
-    masks = []
-    for row in zip(r["guess"], r["probability"]):
-        masks.append(", ".join(f"{_word(piece)} {p:.2f}" for piece, p in zip(*row)))
-    return _up_to("; ", masks)
+    masks = [zip(*row) for row in zip(r["guess"], r["probability"])]
+    return _up_to("; ", [", ".join(f"{_word(piece)} {p:.2f}" for piece, p in row) for row in masks])
 
 
 def first_guesses(r):
     """The first guess at each place: '“He”, “was” (“looked”), “at”'."""
-    right = r["guess_id"][:, 0] == r["truth_id"]
-    words = []
-    for guess, here, hit in zip(r["guess"][:, 0], r["here"], right):
-        words.append(_word(guess) if hit else f"{_word(guess)} ({_word(here)})")
+    rows = zip(r["guess"][:, 0], r["here"], r["guess_id"][:, 0] == r["truth_id"])
+    words = [
+        _word(guess) if hit else f"{_word(guess)} ({_word(here)})" for guess, here, hit in rows
+    ]
     return _up_to(", ", words)
 
 
@@ -179,8 +173,13 @@ def plot(r):
 
 
 def _table(r):
-    """Probabilities and texts of the table's cells, and the headings of its columns."""
-    shade, cells = r["probability"], _guess_cells(r)
+    """Probabilities and texts of the table's cells, and the headings; a right guess has a tick."""
+    shade = r["probability"]
+    is_right = r["guess_id"] == r["truth_id"][:, None]
+    cells = [
+        [f"{draw.label(piece)}  {p:.2f}{' ✓' if hit else ''}" for piece, p, hit in zip(*row)]
+        for row in zip(r["guess"], shade, is_right)
+    ]
     headings = [f"guess {j + 1}" for j in range(shade.shape[1])]
     if "truth_probability" in r:
         truth, frequency = r["truth_probability"], r["truth_frequency"]
@@ -188,15 +187,6 @@ def _table(r):
         cells = [[_share(p), _share(q), *row] for p, q, row in zip(truth, frequency, cells)]
         headings = ["this token", "null: frequency", *headings]
     return shade, cells, headings
-
-
-def _guess_cells(r):
-    """Texts of the guesses; a right guess has a tick."""
-    right = r["guess_id"] == r["truth_id"][:, None]
-    return [
-        [f"{draw.label(piece)}  {p:.2f}{' ✓' if hit else ''}" for piece, p, hit in zip(*row)]
-        for row in zip(r["guess"], r["probability"], right)
-    ]
 
 
 def _share(x):

@@ -227,59 +227,45 @@ def plot(r):
     """R² and error by layer; the mean guess at every place, in each condition's best layer."""
     figure = draw.figure(12.5, 5.4)
     left, middle, right = figure.subplots(1, 3)
-    styles = _styles(r)
-    _draw_r2(left, r, styles)
-    _draw_errors(middle, r, styles)
-    _draw_guesses(right, r, styles)
     layers = np.arange(r["r2"].shape[1])
+    _draw_r2(left, r, layers)
+    _draw_lines(middle, r, "error", layers, marker="o")
+    line = {"color": "black", "linestyle": "-.", "linewidth": 1}
+    middle.axhline(r["error_on_null"], label="null: always the middle", **line)
+    middle.set(ylabel="mean absolute error (tokens)", ylim=(0, None))
     for axes in (left, middle):
         axes.set_xlabel("layer (0: the embeddings)")
         axes.set_xticks(layers[:: -(-len(layers) // 13)])
+    _draw_lines(right, r, "guesses", r["places"])
+    ends = r["places"][[0, -1]]
+    right.plot(ends, ends, color="black", linewidth=0.8, label="the place itself")
+    right.set_xlabel("place of the token (tokens)")
+    right.set_ylabel("mean guess in the best layer (tokens)")
     figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 
-def _styles(r):
-    """Color and line style of each condition."""
+def _draw_lines(axes, r, name, x, marker=None):
+    """A line over x for each condition; returns them."""
     colors = COLORS | dict(zip(masked(r), MASK_COLORS))
-    return [
-        {"color": colors.get(name, draw.GREEN), "linestyle": ":" if "random" in name else "-"}
-        for name in r["conditions"]
-    ]
+    lines = []
+    for condition, y in zip(r["conditions"], r[name]):
+        style = ":" if "random" in condition else "-"
+        color = colors.get(condition, draw.GREEN)
+        lines += axes.plot(x, y, style, color=color, marker=marker, markersize=3)
+    return lines
 
 
-def _draw_r2(axes, r, styles):
+def _draw_r2(axes, r, layers):
     """R² by layer with its interval; the null as a dashed line."""
-    layers = np.arange(r["r2"].shape[1])
-    for name, r2, ends, style in zip(r["conditions"], r["r2"], r["r2_interval"], styles):
-        axes.fill_between(layers, *ends.T, color=style["color"], alpha=0.15, linewidth=0)
-        label = name if abs(r2).max() > NONE else f"{name}: on the line at 0"
-        axes.plot(layers, r2, label=label, marker="o", markersize=3, **style)
+    lines = _draw_lines(axes, r, "r2", layers, marker="o")
+    for line, name, r2, ends in zip(lines, r["conditions"], r["r2"], r["r2_interval"]):
+        line.set_label(name if abs(r2).max() > NONE else f"{name}: on the line at 0")
+        axes.fill_between(layers, *ends.T, color=line.get_color(), alpha=0.15, linewidth=0)
     null = r["r2_shuffled"][0]
     axes.plot(layers, null, "--", color="black", label="null: places shuffled, on")
     axes.set_ylabel("R² on held-out documents")
     axes.set_ylim(min(-0.05, r["r2_interval"].min()), 1.02)
-
-
-def _draw_errors(axes, r, styles):
-    """Mean absolute error by layer; that of always naming the middle as a line."""
-    layers = np.arange(r["r2"].shape[1])
-    for error, style in zip(r["error"], styles):
-        axes.plot(layers, error, marker="o", markersize=3, **style)
-    line = {"color": "black", "linestyle": "-.", "linewidth": 1}
-    axes.axhline(r["error_on_null"], label="null: always the middle", **line)
-    axes.set_ylabel("mean absolute error (tokens)")
-    axes.set_ylim(0, None)
-
-
-def _draw_guesses(axes, r, styles):
-    """Mean guess by place in the best layer, beside the place itself."""
-    for guess, style in zip(r["guesses"], styles):
-        axes.plot(r["places"], guess, **style)
-    ends = r["places"][[0, -1]]
-    axes.plot(ends, ends, color="black", linewidth=0.8, label="the place itself")
-    axes.set_xlabel("place of the token (tokens)")
-    axes.set_ylabel("mean guess in the best layer (tokens)")
 
 
 register(
