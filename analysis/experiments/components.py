@@ -238,18 +238,14 @@ def _draw_best(axes, r):
     """The largest share in each layer of X, Q and K, with its null."""
     layers = np.arange(len(r["best"]))
     dotted = {"markersize": 3, "linewidth": 1}
-    for i, (name, color, label) in enumerate(
-        (
-            ("best", "black", f"X: best of {r['shares'].shape[1]} components"),
-            ("best_q", draw.BLUE, "Q: best column of any head"),
-            ("best_k", draw.ORANGE, "K: best column of any head"),
-        )
-    ):
-        beside = layers + 0.06 * (i - 1)  # else the curves hide each other
-        axes.plot(beside, r[name], "o-", color=color, label=label)
-        axes.plot(beside, r[name + "_null"], "s:", color=color, **dotted)
-    label = "null: documents moved at random"
-    axes.plot([], [], "s:", color=draw.GREY, label=label, **dotted)
+    of_x = f"X: best of {r['shares'].shape[1]} components"
+    labels = of_x, "Q: best column of any head", "K: best column of any head"
+    names = "best", "best_q", "best_k"
+    apart = -0.06, 0, 0.06  # else the curves hide each other
+    for name, x, color, label in zip(names, apart, ("black", draw.BLUE, draw.ORANGE), labels):
+        axes.plot(layers + x, r[name], "o-", color=color, label=label)
+        axes.plot(layers + x, r[f"{name}_null"], "s:", color=color, **dotted)
+    axes.plot([], [], "s:", color=draw.GREY, label="null: documents moved at random", **dotted)
     axes.set(xlabel="layer", ylim=(-0.05, 1.05), xticks=layers)
     axes.set_ylabel("share explained by position")
 

@@ -191,37 +191,31 @@ def _draw_stack(axes, r):
         down = down + np.minimum(share, 0)
     axes.axhline(0, color="black", linewidth=0.7)
     axes.set_ylim(min(down.min() * 1.05, -0.02), up.max() * 1.02)
-    axes.set_ylabel("share of the stream")
-    axes.set_title("what the stream consists of")
+    axes.set(ylabel="share of the stream", title="what the stream consists of")
     axes.legend(**draw.BESIDE)
     _label_layers(axes, r)
 
 
 def _draw_travel(axes, r):
     """The share of positions on a log scale, with the range of the random tables' shares."""
-    parts = r["parts"].tolist()
+    points = np.arange(len(r["read"]))
     for name, label in (("position", "position"), ("carried", "position,\ncarried by attention")):
-        if name in parts:
-            shares_of_part = r["shares"][r["read"], parts.index(name)]
-            null = r["shares_null"][r["read"], :, parts.index(name)]
-            _draw_share(axes, shares_of_part, null, PARTS[name], label)
+        for part in np.flatnonzero(r["parts"] == name):
+            null = r["shares_null"][r["read"], :, part]  # [points R]
+            ends = null.min(axis=1), null.max(axis=1)
+            axes.fill_between(points, *ends, color=PARTS[name], alpha=0.25, linewidth=0)
+            style = {"color": PARTS[name], "label": f"null: {null.shape[1]} random tables"}
+            axes.plot(points, null.mean(axis=1), "--", linewidth=0.9, **style)
+            style["label"] = label
+            axes.plot(points, r["shares"][r["read"], part], "o-", markersize=4, **style)
     axes.axhline(0, color="black", linewidth=0.7)
     axes.set_yscale("symlog", linthresh=1e-3)
     axes.set_ylim(top=1)
-    axes.set_ylabel("share of the stream\n(log, linear below 0.001)")
-    axes.set_title("how far positions travel")
+    axes.set(
+        ylabel="share of the stream\n(log, linear below 0.001)", title="how far positions travel"
+    )
     axes.legend(**draw.BESIDE)
     _label_layers(axes, r)
-
-
-def _draw_share(axes, share, null, color, label):
-    """The share of one part at each point, beside those of the random tables [points R]."""
-    points = np.arange(len(share))
-    low, high = null.min(axis=1), null.max(axis=1)
-    axes.fill_between(points, low, high, color=color, alpha=0.25, linewidth=0)
-    null_label = f"null: {null.shape[1]} random tables"
-    axes.plot(points, null.mean(axis=1), "--", color=color, linewidth=0.9, label=null_label)
-    axes.plot(points, share, "o-", color=color, markersize=4, label=label)
 
 
 def _label_layers(axes, r):
@@ -263,12 +257,10 @@ def _label_frequencies(axes, T):
 
 def _draw_scales(axes, r):
     """S, the factors by which the norms have multiplied each token."""
-    t = np.arange(int(r["T"]))
     for point, label, color in _lines(r):
-        axes.plot(t, r["scale_first"][point], color=color, linewidth=0.8, label=label)
-    axes.set(yscale="log", xlim=(0, t[-1]), xlabel="position (tokens)")
-    axes.set_ylabel("product of 1/σ over the norms passed")
-    axes.set_title("S, in the first document")
+        axes.plot(r["scale_first"][point], color=color, linewidth=0.8, label=label)
+    axes.set(yscale="log", xlim=(0, int(r["T"]) - 1), xlabel="position (tokens)")
+    axes.set(ylabel="product of 1/σ over the norms passed", title="S, in the first document")
 
 
 def _draw_jagged(axes, r):
