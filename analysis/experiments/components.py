@@ -284,21 +284,15 @@ register(
         share_last: largest share of the variance of a component of X that position explains, in the
             last layer
             null: largest share in the last layer with every document moved
-        share_q: largest share of the variance of a column of Q that position explains, in layer 0,
-            of the first columns of each head
-            null: largest share of a column of Q with every document moved
-        share_k: largest share of the variance of a column of K that position explains, in layer 0,
-            of the first columns of each head
-            null: largest share of a column of K with every document moved
+        share_[q|k]: largest share of the variance of a column of [Q|K] that position explains, in
+            layer 0, of the first columns of each head
+            null: largest share of a column of [Q|K] with every document moved
         n_half: components of X in layer 0 with more than half of their variance explained by
             position
             null: components of X mostly explained by position, every document moved
-        n_half_q: columns of Q in layer 0, among the first columns of each head, with more than half
-            of their variance explained by position
-            null: columns of Q mostly explained by position, every document moved
-        n_half_k: columns of K in layer 0, among the first columns of each head, with more than half
-            of their variance explained by position
-            null: columns of K mostly explained by position, every document moved
+        n_half_[q|k]: columns of [Q|K] in layer 0, among the first columns of each head, with more
+            than half of their variance explained by position
+            null: columns of [Q|K] mostly explained by position, every document moved
         best by layer_names: largest share of the variance of a component of X that position
             explains
             null: largest share of a component of X with every document moved

@@ -300,9 +300,8 @@ register(
             null: mean distance that uniform attention looks
         r2 by models: R² of a token's place from the residual stream, in the best layer
             null: R² when the places of each document are shuffled
-        off by switched: change of the loss without places, in nats a token
-            null: 99 % quantile of the change if each document's had a random sign
-        longest by lengthened: change of the loss at {LONGEST} the trained length, in nats a token
+        [off|longest] by [switched|lengthened]: change of the loss [without places|at {LONGEST} the
+            trained length], in nats a token
             null: 99 % quantile of the change if each document's had a random sign
         without_fastest by turned: attention of the sharpest head of a rotary model to its offset if
             the fastest quarter of the pairs is not turned

@@ -16,9 +16,9 @@ import scipy
 from minitx import forward, logits
 
 from ..measures import losses, position_sizes
-from ..runner import draw, options, verdict
+from ..runner import draw, options
 from ..runner.registry import register
-from ..runner.rules import Asks, Below, Every, Of, Without
+from ..runner.rules import NATS, Asks, Below, Every, Of, Without
 from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
@@ -214,7 +214,7 @@ register(
         "mean loss per guessed token of the sentence, and first guesses that are right",
         value="{loss:.2f} nats, {first:.0%}",
         chance="by frequency {loss_null:.2f} nats, {first_null:.0%}",
-        rule=Every(Below("loss", most=np.inf, margin=verdict.NATS), Of("first")),
+        rule=Every(Below("loss", **NATS), Of("first")),
         without=Without("truth_rank", "0 tokens are known: all are masks", "0 tokens"),
     ),
     says=When(

@@ -301,13 +301,9 @@ register(
         loss_norm: loss with positions off and norms that grow, in nats per token (masked models: of
             one token in 16, all hidden together)
             null: loss with such norms in random order
-        loss_off: loss with positions off, in nats per token
+        loss_[off|on]: loss with positions [off|on], in nats per token
             no null: the loss with growing norms is compared with it
-        loss_on: loss with positions on, in nats per token
-            no null: the loss with growing norms is compared with it
-        r2_random: R² in a model of random weights with positions on, in its best layer
-            no null: it is a null
-        r2_random_off: R² in a model of random weights with positions off, in its best layer
+        r2_random[|_off]: R² in a model of random weights with positions [on|off], in its best layer
             no null: it is a null
         r2_on_last: R² with positions on, in the last layer
             no null: that of the best layer has one

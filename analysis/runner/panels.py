@@ -11,6 +11,7 @@ by itself on a figure, and a column of these are functions of the results that g
 Titles are templates (sentences.py). Order: the sheet; the panels; the samples of a legend.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -108,7 +109,7 @@ class Line:
 
     def is_in(self, r):
         """Whether there is something to draw."""
-        return callable(self.name) or self.name.partition("[")[0] in r
+        return callable(self.name) or re.match(r"\w+", self.name)[0] in r
 
 
 def lines(*by_name, x=None, first=0, xticks=None, legend=draw.ABOVE, **labels):
@@ -166,10 +167,10 @@ class Bar:
     null: object = None
 
 
-def bars(*by_name, ticks=None, legend=draw.ABOVE, **labels):
+def bars(*by_name, levels=(), ticks=None, null=None, legend=draw.ABOVE, **labels):
     """Panel: results as bars side by side, their entries named by the result `ticks`.
 
-    labels: as for `lines`.
+    levels: of these Lines, each one number. null: what the dashes are. labels: as for `lines`.
     """
 
     def panel(axes, r):
@@ -180,6 +181,10 @@ def bars(*by_name, ticks=None, legend=draw.ABOVE, **labels):
             places = np.arange(n) + width * (i - (len(by_name) - 1) / 2)
             _draw_bars(axes, bar, places, width, names)
         axes.axhline(0, color="black", linewidth=0.6)
+        for level in levels:
+            _draw_line(axes, level, None, names)
+        if null is not None:
+            axes.plot([], [], "_", color="black", markersize=11, label=null)
         axes.locator_params(axis="x", integer=True)
         if ticks is not None:
             axes.set_xticks(range(n), names.value(ticks), rotation=90 * (n > TICKS))

@@ -20,6 +20,8 @@ import numpy as np
 from . import verdict
 from .sentences import Names, tell
 
+NATS = {"most": np.inf, "margin": verdict.NATS}  # options of a rule for losses
+
 
 class Answer(NamedTuple):
     """What one run answers to the experiment's question."""
@@ -56,7 +58,7 @@ class Of:
 
     def finding(self, names):
         """The Finding of verdict.py."""
-        value = names[self.name]
+        value = names.value(self.name)
         if f"{self.name}_interval" in names.result:
             value = min(value, np.min(names[f"{self.name}_interval"]))
         nulls = self.null_name if isinstance(self.null_name, tuple) else [self.null_name]
@@ -89,7 +91,7 @@ class Below(Of):
 
     def finding(self, names):
         """The Finding of the difference beside 0."""
-        return self._beside(names.value(self.null_name) - names[self.name], 0, names)
+        return self._beside(names.value(self.null_name) - names.value(self.name), 0, names)
 
 
 @dataclass(frozen=True)
