@@ -4786,4 +4786,16 @@ BREAKS = [
         "', '.join(words(entry, spec) for entry in value)",
         "', '.join(words(entry, spec) for entry in value[:1])",
     ),
+    Break(
+        "of two nulls the smaller decides",
+        "analysis/runner/rules.py",
+        "max(map(names.value, nulls))",
+        "min(map(names.value, nulls))",
+    ),
+    Break(
+        "an interval is told as two numbers",
+        "analysis/runner/sentences.py",
+        "spec.startswith('to ')",
+        "False",
+    ),
 ]
