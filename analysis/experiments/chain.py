@@ -15,8 +15,10 @@ import numpy as np
 from ..maths import moves, profiles
 from ..measures import heads, inputs, later_layers
 from ..measures import positions_read as reading
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner import draw, options
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Of, Without
+from ..runner.sentences import Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -26,6 +28,12 @@ WAYS = "right", "left", "null right", "null left"  # how a head is turned, side 
 SHOWN = 5  # pairs that are named
 NUMBERED = 10  # rows and columns, at most, of a matrix whose cells show their numbers
 NAMED = 40  # heads, at most, all of which are named on an axis
+MOVED = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}
+MATRICES = (  # that are drawn: of which result, how it is called, its colours
+    ("kept", "attention kept at its offset", {"cmap": "viridis", "vmin": 0, "vmax": 1}),
+    ("move", "attention that moves along", MOVED),
+    ("move_null", "null: sides drawn", MOVED),
+)
 
 
 def chain(
@@ -35,8 +43,8 @@ def chain(
     turn: str = "directed",
     by: Annotated[int, options.Within(1, 4)] = 2,
     text: options.Text = "sample",
-    documents: options.Size = 8,
-    tokens: options.Size = 0,
+    documents: options.Documents = 8,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
     """Turn each head and measure where every head of a deeper layer looks, for all pairs.
@@ -44,10 +52,6 @@ def chain(
     turn: heads to turn, as L0H0,L1H2; directed: those with a direction that have one in a deeper
     layer; all: every head but those of the last layer
     by: tokens by which they are turned, to the right and to the left
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    seed: seed of the null
     """
     inputs.reachable(model)
     if model.config.n_layers < 2:
@@ -222,38 +226,6 @@ def _describe(r, a, layer, b):
     return f"{source} by -{by}, +{by} moves {target} from {still} to {left}, {right}"
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    if not r["n_pairs"]:
-        return "No two heads, one in a deeper layer, have a direction, so no pair was measured."
-    return (
-        f"{r['n_directed']} of {r['directed'].size} heads have a direction."
-        f"{heads.describe_strengths(r)} "
-        f"{r['n_turned']} heads were turned by {r['by']} tokens to either side. There are "
-        f"{r['n_pairs']} pairs with a deeper head that has a direction. In {r['n_lost']} of them "
-        f"the deeper head loses more than half of its attention there; in {r['n_moved']} a tenth "
-        "of it or more moves as far as the turned head, along or the other way (if each query is "
-        f"turned to a side drawn for it: {r['n_moved_null']}). At most {r['strongest']:.2f} of it "
-        f"moves (null: {r['strongest_null']:.2f}). The pairs that move most: "
-        f"{'; '.join(r['pairs'])}."
-    )
-
-
-def answer(r):
-    """Yes if half of a deeper head's attention goes along with a turned one; partly if some does.
-
-    Both beyond what the same head moves where each query is turned to a side drawn for it.
-    """
-    measure = (
-        "pairs where a deeper head loses half its attention, or a tenth moves with a turned head"
-    )
-    value = f"{r['n_lost']} lose, {r['n_moved']} move, of {r['n_pairs']}"
-    chance = f"{r['n_moved_null']} move, sides drawn"
-    strongest = verdict.of(r, "strongest", enough=HALF)
-    kind = strongest.verdict if r["n_pairs"] else "undecided"
-    return Answer(kind, measure, value, chance)
-
-
 def plot(r):
     """Matrices of all pairs, turned head by deeper head: attention kept, moved, and the null."""
     figure = draw.figure(12.5, np.clip(0.32 * len(r["turned"]), 2.2, 9) + 2.4)
@@ -262,22 +234,16 @@ def plot(r):
         for axes in panels:
             axes.set(title="no pair of heads with a direction", xticks=[], yticks=[])
         return figure
-    kept = _draw_matrix(panels[0], r, "kept", {"cmap": "viridis", "vmin": 0, "vmax": 1})
-    moved = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1}
-    image = _draw_matrix(panels[1], r, "move", moved)
-    _draw_matrix(panels[2], r, "move_null", moved)
-    titles = "attention kept at its offset", "attention that moves along", "null: sides drawn"
-    for axes, title in zip(panels, titles):
-        axes.set(title=title, xlabel="head of a deeper layer")
+    images = [_draw_matrix(axes, r, *matrix) for axes, matrix in zip(panels, MATRICES)]
     panels[0].set_ylabel("head that is turned")
     bar = {"location": "bottom", "aspect": 30}
-    figure.colorbar(kept, ax=panels[0], label="share of its attention", **bar)
+    figure.colorbar(images[0], ax=panels[0], label="share of its attention", **bar)
     label = "share of its attention, times tokens per token turned"
-    figure.colorbar(image, ax=panels[1:], label=label, shrink=0.5, **bar)
+    figure.colorbar(images[1], ax=panels[1:], label=label, shrink=0.5, **bar)
     return figure
 
 
-def _draw_matrix(axes, r, name, style):
+def _draw_matrix(axes, r, name, title, style):
     """Turned heads down, heads of deeper layers across; blank where a head is not deeper."""
     H = r["directed"].shape[1]
     shown = np.flatnonzero(r["directed"][1:]) + H  # their numbers
@@ -286,6 +252,7 @@ def _draw_matrix(axes, r, name, style):
     image = axes.imshow(np.ma.array(cells, mask=is_blank), aspect="auto", **style)
     _label_heads(axes.xaxis, [heads.name(*divmod(i, H)) for i in shown])
     _label_heads(axes.yaxis, [heads.name(*pair) for pair in r["turned"]])
+    axes.set(title=title, xlabel="head of a deeper layer")
     axes.tick_params(axis="x", rotation=90)
     axes.set_facecolor("#DDDDDD")
     if max(cells.shape) <= NUMBERED:
@@ -306,40 +273,56 @@ def _label_heads(axis, names):
 register(
     chain,
     draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "Each row is a head that is turned, each column a head of a deeper layer that has a "
-        "direction. The left matrix shows how much of its attention the deeper head keeps at its "
-        "offset: dark where it reads what the turned head copied; a head that reads positions is "
-        "bright everywhere (dial tells whether it does). The middle matrix shows the attention "
-        "that moves as far as the turned head moved. Blue, -1, is the other way: the deeper head "
-        "looks up its own word among the copied words, and the further to the left these were "
-        "fetched, the further to the right its word stands. Red, +1, is along: it looks up a "
-        "copied word among the words. Attention that is neither kept nor moves is scattered. In "
-        "the right matrix as many queries are turned as far, but each to a side of its own. A "
-        "pair counts the whole way from one head to the other, through the heads between them too."
+    look="Each row is a head that is turned, each column a head of a deeper layer that has a "
+    "direction. The left matrix shows how much of its attention the deeper head keeps at its "
+    "offset: dark where it reads what the turned head copied; a head that reads positions is "
+    "bright everywhere (dial tells whether it does). The middle matrix shows the attention that "
+    "moves as far as the turned head moved. Blue, -1, is the other way: the deeper head looks up "
+    "its own word among the copied words, and the further to the left these were fetched, the "
+    "further to the right its word stands. Red, +1, is along: it looks up a copied word among the "
+    "words. Attention that is neither kept nor moves is scattered. In the right matrix as many "
+    "queries are turned as far, but each to a side of its own. A pair counts the whole way from "
+    "one head to the other, through the heads between them too.",
+    published="Nothing: the paper reads positions out of every layer in one way. The bundled "
+    "models show that deeper heads may look at neighbours by copied words.",
+    numbers="""
+        n_moved: pairs in which a tenth or more of the deeper head's attention moves along
+            null: pairs in which a tenth or more moves along when each query is turned to a side
+            drawn for it
+        strongest: largest share of a deeper head's attention that moves with a turned head
+            null: largest share that moves when each query is turned to a side drawn for it
+        n_lost: pairs in which the deeper head keeps less than half of its attention
+            no null: any turn may scatter attention; what moves along has a null
+        pair_moves by pairs: share of the deeper head's attention that moves, in the pairs where
+            most of it moves; negative: the other way
+            no null: the largest of them, strongest, has one
+        fact n_pairs: pairs of a turned head and a head of a deeper layer that has a direction
+        fact n_turned: heads that were turned
+        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        fact n_by_strength by strengths: heads with a direction, by the attention to their offset
+        fact documents: documents measured
+    """,
+    answer=Asks(
+        "pairs where a deeper head loses half its attention, or a tenth moves with a turned head",
+        value="{n_lost} lose, {n_moved} move, of {n_pairs}",
+        chance="{n_moved_null} move, sides drawn",
+        rule=Of("strongest", enough=HALF),
+        without=Without("n_pairs"),
     ),
-    published=(
-        "Nothing: the paper reads positions out of every layer in one way. The bundled models "
-        "show that deeper heads may look at neighbours by copied words."
+    says=When(
+        "n_pairs",
+        [
+            "{n_directed} of {directed.size} heads have a direction.",
+            heads.describe_strengths,
+            " {n_turned} heads were turned by {by} tokens to either side. There are {n_pairs} "
+            "pairs with a deeper head that has a direction. In {n_lost} of them the deeper head "
+            "loses more than half of its attention there; in {n_moved} a tenth of it or more moves "
+            "as far as the turned head, along or the other way (if each query is turned to a side "
+            "drawn for it: {n_moved_null}). At most {strongest:.2f} of it moves (null: "
+            "{strongest_null:.2f}). The pairs that move most: ",
+            Rows("{pairs}"),
+            ".",
+        ],
+        "No two heads, one in a deeper layer, have a direction, so no pair was measured.",
     ),
-    figure="",
-    numbers={
-        "n_moved": "pairs in which a tenth or more of the deeper head's attention moves along",
-        "n_moved_null": "pairs in which a tenth or more moves along when each query is turned to "
-        "a side drawn for it",
-        "strongest": "largest share of a deeper head's attention that moves with a turned head",
-        "strongest_null": "largest share that moves when each query is turned to a side drawn for "
-        "it",
-        "n_lost": "pairs in which the deeper head keeps less than half of its attention",
-        "pair_moves": "share of the deeper head's attention that moves, in the pairs where most "
-        "of it moves; negative: the other way",
-        "n_pairs": "pairs of a turned head and a head of a deeper layer that has a direction",
-        "n_turned": "heads that were turned",
-        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
-        "n_by_strength": "heads with a direction, by the attention to their offset",
-        "documents": "documents measured",
-    },
-    labels={"pair_moves": "pairs", "n_by_strength": "strengths"},
 )

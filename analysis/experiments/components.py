@@ -14,8 +14,9 @@ import numpy as np
 from ..maths import factors
 from ..maths import waves as maths
 from ..measures import document_features, inputs
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.registry import register
+from ..runner.rules import Asks, Of
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -25,7 +26,8 @@ SHOWN = 6  # layers with a series of their own
 HALF = 0.5  # share of a component's variance from which it is mostly position
 WRITTEN = 16  # components, at most, whose shares are written as numbers
 EXCESS = 0.1  # share above its null from which a component counts as position-like
-VERDICTS = {
+KINDS = {"pca": "principal", "ica": "independent"}
+PLACES = {  # where position-like components come out: near the input, in the last layer
     (True, False): "near the input alone",
     (True, True): "near the input and in the last layer too",
     (False, True): "in the last layer, not near the input",
@@ -38,20 +40,16 @@ def components(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 16,
-    tokens: options.Size = 0,
+    documents: options.TwoDocuments = 16,
+    tokens: options.Tokens = 0,
     components: Annotated[int, options.Within(1, 64)] = 12,
     method: Literal["pca", "ica"] = "pca",
     seed: options.Seed = 0,
 ):
     """Share of each component's variance that position explains, by layer.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
     components: components of X, and columns of the query and the key of each head
     method: pca, or ica, which needs scikit-learn and finds its components in the first 4 documents
-    seed: seed of the shifts, and of ica's start
     """
     document_set = corpus.documents(model, text, documents, tokens)
     options.at_least("documents", len(document_set), 2)
@@ -193,37 +191,16 @@ def _best_series(sums, best, N):
     return {"series": (total / N - mean) / deviation, "series_first": (first - mean) / deviation}
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    kind = {"pca": "principal", "ica": "independent"}[str(r["method"])]
+def kind(r):
+    """What the components are."""
+    return KINDS[str(r["method"])]
+
+
+def where(r):
+    """In which layers components look like positions."""
     near_input = bool(r["share"] > EXCESS + r["share_null"])
     in_last = bool(r["share_last"] > EXCESS + r["share_last_null"])
-    return (
-        f"The most position-like of the {r['n']} {kind} components of X has {r['share']:.0%} of "
-        "its variance explained by position in layer 0 (documents moved at random: "
-        f"{r['share_null']:.0%}; with random weights: {r['share_random']:.0%}) and "
-        f"{r['share_last']:.0%} in the last layer "
-        f"({r['share_last_null']:.0%}): such components come out {VERDICTS[near_input, in_last]}. "
-        f"The best column of Q has {r['share_q']:.0%} in layer 0, the best of K "
-        f"{r['share_k']:.0%}. Position explains more than half in {r['n_half']} of the components "
-        f"of X, in {r['n_half_q']} of {r['shares_q'].shape[1]} columns of Q and in "
-        f"{r['n_half_k']} of K."
-    )
-
-
-def answer(r):
-    """Yes if position explains most of a component of the first layer's input.
-
-    Partly if it explains more than in a model with random weights and in documents moved at random.
-    """
-    kind = {"pca": "principal", "ica": "independent"}[str(r["method"])]
-    measure = (
-        f"largest share of variance due to position in one of {r['n']} {kind} components of layer "
-        "0's input"
-    )
-    share = verdict.of(r, "share", null=max(r["share_null"], r["share_random"]), enough=HALF)
-    chance = f"{r['share_null']:.0%}, documents moved; {r['share_random']:.0%}, random weights"
-    return Answer(share.verdict, measure, f"{r['share']:.0%}", chance)
+    return PLACES[near_input, in_last]
 
 
 def plot(r):
@@ -263,18 +240,14 @@ def _draw_best(axes, r):
     """The largest share in each layer of X, Q and K, with its null."""
     layers = np.arange(len(r["best"]))
     dotted = {"markersize": 3, "linewidth": 1}
-    for i, (name, color, label) in enumerate(
-        (
-            ("best", "black", f"X: best of {r['shares'].shape[1]} components"),
-            ("best_q", draw.BLUE, "Q: best column of any head"),
-            ("best_k", draw.ORANGE, "K: best column of any head"),
-        )
-    ):
-        beside = layers + 0.06 * (i - 1)  # else the curves hide each other
-        axes.plot(beside, r[name], "o-", color=color, label=label)
-        axes.plot(beside, r[name + "_null"], "s:", color=color, **dotted)
-    label = "null: documents moved at random"
-    axes.plot([], [], "s:", color=draw.GREY, label=label, **dotted)
+    of_x = f"X: best of {r['shares'].shape[1]} components"
+    labels = of_x, "Q: best column of any head", "K: best column of any head"
+    names = "best", "best_q", "best_k"
+    apart = -0.06, 0, 0.06  # else the curves hide each other
+    for name, x, color, label in zip(names, apart, ("black", draw.BLUE, draw.ORANGE), labels):
+        axes.plot(layers + x, r[name], "o-", color=color, label=label)
+        axes.plot(layers + x, r[f"{name}_null"], "s:", color=color, **dotted)
+    axes.plot([], [], "s:", color=draw.GREY, label="null: documents moved at random", **dotted)
     axes.set(xlabel="layer", ylim=(-0.05, 1.05), xticks=layers)
     axes.set_ylabel("share explained by position")
 
@@ -295,61 +268,50 @@ def _draw_series(axes, r, layer):
 register(
     components,
     draw=plot,
-    says=says,
-    look=(
-        "A component whose values are the same function of the position in every document belongs "
-        "to position: 100 %. The components of X are found from X alone; the columns of Q and K "
-        "are given by the head's weights. In the series, blue is the mean over the documents, "
-        "grey the first document: where grey follows blue, the component is the position. "
-        "Components that order X by the words that it holds scatter around 0 %; they lie below 0 "
-        "% where whole documents differ. Special tokens, the first and the last token are left "
-        "out: they would be position by themselves."
-    ),
-    published=(
-        "The blog post on how the paper came about: PCA and ICA of X give components that look "
-        "like positions near the input layer. This shows what PCA can do, not what attention "
-        "does, so the paper turned to the columns of queries and keys."
-    ),
+    look="A component whose values are the same function of the position in every document belongs "
+    "to position: 100 %. The components of X are found from X alone; the columns of Q and K are "
+    "given by the head's weights. In the series, blue is the mean over the documents, grey the "
+    "first document: where grey follows blue, the component is the position. Components that order "
+    "X by the words that it holds scatter around 0 %; they lie below 0 % where whole documents "
+    "differ. Special tokens, the first and the last token are left out: they would be position by "
+    "themselves.",
+    published="The blog post on how the paper came about: PCA and ICA of X give components that "
+    "look like positions near the input layer. This shows what PCA can do, not what attention "
+    "does, so the paper turned to the columns of queries and keys.",
     figure="blog post, PCA and ICA",
-    answer=answer,
-    numbers={
-        "share": (
-            "largest share of the variance of a component of X that position explains, in layer "
-            "0, corrected for the number of documents"
-        ),
-        "share_null": "largest share in layer 0 with every document moved by random tokens",
-        "share_last": (
-            "largest share of the variance of a component of X that position explains, in the "
-            "last layer"
-        ),
-        "share_last_null": "largest share in the last layer with every document moved",
-        "share_q": (
-            "largest share of the variance of a column of Q that position explains, in layer 0, "
-            "of the first columns of each head"
-        ),
-        "share_q_null": "largest share of a column of Q with every document moved",
-        "share_k": (
-            "largest share of the variance of a column of K that position explains, in layer 0, "
-            "of the first columns of each head"
-        ),
-        "share_k_null": "largest share of a column of K with every document moved",
-        "n_half": "components of X in layer 0 with more than half of their variance explained by "
-        "position",
-        "n_half_null": "components of X mostly explained by position, every document moved",
-        "n_half_q": (
-            "columns of Q in layer 0, among the first columns of each head, with more than half "
-            "of their variance explained by position"
-        ),
-        "n_half_q_null": "columns of Q mostly explained by position, every document moved",
-        "n_half_k": (
-            "columns of K in layer 0, among the first columns of each head, with more than half "
-            "of their variance explained by position"
-        ),
-        "n_half_k_null": "columns of K mostly explained by position, every document moved",
-        "best": "largest share of the variance of a component of X that position explains",
-        "best_null": "largest share of a component of X with every document moved",
-        "documents": "documents read",
-    },
-    labels={"best": "layer_names"},
+    numbers="""
+        share: largest share of the variance of a component of X that position explains, in layer 0,
+            corrected for the number of documents
+            null: largest share in layer 0 with every document moved by random tokens
+        share_last: largest share of the variance of a component of X that position explains, in the
+            last layer
+            null: largest share in the last layer with every document moved
+        share_[q|k]: largest share of the variance of a column of [Q|K] that position explains, in
+            layer 0, of the first columns of each head
+            null: largest share of a column of [Q|K] with every document moved
+        n_half: components of X in layer 0 with more than half of their variance explained by
+            position
+            null: components of X mostly explained by position, every document moved
+        n_half_[q|k]: columns of [Q|K] in layer 0, among the first columns of each head, with more
+            than half of their variance explained by position
+            null: columns of [Q|K] mostly explained by position, every document moved
+        best by layer_names: largest share of the variance of a component of X that position
+            explains
+            null: largest share of a component of X with every document moved
+        fact documents: documents read
+    """,
+    answer=Asks(
+        "largest share of variance due to position in one of {n} {kind} components of layer 0's "
+        "input",
+        value="{share:.0%}",
+        chance="{share_null:.0%}, documents moved; {share_random:.0%}, random weights",
+        rule=Of("share", null=("share_null", "share_random"), enough=HALF),
+    ),
+    says="The most position-like of the {n} {kind} components of X has {share:.0%} of its variance "
+    "explained by position in layer 0 (documents moved at random: {share_null:.0%}; with random "
+    "weights: {share_random:.0%}) and {share_last:.0%} in the last layer ({share_last_null:.0%}): "
+    "such components come out {where}. The best column of Q has {share_q:.0%} in layer 0, the best "
+    "of K {share_k:.0%}. Position explains more than half in {n_half} of the components of X, in "
+    "{n_half_q} of {shares_q[0].size} columns of Q and in {n_half_k} of K.",
     least_documents=2,
 )

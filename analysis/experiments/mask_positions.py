@@ -17,9 +17,11 @@ import numpy as np
 from minitx import forward
 
 from ..maths import masks, stats
-from ..measures import losses, mask_tap, perplexities
+from ..measures import losses, mask_tap, perplexities, position_sizes
 from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner.registry import register
+from ..runner.rules import Asks, Of, Provided, Without
+from ..runner.sentences import Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus, formats
 
@@ -33,7 +35,6 @@ ALONE = masks.family("window", 1)
 SEES = ", sees the token that it is to guess: no prediction"
 KEPT = "positions kept, no mask"
 SHUFFLED = "the best, its distances dealt at random"
-CONDITIONS = "as it is", "without a mask", "with the best mask"
 # A mask stands in for positions if it gives back 0.9 of what they are worth, in nats. Where they
 # are worth less than LEAST nats per token there is nothing to stand in for.
 STANDS_IN = 0.9
@@ -45,9 +46,9 @@ def mask_positions(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 36,
-    tokens: options.Size = 64,
-    column: str = "",
+    documents: options.TwoDocuments = 36,
+    tokens: options.Tokens = 64,
+    column: options.Column = "",
     family: Literal["linear", "exponential", "power", "alibi", "window", "all"] = "all",
     parameter: str = "",
     meaning: Literal[mask_tap.Meaning, "all"] = "all",
@@ -60,11 +61,8 @@ def mask_positions(
     """Losses without position embeddings under masks by distance, in every meaning of a mask's
     values.
 
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
-    or sample
     documents: documents to read (0: all); every third is for the search
     tokens: how many first tokens of each document to read (0: all)
-    column: columns of a .csv or keys of a .jsonl file with the text
     family: masks to try; all: all are tried, linear is shown
     parameter: the family's parameters in order, as 8 or 8,0.1 (if left out: the family's own)
     meaning: what the values of a mask do; all: each of these, one after another
@@ -74,10 +72,9 @@ def mask_positions(
     best, and all documents are for the report)
     every: masked models: every n-th token is hidden, one at a time (in the search together, every
     8th at most)
-    seed: seed of the bootstrap and of the dealt distances
     """
     plan = _plan(family, parameter, meaning, positions)
-    _check_head(model)
+    position_sizes.check_head(model, "mask-positions")
     conditions = _conditions(plan)
     texts = corpus.texts(model, text, documents, tokens, column)
     options.at_least("documents", len(texts), SEARCH if evaluations else 2)
@@ -135,15 +132,6 @@ def _numbers(parameter):
         raise ValueError(
             f"--parameter {parameter!r}: wanted numbers joined by commas, as 8 or 8,0.1"
         ) from None
-
-
-def _check_head(model):
-    """Raises NotApplicable for a model that predicts no tokens."""
-    if model.config.task_head not in ("masked", "causal"):
-        raise NotApplicable(
-            "mask-positions needs a masked or causal language model; "
-            f"this checkpoint's head is {model.config.task_head}"
-        )
 
 
 def _conditions(plan):
@@ -341,97 +329,35 @@ def _by_meaning(model, plan, losses_by_name):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    unit = "pseudo-perplexity" if r["pseudo"] else "perplexity"
-    left = ", ".join(f"{n} {reason}" for reason, n in zip(r["skipped_reasons"], r["skipped"]) if n)
-    text = f"{_says_losses(r, unit)} {_says_hypothesis(r)} {_says_best(r, unit)}"
-    return f"{text} Left out: {left}." if left else text
+def by_meaning(r):
+    """Perplexities with the mask shown, by the meaning of its values, in words."""
+    rows = zip(r["meanings"], r["loss_by_meaning"], r["sees"])
+    return [f"{np.exp(loss):.4g} ({name}{SEES if sees else ''})" for name, loss, sees in rows]
 
 
-def _says_losses(r, unit):
-    """Perplexities as the model is, without positions, and with the mask shown."""
-    masked = ", ".join(
-        f"{np.exp(loss):.4g} ({name}{SEES if sees else ''})"
-        for name, loss, sees in zip(r["meanings"], r["loss_by_meaning"], r["sees"])
-    )
-    return (
-        f"{unit.capitalize()}, e to the mean loss per token, on {r['documents']} documents "
-        f"({r['n_tokens']} tokens predicted): {np.exp(r['loss']):.4g} as the model is, "
-        f"{np.exp(r['loss_off']):.4g} with positions {r['positions']} and no mask; then with "
-        f"{r['shown']}, by what its values mean: {masked}."
-    )
+def worth(r):
+    """What positions are worth, in nats per token."""
+    return r["loss_off"] - r["loss"]
 
 
-def _says_hypothesis(r):
-    """Whether a linear mask as library-2023 does what window(1) does."""
-    verdict = "one that cannot be told here"
-    if r["hypothesis_null"] > SAME:
-        verdict = "confirmed" if r["hypothesis"] < SAME else "not confirmed"
-    return (
-        "The hypothesis that a linear mask under library-2023 lets each token see only itself is "
-        f"{verdict}: no token's loss differs from window(1)'s by more than {r['hypothesis']:.2g} "
-        f"nats (without a mask: by up to {r['hypothesis_null']:.2g})."
-    )
+def _of_worth(r, name):
+    """A result as a share of what positions are worth."""
+    return f"{100 * r[name] / worth(r):.0f} %"
 
 
-def _says_best(r, unit):
-    """The mask that the search found and what it is worth, where its loss is a prediction."""
-    if r["documents_searched"]:
-        how = " (whose tokens are hidden together)" if r["pseudo"] else ""
-        text = (
-            f"The mask with the least loss on the {r['documents_searched']} search documents{how} "
-            f"is {r['best']}: on the others its {unit}"
-        )
-    else:
-        text = f"No mask was sought; of {r['best']} the {unit}"
-    text += f" (e to the mean loss per token) is {np.exp(r['loss_best']):.4g}"
-    if r["best_sees"]:
-        return f"{text}{SEES}."
-    return (
-        f"{text}, a gain of {_with_interval(r, 'gain')} nats per token over no mask{_share(r)}. "
-        f"With its distances dealt at random it gains {r['gain_null']:.3f}, so the order of the "
-        f"keys is worth {_with_interval(r, 'order')}."
-    )
-
-
-def _share(r):
+def gained(r):
     """The gain as a share of what positions are worth, where both are above chance."""
     low, high = r["gain_interval"]
-    worth = r["loss_off"] - r["loss"]
     if low <= 0 <= high:
         return ", an interval that holds 0"
-    if low > 0 and worth > LEAST:
-        return f", {100 * r['gain'] / worth:.0f} % of what positions are worth"
+    if low > 0 and worth(r) > LEAST:
+        return f", {_of_worth(r, 'gain')} of what positions are worth"
     return ""
 
 
-def _with_interval(r, name):
-    """0.579 (0.499 to 0.638)."""
-    low, high = r[f"{name}_interval"]
-    return f"{r[name]:.3f} ({low:.3f} to {high:.3f})"
-
-
-def answers(r):
-    """Yes where the best mask gives back STANDS_IN of what positions are worth; partly where it
-    gives back anything, for the order of its distances; no where not. Undecided where nothing is
-    lost without positions.
-    """
-    worth = r["loss_off"] - r["loss"]
-    if r["best_sees"]:
-        measure = "nats per token that a mask gains, but a token sees itself: no prediction"
-        return Answer("undecided", measure, f"{r['gain']:.2f}", "0")
-    if worth <= verdict.NATS:
-        measure = "nats per token that a mask gains over none (nothing was lost without positions)"
-        chance = f"{r['gain_null']:.3f}, dealt at random"
-        return Answer("undecided", measure, f"{r['gain']:.3f}", chance)
-    gain = verdict.of(r, "gain", enough=STANDS_IN * worth, most=worth)
-    order = verdict.beside(r["order_interval"][0], 0, most=np.inf)
-    has_order = verdict.every(order) in verdict.EFFECTS
-    measure = "share of what positions are worth, in nats per token, that the best mask gives back"
-    back, by_chance = (f"{100 * r[name] / worth:.0f} %" for name in ("gain", "gain_null"))
-    chance = f"{by_chance}, its distances dealt at random"
-    return Answer(gain.verdict if has_order else "no", measure, back, chance)
+def can_stand_in(r):
+    """Whether something is lost without positions, and no token sees what it is to guess."""
+    return not r["best_sees"] and worth(r) > verdict.NATS
 
 
 def plot(r):
@@ -481,7 +407,10 @@ def _bars(axes, r):
     for height, value in zip(y, loss):
         text = f"{value:.3f}: {np.exp(value):.4g}"
         axes.text(0.015 * loss.max(), height, text, va="center", fontsize=10)
-    _draw_nulls(axes, r)
+    null = {"color": "black", "linestyle": ":", "label": "null: frequencies of the text's tokens"}
+    axes.axvline(r["loss_null"], **null)
+    null = {"color": draw.GREY, "linestyle": "--", "label": "null: the same positions, no mask"}
+    axes.axvline(r["loss_off"], **null)
     labels = [f"best found: {name}" if name == r["best"] else name for name in names]
     axes.set_yticks(y, labels)
     axes.set_xlabel(
@@ -494,14 +423,6 @@ def _bars(axes, r):
     axes.legend(loc="upper left", bbox_to_anchor=below, ncols=2, borderaxespad=0)
 
 
-def _draw_nulls(axes, r):
-    """Lines where the two nulls are."""
-    label = "null: frequencies of the text's tokens"
-    axes.axvline(r["loss_null"], color="black", linestyle=":", label=label)
-    label = "null: the same positions, no mask"
-    axes.axvline(r["loss_off"], color=draw.GREY, linestyle="--", label=label)
-
-
 def _color(name, best):
     """Grey without a mask, or where it tells nothing of the order."""
     if "no mask" in name or name == SHUFFLED:
@@ -509,55 +430,109 @@ def _color(name, best):
     return draw.ORANGE if name == best else draw.SKY
 
 
+SOUGHT = [
+    "The mask with the least loss on the {documents_searched} search documents",
+    When("pseudo", " (whose tokens are hidden together)"),
+    " is {best}: on the others its ",
+]
+LEFT_OUT = Rows("{skipped} {skipped_reasons}", where="skipped", join=", ")
+
 register(
     mask_positions,
     draw=plot,
-    says=says,
     look="The maps show one mask and the attention of the first layer, mean over its heads, under "
     "each meaning of the mask's values: they differ so much that a number about a mask means "
-    "nothing without the meaning of its values. A mask stands in for positions where its bar "
-    "ends left of the dashed line (the same positions, no mask) and of the bar of the same "
-    "distances dealt at random. Under library-now a causal model also sees the token that it "
-    "is to guess, so that its loss is no prediction; library-now-2d changes nothing unless "
-    "the mask has zeros.",
+    "nothing without the meaning of its values. A mask stands in for positions where its bar ends "
+    "left of the dashed line (the same positions, no mask) and of the bar of the same distances "
+    "dealt at random. Under library-now a causal model also sees the token that it is to guess, so "
+    "that its loss is no prediction; library-now-2d changes nothing unless the mask has zeros.",
     published="GPT-2's perplexity: 111.2409 with positions, 712014.3125 without, 11897.4824 "
     "without but with a linear mask from 1 to 0.1. The slides name TruthfulQA as the text of the "
     "masks, and give the first two numbers for IMDB reviews too (Hirata's slides).",
     figure="slides, masks",
-    answer=answers,
-    numbers={
-        "gain": "loss without a mask less loss with the best mask, in nats per token",
-        "gain_null": "gain of the best mask with each query's distances dealt anew among the keys "
-        "that it sees",
-        "loss": "mean loss of the model as it is, in nats per token (masked models: pseudo-loss)",
-        "loss_null": "loss of the frequencies of the tokens in the documents measured",
-        "loss_off": "mean loss with positions as asked for (zero) and no mask, in nats per token",
-        "loss_by_meaning": "mean loss with the mask shown, in nats per token, by the meaning of "
-        "its values",
-        "hypothesis": "largest distance of a token's loss, linear mask as library-2023, from "
-        "window(1)'s, in nats",
-        "hypothesis_null": "largest distance of a token's loss without a mask from window(1)'s",
-        "best": "the mask with the least loss on the search documents (without a search: the mask "
-        "shown)",
-        "loss_best": "mean loss with the best mask on documents that the search did not see, in "
-        "nats per token",
-        "gain_interval": "95 % interval of the gain over bootstraps of the documents",
-        "order": "the gain less its null: what the order of the keys is worth, in nats per token",
-        "order_interval": "95 % interval of what the order of the keys is worth",
-        "perplexity": "perplexity (masked models: pseudo-), e to the mean loss per token",
-        "bits": "mean loss in bits per token",
-        "mean_perplexity": "perplexity (masked models: pseudo-), mean over documents of e to each "
-        "one's mean loss",
-        "n_tokens": "tokens predicted under each condition",
-        "documents": "documents measured",
-        "documents_searched": "documents of the search, in which a masked model's tokens are "
-        "hidden together",
-    },
-    labels={
-        "loss_by_meaning": "meanings",
-        "gain_interval": ("from", "to"),
-        "order_interval": ("from", "to"),
-    }
-    | dict.fromkeys(("perplexity", "bits", "mean_perplexity"), CONDITIONS),
+    numbers="""
+        gain: loss without a mask less loss with the best mask, in nats per token
+            null: gain of the best mask with each query's distances dealt anew among the keys that
+            it sees
+        loss: mean loss of the model as it is, in nats per token (masked models: pseudo-loss)
+            null: loss of the frequencies of the tokens in the documents measured
+        loss_off: mean loss with positions as asked for (zero) and no mask, in nats per token
+            no null: the gain is measured from it
+        loss_by_meaning by meanings: mean loss with the mask shown, in nats per token, by the
+            meaning of its values
+            no null: the gain of the best mask has one
+        hypothesis: largest distance of a token's loss, linear mask as library-2023, from
+            window(1)'s, in nats
+            null: largest distance of a token's loss without a mask from window(1)'s
+        fact best: the mask with the least loss on the search documents (without a search: the mask
+            shown)
+        loss_best: mean loss with the best mask on documents that the search did not see, in nats
+            per token
+            no null: its gain has one
+        fact gain_interval by from, to: 95 % interval of the gain over bootstraps of the documents
+        order: the gain less its null: what the order of the keys is worth, in nats per token
+            no null: 0 is, and its interval stands beside it
+        fact order_interval by from, to: 95 % interval of what the order of the keys is worth
+        perplexity by as it is, without a mask, with the best mask: perplexity (masked models:
+            pseudo-), e to the mean loss per token
+            no null: the losses in another unit
+        bits by as it is, without a mask, with the best mask: mean loss in bits per token
+            no null: the losses in another unit
+        mean_perplexity by as it is, without a mask, with the best mask: perplexity (masked models:
+            pseudo-), mean over documents of e to each one's mean loss
+            no null: the losses in another unit
+        fact n_tokens: tokens predicted under each condition
+        fact documents: documents measured
+        fact documents_searched: documents of the search, in which a masked model's tokens are
+            hidden together
+    """,
+    answer=Asks(
+        When(
+            "can_stand_in",
+            "share of what positions are worth, in nats per token, that the best mask gives back",
+            When(
+                "best_sees",
+                "nats per token that a mask gains, but a token sees itself: no prediction",
+                "nats per token that a mask gains over none (nothing was lost without positions)",
+            ),
+        ),
+        value=partial(_of_worth, name="gain"),
+        chance=[partial(_of_worth, name="gain_null"), ", its distances dealt at random"],
+        rule=Provided(
+            Of("order_interval[0]", null=0, most=np.inf),
+            Of("gain", out_of="worth", enough=STANDS_IN),
+            otherwise="no",
+        ),
+        without=Without(
+            "can_stand_in",
+            When("best_sees", "{gain:.2f}", "{gain:.3f}"),
+            When("best_sees", "0", "{gain_null:.3f}, dealt at random"),
+        ),
+    ),
+    says=[
+        When("pseudo", "Pseudo-perplexity", "Perplexity"),
+        ", e to the mean loss per token, on {documents} documents ({n_tokens} tokens predicted): "
+        "{perplexity[0]:.4g} as the model is, {perplexity[1]:.4g} with positions {positions} and "
+        "no mask; then with {shown}, by what its values mean: {by_meaning}. The hypothesis that a "
+        "linear mask under library-2023 lets each token see only itself is ",
+        When(
+            "hypothesis_null > SAME",
+            When("hypothesis < SAME", "confirmed", "not confirmed"),
+            "one that cannot be told here",
+        ),
+        ": no token's loss differs from window(1)'s by more than {hypothesis:.2g} nats (without a "
+        "mask: by up to {hypothesis_null:.2g}). ",
+        When("documents_searched", SOUGHT, "No mask was sought; of {best} the "),
+        When("pseudo", "pseudo-"),
+        "perplexity (e to the mean loss per token) is {perplexity[2]:.4g}",
+        When(
+            "best_sees",
+            "{SEES}.",
+            ", a gain of {gain:.3f} ({gain_interval:to .3f}) nats per token over no mask{gained}. "
+            "With its distances dealt at random it gains {gain_null:.3f}, so the order of the keys "
+            "is worth {order:.3f} ({order_interval:to .3f}).",
+        ),
+        When("skipped", [" Left out: ", LEFT_OUT, "."]),
+    ],
     least_documents=SEARCH,
 )

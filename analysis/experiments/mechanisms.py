@@ -13,7 +13,10 @@ import numpy as np
 
 from ..measures import compared, mechanism_row, position_probe
 from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner.panels import bar_sample, line_sample
+from ..runner.registry import register
+from ..runner.rules import Asks, Each, Without
+from ..runner.sentences import Names, Rows
 from ..runner.stream import UNSAVED
 
 FACTORS = mechanism_row.FACTORS
@@ -25,13 +28,8 @@ OFF = "loss", "loss_null", "off", "off_null", "off_interval"
 LENGTH = "loss_by_length", "by_length", "by_length_null", "by_length_interval", "loss_frequencies"
 # of what a model predicts beyond word frequencies, kept at the longest length: yes, and partly
 GOES_ON, HALF = 0.95, 0.5
-NULLS = {  # what the words call chance
-    "sharp": "uniform attention",
-    "reach": "uniform attention",
-    "r2": "places shuffled",
-    "off": "signs at random up to",
-    "longest": "signs at random up to",
-}
+KEEPS = Each("kept_of_learned", null="kept_null", enough=GOES_ON, most=np.inf, margin=HALF)
+PLACES = Each("r2", enough=np.inf)
 WORDS = {  # how a place enters
     "learned": "a learned table",
     "sinusoidal": "a table of sinusoids",
@@ -49,18 +47,16 @@ def mechanisms(
     others: str = "",
     text: options.Text = "sample",
     documents: Annotated[int, options.AtLeast(position_probe.LEAST)] = 60,
-    tokens: options.Size = 0,
+    tokens: options.Tokens = 0,
     every: options.Count = 16,
     seed: options.Seed = 0,
 ):
     """Sharpness, reach, places in the stream, and the loss without places and in longer inputs.
 
     others: models to put beside it, joined by commas: names, folders; zoo, bundled: all of these
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents of the trained length to read; of longer ones a quarter as many
     tokens: length of each document, which counts as the trained one (0: the model's longest input)
     every: of a masked model's tokens one in so many is hidden, all of them at once
-    seed: seed of the shuffled places and of the random signs
     """
     models = [model, *compared.others(others, model)]
     rows = [mechanism_row.Row(i, x, text, documents, tokens) for i, x in enumerate(models)]
@@ -120,46 +116,29 @@ def _pairs(r):
     return result | {"without_fastest_null": left[:, 1:].min(axis=1)}
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    return " ".join(_says_of(r, i) for i in range(len(r["models"])))
+def losses(r):
+    """What the losses of each model are, or why there are none: texts [n]."""
+    return [_losses_of(r, i) for i in range(len(r["models"]))]
 
 
-def _says_of(r, i):
-    """One model."""
-    side = "the past" if r["causal"][i] else "both sides"
-    return (
-        f"{r['models'][i]} ({r['mechanism'][i]}; reads {side}): its sharpest head, "
-        f"{r['sharp_head'][i]}, gives {_says_number(r, 'sharp', i, '.2f')} to "
-        f"{r['sharp_offset'][i]:+d}; heads look {_says_number(r, 'reach', i, '.1f')} tokens far; "
-        f"R² of a token's place {_says_number(r, 'r2', i, '.3f')}; {_says_losses(r, i)}"
-    )
-
-
-def _says_number(r, name, i, how):
-    """'0.53 (0.50 to 0.56; uniform attention 0.06)'."""
-    low, high = r[f"{name}_interval"][i]
-    return (
-        f"{r[name][i]:{how}} ({low:{how}} to {high:{how}}; {NULLS[name]} {_null(r, name, i, how)})"
-    )
-
-
-def _null(r, name, i, how):
-    """What chance gives, without a minus before 0."""
-    return f"{r[f'{name}_null'][i]:z{how.removeprefix('+')}}"
-
-
-def _says_losses(r, i):
-    """The losses of one model, or why there are none."""
+def _losses_of(r, i):
+    """Those of one model."""
     off, longest = (_number(r, i, reasons) for reasons in ("no_off", "no_length"))
     text = f"no places: {r['no_off'][i]}; "
     if off is not None:
-        change = _says_number(r, "off", off, "+.2f")
-        text = f"without places the loss changes by {change} nats; "
+        text = f"without places the loss changes by {_change(r, 'off', off)} nats; "
     if longest is None:
         return f"{text}longer inputs: {r['no_length'][i]}."
-    change = _says_number(r, "longest", longest, "+.2f")
+    change = _change(r, "longest", longest)
     return f"{text}at {LONGEST} {r['T'][i]} tokens by {change}, which needs {r['asked'][i]}."
+
+
+def _change(r, name, i):
+    """'+0.53 (+0.50 to +0.56; signs at random up to 0.06)'."""
+    low, high = r[f"{name}_interval"][i]
+    null = r[f"{name}_null"][i]
+    ends = f"{low:+.2f} to {high:+.2f}"
+    return f"{r[name][i]:+.2f} ({ends}; signs at random up to {null:z.2f})"
 
 
 def _number(r, i, reasons):
@@ -169,39 +148,35 @@ def _number(r, i, reasons):
     return int((r[reasons][:i] == "").sum())
 
 
-def answer(r):
-    """Yes if every model keeps at the longest length what it predicts better than frequencies do.
+def kept_of_learned(r):
+    """What each model that was read in longer inputs keeps: [n].
 
-    Partly if some do. A model that predicts no better at its trained length, or no worse without
-    positions, is undecided.
+    Nothing can be asked of one, nan, that predicts no better than frequencies at its trained
+    length, or no worse without positions.
     """
-    if "kept" not in r:
-        findings = [verdict.beside(*pair, enough=np.inf) for pair in zip(r["r2"], r["r2_null"])]
-        n_above = sum(finding.verdict in verdict.EFFECTS for finding in findings)
-        measure = "models whose stream tells the places of tokens (none predicts tokens)"
-        value = f"{n_above} of {len(findings)}"
-        return Answer(verdict.every(*findings), measure, value, "by chance: 0")
-    pairs = zip(np.where(_has_learned(r), r["kept"], np.nan), r["kept_null"])
-    findings = [verdict.beside(*pair, enough=GOES_ON, most=np.inf, margin=HALF) for pair in pairs]
-    n_on = sum(finding.verdict == "yes" for finding in findings)
-    measure = (
-        f"models that keep {GOES_ON:.0%} of what they predict better than word frequencies at "
-        f"{LONGEST} the trained length"
-    )
-    low, high = r["longest"].min(), r["longest"].max()
-    value = f"{n_on} of {len(findings)} ({low:+.2f} to {high:+.2f} nats)"
-    chance = f"changes of {r['longest_null'].max():.2f} nats at most"
-    return Answer(verdict.every(*findings), measure, value, chance)
-
-
-def _has_learned(r):
-    """Whether each model that was read in longer inputs predicts, and uses places for it: [n]."""
     has_learned = r["learned"] > verdict.NATS
     for i, name in enumerate(r["lengthened"]):
         if "switched" in r and name in r["switched"]:
             row = r["switched"].tolist().index(name)
             has_learned[i] &= r["off"][row] > r["off_null"][row] + verdict.NATS
-    return has_learned
+    return np.where(has_learned, r["kept"], np.nan)
+
+
+def n_on(r):
+    """How many models go on."""
+    findings = KEEPS.by_entry(Names(r, globals())).values()
+    return sum(finding.verdict == "yes" for finding in findings)
+
+
+def n_above(r):
+    """How many models have streams that tell places."""
+    findings = PLACES.by_entry(Names(r)).values()
+    return sum(finding.verdict in verdict.EFFECTS for finding in findings)
+
+
+def side(r):
+    """What each model reads."""
+    return np.where(r["causal"], "the past", "both sides")
 
 
 def plot(r):
@@ -213,8 +188,7 @@ def plot(r):
         _draw_bar(row[0], r, "sharp", i)
         _draw_bar(row[1], r, "reach", i)
         _draw_probe(row[2], r, i)
-        _draw_off(row[3], r, i)
-        _draw_lengths(row[4], r, i)
+        _draw_losses(row[3], row[4], r, i)
         row[0].set_title(f"{draw.literal(str(r['models'][i]))}: {_place(r, i)}")
         row[0].set_xlim(0, 1)
     _label(grid[-1], r)
@@ -228,48 +202,41 @@ def _place(r, i):
     return " and ".join(WORDS[name] for name in str(r["mechanism"][i]).split(" + "))
 
 
-def _draw_bar(axes, r, name, i, j=None):
+def _draw_bar(axes, r, name, i):
     """A number with its interval, and a line for what chance gives."""
-    j = i if j is None else j
-    value, (low, high), null = r[name][j], r[f"{name}_interval"][j], r[f"{name}_null"][j]
+    value, (low, high), null = r[name][i], r[f"{name}_interval"][i], r[f"{name}_null"][i]
     axes.barh(0, value, height=0.5, color=draw.BLUE, alpha=0.5)
     axes.plot([low, high], [0, 0], color=draw.BLUE, linewidth=3, solid_capstyle="butt")
     axes.plot([null, null], [-0.4, 0.4], color="black", linewidth=1.2)
     axes.set(ylim=(-0.7, 0.7), yticks=[])
 
 
+def _draw_curve(axes, x, r, name, i):
+    """A number over x with its interval, and what chance gives, of row i or of model i."""
+    names = (f"{name}{part}" for part in ("", "_interval", "_null"))
+    values, ends, null = (r[name][i] if name in r else r[f"{name}_{i}"] for name in names)
+    axes.fill_between(x, *ends.T, color=draw.BLUE, alpha=0.25, linewidth=0)
+    axes.plot(x, values, "o-", color=draw.BLUE, markersize=3)
+    axes.plot(x, null, color="black", linewidth=1.2)
+
+
 def _draw_probe(axes, r, i):
     """R² by layer, and with shuffled places."""
-    r2 = r[f"r2_by_layer_{i}"]
-    layers = np.arange(len(r2))
-    low, high = r[f"r2_by_layer_interval_{i}"].T
-    axes.fill_between(layers, low, high, color=draw.BLUE, alpha=0.25, linewidth=0)
-    axes.plot(layers, r2, "o-", color=draw.BLUE, markersize=3)
-    axes.plot(layers, r[f"r2_by_layer_null_{i}"], color="black", linewidth=1.2)
+    _draw_curve(axes, np.arange(len(r[f"r2_by_layer_{i}"])), r, "r2_by_layer", i)
     axes.set(ylim=(-0.15, 1.05), yticks=[0, 1])
 
 
-def _draw_off(axes, r, i):
-    """The change of the loss without places, or why there is none."""
-    j = _number(r, i, "no_off")
-    if j is None:
-        _draw_reason(axes, r["no_off"][i])
+def _draw_losses(without, longer, r, i):
+    """The change of the loss without places, and against the length; or why there is none."""
+    off, longest = (_number(r, i, reasons) for reasons in ("no_off", "no_length"))
+    if off is None:
+        _draw_reason(without, r["no_off"][i])
     else:
-        _draw_bar(axes, r, "off", i, j)
-
-
-def _draw_lengths(axes, r, i):
-    """The change of the loss against the length, with its interval and what chance gives."""
-    j = _number(r, i, "no_length")
-    if j is None:
-        _draw_reason(axes, r["no_length"][i])
-        return
-    x = np.log2(FACTORS)
-    low, high = r["by_length_interval"][j].T
-    null = r["by_length_null"][j]
-    axes.fill_between(x, low, high, color=draw.BLUE, alpha=0.25, linewidth=0)
-    axes.plot(x, r["by_length"][j], "o-", color=draw.BLUE, markersize=3)
-    axes.plot(x, null, color="black", linewidth=1.2)
+        _draw_bar(without, r, "off", off)
+    if longest is None:
+        _draw_reason(longer, r["no_length"][i])
+    else:
+        _draw_curve(longer, np.log2(FACTORS), r, "by_length", longest)
 
 
 def _draw_reason(axes, reason):
@@ -305,62 +272,64 @@ def _label(axes, r):
 
 def _describe_lines():
     """What bars, lines and bands are."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    yield Patch(color=draw.BLUE, alpha=0.5, linewidth=0, label="this model")
-    yield Line2D([], [], color=draw.BLUE, linewidth=4, alpha=0.6, label="interval of 95 %")
-    yield Line2D([], [], color="black", label="what chance gives")
+    yield bar_sample("this model", color=draw.BLUE, alpha=0.5)
+    yield line_sample("interval of 95 %", color=draw.BLUE, linewidth=4, alpha=0.6)
+    yield line_sample("what chance gives", color="black")
 
 
 register(
     mechanisms,
     draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "One row a model. A sharp head's bar is near 1, far right of the black line, which is "
-        "uniform attention. A short bar of the reach is a model that looks near. R² above black in "
-        "a row without any mechanism is the causal mask at work. A long bar of the loss without "
-        "places says that the model needs them. The last chart falls or is flat where a mechanism "
-        "goes on past the trained length, and rises where it does not. A learned table has no rows "
-        "there: its own are read again from the start."
-    ),
-    published=(
-        "ALiBi and T5's buckets go on past the trained length, sinusoids and rotary positions do "
-        "not (Press et al. 2022). Causal models without positions know them from the mask (Haviv "
-        "et al. 2022) and go on to longer inputs (Kazemnejad et al. 2023). The fastest pairs of "
-        "rotary models make heads that look at one neighbour (Barbero et al. 2024). Rotary "
-        "positions make training converge faster (Su et al. 2021; the paper gives a reason): that "
-        "is not measured here, where models are compared at the end of their training alone."
-    ),
-    numbers={
-        "sharp": (
-            "attention of the sharpest head to one offset, not 0, on documents that did not choose "
-            "it"
+    look="One row a model. A sharp head's bar is near 1, far right of the black line, which is "
+    "uniform attention. A short bar of the reach is a model that looks near. R² above black in a "
+    "row without any mechanism is the causal mask at work. A long bar of the loss without places "
+    "says that the model needs them. The last chart falls or is flat where a mechanism goes on "
+    "past the trained length, and rises where it does not. A learned table has no rows there: its "
+    "own are read again from the start.",
+    published="ALiBi and T5's buckets go on past the trained length, sinusoids and rotary "
+    "positions do not (Press et al. 2022). Causal models without positions know them from the mask "
+    "(Haviv et al. 2022) and go on to longer inputs (Kazemnejad et al. 2023). The fastest pairs of "
+    "rotary models make heads that look at one neighbour (Barbero et al. 2024). Rotary positions "
+    "make training converge faster (Su et al. 2021; the paper gives a reason): that is not "
+    "measured here, where models are compared at the end of their training alone.",
+    numbers="""
+        sharp by models: attention of the sharpest head to one offset, not 0, on documents that did
+            not choose it
+            null: the most that uniform attention gives to one offset
+        reach by models: mean distance, in tokens, of what heads look at
+            null: mean distance that uniform attention looks
+        r2 by models: R² of a token's place from the residual stream, in the best layer
+            null: R² when the places of each document are shuffled
+        [off|longest] by [switched|lengthened]: change of the loss [without places|at {LONGEST} the
+            trained length], in nats a token
+            null: 99 % quantile of the change if each document's had a random sign
+        without_fastest by turned: attention of the sharpest head of a rotary model to its offset if
+            the fastest quarter of the pairs is not turned
+            null: the least of it without another quarter
+    """,
+    answer=Asks(
+        "models that keep {GOES_ON:.0%} of what they predict better than word frequencies at "
+        "{LONGEST} the trained length",
+        value="{n_on} of {kept.size} ({longest.min:+.2f} to {longest.max:+.2f} nats)",
+        chance="changes of {longest_null.max:.2f} nats at most",
+        rule=KEEPS,
+        without=Without(
+            "loss_by_length",
+            Asks(
+                "models whose stream tells the places of tokens (none predicts tokens)",
+                value="{n_above} of {r2.size}",
+                chance="by chance: 0",
+                rule=PLACES,
+            ),
         ),
-        "sharp_null": "the most that uniform attention gives to one offset",
-        "reach": "mean distance, in tokens, of what heads look at",
-        "reach_null": "mean distance that uniform attention looks",
-        "r2": "R² of a token's place from the residual stream, in the best layer",
-        "r2_null": "R² when the places of each document are shuffled",
-        "off": "change of the loss without places, in nats a token",
-        "off_null": "99 % quantile of the change if each document's had a random sign",
-        "longest": f"change of the loss at {LONGEST} the trained length, in nats a token",
-        "longest_null": "99 % quantile of the change if each document's had a random sign",
-        "without_fastest": (
-            "attention of the sharpest head of a rotary model to its offset if the fastest quarter "
-            "of the pairs is not turned"
-        ),
-        "without_fastest_null": "the least of it without another quarter",
-    },
-    labels={
-        "sharp": "models",
-        "reach": "models",
-        "r2": "models",
-        "off": "switched",
-        "longest": "lengthened",
-        "without_fastest": "turned",
-    },
+    ),
+    says=Rows(
+        "{models} ({mechanism}; reads {side}): its sharpest head, {sharp_head}, gives {sharp:.2f} "
+        "({sharp_interval:to .2f}; uniform attention {sharp_null:z.2f}) to {sharp_offset:+d}; "
+        "heads look {reach:.1f} ({reach_interval:to .1f}; uniform attention {reach_null:z.1f}) "
+        "tokens far; R² of a token's place {r2:.3f} ({r2_interval:to .3f}; places shuffled "
+        "{r2_null:z.3f}); {losses}",
+        join=" ",
+    ),
     least_documents=position_probe.LEAST,
 )

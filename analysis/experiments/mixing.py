@@ -7,6 +7,7 @@ wholes: one weight multiplies all numbers of a value. N documents, T tokens, L l
 Order: the experiment, rows that change, entropy and rank; the words; the picture.
 """
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -16,8 +17,11 @@ from minitx.model import join_heads
 
 from ..maths import effective, profiles
 from ..measures import heads
-from ..runner import draw, options, passes, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options, passes
+from ..runner.panels import Line, column, layer_ticks, lines, row
+from ..runner.registry import register
+from ..runner.rules import Asks, Of
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -32,17 +36,13 @@ def mixing(
     *,
     show: Annotated[int, options.Within(2, 64)] = 12,
     text: options.Text = "sample",
-    documents: options.Size = 8,
-    tokens: options.Size = 0,
+    documents: options.Documents = 8,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
     """Rows that change with one vector, the entropy of attention, and the rank of what it mixes.
 
     show: tokens of the first document that are replaced, one at a time
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    seed: seed of the order in which values are mixed by chance
     """
     document_set = corpus.documents(model, text, documents, tokens)
     options.at_least("tokens", document_set.T, 2)
@@ -153,62 +153,21 @@ def _of_layer(pattern, v, z, order):
     return entropy.mean(axis=1), np.exp(entropy).mean(axis=1), ranks, effective_ranks
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    T = len(r["pieces"])
-    blind = ""
-    if r["blind_rows"]:
-        blind = f" ({r['blind_rows']} rows that do not see it change too)"
-    few, many = _extreme(r, np.argmin), _extreme(r, np.argmax)
-    ranks = ", ".join(f"{x:.1f}" for x in r["effective_rank"])
-    return (
-        f"When one of {T} vectors that a layer reads is replaced, {r['mlp_rows']:g} row of what "
-        f"its MLP writes changes, and {r['attention_share']:.1%} of those rows of what attention "
-        f"writes that see it{blind}. Rows of attention weigh {r['keys']:.1f} keys effectively, of "
-        f"{r['keys_null']:.0f} that they see: {few}, {many}. The values have effective ranks of "
-        f"{_mean(r, 'effective_rank_values')} (mean over layers) before they are mixed and "
-        f"{_mean(r, 'effective_rank')} after ({ranks} by layer); by chance, with the values of "
-        f"other tokens, {_mean(r, 'effective_rank_null')}. Their ranks as such are "
-        f"{_mean(r, 'rank_values')} and {_mean(r, 'rank')}."
-    )
-
-
-def _mean(r, name):
-    """A mean over layers as text."""
-    return f"{r[name].mean():.1f}"
-
-
-def _extreme(r, argument):
-    """The head with the fewest or the most effective keys, as text."""
+def extremes(r):
+    """The heads with the fewest and with the most effective keys, and how many these are."""
     keys = r["keys_of_heads"]
-    layer, head = np.unravel_index(argument(keys), keys.shape)
-    return f"{heads.name(layer, head)} {keys[layer, head]:.1f}"
+    pairs = [np.unravel_index(i, keys.shape) for i in (keys.argmin(), keys.argmax())]
+    return [f"{heads.name(*pair)} {keys[pair]:.1f}" for pair in pairs]
 
 
-def answer(r):
-    """Yes if one vector changes its own row of each MLP alone, and of attention all that see it.
-
-    Partly if attention changes less than 99 % of them; no if an MLP changes another row.
-    """
-    rows = verdict.beside(r["attention_share"] * r["mlp_own"], 0, enough=ALL)
-    measure = "rows of attention that change with one vector of its input, of those that see it"
-    value = f"{r['attention_share']:.1%} (of the MLPs' {len(r['pieces'])} rows: {r['mlp_rows']:g})"
-    return Answer(rows.verdict, measure, value, "")
+def attention_alone(r):
+    """The share of rows that attention changes; 0 if an MLP changes rows of other tokens, too."""
+    return r["attention_share"] * r["mlp_own"]
 
 
-def plot(r):
-    """Which rows change, above; below, effective keys of every head and ranks of every layer."""
-    figure = draw.figure(12.5, 9)
-    above, below = figure.subplots(2, 2, height_ratios=(1.15, 1))
-    for axes, changed, name in zip(above, r["changed"], ("attention", "the MLP")):
-        _draw_changed(axes, r, changed, name)
-    _draw_keys(below[0], r)
-    _draw_ranks(below[1], r)
-    return figure
-
-
-def _draw_changed(axes, r, changed, name):
+def _draw_changed(axes, r, writer):
     """In which share of the layers row i changes with vector j."""
+    changed = r["changed"][writer]
     axes.imshow(changed.mean(axis=0), cmap="Blues", vmin=0, vmax=1.25)
     labels = [draw.label(piece) for piece in r["pieces"]]
     step = -(-len(labels) // LABELLED)
@@ -216,7 +175,7 @@ def _draw_changed(axes, r, changed, name):
     axes.set_xticks(places, labels[::step], rotation=90)
     axes.set_yticks(places, labels[::step])
     axes.set(xlabel="vector that is replaced", ylabel="row that changes (dark: in all layers)")
-    axes.set_title(f"what {name} writes")
+    axes.set_title(f"what {('attention', 'the MLP')[writer]} writes")
 
 
 def _draw_keys(axes, r):
@@ -231,70 +190,78 @@ def _draw_keys(axes, r):
     label = f"null: uniform attention ({r['keys_null']:.0f})"
     axes.axhline(r["keys_null"], color="black", linestyle="--", linewidth=1, label=label)
     axes.set(yscale="log", ylabel="effective number of keys of a row", ylim=(0.9, None))
-    _label_layers(axes, L)
+    layer_ticks(axes, L)
     axes.legend(**draw.ABOVE)
-
-
-def _draw_ranks(axes, r):
-    """Effective ranks of each layer's values, of A V, and of A with the values of others."""
-    layers = np.arange(len(r["layers"]))
-    for name, color, line, label in (
-        ("_values", draw.GREY, "o-", "V, before mixing"),
-        ("", draw.VERMILION, "o-", "A V"),
-        ("_null", "black", "o--", "null: A with values in random order"),
-    ):
-        axes.plot(layers, r["effective_rank" + name], line, color=color, markersize=4, label=label)
-    axes.set(ylabel="effective rank, all heads", ylim=(0, None))
-    _label_layers(axes, len(layers))
-    axes.legend(**draw.ABOVE)
-
-
-def _label_layers(axes, L):
-    """Ticks for at most 16 layers."""
-    axes.set_xticks(range(0, L, -(-L // 16)))
-    axes.set_xlabel("layer")
 
 
 register(
     mixing,
-    draw=plot,
-    says=says,
-    look=(
-        "Above, a column is the vector that is replaced in what a layer reads, a row what changes "
-        "in what it writes: the MLP's map is a diagonal, because it treats every token by itself; "
-        "attention's is full where all tokens see each other, and a triangle in a causal model. A "
-        "pale cell changes in some layers only: elsewhere the weight is so small that it is lost "
-        "in rounding. Below, a head near 1 copies one token, one near the dashed line averages "
-        "over all. A V has as many directions as the values or fewer where heads average over "
-        "many tokens, and can have more where they look at different ones. The null asks whether "
-        "it matters which tokens are mixed: where it lies on A V, their number alone does."
-    ),
-    published=(
-        "Attention is often said to focus on what is important; the MLP, which treats each token "
-        "by itself, holds most of the weights. What attention adds is that tokens are mixed; "
-        "attention alone, layer upon layer, makes all tokens alike (Dong et al. 2021)."
-    ),
-    answer=answer,
+    look="Above, a column is the vector that is replaced in what a layer reads, a row what changes "
+    "in what it writes: the MLP's map is a diagonal, because it treats every token by itself; "
+    "attention's is full where all tokens see each other, and a triangle in a causal model. A pale "
+    "cell changes in some layers only: elsewhere the weight is so small that it is lost in "
+    "rounding. Below, a head near 1 copies one token, one near the dashed line averages over all. "
+    "A V has as many directions as the values or fewer where heads average over many tokens, and "
+    "can have more where they look at different ones. The null asks whether it matters which "
+    "tokens are mixed: where it lies on A V, their number alone does.",
+    published="Attention is often said to focus on what is important; the MLP, which treats each "
+    "token by itself, holds most of the weights. What attention adds is that tokens are mixed; "
+    "attention alone, layer upon layer, makes all tokens alike (Dong et al. 2021).",
     about="architecture",
-    numbers={
-        "attention_share": (
-            "share of the rows that see a vector which attention changes when that is replaced"
+    numbers="""
+        attention_share: share of the rows that see a vector which attention changes when that is
+            replaced
+            no null: what a vector reaches is the architecture's, chance has no part in it
+        mlp_rows: rows of what an MLP writes that change when one vector is replaced
+            no null: the architecture's
+        blind_rows: rows of attention that change though they do not see the vector
+            no null: the architecture's
+        keys: effective number of keys of a row of attention, e to its entropy, mean
+            null: keys that a row sees, on average: uniform attention
+        nats: entropy of a row of attention, in nats, mean over rows and heads
+            null: entropy of uniform attention, in nats
+        effective_rank by layers: effective rank of A V, all heads side by side, by layer
+            null: effective rank of A times the values of other tokens, by layer
+        effective_rank_values by layers: effective rank of the values before they are mixed, by
+            layer
+            no null: what is mixed; what becomes of it has a null
+        rank by layers: rank of A V beyond the rounding of float32, by layer
+            null: rank of A times the values of other tokens, by layer
+        rank_values by layers: rank of the values before they are mixed, by layer
+            no null: what is mixed; what becomes of it has a null
+    """,
+    answer=Asks(
+        "rows of attention that change with one vector of its input, of those that see it",
+        value="{attention_share:.1%} (of the MLPs' {pieces.size} rows: {mlp_rows:g})",
+        chance="",
+        rule=Of("attention_alone", null=0, enough=ALL),
+    ),
+    says=[
+        "When one of {pieces.size} vectors that a layer reads is replaced, {mlp_rows:g} row of "
+        "what its MLP writes changes, and {attention_share:.1%} of those rows of what attention "
+        "writes that see it",
+        When("blind_rows", " ({blind_rows} rows that do not see it change too)"),
+        ". Rows of attention weigh {keys:.1f} keys effectively, of {keys_null:.0f} that they see: "
+        "{extremes}. The values have effective ranks of "
+        "{effective_rank_values.mean:.1f} (mean over layers) before they are mixed and "
+        "{effective_rank.mean:.1f} after ({effective_rank:.1f} by layer); by chance, with the "
+        "values of other tokens, {effective_rank_null.mean:.1f}. Their ranks as such are "
+        "{rank_values.mean:.1f} and {rank.mean:.1f}.",
+    ],
+    draw=column(
+        row(partial(_draw_changed, writer=0), partial(_draw_changed, writer=1), height=4.8),
+        row(
+            _draw_keys,
+            lines(
+                Line("effective_rank_values", "V, before mixing", color=draw.GREY),
+                Line("effective_rank", "A V", color=draw.VERMILION),
+                Line("effective_rank_null", "null: A with values in random order", "o--", "black"),
+                xticks=layer_ticks,
+                ylabel="effective rank, all heads",
+                ylim=(0, None),
+            ),
+            height=4.2,
         ),
-        "mlp_rows": "rows of what an MLP writes that change when one vector is replaced",
-        "blind_rows": "rows of attention that change though they do not see the vector",
-        "keys": "effective number of keys of a row of attention, e to its entropy, mean",
-        "keys_null": "keys that a row sees, on average: uniform attention",
-        "nats": "entropy of a row of attention, in nats, mean over rows and heads",
-        "nats_null": "entropy of uniform attention, in nats",
-        "effective_rank": "effective rank of A V, all heads side by side, by layer",
-        "effective_rank_null": "effective rank of A times the values of other tokens, by layer",
-        "effective_rank_values": "effective rank of the values before they are mixed, by layer",
-        "rank": "rank of A V beyond the rounding of float32, by layer",
-        "rank_null": "rank of A times the values of other tokens, by layer",
-        "rank_values": "rank of the values before they are mixed, by layer",
-    },
-    labels=dict.fromkeys(
-        ("effective_rank", "effective_rank_values", "rank", "rank_values"), "layers"
     ),
     per_head=("entropy", "keys_of_heads"),
 )

@@ -9,15 +9,13 @@ import numpy as np
 
 from ..maths import nulls, spectra
 from ..measures import compared, inputs
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.registry import register
+from ..runner.rules import Asks, Every, Of
+from ..runner.sentences import Rows
 from ..runner.stream import UNSAVED
 
 ABREAST = 2  # charts in a row
-LISTS = (  # results with an entry for each model
-    *("peak", "peak_at", "peak_period", "amplitude", "frequency_of_largest", "period_of_largest"),
-    *("rise", "slow", "fastest", "fastest_period", "weights"),
-)
 
 
 def models(
@@ -25,15 +23,13 @@ def models(
     run=UNSAVED,
     *,
     others: str = "bundled",
-    shuffles: options.Count = nulls.SHUFFLES,
+    shuffles: options.Shuffles = nulls.SHUFFLES,
     seed: options.Seed = 0,
 ):
     """Amplitude spectra of the position tables of several models.
 
     others: models to compare with, joined by commas: names, folders; bundled: all that come with
     the project
-    shuffles: surrogates of each table
-    seed: seed of the surrogates
     """
     every = [model, *_others(others, model)]
     result, summaries = {}, []
@@ -115,45 +111,20 @@ def _slow(amplitudes, T):
     return power[slow].sum() / power.sum()
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    described = " ".join(_says_of(r, i) for i in range(len(r["models"])))
-    return (
-        f"{described} Amplitudes grow with the number of positions: compare them only between "
-        "models with the same number of positions."
-    )
+def of_period(r):
+    """The period of each model's highest peak, in words."""
+    return [f" (a period of {period:.3g} tokens)" if period else "" for period in r["peak_period"]]
 
 
-def _says_of(r, i):
-    """One model."""
-    side = "above" if r["peak"][i] > r["peak_null"][i] else "not above"
-    period = r["peak_period"][i]
-    place = f" (a period of {period:.3g} tokens)" if period else ""
-    return (
-        f"{r['models'][i]}: the highest peak away from 0 is {r['peak'][i]:.3g}{place}, {side} the "
-        f"{r['peak_null'][i]:.3g} of shuffled rows; towards faster waves the amplitudes rise again "
-        f"{r['rise'][i]:.3g} times (shuffled: {r['rise_null'][i]:.3g}); the largest amplitude of "
-        f"all is {r['amplitude'][i]:.3g}, of {r['period_of_largest'][i]:.3g} tokens; periods above "
-        f"{spectra.SLOW} tokens hold {r['slow'][i]:.1%} of the power (shuffled: "
-        f"{r['slow_null'][i]:.1%})."
-    )
+def side(r):
+    """On which side of its null each model's highest peak is."""
+    return np.where(r["peak"] > r["peak_null"], "above", "not above")
 
 
-def answer(r):
-    """Yes if this model's table has a peak away from 0 and rises to it; partly if one of these.
-
-    The other models stand beside it and do not count.
-    """
-    findings = [
-        verdict.beside(r[name][0], r[f"{name}_null"][0], most=np.inf) for name in ("peak", "rise")
-    ]
+def with_both(r):
+    """How many other models have a peak and rise to it, in words."""
     others = ((r["peak"] > r["peak_null"]) & (r["rise"] > r["rise_null"]))[1:]
-    measure = (
-        "amplitude of this model's highest peak away from 0, rise to it; models that have both"
-    )
-    value = f"{r['peak'][0]:.2f}, {r['rise'][0]:.2f}; {others.sum()} of {len(others)} others"
-    chance = f"{r['peak_null'][0]:.2f}, {r['rise_null'][0]:.2f}"
-    return Answer(verdict.every(*findings), measure, value, chance)
+    return f"{others.sum()} of {len(others)} others"
 
 
 def plot(r):
@@ -209,40 +180,61 @@ register(
     models,
     draw=plot,
     look="Each chart is the spectrum of one model's position table, as it is, and all have one "
-    "logarithmic scale; compare amplitudes only between models with the same number of "
-    "positions. Above the black line there is a wave that the model's own rows in random "
-    "order do not give. Compare where the hills stand: in the grey at the left (slow waves "
-    "and drifts over the whole context) or away from it (waves of a few tokens), and how "
-    "high they are.",
+    "logarithmic scale; compare amplitudes only between models with the same number of positions. "
+    "Above the black line there is a wave that the model's own rows in random order do not give. "
+    "Compare where the hills stand: in the grey at the left (slow waves and drifts over the whole "
+    "context) or away from it (waves of a few tokens), and how high they are.",
     published="BERT and RoBERTa peak away from frequency 0, RoBERTa higher; GPT-2 has low "
     "frequencies only; a Japanese BERT is among those shown (Yamamoto and Matsuzaki, figure 8).",
     figure="figure 8",
-    says=says,
-    answer=answer,
     weights_only=True,
-    numbers={
-        "peak": "amplitude (mean over columns) of each model's highest peak away from 0: a local "
-        f"maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens or "
-        "less; 0: none",
-        "peak_null": "99 % quantile of the highest such peak over shuffles of the model's rows",
-        "rise": "mean amplitude of a band away from 0 over the least mean amplitude of slower "
-        "bands, of each model: 1 if amplitudes only fall with frequency",
-        "rise_null": "99 % quantile of that quotient over shuffles of the model's rows",
-        "peak_at": "frequency of each model's highest peak, in cycles over its whole table",
-        "slow": "share of each model's power (squared amplitude) in waves with periods above "
-        f"{spectra.SLOW} tokens",
-        "slow_null": "99 % quantile of that share over shuffles of the rows",
-        "amplitude": "largest amplitude of each model at any frequency but 0, slow drift included",
-        "amplitude_null": "99 % quantile of the largest amplitude over shuffles of the rows",
-        "fastest": "highest frequency at which each model's amplitude is above the largest of 99 % "
-        "of its shuffles, in cycles per token; 0: none",
-        "fastest_null": "99 % quantile of that frequency over shuffles of the rows",
-        "frequency_of_largest": "frequency of each model's largest amplitude, in cycles over its "
-        "whole table",
-        "period_of_largest": "period of each model's largest amplitude, in tokens",
-        "peak_period": "period of each model's highest peak, in tokens; 0: none",
-        "fastest_period": "period of each model's fastest wave above chance, in tokens; 0: none",
-        "weights": "sha256 of the weight files of each model",
-    },
-    labels=dict.fromkeys(LISTS, "models"),
+    numbers="""
+        peak by models: amplitude (mean over columns) of each model's highest peak away from 0: a
+            local maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens
+            or less; 0: none
+            null: 99 % quantile of the highest such peak over shuffles of the model's rows
+        rise by models: mean amplitude of a band away from 0 over the least mean amplitude of slower
+            bands, of each model: 1 if amplitudes only fall with frequency
+            null: 99 % quantile of that quotient over shuffles of the model's rows
+        peak_at by models: frequency of each model's highest peak, in cycles over its whole table
+            no null: where a peak is; what has a null is its height
+        slow by models: share of each model's power (squared amplitude) in waves with periods above
+            {spectra.SLOW} tokens
+            null: 99 % quantile of that share over shuffles of the rows
+        amplitude by models: largest amplitude of each model at any frequency but 0, slow drift
+            included
+            null: 99 % quantile of the largest amplitude over shuffles of the rows
+        fastest by models: highest frequency at which each model's amplitude is above the largest of
+            99 % of its shuffles, in cycles per token; 0: none
+            null: 99 % quantile of that frequency over shuffles of the rows
+        frequency_of_largest by models: frequency of each model's largest amplitude, in cycles over
+            its whole table
+            no null: where that amplitude is; what has a null is its size
+        period_of_largest by models: period of each model's largest amplitude, in tokens
+            no null: that frequency in other units
+        peak_period by models: period of each model's highest peak, in tokens; 0: none
+            no null: peak_at in other units
+        fastest_period by models: period of each model's fastest wave above chance, in tokens; 0:
+            none
+            no null: fastest in other units
+        fact weights by models: sha256 of the weight files of each model
+    """,
+    answer=Asks(
+        "amplitude of this model's highest peak away from 0, rise to it; models that have both",
+        value="{peak[0]:.2f}, {rise[0]:.2f}; {with_both}",
+        chance="{peak_null[0]:.2f}, {rise_null[0]:.2f}",
+        rule=Every(Of("peak[0]", most=np.inf), Of("rise[0]", most=np.inf)),
+    ),
+    says=[
+        Rows(
+            "{models}: the highest peak away from 0 is {peak:.3g}{of_period}, {side} the "
+            "{peak_null:.3g} of shuffled rows; towards faster waves the amplitudes rise again "
+            "{rise:.3g} times (shuffled: {rise_null:.3g}); the largest amplitude of all is "
+            "{amplitude:.3g}, of {period_of_largest:.3g} tokens; periods above {spectra.SLOW} "
+            "tokens hold {slow:.1%} of the power (shuffled: {slow_null:.1%}).",
+            join=" ",
+        ),
+        " Amplitudes grow with the number of positions: compare them only between models with the "
+        "same number of positions.",
+    ],
 )

@@ -15,9 +15,11 @@ import scipy
 
 from minitx import forward, logits
 
-from ..measures import losses
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..measures import losses, position_sizes
+from ..runner import draw, options
+from ..runner.registry import register
+from ..runner.rules import NATS, Asks, Below, Every, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -38,11 +40,7 @@ def predict(
     guesses: how many to show at each place
     text: text file whose token frequencies are the null
     """
-    if model.config.task_head not in ("masked", "causal"):
-        raise NotApplicable(
-            "predict needs a masked or causal language model; "
-            f"this checkpoint's head is {model.config.task_head}"
-        )
+    position_sizes.check_head(model, "predict")
     guess = _masked if model.config.task_head == "masked" else _causal
     tokens, places, logp, known = guess(model, sentence)
     frequency = frequencies(model, text)
@@ -128,36 +126,18 @@ def _scores(truth, logp, best, frequency):
     return result
 
 
-def says(r):
-    """The words that are guessed, and what the numbers show."""
-    if "loss" not in r:
-        return (
-            f"Guesses for each mask: {_likeliest(r)}. The first has a probability of "
-            f"{r['certainty']:.2f} on average (the most frequent token: "
-            f"{r['certainty_null']:.2f} of the text)."
-        )
-    return (
-        f"First guesses, behind each wrong one the token that stands there: {_first(r)}. The first "
-        f"guess is right at {r['first']:.0%} of the places (always the most frequent "
-        f"token: {r['first_null']:.0%}), and the token that stands there costs {r['loss']:.2f} "
-        f"nats on average (from frequencies alone: {r['loss_null']:.2f})."
-    )
-
-
-def _likeliest(r):
+def likeliest(r):
     """The guesses for each mask with their probabilities: '“cat” 0.31, “dog” 0.20; “sat” 0.12'."""
-    masks = []
-    for row in zip(r["guess"], r["probability"]):
-        masks.append(", ".join(f"{_word(piece)} {p:.2f}" for piece, p in zip(*row)))
-    return _up_to("; ", masks)
+    masks = [zip(*row) for row in zip(r["guess"], r["probability"])]
+    return _up_to("; ", [", ".join(f"{_word(piece)} {p:.2f}" for piece, p in row) for row in masks])
 
 
-def _first(r):
+def first_guesses(r):
     """The first guess at each place: '“He”, “was” (“looked”), “at”'."""
-    right = r["guess_id"][:, 0] == r["truth_id"]
-    words = []
-    for guess, here, hit in zip(r["guess"][:, 0], r["here"], right):
-        words.append(_word(guess) if hit else f"{_word(guess)} ({_word(here)})")
+    rows = zip(r["guess"][:, 0], r["here"], r["guess_id"][:, 0] == r["truth_id"])
+    words = [
+        _word(guess) if hit else f"{_word(guess)} ({_word(here)})" for guess, here, hit in rows
+    ]
     return _up_to(", ", words)
 
 
@@ -169,21 +149,6 @@ def _word(piece):
 def _up_to(separator, words):
     """The first words, joined, and three dots if there are more."""
     return separator.join([*words[:SAID], *(["…"] if len(words) > SAID else [])])
-
-
-def answer(r):
-    """Yes: the loss is below that of frequencies, and the first guess is right more often.
-
-    Partly: one of the two. A sentence with masks of its own has no tokens to compare with.
-    """
-    text = "mean loss per guessed token of the sentence, and first guesses that are right"
-    if "loss" not in r:
-        return Answer("undecided", text, "0 tokens are known: all are masks", "0 tokens")
-    gain = verdict.beside(r["loss_null"] - r["loss"], 0, most=np.inf, margin=verdict.NATS)
-    findings = gain, verdict.of(r, "first")
-    value = f"{r['loss']:.2f} nats, {r['first']:.0%}"
-    chance = f"by frequency {r['loss_null']:.2f} nats, {r['first_null']:.0%}"
-    return Answer(verdict.every(*findings), text, value, chance)
 
 
 def plot(r):
@@ -208,8 +173,13 @@ def plot(r):
 
 
 def _table(r):
-    """Probabilities and texts of the table's cells, and the headings of its columns."""
-    shade, cells = r["probability"], _guess_cells(r)
+    """Probabilities and texts of the table's cells, and the headings; a right guess has a tick."""
+    shade = r["probability"]
+    is_right = r["guess_id"] == r["truth_id"][:, None]
+    cells = [
+        [f"{draw.label(piece)}  {p:.2f}{' ✓' if hit else ''}" for piece, p, hit in zip(*row)]
+        for row in zip(r["guess"], shade, is_right)
+    ]
     headings = [f"guess {j + 1}" for j in range(shade.shape[1])]
     if "truth_probability" in r:
         truth, frequency = r["truth_probability"], r["truth_frequency"]
@@ -217,15 +187,6 @@ def _table(r):
         cells = [[_share(p), _share(q), *row] for p, q, row in zip(truth, frequency, cells)]
         headings = ["this token", "null: frequency", *headings]
     return shade, cells, headings
-
-
-def _guess_cells(r):
-    """Texts of the guesses; a right guess has a tick."""
-    right = r["guess_id"] == r["truth_id"][:, None]
-    return [
-        [f"{draw.label(piece)}  {p:.2f}{' ✓' if hit else ''}" for piece, p, hit in zip(*row)]
-        for row in zip(r["guess"], r["probability"], right)
-    ]
 
 
 def _share(x):
@@ -236,20 +197,33 @@ def _share(x):
 register(
     predict,
     draw=plot,
-    says=says,
-    answer=answer,
     look="Each row is a token of the sentence, which the model did not see when it guessed. A tick "
     "marks a right guess. The null is how often the token occurs in the text: all that can be "
     "known without the sentence.",
     published="Masked LMs are trained to fill gaps from both sides (BERT, Devlin et al. 2019), "
     "causal LMs are trained to continue what stands before (GPT-2, Radford et al. 2019).",
-    numbers={
-        "loss": "mean loss per guessed token, in nats: -ln(probability of the token that stands "
-        "there)",
-        "loss_null": "mean loss per token from the frequencies of tokens in the text",
-        "first": "share of places at which the first guess is right",
-        "first_null": "share of places at which the text's most frequent token stands",
-        "certainty": "mean probability of the first guess",
-        "certainty_null": "frequency of the text's most frequent token",
-    },
+    numbers="""
+        loss: mean loss per guessed token, in nats: -ln(probability of the token that stands there)
+            null: mean loss per token from the frequencies of tokens in the text
+        first: share of places at which the first guess is right
+            null: share of places at which the text's most frequent token stands
+        certainty: mean probability of the first guess
+            null: frequency of the text's most frequent token
+    """,
+    answer=Asks(
+        "mean loss per guessed token of the sentence, and first guesses that are right",
+        value="{loss:.2f} nats, {first:.0%}",
+        chance="by frequency {loss_null:.2f} nats, {first_null:.0%}",
+        rule=Every(Below("loss", **NATS), Of("first")),
+        without=Without("truth_rank", "0 tokens are known: all are masks", "0 tokens"),
+    ),
+    says=When(
+        "truth_rank",
+        "First guesses, behind each wrong one the token that stands there: {first_guesses}. The "
+        "first guess is right at {first:.0%} of the places (always the most frequent token: "
+        "{first_null:.0%}), and the token that stands there costs {loss:.2f} nats on average (from "
+        "frequencies alone: {loss_null:.2f}).",
+        "Guesses for each mask: {likeliest}. The first has a probability of {certainty:.2f} on "
+        "average (the most frequent token: {certainty_null:.2f} of the text).",
+    ),
 )

@@ -23,8 +23,10 @@ from ..measures import (
     position_probe,
     residual_stream,
 )
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.registry import register
+from ..runner.rules import Asks, Of
+from ..runner.sentences import Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -44,7 +46,6 @@ COLORS = {
 }
 NONE = 0.01  # R² in all layers that a figure does not tell from 0
 READ_OFF = 0.9  # R² of a readout that errs by a third of the places' deviation: a convention
-ENDS = "from", "to"
 ROOM = 1 << 26  # bytes for the sums of the conditions that are read in one pass
 EVERY = 16  # for the loss so many of a masked model's tokens have one hidden, all in one pass
 MASK_COLORS = draw.GREEN, draw.ORANGE, "#332288", "#999933", "#882255"
@@ -56,8 +57,8 @@ def probe(
     *,
     text: options.Text = "sample",
     documents: Annotated[int, options.OrZero(options.AtLeast(position_probe.LEAST))] = 60,
-    tokens: options.Size = 0,
-    column: str = "",
+    tokens: options.Tokens = 0,
+    column: options.Column = "",
     mask: str = "linear,exponential,alibi,window",
     meaning: mask_tap.Meaning = "weights",
     eps: Annotated[float, options.Within(0, 1)] = 0.01,
@@ -66,16 +67,11 @@ def probe(
     """Ridge regression from the residual stream to a token's place, with positions on, off, and off
     under masks.
 
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
-    or sample
     documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    column: columns of a .csv or keys of a .jsonl file that hold the text
     mask: families of masks by distance, joined by commas, parameters behind colons, as
     linear,window:8; or all
     meaning: what the values of a mask do
     eps: growth of the norm by token, where norms alone carry positions (0: left out)
-    seed: seed of the random weights and of the shuffles
     """
     streams = conditions(model, mask, meaning, eps, seed)
     texts = corpus.documents(model, text, documents, tokens, column=column)
@@ -182,7 +178,7 @@ def _headline(r, causal):
     best = dict(zip(names, r["r2"].max(axis=1)))
     null = dict(zip(names, r["r2_shuffled"].max(axis=1)))
     ends = dict(zip(names, r["r2_interval"][np.arange(len(names)), r["r2"].argmax(axis=1)]))
-    top = max(_masked(r), key=best.get, default=OFF)
+    top = max(masked(r), key=best.get, default=OFF)
     shown = {
         "on": ON,
         "off": OFF,
@@ -206,183 +202,159 @@ def _headline(r, causal):
     return result
 
 
-def _masked(r):
+def masked(r):
     """The conditions with a mask by distance."""
-    return [name for name in r["conditions"] if name not in COLORS]
+    return np.array([name for name in r["conditions"] if name not in COLORS])
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    others = [f"{name}: {_says_layer(r, name)}" for name in r["conditions"] if name != ON]
-    return (
-        f"The place of a token is read off with {_says_layer(r, ON)}, where positions are on. "
-        f"With shuffled places R² is {r['r2_on_null']:.3f} at most; always naming the middle is "
-        f"{r['error_on_null']:.1f} tokens off. The others, in their best layers: "
-        f"{'; '.join(others)}. {_says_masks(r)}{_says_norm(r)}"
-    )
+def others(r):
+    """Whether a condition is not the first, positions on."""
+    return r["conditions"] != ON
 
 
-def _says_norm(r):
-    """Whether norms that grow carry positions to the last layer, and help the model."""
-    if "loss_norm" not in r:
-        return ""
-    return (
-        f" Norms that grow, x_t (1 + {r['eps']:g} t), are read off in the last layer with R² "
-        f"{r['r2_norm_last']:.3f}; the loss is {r['loss_norm']:.3f} nats per token with them, "
-        f"{r['loss_norm_null']:.3f} with the same norms in random order, {r['loss_off']:.3f} "
-        f"without, and {r['loss_on']:.3f} with positions on."
-    )
+def best_layers(r):
+    """What is read off under each condition in its best layer, in words."""
+    texts = []
+    for i, layer in enumerate(r["r2"].argmax(axis=1)):
+        low, high = r["r2_interval"][i, layer]
+        texts.append(
+            f"R² {r['r2'][i, layer]:.3f} ({low:.3f} to {high:.3f}), "
+            f"{r['error'][i, layer]:.1f} tokens off, in layer {layer}"
+        )
+    return texts
 
 
-def _best_layer(r, name):
-    """Index of a condition, and the layer with its highest R²."""
-    i = r["conditions"].tolist().index(name)
-    return i, r["r2"][i].argmax()
-
-
-def _says_layer(r, name):
-    """R² of a condition in its best layer."""
-    i, layer = _best_layer(r, name)
-    low, high = r["r2_interval"][i, layer]
-    return (
-        f"R² {r['r2'][i, layer]:.3f} ({low:.3f} to {high:.3f}), {r['error'][i, layer]:.1f} tokens "
-        f"off, in layer {layer}"
-    )
-
-
-def _says_masks(r):
+def carriers(r):
     """The masks that carry more of positions than no mask does and than chance gives."""
-    masked = _masked(r)
-    if not masked:
-        return ""
-    _, high = r["r2_interval"][_best_layer(r, OFF)]
-    floor = max(high, r["r2_on_null"])
-    carry = [name for name in masked if r["r2_interval"][_best_layer(r, name)][0] > floor]
-    if carry:
-        return f"Masks that carry more of positions than no mask does: {'; '.join(carry)}."
-    return "No mask carries more of positions than there is without a mask."
+    rows = np.arange(len(r["r2"])), r["r2"].argmax(axis=1)
+    ends = dict(zip(r["conditions"].tolist(), r["r2_interval"][rows]))
+    floor = max(ends[OFF][1], r["r2_on_null"])
+    return np.array([name for name in masked(r) if ends[name][0] > floor])
 
 
-def answers(r):
-    """Yes from READ_OFF on; partly above shuffled places and a model of random weights; else no."""
-    floor = max(r["r2_on_null"], r["r2_random_interval"][1])
-    r2 = verdict.of(r, "r2_on", null=floor, enough=READ_OFF)
-    layer = r["r2"][0].argmax()
-    value = f"{r['r2_on']:.2f} (layer {layer} of {r['r2'].shape[1] - 1})"
-    chance = f"{r['r2_on_null']:.2f}; random weights: {r['r2_random']:.2f}"
-    measure = (
-        "R² of a token's place from the residual stream, on held-out documents, in the best layer"
-    )
-    return Answer(r2.verdict, measure, value, chance)
+def layer(r):
+    """The best layer with positions on, of how many."""
+    return f"{r['r2'][0].argmax()} of {r['r2'].shape[1] - 1}"
 
 
 def plot(r):
     """R² and error by layer; the mean guess at every place, in each condition's best layer."""
     figure = draw.figure(12.5, 5.4)
     left, middle, right = figure.subplots(1, 3)
-    styles = _styles(r)
-    _draw_r2(left, r, styles)
-    _draw_errors(middle, r, styles)
-    _draw_guesses(right, r, styles)
     layers = np.arange(r["r2"].shape[1])
+    _draw_r2(left, r, layers)
+    _draw_lines(middle, r, "error", layers, marker="o")
+    line = {"color": "black", "linestyle": "-.", "linewidth": 1}
+    middle.axhline(r["error_on_null"], label="null: always the middle", **line)
+    middle.set(ylabel="mean absolute error (tokens)", ylim=(0, None))
     for axes in (left, middle):
         axes.set_xlabel("layer (0: the embeddings)")
         axes.set_xticks(layers[:: -(-len(layers) // 13)])
+    _draw_lines(right, r, "guesses", r["places"])
+    ends = r["places"][[0, -1]]
+    right.plot(ends, ends, color="black", linewidth=0.8, label="the place itself")
+    right.set_xlabel("place of the token (tokens)")
+    right.set_ylabel("mean guess in the best layer (tokens)")
     figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 
-def _styles(r):
-    """Color and line style of each condition."""
-    colors = COLORS | dict(zip(_masked(r), MASK_COLORS))
-    return [
-        {"color": colors.get(name, draw.GREEN), "linestyle": ":" if "random" in name else "-"}
-        for name in r["conditions"]
-    ]
+def _draw_lines(axes, r, name, x, marker=None):
+    """A line over x for each condition; returns them."""
+    colors = COLORS | dict(zip(masked(r), MASK_COLORS))
+    lines = []
+    for condition, y in zip(r["conditions"], r[name]):
+        style = ":" if "random" in condition else "-"
+        color = colors.get(condition, draw.GREEN)
+        lines += axes.plot(x, y, style, color=color, marker=marker, markersize=3)
+    return lines
 
 
-def _draw_r2(axes, r, styles):
+def _draw_r2(axes, r, layers):
     """R² by layer with its interval; the null as a dashed line."""
-    layers = np.arange(r["r2"].shape[1])
-    for name, r2, ends, style in zip(r["conditions"], r["r2"], r["r2_interval"], styles):
-        axes.fill_between(layers, *ends.T, color=style["color"], alpha=0.15, linewidth=0)
-        label = name if abs(r2).max() > NONE else f"{name}: on the line at 0"
-        axes.plot(layers, r2, label=label, marker="o", markersize=3, **style)
+    lines = _draw_lines(axes, r, "r2", layers, marker="o")
+    for line, name, r2, ends in zip(lines, r["conditions"], r["r2"], r["r2_interval"]):
+        line.set_label(name if abs(r2).max() > NONE else f"{name}: on the line at 0")
+        axes.fill_between(layers, *ends.T, color=line.get_color(), alpha=0.15, linewidth=0)
     null = r["r2_shuffled"][0]
     axes.plot(layers, null, "--", color="black", label="null: places shuffled, on")
     axes.set_ylabel("R² on held-out documents")
     axes.set_ylim(min(-0.05, r["r2_interval"].min()), 1.02)
 
 
-def _draw_errors(axes, r, styles):
-    """Mean absolute error by layer; that of always naming the middle as a line."""
-    layers = np.arange(r["r2"].shape[1])
-    for error, style in zip(r["error"], styles):
-        axes.plot(layers, error, marker="o", markersize=3, **style)
-    line = {"color": "black", "linestyle": "-.", "linewidth": 1}
-    axes.axhline(r["error_on_null"], label="null: always the middle", **line)
-    axes.set_ylabel("mean absolute error (tokens)")
-    axes.set_ylim(0, None)
-
-
-def _draw_guesses(axes, r, styles):
-    """Mean guess by place in the best layer, beside the place itself."""
-    for guess, style in zip(r["guesses"], styles):
-        axes.plot(r["places"], guess, **style)
-    ends = r["places"][[0, -1]]
-    axes.plot(ends, ends, color="black", linewidth=0.8, label="the place itself")
-    axes.set_xlabel("place of the token (tokens)")
-    axes.set_ylabel("mean guess in the best layer (tokens)")
-
-
 register(
     probe,
     draw=plot,
-    says=says,
-    look="R² 1: a linear readout gives the place of every token of documents that it never saw; "
-    "0: no better than always naming the middle. Positions off should be at 0 unless the "
-    "future is hidden: then the number of tokens that a token sees tells where it stands. A "
-    "mask carries positions where its line is above positions off; in a masked model it can "
-    "do so by the special tokens at both ends, whose pull then depends on the distance. "
-    "Random weights show what needs no training. Lines at 0 lie on one another, as do lines "
-    "of the error at the line of the middle; the legend names them.",
+    look="R² 1: a linear readout gives the place of every token of documents that it never saw; 0: "
+    "no better than always naming the middle. Positions off should be at 0 unless the future is "
+    "hidden: then the number of tokens that a token sees tells where it stands. A mask carries "
+    "positions where its line is above positions off; in a masked model it can do so by the "
+    "special tokens at both ends, whose pull then depends on the distance. Random weights show "
+    "what needs no training. Lines at 0 lie on one another, as do lines of the error at the line "
+    "of the middle; the legend names them.",
     published="Models without position embeddings can learn positions from the causal mask alone "
-    "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, as "
-    "there was no way to test it (Hirata's slides).",
+    "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, as there was "
+    "no way to test it (Hirata's slides).",
     figure="slides, open questions",
-    answer=answers,
-    numbers={
-        "r2_on": "R² of a token's place on held-out documents, positions on, in the best layer",
-        "r2_on_null": "R² when each document's places are shuffled",
-        "error_on": "mean absolute error in tokens with positions on, in the layer with the "
-        "highest R²",
-        "error_on_null": "mean absolute error of always naming the middle",
-        "r2_off": "R² with positions off, in the best layer",
-        "r2_off_null": "R² with positions off when each document's places are shuffled",
-        "r2_causal": "R² with positions off under a causal mask, in the best layer",
-        "r2_causal_null": "R² under a causal mask when each document's places are shuffled",
-        "r2_best_mask": "R² with positions off under the mask that carries most of them, in the "
-        "best layer",
-        "r2_norm": "R² with positions off and norms that grow, x_t (1 + eps t), in the best layer",
-        "r2_norm_null": "R² with growing norms when each document's places are shuffled",
-        "r2_norm_last": "R² with growing norms, in the last layer",
-        "loss_norm": "loss with positions off and norms that grow, in nats per token (masked "
-        "models: of one token in 16, all hidden together)",
-        "loss_norm_null": "loss with such norms in random order",
-        "loss_off": "loss with positions off, in nats per token",
-        "loss_on": "loss with positions on, in nats per token",
-        "r2_random": "R² in a model of random weights with positions on, in its best layer",
-        "r2_random_off": "R² in a model of random weights with positions off, in its best layer",
-        "r2_on_last": "R² with positions on, in the last layer",
-        "best_mask": "the mask that carries most of positions",
-        "r2_on_interval": "95 % interval of R² with positions on, documents drawn anew",
-        "r2_off_interval": "95 % interval of R² with positions off",
-        "r2_causal_interval": "95 % interval of R² with positions off under a causal mask",
-        "r2_best_mask_interval": "95 % interval of R² under the mask with most of positions",
-        "documents": "documents by their use",
-        "n_tokens": "tokens whose places are guessed",
-    },
-    labels={"documents": ("to learn from", "to choose the penalty", "to test on")}
-    | dict.fromkeys((f"r2_{name}_interval" for name in ("on", "off", "causal", "best_mask")), ENDS),
+    numbers="""
+        r2_on: R² of a token's place on held-out documents, positions on, in the best layer
+            null: R² when each document's places are shuffled
+        error_on: mean absolute error in tokens with positions on, in the layer with the highest R²
+            null: mean absolute error of always naming the middle
+        r2_off: R² with positions off, in the best layer
+            null: R² with positions off when each document's places are shuffled
+        r2_causal: R² with positions off under a causal mask, in the best layer
+            null: R² under a causal mask when each document's places are shuffled
+        r2_best_mask: R² with positions off under the mask that carries most of them, in the best
+            layer
+            no null: without a mask, r2_off is what there is to exceed
+        r2_norm: R² with positions off and norms that grow, x_t (1 + eps t), in the best layer
+            null: R² with growing norms when each document's places are shuffled
+        r2_norm_last: R² with growing norms, in the last layer
+            no null: that of the best layer has one
+        loss_norm: loss with positions off and norms that grow, in nats per token (masked models: of
+            one token in 16, all hidden together)
+            null: loss with such norms in random order
+        loss_[off|on]: loss with positions [off|on], in nats per token
+            no null: the loss with growing norms is compared with it
+        r2_random[|_off]: R² in a model of random weights with positions [on|off], in its best layer
+            no null: it is a null
+        r2_on_last: R² with positions on, in the last layer
+            no null: that of the best layer has one
+        fact best_mask: the mask that carries most of positions
+        fact r2_on_interval by from, to: 95 % interval of R² with positions on, documents drawn anew
+        fact r2_off_interval by from, to: 95 % interval of R² with positions off
+        fact r2_causal_interval by from, to: 95 % interval of R² with positions off under a causal
+            mask
+        fact r2_best_mask_interval by from, to: 95 % interval of R² under the mask with most of
+            positions
+        fact documents by to learn from, to choose the penalty, to test on: documents by their use
+        fact n_tokens: tokens whose places are guessed
+    """,
+    answer=Asks(
+        "R² of a token's place from the residual stream, on held-out documents, in the best layer",
+        value="{r2_on:.2f} (layer {layer})",
+        chance="{r2_on_null:.2f}; random weights: {r2_random:.2f}",
+        rule=Of("r2_on", null=("r2_on_null", "r2_random_interval[1]"), enough=READ_OFF),
+    ),
+    says=[
+        "The place of a token is read off with {best_layers[0]}, where positions are on. With "
+        "shuffled places R² is {r2_on_null:.3f} at most; always naming the middle is "
+        "{error_on_null:.1f} tokens off. The others, in their best layers: ",
+        Rows("{conditions}: {best_layers}", where="others"),
+        ". ",
+        When(
+            "carriers.size",
+            ["Masks that carry more of positions than no mask does: ", Rows("{carriers}"), "."],
+            When("masked.size", "No mask carries more of positions than there is without a mask."),
+        ),
+        When(
+            "loss_norm",
+            " Norms that grow, x_t (1 + {eps:g} t), are read off in the last layer with R² "
+            "{r2_norm_last:.3f}; the loss is {loss_norm:.3f} nats per token with them, "
+            "{loss_norm_null:.3f} with the same norms in random order, {loss_off:.3f} without, and "
+            "{loss_on:.3f} with positions on.",
+        ),
+    ],
     least_documents=position_probe.LEAST,
 )

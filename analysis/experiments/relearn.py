@@ -12,8 +12,9 @@ import numpy as np
 
 from ..maths import profiles
 from ..measures import heads, relearned
-from ..runner import draw, options, progress, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner import draw, options, progress
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Of, Without
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 from ..tuning import batches, training
@@ -34,8 +35,8 @@ def relearn(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: Annotated[int, options.OrZero(options.AtLeast(2))] = 0,
-    tokens: options.Size = 0,
+    documents: options.TwoDocuments = 0,
+    tokens: options.Tokens = 0,
     fillers: Annotated[int, options.Within(1, 7)] = 3,
     steps: options.Count = 200,
     batch: options.Count = 4,
@@ -44,8 +45,6 @@ def relearn(
 ):
     """Attention by offset before and after a new position table is learned on spread documents.
 
-    text: file or folder with one document or paragraph a line, .csv, .jsonl, - for standard input,
-    or sample
     documents: documents to read, a fifth of them held out (0: as many as the text holds, at most
     400)
     tokens: length of each when it is spread (0: 128, or the model's longest if that is less)
@@ -53,7 +52,6 @@ def relearn(
     steps: steps of the optimizer
     batch: documents in each
     rate: the highest rate of learning
-    seed: seed of the new table, of hidden words and of the order of documents
     """
     _check(model)
     rows = _rows(model, text, documents, relearned.n_words(model, fillers, tokens))
@@ -120,14 +118,14 @@ def _attention(model, tables, spread, held_out, fillers):
 def _moved(result):
     """Heads with a direction in plain documents, and where they look in spread ones."""
     plain = result["plain"]
-    apart = 1 + result["fillers"]
-    is_directed = profiles.directed(plain, result["T"] // apart, REACH)
+    step = apart(result)
+    is_directed = profiles.directed(plain, result["T"] // step, REACH)
     offset = plain.argmax(axis=-1) - REACH
     record = {"directed": is_directed, "offset": offset, "n_directed": int(is_directed.sum())}
     record["heads"] = np.array([heads.name(*pair) for pair in np.argwhere(is_directed)])
     for table, suffix in (("learned", ""), ("fresh", "_null"), ("kept", "_kept")):
         profile = result[table]
-        expected = offset * apart + profile.shape[-1] // 2  # its index
+        expected = offset * step + profile.shape[-1] // 2  # its index
         follows = profile.argmax(axis=-1) == expected
         weight = np.take_along_axis(profile, expected[..., None], axis=-1)[..., 0]
         record[f"follow{suffix}"] = _mean(follows[is_directed])
@@ -141,34 +139,9 @@ def _mean(x):
     return x.mean() if x.size else 0.0
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    apart = 1 + int(r["fillers"])
-    text = (
-        f"With {r['fillers']} fillers after every word and a position table learned anew for "
-        f"{r['steps']} steps, {r['follow']:.0%} of the {r['n_directed']} heads that look in one "
-        f"direction look {apart} times as far ({r['follow_null']:.0%} with the random table before "
-        f"it learned, {r['follow_kept']:.0%} with the old table); the key there gets "
-        f"{r['weight']:.2f} of their attention ({r['weight_null']:.2f} and "
-        f"{r['weight_kept']:.2f}). "
-    )
-    return text + (
-        f"The loss of hidden words on held-out documents goes from {r['loss_null']:.2f} to "
-        f"{r['loss']:.2f} nats; with the old table it is {r['loss_kept']:.2f}."
-    )
-
-
-def answers(r):
-    """Yes where FOLLOWS of the heads do, and more than with random tables; no where none does."""
-    apart = 1 + int(r["fillers"])
-    measure = (
-        f"share of heads with a direction that look {apart} times as far after the table learned"
-    )
-    if not r["n_directed"]:
-        return Answer("undecided", measure, "0 heads with a direction", "0 heads")
-    follow = verdict.of(r, "follow", enough=FOLLOWS)
-    chance = f"{follow.null:.0%}, random table"
-    return Answer(follow.verdict, measure, f"{follow.value:.0%}", chance)
+def apart(r):
+    """How far apart words stand in spread documents, in tokens."""
+    return 1 + int(r["fillers"])
 
 
 def plot(r):
@@ -196,40 +169,50 @@ def _draw_head(left, right, r, pair):
     for name, style in STYLES.items():
         right.plot(offsets, r[name][pair], markersize=3, **style)
     right.set(ylim=(0, 1))
-    right.set_xticks(offsets[:: 1 + int(r["fillers"])])
+    right.set_xticks(offsets[:: apart(r)])
 
 
 register(
     relearn,
     draw=plot,
-    says=says,
-    answer=answers,
-    look=(
-        "On the left a head with a direction in plain text. On the right the same head where words "
-        "stand apart: with the old table its peak stays where it was, on a filler; with one that "
-        "learned, a peak at the next word shows that the frozen queries and keys read the new "
-        "waves as they read the old ones. The random table that it began from is the null."
-    ),
-    published=(
-        "RoBERTa-base with three unknown tokens after every token and a re-learned table (8,645 "
-        "samples) attends to offsets -4, -8, … where it attended to -1, -2, … (EMNLP 2023, "
-        "appendix E)."
-    ),
+    look="On the left a head with a direction in plain text. On the right the same head where "
+    "words stand apart: with the old table its peak stays where it was, on a filler; with one that "
+    "learned, a peak at the next word shows that the frozen queries and keys read the new waves as "
+    "they read the old ones. The random table that it began from is the null.",
+    published="RoBERTa-base with three unknown tokens after every token and a re-learned table "
+    "(8,645 samples) attends to offsets -4, -8, … where it attended to -1, -2, … (EMNLP 2023, "
+    "appendix E).",
     figure="EMNLP, appendix E",
-    numbers={
-        "follow": "share of heads with a direction that look as many words away as before",
-        "follow_null": "as many with the random table that learning began from",
-        "follow_kept": "as many with the old table",
-        "weight": "their mean attention to the key there",
-        "weight_null": "that weight with the random table",
-        "weight_kept": "that weight with the old table",
-        "loss": "loss of hidden words on held-out spread documents, in nats",
-        "loss_null": "that loss with the random table",
-        "loss_kept": "that loss with the old table",
-        "n_directed": f"heads with a direction in plain documents: {profiles.DIRECTION}",
-        "steps": "steps of the optimizer",
-        "fillers": "unknown tokens after every word",
-    },
+    numbers="""
+        follow: share of heads with a direction that look as many words away as before
+            null: as many with the random table that learning began from
+        follow_kept: as many with the old table
+            no null: a control, whose null is that of follow
+        weight: their mean attention to the key there
+            null: that weight with the random table
+        weight_kept: that weight with the old table
+            no null: a control, whose null is that of weight
+        loss: loss of hidden words on held-out spread documents, in nats
+            null: that loss with the random table
+        loss_kept: that loss with the old table
+            no null: a control, whose null is that of loss
+        fact n_directed: heads with a direction in plain documents: {profiles.DIRECTION}
+        fact steps: steps of the optimizer
+        fact fillers: unknown tokens after every word
+    """,
+    answer=Asks(
+        "share of heads with a direction that look {apart} times as far after the table learned",
+        value="{follow:.0%}",
+        chance="{follow_null:.0%}, random table",
+        rule=Of("follow", enough=FOLLOWS),
+        without=Without("n_directed", "0 heads with a direction", "0 heads"),
+    ),
+    says="With {fillers} fillers after every word and a position table learned anew for {steps} "
+    "steps, {follow:.0%} of the {n_directed} heads that look in one direction look {apart} times "
+    "as far ({follow_null:.0%} with the random table before it learned, {follow_kept:.0%} with the "
+    "old table); the key there gets {weight:.2f} of their attention ({weight_null:.2f} and "
+    "{weight_kept:.2f}). The loss of hidden words on held-out documents goes from {loss_null:.2f} "
+    "to {loss:.2f} nats; with the old table it is {loss_kept:.2f}.",
     per_head=("weight_at_learned", "weight_at_kept"),
     least_documents=2,
 )

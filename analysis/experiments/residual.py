@@ -11,8 +11,10 @@ import numpy as np
 from ..maths import nulls, spectra, stats
 from ..maths import residual as maths
 from ..measures import inputs, residual_stream
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import column, row, stream_layers
+from ..runner.registry import register
+from ..runner.rules import Asks, Of
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -25,12 +27,6 @@ PARTS = {
     "mlp": draw.PURPLE,
     "bias": draw.GREY,
 }
-VERDICTS = {  # all layers, more than the first
-    (True, True): "yes",
-    (True, False): "yes",
-    (False, True): "partly",
-    (False, False): "no",
-}
 SHOWN = 7  # points of the stream in a panel with a line for each
 
 
@@ -39,21 +35,17 @@ def residual(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 8,
-    tokens: options.Size = 0,
+    documents: options.Documents = 8,
+    tokens: options.Tokens = 0,
     carried: bool = True,
     tables: options.Count = 5,
     seed: options.Seed = 0,
 ):
     """Exact shares of the residual stream, and the position embedding's wave in it.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
     carried: make position that attention moves to other tokens a part of its own; otherwise it
     counts as attention
     tables: random tables, drawn as the null
-    seed: seed of the random tables and of the shuffles
     """
     document_set = corpus.documents(model, text, documents, tokens)
     T, N = document_set.T, len(document_set)
@@ -176,51 +168,15 @@ def _peak(spectrum, T):
     return height / np.median(spectrum[1:])
 
 
-def says(r):
-    """What the numbers show, in plain words."""
+def side(r):
+    """The share of the output beside those of the random tables, and how many these are."""
     null = r["shares_null"][r["read"][-1], :, r["parts"].tolist().index("position")]
     side = "like"
     if r["share"] < null.min():
         side = "less than any of"
     elif r["share"] > null.max():
         side = "more than any of"
-    return (
-        f"The position table makes up {r['share_first']:.1%} of what layer 0 reads and "
-        f"{r['share']:.2%} of the output, {side} {len(null)} random tables that go the same way "
-        f"({r['share_null']:.2%} on average). {r['kept']:.1%} of the power of its wave is still "
-        "that wave after the factors by which the norms multiply each token "
-        f"({r['kept_null']:.1%} with these in random order); the rest is noise that they add. Its "
-        f"highest peak away from 0 is {r['peak']:.1f} median amplitudes high at the output (that "
-        f"of a random table: {r['peak_null']:.1f})."
-    )
-
-
-def answer(r):
-    """Yes if every layer reads at least half of the share that layer 0 reads.
-
-    Partly if some layers after the first do; undecided if those of random tables do, too.
-    """
-    half = verdict.of(r, "layers_half", enough=r["layers"], most=r["layers"])
-    measure = (
-        "layers in a row that read half or more of the share of positions that layer 0 reads "
-        f"({r['share_first']:.1%})"
-    )
-    chance = f"{r['layers_half_null']} of {r['layers']}, random tables"
-    return Answer(half.verdict, measure, f"{r['layers_half']} of {r['layers']} layers", chance)
-
-
-def plot(r):
-    """Shares of the parts; below, spectra of the position part and the scales of the norms."""
-    figure = draw.figure(12.5, 9)
-    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.1))
-    stack, travel = above.subplots(1, 2, width_ratios=(1.2, 1))
-    _draw_stack(stack, r)
-    _draw_travel(travel, r)
-    wave, scales, jagged = below.subplots(1, 3)
-    _draw_waves(wave, r)
-    _draw_scales(scales, r)
-    _draw_jagged(jagged, r)
-    return figure
+    return f"{side} {len(null)}"
 
 
 def _draw_stack(axes, r):
@@ -235,45 +191,36 @@ def _draw_stack(axes, r):
         down = down + np.minimum(share, 0)
     axes.axhline(0, color="black", linewidth=0.7)
     axes.set_ylim(min(down.min() * 1.05, -0.02), up.max() * 1.02)
-    axes.set_ylabel("share of the stream")
-    axes.set_title("what the stream consists of")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.set(ylabel="share of the stream", title="what the stream consists of")
+    axes.legend(**draw.BESIDE)
     _label_layers(axes, r)
 
 
 def _draw_travel(axes, r):
     """The share of positions on a log scale, with the range of the random tables' shares."""
-    parts = r["parts"].tolist()
+    points = np.arange(len(r["read"]))
     for name, label in (("position", "position"), ("carried", "position,\ncarried by attention")):
-        if name in parts:
-            shares_of_part = r["shares"][r["read"], parts.index(name)]
-            null = r["shares_null"][r["read"], :, parts.index(name)]
-            _draw_share(axes, shares_of_part, null, PARTS[name], label)
+        for part in np.flatnonzero(r["parts"] == name):
+            null = r["shares_null"][r["read"], :, part]  # [points R]
+            ends = null.min(axis=1), null.max(axis=1)
+            axes.fill_between(points, *ends, color=PARTS[name], alpha=0.25, linewidth=0)
+            style = {"color": PARTS[name], "label": f"null: {null.shape[1]} random tables"}
+            axes.plot(points, null.mean(axis=1), "--", linewidth=0.9, **style)
+            style["label"] = label
+            axes.plot(points, r["shares"][r["read"], part], "o-", markersize=4, **style)
     axes.axhline(0, color="black", linewidth=0.7)
     axes.set_yscale("symlog", linthresh=1e-3)
     axes.set_ylim(top=1)
-    axes.set_ylabel("share of the stream\n(log, linear below 0.001)")
-    axes.set_title("how far positions travel")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.set(
+        ylabel="share of the stream\n(log, linear below 0.001)", title="how far positions travel"
+    )
+    axes.legend(**draw.BESIDE)
     _label_layers(axes, r)
 
 
-def _draw_share(axes, share, null, color, label):
-    """The share of one part at each point, beside those of the random tables [points R]."""
-    points = np.arange(len(share))
-    low, high = null.min(axis=1), null.max(axis=1)
-    axes.fill_between(points, low, high, color=color, alpha=0.25, linewidth=0)
-    null_label = f"null: {null.shape[1]} random tables"
-    axes.plot(points, null.mean(axis=1), "--", color=color, linewidth=0.9, label=null_label)
-    axes.plot(points, share, "o-", color=color, markersize=4, label=label)
-
-
 def _label_layers(axes, r):
-    """Ticks for at most 16 layers, and for the output."""
-    last = len(r["read"]) - 1
-    step = -(-(last + 1) // 16)
-    layers = range(0, last, step)
-    axes.set_xticks([*layers, last], [*map(str, layers), "out"])
+    """Ticks for the layers, and for the output."""
+    stream_layers(axes, len(r["read"]))
     axes.set_xlabel("layer that reads the stream")
 
 
@@ -310,12 +257,10 @@ def _label_frequencies(axes, T):
 
 def _draw_scales(axes, r):
     """S, the factors by which the norms have multiplied each token."""
-    t = np.arange(int(r["T"]))
     for point, label, color in _lines(r):
-        axes.plot(t, r["scale_first"][point], color=color, linewidth=0.8, label=label)
-    axes.set(yscale="log", xlim=(0, t[-1]), xlabel="position (tokens)")
-    axes.set_ylabel("product of 1/σ over the norms passed")
-    axes.set_title("S, in the first document")
+        axes.plot(r["scale_first"][point], color=color, linewidth=0.8, label=label)
+    axes.set(yscale="log", xlim=(0, int(r["T"]) - 1), xlabel="position (tokens)")
+    axes.set(ylabel="product of 1/σ over the norms passed", title="S, in the first document")
 
 
 def _draw_jagged(axes, r):
@@ -337,66 +282,63 @@ def _draw_jagged(axes, r):
 
 register(
     residual,
-    draw=plot,
-    says=says,
-    look=(
-        "With the scale of every norm held at its value, the stream is exactly the sum of what "
-        "was written to it, and a part's share is its length along the sum. Positions start as "
-        "the blue part; light blue is what attention moves of them to other tokens. Dashed lines "
-        "with their range are random tables with the same mean and variance in each column: where "
-        "positions are below them, the layers write against the positions; where above, along "
-        "them. Below: the wave of the position part, the factors S by which the norms multiply "
-        "each token, and the wave with S, with S replaced by its mean, and with S in random "
-        "order; where only one line shows, all three lie on each other. A model that norms before "
-        "each part (GPT-2) is shown as its layers read it: there S belongs to one norm. What "
-        "layers compute from positions, other than moving them, counts as attention or mlp."
-    ),
-    published=(
-        "The blog post on how the paper came about: a norm leaves S P L of the positions P, and "
-        "as S multiplies each token by a factor of its own, it may break a periodic wave, so that "
-        "positions may not reach the upper layers; or they do, and the model throws them away."
-    ),
+    look="With the scale of every norm held at its value, the stream is exactly the sum of what "
+    "was written to it, and a part's share is its length along the sum. Positions start as the "
+    "blue part; light blue is what attention moves of them to other tokens. Dashed lines with "
+    "their range are random tables with the same mean and variance in each column: where positions "
+    "are below them, the layers write against the positions; where above, along them. Below: the "
+    "wave of the position part, the factors S by which the norms multiply each token, and the wave "
+    "with S, with S replaced by its mean, and with S in random order; where only one line shows, "
+    "all three lie on each other. A model that norms before each part (GPT-2) is shown as its "
+    "layers read it: there S belongs to one norm. What layers compute from positions, other than "
+    "moving them, counts as attention or mlp.",
+    published="The blog post on how the paper came about: a norm leaves S P L of the positions P, "
+    "and as S multiplies each token by a factor of its own, it may break a periodic wave, so that "
+    "positions may not reach the upper layers; or they do, and the model throws them away.",
     figure="blog post, S P L",
-    answer=answer,
-    numbers={
-        "layers_half": (
-            "layers in a row, from the first, that read at least half of the share of positions "
-            "that layer 0 reads"
-        ),
-        "layers_half_null": "layers in a row that read half of layer 0's share of a random table",
-        "share_first": "share of what layer 0 reads that is the position table",
-        "share_first_null": (
-            "share of what layer 0 reads that is a random table with the mean and variance of "
-            "each column of the true one, on average"
-        ),
-        "share": (
-            "share of the output that is the position table, on the direct way through the norms"
-        ),
-        "share_null": "share of the output that is a random table in its place, on average",
-        "carried": "share of the output that is position moved there by attention",
-        "carried_null": (
-            "share of a random table that attention moved there, which, unlike the true table, no "
-            "layer has answered to"
-        ),
-        "kept": (
-            "share of the wave's power at the output that would also be there if S were one "
-            "number for all tokens"
-        ),
-        "kept_null": "share of the wave's power that is kept with S in random order over tokens",
-        "peak": (
-            "highest peak away from 0 of the position part at the output, over its median "
-            "amplitude; 0: none"
-        ),
-        "peak_null": "highest peak away from 0 of a random table at the output, over its median "
-        "amplitude",
-        "peak_first": (
-            "highest peak away from 0 of the position part of what layer 0 reads, over its median "
-            "amplitude"
-        ),
-        "formula": (
-            "share of the power of the blog post's S P L (it leaves out that a norm subtracts the "
-            "mean) that is the exact position part of the output"
-        ),
-        "error": "what the parts leave out of the stream, relative: rounding",
-    },
+    numbers="""
+        layers_half: layers in a row, from the first, that read at least half of the share of
+            positions that layer 0 reads
+            null: layers in a row that read half of layer 0's share of a random table
+        share_first: share of what layer 0 reads that is the position table
+            null: share of what layer 0 reads that is a random table with the mean and variance of
+            each column of the true one, on average
+        share: share of the output that is the position table, on the direct way through the norms
+            null: share of the output that is a random table in its place, on average
+        carried: share of the output that is position moved there by attention
+            null: share of a random table that attention moved there, which, unlike the true table,
+            no layer has answered to
+        kept: share of the wave's power at the output that would also be there if S were one number
+            for all tokens
+            null: share of the wave's power that is kept with S in random order over tokens
+        peak: highest peak away from 0 of the position part at the output, over its median
+            amplitude; 0: none
+            null: highest peak away from 0 of a random table at the output, over its median
+            amplitude
+        peak_first: highest peak away from 0 of the position part of what layer 0 reads, over its
+            median amplitude
+            no null: where the peak at the output comes from, which has one
+        formula: share of the power of the blog post's S P L (it leaves out that a norm subtracts
+            the mean) that is the exact position part of the output
+            no null: how near a formula comes to what is exact; chance has no part in it
+        error: what the parts leave out of the stream, relative: rounding
+            no null: it is to be 0
+    """,
+    answer=Asks(
+        "layers in a row that read half or more of the share of positions that layer 0 reads "
+        "({share_first:.1%})",
+        value="{layers_half} of {layers} layers",
+        chance="{layers_half_null} of {layers}, random tables",
+        rule=Of("layers_half", out_of="layers", enough=1),
+    ),
+    says="The position table makes up {share_first:.1%} of what layer 0 reads and {share:.2%} of "
+    "the output, {side} random tables that go the same way ({share_null:.2%} on average). "
+    "{kept:.1%} of the power of its wave is still that wave after the factors by which the norms "
+    "multiply each token ({kept_null:.1%} with these in random order); the rest is noise that they "
+    "add. Its highest peak away from 0 is {peak:.1f} median amplitudes high at the output (that of "
+    "a random table: {peak_null:.1f}).",
+    draw=column(
+        row(_draw_stack, _draw_travel, widths=(1.2, 1), height=4.3),
+        row(_draw_waves, _draw_scales, _draw_jagged, height=4.7),
+    ),
 )

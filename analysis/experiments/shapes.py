@@ -21,8 +21,10 @@ from minitx.heads import axes_of_logits, is_pooled, of_classes
 from minitx.model import CROSS, ENCODER
 
 from ..measures import spoken
-from ..runner import draw, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner import draw
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Of
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -279,51 +281,9 @@ def _columns(steps):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    text = _says_vectors_of_two(r) if "S" in r else _says_vectors(r)
-    text += (
-        f" One-hot vectors would be {r['one_hot']:,} numbers and are never made, since rows are "
-        f"picked instead; the points of the whole pass are {r['made']:,} numbers."
-    )
-    if "probability" not in r:
-        return text + " This checkpoint has no output that is a distribution."
-    return (
-        f"{text} What comes out is a distribution: its likeliest entry for the last piece is "
-        f"{str(r['likeliest'])!r} with {r['probability']:.2f} (all equally likely: "
-        f"{r['probability_null']:.2g})."
-    )
-
-
-def _says_vectors(r):
-    """How many vectors the stream of a single stack has."""
-    text = (
-        f"The sentence is {r['T']} pieces, and the stream has {r['vectors']} vectors of width "
-        f"{r['width']} from the embeddings to the output, in every one of {r['n_layers']} layers: "
-        f"no vector stands for the sentence. The first of them is that of "
-        f"{str(r['pieces'][0])!r}, one among {r['T']}"
-    )
-    return text + ("; the classifier reads a single one." if r["sequence"] else ".")
-
-
-def _says_vectors_of_two(r):
-    """The same of both stacks of an encoder-decoder."""
-    return (
-        f"The source is {r['S']} pieces, and the encoder's stream has {r['vectors']} vectors of "
-        f"width {r['width']} in every one of {r['source_layers']} layers; the decoder reads "
-        f"{r['T']} pieces, the {r['T']} that it says shifted right by one, and its stream has "
-        f"{r['target_vectors']}. Cross-attention has a key and a value for each of the "
-        f"{r['vectors']}: no vector stands for the sentence."
-    )
-
-
-def answer(r):
-    """No if the stream keeps one vector for every token; partly if a classifier reads one."""
-    tokens, whose = (r["S"], "the encoder's") if "S" in r else (r["T"], "the")
-    signs = 2 * (r["vectors"] < tokens) + bool(r["sequence"])
-    measure = f"vectors of {whose} stream at every point, for {tokens} tokens"
-    kind = verdict.beside(signs, 0, enough=2, most=3, margin=0).verdict
-    return Answer(kind, measure, f"{r['vectors']}, of width {r['width']}", "")
+def signs(r):
+    """2 if the stream has fewer vectors than tokens, and 1 if a classifier reads a single one."""
+    return 2 * (r["vectors"] < r.get("S", r["T"])) + bool(r["sequence"])
 
 
 def plot(r):
@@ -450,34 +410,63 @@ def _draw_letters(axes, r, most):
     axes.text(0, most - 1, "\n".join(lines), fontsize=10, va="bottom", linespacing=1.6)
 
 
+OF_ONE = (
+    "The sentence is {T} pieces, and the stream has {vectors} vectors of width {width} from the "
+    "embeddings to the output, in every one of {n_layers} layers: no vector stands for the "
+    "sentence. The first of them is that of {pieces[0]!r}, one among {T}"
+)
+OF_TWO = (
+    "The source is {S} pieces, and the encoder's stream has {vectors} vectors of width {width} in "
+    "every one of {source_layers} layers; the decoder reads {T} pieces, the {T} that it says "
+    "shifted right by one, and its stream has {target_vectors}. Cross-attention has a key and a "
+    "value for each of the {vectors}: no vector stands for the sentence."
+)
+
 register(
     shapes,
     draw=plot,
-    says=says,
-    look=(
-        "Read each column downward. A box is an array of the pass with its axes and their sizes "
-        "for this sentence; the text of one batch entry is shown. The dashed box is the one-hot "
-        "input of textbooks, which no program makes. Three arrows lead from one box to queries, "
-        "keys and values; values go on to z (orange). The blue line at the side is the residual "
-        "stream, to which attention and the MLP add. As many rows come out as went in: the letter "
-        "T stays. An encoder-decoder has the source's boxes above and the target's below; purple "
-        "arrows come from the encoder's output."
+    look="Read each column downward. A box is an array of the pass with its axes and their sizes "
+    "for this sentence; the text of one batch entry is shown. The dashed box is the one-hot input "
+    "of textbooks, which no program makes. Three arrows lead from one box to queries, keys and "
+    "values; values go on to z (orange). The blue line at the side is the residual stream, to "
+    "which attention and the MLP add. As many rows come out as went in: the letter T stays. An "
+    "encoder-decoder has the source's boxes above and the target's below; purple arrows come from "
+    "the encoder's output.",
+    published="Introductions to transformers often draw a vector of the sentence between what is "
+    "read and what is written, as recurrent encoders had one; a transformer has none.",
+    numbers="""
+        vectors: vectors that the stream has at every point, at least
+            no null: the architecture's, chance has no part in it
+        fact T: tokens of the sentence, special ones included; of an encoder-decoder, of the target
+        fact S: tokens of the source, special ones included
+        target_vectors: vectors that the decoder's stream has at every point, at least
+            no null: the architecture's, chance has no part in it
+        fact width: width of each vector
+        fact one_hot: numbers that one-hot inputs would have; they are never made
+        fact made: numbers that all points of the pass have together
+        probability: largest probability in the distribution at the last piece of the sentence
+            null: probability of each entry if all were equally likely
+    """,
+    answer=Asks(
+        When(
+            "S",
+            "vectors of the encoder's stream at every point, for {S} tokens",
+            "vectors of the stream at every point, for {T} tokens",
+        ),
+        value="{vectors}, of width {width}",
+        chance="",
+        rule=Of("signs", null=0, enough=2, most=3, margin=0),
     ),
-    published=(
-        "Introductions to transformers often draw a vector of the sentence between what is read "
-        "and what is written, as recurrent encoders had one; a transformer has none."
-    ),
-    answer=answer,
-    numbers={
-        "vectors": "vectors that the stream has at every point, at least",
-        "T": "tokens of the sentence, special ones included; of an encoder-decoder, of the target",
-        "S": "tokens of the source, special ones included",
-        "target_vectors": "vectors that the decoder's stream has at every point, at least",
-        "width": "width of each vector",
-        "one_hot": "numbers that one-hot inputs would have; they are never made",
-        "made": "numbers that all points of the pass have together",
-        "probability": "largest probability in the distribution at the last piece of the sentence",
-        "probability_null": "probability of each entry if all were equally likely",
-    },
+    says=[
+        When("S", OF_TWO, [OF_ONE, When("sequence", "; the classifier reads a single one.", ".")]),
+        " One-hot vectors would be {one_hot:,} numbers and are never made, since rows are picked "
+        "instead; the points of the whole pass are {made:,} numbers.",
+        When(
+            "probability",
+            " What comes out is a distribution: its likeliest entry for the last piece is "
+            "{likeliest!r} with {probability:.2f} (all equally likely: {probability_null:.2g}).",
+            " This checkpoint has no output that is a distribution.",
+        ),
+    ],
     sides=("both", "encoder"),
 )

@@ -258,6 +258,12 @@ def head_map(name, title, *, colors="Blues", darkest=1.0, times=1, rows="layers"
     return panel
 
 
+def layer_ticks(axes, n):
+    """Ticks for n layers, and what they are."""
+    axes.set_xticks(range(0, n, -(-n // TICKS)))
+    axes.set_xlabel("layer")
+
+
 def stream_layers(axes, n):
     """Ticks for the n places of the stream: before each layer, and `out`."""
     layers = range(0, n - 1, -(-n // TICKS))

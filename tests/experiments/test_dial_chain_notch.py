@@ -12,7 +12,7 @@ import tiny
 from distance import max_error
 
 import minitx
-from minitx.analysis.experiments import chain, dial
+from minitx.analysis.experiments import dial
 from minitx.analysis.maths import bands, moves, profiles, spectra
 from minitx.analysis.measures import later_layers, positions_read
 from minitx.analysis.runner import registry, stream
@@ -228,7 +228,7 @@ def test_only_heads_with_a_direction_are_turned_unless_others_are_asked_for():
     assert run("chain", "copies", turn="L0H3,L0H1")["turned"].tolist() == [[0, 1], [0, 3]]
     nothing = run("chain", "neither")
     assert nothing["n_turned"] == 0
-    assert chain.says(nothing) == (
+    assert registry.get("chain").says(nothing) == (
         "No two heads, one in a deeper layer, have a direction, so no pair was measured."
     )
 

@@ -17,6 +17,7 @@ from minitx.analysis.measures import losses
 from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
+SHAPES = registry.get("shapes")
 EVERY = [*tiny.ONE_EACH, "bert-sequence", "gpt2-sequence", "bert-bare"]
 EVERY += ["bert-token", "bert-next-sentence", "mpnet-choice"]
 
@@ -243,7 +244,7 @@ def test_start_and_end_of_an_answer_are_no_distribution(models):
     axes = dict(zip(r["names"].tolist(), r["axes"].tolist()))
     assert axes["logits"] == "T C" and "distribution" not in axes and "likeliest" not in r
     assert "where the answer lies" in str(r["trained"])
-    assert "has no output that is a distribution" in shapes.says(r)
+    assert "has no output that is a distribution" in SHAPES.says(r)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -294,10 +295,10 @@ def test_boxes_are_in_the_order_of_the_pass(name, models):
 def test_no_vector_is_that_of_the_sentence(models):
     r = run("shapes", models["tiny-bert"])
     assert r["vectors"] == r["T"] == len(r["pieces"]) == 21 and r["width"] == 128
-    assert shapes.answer(r).verdict == "no" and "'[CLS]', one among 21" in shapes.says(r)
-    assert shapes.answer(r | {"vectors": np.array(1)}).verdict == "yes"
+    assert SHAPES.answer(r).verdict == "no" and "'[CLS]', one among 21" in SHAPES.says(r)
+    assert SHAPES.answer(r | {"vectors": np.array(1)}).verdict == "yes"
     r = run("shapes", models["classifier"])
-    assert shapes.answer(r).verdict == "partly" and "reads a single one" in shapes.says(r)
+    assert SHAPES.answer(r).verdict == "partly" and "reads a single one" in SHAPES.says(r)
     assert r["probability_null"] == pytest.approx(1 / 3)
 
 
@@ -317,7 +318,7 @@ def test_a_checkpoint_without_output_ends_with_its_stream(models):
     bare = replace(model, config=replace(model.config, task_head=None))
     r = run("shapes", bare)
     assert r["names"][-1] == "resid_post" and "probability" not in r
-    assert "has no output" in shapes.says(r)
+    assert "has no output" in SHAPES.says(r)
 
 
 def test_a_sentence_without_tokens_is_noticed(models):
@@ -374,9 +375,9 @@ def test_without_a_target_the_shapes_are_those_of_what_the_model_says(pair):
     r = run("shapes", pair, sentence="The dog ran.")
     row = minitx.generate(pair, n=64, source=pair.tokenizer.encode("The dog ran."))
     assert r["T"] == len(row) - 1 and r["pieces"].tolist() == pair.tokenizer.pieces(row[1:])
-    assert shapes.answer(r).verdict == "no"
-    assert shapes.answer(r | {"vectors": np.array(1)}).verdict == "yes"
-    assert f"the {r['T']} that it says shifted right by one" in shapes.says(r)
+    assert SHAPES.answer(r).verdict == "no"
+    assert SHAPES.answer(r | {"vectors": np.array(1)}).verdict == "yes"
+    assert f"the {r['T']} that it says shifted right by one" in SHAPES.says(r)
 
 
 def test_a_single_stack_says_nothing_of_a_target(models):
@@ -418,11 +419,12 @@ def test_rows_that_do_not_see_the_vector_are_counted():
 
 
 def test_what_changes_answers_the_question(bundled):
+    mixes = registry.get("mixing")
     r = run("mixing", bundled, documents=2, tokens=40)
-    assert mixing.answer(r).verdict == "yes" and r["blind_rows"] == 0
-    assert mixing.answer(r | {"attention_share": np.array(0.5)}).verdict == "partly"
-    assert mixing.answer(r | {"mlp_own": np.array(False)}).verdict == "no"
-    assert "rows that do not see it change too" in mixing.says(r | {"blind_rows": np.array(3)})
+    assert mixes.answer(r).verdict == "yes" and r["blind_rows"] == 0
+    assert mixes.answer(r | {"attention_share": np.array(0.5)}).verdict == "partly"
+    assert mixes.answer(r | {"mlp_own": np.array(False)}).verdict == "no"
+    assert "rows that do not see it change too" in mixes.says(r | {"blind_rows": np.array(3)})
 
 
 @pytest.mark.parametrize("name", ["tiny-roberta", "tiny-gpt2"])

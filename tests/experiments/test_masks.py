@@ -25,7 +25,8 @@ from minitx.analysis.texts import corpus
 T, H = 9, 3
 LIBRARY = load_file(tiny.GOLDEN / "float-masks" / "masks.safetensors")
 KINDS = {"causal": "gpt2-causal", "masked": "bert-masked"}
-run = registry.get("mask-positions").run
+EXPERIMENT = registry.get("mask-positions")
+run = EXPERIMENT.run
 QUICK = {"documents": 6, "tokens": 50, "evaluations": 8}
 
 
@@ -500,18 +501,18 @@ def test_the_null_is_the_best_mask_with_its_distances_permuted(causal, monkeypat
 def test_the_hypothesis_is_put_to_the_losses(result):
     assert result["hypothesis"] < 1e-5  # float32 rounding: measured 0
     assert result["hypothesis_null"] > 0.1
-    assert "is confirmed: no token's loss differs" in mask_positions.says(result)
-    assert "is not confirmed" in mask_positions.says(result | {"hypothesis": np.array(0.1)})
-    assert "cannot be told here" in mask_positions.says(result | {"hypothesis_null": np.array(0.0)})
+    assert "is confirmed: no token's loss differs" in EXPERIMENT.says(result)
+    assert "is not confirmed" in EXPERIMENT.says(result | {"hypothesis": np.array(0.1)})
+    assert "cannot be told here" in EXPERIMENT.says(result | {"hypothesis_null": np.array(0.0)})
 
 
 def test_a_loss_of_what_is_seen_is_no_prediction(causal, result):
     """library-now lifts the causal mask: the list flags it, and under it no gain is stated."""
-    said = mask_positions.says(result)
+    said = EXPERIMENT.says(result)
     assert said.count(mask_positions.SEES) == 1
     assert f"(library-now{mask_positions.SEES})" in said
     assert "so the order of the keys is worth" in said
-    alone = mask_positions.says(outcome(causal, family="linear", meaning="library-now"))
+    alone = EXPERIMENT.says(outcome(causal, family="linear", meaning="library-now"))
     assert alone.count(mask_positions.SEES) == 2
     for words in ("a gain of", "is worth", "of what positions are worth"):
         assert words not in alone
@@ -521,14 +522,12 @@ def test_a_share_is_said_of_a_gain_above_chance_alone(result):
     numbers = {"loss": np.array(4.0), "loss_off": np.array(6.0), "gain": np.array(0.5)}
 
     def says(low, high):
-        return mask_positions.says(result | numbers | {"gain_interval": np.array((low, high))})
+        return EXPERIMENT.says(result | numbers | {"gain_interval": np.array((low, high))})
 
     assert "25 % of what positions are worth" in says(0.1, 0.9)
     assert "an interval that holds 0" in says(-0.1, 0.9)
     assert "what positions are worth" not in says(-2, -1)
-    assert "The mask with the least loss on the 2 search documents is" in mask_positions.says(
-        result
-    )
+    assert "The mask with the least loss on the 2 search documents is" in EXPERIMENT.says(result)
 
 
 def test_the_mask_is_sought_on_other_documents(causal, monkeypatch):
@@ -566,7 +565,7 @@ def test_without_a_search_all_documents_are_reported_on_and_the_mask_shown_is_th
     assert result["perplexities"][[1, 4], column] == pytest.approx(means, rel=1e-12)
     means = [(base ** np.concatenate(by_document)).mean() for base in (np.e, 2)]
     assert result["perplexities"][[2, 5], column] == pytest.approx(means, rel=1e-12)
-    assert "No mask was sought; of linear(low=0.1) as library-2023" in mask_positions.says(result)
+    assert "No mask was sought; of linear(low=0.1) as library-2023" in EXPERIMENT.says(result)
 
 
 @pytest.mark.parametrize(
@@ -581,23 +580,23 @@ def test_without_a_search_all_documents_are_reported_on_and_the_mask_shown_is_th
 def test_a_mask_stands_in_if_it_gives_back_what_was_lost(result, gain, low, order, verdict, words):
     numbers = {"loss": 4.0, "loss_off": 5.0, "gain": gain, "gain_interval": (low, 2.0)}
     numbers |= {"gain_null": gain - order, "order_interval": (order - 0.05, 2.0)}
-    answer = mask_positions.answers(result | numbers)
+    answer = EXPERIMENT.answer(result | numbers)
     assert answer.verdict == verdict
     assert (answer.value, answer.chance.partition(",")[0]) == words
 
 
 def test_no_mask_stands_in_where_nothing_was_lost_or_nothing_is_predicted(causal, result):
-    assert mask_positions.answers(result).verdict == "undecided"  # random weights use no positions
+    assert EXPERIMENT.answer(result).verdict == "undecided"  # random weights use no positions
     lost = result | {"loss_off": result["loss"] + 1}
-    assert "no prediction" in mask_positions.answers(lost | {"best_sees": True}).measure
-    assert mask_positions.answers(lost | {"best_sees": True}).verdict == "undecided"
+    assert "no prediction" in EXPERIMENT.answer(lost | {"best_sees": True}).measure
+    assert EXPERIMENT.answer(lost | {"best_sees": True}).verdict == "undecided"
 
 
 def test_a_model_without_positions_loses_nothing_without_them(causal):
     flat = tiny.with_weights(causal, W_pos=np.zeros_like(causal.weights.W_pos))
     result = outcome(flat, family="linear")
     assert result["loss"] == result["loss_off"]
-    assert "of what positions are worth" not in mask_positions.says(result)
+    assert "of what positions are worth" not in EXPERIMENT.says(result)
 
 
 def test_one_family_with_parameters_in_one_meaning(causal):
@@ -618,7 +617,7 @@ def test_a_masked_models_tokens_are_hidden_one_at_a_time():
     # of 16 ordinary tokens each, from the first and from the second on
     assert result["n_tokens"] == 4 + 3
     assert result["hypothesis"] < 1e-4
-    assert "Pseudo-perplexity" in mask_positions.says(result)
+    assert "Pseudo-perplexity" in EXPERIMENT.says(result)
 
 
 def test_the_search_hides_a_masked_models_tokens_together(monkeypatch):
@@ -635,7 +634,7 @@ def test_the_search_hides_a_masked_models_tokens_together(monkeypatch):
     result = outcome(model, family="window", **options)
     assert set(searched) == {(8, 0)} and len(searched) <= 8
     assert result["n_tokens"] == 8 * (3 - 1)  # each of those that are reported on
-    assert "search documents (whose tokens are hidden together)" in mask_positions.says(result)
+    assert "search documents (whose tokens are hidden together)" in EXPERIMENT.says(result)
 
 
 def test_an_interrupted_run_goes_on_to_the_same_numbers(causal, result, tmp_path, monkeypatch):

@@ -226,7 +226,7 @@ def test_growing_norms_beside_their_nulls(causal):
     assert result["r2_norm_last"] == r2[probe.NORM][-1]
     by_name = [result[f"loss_{name}"] for name in ("on", "off", "norm", "norm_null")]
     assert np.isfinite(by_name).all() and len({*map(float, by_name)}) == 4
-    assert "x_t (1 + 0.05 t)" in probe.says(result | {"best_mask": ""})
+    assert "x_t (1 + 0.05 t)" in registry.get("probe").says(result | {"best_mask": ""})
     without = probe.probe(model, documents=6, tokens=30, mask="", eps=0.0)
     assert not [name for name in without if "norm" in name or name.startswith("loss")]
 
@@ -412,7 +412,7 @@ def test_random_weights_know_nothing(causal):
     result = shift.shift(causal, documents=4, tokens=16, steps=3)
     assert registry.get("shift").answer(result).verdict == "undecided"
     result = probe.probe(causal, documents=12, tokens=32, mask="linear")
-    assert probe.answers(result).verdict == "no"
+    assert registry.get("probe").answer(result).verdict == "no"
     assert result["r2_on"] > 0.2 > 10 * result["r2_on_null"]  # so shuffled places alone say yes
 
 
@@ -420,7 +420,7 @@ def test_random_weights_know_nothing(causal):
 def test_a_place_is_read_off_beyond_random_weights(r2, verdict):
     numbers = {"r2_on": r2, "r2_on_interval": (r2 - 0.02, r2 + 0.02), "r2_on_null": 0.0}
     numbers |= {"r2_random": 0.2, "r2_random_interval": (0.15, 0.25), "r2": np.array([[r2, 0.1]])}
-    assert probe.answers(numbers).verdict == verdict
+    assert registry.get("probe").answer(numbers).verdict == verdict
 
 
 def test_shift_needs_a_head_that_predicts(bert):

@@ -17,7 +17,7 @@ import minitx
 from minitx import weights
 from minitx.analysis.experiments import residual as experiment
 from minitx.analysis.maths import residual
-from minitx.analysis.runner import draw, passes
+from minitx.analysis.runner import draw, passes, registry
 from minitx.analysis.texts import corpus
 
 VARIANTS = [*tiny.ONE_EACH, "gpt2-inverse-layer", "bert-sequence"]
@@ -479,10 +479,12 @@ def test_what_the_trained_bundle_shows(models):
 def test_it_is_drawn_and_told(kind, carried, results):
     result = {name: np.asarray(x) for name, x in results[kind, carried].items()}
     with draw.style():
-        picture = draw.svg(experiment.plot(result))
+        picture = draw.svg(registry.get("residual").draw(result))
     assert ("carried" in picture) == carried
     assert "period (tokens)" in picture
-    assert f"{result['share_first']:.1%} of what layer 0 reads" in experiment.says(result)
+    assert f"{result['share_first']:.1%} of what layer 0 reads" in registry.get("residual").says(
+        result
+    )
 
 
 def test_says_compares_with_every_random_table():
@@ -492,4 +494,4 @@ def test_says_compares_with_every_random_table():
     result["parts"] = np.array(["position"])
     result["shares_null"] = np.array([[[0.2], [0.3]]])
     for share, word in ((0.1, "less than any of 2"), (0.25, "like 2"), (0.4, "more than any of 2")):
-        assert f"{word} random tables" in experiment.says(result | {"share": share})
+        assert f"{word} random tables" in registry.get("residual").says(result | {"share": share})

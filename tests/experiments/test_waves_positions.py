@@ -10,6 +10,7 @@ from minitx.analysis.experiments import models, positions
 from minitx.analysis.maths import nulls, spectra
 from minitx.analysis.measures import compared
 from minitx.analysis.pages import claims
+from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
 T, D = 256, 128
@@ -179,16 +180,16 @@ def test_models_are_compared_by_their_raw_peaks(bundled):
 
 def test_models_answers_for_its_own_model_and_counts_the_others(bundled):
     r = models.models(bundled, others="tiny-gpt2", **FEW)
-    answer = models.answer(r)
+    answer = registry.get("models").answer(r)
     assert answer.verdict == "yes" and answer.value.endswith("0 of 1 others")  # GPT-2's only falls
     r = models.models(bundled, others="tiny-bert", **FEW)
-    answer = models.answer(r)
+    answer = registry.get("models").answer(r)
     assert answer.verdict == "yes" and answer.value.endswith("1 of 1 others")
     r = models.models(with_table(bundled, draw()), others="tiny-bert", **FEW)
-    answer = models.answer(r)
+    answer = registry.get("models").answer(r)
     assert answer.verdict == "no" and answer.value.endswith("1 of 1 others")
     r = {name: np.asarray(x) for name, x in r.items()}
-    answer = models.answer(r | {"peak": 0 * r["peak"]})
+    answer = registry.get("models").answer(r | {"peak": 0 * r["peak"]})
     assert answer.verdict == "no" and answer.value.endswith("0 of 1 others")
 
 

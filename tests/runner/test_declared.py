@@ -107,6 +107,7 @@ def test_the_headline_has_what_the_text_declares():
         ("{offsets:offset}", "-1, +2"),
         ("{offsets[0].minus} {offsets.abs} {share.percent:.0f} {none.exp:.1f}", "1 1, 2 90 1.0"),
         ("{share_ends:to .0%}", "10% to 90%"),
+        ("{n_kept:to .1f}; {names[0]!r}", "7.0 to 2.0; 'text'"),
         (["{n}", When("none", " none", " some"), When("absent", " there")], "8 some"),
         (Rows("{names}: {n_kept} of {n}"), "text: 7 of 8; shuffled: 2 of 8"),
         (Rows("{names}", where="none", none="no row"), "no row"),
@@ -133,6 +134,7 @@ def test_a_name_that_nothing_has_is_an_error():
     [
         (Of("share", enough=HALF), "yes"),
         (Of("share", null=0.85), "no"),
+        (Of("share", null=("share_null", 0.85)), "no"),
         (Of("share", enough=0.95), "partly"),
         (Of("n_kept[0]", out_of="n", enough=HALF), "yes"),
         (Of("n_kept[1]", out_of="n", enough=HALF), "no"),

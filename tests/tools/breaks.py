@@ -860,8 +860,8 @@ BREAKS = [
     Break(
         "a place is read off that random weights give as well",
         PROBE,
-        'max(r["r2_on_null"], r["r2_random_interval"][1])',
-        'r["r2_on_null"]',
+        '("r2_on_null", "r2_random_interval[1]")',
+        '"r2_on_null"',
     ),
     Break(
         "a mask's weights are not brought to one",
@@ -4980,5 +4980,17 @@ BREAKS = [
         "analysis/runner/sentences.py",
         "', '.join(words(entry, spec) for entry in value)",
         "', '.join(words(entry, spec) for entry in value[:1])",
+    ),
+    Break(
+        "of two nulls the smaller decides",
+        "analysis/runner/rules.py",
+        "max(map(names.value, nulls))",
+        "min(map(names.value, nulls))",
+    ),
+    Break(
+        "an interval is told as two numbers",
+        "analysis/runner/sentences.py",
+        "spec.startswith('to ')",
+        "False",
     ),
 ]
