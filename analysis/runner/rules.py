@@ -150,7 +150,7 @@ class Without:
     """What is answered where a result is 0 or missing, so that there is nothing to ask of."""
 
     name: str
-    value: object = None  # templates; None: those of the question
+    value: object = None  # templates; None: those of the question; an Asks: asked in its place
     chance: object = None
     verdict: str = "undecided"
 
@@ -170,8 +170,15 @@ class Asks:
         names = Names(result, self.scope)
         value, chance = self.value, self.chance
         lacks = self.without if self.without and not names.has(self.without.name) else None
+        if lacks and isinstance(lacks.value, Asks):
+            return replace(lacks.value, scope=self.scope)(result)
         if lacks:
             value = value if lacks.value is None else lacks.value
             chance = chance if lacks.chance is None else lacks.chance
         kind = lacks.verdict if lacks else self.rule.verdict(names)
         return Answer(kind, *(tell(piece, names) for piece in (self.measure, value, chance)))
+
+    def findings(self):
+        """Every comparison of a value with its null, also of what is asked in its place."""
+        other = self.without and self.without.value
+        return self.rule.findings() + (other.findings() if isinstance(other, Asks) else [])

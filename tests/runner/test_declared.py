@@ -136,13 +136,15 @@ def test_where_there_is_nothing_to_ask_of_the_answer_says_so():
     assert asks(R) == ("yes", "shares", "0.9", "0.1")
     without = Asks("shares", "{share}", "{share_null}", Of("share"), Without("none", "0 heads"))
     assert without(R) == ("undecided", "shares", "0 heads", "0.1")
+    instead = Asks("heads", "{n}", "{HALF}", Of("n", null=0), Without("absent", without), globals())
+    assert instead(R) == without(R) and instead.findings() == [Of("n", null=0), Of("share")]
 
 
 @pytest.mark.parametrize("experiment", ASKED, ids=lambda e: e.name)
 def test_every_verdict_looks_at_a_null_that_is_declared(experiment):
     """What a rule compares is a number with a null, or a number whose null the rule names."""
     measured = {x.name for x in experiment.numbers if isinstance(x, numbers.Number)}
-    for finding in experiment.answer.rule.findings():
+    for finding in experiment.answer.findings():
         assert finding.null is not None or finding.name.partition("[")[0] in measured, finding
 
 
