@@ -188,15 +188,9 @@ def _shown(result):
 
 
 def most_diagonal(r):
-    """The head in which step and place go together most, and how much."""
+    """The head in which step and place go together most, and the null there."""
     i = r["diagonal"].argmax()
-    values = f"{r['diagonal'].max():.2f}, {r['diagonal_null'].flat[i]:.2f} with places permuted"
-    return f"{r['heads'][i]} (correlation {values})"
-
-
-def evenness(r):
-    """The least and the largest share of even attention's entropy."""
-    return f"{r['entropy'].min():.0%} to {r['entropy'].max():.0%}"
+    return r["heads"][i], r["diagonal_null"].flat[i]
 
 
 def _says_where(name):
@@ -312,8 +306,9 @@ register(
         "{agree:.0%} of the {steps} tokens are those that the model itself says. ",
         *map(_says_where, MEASURES),
         When("aligned_steps", "", When("copied_steps", "", NOTHING)),
-        "Attention has {evenness} of the entropy of even attention; step and place go together "
-        "most in {most_diagonal}.",
+        "Attention has {entropy.min:.0%} to {entropy.max:.0%} of the entropy of even attention; "
+        "step and place go together most in {most_diagonal[0]} (correlation {diagonal.max:.2f}, "
+        "{most_diagonal[1]:.2f} with places permuted).",
     ],
     draw=Part(_draw_all, height=5.2),
 )

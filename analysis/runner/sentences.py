@@ -4,8 +4,9 @@
 
 A name is a result, or else what the experiment's file calls so: a constant, or a function of the
 results. A list is joined with commas, each entry in the format given; `{x[0]}` is an entry,
-`{x.size}` how many there are; the format `offset` gives an offset its sign. Several pieces are a
-list, put together as they stand: templates, functions of the results, `When` and `Rows`.
+`{x[best]}` the one that the result `best` numbers, `{x.size}` how many there are, `{x.max}` the
+largest; the format `offset` gives an offset its sign. Several pieces are a list, put together as
+they stand: templates, functions of the results, `When` and `Rows`.
 """
 
 import re
@@ -17,7 +18,7 @@ import numpy as np
 
 from . import draw
 
-FIELD = re.compile(r"(?P<name>\w+)(?P<places>(\[-?\d+\])*)(?P<attributes>(\.\w+)*)")
+FIELD = re.compile(r"(?P<name>\w+)(?P<places>(\[-?\w+\])*)(?P<attributes>(\.\w+)*)")
 
 
 class Names:
@@ -37,10 +38,11 @@ class Names:
         if match is None:
             raise KeyError(f"{field!r} is no field; wanted NAME, NAME[0] or NAME.size")
         value = self._named(match["name"])
-        for place in re.findall(r"-?\d+", match["places"]):
-            value = value[int(place)]
+        for place in re.findall(r"-?\w+", match["places"]):
+            value = value[int(place if place.lstrip("-").isdigit() else self[place])]
         for attribute in match["attributes"].split(".")[1:]:
             value = getattr(value, attribute)
+            value = value() if callable(value) else value
         return value
 
     def _named(self, name):

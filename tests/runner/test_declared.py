@@ -19,6 +19,7 @@ R = {
     "offsets": np.array([-1, 2]),
     "names": np.array(["text", "shuffled"]),
     "none": np.array(0),
+    "best": np.array(1),
 }
 ASKED = [e for e in registry.EXPERIMENTS.values() if isinstance(e.answer, Asks)]
 
@@ -85,6 +86,7 @@ def test_the_headline_has_what_the_text_declares():
         ("{n_kept} of {n}; {n_kept_null:.1f}", "7, 2 of 8; 1.0, 2.0"),
         ("{n_kept[-1]} {n_kept.size} {HALF} {doubled}", "2 2 0.5 16"),
         ("{offsets:offset}", "-1, +2"),
+        ("{offsets.max} {names[best]} {n_kept.sum:.1f}", "2 shuffled 9.0"),
         (["{n}", When("none", " none", " some"), When("absent", " there")], "8 some"),
         (Rows("{names}: {n_kept} of {n}"), "text: 7 of 8; shuffled: 2 of 8"),
         (Rows("{names}", where="none", none="no row"), "no row"),
