@@ -194,11 +194,6 @@ def _loss_results(sums, layers):
     return result | {"rise_layer": layers[layer], "rise_band": band}
 
 
-def others(r):
-    """A sentence on the heads whose direction does not come from positions."""
-    return " The others read no positions." if r["n_need"] < r["n_directed"] else ""
-
-
 def _draw_all(figure, r):
     """What each head with a direction keeps, band by band, in each of WAYS; beside it the loss."""
     widths = (1, 1, 1, 1.3) if "loss" in r else (1, 1, 1)
@@ -256,7 +251,9 @@ DIRECTED = [
     "{n_directed} of {directed.size} heads have a direction.",
     heads.describe_strengths,
     " Without any waves of the positions that their layer reads, {n_need} of them lose it: they "
-    "keep less than half of their attention at their offset.{others} {n_lost} of these {n_need} "
+    "keep less than half of their attention at their offset.",
+    When("n_need < n_directed", " The others read no positions."),
+    " {n_lost} of these {n_need} "
     "lose it without one band (with as much energy taken evenly from all frequencies: "
     "{n_lost_null}). By period: ",
     Rows("{bands} tokens: {by_band_lost} ({by_band_lost_null})"),

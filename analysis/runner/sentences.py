@@ -9,6 +9,7 @@ largest; the format `offset` gives an offset its sign. Several pieces are a list
 they stand: templates, functions of the results, `When` and `Rows`.
 """
 
+import operator
 import re
 import string
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ import numpy as np
 from . import draw
 
 FIELD = re.compile(r"(?P<name>\w+)(?P<places>(\[-?\w+\])*)(?P<attributes>(\.\w+)*)")
+
+SIGNS = {">": operator.gt, "<": operator.lt, "==": operator.eq, "!=": operator.ne}
 
 
 class Names:
@@ -55,7 +58,12 @@ class Names:
         return value(self.result) if isfunction(value) else value
 
     def has(self, field):
-        """Whether a result is there and holds anything but 0."""
+        """Whether a result is there and holds anything but 0, or whether "FIELD > 1" is so."""
+        left, *compared = field.split()
+        if compared:
+            sign, right = compared
+            other = int(right) if right.isdigit() else self[right]
+            return bool(SIGNS[sign](self[left], other))
         name = FIELD.match(field)["name"]
         is_there = name in self.result or name in self.scope
         return is_there and bool(np.any(self[field]))
@@ -69,7 +77,10 @@ class Names:
 
 @dataclass(frozen=True)
 class When:
-    """A piece that stands where a result is there and not 0, and another piece that does if not."""
+    """A piece that stands where a result is there and not 0, and another piece that does if not.
+
+    name: the result, or a field beside another, or a whole number: "mean > mean_null", "n == 1".
+    """
 
     name: str
     then: object

@@ -87,6 +87,7 @@ def test_the_headline_has_what_the_text_declares():
         ("{n_kept[-1]} {n_kept.size} {HALF} {doubled}", "2 2 0.5 16"),
         ("{offsets:offset}", "-1, +2"),
         ("{offsets.max} {names[best]} {n_kept.sum:.1f}", "2 shuffled 9.0"),
+        ([When("share > share_null", "more"), When("n == 7", "all", "!")], "more!"),
         (["{n}", When("none", " none", " some"), When("absent", " there")], "8 some"),
         (Rows("{names}: {n_kept} of {n}"), "text: 7 of 8; shuffled: 2 of 8"),
         (Rows("{names}", where="none", none="no row"), "no row"),
