@@ -211,8 +211,8 @@ def at_one(r):
 
 def uniform(r):
     """What uniform attention gives to it [n]."""
-    null = r["strongest_null" if "strongest" in r else "at_offset_null"]
-    return np.broadcast_to(null, r["heads"].shape)
+    name = "strongest_null" if "strongest" in r else "at_offset_null"
+    return np.broadcast_to(r[name], r["heads"].shape)
 
 
 def best(r):

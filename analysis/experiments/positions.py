@@ -172,7 +172,7 @@ def last_of_all(r):
     return r["rows"] - 1
 
 
-def read(r):
+def read_for_words(r):
     """Of how many documents the words are."""
     n = r["words_documents"]
     return f"{n} document{'' if n == 1 else 's'}"
@@ -186,7 +186,7 @@ def named_rows(r):
 def _draw_spectra(axes, r):
     T = int(r["T"])
     if "words_mean" in r:  # a partial checkpoint may have no words
-        _draw_curve(axes, r, "words", draw.ORANGE, f"word embeddings of {read(r)}")
+        _draw_curve(axes, r, "words", draw.ORANGE, f"word embeddings of {read_for_words(r)}")
     _draw_curve(axes, r, "position", draw.BLUE, "position embeddings")
     _draw_nulls(axes, r)
     _label_peaks(axes, r)
@@ -361,7 +361,7 @@ register(
         When(
             "words_documents",
             [
-                " In the words of {read}",
+                " In the words of {read_for_words}",
                 When("words_documents != 1", ", averaged,"),
                 " the highest such peak is {words_peak:.4g} (shuffled: {words_peak_null:.4g}).",
             ],

@@ -5,6 +5,8 @@
         null: what the result mean_null means
     mean_fitted by layer_names: mean correlation of the fit
         no null: chance fits as well; the mean on other documents is beside its null
+    last_[q|k]: contrast of [queries|keys] in the last layer: one number for each
+        null: the same with the words shuffled
     fact documents: documents read
 
 Each is a record, Number or Fact; where they are many of a kind an experiment makes them by itself.
@@ -50,6 +52,7 @@ class Fact:
 
 
 FIRST = re.compile(r"(?P<fact>fact )?(?P<name>\w+)( by (?P<by>[\w%, -]+))?: (?P<means>.*)")
+CHOICE = re.compile(r"\[([^][|]*\|[^][]*)\]")
 FIELD = re.compile(r"(?P<field>null|no null): (?P<text>.*)")
 
 
@@ -67,7 +70,7 @@ def declared(text):
     Raises ValueError for a line that begins no number, and for a number without a null or reason.
     """
     records = []
-    for line in textwrap.dedent(text).strip().splitlines():
+    for line in _unfolded(text):
         if line[0] != " ":
             records.append(_begin(line))
             name = "means"
@@ -78,6 +81,15 @@ def declared(text):
         more = field["text"] if field else line.strip()
         records[-1][name] = f"{records[-1].get(name, '')} {more}".strip()
     return [_record(**record) for record in records]
+
+
+def _unfolded(text):
+    """The lines of a text, those of a number with [a|b] once for a and once for b."""
+    for lines in re.split(r"\n(?! )", textwrap.dedent(text).strip()):
+        first = CHOICE.search(lines)
+        n = len(first[1].split("|")) if first else 1
+        for i in range(n):
+            yield from CHOICE.sub(lambda match, i=i: match[1].split("|")[i], lines).splitlines()
 
 
 def _begin(line):

@@ -4,7 +4,7 @@
 
 A name is a result, or else what the experiment's file calls so: a constant, or a function of the
 results. A list is joined with commas, each entry in the format given; `{x[0]}` is an entry,
-`{x[best]}` the one that the result `best` numbers, `{x.size}` how many there are, `{x.max}` the
+`{x[best]}` the one that the result `best` tells, `{x.size}` how many there are, `{x.max}` the
 largest; the format `offset` gives an offset its sign. Several pieces are a list, put together as
 they stand: templates, functions of the results, `When` and `Rows`.
 """
@@ -21,7 +21,13 @@ from . import draw
 
 FIELD = re.compile(r"(?P<name>\w+)(?P<places>(\[-?\w+\])*)(?P<attributes>(\.\w+)*)")
 
-SIGNS = {">": operator.gt, "<": operator.lt, "==": operator.eq, "!=": operator.ne}
+SIGNS = {  # of what is compared
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
 class Names:
@@ -42,7 +48,9 @@ class Names:
             raise KeyError(f"{field!r} is no field; wanted NAME, NAME[0] or NAME.size")
         value = self._named(match["name"])
         for place in re.findall(r"-?\w+", match["places"]):
-            value = value[int(place if place.lstrip("-").isdigit() else self[place])]
+            is_number = place.lstrip("-").isdigit()
+            index = int(place) if is_number else np.asarray(self[place]).item()
+            value = value[index]
         for attribute in match["attributes"].split(".")[1:]:
             value = getattr(value, attribute)
             value = value() if callable(value) else value
@@ -60,13 +68,14 @@ class Names:
     def has(self, field):
         """Whether a result is there and holds anything but 0, or whether "FIELD > 1" is so."""
         left, *compared = field.split()
-        if compared:
-            sign, right = compared
-            other = int(right) if right.isdigit() else self[right]
-            return bool(SIGNS[sign](self[left], other))
-        name = FIELD.match(field)["name"]
-        is_there = name in self.result or name in self.scope
-        return is_there and bool(np.any(self[field]))
+        name = FIELD.match(left)["name"]
+        if name not in self.result and name not in self.scope:
+            return False
+        if not compared:
+            return bool(np.any(self[field]))
+        sign, right = compared
+        other = int(right) if right.isdigit() else self[right]
+        return bool(SIGNS[sign](self[left], other))
 
     def value(self, term):
         """The value of a term of a rule: a field, a function of the results, or a number."""
@@ -80,6 +89,7 @@ class When:
     """A piece that stands where a result is there and not 0, and another piece that does if not.
 
     name: the result, or a field beside another, or a whole number: "mean > mean_null", "n == 1".
+    A result that may be 0, or missing: "n_left >= 0".
     """
 
     name: str

@@ -10,6 +10,7 @@ from minitx.analysis.runner.rules import Asks, Below, Each, Every, Led, Of, With
 from minitx.analysis.runner.sentences import Names, Rows, When, tell
 
 HALF = 0.5  # a constant that templates of this file name
+BOTH = {"less": "few", "more": "many"}
 R = {
     "n_kept": np.array([7, 2]),
     "n_kept_null": np.array([1.0, 2.0]),
@@ -20,6 +21,7 @@ R = {
     "names": np.array(["text", "shuffled"]),
     "none": np.array(0),
     "best": np.array(1),
+    "which": np.array("more"),
 }
 ASKED = [e for e in registry.EXPERIMENTS.values() if isinstance(e.answer, Asks)]
 
@@ -56,6 +58,13 @@ def test_a_number_without_a_null_says_why():
         numbers.declared("share of the heads")
 
 
+def test_one_line_declares_numbers_that_differ_by_a_word():
+    text = "last_[q|k]: of [queries|keys]\n    null: shuffled\nfact n: heads"
+    q, k, n = numbers.declared(text)
+    assert (q.name, q.means, q.null) == ("last_q", "of queries", "shuffled")
+    assert (k.name, k.means, n.name) == ("last_k", "of keys", "n")
+
+
 def test_the_headline_has_what_the_text_declares():
     text = """
         n_kept by names: heads that keep {HALF:.0%} or
@@ -87,6 +96,7 @@ def test_the_headline_has_what_the_text_declares():
         ("{n_kept[-1]} {n_kept.size} {HALF} {doubled}", "2 2 0.5 16"),
         ("{offsets:offset}", "-1, +2"),
         ("{offsets.max} {names[best]} {n_kept.sum:.1f}", "2 shuffled 9.0"),
+        (["{BOTH[which]}", When("none >= 0", "?"), When("absent >= 0", "!")], "many?"),
         ([When("share > share_null", "more"), When("n == 7", "all", "!")], "more!"),
         (["{n}", When("none", " none", " some"), When("absent", " there")], "8 some"),
         (Rows("{names}: {n_kept} of {n}"), "text: 7 of 8; shuffled: 2 of 8"),
