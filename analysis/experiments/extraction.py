@@ -437,7 +437,8 @@ register(
         "By this measure the peak stands out {where}. Over all frequencies, the slow ones too, the "
         "correlation of the amplitudes with those of the table is "
         f"{_correlations('')} ({_correlations('_null')} without positions), and in the last layer "
-        f"{_correlations('', -1)} ({_correlations('_null', -1)}). From the first layer to the last, ",
+        f"{_correlations('', -1)} ({_correlations('_null', -1)}). From the first layer to the "
+        "last, ",
         *_moves("q"),
         " and ",
         *_moves("k"),
