@@ -6,7 +6,7 @@ import pytest
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.runner import draw, numbers, options, registry, verdict
 from minitx.analysis.runner.panels import Line, Part, column, curves, head_map, lines, row
-from minitx.analysis.runner.rules import Asks, Below, Each, Every, Led, Of, Without
+from minitx.analysis.runner.rules import Asks, Below, Each, Either, Every, Led, Of, Without
 from minitx.analysis.runner.sentences import Names, Rows, When, tell
 
 HALF = 0.5  # a constant that templates of this file name
@@ -131,6 +131,8 @@ def test_a_name_that_nothing_has_is_an_error():
         (Below("share", null="share_null"), "no"),
         (Each("n_kept", out_of="n", enough=HALF), "partly"),
         (Every(Of("share", enough=HALF), Of("n_kept[1]", most="n")), "partly"),
+        (Either(Of("share", null=0.85), Of("share", enough=0.95)), "partly"),
+        (Either(Of("share", null=0.85), Of("n_kept[1]", most="n")), "no"),
         (Led(Of("n_kept[1]", most="n"), Of("share")), "no"),
         (Led(Of("share"), Of("n_kept[1]", most=lambda r: r["n"])), "partly"),
     ],
