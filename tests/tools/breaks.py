@@ -762,8 +762,8 @@ BREAKS = [
     Break(
         "an answer is yes although shuffled maps do as well",
         ROTATIONS,
-        'verdict.of(r, "right", enough=MOST)',
-        'verdict.of(r, "right", null=0, enough=MOST)',
+        'Of("right", enough=MOST)',
+        'Of("right", null=0, enough=MOST)',
     ),
     Break(
         "the deals of the maps have nothing in common",
