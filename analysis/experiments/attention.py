@@ -225,11 +225,6 @@ def n_sharp(r):
     return (at_one(r) >= heads.SHARP).sum()
 
 
-def _height(r):
-    """Inches of the figure."""
-    return 9.6 * -(-len(r["heads"]) // COLUMNS)
-
-
 def _draw_all(figure, r):
     """One column for each head: on the text above, on its tokens in random order below."""
     n = len(r["heads"])
@@ -339,5 +334,5 @@ register(
             join=" ",
         ),
     ),
-    draw=Part(_draw_all, height=_height),
+    draw=Part(_draw_all, height=lambda r: 9.6 * -(-len(r["heads"]) // COLUMNS)),
 )

@@ -224,11 +224,6 @@ def _draw_all_spectra(figure, r):
     panels[2].legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 
-def _deep(r):
-    """Inches of the heat maps."""
-    return 1.6 + 0.16 * min(2 * len(r["x"]), 24)
-
-
 def _draw_peaks(figure, r):
     """Heights of the fast and of the slow peaks."""
     kinds = [fast for fast in (True, False) if (r["is_fast"] == fast).any()]
@@ -455,7 +450,7 @@ register(
     ],
     draw=column(
         Part(_draw_all_spectra, height=4.15),
-        Part(_draw_maps, height=_deep),
+        Part(_draw_maps, height=lambda r: 1.6 + 0.16 * min(2 * len(r["x"]), 24)),
         Part(_draw_peaks, height=3.45),
     ),
 )

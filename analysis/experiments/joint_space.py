@@ -363,11 +363,6 @@ def _full_ranks(layer, shown):
     return [joint.ranks(full, layer.seen) for full, _ in stages]
 
 
-def n_pairs(r):
-    """How many pairs are chosen."""
-    return len(r["pairs"])
-
-
 def plot(r):
     """For each head product against distance and the plane, each before and after."""
     n = len(r["heads"])
@@ -575,10 +570,10 @@ register(
         When("note_range", [" ", note_grid.SAYS]),
         When(
             "pair_rank",
-            " The {n_pairs} pairs chosen come closer in {pair_closer:.0%} of the heads (all pairs: "
-            "{pair_closer_null:.0%}); by distance their keys stand at rank {pair_rank_before:.1f} "
-            "before and {pair_rank:.1f} after, on average over all heads (chance: "
-            "{pair_rank_null:.1f}).",
+            " The {pairs.shape[0]} pairs chosen come closer in {pair_closer:.0%} of the heads (all "
+            "pairs: {pair_closer_null:.0%}); by distance their keys stand at rank "
+            "{pair_rank_before:.1f} before and {pair_rank:.1f} after, on average over all heads "
+            "(chance: {pair_rank_null:.1f}).",
         ),
     ],
     draw=plot,

@@ -209,11 +209,6 @@ def _draw_all(figure, r):
         _draw_loss(axes[3], r)
 
 
-def _height(r):
-    """Inches of the figure: a line for each head with a direction."""
-    return np.clip(0.3 * max(int(r["n_directed"]), 1), 1.8, 9) + 2.3
-
-
 def _draw_kept(axes, r, way):
     """A row for each head with a direction, a column for each band."""
     places = np.argwhere(r["directed"])
@@ -313,5 +308,5 @@ register(
             "tokens in layer {rise_layer}: by {rise:+.2f} (null: {rise_null:+.2f}).",
         ),
     ],
-    draw=Part(_draw_all, height=_height),
+    draw=Part(_draw_all, height=lambda r: np.clip(0.3 * r["n_directed"], 1.8, 9) + 2.3),
 )

@@ -306,18 +306,14 @@ register(
         words_peak: amplitude of the highest peak away from 0 of the word embeddings, averaged over
             the documents of a text
             null: 99 % quantile of the highest such peak over shuffles of the words
-        explained_4: variance of the position table explained by 4 principal components
-            null: variance that 4 components explain of Gaussian noise with as much variance in each
-            column
-        explained_12: variance of the position table explained by 12 principal components
-            null: variance that 12 components explain of Gaussian noise with as much variance in
+        explained_[4|12]: variance of the position table explained by [4|12] principal components
+            null: variance that [4|12] components explain of Gaussian noise with as much variance in
             each column
         amplitude: largest amplitude of the position table at any frequency but 0, slow drift
             included, mean over columns
             null: 99 % quantile of the largest amplitude over shuffles of the rows
-        frequency_of_largest: frequency of the largest amplitude, in cycles over its rows
-            no null: the amplitude has one
-        period_of_largest: period of the largest amplitude, in tokens
+        [frequency|period]_of_largest: [frequency|period] of the largest amplitude, in [cycles over
+            its rows|tokens]
             no null: the amplitude has one
         n_above: frequencies of the position table, slow drift included, above the largest amplitude
             that 99 % of the shuffles of its rows reach anywhere

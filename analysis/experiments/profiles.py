@@ -275,11 +275,6 @@ def counts(r):
     return [round(int(r["n_directed"]) * float(x)) for x in (*kept, *by_chance)]
 
 
-def _height_of_clusters(r):
-    """Inches of the charts, six side by side."""
-    return 2.6 * -(-len(r["centres"]) // 6) + 0.3
-
-
 def _pies(r):
     """Inches of the width of the pies."""
     return np.clip(0.95 * r["shares"].shape[1], 6.2, 8.8)
@@ -491,14 +486,9 @@ register(
         steady_directed: share of the heads with a direction with at least {STEADY:.0%} of their
             documents in one cluster
             null: 99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads
-        offset_shuffled: share of the heads with a direction that have it, at their offset, when the
-            words of each document are shuffled
-            null: 99 % quantile for shuffled pairs of heads
-        offset_repeated: share of the heads with a direction that have it, at their offset, with one
-            word repeated in place of all
-            null: 99 % quantile for shuffled pairs of heads
-        offset_positions: share of the heads with a direction that have it, at their offset, on
-            positions alone (word embeddings at zero)
+        offset_[shuffled|repeated|positions]: share of the heads with a direction that have it, at
+            their offset, [when the words of each document are shuffled|with one word repeated in
+            place of all|on positions alone (word embeddings at zero)]
             null: 99 % quantile for shuffled pairs of heads
         sharp: largest mean attention of a head to one fixed offset other than 0
             null: most that uniform attention gives to an offset other than 0
@@ -553,6 +543,7 @@ register(
         ),
     ],
     draw=column(
-        Part(_draw_clusters, height=_height_of_clusters), Part(_draw_heads, height=_height_of_pies)
+        Part(_draw_clusters, height=lambda r: 2.6 * -(-len(r["centres"]) // 6) + 0.3),
+        Part(_draw_heads, height=_height_of_pies),
     ),
 )

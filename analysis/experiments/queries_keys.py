@@ -389,12 +389,6 @@ def _list(values, form):
     return " and ".join(map(form.format, values))
 
 
-def _height(r):
-    """Inches of the figure: one row for each column of each head."""
-    n, c, _ = r["q"].shape
-    return 1.25 * n * c + 1.6
-
-
 def _draw_all(figure, r):
     """One row for each column: as it is, filtered, and how alike query and key are at each lag."""
     n, c, _ = r["q"].shape
@@ -518,12 +512,10 @@ register(
             lag other than 0
             null: the 1 % of the heads with a direction that exceed 99 % of the shuffles by chance
         fact n_directed: heads with a direction: {profiles.DIRECTION}
-        typical: share of a head's width that is periodic in query and key both, median of the heads
-            with a direction
-            null: 99 % quantile of that median over shuffles of the rows
-        largest: share of a head's width that is periodic in query and key both, in the head with
-            the largest
-            null: 99 % quantile of the largest share of any head over shuffles of the rows
+        [typical|largest]: share of a head's width that is periodic in query and key both, [median
+            of the heads with a direction|in the head with the largest]
+            null: 99 % quantile of [that median|the largest share of any head] over shuffles of the
+            rows
         fact most_periodic: head with the largest share of periodic columns
         lag by heads: tokens by which the key's column is shifted against the query's, in the
             columns shown: the lag of their highest correlation within reach
@@ -573,5 +565,5 @@ register(
             "periodic.",
         ),
     ],
-    draw=Part(_draw_all, height=_height),
+    draw=Part(_draw_all, height=lambda r: 1.25 * r["columns"].size + 1.6),
 )

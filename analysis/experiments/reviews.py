@@ -332,23 +332,20 @@ register(
     numbers="""
         accuracy: share of held-out documents told right, positions kept
             null: 99 % quantile of the share told right with the training labels shuffled
-        accuracy_zero: share told right with the position table at zero
-            no null: it has that of the share with positions kept
-        accuracy_shuffled: share told right with the position table's rows shuffled
+        accuracy_[zero|shuffled]: share told right with the position table[ at zero|'s rows
+            shuffled]
             no null: it has that of the share with positions kept
         accuracy_random: share told right with random weights of its shape, positions kept
             no null: it is a null
-        worth: share told right with positions kept minus with positions at zero
-            no null: 0 is, and its interval stands beside it
-        worth_shuffled: share told right with positions kept minus with positions shuffled
+        [worth|worth_shuffled]: share told right with positions kept minus with positions [at
+            zero|shuffled]
             no null: 0 is, and its interval stands beside it
         majority: share told right by always naming the most frequent class
             no null: it is a null
         fact interval by from, to: 95 % interval of the share told right, over held-out documents
             (Wilson)
-        fact worth_interval by from, to: 95 % interval of what positions are worth against zero
-        fact worth_shuffled_interval by from, to: 95 % interval of what positions are worth against
-            mixed rows
+        fact [worth|worth_shuffled]_interval by from, to: 95 % interval of what positions are worth
+            against [zero|mixed rows]
         fact n_train: training documents
         fact n_held_out: held-out documents
         fact n_cut: documents that were cut to the length given

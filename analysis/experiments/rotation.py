@@ -504,11 +504,6 @@ def more(r):
     return np.where(r["excess"] > r["excess_null"], "more", "no more")
 
 
-def _height(r):
-    """Inches of the maps: a row for each head, and what they mean."""
-    return 2.9 * len(r["heads"]) + 1.4
-
-
 def _draw_heads(figure, r):
     """A row for each head: its map, its gauge, the energy by offset; below, what they mean."""
     n = len(r["heads"])
@@ -810,11 +805,9 @@ register(
             maps of positions alone from random bases, [at the peaks of the position table|all
             frequencies], heads with a direction
             no null: that of the text has one
-        lines_directed: share of the heads compared with a direction whose map has more of its
-            energy along a line of one shift than along any angle, and than chance gives
-            null: that share in {TURNS} maps with each frequency turned at random
-        bands_directed: share of the heads compared with a direction whose map has more of its
-            energy at one angle, at all frequencies, than along any shift, and than chance gives
+        [lines|bands]_directed: share of the heads compared with a direction whose map has more of
+            its energy [along a line of one shift than along any angle|at one angle, at all
+            frequencies, than along any shift], and than chance gives
             null: that share in {TURNS} maps with each frequency turned at random
         [lines|bands]: share of all heads compared whose map has [a line of one shift|a horizontal
             band]
@@ -825,13 +818,9 @@ register(
         [agree_directed|agree]: share of all heads[ with a direction|] whose offset, by only the
             columns that the weights settle, is the offset of most attention
             null: its 99 % quantile with the pairs of heads shuffled
-        right_by_basis by mean of random, published, smallest rotation, settled columns: share of
-            the heads with a direction whose map in each basis shows the offset of most attention,
-            by the share of the energy above chance
-            no null: that of the mean map has one
-        filter_by_basis by mean of random, published, smallest rotation, settled columns: share of
-            the heads with a direction whose map in each basis shows the offset of most attention,
-            by the matched filter
+        [right|filter]_by_basis by mean of random, published, smallest rotation, settled columns:
+            share of the heads with a direction whose map in each basis shows the offset of most
+            attention, by the [share of the energy above chance|matched filter]
             no null: that of the mean map has one
         fact heads: heads drawn
         offset by heads: key offset, in tokens, whose share of the map's energy stands most above
@@ -895,7 +884,7 @@ register(
         When("input == TEXT", "", " All this is from positions alone, without words."),
     ],
     draw=column(
-        Part(_draw_heads, height=_height),
+        Part(_draw_heads, height=lambda r: 2.9 * len(r["heads"]) + 1.4),
         row(_draw_settled, _draw_right, _draw_fit, widths=(1, 1, 0.9), height=3.2),
     ),
 )

@@ -19,7 +19,8 @@ import numpy as np
 
 from . import draw
 
-FIELD = re.compile(r"(?P<name>\w+)(?P<places>(\[-?\w+\])*)(?P<attributes>(\.\w+)*)")
+FIELD = re.compile(r"(?P<name>\w+)(?P<steps>(\[-?\w+\]|\.\w+)*)")
+STEP = re.compile(r"\[(-?\w+)\]|\.(\w+)")
 
 SIGNS = {  # of what is compared
     ">": operator.gt,
@@ -47,14 +48,18 @@ class Names:
         if match is None:
             raise KeyError(f"{field!r} is no field; wanted NAME, NAME[0] or NAME.size")
         value = self._named(match["name"])
-        for place in re.findall(r"-?\w+", match["places"]):
-            is_number = place.lstrip("-").isdigit()
-            index = int(place) if is_number else np.asarray(self[place]).item()
-            value = value[index]
-        for attribute in match["attributes"].split(".")[1:]:
-            value = getattr(value, attribute)
-            value = value() if callable(value) else value
+        for place, attribute in STEP.findall(match["steps"]):
+            if attribute:
+                value = getattr(value, attribute)
+                value = value() if callable(value) else value
+            else:
+                value = value[self._place(place)]
         return value
+
+    def _place(self, place):
+        """What stands in brackets: a number, or a result that tells it."""
+        is_number = place.lstrip("-").isdigit()
+        return int(place) if is_number else np.asarray(self[place]).item()
 
     def _named(self, name):
         """A result, or what the file has: a constant, or the value of a function."""
