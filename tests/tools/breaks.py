@@ -4786,4 +4786,22 @@ BREAKS = [
         "', '.join(words(entry, spec) for entry in value)",
         "', '.join(words(entry, spec) for entry in value[:1])",
     ),
+    Break(
+        "of numbers that differ by a word only the first is declared",
+        "analysis/runner/numbers.py",
+        "match[1].split('|')[i]",
+        "match[1].split('|')[0]",
+    ),
+    Break(
+        "a piece stands whichever of two numbers is larger",
+        "analysis/runner/sentences.py",
+        "bool(SIGNS[sign](self[left], other))",
+        "True",
+    ),
+    Break(
+        "the first of two rules decides even where it shows no effect",
+        "analysis/runner/rules.py",
+        "kind in verdict.EFFECTS",
+        "kind",
+    ),
 ]
