@@ -5,12 +5,14 @@ and of keys K: the highest peaks of the position table, fast and slow ones apart
 T tokens, D width, L layers, H heads, r columns of a query, F = T//2 + 1 frequencies, n peaks.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ..maths import nulls, spectra, waves
 from ..measures import inputs
 from ..runner import draw, options
-from ..runner.panels import Part, column, line_sample
+from ..runner.panels import Part, column, line_sample, row
 from ..runner.registry import register
 from ..runner.rules import Asks, Every, Of, Without
 from ..runner.sentences import Rows, When
@@ -208,22 +210,6 @@ def _moves(x):
     return [f"in {x.upper()} it ", falls, f" from {values}"]
 
 
-def _of_input(name):
-    """The null of the contrast of Q or of K: random directions, or the input if it has more."""
-    return lambda r: max(r[f"contrast_{name}_null"], r["contrast_x"])
-
-
-def _draw_all_spectra(figure, r):
-    """Largest amplitudes by frequency of X, Q and K."""
-    panels = figure.subplots(1, 3, sharey=True)
-    fast = slice(min(spectra.DRIFT + 1, r["peak"]), None)  # slower ones may leave the panel
-    top = 1.1 * max(r[name][:, fast].max() for name in "xqk")
-    for axes, name in zip(panels, "xqk"):
-        _draw_spectra(axes, r, name, top)
-    panels[0].set_ylabel("amplitude, largest of all columns")
-    panels[2].legend(loc="upper left", bbox_to_anchor=(1, 1))
-
-
 def _draw_peaks(figure, r):
     """Heights of the fast and of the slow peaks."""
     kinds = [fast for fast in (True, False) if (r["is_fast"] == fast).any()]
@@ -234,8 +220,10 @@ def _draw_peaks(figure, r):
     grid[-1].legend(handles=_samples(), loc="upper left", bbox_to_anchor=(1, 1))
 
 
-def _draw_spectra(axes, r, name, top):
+def _draw_spectra(axes, r, name):
     """Curves of X, Q or K, with the words alone and the position table."""
+    fast = slice(min(spectra.DRIFT + 1, r["peak"]), None)  # slower ones may leave the panel
+    top = 1.1 * max(r[x][:, fast].max() for x in "xqk")
     f, T = r["frequency"][1:], int(r["T"])
     words = r[name + "_text"][0, 1:]
     _draw_layers(axes, f, r[name][:, 1:])
@@ -251,6 +239,10 @@ def _draw_spectra(axes, r, name, top):
     title = f"{CURVES[name][0]}: {r['contrast_' + name]:.2f} at {r['peak']}, layer 0"
     axes.set_title(title + _mark_cut(axes, f, np.vstack([_shown(r[name][:, 1:]), words]), top))
     draw.period_axis(axes, T)
+    if name == "x":
+        axes.set_ylabel("amplitude, largest of all columns")
+    if name == "k":
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def _mark_cut(axes, f, curves, top):
@@ -419,7 +411,10 @@ register(
         ),
         value="{contrast_q:.2f} in queries, {contrast_k:.2f} in keys",
         chance="{contrast_q_null:.2f} in random directions",
-        rule=Every(*(Of(f"contrast_{x}", null=_of_input(x), most=np.inf) for x in "qk")),
+        rule=Every(
+            Of("contrast_q", null=("contrast_q_null", "contrast_x"), most=np.inf),
+            Of("contrast_k", null=("contrast_k_null", "contrast_x"), most=np.inf),
+        ),
         without=Without("is_peak", "0 peaks", "0 in 99 % of shuffled tables"),
     ),
     says=[
@@ -449,7 +444,7 @@ register(
         ),
     ],
     draw=column(
-        Part(_draw_all_spectra, height=4.15),
+        row(*(partial(_draw_spectra, name=x) for x in "xqk"), sharey=True, height=4.15),
         Part(_draw_maps, height=lambda r: 1.6 + 0.16 * min(2 * len(r["x"]), 24)),
         Part(_draw_peaks, height=3.45),
     ),

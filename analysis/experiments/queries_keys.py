@@ -44,7 +44,7 @@ def queries_keys(
     model,
     run=UNSAVED,
     *,
-    head: str = "auto",
+    head: options.Heads = "auto",
     columns: str = "auto",
     input: Literal["auto", "text", "positions"] = "auto",
     low: options.Size = 0,
@@ -58,8 +58,6 @@ def queries_keys(
 ):
     """Columns of queries and keys against position, filtered and not, and the shift between them.
 
-    head: heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
-    broadest
     columns: columns to show, from 0, as 4,5 (the paper's 5 and 6); auto: the one that carries most
     of each band, or of a single band the 2
     input: text (first document), positions (alone), or auto: text, positions in a partial

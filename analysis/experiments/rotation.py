@@ -71,7 +71,7 @@ def rotation(
     model,
     run=UNSAVED,
     *,
-    head: str = "auto",
+    head: options.Heads = "auto",
     completion: Literal["mean", "lapack", "procrustes", "thin"] = MEAN,
     input: Literal["text", "positions"] = "text",
     gauge: Annotated[int, options.Within(2, 50)] = 8,
@@ -83,8 +83,6 @@ def rotation(
 ):
     """Angles between queries and keys, by frequency, and how far the weights settle them.
 
-    head: heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
-    broadest
     completion: basis where weights settle none: mean (of the maps from random ones), lapack (as
     published), procrustes (smallest rotation), thin (none)
     input: text (first document), or positions (alone, as always in a partial checkpoint)

@@ -7,7 +7,7 @@
     clusters: Annotated[int, AtLeast(1), "number of clusters"]
 
 A text in an annotation is the option's help, unless the experiment's docstring has a line for it.
-Options that many experiments take stand here with theirs: Text, Documents, Tokens, Seed, Shuffles.
+Options that many experiments take stand here with theirs: Text, Documents, Tokens, Seed and others.
 Where the annotation does not say all, as for a number that depends on the model, an experiment
 checks by itself; see the end of this file.
 Order: ranges, the option, how an annotation is understood, checks by an experiment.
@@ -104,6 +104,10 @@ TwoDocuments = Annotated[  # for what is compared between halves, or has an inte
 ]
 Tokens = Annotated[Size, "length of each document (0: the model's longest input)"]
 Shuffles = Annotated[Count, "shuffles of the null"]
+Heads = Annotated[
+    str,
+    "heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the broadest",
+]
 Seed = Annotated[int, AtLeast(0), "seed of all that is drawn at random"]
 
 

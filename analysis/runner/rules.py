@@ -35,8 +35,8 @@ class Of:
     """The result NAME beside its null, with the options of verdict.beside.
 
     Each option is a number, a field of the results such as "n" or "mean[0]", or a function of the
-    results. null: where that is not NAME_null. out_of: what is counted, of which `enough` is a
-    share. Where there is NAME_interval its lower end has to exceed the null.
+    results. null: where that is not NAME_null; of several the largest. out_of: what is counted, of
+    which `enough` is a share. Where there is NAME_interval its lower end has to exceed the null.
     """
 
     name: str
@@ -59,7 +59,8 @@ class Of:
         value = names[self.name]
         if f"{self.name}_interval" in names.result:
             value = min(value, np.min(names[f"{self.name}_interval"]))
-        return self._beside(value, names.value(self.null_name), names)
+        nulls = self.null_name if isinstance(self.null_name, tuple) else [self.null_name]
+        return self._beside(value, max(map(names.value, nulls)), names)
 
     def _beside(self, value, null, names):
         """The Finding of a value and its null, with the options of the rule."""
