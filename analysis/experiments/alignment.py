@@ -12,8 +12,11 @@ import numpy as np
 from ..maths import alignment as maths
 from ..maths import nulls
 from ..measures import heads, spoken
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner import draw, options
+from ..runner.panels import Part
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 from ..texts import pairs as of_pairs
@@ -32,9 +35,9 @@ def alignment(
     *,
     text: options.Text = "sample",
     pairs: Annotated[str, options.Files(but=(of_pairs.DATES,))] = "",
-    documents: options.Size = 0,
-    tokens: options.Size = 0,
-    shuffles: options.Count = 100,
+    documents: options.Documents = 0,
+    tokens: options.Tokens = 0,
+    shuffles: options.Shuffles = 100,
     seed: options.Seed = 0,
 ):
     """Cross-attention of every head, step by step, and what it looks at.
@@ -45,7 +48,6 @@ def alignment(
     documents: sources to read (0: as many as there are, at most 100)
     tokens: only the first of each source, this many (0: the model's longest input)
     shuffles: permutations of the source's places, for the null
-    seed: seed of the permutations, and of dates
     """
     if model.config.task_head != "causal":
         head = model.config.task_head
@@ -185,67 +187,44 @@ def _shown(result):
 # what it says
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    agree = f"{r['agree']:.0%} of the {r['steps']} tokens are those that the model itself says"
-    return " ".join([f"{agree}.", *_says_where(r), _says_shape(r)])
+def most_diagonal(r):
+    """The head in which step and place go together most, and the null there."""
+    i = r["diagonal"].argmax()
+    return r["heads"][i], r["diagonal_null"].flat[i]
 
 
-def _says_where(r):
-    """A sentence for each measure that there is."""
-    sentences = []
-    for name, what in MEASURES.items():
-        if name not in r:
-            continue
-        best = {part: r[f"{name}_best{part}"] for part in ("", "_head", "_null", "_read")}
-        sentences.append(
-            f"{best['_head']} looks most at a source token that is {what} at {best['']:.0%} of "
-            f"{r[f'{name}_steps']} steps (with the source's places permuted, the best head of all: "
-            f"{best['_null']:.0%}); at the step that reads the token it is {best['_read']:.0%}. "
-            "The mean over the heads of each layer in turn does so at "
-            f"{_percent(r[f'{name}_mean'])}."
-        )
-    return sentences or ["No token that is said stands in its source, so nothing can be copied."]
-
-
-def _says_shape(r):
-    """How even attention is, and how diagonal."""
-    most = r["heads"][r["diagonal"].argmax()]
-    null = r["diagonal_null"].flat[r["diagonal"].argmax()]
-    return (
-        f"Attention has {r['entropy'].min():.0%} to {r['entropy'].max():.0%} of the entropy of "
-        f"even attention; step and place go together most in {most} (correlation "
-        f"{r['diagonal'].max():.2f}, {null:.2f} with places permuted)."
+def _says_where(name):
+    """A sentence on what the strongest source token is, where that is known."""
+    return When(
+        f"{name}_steps",
+        f"{{{name}_best_head}} looks most at a source token that is {MEASURES[name]} at "
+        f"{{{name}_best:.0%}} of {{{name}_steps}} steps (with the source's places permuted, the "
+        f"best head of all: {{{name}_best_null:.0%}}); at the step that reads the token it is "
+        f"{{{name}_best_read:.0%}}. The mean over the heads of each layer in turn does so at "
+        f"{{{name}_mean:.0%}}. ",
     )
 
 
-def _percent(values):
-    """Shares of the steps as one text."""
-    return ", ".join(f"{value:.0%}" for value in values)
+NOTHING = "No token that is said stands in its source, so nothing can be copied. "
 
 
-def answer(r):
-    """Yes: a head looks there at half of the steps, and more often than any with places permuted.
-
-    Partly: more often than these.
-    """
-    name = next((name for name in MEASURES if name in r), None)
-    if name is None:
-        measure = "steps whose token stands in the source"
-        return Answer("undecided", measure, f"0 of {r['steps']}", "")
-    best = verdict.of(r, f"{name}_best", enough=HALF)
-    measure = f"steps at which the strongest source token of the best head is {MEASURES[name]}"
-    return Answer(
-        best.verdict, measure, f"{best.value:.0%}", f"{best.null:.0%} with places permuted"
+def _asks(name, without):
+    """Whether a head looks there at half of the steps, and more often than with places permuted."""
+    what = f"steps at which the strongest source token of the best head is {MEASURES[name]}"
+    return Asks(
+        When(f"{name}_steps", what, "steps whose token stands in the source"),
+        value=f"{{{name}_best:.0%}}",
+        chance=f"{{{name}_best_null:.0%}} with places permuted",
+        rule=Of(f"{name}_best", enough=HALF),
+        without=without,
     )
 
 
 # the picture
 
 
-def plot(r):
+def _draw_all(figure, r):
     """Left a map of all heads, then two maps of one source."""
-    figure = draw.figure(12.5, 5.2)
     left, middle, right = figure.subplots(1, 3, width_ratios=[1, 2, 2])
     _draw_heads(left, r)
     title = f"{r['map_head']}, first source"
@@ -255,7 +234,6 @@ def plot(r):
     image = _draw_map(right, r, r["map"][1], "mean over the heads of its layer")
     right.set_yticks([])
     figure.colorbar(image, ax=[middle, right], label="attention", shrink=0.7)
-    return figure
 
 
 def _draw_heads(axes, r):
@@ -284,26 +262,25 @@ def _draw_map(axes, r, pattern, title):
     return image
 
 
-def described(name, what):
-    """The headline numbers of one measure, in words."""
+def _numbers(name):
+    """The numbers of one measure."""
+    what = MEASURES[name]
     share = f"share of steps whose strongest source token is {what}"
     permuted = f"{share}, with the source's places permuted: 99 % quantile"
-    return {
-        f"{name}_best": f"{share}, best head",
-        f"{name}_best_null": f"{permuted} of the best head of all",
-        f"{name}_best_head": f"the head whose strongest source token is most often {what}",
-        f"{name}_best_read": f"{share}, that head at the step that reads the token",
-        f"{name}_mean": f"{share}, mean over the heads of each layer",
-        f"{name}_mean_null": permuted,
-        f"{name}_steps": f"steps that have a source token that is {what}",
-    }
+    return f"""
+        {name}_best: {share}, best head
+            null: {permuted} of the best head of all
+        fact {name}_best_head: the head whose strongest source token is most often {what}
+        {name}_best_read: {share}, that head at the step that reads the token
+            no null: the head is chosen by the step that says the token
+        {name}_mean by layers: {share}, mean over the heads of each layer
+            null: {permuted}
+        fact {name}_steps: steps that have a source token that is {what}
+    """
 
 
 register(
     alignment,
-    draw=plot,
-    says=says,
-    answer=answer,
     look="Left every head, from never (white) to at each step. The maps show one source: a row for "
     "each step, with the token that it reads and the one it says; a dot stands where the token "
     "comes from. Dark places on the dots are alignment.",
@@ -311,13 +288,27 @@ register(
     "diagonal, out of it where the two languages have another order (Bahdanau, Cho and Bengio "
     "2015, figure 3).",
     sides=("cross",),
-    labels={"aligned_mean": "layers", "copied_mean": "layers"},
     per_head=("aligned", "copied", "entropy", "diagonal"),
-    numbers=described("aligned", MEASURES["aligned"])
-    | described("copied", MEASURES["copied"])
-    | {
-        "agree": "share of the tokens that the model itself would say",
-        "documents": "sources read",
-        "steps": "steps in all",
-    },
+    numbers=[
+        *map(_numbers, MEASURES),
+        """
+        agree: share of the tokens that the model itself would say
+            no null: it tells how far the pairs are the model's own words, and decides nothing
+        fact documents: sources read
+        fact steps: steps in all
+        """,
+    ],
+    answer=_asks(
+        "aligned",
+        Without("aligned_steps", _asks("copied", Without("copied_steps", "0 of {steps}", ""))),
+    ),
+    says=[
+        "{agree:.0%} of the {steps} tokens are those that the model itself says. ",
+        *map(_says_where, MEASURES),
+        When("aligned_steps", "", When("copied_steps", "", NOTHING)),
+        "Attention has {entropy.min:.0%} to {entropy.max:.0%} of the entropy of even attention; "
+        "step and place go together most in {most_diagonal[0]} (correlation {diagonal.max:.2f}, "
+        "{most_diagonal[1]:.2f} with places permuted).",
+    ],
+    draw=Part(_draw_all, height=5.2),
 )

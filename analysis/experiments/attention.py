@@ -14,8 +14,11 @@ from minitx import run as run_model
 
 from ..maths import profiles
 from ..measures import conditions, heads, spoken
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import Part
+from ..runner.registry import register
+from ..runner.rules import Asks, Of
+from ..runner.sentences import Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus, formats
 
@@ -31,7 +34,7 @@ def attention(
     head: str = "auto",
     show: Annotated[int, options.Within(2, 64)] = 15,
     text: options.Text = "sample",
-    tokens: options.Size = 0,
+    tokens: options.Tokens = 0,
     side: Literal["auto", "encoder", "decoder", "cross"] = "auto",
     source: str = corpus.SENTENCE,
     target: str = "",
@@ -42,13 +45,10 @@ def attention(
     head: up to 6 heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
     broadest
     show: how many of the document's first tokens to show
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    tokens: length of the document (0: the model's longest input)
     side: what to read of an encoder-decoder: its encoder (auto), or the decoder's attention to its
     own tokens or (cross) to those of its source
     source: the text that the encoder reads, with decoder and cross in place of --text
     target: what the decoder says of it; without one, its own greedy output
-    seed: seed of the shuffle
     """
     if model.encoder is not None:
         said = _said(model, source, target)
@@ -202,69 +202,36 @@ def _mixed(model, tokens, seed, first=0):
     return mixed
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    of_head = _says_of if "offset" in r else _says_of_cross
-    return " ".join(of_head(r, i) for i in range(len(r["heads"])))
+def at_one(r):
+    """Attention [n] to one offset but 0, words shuffled or not, or to one token of a source."""
+    if "strongest" in r:
+        return r["strongest"]
+    return np.minimum(r["at_offset"], r["at_offset_shuffled"]) * (r["offset"] != 0)
 
 
-def _says_of_cross(r, i):
-    """One head of cross-attention."""
-    return (
-        f"{r['heads'][i]} gives {r['strongest'][i]:.2f} of its attention to the strongest source "
-        f"token of a step (even attention: {r['strongest_null']:.3f}), and "
-        f"{r['strongest_shuffled'][i]:.2f} where the source's tokens are shuffled."
-    )
+def uniform(r):
+    """What uniform attention gives to it [n]."""
+    name = "strongest_null" if "strongest" in r else "at_offset_null"
+    return np.broadcast_to(r[name], r["heads"].shape)
 
 
-def _says_of(r, i):
-    """One head."""
-    return (
-        f"{r['heads'][i]} gives {r['at_offset'][i]:.2f} of its attention to the token at "
-        f"{draw.offset(r['offset'][i])} (uniform attention: {r['at_offset_null'][i]:.3f}), "
-        f"{r['at_offset_shuffled'][i]:.2f} when the words are shuffled, and "
-        f"{r['at_offset_positions'][i]:.2f} on positions alone, with all words at zero."
-    )
+def best(r):
+    """The number of the head that most exceeds uniform attention."""
+    return (at_one(r) - uniform(r)).argmax()
 
 
-def answer(r):
-    """Yes: a head gives half of its attention to one offset, also when the words are shuffled.
-
-    Partly: a head gives an offset other than 0 clearly more than uniform attention gives. In
-    cross-attention a source token stands for the offset.
-    """
-    if "offset" not in r:
-        return _answer_of_cross(r)
-    away = r["offset"] != 0
-    steady = np.minimum(r["at_offset"], r["at_offset_shuffled"]) * away
-    best = (steady - r["at_offset_null"]).argmax()
-    finding = verdict.beside(steady[best], r["at_offset_null"][best], enough=heads.SHARP)
-    n_sharp = (steady >= heads.SHARP).sum()
-    text = "heads drawn with half of their attention or more at one offset, words shuffled or not"
-    most = f"uniform: {r['at_offset_null'].max():.3f} of it"
-    return Answer(finding.verdict, text, f"{n_sharp} of {len(steady)}", most)
+def n_sharp(r):
+    """Heads with half of their attention or more there."""
+    return (at_one(r) >= heads.SHARP).sum()
 
 
-def _answer_of_cross(r):
-    """The same of one source token in place of one offset."""
-    null = float(r["strongest_null"])
-    finding = verdict.beside(r["strongest"].max(), null, enough=heads.SHARP)
-    n_sharp = (r["strongest"] >= heads.SHARP).sum()
-    text = "heads drawn with half of their attention or more at one source token, step by step"
-    return Answer(
-        finding.verdict, text, f"{n_sharp} of {len(r['heads'])}", f"even: {null:.3f} of it"
-    )
-
-
-def plot(r):
+def _draw_all(figure, r):
     """One column for each head: on the text above, on its tokens in random order below."""
     n = len(r["heads"])
     blocks = -(-n // COLUMNS)
-    figure = draw.figure(12.5, 9.6 * blocks)
     parts = figure.subfigures(blocks, 1, squeeze=False)[:, 0]
     for block, part in enumerate(parts):
         _draw_block(part, r, range(n)[block * COLUMNS : (block + 1) * COLUMNS])
-    return figure
 
 
 def _draw_block(figure, r, members):
@@ -315,7 +282,6 @@ def _draw_pattern(axes, pattern, queries, keys, darkest):
 
 register(
     attention,
-    draw=plot,
     look="A dark line beside the diagonal is attention to one fixed offset: below the diagonal to "
     "the left, above it to the right. Each head has a scale of its own, below it. In the lower row "
     "the tokens stand in random order; a line that stays does not need their order.",
@@ -323,29 +289,51 @@ register(
     "sharply to the next token on one side; head(1,1) and head(7,5), here L0H0 and L6H4, lean "
     "gently to the tokens around (Yamamoto and Matsuzaki, figure 2).",
     figure="figure 2",
-    says=says,
-    answer=answer,
     sides=("encoder", "decoder", "cross"),
-    labels={
-        "strongest": "heads",
-        "strongest_shuffled": "heads",
-        "at_offset": "heads",
-        "at_offset_shuffled": "heads",
-        "at_offset_positions": "heads",
-        "offset": "heads",
-    },
-    numbers={
-        "at_offset": "mean attention to the offset that a head attends to most, over the document",
-        "at_offset_null": "what uniform attention gives to that offset",
-        "at_offset_shuffled": "mean attention to that offset on the text with its tokens in "
-        "random order",
-        "at_offset_positions": "mean attention to that offset on positions alone (word embeddings "
-        "at zero)",
-        "offset": "the offset, in tokens, to which a head attends most",
-        "strongest": "mean attention of cross-attention to the strongest source token of a step",
-        "strongest_null": "what even attention gives to each",
-        "strongest_shuffled": "mean attention of cross-attention to the strongest source token, "
-        "with the source's tokens in random order",
-        "heads": "heads shown",
-    },
+    numbers="""
+        at_offset by heads: mean attention to the offset that a head attends to most, over the
+            document
+            null: what uniform attention gives to that offset
+        at_offset_shuffled by heads: mean attention to that offset on the text with its tokens in
+            random order
+            no null: it is beside the attention on the text, and what uniform attention gives
+        at_offset_positions by heads: mean attention to that offset on positions alone (word
+            embeddings at zero)
+            no null: it is beside the attention on the text, and what uniform attention gives
+        fact offset by heads: the offset, in tokens, to which a head attends most
+        strongest by heads: mean attention of cross-attention to the strongest source token of a
+            step
+            null: what even attention gives to each
+        strongest_shuffled by heads: mean attention of cross-attention to the strongest source
+            token, with the source's tokens in random order
+            no null: it is beside the attention on the source, and what even attention gives
+        fact heads: heads shown
+    """,
+    answer=Asks(
+        [
+            "heads drawn with half of their attention or more at one ",
+            When("strongest", "source token, step by step", "offset, words shuffled or not"),
+        ],
+        value="{n_sharp} of {heads.size}",
+        chance=[When("strongest", "even", "uniform"), ": {uniform.max:.3f} of it"],
+        rule=Of("at_one[best]", null="uniform[best]", enough=heads.SHARP),
+    ),
+    says=When(
+        "at_offset",
+        Rows(
+            "{heads} gives {at_offset:.2f} of its attention to the token at {offset:offset} "
+            "(uniform attention: {at_offset_null:.3f}), {at_offset_shuffled:.2f} when the words "
+            "are shuffled, and {at_offset_positions:.2f} on positions alone, with all words at "
+            "zero.",
+            join=" ",
+        ),
+        Rows(
+            "{heads} gives {strongest:.2f} of its attention to the strongest source token of a "
+            "step (even attention: {strongest_null:.3f}), and {strongest_shuffled:.2f} where the "
+            "source's tokens are shuffled.",
+            join=" ",
+        ),
+    ),
+    draw=Part(_draw_all, height=lambda r: 9.6 * -(-len(r["heads"]) // COLUMNS)),
+    shares_passes=True,
 )

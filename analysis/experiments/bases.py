@@ -323,4 +323,5 @@ register(
             height=4.1,
         ),
     ),
+    shares_passes=True,
 )

@@ -215,4 +215,5 @@ register(
         widths=(1.25, 1),
         height=5,
     ),
+    shares_passes=True,
 )

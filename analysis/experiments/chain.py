@@ -325,4 +325,5 @@ register(
         ],
         "No two heads, one in a deeper layer, have a direction, so no pair was measured.",
     ),
+    shares_passes=True,
 )

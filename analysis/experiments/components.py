@@ -314,4 +314,5 @@ register(
     "of K {share_k:.0%}. Position explains more than half in {n_half} of the components of X, in "
     "{n_half_q} of {shares_q[0].size} columns of Q and in {n_half_k} of K.",
     least_documents=2,
+    shares_passes=True,
 )

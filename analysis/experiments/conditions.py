@@ -365,4 +365,5 @@ register(
         "0 of {directed.size} heads have a direction that they could keep.",
     ),
     per_head=("offset_of_heads",),
+    shares_passes=True,
 )

@@ -364,4 +364,5 @@ register(
     per_head=("slopes", "offset"),
     least_documents=2,
     weights_only=True,
+    shares_passes=True,
 )

@@ -5,12 +5,17 @@ and of keys K: the highest peaks of the position table, fast and slow ones apart
 T tokens, D width, L layers, H heads, r columns of a query, F = T//2 + 1 frequencies, n peaks.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ..maths import nulls, spectra, waves
 from ..measures import inputs
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import Part, column, line_sample, row
+from ..runner.registry import register
+from ..runner.rules import Asks, Every, Of, Without
+from ..runner.sentences import Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -31,7 +36,6 @@ STANDS_OUT = {  # in X, in Q and K both
     (True, True): "in X, and in Q and K",
     (True, False): "in X, but not in both Q and K",
 }
-MOVES = {True: "falls", False: "rises"}
 PEAK = "The position table's highest peak"
 KINDS = {  # whether it is a peak, and a fast one
     (True, True): f"{PEAK} with a period of {spectra.SLOW} tokens or less",
@@ -48,19 +52,15 @@ def extraction(
     run=UNSAVED,
     *,
     text: options.Text = "sample",
-    documents: options.Size = 16,
-    tokens: options.Size = 0,
+    documents: options.Documents = 16,
+    tokens: options.Tokens = 0,
     frequency: options.Size = 0,
     seed: options.Seed = 0,
 ):
     """Largest amplitudes of X, Q and K by frequency and layer.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
     frequency: the peak to follow, in cycles over the document (0: the position table's highest,
     two fast ones and two slow ones)
-    seed: seed of the random directions and of the shuffles that tell a peak
     """
     texts = corpus.documents(model, text, documents, tokens)
     T = texts.T
@@ -187,113 +187,43 @@ def _similarity(r):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    cycles = "1 cycle" if r["peak"] == 1 else f"{r['peak']} cycles"
-    contrasts = "; ".join(
-        f"in {name.upper()} {r[f'contrast_{name}']:.2f} ({null}: {r[f'contrast_{name}_null']:.2f})"
-        for name, null in zip("xqk", ("the text alone", "random directions", "random directions"))
-    )
-    by_layer = " and ".join(_says_by_layer(r, name) for name in "qk")
-    return (
-        f"{r['kind']} is at {cycles}, a period of {r['T'] / r['peak']:.3g} tokens. In layer 0 the "
-        f"amplitude there, over the median one, is {contrasts}; each number in parentheses is "
-        f"what 99 % of its null stays below. By this measure the peak stands out {_verdict(r)}. "
-        "Over all frequencies, the slow ones too, the correlation of the amplitudes with those "
-        f"of the table is {_list(r['alike'])} ({_list(r['alike_null'])} without positions), and "
-        f"in the last layer {_list(_last(r, ''))} ({_list(_last(r, '_null'))}). From the first "
-        f"layer to the last, {by_layer}; 1 is no peak.{_says_followed(r)}"
-    )
+def period(r):
+    """The period of the peak, in tokens."""
+    return r["T"] / r["peak"]
 
 
-def _says_followed(r):
-    """How far each of several peaks is followed."""
-    if len(r["followed"]) == 1:
-        return ""
-    layers = "; ".join(
-        f"{name} in {in_q} of Q and {in_k} of K"
-        for name, in_q, in_k in zip(r["peak_names"], r["layers_q"], r["layers_k"])
-    )
-    return (
-        f" Counted from the first of {len(r['x'])} layers on, the peaks stand out of what the text "
-        f"alone reaches at one frequency of a hundred: {layers}."
-    )
-
-
-def _stands_out(r):
-    """Whether the highest peak stands out of its null in X, in Q and in K of layer 0."""
-    return [bool(r[f"contrast_{name}"] > r[f"contrast_{name}_null"]) for name in "xqk"]
-
-
-def _verdict(r):
-    x, q, k = _stands_out(r)
+def where(r):
+    """Where the highest peak stands out of its null in layer 0."""
+    x, q, k = (bool(r[f"contrast_{name}"] > r[f"contrast_{name}_null"]) for name in "xqk")
     return STANDS_OUT[x, q and k]
 
 
-def answer(r):
-    """Yes if the highest peak is higher in Q and K than in random directions and than in X.
-
-    Partly if in one of the two only; no without a peak to extract.
-    """
-    if not r["is_peak"]:
-        measure = "peaks of the position table above chance, which queries and keys could extract"
-        return Answer("undecided", measure, "0 peaks", "0 in 99 % of shuffled tables")
-    findings = []
-    for name in ("contrast_q", "contrast_k"):
-        null = max(r[f"{name}_null"], r["contrast_x"])
-        findings.append(verdict.of(r, name, null=null, most=np.inf))
-    measure = (
-        f"amplitude at the positions' peak ({r['peak']} cycles) over the median one, layer 0 "
-        f"(input: {r['contrast_x']:.2f})"
-    )
-    value = f"{r['contrast_q']:.2f} in queries, {r['contrast_k']:.2f} in keys"
-    chance = f"{r['contrast_q_null']:.2f} in random directions"
-    return Answer(verdict.every(*findings), measure, value, chance)
+def _correlations(key, layer=0):
+    """The correlations with the table's spectrum in a layer."""
+    return ", ".join(f"{x.upper()} {{correlation_{x}{key}[{layer}]:.2f}}" for x in "xqk")
 
 
-def _list(correlations):
-    return ", ".join(f"{name} {value:.2f}" for name, value in zip("XQK", correlations))
-
-
-def _last(r, key):
-    """The correlations with the table's spectrum in the last layer."""
-    return [r[f"correlation_{name}{key}"][-1] for name in "xqk"]
-
-
-def _says_by_layer(r, name):
+def _moves(x):
     """How the peak of Q or of K changes from the first layer to the last."""
-    first, last = r[f"last_{name}_null"], r[f"last_{name}"]
-    return (
-        f"in {name.upper()} it {MOVES[bool(last < first)]} from {first:.2f} to {last:.2f} (without "
-        f"positions: {r[f'last_{name}_text']:.2f})"
-    )
+    values = f"{{last_{x}_null:.2f}} to {{last_{x}:.2f}} (without positions: {{last_{x}_text:.2f}})"
+    falls = When(f"last_{x} < last_{x}_null", "falls", "rises")
+    return [f"in {x.upper()} it ", falls, f" from {values}"]
 
 
-def plot(r):
-    """Largest amplitudes by frequency: lines, and heat maps of all layers; heights of the peaks."""
-    deep = 1.6 + 0.16 * min(2 * len(r["x"]), 24)  # of the heat maps, in inches
-    figure = draw.figure(12.5, 7.6 + deep)
-    heights = (4.15, deep, 3.45)
-    above, middle, below = figure.subfigures(3, 1, height_ratios=heights, hspace=0.02)
-    panels = above.subplots(1, 3, sharey=True)
-    fast = slice(min(spectra.DRIFT + 1, r["peak"]), None)  # slower ones may leave the panel
-    top = 1.1 * max(r[name][:, fast].max() for name in "xqk")
-    for axes, name in zip(panels, "xqk"):
-        _draw_spectra(axes, r, name, top)
-    panels[0].set_ylabel("amplitude, largest of all columns")
-    panels[2].legend(loc="upper left", bbox_to_anchor=(1, 1))
-    _draw_maps(middle, r)
+def _draw_peaks(figure, r):
+    """Heights of the fast and of the slow peaks."""
     kinds = [fast for fast in (True, False) if (r["is_fast"] == fast).any()]
-    grid = below.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
+    grid = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
     for axes, fast in zip(grid, kinds):
         _draw_contrasts(axes, r, fast)
     grid[0].set_ylabel("contrast: amplitude at the peak\nover the median one")
-    grid[-1].legend(handles=_legend(), loc="upper left", bbox_to_anchor=(1, 1))
-    return figure
+    grid[-1].legend(handles=_samples(), loc="upper left", bbox_to_anchor=(1, 1))
 
 
-def _draw_spectra(axes, r, name, top):
+def _draw_spectra(axes, r, name):
     """Curves of X, Q or K, with the words alone and the position table."""
+    fast = slice(min(spectra.DRIFT + 1, r["peak"]), None)  # slower ones may leave the panel
+    top = 1.1 * max(r[x][:, fast].max() for x in "xqk")
     f, T = r["frequency"][1:], int(r["T"])
     words = r[name + "_text"][0, 1:]
     _draw_layers(axes, f, r[name][:, 1:])
@@ -309,6 +239,10 @@ def _draw_spectra(axes, r, name, top):
     title = f"{CURVES[name][0]}: {r['contrast_' + name]:.2f} at {r['peak']}, layer 0"
     axes.set_title(title + _mark_cut(axes, f, np.vstack([_shown(r[name][:, 1:]), words]), top))
     draw.period_axis(axes, T)
+    if name == "x":
+        axes.set_ylabel("amplitude, largest of all columns")
+    if name == "k":
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def _mark_cut(axes, f, curves, top):
@@ -351,16 +285,16 @@ def _draw_maps(figure, r):
     colors = {"cmap": "viridis", "norm": LogNorm(low, max(high, 1.01 * low))}
     grid = figure.subplots(2, 3, sharex=True, sharey=True)
     T = int(r["T"])
-    for column, (name, pair) in enumerate(zip("xqk", pairs)):
-        for axes, x in zip(grid[:, column], pair):
+    for i, (name, pair) in enumerate(zip("xqk", pairs)):
+        for axes, x in zip(grid[:, i], pair):
             half = len(x) - 0.5
             extent = (0.5, T // 2 + 0.5, half, -0.5)
             image = axes.imshow(x, aspect="auto", extent=extent, **colors)
             axes.set_yticks(range(0, len(x), -(-len(x) // 6)))
-        first, last = (r[f"correlation_{name}"][i] for i in (0, -1))
+        first, last = r[f"correlation_{name}"][[0, -1]]
         title = f"{name.upper()}, all layers: correlation with the table\n{first:.2f} in the first"
-        grid[0, column].set_title(f"{title}, {last:.2f} in the last")
-        grid[1, column].set_xlabel(f"frequency (cycles in {T} tokens)")
+        grid[0, i].set_title(f"{title}, {last:.2f} in the last")
+        grid[1, i].set_xlabel(f"frequency (cycles in {T} tokens)")
     grid[0, 0].set_ylabel("layer")
     grid[1, 0].set_ylabel("null: layer,\nno positions")
     figure.colorbar(image, ax=grid, label="largest amplitude", aspect=30)
@@ -396,29 +330,30 @@ def _draw_contrast(axes, x, contrasts, line, color):
     axes.plot(x, middle, line, color=color, markersize=5)
 
 
-def _legend():
-    from matplotlib.lines import Line2D
-
-    handles = []
+def _samples():
+    """What the legend of the peaks shows."""
+    samples = []
     for name in "xqk":
         label, color = CURVES[name]
-        handles.append(Line2D([], [], marker="o", color=color, label=label))
-    grey = {"color": draw.GREY}
-    for line, marker, label in (
-        ("-", "o", "the highest peak,\nmedian and quartiles\nof the documents"),
-        ("--", "^", "the second"),
-        (":", "", "null: text alone, 99 %\nof frequencies are lower"),
-    ):
-        handles.append(Line2D([], [], linestyle=line, marker=marker, label=label, **grey))
-    label = "null: random directions\nin layer 0, 99 % lower"
-    style = {"color": draw.VERMILION, "linestyle": "", "markersize": 12}
-    handles.append(Line2D([], [], marker="_", label=label, **style))
-    return handles
+        samples.append(line_sample(label, color=color, marker="o"))
+    return samples + [line_sample(label, **style) for label, style in SAMPLES.items()]
 
+
+GREY = {"color": draw.GREY}
+SAMPLES = {
+    "the highest peak,\nmedian and quartiles\nof the documents": GREY | {"marker": "o"},
+    "the second": GREY | {"linestyle": "--", "marker": "^"},
+    "null: text alone, 99 %\nof frequencies are lower": GREY | {"linestyle": ":"},
+    "null: random directions\nin layer 0, 99 % lower": {
+        "color": draw.VERMILION,
+        "linestyle": "",
+        "marker": "_",
+        "markersize": 12,
+    },
+}
 
 register(
     extraction,
-    draw=plot,
     look="Each line is the largest amplitude that any column of X, Q or K has at a frequency. "
     "The grey area is the shape of the position table's own spectrum, the dashed lines its "
     f"highest peaks, up to two with a period of {spectra.SLOW} tokens or less and up to two "
@@ -434,66 +369,84 @@ register(
     "tokens) is absent in X, present in Q and K, and fades from layer to layer (Yamamoto and "
     "Matsuzaki, figure 5; as heat maps over all layers in figure 6 of their longer paper).",
     figure="figure 5",
-    says=says,
-    answer=answer,
-    numbers={
-        "contrast_q": "amplitude of Q at the position table's highest peak, over the median "
-        "amplitude at all frequencies, in layer 0; each the largest of all heads and columns",
-        "contrast_q_null": "99 % quantile of that contrast in random orthonormal directions in "
-        "place of U_Q",
-        "contrast_k": "contrast of K at the position table's highest peak in layer 0, the largest "
-        "of all heads and columns",
-        "contrast_k_null": "99 % quantile of that contrast in random orthonormal directions in "
-        "place of U_K",
-        "contrast_x": "contrast of the input X at the position table's highest peak in layer 0, "
-        "the largest of all columns",
-        "contrast_x_null": "contrast that X without positions has at one frequency of a hundred",
-        "peak": "frequency of the position table's highest peak, in cycles over the document",
-        "last_q": "contrast of Q at that peak in the last layer; 1 is no peak",
-        "last_q_null": "contrast of Q at that peak in the first layer, which would stay without "
-        "fading",
-        "last_k": "contrast of K at that peak in the last layer; 1 is no peak",
-        "last_k_null": "contrast of K at that peak in the first layer, which would stay without "
-        "fading",
-        "last_x": "contrast of X at that peak in the last layer; 1 is no peak",
-        "last_x_null": "contrast of X at that peak in the first layer, which would stay without "
-        "fading",
-        "followed_q": "contrast of Q in layer 0 at each peak followed",
-        "followed_q_null": "99 % quantile of that contrast in random directions",
-        "followed_k": "contrast of K in layer 0 at each peak followed",
-        "followed_k_null": "99 % quantile of that contrast in random directions",
-        "followed_x": "contrast of X in layer 0 at each peak followed",
-        "followed_x_null": "contrast that X without positions has at one frequency of a hundred",
-        "layers_q": "layers in a row, from the first, in which each peak followed stands out of Q: "
-        "higher than Q without positions at 99 % of the frequencies",
-        "layers_k": "layers in a row, from the first, in which each peak followed stands out of K",
-        "contrast_q_text": "contrast of Q at the highest peak in layer 0, without positions",
-        "contrast_k_text": "contrast of K at the highest peak in layer 0, without positions",
-        "last_q_text": "contrast of Q at the highest peak in the last layer, without positions",
-        "last_k_text": "contrast of K at the highest peak in the last layer, without positions",
-        "last_x_text": "contrast of X at the highest peak in the last layer, without positions",
-        "alike": "correlation, over all frequencies but 0, of the amplitudes of X, of Q and of K "
-        "in layer 0 with the mean amplitudes of the position table",
-        "alike_null": "correlation of the amplitudes of X, Q and K without positions with those of "
-        "the position table",
-        "correlation_q": "correlation, over all frequencies but 0, of the amplitudes of Q with the "
-        "mean amplitudes of the position table, by layer",
-        "correlation_q_null": "that correlation for Q without positions",
-        "correlation_k": "correlation of the amplitudes of K with those of the table, by layer",
-        "correlation_k_null": "that correlation for K without positions",
-        "correlation_x": "correlation of the amplitudes of X with those of the table, by layer",
-        "correlation_x_null": "that correlation for X without positions",
-        "documents": "documents read",
-    },
-    labels={
-        "correlation_q": "layer_names",
-        "correlation_k": "layer_names",
-        "correlation_x": "layer_names",
-        "alike": ("X", "Q", "K"),
-        "followed_q": "peak_names",
-        "followed_k": "peak_names",
-        "followed_x": "peak_names",
-        "layers_q": "peak_names",
-        "layers_k": "peak_names",
-    },
+    numbers="""
+        contrast_[q|k]: amplitude of [Q|K] at the position table's highest peak, over the median
+            amplitude at all frequencies, in layer 0; each the largest of all heads and columns
+            null: 99 % quantile of that contrast in random orthonormal directions in place of
+            [U_Q|U_K]
+        contrast_x: contrast of the input X at the position table's highest peak in layer 0, the
+            largest of all columns
+            null: contrast that X without positions has at one frequency of a hundred
+        fact peak: frequency of the position table's highest peak, in cycles over the document
+        last_[q|k|x]: contrast of [Q|K|X] at that peak in the last layer; 1 is no peak
+            null: contrast of [Q|K|X] at that peak in the first layer, which would stay without
+            fading
+        followed_[q|k] by peak_names: contrast of [Q|K] in layer 0 at each peak followed
+            null: 99 % quantile of that contrast in random directions
+        followed_x by peak_names: contrast of X in layer 0 at each peak followed
+            null: contrast that X without positions has at one frequency of a hundred
+        layers_[q|k] by peak_names: layers in a row, from the first, in which each peak followed
+            stands out of [Q|K]: higher than [Q|K] without positions at 99 % of the frequencies
+            no null: only layers in which it exceeds its null are counted
+        contrast_[q|k]_text: contrast of [Q|K] at the highest peak in layer 0, without positions
+            no null: it is a null
+        last_[q|k|x]_text: contrast of [Q|K|X] at the highest peak in the last layer, without
+            positions
+            no null: it is a null
+        alike by X, Q, K: correlation, over all frequencies but 0, of the amplitudes of X, of Q and
+            of K in layer 0 with the mean amplitudes of the position table
+            null: correlation of the amplitudes of X, Q and K without positions with those of the
+            position table
+        correlation_[q|k|x] by layer_names: correlation, over all frequencies but 0, of the
+            amplitudes of [Q|K|X] with the mean amplitudes of the position table, by layer
+            null: that correlation for [Q|K|X] without positions
+        fact documents: documents read
+    """,
+    answer=Asks(
+        When(
+            "is_peak",
+            "amplitude at the positions' peak ({peak} cycles) over the median one, layer 0 (input: "
+            "{contrast_x:.2f})",
+            "peaks of the position table above chance, which queries and keys could extract",
+        ),
+        value="{contrast_q:.2f} in queries, {contrast_k:.2f} in keys",
+        chance="{contrast_q_null:.2f} in random directions",
+        rule=Every(
+            Of("contrast_q", null=("contrast_q_null", "contrast_x"), most=np.inf),
+            Of("contrast_k", null=("contrast_k_null", "contrast_x"), most=np.inf),
+        ),
+        without=Without("is_peak", "0 peaks", "0 in 99 % of shuffled tables"),
+    ),
+    says=[
+        "{kind} is at {peak} cycle",
+        When("peak != 1", "s"),
+        ", a period of {period:.3g} tokens. In layer 0 the amplitude there, over the median one, "
+        "is in X {contrast_x:.2f} (the text alone: {contrast_x_null:.2f}); in Q {contrast_q:.2f} "
+        "(random directions: {contrast_q_null:.2f}); in K {contrast_k:.2f} (random directions: "
+        "{contrast_k_null:.2f}); each number in parentheses is what 99 % of its null stays below. "
+        "By this measure the peak stands out {where}. Over all frequencies, the slow ones too, the "
+        "correlation of the amplitudes with those of the table is "
+        f"{_correlations('')} ({_correlations('_null')} without positions), and in the last layer "
+        f"{_correlations('', -1)} ({_correlations('_null', -1)}). From the first layer to the "
+        "last, ",
+        *_moves("q"),
+        " and ",
+        *_moves("k"),
+        "; 1 is no peak.",
+        When(
+            "followed.size != 1",
+            [
+                " Counted from the first of {layer_names.size} layers on, the peaks stand out of "
+                "what the text alone reaches at one frequency of a hundred: ",
+                Rows("{peak_names} in {layers_q} of Q and {layers_k} of K"),
+                ".",
+            ],
+        ),
+    ],
+    draw=column(
+        row(*(partial(_draw_spectra, name=x) for x in "xqk"), sharey=True, height=4.15),
+        Part(_draw_maps, height=lambda r: 1.6 + 0.16 * min(2 * len(r["x"]), 24)),
+        Part(_draw_peaks, height=3.45),
+    ),
+    shares_passes=True,
 )

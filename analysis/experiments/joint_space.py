@@ -18,7 +18,9 @@ from ..maths import embed_2d, joint, stats
 from ..measures import heads as names
 from ..measures import joint_fit, joint_summary, note_grid
 from ..runner import draw, labels, options
+from ..runner.panels import line_sample
 from ..runner.registry import register
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus, formats
 from ..texts import words as of_words
@@ -31,6 +33,7 @@ LABELLED = 24  # tokens, at most, that all get their label
 AS_POINTS = 2000  # more are drawn as one image
 RED = "#D00000"
 DARK = {"o": "#00466E", "s": "#8A5A00"}  # of the labels of queries and of keys
+IN_PLANE = "closer_plane", "farther_plane", "same", "same_plane"
 NOT_SAVED = "a", "plane", "centre", "density", "spread"  # of what joint_fit.fit gives
 
 
@@ -78,7 +81,6 @@ def joint_space(
     that is less)
     note: also the note's own search: one number a added to all keys, and c; then c by distance in
     the plane
-    seed: seed of the shuffles, of the turned queries, of tsne and umap
     """
     settings = joint_fit.How(distance, scope, products, weighted, words)
     ids, pieces = _encode(model, sentence, settings)
@@ -361,23 +363,6 @@ def _full_ranks(layer, shown):
     return [joint.ranks(full, layer.seen) for full, _ in stages]
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    unit = "words" if r["words"] else "tokens"
-    text = f"{len(r['pieces'])} {unit}, {r['c'].size} heads. {joint_summary.closer(r)}"
-    if "note_range" in r:
-        text += f" {note_grid.says(r)}"
-    if not len(r["pairs"]):
-        return text
-    before, after, chance = (r[f"pair_rank{end}"] for end in ("_before", "", "_null"))
-    return (
-        f"{text} The {len(r['pairs'])} pairs chosen come closer in {r['pair_closer']:.0%} of the "
-        f"heads (all pairs: {r['pair_closer_null']:.0%}); by distance their keys stand at rank "
-        f"{before:.1f} before and {after:.1f} after, on average over all heads (chance: "
-        f"{chance:.1f})."
-    )
-
-
 def plot(r):
     """For each head product against distance and the plane, each before and after."""
     n = len(r["heads"])
@@ -387,7 +372,7 @@ def plot(r):
     planes = [_draw_head(parts[i], r, i) for i in range(n)]
     if "note_range" in r:
         _draw_note(parts[n], r)
-    figure.legend(handles=[*_legend(r)], loc="outside upper left", ncols=5, borderpad=0)
+    figure.legend(handles=[*_samples(r)], loc="outside upper left", ncols=5, borderpad=0)
     meanings = textwrap.fill("; ".join(r["meanings"].tolist()), WIDE)
     figure.supxlabel(draw.literal(meanings), fontsize=10)
     draw.measure(figure)  # labels find their places in panels that have their size
@@ -529,65 +514,67 @@ def _plane_title(r, i, stage):
     )
 
 
-def _legend(r):
+def _samples(r):
     """What points and lines mean."""
-    from matplotlib.lines import Line2D
-
-    lines = "strongest key of each query" if r["top"] == 0 else f"the {r['top']} strongest pairs"
+    pairs = "strongest key of each query" if r["top"] == 0 else f"the {r['top']} strongest pairs"
     point = {"linestyle": "", "markersize": 4}
-    yield Line2D([], [], color=draw.BLUE, marker="o", label="query", **point)
-    yield Line2D([], [], color=draw.ORANGE, marker="s", label="key", **point)
-    yield Line2D([], [], color="#555555", linewidth=1.5, label=f"{lines}, as wide as its attention")
+    yield line_sample("query", color=draw.BLUE, marker="o", **point)
+    yield line_sample("key", color=draw.ORANGE, marker="s", **point)
+    yield line_sample(f"{pairs}, as wide as its attention", color="#555555", linewidth=1.5)
     if len(r["pairs"]):
-        yield Line2D([], [], color=RED, linewidth=1.5, label="pairs chosen")
+        yield line_sample("pairs chosen", color=RED, linewidth=1.5)
     if r["others_q"].shape[2]:
-        label = "pale: other documents"
-        yield Line2D([], [], color=draw.GREY, marker=".", linestyle="", label=label)
+        yield line_sample("pale: other documents", color=draw.GREY, marker=".", linestyle="")
 
 
 register(
     joint_space,
-    draw=plot,
-    says=says,
     look="On the left is one dot for each pair of tokens: the closer the dots lie to a line, the "
     "better distance tells the product (queries turned at random show what arithmetic alone "
     "gives). On the right each token is drawn twice, as query and as key; a word in pieces has a "
     "number at each, explained below the figure (--words draws it whole). If nearness told "
-    "attention, the lines would be short, and the wide ones shortest. Where they are not, "
-    "the plane has lost what attention sees, or the space never had it. A scale c at the lower end "
-    "of its range is no optimum: with cosine distances a smaller one only moves the mean of the "
-    "keys nearer to 0, where 1/8 has all but brought it.",
+    "attention, the lines would be short, and the wide ones shortest. Where they are not, the "
+    "plane has lost what attention sees, or the space never had it. A scale c at the lower end of "
+    "its range is no optimum: with cosine distances a smaller one only moves the mean of the keys "
+    "nearer to 0, where 1/8 has all but brought it.",
     published="The note on AttentionViz drew 'The brown capybara is sleeping now.' with layer 0 of "
     "BERT, looked for brown coming closer to the pieces of capybara, and saw hardly any pair with "
     "high attention come closer.",
     figure="AttentionViz, figure 4; note",
     per_head=joint_fit.PER_HEAD,
+    numbers=[
+        *joint_summary.numbers("closer", "farther", "mrr_mean", "mrr_before_mean"),
+        """
+        pair_closer: share of all heads in which the pairs chosen come closer, by rank in the full
+            space
+            null: share over all pairs of the sentence
+        pair_rank: mean rank by distance of the keys of the pairs chosen, all heads, after
+            null: the mean rank of any key
+        pair_attention: mean attention of the pairs chosen, all heads
+            null: attention of the pairs if each query looked at all keys that it sees equally
+        """,
+        *joint_summary.numbers("mrr_plane_mean", "correlation_mean", *IN_PLANE),
+        """
+        fact heads: heads shown
+        fact scale by heads: scale c of a head shown
+        """,
+        *joint_summary.numbers("n_bound", "n_kept", "changed"),
+        note_grid.NUMBERS,
+    ],
     answer=joint_summary.answer,
-    labels={"scale": "heads"},
-    numbers={
-        **joint_summary.GAINED,
-        "mrr_mean": "mean 1/rank of the strongest key by distance, all heads, in the full space, "
-        "after",
-        "mrr_mean_null": "mean 1/rank of shuffled keys",
-        "mrr_before_mean": joint_summary.NUMBERS["mrr_before_mean"],
-        "mrr_before_mean_null": joint_summary.NUMBERS["mrr_before_mean_null"],
-        "pair_closer": "share of all heads in which the pairs chosen come closer, by "
-        "rank in the full space",
-        "pair_closer_null": "share over all pairs of the sentence",
-        "pair_rank": "mean rank by distance of the keys of the pairs chosen, all heads, after",
-        "pair_rank_null": "the mean rank of any key",
-        "pair_attention": "mean attention of the pairs chosen, all heads",
-        "pair_attention_null": "attention of the pairs if each query looked at all keys that it "
-        "sees equally",
-        "mrr_plane_mean": "mean 1/rank of the strongest key by distance, all heads, in the plane, "
-        "after",
-        "mrr_plane_mean_null": "mean 1/rank of shuffled keys",
-        "correlation_mean": "correlation of products and distances, all heads, after",
-        "correlation_mean_null": "correlation with the queries turned at random",
-        **joint_summary.MORE_GAINED,
-        "heads": "heads shown",
-        "scale": "scale c of a head shown",
-        **{name: joint_summary.NUMBERS[name] for name in ("n_bound", "n_kept", "changed")},
-        **note_grid.NUMBERS,
-    },
+    says=[
+        "{pieces.size} ",
+        When("words", "words", "tokens"),
+        ", {c.size} heads. ",
+        joint_summary.closer,
+        When("note_range", [" ", note_grid.SAYS]),
+        When(
+            "pair_rank",
+            " The {pairs.shape[0]} pairs chosen come closer in {pair_closer:.0%} of the heads (all "
+            "pairs: {pair_closer_null:.0%}); by distance their keys stand at rank "
+            "{pair_rank_before:.1f} before and {pair_rank:.1f} after, on average over all heads "
+            "(chance: {pair_rank_null:.1f}).",
+        ),
+    ],
+    draw=plot,
 )

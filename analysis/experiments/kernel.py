@@ -229,4 +229,5 @@ register(
     ],
     per_head=("lag_of_heads", "height_of_heads", "sharpness_of_heads", "offset_of_heads"),
     least_documents=2,
+    shares_passes=True,
 )

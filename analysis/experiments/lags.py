@@ -635,4 +635,5 @@ register(
         "position_share_of_heads",
         "position_lag",
     ),
+    shares_passes=True,
 )

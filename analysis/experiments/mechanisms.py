@@ -332,4 +332,5 @@ register(
         join=" ",
     ),
     least_documents=position_probe.LEAST,
+    shares_passes=True,
 )

@@ -264,4 +264,5 @@ register(
         ),
     ),
     per_head=("entropy", "keys_of_heads"),
+    shares_passes=True,
 )

@@ -16,8 +16,11 @@ from ..maths import bands as maths
 from ..maths import moves, profiles, spectra
 from ..measures import heads, inputs, later_layers
 from ..measures import positions_read as reading
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import Part, curves
+from ..runner.registry import register
+from ..runner.rules import Asks, Of
+from ..runner.sentences import Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -43,17 +46,14 @@ def notch(
     layer: Annotated[int, options.AtLeast(-1)] = -1,
     bands: Annotated[int, options.Within(1, 8)] = 4,
     text: options.Text = "sample",
-    documents: options.Size = 12,
-    tokens: options.Size = 0,
+    documents: options.Documents = 12,
+    tokens: options.Tokens = 0,
     losses: Annotated[int, options.AtLeast(0)] = 2,
 ):
     """Which heads lose their direction, and what the loss says, without a band of the waves.
 
     layer: the layer that reads them (-1: all, one after another)
     bands: how many; the fastest has periods of 2 to 4 tokens, each other twice as long
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
     losses: documents whose loss is measured
     """
     inputs.reachable(model)
@@ -194,57 +194,8 @@ def _loss_results(sums, layers):
     return result | {"rise_layer": layers[layer], "rise_band": band}
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    if not r["n_directed"]:
-        return f"No head has a direction that it could lose.{_loss_words(r)}"
-    bands = [
-        f"{band} tokens: {lost} ({null})"
-        for band, lost, null in zip(r["bands"], r["by_band_lost"], r["by_band_lost_null"])
-    ]
-    others = " The others read no positions." if r["n_need"] < r["n_directed"] else ""
-    return (
-        f"{r['n_directed']} of {r['directed'].size} heads have a direction."
-        f"{heads.describe_strengths(r)} "
-        f"Without any waves of the positions that their layer reads, {r['n_need']} of "
-        "them lose it: they keep less than half of their attention at their offset."
-        f"{others} {r['n_lost']} of these {r['n_need']} lose it without "
-        f"one band (with as much energy taken evenly from all frequencies: {r['n_lost_null']}). By "
-        f"period: {'; '.join(bands)}. Without the band that a head needs most it keeps "
-        f"{r['kept']:.2f} on average (null: {r['kept_null']:.2f}). One band alone is enough for "
-        f"{r['n_enough']}; the best one leaves {r['alone']:.2f} on average (without any waves: "
-        f"{r['alone_null']:.2f}).{_loss_words(r)}"
-    )
-
-
-def _loss_words(r):
-    """A sentence on the loss, where there is one."""
-    if "loss" not in r:
-        return ""
-    return (
-        f" The loss, {r['loss']:.2f} nats, rises most without the periods of "
-        f"{r['bands'][r['rise_band']]} tokens in layer {r['rise_layer']}: by {r['rise']:+.2f} "
-        f"(null: {r['rise_null']:+.2f})."
-    )
-
-
-def answer(r):
-    """Yes if most heads that need positions lose their direction without a band, partly if some.
-
-    More heads have to lose it than with as much energy taken evenly.
-    """
-    n = int(r["n_need"])
-    measure = "heads with a direction from positions that lose half of it without one band"
-    value = f"{r['n_lost']} of {n} (kept {r['kept']:.2f})"
-    chance = f"{r['n_lost_null']} (kept {r['kept_null']:.2f})"
-    lost = verdict.of(r, "n_lost", enough=MAJORITY * n, most=n)
-    return Answer(lost.verdict, measure, value, chance)
-
-
-def plot(r):
+def _draw_all(figure, r):
     """What each head with a direction keeps, band by band, in each of WAYS; beside it the loss."""
-    n = max(int(r["n_directed"]), 1)
-    figure = draw.figure(12.5, np.clip(0.3 * n, 1.8, 9) + 2.3)
     widths = (1, 1, 1, 1.3) if "loss" in r else (1, 1, 1)
     axes = figure.subplots(1, len(widths), width_ratios=widths)
     for i, way in enumerate(WAYS):
@@ -256,7 +207,6 @@ def plot(r):
     figure.colorbar(image, ax=axes[:3], location="bottom", label=label, shrink=0.5, aspect=30)
     if "loss" in r:
         _draw_loss(axes[3], r)
-    return figure
 
 
 def _draw_kept(axes, r, way):
@@ -282,68 +232,82 @@ def _name(r, i, head):
     return f"{heads.name(r['layers'][i], head)} {draw.offset(r['offset'][i, head])}"
 
 
-def _draw_loss(axes, r):
-    """Rise of the loss without each band, and by its energy alone, a line for each layer."""
-    from matplotlib import colormaps
+_draw_loss = curves(
+    "rise_without",
+    null="rise_evenly",
+    names="layers",
+    ticks="bands",
+    legend={**draw.BESIDE, "title": "layer"},
+    title="loss: rise from {loss:.2f} (nats)\ndashed, null: evenly",
+    xlabel="periods taken out (tokens)",
+)
 
-    bands = np.arange(len(r["bands"]))
-    for i, layer in enumerate(r["layers"]):
-        color = colormaps["viridis"](0.85 * i / max(len(r["layers"]) - 1, 1))
-        label = f"layer {layer}"
-        axes.plot(bands, r["rise_without"][i], "o-", markersize=4, color=color, label=label)
-        axes.plot(bands, r["rise_evenly"][i], ":", color=color)
-    axes.plot([], [], ":", color=draw.GREY, label="null: evenly")
-    axes.set_xticks(bands, r["bands"], rotation=30, ha="right")
-    axes.set(xlabel="periods taken out (tokens)", title="loss")
-    axes.set_ylabel(f"rise (nats, from {r['loss']:.2f})")
-    axes.legend()
-
+DIRECTED = [
+    "{n_directed} of {directed.size} heads have a direction.",
+    heads.describe_strengths,
+    " Without any waves of the positions that their layer reads, {n_need} of them lose it: they "
+    "keep less than half of their attention at their offset.",
+    When("n_need < n_directed", " The others read no positions."),
+    " {n_lost} of these {n_need} "
+    "lose it without one band (with as much energy taken evenly from all frequencies: "
+    "{n_lost_null}). By period: ",
+    Rows("{bands} tokens: {by_band_lost} ({by_band_lost_null})"),
+    ". Without the band that a head needs most it keeps {kept:.2f} on average (null: "
+    "{kept_null:.2f}). One band alone is enough for {n_enough}; the best one leaves {alone:.2f} on "
+    "average (without any waves: {alone_null:.2f}).",
+]
 
 register(
     notch,
-    draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "Each row is a head with a direction, each column a band of periods. The panels show how "
-        "much of its attention at its offset a head keeps when the positions that its layer's "
-        "queries and keys read lack the band (dark: the head needs it), when they lack as much "
-        "energy of all frequencies, and when they have that band alone (bright: it is enough). A "
-        "head that is bright even without all waves reads no positions in its layer. Among the "
-        "others, a head that keeps all its attention whichever band is taken out, and little with "
-        "one band alone, reads waves of many periods at once."
-    ),
-    published=(
-        "The paper draws waves of a period near ten tokens and leaves open whether sharp peaks at "
-        "one neighbour can be made of them."
-    ),
+    look="Each row is a head with a direction, each column a band of periods. The panels show how "
+    "much of its attention at its offset a head keeps when the positions that its layer's queries "
+    "and keys read lack the band (dark: the head needs it), when they lack as much energy of all "
+    "frequencies, and when they have that band alone (bright: it is enough). A head that is bright "
+    "even without all waves reads no positions in its layer. Among the others, a head that keeps "
+    "all its attention whichever band is taken out, and little with one band alone, reads waves of "
+    "many periods at once.",
+    published="The paper draws waves of a period near ten tokens and leaves open whether sharp "
+    "peaks at one neighbour can be made of them.",
     figure="asked by the paper",
-    numbers={
-        "n_lost": "heads that read positions, and keep less than half without one of the bands",
-        "n_lost_null": "heads that keep less than half with as much energy taken evenly from all "
-        "frequencies",
-        "kept": "attention kept at its offset without the band that a head needs most, mean",
-        "kept_null": "attention kept with as much energy taken evenly, at worst, mean of heads",
-        "n_enough": "heads that keep half or more with one band alone",
-        "alone": "attention kept with the best band alone, mean over heads that read positions",
-        "alone_null": "attention that heads keep without any waves",
-        "by_band_lost": "heads that lose their direction without each band",
-        "by_band_lost_null": "heads that lose their direction when as much energy as each band's "
-        "is taken evenly from all frequencies",
-        "by_band_enough": "heads that keep their direction with each band alone",
-        "rise": "largest rise of the loss without a band in one layer, in nats per token",
-        "rise_null": "rise of the loss in that layer with as much energy taken evenly",
-        "loss": "mean loss in nats per token as the model is (masked models: one in 8 hidden)",
-        "n_need": "heads with a direction that lose it without all waves: they read positions",
-        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
-        "n_by_strength": "heads with a direction, by the attention to their offset",
-        "documents": "documents measured",
-    },
-    labels={
-        "by_band_lost": "band_names",
-        "by_band_enough": "band_names",
-        "n_by_strength": "strengths",
-    },
     per_head=("least_kept", "offset"),
     least_documents=2,
+    numbers="""
+        n_lost: heads that read positions, and keep less than half without one of the bands
+            null: heads that keep less than half with as much energy taken evenly from all
+            frequencies
+        kept: attention kept at its offset without the band that a head needs most, mean
+            null: attention kept with as much energy taken evenly, at worst, mean of heads
+        n_enough: heads that keep half or more with one band alone
+            no null: the attention that the best band leaves is beside its null
+        alone: attention kept with the best band alone, mean over heads that read positions
+            null: attention that heads keep without any waves
+        by_band_lost by band_names: heads that lose their direction without each band
+            null: heads that lose their direction when as much energy as each band's is taken evenly
+            from all frequencies
+        by_band_enough by band_names: heads that keep their direction with each band alone
+            no null: the attention that the best band leaves is beside its null
+        rise: largest rise of the loss without a band in one layer, in nats per token
+            null: rise of the loss in that layer with as much energy taken evenly
+        fact loss: mean loss in nats per token as the model is (masked models: one in 8 hidden)
+        fact n_need: heads with a direction that lose it without all waves: they read positions
+        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        fact n_by_strength by strengths: heads with a direction, by the attention to their offset
+        fact documents: documents measured
+    """,
+    answer=Asks(
+        "heads with a direction from positions that lose half of it without one band",
+        value="{n_lost} of {n_need} (kept {kept:.2f})",
+        chance="{n_lost_null} (kept {kept_null:.2f})",
+        rule=Of("n_lost", out_of="n_need", enough=MAJORITY),
+    ),
+    says=[
+        When("n_directed", DIRECTED, "No head has a direction that it could lose."),
+        When(
+            "loss",
+            " The loss, {loss:.2f} nats, rises most without the periods of {bands[rise_band]} "
+            "tokens in layer {rise_layer}: by {rise:+.2f} (null: {rise_null:+.2f}).",
+        ),
+    ],
+    draw=Part(_draw_all, height=lambda r: np.clip(0.3 * r["n_directed"], 1.8, 9) + 2.3),
+    shares_passes=True,
 )

@@ -11,8 +11,11 @@ import numpy as np
 
 from ..maths import nulls, spectra
 from ..measures import inputs
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import row
+from ..runner.registry import register
+from ..runner.rules import Asks, Every, Of
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -28,8 +31,8 @@ def positions(
     *,
     rows: str = "",
     text: options.Text = "sample",
-    documents: options.Size = 0,
-    shuffles: options.Count = nulls.SHUFFLES,
+    documents: options.Documents = 0,
+    shuffles: options.Shuffles = nulls.SHUFFLES,
     seed: options.Seed = 0,
 ):
     """Amplitude spectra and principal components of the position table.
@@ -41,7 +44,6 @@ def positions(
     documents: documents over which the words' amplitudes are averaged (0: as many as the text
     holds, at most 16)
     shuffles: surrogates of each kind
-    seed: seed of the surrogates
     """
     whole = inputs.reachable(model)
     places = inputs.row_range(rows, len(whole))
@@ -165,107 +167,26 @@ def _explained(table, seed):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    return (
-        f"{_says_rows(r)}{_says_peak(r)}{_says_lines(r)} The largest amplitude of all is "
-        f"{r['amplitude']:.3g}, at frequency {r['frequency_of_largest']} (shuffled rows: "
-        f"{r['amplitude_null']:.3g})."
-        f"{_says_words(r)} "
-        f"4 components hold {r['explained_4']:.2%} of the variance (noise: "
-        f"{r['explained_4_null']:.2%}) and 12 hold {r['explained_12']:.2%} (noise: "
-        f"{r['explained_12_null']:.2%})."
-    )
+def last_of_all(r):
+    """The last row of the whole table."""
+    return r["rows"] - 1
 
 
-def _says_rows(r):
-    """Which rows these are, where they are not all."""
-    if r["T"] == r["rows"]:
-        return ""
-    return (
-        f"Rows {r['first_row']} to {r['last_row']} of 0 to {r['rows'] - 1} alone, as a table of "
-        f"{r['T']} rows. "
-    )
-
-
-def _says_peak(r):
-    """Whether the table has a peak away from 0."""
-    place = f", at {r['peak_at']} cycles (a period of {r['peak_period']:.3g} tokens)"
-    side = "above" if r["peak"] > r["peak_null"] else "not above"
-    return (
-        f"The highest peak of {r['lowest']} cycles or more is {r['peak']:.3g}"
-        f"{place if r['peak_at'] else ''}: {side} the {r['peak_null']:.3g} that peaks of shuffled "
-        f"rows stay below in 99 % of cases. {_says_rise(r)}"
-    )
-
-
-def _says_lines(r):
-    """How many columns are a single wave each, as those of a sinusoidal table are."""
-    return (
-        f" {r['n_single']} of the {r['columns']} columns have half of their power or more at one "
-        f"frequency each (shuffled rows: {r['n_single_null']:.0f} at most), {r['n_slow']} of these "
-        f"below {r['lowest']} cycles."
-    )
-
-
-def _says_rise(r):
-    """Whether the spectrum has more than a slope with lines that stand out of it."""
-    if r["rise"] > r["rise_null"]:
-        return (
-            f"Towards faster waves the amplitudes rise again, {r['rise']:.3g} times (shuffled "
-            f"rows: up to {r['rise_null']:.3g})."
-        )
-    return (
-        f"Towards faster waves the amplitudes only fall: they rise {r['rise']:.3g} times at most "
-        f"(shuffled rows: up to {r['rise_null']:.3g}), so there are low frequencies only."
-    )
-
-
-def _says_words(r):
-    """The same for words, where there are any."""
-    if "words" not in r:
-        return ""
+def read_for_words(r):
+    """Of how many documents the words are."""
     n = r["words_documents"]
-    return (
-        f" In the words of {n} document{'' if n == 1 else 's, averaged,'} the highest such peak is "
-        f"{r['words_peak']:.4g} (shuffled: {r['words_peak_null']:.4g})."
-    )
+    return f"{n} document{'' if n == 1 else 's'}"
 
 
-def answer(r):
-    """Yes if a peak away from 0 is above chance and the spectrum rises to it; partly if only one of
-    these holds. A slope alone has peaks too: lines that stand out of it.
-    """
-    value = f"{r['peak']:.2f} at {r['peak_at']} cycles" if r["peak_at"] else "0 peaks"
-    measure = (
-        f"amplitude of the table's highest peak of {r['lowest']} or more cycles in {r['T']} "
-        f"tokens{_named_rows(r)}, and the rise to it"
-    )
-    chance = f"{r['peak_null']:.2f}, {r['rise_null']:.2f}"
-    findings = [verdict.of(r, name, most=np.inf) for name in ("peak", "rise")]
-    return Answer(verdict.every(*findings), measure, f"{value}, {r['rise']:.2f}", chance)
-
-
-def _named_rows(r):
+def named_rows(r):
     """', rows 0 to 127', where these are not all."""
     return "" if r["T"] == r["rows"] else f", rows {r['first_row']} to {r['last_row']}"
-
-
-def plot(r):
-    """Spectra on the left, cumulative variance on the right."""
-    figure = draw.figure(12.5, 5)
-    left, right = figure.subplots(1, 2, width_ratios=(1.7, 1))
-    _draw_spectra(left, r)
-    _draw_variance(right, r)
-    return figure
 
 
 def _draw_spectra(axes, r):
     T = int(r["T"])
     if "words_mean" in r:  # a partial checkpoint may have no words
-        n = r["words_documents"]
-        text = f"word embeddings of {n} document{'' if n == 1 else 's'}"
-        _draw_curve(axes, r, "words", draw.ORANGE, text)
+        _draw_curve(axes, r, "words", draw.ORANGE, f"word embeddings of {read_for_words(r)}")
     _draw_curve(axes, r, "position", draw.BLUE, "position embeddings")
     _draw_nulls(axes, r)
     _label_peaks(axes, r)
@@ -274,7 +195,7 @@ def _draw_spectra(axes, r):
     axes.set(xlim=(0, T / 2), ylim=(0, 1.55 * top))
     axes.axvspan(0, r["lowest"] - 0.5, color=draw.GREY, alpha=0.12, linewidth=0)
     axes.set(
-        xlabel=f"frequency (cycles in {T} tokens{_named_rows(r)})",
+        xlabel=f"frequency (cycles in {T} tokens{named_rows(r)})",
         ylabel="amplitude, mean over columns",
     )
     axes.legend(loc="upper right")
@@ -345,9 +266,16 @@ def _draw_cumulative(axes, percent, color, line):
             axes.annotate(text, point, xytext=(4, -12), textcoords="offset points", **style)
 
 
+RISE = When(
+    "rise > rise_null",
+    "Towards faster waves the amplitudes rise again, {rise:.3g} times (shuffled rows: up to "
+    "{rise_null:.3g}).",
+    "Towards faster waves the amplitudes only fall: they rise {rise:.3g} times at most (shuffled "
+    "rows: up to {rise_null:.3g}), so there are low frequencies only.",
+)
+
 register(
     positions,
-    draw=plot,
     look="Where the blue curve rises above the black line, outside the grey, the table holds a "
     "wave that its rows in random order do not give. In the grey lie slow waves and drifts "
     "over the whole table: they tell near from far, and do not count as a peak. A curve that "
@@ -359,52 +287,83 @@ register(
     "low frequencies only; word embeddings have no peak. In roberta-base 4 components explain "
     "50.51 % of the variance and 12 explain 92.23 % (Yamamoto and Matsuzaki, figures 3, 8, 9).",
     figure="figures 3 and 9",
-    says=says,
-    answer=answer,
     weights_only=True,
-    numbers={
-        "peak": "amplitude (mean over columns) of the position table's highest peak away from 0: a "
-        f"local maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens "
-        "or less; 0: none",
-        "peak_null": "99 % quantile of the highest such peak over shuffles of the rows",
-        "peak_at": "frequency of that peak of the position table, in cycles over its rows",
-        "rise": "mean amplitude of a band away from 0 of the position table over the least mean "
-        "amplitude of the slower bands: 1 if amplitudes only fall with frequency",
-        "rise_null": "99 % quantile of that quotient over shuffles of the rows",
-        "n_single": "columns of the position table that have half of their power or more at one "
-        "frequency and its neighbours, 0 left out: a single wave each",
-        "n_single_null": "99 % quantile of the number of such columns over shuffles of the rows",
-        "n_slow": "columns that are a single wave, or drift, slower than a peak away from 0 may be",
-        "words_peak": "amplitude of the highest peak away from 0 of the word embeddings, averaged "
-        "over the documents of a text",
-        "words_peak_null": "99 % quantile of the highest such peak over shuffles of the words",
-        "explained_4": "variance of the position table explained by 4 principal components",
-        "explained_4_null": "variance that 4 components explain of Gaussian noise with as much "
-        "variance in each column",
-        "explained_12": "variance of the position table explained by 12 principal components",
-        "explained_12_null": "variance that 12 components explain of Gaussian noise with as much "
-        "variance in each column",
-        "amplitude": "largest amplitude of the position table at any frequency but 0, slow drift "
-        "included, mean over columns",
-        "amplitude_null": "99 % quantile of the largest amplitude over shuffles of the rows",
-        "frequency_of_largest": "frequency of the largest amplitude, in cycles over its rows",
-        "period_of_largest": "period of the largest amplitude, in tokens",
-        "n_above": "frequencies of the position table, slow drift included, above the largest "
-        "amplitude that 99 % of the shuffles of its rows reach anywhere",
-        "n_above_null": "most frequencies above that line in any shuffle of the rows",
-        "n_peaks": "local maxima of the position table above 5 times its median amplitude, slow "
-        "drift included",
-        "n_peaks_null": "most local maxima above 5 times the median amplitude in any shuffle",
-        "n_components": "principal components that hold 50, 90 and 99 % of the variance of the "
-        "position table",
-        "n_components_null": "principal components that hold 50, 90 and 99 % of the variance of "
-        "Gaussian noise",
-        "words": "largest amplitude of the word embeddings at any frequency but 0, averaged over "
-        "the documents of a text",
-        "words_null": "99 % quantile of the largest amplitude over shuffles of the words",
-        "words_documents": "documents over which the words' amplitudes are averaged",
-        "peaks_listed": "frequencies of all peaks of the position table away from 0 above chance, "
-        "the highest first, in cycles over its rows",
-    },
-    labels={"n_components": ("50 %", "90 %", "99 %")},
+    numbers="""
+        peak: amplitude (mean over columns) of the position table's highest peak away from 0: a
+            local maximum of more than {spectra.DRIFT} cycles and periods of {spectra.SLOW} tokens
+            or less; 0: none
+            null: 99 % quantile of the highest such peak over shuffles of the rows
+        peak_at: frequency of that peak of the position table, in cycles over its rows
+            no null: its height has one
+        rise: mean amplitude of a band away from 0 of the position table over the least mean
+            amplitude of the slower bands: 1 if amplitudes only fall with frequency
+            null: 99 % quantile of that quotient over shuffles of the rows
+        n_single: columns of the position table that have half of their power or more at one
+            frequency and its neighbours, 0 left out: a single wave each
+            null: 99 % quantile of the number of such columns over shuffles of the rows
+        n_slow: columns that are a single wave, or drift, slower than a peak away from 0 may be
+            no null: they are some of those that are a single wave
+        words_peak: amplitude of the highest peak away from 0 of the word embeddings, averaged over
+            the documents of a text
+            null: 99 % quantile of the highest such peak over shuffles of the words
+        explained_[4|12]: variance of the position table explained by [4|12] principal components
+            null: variance that [4|12] components explain of Gaussian noise with as much variance in
+            each column
+        amplitude: largest amplitude of the position table at any frequency but 0, slow drift
+            included, mean over columns
+            null: 99 % quantile of the largest amplitude over shuffles of the rows
+        [frequency|period]_of_largest: [frequency|period] of the largest amplitude, in [cycles over
+            its rows|tokens]
+            no null: the amplitude has one
+        n_above: frequencies of the position table, slow drift included, above the largest amplitude
+            that 99 % of the shuffles of its rows reach anywhere
+            null: most frequencies above that line in any shuffle of the rows
+        n_peaks: local maxima of the position table above 5 times its median amplitude, slow drift
+            included
+            null: most local maxima above 5 times the median amplitude in any shuffle
+        n_components by 50 %, 90 %, 99 %: principal components that hold 50, 90 and 99 % of the
+            variance of the position table
+            null: principal components that hold 50, 90 and 99 % of the variance of Gaussian noise
+        words: largest amplitude of the word embeddings at any frequency but 0, averaged over the
+            documents of a text
+            null: 99 % quantile of the largest amplitude over shuffles of the words
+        fact words_documents: documents over which the words' amplitudes are averaged
+        peaks_listed: frequencies of all peaks of the position table away from 0 above chance, the
+            highest first, in cycles over its rows
+            no null: only those above it are listed
+    """,
+    answer=Asks(
+        "amplitude of the table's highest peak of {lowest} or more cycles in {T} tokens"
+        "{named_rows}, and the rise to it",
+        value=[When("peak_at", "{peak:.2f} at {peak_at} cycles", "0 peaks"), ", {rise:.2f}"],
+        chance="{peak_null:.2f}, {rise_null:.2f}",
+        rule=Every(Of("peak", most=np.inf), Of("rise", most=np.inf)),
+    ),
+    says=[
+        When(
+            "T != rows",
+            "Rows {first_row} to {last_row} of 0 to {last_of_all} alone, as a table of {T} rows. ",
+        ),
+        "The highest peak of {lowest} cycles or more is {peak:.3g}",
+        When("peak_at", ", at {peak_at} cycles (a period of {peak_period:.3g} tokens)"),
+        ": ",
+        When("peak > peak_null", "above", "not above"),
+        " the {peak_null:.3g} that peaks of shuffled rows stay below in 99 % of cases. ",
+        RISE,
+        " {n_single} of the {columns} columns have half of their power or more at one frequency "
+        "each (shuffled rows: {n_single_null:.0f} at most), {n_slow} of these below {lowest} "
+        "cycles. The largest amplitude of all is {amplitude:.3g}, at frequency "
+        "{frequency_of_largest} (shuffled rows: {amplitude_null:.3g}).",
+        When(
+            "words_documents",
+            [
+                " In the words of {read_for_words}",
+                When("words_documents != 1", ", averaged,"),
+                " the highest such peak is {words_peak:.4g} (shuffled: {words_peak_null:.4g}).",
+            ],
+        ),
+        " 4 components hold {explained_4:.2%} of the variance (noise: {explained_4_null:.2%}) and "
+        "12 hold {explained_12:.2%} (noise: {explained_12_null:.2%}).",
+    ],
+    draw=row(_draw_spectra, _draw_variance, widths=(1.7, 1), height=5),
 )

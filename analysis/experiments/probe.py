@@ -357,4 +357,5 @@ register(
         ),
     ],
     least_documents=position_probe.LEAST,
+    shares_passes=True,
 )

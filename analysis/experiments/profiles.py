@@ -15,8 +15,11 @@ import numpy as np
 from ..maths import nulls
 from ..maths import profiles as maths
 from ..measures import conditions, heads, spoken
-from ..runner import draw, options, passes, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options, passes
+from ..runner.panels import WIDTH, Part, column, line_sample
+from ..runner.registry import register
+from ..runner.rules import Asks, Led, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 from ..texts import pairs as of_pairs
@@ -43,8 +46,8 @@ def profiles(
     *,
     text: options.Text = "sample",
     pairs: Annotated[str, options.Files(but=(of_pairs.DATES,))] = "",
-    documents: options.Size = 0,
-    tokens: options.Size = 0,
+    documents: options.Documents = 0,
+    tokens: options.Tokens = 0,
     clustered: Literal["attention", "scores"] = "attention",
     clusters: options.Count = 6,
     reach: options.Count = maths.REACH,
@@ -53,16 +56,13 @@ def profiles(
     """Attention by relative position, clustered, for every head: on a text, with its words
     shuffled, and on positions alone.
 
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
     pairs: for a decoder in place of a text, a file of pairs (JSON Lines with source and target), or
     dates; of a text the decoder says its own greedy output
-    documents: documents to read (0: as many as the text holds, at most 100)
     tokens: length of each document (0: the model's longest input, or the median output of a
     decoder; shorter ones are left out)
     clustered: attention, or scores as they are before the mask hides any
     clusters: number of clusters
     reach: farthest offset, in tokens
-    seed: seed of the clusters and of the shuffles
     """
     texts = _texts(model, text, pairs, documents, tokens, seed)
     options.within("reach", reach, 1, max(texts.T - 1, maths.REACH))
@@ -271,79 +271,29 @@ def _kept_offsets(r, seed):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    return (
-        f"{r['n_directed']} of {r['directed'].size} heads have a direction: {maths.DIRECTION}."
-        f"{heads.describe_strengths(r)} Of those with a direction {r['steady_directed']:.0%} keep "
-        f"to one cluster in at least {STEADY:.0%} of the {r['documents']} documents (dealt anew: "
-        f"up to {r['steady_directed_null']:.0%}), "
-        f"{r['offset_shuffled']:.0%} keep their offset when the words are shuffled (shuffled "
-        f"heads: up to {r['offset_shuffled_null']:.0%}), {r['offset_repeated']:.0%} when one word "
-        f"is repeated everywhere (up to {r['offset_repeated_null']:.0%}), and "
-        f"{r['offset_positions']:.0%} on positions alone, with all words at zero, which no model "
-        f"ever reads (up to {r['offset_positions_null']:.0%}). A direction that stays on shuffled "
-        "words and is lost on a repeated one needs words, in whatever order. Heads with more than "
-        f"half of their attention at one offset: {', '.join(r['sharp_heads'])}.{_says_few(r)}"
-        f"{_says_read(r)}"
-    )
+def counts(r):
+    """Heads that keep their direction, also with one word repeated; by chance; in heads."""
+    kept = min(r["steady_directed"], r["offset_shuffled"]), r["offset_repeated"]
+    by_chance = r["steady_directed_null"], r["offset_repeated_null"]
+    return [round(int(r["n_directed"]) * float(x)) for x in (*kept, *by_chance)]
 
 
-def _says_read(r):
-    """What a decoder read."""
-    if "left_out" not in r:
-        return ""
-    return (
-        f" Read are {r['T']} tokens each of what the decoder says of {r['documents']} sources, "
-        f"with their start token ({r['left_out']} outputs were shorter, and are left out); their "
-        "sources stay as they are under all conditions."
-    )
+def _pies(r):
+    """Inches of the width of the pies."""
+    return np.clip(0.95 * r["shares"].shape[1], 6.2, 8.8)
 
 
-def _says_few(r):
-    """How many heads have their documents in one or two clusters, where there are more."""
-    text = f" The clusters are of {SAYS[str(r['clustered'])]}."
-    if "few" not in r:
-        return text
-    return text + (
-        f" Of all heads {r['few']:.0%} have all of their documents in one or two of the "
-        f"{len(r['centres'])} (dealt anew: up to {r['few_null']:.0%})."
-    )
+def _height_of_pies(r):
+    """Inches of the pies, with what stands above and below them."""
+    L, H, _ = r["shares"].shape
+    return max(4.2, min(0.85, (_pies(r) - 0.4) / H) * L + 1.5)
 
 
-def answer(r):
-    """Yes: nearly all heads with a direction keep it in every text and on shuffled words.
-
-    Partly: more keep to one cluster than chance gives. A repeated word stands beside it.
-    """
-    n = int(r["n_directed"])
-    text = "heads with a direction that keep it whatever the text, and with one word repeated"
-    if not n:
-        return Answer("no", text, f"0 of {r['directed'].size} heads with one", "0 heads")
-    steady = verdict.of(r, "steady_directed", enough=MOST)
-    shuffled = verdict.beside(r["offset_shuffled"], r["steady_directed_null"], enough=MOST)
-    kept = min(r["steady_directed"], r["offset_shuffled"])
-    own, alone = round(n * float(kept)), round(n * float(r["offset_repeated"]))
-    by_chance = (r["steady_directed_null"], r["offset_repeated_null"])
-    high, high_alone = (round(n * float(x)) for x in by_chance)
-    chance = f"up to {high}, and {high_alone}"
-    return Answer(verdict.led(steady, shuffled), text, f"{own} of {n}, and {alone} of {n}", chance)
-
-
-def plot(r):
-    """Mean profile of every cluster above; below, a pie for every head, and what shuffling does."""
-    L, H, k = r["shares"].shape
-    rows = -(-k // 6)
-    pies = np.clip(0.95 * H, 6.2, 8.8)
-    heights = 2.6 * rows + 0.3, max(4.2, min(0.85, (pies - 0.4) / H) * L + 1.5)
-    figure = draw.figure(12.5, sum(heights))
-    above, below = figure.subfigures(2, 1, height_ratios=heights, hspace=0.03)
-    left, right = below.subfigures(1, 2, width_ratios=(pies, 12.5 - pies), wspace=0.03)
-    colors = _colors(r)
-    _draw_clusters(above, r, colors)
-    _draw_pies(left.subplots(), r, colors)
+def _draw_heads(figure, r):
+    """A pie for every head, and what is left without the text."""
+    left, right = figure.subfigures(1, 2, width_ratios=(_pies(r), WIDTH - _pies(r)), wspace=0.03)
+    _draw_pies(left.subplots(), r)
     _draw_conditions(right.subplots(), r)
-    return figure
 
 
 def _colors(r):
@@ -365,8 +315,9 @@ def _colors(r):
     return [colors[i] for i in range(len(centres))]
 
 
-def _draw_clusters(figure, r, colors):
+def _draw_clusters(figure, r):
     """One small chart for each cluster: attention by offset, and under the other conditions."""
+    colors = _colors(r)
     k = len(colors)
     columns = min(k, 6)
     grid = figure.subplots(-(-k // columns), columns, sharex=True, squeeze=False).ravel()
@@ -379,7 +330,9 @@ def _draw_clusters(figure, r, colors):
     figure.supxlabel("offset of the key (tokens, positive = to the right)", fontsize=10.5)
     unit, null = KINDS[str(r["clustered"])]
     figure.supylabel(unit, fontsize=10.5)
-    figure.legend(handles=[*_legend(null)], loc="outside upper left", ncols=3, borderpad=0)
+    styles = {"words shuffled": DOT, "one word repeated": RING, f"null: {null}": LINE}
+    samples = [line_sample(label, **style) for label, style in styles.items()]
+    figure.legend(handles=samples, loc="outside upper left", ncols=3, borderpad=0)
 
 
 def _curves(r, c):
@@ -438,18 +391,10 @@ RING = {
 LINE = {"color": draw.GREEN, "linewidth": 1.2}
 
 
-def _legend(null):
-    """What stands beside the bars."""
-    from matplotlib.lines import Line2D
-
-    yield Line2D([], [], label="words shuffled", **DOT)
-    yield Line2D([], [], label="one word repeated", **RING)
-    yield Line2D([], [], label=f"null: {null}", **LINE)
-
-
-def _draw_pies(axes, r, colors):
+def _draw_pies(axes, r):
     """Shares of the clusters in each head; below it the offset it attends to most, and how much."""
     L, H, _ = r["shares"].shape
+    colors = _colors(r)
     for layer, head in np.ndindex(L, H):
         _draw_pie(axes, (head, layer), r["shares"][layer, head], colors)
         _draw_direction(axes, r, layer, head)
@@ -513,9 +458,6 @@ def _draw_conditions(axes, r):
 
 register(
     profiles,
-    draw=plot,
-    says=says,
-    answer=answer,
     look="A pie of one colour is a head that looks the same way in every document; a ring around "
     "it is a head with a direction in the mean of all documents. The charts show the clusters, "
     "named by side and by the offset there that gets most attention (in parentheses how much, "
@@ -532,49 +474,80 @@ register(
     "before the mask, also those of keys to the right, which a causal model hides; pies and names "
     "belong to their clusters, all else to attention.",
     published="In roberta-base, on 100 documents of WikiText-2, profiles fall into 6 clusters by "
-    "direction and strength, and in most heads the direction does not depend on the "
-    "text (Yamamoto and Matsuzaki, figure 1); the sharpest lose it on positions alone "
-    "and keep it when words are shuffled (figure 9 and section 5 of their longer "
-    "paper). The documents of each head fall into one or two clusters (its figure 2). "
-    "For causal models its appendix C clusters the scores before the mask, at the "
-    "offsets -30 to 30, into two clusters: --clustered scores --clusters 2 --reach 30, and for "
-    "the decoder of an encoder-decoder --side decoder.",
+    "direction and strength, and in most heads the direction does not depend on the text (Yamamoto "
+    "and Matsuzaki, figure 1); the sharpest lose it on positions alone and keep it when words are "
+    "shuffled (figure 9 and section 5 of their longer paper). The documents of each head fall into "
+    "one or two clusters (its figure 2). For causal models its appendix C clusters the scores "
+    "before the mask, at the offsets -30 to 30, into two clusters: --clustered scores --clusters 2 "
+    "--reach 30, and for the decoder of an encoder-decoder --side decoder.",
     sides=("encoder", "decoder"),
     figure="figure 1",
-    numbers={
-        "n_directed": f"heads with a direction: {maths.DIRECTION}",
-        "n_by_strength": "heads with a direction, by the attention to their offset",
-        "steady_directed": f"share of the heads with a direction with at least {STEADY:.0%} of "
-        "their documents in one cluster",
-        "steady_directed_null": f"99 % quantile of {PERMUTATIONS} random deals of the profiles to "
-        "the heads",
-        "offset_shuffled": "share of the heads with a direction that have it, at their offset, "
-        "when the words of each document are shuffled",
-        "offset_shuffled_null": "99 % quantile for shuffled pairs of heads",
-        "offset_repeated": "share of the heads with a direction that have it, at their offset, "
-        "with one word repeated in place of all",
-        "offset_repeated_null": "99 % quantile for shuffled pairs of heads",
-        "offset_positions": "share of the heads with a direction that have it, at their offset, "
-        "on positions alone (word embeddings at zero)",
-        "offset_positions_null": "99 % quantile for shuffled pairs of heads",
-        "sharp": "largest mean attention of a head to one fixed offset other than 0",
-        "sharp_null": "most that uniform attention gives to an offset other than 0",
-        "sharp_heads": f"heads with more than {SHARP} of their attention at one offset other than "
-        "0, that offset and the attention",
-        "n_sharp": f"heads with more than {SHARP} of their attention at one offset other than 0",
-        "n_sharp_shuffled": f"heads with more than {SHARP} at one offset, words shuffled",
-        "n_sharp_repeated": f"heads with more than {SHARP} at one offset, one word repeated",
-        "n_sharp_positions": f"heads with more than {SHARP} at one offset, positions alone",
-        "steady": f"share of all heads with at least {STEADY:.0%} of their documents in one "
-        "cluster",
-        "steady_null": f"99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads",
-        "few": f"share of all heads whose documents fall into {FEW} clusters or one",
-        "few_null": f"99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads",
-        "kept": "share of all heads that stay in their main cluster when each document's words are "
-        "shuffled",
-        "kept_null": "99 % quantile for shuffled pairs of heads",
-        "documents": "documents read, all of one length",
-    },
-    labels={"n_by_strength": "strengths"},
     per_head=("best_offset", "best_attention"),
+    numbers="""
+        fact n_directed: heads with a direction: {maths.DIRECTION}
+        fact n_by_strength by strengths: heads with a direction, by the attention to their offset
+        steady_directed: share of the heads with a direction with at least {STEADY:.0%} of their
+            documents in one cluster
+            null: 99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads
+        offset_[shuffled|repeated|positions]: share of the heads with a direction that have it, at
+            their offset, [when the words of each document are shuffled|with one word repeated in
+            place of all|on positions alone (word embeddings at zero)]
+            null: 99 % quantile for shuffled pairs of heads
+        sharp: largest mean attention of a head to one fixed offset other than 0
+            null: most that uniform attention gives to an offset other than 0
+        fact sharp_heads: heads with more than {SHARP} of their attention at one offset other than
+            0, that offset and the attention
+        n_sharp: heads with more than {SHARP} of their attention at one offset other than 0
+            no null: the largest attention has one
+        n_sharp_[shuffled|repeated|positions]: heads with more than {SHARP} at one offset, [words
+            shuffled|one word repeated|positions alone]
+            no null: the largest attention has one
+        steady: share of all heads with at least {STEADY:.0%} of their documents in one cluster
+            null: 99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads
+        few: share of all heads whose documents fall into {FEW} clusters or one
+            null: 99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads
+        kept: share of all heads that stay in their main cluster when each document's words are
+            shuffled
+            null: 99 % quantile for shuffled pairs of heads
+        fact documents: documents read, all of one length
+    """,
+    answer=Asks(
+        "heads with a direction that keep it whatever the text, and with one word repeated",
+        value="{counts[0]} of {n_directed}, and {counts[1]} of {n_directed}",
+        chance="up to {counts[2]}, and {counts[3]}",
+        rule=Led(
+            Of("steady_directed", enough=MOST),
+            Of("offset_shuffled", null="steady_directed_null", enough=MOST),
+        ),
+        without=Without("n_directed", "0 of {directed.size} heads with one", "0 heads", "no"),
+    ),
+    says=[
+        "{n_directed} of {directed.size} heads have a direction: {maths.DIRECTION}.",
+        heads.describe_strengths,
+        " Of those with a direction {steady_directed:.0%} keep to one cluster in at least "
+        "{STEADY:.0%} of the {documents} documents (dealt anew: up to {steady_directed_null:.0%}), "
+        "{offset_shuffled:.0%} keep their offset when the words are shuffled (shuffled heads: up "
+        "to {offset_shuffled_null:.0%}), {offset_repeated:.0%} when one word is repeated "
+        "everywhere (up to {offset_repeated_null:.0%}), and {offset_positions:.0%} on positions "
+        "alone, with all words at zero, which no model ever reads (up to "
+        "{offset_positions_null:.0%}). A direction that stays on shuffled words and is lost on a "
+        "repeated one needs words, in whatever order. Heads with more than half of their attention "
+        "at one offset: {sharp_heads}. The clusters are of {SAYS[clustered]}.",
+        When(
+            "few >= 0",
+            " Of all heads {few:.0%} have all of their documents in one or two of the "
+            "{cluster_sizes.size} (dealt anew: up to {few_null:.0%}).",
+        ),
+        When(
+            "left_out >= 0",
+            " Read are {T} tokens each of what the decoder says of {documents} sources, with their "
+            "start token ({left_out} outputs were shorter, and are left out); their sources stay "
+            "as they are under all conditions.",
+        ),
+    ],
+    draw=column(
+        Part(_draw_clusters, height=lambda r: 2.6 * -(-len(r["centres"]) // 6) + 0.3),
+        Part(_draw_heads, height=_height_of_pies),
+    ),
+    shares_passes=True,
 )

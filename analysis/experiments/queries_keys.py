@@ -15,20 +15,19 @@ import numpy as np
 
 from ..maths import factors, nulls, profiles, spectra, stats, waves
 from ..measures import heads, inputs
-from ..runner import draw, options, sides, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options, sides
+from ..runner.panels import Part, bar_sample, line_sample
+from ..runner.registry import register
+from ..runner.rules import Asks, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
 SHUFFLES = 200  # of the rows: a periodic column is above what 99 % of them reach
 FIRST = 64  # positions that the paper draws
-LISTS = (  # results with an entry for each head drawn
-    *("columns", "lag", "correlation", "correlation_text", "n_periodic", "n_periodic_text"),
-    "replaced",
-)
-VERDICTS = {(True, True): "yes", (False, True): "partly", (False, False): "no"}  # most, any
 MAJORITY = 0.5  # share of heads with a direction above which "most of them" is said
 MOST = 6  # heads, and columns of each, that a figure holds
+ALONE = "positions"  # the input without words
 SHOWN = 2  # columns of each head, and bands, that are drawn where none are chosen
 
 
@@ -45,7 +44,7 @@ def queries_keys(
     model,
     run=UNSAVED,
     *,
-    head: str = "auto",
+    head: options.Heads = "auto",
     columns: str = "auto",
     input: Literal["auto", "text", "positions"] = "auto",
     low: options.Size = 0,
@@ -54,13 +53,11 @@ def queries_keys(
     reach: options.Size = 0,
     show: Annotated[int, options.OrZero(options.AtLeast(8))] = 0,
     text: options.Text = "sample",
-    tokens: options.Size = 0,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
     """Columns of queries and keys against position, filtered and not, and the shift between them.
 
-    head: heads to show, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
-    broadest
     columns: columns to show, from 0, as 4,5 (the paper's 5 and 6); auto: the one that carries most
     of each band, or of a single band the 2
     input: text (first document), positions (alone), or auto: text, positions in a partial
@@ -72,9 +69,6 @@ def queries_keys(
     out
     reach: farthest lag tried, in tokens (0: 10, or half a period of the peak if that is longer)
     show: positions to draw (0: 64, or two periods of the peak if they are longer)
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    tokens: length of the document (0: the model's longest input)
-    seed: seed of the shuffles and of the random directions
     """
     documents, T = _documents(model, input, text, tokens)
     peaks = waves.as_high(inputs.reachable(model)[:T], seed)
@@ -371,31 +365,9 @@ def _measure_words(bare, svd, measured, settings):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    sentences = [_says_all(r), *(_says_of(r, i) for i in range(len(r["heads"])))]
-    if r["causal"] and (r["lag"] > 0).any():
-        sentences.append("A causal head cannot look to the right.")
-    sentences.append(
-        f"Replacing (W_Q, W_K) by (W_A, I) changes no score by more than {r['replaced'].max():.0e} "
-        "of the largest."
-    )
-    if r["input"] == "positions":
-        sentences.append(
-            "All this is of positions alone, without words, where any smooth column counts as "
-            "periodic."
-        )
-    return " ".join(sentences)
-
-
-def _says_all(r):
-    """The periodic columns of all heads."""
-    return (
-        "The head with the most columns that are periodic in query and key, "
-        f"{r['most_periodic']}, has {r['largest']:.0%} of its width (rows shuffled: at most "
-        f"{r['largest_null']:.0%} in 99 % of cases); the median of the {r['n_directed']} heads "
-        f"with a direction has {r['typical']:.0%} (shuffled: {r['typical_null']:.0%})."
-    )
+def shown(r):
+    """A sentence on each head drawn."""
+    return " ".join(_says_of(r, i) for i in range(len(r["heads"])))
 
 
 def _says_of(r, i):
@@ -415,26 +387,9 @@ def _list(values, form):
     return " and ".join(map(form.format, values))
 
 
-def answer(r):
-    """Yes if most heads with a direction have periodic columns above chance, and they are shifted.
-
-    Partly if some have; no if none has.
-    """
-    n = int(r["n_directed"])
-    measure = (
-        "heads with a direction whose periodic queries and keys are shifted against each other"
-    )
-    if not n:
-        return Answer("undecided", measure, "0 heads with a direction", "0 heads")
-    shifted = verdict.of(r, "n_shifted_heads", enough=MAJORITY * n, most=n)
-    chance = f"{shifted.null:.2g} of {n}"
-    return Answer(shifted.verdict, measure, f"{shifted.value:.0f} of {n}", chance)
-
-
-def plot(r):
+def _draw_all(figure, r):
     """One row for each column: as it is, filtered, and how alike query and key are at each lag."""
     n, c, _ = r["q"].shape
-    figure = draw.figure(12.5, 1.25 * n * c + 1.6)
     grid = figure.subplots(n * c, 3, sharex="col", squeeze=False, width_ratios=(2, 2, 1))
     for (plain, filtered, lags), (head, j) in zip(grid, np.ndindex(n, c)):
         _draw_wave(plain, r, "", head, j)
@@ -447,10 +402,9 @@ def plot(r):
             fontsize=10,
         )
     _label_columns(grid, r)
-    figure.legend(handles=_legend(r), loc="outside upper left", ncols=3, borderpad=0)
+    figure.legend(handles=[*_samples(r)], loc="outside upper left", ncols=3, borderpad=0)
     text = "head and column from 0; in parentheses as the paper counts, from 1"
     figure.supylabel(text, fontsize=10)
-    return figure
 
 
 def _draw_wave(axes, r, suffix, head, j):
@@ -519,81 +473,96 @@ def _title_of_filter(r):
 LISTED = 4  # frequencies, at most, that a title names
 
 
-def _legend(r):
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    query = Line2D([], [], color=draw.BLUE, label="query")
-    key = Line2D([], [], color=draw.ORANGE, label="key")
-    text = "correlation of query and key"
-    dots = Line2D([], [], color="black", marker="o", markersize=3, label=text)
-    handles = [query, key, dots]
-    text = "null: 99 % of random directions stay below"
-    handles.append(Line2D([], [], color=draw.GREY, linestyle="--", label=text))
+def _samples(r):
+    """What the legend shows."""
+    yield line_sample("query", color=draw.BLUE)
+    yield line_sample("key", color=draw.ORANGE)
+    yield line_sample("correlation of query and key", color="black", marker="o", markersize=3)
+    random = "null: 99 % of random directions stay below"
+    yield line_sample(random, color=draw.GREY, linestyle="--")
     if "xcorr_text" in r:
-        text = "null: the text without positions"
-        handles.append(Line2D([], [], color=draw.GREEN, linestyle=":", label=text))
+        yield line_sample("null: the text without positions", color=draw.GREEN, linestyle=":")
     if r["causal"]:
-        text = "hidden from the query"
-        handles.append(Patch(color=draw.GREY, alpha=0.15, linewidth=0, label=text))
-    return handles
+        yield bar_sample("hidden from the query", color=draw.GREY, alpha=0.15)
 
 
 register(
     queries_keys,
-    draw=plot,
     look="Blue and orange are one column of the query and of the key, token after token. Where "
-    "both are the same wave and one runs ahead, the correlation peaks at that lag (red): "
-    "each query meets the matching key so many tokens away, and attention goes there. The "
-    "middle panels keep one octave around the position table's highest peak, or around another "
-    f"peak that is as high ({waves.AS_HIGH} of it), without the mean and most of the words; the "
-    "column is the one that carries most of that octave. The correlation is of the columns as "
-    "they are. A peak "
-    "counts only above the dashed line, which random directions in place of U_K reach in 1 "
-    "of 100 cases when the most fitting of as many columns is taken; what stays without "
-    "positions (dotted) comes from the words. Where the waves match in the grey, to the "
-    "right, a causal head sees only the slope that leads there.",
+    "both are the same wave and one runs ahead, the correlation peaks at that lag (red): each "
+    "query meets the matching key so many tokens away, and attention goes there. The middle panels "
+    "keep one octave around the position table's highest peak, or around another peak that is as "
+    f"high ({waves.AS_HIGH} of it), without the mean and most of the words; the column is the one "
+    "that carries most of that octave. The correlation is of the columns as they are. A peak "
+    "counts only above the dashed line, which random directions in place of U_K reach in 1 of 100 "
+    "cases when the most fitting of as many columns is taken; what stays without positions "
+    "(dotted) comes from the words. Where the waves match in the grey, to the right, a causal head "
+    "sees only the slope that leads there.",
     published="With W_A = U_Q S U_K^T, about 4 to 12 columns of X U_Q and X U_K are periodic in "
     "heads that attend by position, and query and key are out of phase in them: the paper's "
     "head(1,1), here L0H0, columns 5 and 6, here 4 and 5 (Yamamoto and Matsuzaki, figure 4).",
     figure="figure 4",
-    says=says,
     weights_only=True,
-    answer=answer,
     per_head=("share_periodic", "lag_of_heads"),
-    numbers={
-        "n_shifted_heads": "heads with a direction that have more periodic columns than 99 % of "
-        "the shuffles and than the text without positions, in which query and key are most alike "
-        "at a lag other than 0",
-        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
-        "typical": "share of a head's width that is periodic in query and key both, median of the "
-        "heads with a direction",
-        "typical_null": "99 % quantile of that median over shuffles of the rows",
-        "largest": "share of a head's width that is periodic in query and key both, in the head "
-        "with the largest",
-        "largest_null": "99 % quantile of the largest share of any head over shuffles of the rows",
-        "most_periodic": "head with the largest share of periodic columns",
-        "lag": "tokens by which the key's column is shifted against the query's, in the columns "
-        "shown: the lag of their highest correlation within reach",
-        "correlation": "highest correlation of query and key within reach, of the columns shown as "
-        "they are, not filtered",
-        "correlation_null": "99 % quantile of that correlation for random orthonormal directions "
-        "in place of U_K",
-        "correlation_text": "correlation of query and key at that lag without positions: what the "
-        "words alone give",
-        "n_periodic": "columns of the heads shown whose largest amplitude of more than "
-        f"{spectra.DRIFT} cycles is above 99 % of the shuffles of the rows, in query and key both",
-        "n_periodic_null": "99 % quantile of the number of such columns over shuffles of the rows",
-        "n_periodic_text": "periodic columns of the heads shown without positions: what the words "
-        "alone give",
-        "frequency": "the highest peak of the position table, around which the first band lies, "
-        "in cycles over the document",
-        "bands": "the lowest and the highest frequency that the filter keeps, in cycles over the "
-        "document, around the highest peak and one that is as high",
-        "heads": "heads shown",
-        "columns": "columns shown of each head, in the order of the singular values, from 0",
-        "replaced": "largest change of a score, over the largest score, when (W_A, I) takes the "
-        "place of (W_Q, W_K)",
-    },
-    labels=dict.fromkeys(LISTS, "heads") | {"bands": "band_names"},
+    numbers="""
+        n_shifted_heads: heads with a direction that have more periodic columns than 99 % of the
+            shuffles and than the text without positions, in which query and key are most alike at a
+            lag other than 0
+            null: the 1 % of the heads with a direction that exceed 99 % of the shuffles by chance
+        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        [typical|largest]: share of a head's width that is periodic in query and key both, [median
+            of the heads with a direction|in the head with the largest]
+            null: 99 % quantile of [that median|the largest share of any head] over shuffles of the
+            rows
+        fact most_periodic: head with the largest share of periodic columns
+        lag by heads: tokens by which the key's column is shifted against the query's, in the
+            columns shown: the lag of their highest correlation within reach
+            no null: the correlation has one
+        correlation by heads: highest correlation of query and key within reach, of the columns
+            shown as they are, not filtered
+            null: 99 % quantile of that correlation for random orthonormal directions in place of
+            U_K
+        correlation_text by heads: correlation of query and key at that lag without positions: what
+            the words alone give
+            no null: it is a null
+        n_periodic by heads: columns of the heads shown whose largest amplitude of more than
+            {spectra.DRIFT} cycles is above 99 % of the shuffles of the rows, in query and key both
+            null: 99 % quantile of the number of such columns over shuffles of the rows
+        n_periodic_text by heads: periodic columns of the heads shown without positions: what the
+            words alone give
+            no null: it is a null
+        fact frequency: the highest peak of the position table, around which the first band lies, in
+            cycles over the document
+        fact bands by band_names: the lowest and the highest frequency that the filter keeps, in
+            cycles over the document, around the highest peak and one that is as high
+        fact heads: heads shown
+        fact columns by heads: columns shown of each head, in the order of the singular values, from
+            0
+        replaced by heads: largest change of a score, over the largest score, when (W_A, I) takes
+            the place of (W_Q, W_K)
+            no null: 0 but for rounding
+    """,
+    answer=Asks(
+        "heads with a direction whose periodic queries and keys are shifted against each other",
+        value="{n_shifted_heads:.0f} of {n_directed}",
+        chance="{n_shifted_heads_null:.2g} of {n_directed}",
+        rule=Of("n_shifted_heads", out_of="n_directed", enough=MAJORITY),
+        without=Without("n_directed", "0 heads with a direction", "0 heads"),
+    ),
+    says=[
+        "The head with the most columns that are periodic in query and key, {most_periodic}, has "
+        "{largest:.0%} of its width (rows shuffled: at most {largest_null:.0%} in 99 % of cases); "
+        "the median of the {n_directed} heads with a direction has {typical:.0%} (shuffled: "
+        "{typical_null:.0%}). {shown}",
+        When("causal", When("lag.max > 0", " A causal head cannot look to the right.")),
+        " Replacing (W_Q, W_K) by (W_A, I) changes no score by more than {replaced.max:.0e} of the "
+        "largest.",
+        When(
+            "input == ALONE",
+            " All this is of positions alone, without words, where any smooth column counts as "
+            "periodic.",
+        ),
+    ],
+    draw=Part(_draw_all, height=lambda r: 1.25 * r["columns"].size + 1.6),
+    shares_passes=True,
 )

@@ -341,4 +341,5 @@ register(
         row(_draw_stack, _draw_travel, widths=(1.2, 1), height=4.3),
         row(_draw_waves, _draw_scales, _draw_jagged, height=4.7),
     ),
+    shares_passes=True,
 )

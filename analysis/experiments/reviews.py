@@ -15,7 +15,10 @@ import numpy as np
 from ..maths import logistic
 from ..measures import document_features
 from ..runner import draw, options, verdict
-from ..runner.registry import Answer, NotApplicable, register
+from ..runner.panels import row
+from ..runner.registry import NotApplicable, register
+from ..runner.rules import Asks, Every, Of, Without
+from ..runner.sentences import When
 from ..runner.stream import UNSAVED
 from ..texts import corpus, formats
 
@@ -28,7 +31,6 @@ NAMES = {
 COLORS = dict(zip(NAMES, (draw.BLUE, draw.ORANGE, draw.GREEN, draw.GREY)))
 SHUFFLES = 100  # of the training labels
 CHANCE = 0.99  # quantile of what they give
-ENDS = "from", "to"
 LEARNED = 0.02  # accuracy above its null, from which there is a task to compare on
 LEAST = 5  # training documents of each class
 HELD_OUT = 1 / 3  # share of the documents, where no text for it is given
@@ -64,7 +66,6 @@ def reviews(
     pool: features of a document: mean over its tokens, or those of its first or last token
     column: column of the text in a .csv or .jsonl file (auto: text)
     label: column of the labels (auto: label)
-    seed: seed of splits, shuffles and random weights
     """
     if tokens:
         options.within("tokens", tokens, corpus.shortest(model), model.config.n_ctx)
@@ -254,65 +255,31 @@ def _worths(right):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    right = dict(zip(r["versions"], (f"{100 * x:.1f} %" for x in r["accuracies"])))
-    low, high = 100 * r["interval"]
-    text = (
-        f"Of {r['n_held_out']} held-out {r['task']} the probe gets {right['kept']} right with "
-        f"positions kept (95 %: {low:.1f} to {high:.1f}), {right['zero']} with positions at zero, "
-        f"{right['shuffled']} with positions shuffled, {right['random']} with random weights, and "
-        f"at most {100 * r['accuracy_null']:.1f} % in 99 of 100 cases with the training labels "
-        "shuffled."
-    )
-    if r["accuracy"] <= r["accuracy_null"]:
-        end = "That is no better than shuffled labels: this task says nothing about positions here."
-        return f"{text} {end}"
-    worths = zip(r["versions"][1:3], r["worths"], r["worth_intervals"])
-    return f"{text} Positions are worth {' and '.join(_says_worth(*x) for x in worths)}."
+def gain(r):
+    """Accuracy above what shuffled labels reach."""
+    return r["accuracy"] - r["accuracy_null"]
 
 
-def answers(r):
-    """Yes where positions at zero and shuffled ones both cost accuracy, partly where one does.
+def margin(r):
+    """By which accuracy has to fall to count: of what there is to lose."""
+    return verdict.MARGIN * gain(r)
 
-    Undecided where the task is not learned with positions either.
-    """
-    learned = r["accuracy"] - r["accuracy_null"]
-    findings = [
-        verdict.beside(r[name][0], 0, margin=verdict.MARGIN * learned)
-        for name in ("worth_interval", "worth_shuffled_interval")
-    ]
-    kind = verdict.every(*findings) if learned > LEARNED else "undecided"
-    right, zero, chance = 100 * np.array([r["accuracy"], r["accuracy_zero"], r["accuracy_null"]])
+
+def what(r):
+    """The task, without the names of many classes."""
     task = str(r["task"])
-    what = task if len(task) < 80 else task.partition(" ")[0]  # without the names of many classes
-    measure = f"held-out {what} told right by a linear probe"
-    value = f"{right:.1f} % (positions at zero: {zero:.1f} %)"
-    return Answer(kind, measure, value, f"{chance:.1f} % at most")
+    return task if len(task) < 80 else task.partition(" ")[0]
 
 
-def _says_worth(name, worth, interval):
-    """What one version lacks, in percentage points."""
-    low, high = interval
-    doubt = ", which holds 0: no difference is shown" if low <= 0 <= high else ""
-    return (
-        f"{100 * worth:+.1f} points against {NAMES[name]} (95 %: {100 * low:+.1f} to "
-        f"{100 * high:+.1f}{doubt})"
-    )
-
-
-def plot(r):
-    """Accuracies on the left; on the right what each version lacks of the whole model's."""
-    figure = draw.figure(12, 4)
-    left, right = figure.subplots(1, 2, width_ratios=(1.4, 1))
-    _draw_accuracies(left, r)
-    versions = r["versions"][1:]
-    _whiskers(right, versions, r["worths"], r["worth_intervals"])
-    right.axvline(0, color="black", linewidth=0.8)
-    right.set_yticks(range(len(versions)), [NAMES[name] for name in versions])
-    right.set_ylim(len(versions) - 0.4, -0.6)
-    right.set_xlabel("share told right, kept minus this (bars: 95 %)")
-    return figure
+def costs(r):
+    """What the versions without positions lack, in percentage points."""
+    texts = []
+    for i, name in enumerate(r["versions"][1:3]):
+        low, high = 100 * r["worth_intervals"][i]
+        doubt = ", which holds 0: no difference is shown" if low <= 0 <= high else ""
+        points = f"{100 * r['worths'][i]:+.1f} points against {NAMES[name]}"
+        texts.append(f"{points} (95 %: {low:+.1f} to {high:+.1f}{doubt})")
+    return " and ".join(texts)
 
 
 def _draw_accuracies(axes, r):
@@ -334,6 +301,16 @@ def _draw_accuracies(axes, r):
     axes.set_xlabel(f"share told right of {r['n_held_out']} held out (bars: 95 %)")
 
 
+def _draw_worths(axes, r):
+    """What each version lacks of the whole model's accuracy."""
+    versions = r["versions"][1:]
+    _whiskers(axes, versions, r["worths"], r["worth_intervals"])
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(versions)), [NAMES[name] for name in versions])
+    axes.set_ylim(len(versions) - 0.4, -0.6)
+    axes.set_xlabel("share told right, kept minus this (bars: 95 %)")
+
+
 def _whiskers(axes, versions, values, intervals):
     """A dot with its interval for each version, from above."""
     for i, (name, value, interval) in enumerate(zip(versions, values, intervals)):
@@ -343,8 +320,6 @@ def _whiskers(axes, versions, values, intervals):
 
 register(
     reviews,
-    draw=plot,
-    says=says,
     look="Each row is a probe of its own, trained on features of that version of the model: a "
     "task needs positions only where the bars on the right do not reach zero. Random weights "
     "show what the words alone give to any network. Without positions a bidirectional model "
@@ -353,24 +328,50 @@ register(
     published="Not measured: the slides leave it as work that needs training, and expect a task "
     "such as the classification of documents to need positions little.",
     figure="slides, outlook",
-    answer=answers,
-    numbers={
-        "accuracy": "share of held-out documents told right, positions kept",
-        "accuracy_null": "99 % quantile of the share told right with the training labels shuffled",
-        "accuracy_zero": "share told right with the position table at zero",
-        "accuracy_shuffled": "share told right with the position table's rows shuffled",
-        "accuracy_random": "share told right with random weights of its shape, positions kept",
-        "worth": "share told right with positions kept minus with positions at zero",
-        "worth_shuffled": "share told right with positions kept minus with positions shuffled",
-        "majority": "share told right by always naming the most frequent class",
-        "interval": "95 % interval of the share told right, over held-out documents (Wilson)",
-        "worth_interval": "95 % interval of what positions are worth against zero",
-        "worth_shuffled_interval": "95 % interval of what positions are worth against mixed rows",
-        "n_train": "training documents",
-        "n_held_out": "held-out documents",
-        "n_cut": "documents that were cut to the length given",
-        "n_skipped": "documents left out: empty, or of one token",
-    },
-    labels=dict.fromkeys(("interval", "worth_interval", "worth_shuffled_interval"), ENDS),
     least_documents=3 * LEAST,  # of windows two thirds train, half of them shuffled
+    numbers="""
+        accuracy: share of held-out documents told right, positions kept
+            null: 99 % quantile of the share told right with the training labels shuffled
+        accuracy_[zero|shuffled]: share told right with the position table[ at zero|'s rows
+            shuffled]
+            no null: it has that of the share with positions kept
+        accuracy_random: share told right with random weights of its shape, positions kept
+            no null: it is a null
+        [worth|worth_shuffled]: share told right with positions kept minus with positions [at
+            zero|shuffled]
+            no null: 0 is, and its interval stands beside it
+        majority: share told right by always naming the most frequent class
+            no null: it is a null
+        fact interval by from, to: 95 % interval of the share told right, over held-out documents
+            (Wilson)
+        fact [worth|worth_shuffled]_interval by from, to: 95 % interval of what positions are worth
+            against [zero|mixed rows]
+        fact n_train: training documents
+        fact n_held_out: held-out documents
+        fact n_cut: documents that were cut to the length given
+        fact n_skipped: documents left out: empty, or of one token
+    """,
+    answer=Asks(
+        "held-out {what} told right by a linear probe",
+        value="{accuracy:.1%} (positions at zero: {accuracy_zero:.1%})",
+        chance="{accuracy_null:.1%} at most",
+        rule=Every(
+            Of("worth_interval[0]", null=0, margin=margin),
+            Of("worth_shuffled_interval[0]", null=0, margin=margin),
+        ),
+        without=Without("gain > LEARNED"),
+    ),
+    says=[
+        "Of {n_held_out} held-out {task} the probe gets {accuracy:.1%} right with positions kept "
+        "(95 %: {interval[0]:.1%} to {interval[1]:.1%}), {accuracy_zero:.1%} with positions at "
+        "zero, {accuracy_shuffled:.1%} with positions shuffled, {accuracy_random:.1%} with random "
+        "weights, and at most {accuracy_null:.1%} in 99 of 100 cases with the training labels "
+        "shuffled. ",
+        When(
+            "accuracy > accuracy_null",
+            "Positions are worth {costs}.",
+            "That is no better than shuffled labels: this task says nothing about positions here.",
+        ),
+    ],
+    draw=row(_draw_accuracies, _draw_worths, widths=(1.4, 1), height=4),
 )

@@ -17,11 +17,15 @@ from ..maths import factors, layout, nulls, profiles, spectra, stats
 from ..maths import gauge as settled
 from ..maths import rotation as maths
 from ..measures import heads, inputs
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import Part, column, row
+from ..runner.registry import register
+from ..runner.rules import Asks, Of, Without
+from ..runner.sentences import Names, Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
+TEXT = "text"  # what is read, or positions alone
 MEAN = "mean"  # of the maps from random bases
 COMPLETIONS = MEAN, "lapack", "procrustes", "thin"
 TITLES = {
@@ -30,7 +34,7 @@ TITLES = {
     "procrustes": "the smallest rotation",
     "thin": "the settled columns alone",
 }
-LAYOUTS = {"line": "a line of one shift", "band": "a horizontal band"}
+LAYOUTS = "line", "band"  # of one shift; horizontal
 KINDS = {"directed": "with a direction", "others": "without a direction"}
 BASES = ("mean of random", "published", "smallest rotation", "settled columns")
 SHIFTS = (1, 2, 3)  # to both sides, in tokens or in tens, hundreds of them: the curves in the maps
@@ -50,23 +54,6 @@ GAUGES = (
     "gauge_peaks_positions",
     "one_offset",
 )
-LISTS = (  # numbers with an entry for each head drawn
-    "offset",
-    "attention_offset",
-    "filter_offset",
-    "offset_lapack",
-    "share",
-    "excess",
-    "gauge_peaks_of_drawn",
-    "gauge_of_drawn",
-    "zero",
-    "modulus",
-    "fit",
-    "line",
-    "line_shift",
-    "band",
-    "band_angle",
-)
 COLORS = draw.BLUE, draw.ORANGE, draw.GREEN, draw.PURPLE, draw.SKY  # of the heads
 
 
@@ -84,29 +71,24 @@ def rotation(
     model,
     run=UNSAVED,
     *,
-    head: str = "auto",
+    head: options.Heads = "auto",
     completion: Literal["mean", "lapack", "procrustes", "thin"] = MEAN,
     input: Literal["text", "positions"] = "text",
     gauge: Annotated[int, options.Within(2, 50)] = 8,
     compare: Annotated[int, options.Within(0, 1000)] = 16,
     text: options.Text = "sample",
     documents: options.Count = 1,
-    tokens: options.Size = 0,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
     """Angles between queries and keys, by frequency, and how far the weights settle them.
 
-    head: heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the
-    broadest
     completion: basis where weights settle none: mean (of the maps from random ones), lapack (as
     published), procrustes (smallest rotation), thin (none)
     input: text (first document), or positions (alone, as always in a partial checkpoint)
     gauge: random bases with which the maps are made and compared
     compare: heads in which bases are compared, those with the clearest direction first (0: all)
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
     documents: documents whose mean attention is compared with the maps, which are of the first
-    tokens: length of each document (0: the model's longest input)
-    seed: seed of the random bases and deals
     """
     inputs.reachable(model)
     if model.missing:
@@ -483,53 +465,19 @@ def _count_right(r, directed, attention, seed):
     return result
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    alone = " All this is from positions alone, without words." if r["input"] == "positions" else ""
-    texts = _describe_offsets(r), _describe_gauge(r), _describe_layouts(r), _describe_drawn(r)
-    return " ".join(texts) + alone
+def _count(share, of="n_compared"):
+    """A piece of a sentence: how many heads a share of them is."""
+    return lambda r: f"{r[share] * Names(r)[of]:.0f}"
 
 
-def _describe_offsets(r):
-    """In how many heads with a direction the mean map shows the offset of attention."""
-    if not r["n_directed"]:
-        return "No head has a direction, so no offset can be compared with that of attention."
-    n = r["n_compared"]
-    return (
-        f"The mean map of {r['bases']} random bases shows the offset of attention in "
-        f"{r['right'] * n:.0f} of {n} heads with a direction (maps of the heads compared shuffled: "
-        f"up to {r['right_null'] * n:.0f}). On average {r['one_offset_directed']:.0%} of a head's "
-        "bases show one and the same offset. The columns that the weights settle show, alone, the "
-        f"offset of attention in {r['agree_directed']:.0%} of all heads with a direction (pairs "
-        f"shuffled: up to {r['agree_directed_null']:.0%})."
-    )
+def _by_kind(name):
+    """A piece of a sentence: '0.51 with a direction, 0.06 without a direction'."""
 
+    def phrases(r):
+        means = {words: r.get(f"{name}_{kind}") for kind, words in KINDS.items()}
+        return ", ".join(f"{x:z.2f} {words}" for words, x in means.items() if x is not None)
 
-def _describe_gauge(r):
-    """Where the weights settle the map, and where it is a choice."""
-    text = (
-        "How far do a head's maps from two random bases correlate within a frequency? "
-        f"At the peaks of the position table ({len(r['peaks'])} frequencies): "
-        f"{_by_kind(r, 'gauge_peaks')} (random weights: {_two(r['gauge_peaks_random'])}). "
-        f"Over all frequencies: {_by_kind(r, 'gauge')} ({_two(r['gauge_random'])})."
-    )
-    if r["input"] == "text":
-        text += f" At the peaks, from positions alone: {_by_kind(r, 'gauge_peaks_positions')}."
-    return f"{text} {_describe_settled(r)}{_describe_reading(r)}"
-
-
-def _by_kind(r, name):
-    """'0.51 with a direction, 0.06 without a direction'."""
-    phrases = []
-    for kind, words in KINDS.items():
-        if f"{name}_{kind}" in r:
-            phrases.append(f"{_two(r[f'{name}_{kind}'])} {words}")
-    return ", ".join(phrases)
-
-
-def _two(x):
-    """A number with two digits, never -0.00."""
-    return f"{round(float(x), 2) + 0:.2f}"
+    return phrases
 
 
 def _describe_settled(r):
@@ -549,72 +497,9 @@ def _describe_settled(r):
     )
 
 
-def _describe_reading(r):
-    """Whether a map is settled as far as the head reads what is drawn."""
-    if "follows" not in r:
-        return ""
-    return (
-        " Over the heads, how far a map is settled at the peaks goes with the share of the drawn "
-        f"signal that the queries read there (correlation {r['follows']:.2f})."
-    )
-
-
-def _describe_layouts(r):
-    """How many maps have lines of one shift, and how many horizontal bands."""
-    n = len(r["compared"])
-    text = (
-        f"Of {n} maps {r['lines'] * n:.0f} have {LAYOUTS['line']} and {r['bands'] * n:.0f} "
-        f"{LAYOUTS['band']} (each frequency turned at random: {r['lines_null']:.1%} and "
-        f"{r['bands_null']:.1%} of them)."
-    )
-    if "lines_directed" in r:
-        n = r["n_compared"]
-        text += (
-            f" Of the {n} with a direction it is {r['lines_directed'] * n:.0f} and "
-            f"{r['bands_directed'] * n:.0f}."
-        )
-    return text
-
-
-def _describe_drawn(r):
-    """The offset of each head drawn, beside chance and its attention."""
-    names = ("heads", "offset", "share", "share_null", "excess", "excess_null", "attention_offset")
-    each = " ".join(_describe_head(*row) for row in zip(*(r[name] for name in names)))
-    return f"The maps drawn: {each}"
-
-
-def _describe_head(name, offset, share, null, excess, line, attention_offset):
-    """The offset that the map of one head shows, beside chance and its attention."""
-    verdict = "more" if excess > line else "no more"
-    return (
-        f"{name} shows {draw.offset(offset)} with {share:.1%} of the energy (with the angles of "
-        f"other frequencies {null:.1%}; {verdict} than chance gives), and attends to "
-        f"{draw.offset(attention_offset)}."
-    )
-
-
-def answers(r):
-    """Yes if nearly all heads with a direction show it in the mean map, partly if above chance."""
-    measure = "heads with a direction whose mean map shows the offset that they attend to"
-    if not r["n_directed"]:
-        return Answer("undecided", measure, "0 heads with a direction", "0")
-    n = r["n_compared"]
-    right = verdict.of(r, "right", enough=MOST)
-    chance = f"up to {r['right_null'] * n:.0f} of {n}, maps shuffled"
-    return Answer(right.verdict, measure, f"{r['right'] * n:.0f} of {n}", chance)
-
-
-def plot(r):
-    """A row for each head: map, gauge, offsets; below, all heads compared, and the fit."""
-    n = len(r["heads"])
-    figure = draw.figure(12.5, 2.9 * n + 4.6)
-    above, below = figure.subfigures(2, 1, height_ratios=(2.9 * n + 1.4, 3.2), hspace=0.02)
-    _draw_heads(above, r)
-    left, middle, right = below.subplots(1, 3, width_ratios=(1, 1, 0.9))
-    _draw_settled(left, r)
-    _draw_right(middle, r)
-    _draw_fit(right, r)
-    return figure
+def more(r):
+    """Whether the offset of each head drawn has more than chance gives [n]."""
+    return np.where(r["excess"] > r["excess_null"], "more", "no more")
 
 
 def _draw_heads(figure, r):
@@ -725,8 +610,8 @@ def _draw_gauge(axes, r, i):
     axes.plot(peaks, gauge[peaks - 1], "o", color=draw.BLUE, markersize=4, label="at the peaks")
     everywhere, at_peaks = r["gauge_of_drawn"][i], r["gauge_peaks_of_drawn"][i]
     axes.set_title(
-        f"random bases agree (gauge): {_two(everywhere)} ({_two(r['gauge_random'])}),\n"
-        f"at the table's peaks {_two(at_peaks)} ({_two(r['gauge_peaks_random'])})"
+        f"random bases agree (gauge): {everywhere:z.2f} ({r['gauge_random']:z.2f}),\n"
+        f"at the table's peaks {at_peaks:z.2f} ({r['gauge_peaks_random']:z.2f})"
     )
     axes.set(xlim=(0.5, last + 0.5), ylim=(-0.2, 1.05))
 
@@ -808,160 +693,197 @@ def _color(i):
     return COLORS[i % len(COLORS)]
 
 
+OFFSETS = [
+    "The mean map of {bases} random bases shows the offset of attention in ",
+    _count("right"),
+    " of {n_compared} heads with a direction (maps of the heads compared shuffled: up to ",
+    _count("right_null"),
+    "). On average {one_offset_directed:.0%} of a head's bases show one and the same offset. The "
+    "columns that the weights settle show, alone, the offset of attention in {agree_directed:.0%} "
+    "of all heads with a direction (pairs shuffled: up to {agree_directed_null:.0%}).",
+]
+GAUGE = [
+    "How far do a head's maps from two random bases correlate within a frequency? At the peaks of "
+    "the position table ({peaks.size} frequencies): ",
+    _by_kind("gauge_peaks"),
+    " (random weights: {gauge_peaks_random:z.2f}). Over all frequencies: ",
+    _by_kind("gauge"),
+    " ({gauge_random:z.2f}).",
+    When(
+        "input == TEXT",
+        [" At the peaks, from positions alone: ", _by_kind("gauge_peaks_positions"), "."],
+    ),
+    " ",
+    _describe_settled,
+    When(
+        "follows",
+        " Over the heads, how far a map is settled at the peaks goes with the share of the drawn "
+        "signal that the queries read there (correlation {follows:.2f}).",
+    ),
+]
+LINES = [
+    "Of {compared.size} maps ",
+    _count("lines", "compared.size"),
+    " have a line of one shift and ",
+    _count("bands", "compared.size"),
+    " a horizontal band (each frequency turned at random: {lines_null:.1%} and {bands_null:.1%} of "
+    "them).",
+    When(
+        "n_compared",
+        [
+            " Of the {n_compared} with a direction it is ",
+            _count("lines_directed"),
+            " and ",
+            _count("bands_directed"),
+            ".",
+        ],
+    ),
+]
+DRAWN = Rows(
+    "{heads} shows {offset:offset} with {share:.1%} of the energy (with the angles of other "
+    "frequencies {share_null:.1%}; {more} than chance gives), and attends to "
+    "{attention_offset:offset}.",
+    join=" ",
+)
+
 register(
     rotation,
-    draw=plot,
-    says=says,
-    look=(
-        "A wave that is turned by an angle is moved by a number of tokens; the red lines are "
-        "moves by Δ = ±1, ±2 and ±3 tokens (or tens, hundreds of tokens, where waves are so slow "
-        "that nearer lines would be one). A positive Δ is attention to the left: in parentheses "
-        "is the offset of the key that then fits the query, -Δ. Dark blue along one line means a "
-        "head that looks there; waves moved by more than half a turn show on the other side. A "
-        "head's weights settle only some columns of its basis, and a map needs all of them; so "
-        "the map is the mean over several random choices of the others. The gauge shows for each "
-        "frequency how far these agree: it is the correlation of two such maps, 1 where the "
-        "weights settle the map (in parentheses that of a head with random weights). It rises "
-        "with the share of the input that the head's queries "
-        "read (dashed); below this is shown for all heads compared. The bars add up the map "
-        "by offset; the dashed line is with the angles of other frequencies. Each angle counts "
-        "for the nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as "
-        "moved by 1 the other way; the matched filter (purple) asks instead how well a shift by "
-        "each offset fits all waves together. It is the circular cross-correlation of queries and "
-        "keys, so it adds no evidence to `lags`. The title of a map has the share of its energy "
-        "along the best line of one shift and along the best horizontal band (one angle at all "
-        "frequencies), beyond an even spread; in parentheses is what 99 % of maps with each "
-        "frequency turned at random stay below. Below, at the right: one rotation explains "
-        "something of pure noise too."
-    ),
-    published=(
-        "In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks between "
-        "the curves of 1 and 3 tokens; the map of head(2,3), here L1H2, which looks one to the "
-        "right, peaks on the curve of -1 (Yamamoto and Matsuzaki, figure 6). The maps of GPT-2 "
-        "have horizontal bands, no lines of one shift (appendix C of their longer paper)."
-    ),
+    look="A wave that is turned by an angle is moved by a number of tokens; the red lines are "
+    "moves by Δ = ±1, ±2 and ±3 tokens (or tens, hundreds of tokens, where waves are so slow that "
+    "nearer lines would be one). A positive Δ is attention to the left: in parentheses is the "
+    "offset of the key that then fits the query, -Δ. Dark blue along one line means a head that "
+    "looks there; waves moved by more than half a turn show on the other side. A head's weights "
+    "settle only some columns of its basis, and a map needs all of them; so the map is the mean "
+    "over several random choices of the others. The gauge shows for each frequency how far these "
+    "agree: it is the correlation of two such maps, 1 where the weights settle the map (in "
+    "parentheses that of a head with random weights). It rises with the share of the input that "
+    "the head's queries read (dashed); below this is shown for all heads compared. The bars add up "
+    "the map by offset; the dashed line is with the angles of other frequencies. Each angle counts "
+    "for the nearest offset there, so that a wave of 2.9 tokens moved by 2 is counted as moved by "
+    "1 the other way; the matched filter (purple) asks instead how well a shift by each offset "
+    "fits all waves together. It is the circular cross-correlation of queries and keys, so it adds "
+    "no evidence to `lags`. The title of a map has the share of its energy along the best line of "
+    "one shift and along the best horizontal band (one angle at all frequencies), beyond an even "
+    "spread; in parentheses is what 99 % of maps with each frequency turned at random stay below. "
+    "Below, at the right: one rotation explains something of pure noise too.",
+    published="In roberta-base the map of head(1,1), here L0H0, which looks weakly left, peaks "
+    "between the curves of 1 and 3 tokens; the map of head(2,3), here L1H2, which looks one to the "
+    "right, peaks on the curve of -1 (Yamamoto and Matsuzaki, figure 6). The maps of GPT-2 have "
+    "horizontal bands, no lines of one shift (appendix C of their longer paper).",
     figure="figure 6",
-    numbers={
-        "right": (
-            "share of the heads with a direction in which the offset that stands out in the mean "
-            "map of random bases is the offset of most attention"
-        ),
-        "right_null": "its 99 % quantile with the maps of the heads compared shuffled",
-        "gauge_peaks_directed": (
-            "correlation within a frequency of two maps from random bases, at the peaks of the "
-            "position table, heads with a direction"
-        ),
-        "gauge_peaks_directed_null": "that correlation for a head with random weights",
-        "gauge_peaks_others": (
-            "correlation within a frequency of two maps from random bases, at the peaks of the "
-            "position table, heads without a direction"
-        ),
-        "gauge_directed": (
-            "correlation within a frequency of two maps from random bases, all frequencies, heads "
-            "with a direction"
-        ),
-        "gauge_directed_null": "that correlation for a head with random weights",
-        "follows": (
-            "correlation over heads between that of their maps and the share of the drawn signal "
-            "that their queries read, at the peaks of the position table"
-        ),
-        "one_offset_directed": (
-            "share of a head's random bases that show its most frequent offset, mean over heads "
-            "with a direction"
-        ),
-        "gauge_others": (
-            "correlation within a frequency of two maps from random bases, all frequencies, heads "
-            "without a direction"
-        ),
-        "gauge_lapack_peaks_directed": (
-            "correlation within a frequency of the published map with those from random bases, at "
-            "the peaks of the position table, heads with a direction"
-        ),
-        "gauge_lapack_directed": (
-            "correlation within a frequency of the published map with those from random bases, "
-            "all frequencies, heads with a direction"
-        ),
-        "gauge_peaks_positions_directed": (
-            "correlation within a frequency of two maps of positions alone from random bases, at "
-            "the peaks of the position table, heads with a direction"
-        ),
-        "gauge_positions_directed": (
-            "correlation within a frequency of two maps of positions alone from random bases, all "
-            "frequencies, heads with a direction"
-        ),
-        "lines_directed": (
-            "share of the heads compared with a direction whose map has more of its energy along a "
-            "line of one shift than along any angle, and than chance gives"
-        ),
-        "lines_directed_null": f"that share in {TURNS} maps with each frequency turned at random",
-        "bands_directed": (
-            "share of the heads compared with a direction whose map has more of its energy at one "
-            "angle, at all frequencies, than along any shift, and than chance gives"
-        ),
-        "bands_directed_null": f"that share in {TURNS} maps with each frequency turned at random",
-        "lines": "share of all heads compared whose map has a line of one shift",
-        "lines_null": f"that share in {TURNS} maps with each frequency turned at random",
-        "bands": "share of all heads compared whose map has a horizontal band",
-        "bands_null": f"that share in {TURNS} maps with each frequency turned at random",
-        "n_peaks": "peaks of the position table above chance (0: its highest frequency is taken)",
-        "n_directed": f"heads with a direction: {profiles.DIRECTION}",
-        "agree_directed": (
-            "share of all heads with a direction whose offset, by only the columns that the "
-            "weights settle, is the offset of most attention"
-        ),
-        "agree_directed_null": "its 99 % quantile with the pairs of heads shuffled",
-        "agree": (
-            "share of all heads whose offset, by only the columns that the weights settle, is the "
-            "offset of most attention"
-        ),
-        "agree_null": "its 99 % quantile with the pairs of heads shuffled",
-        "right_by_basis": (
-            "share of the heads with a direction whose map in each basis shows the offset of most "
-            "attention, by the share of the energy above chance"
-        ),
-        "filter_by_basis": (
-            "share of the heads with a direction whose map in each basis shows the offset of most "
-            "attention, by the matched filter"
-        ),
-        "heads": "heads drawn",
-        "offset": (
-            "key offset, in tokens, whose share of the map's energy stands most above chance: "
-            "minus the shift; in a causal model to the left"
-        ),
-        "attention_offset": "offset, in tokens, of most attention",
-        "filter_offset": "key offset, in tokens, at which the matched filter of the map is highest",
-        "offset_lapack": (
-            "key offset, in tokens, that stands most above chance in the map of the published basis"
-        ),
-        "share": "share of the map's energy at the offset that stands out",
-        "share_null": "that share if each frequency has the angles of another one, on average",
-        "excess": "how far that share stands above the one with the angles of other frequencies",
-        "excess_null": f"99 % quantile of the largest such difference in {DEALS} deals of angles",
-        "gauge_peaks_of_drawn": (
-            "correlation within a frequency of two maps from random bases, at the peaks of the "
-            "position table"
-        ),
-        "gauge_of_drawn": (
-            "correlation within a frequency of two maps from random bases, all frequencies"
-        ),
-        "line": "share of the map's energy along the best line of one shift, beyond an even spread",
-        "line_null": f"99 % quantile of {TURNS} maps with each frequency turned at random",
-        "line_shift": "key offset, in tokens, of that line",
-        "band": "share of the map's energy at the best angle, beyond an even spread",
-        "band_null": f"99 % quantile of {TURNS} maps with each frequency turned at random",
-        "band_angle": "that angle, in radians",
-        "line_random": "share along the best line for a head with random weights",
-        "band_random": "share at the best angle for a head with random weights",
-        "zero": "share of angles at zero in the smallest rotation",
-        "modulus": "mean modulus of the eigenvalues of the thin rotation (1: nothing is lost)",
-        "modulus_null": "that modulus for two random spaces as wide",
-        "fit": "share of the keys' variance that one rotation of the queries explains",
-        "fit_null": "that share for two arrays of noise of the shape of queries and keys",
-        "fit_of_noise": "that share for two arrays of noise as wide as the model",
-    },
-    labels=dict.fromkeys(LISTS, "heads")
-    | dict.fromkeys(("right_by_basis", "filter_by_basis"), BASES),
-    answer=answers,
     weights_only=True,
     per_head=("offset_of_heads", "attention_of_heads"),
+    numbers="""
+        right: share of the heads with a direction in which the offset that stands out in the mean
+            map of random bases is the offset of most attention
+            null: its 99 % quantile with the maps of the heads compared shuffled
+        gauge_peaks_directed: correlation within a frequency of two maps from random bases, at the
+            peaks of the position table, heads with a direction
+            null: that correlation for a head with random weights
+        gauge_peaks_others: correlation within a frequency of two maps from random bases, at the
+            peaks of the position table, heads without a direction
+            no null: that of heads with a direction has one
+        gauge_directed: correlation within a frequency of two maps from random bases, all
+            frequencies, heads with a direction
+            null: that correlation for a head with random weights
+        follows: correlation over heads between that of their maps and the share of the drawn signal
+            that their queries read, at the peaks of the position table
+            no null: it decides nothing
+        one_offset_directed: share of a head's random bases that show its most frequent offset, mean
+            over heads with a direction
+            no null: whether that offset is the right one has one
+        gauge_others: correlation within a frequency of two maps from random bases, all frequencies,
+            heads without a direction
+            no null: that of heads with a direction has one
+        gauge_lapack_[peaks_directed|directed]: correlation within a frequency of the published map
+            with those from random bases, [at the peaks of the position table|all frequencies],
+            heads with a direction
+            no null: that of two maps from random bases has one
+        gauge_[peaks_positions_directed|positions_directed]: correlation within a frequency of two
+            maps of positions alone from random bases, [at the peaks of the position table|all
+            frequencies], heads with a direction
+            no null: that of the text has one
+        [lines|bands]_directed: share of the heads compared with a direction whose map has more of
+            its energy [along a line of one shift than along any angle|at one angle, at all
+            frequencies, than along any shift], and than chance gives
+            null: that share in {TURNS} maps with each frequency turned at random
+        [lines|bands]: share of all heads compared whose map has [a line of one shift|a horizontal
+            band]
+            null: that share in {TURNS} maps with each frequency turned at random
+        n_peaks: peaks of the position table above chance (0: its highest frequency is taken)
+            no null: only those above it are counted
+        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        [agree_directed|agree]: share of all heads[ with a direction|] whose offset, by only the
+            columns that the weights settle, is the offset of most attention
+            null: its 99 % quantile with the pairs of heads shuffled
+        [right|filter]_by_basis by mean of random, published, smallest rotation, settled columns:
+            share of the heads with a direction whose map in each basis shows the offset of most
+            attention, by the [share of the energy above chance|matched filter]
+            no null: that of the mean map has one
+        fact heads: heads drawn
+        offset by heads: key offset, in tokens, whose share of the map's energy stands most above
+            chance: minus the shift; in a causal model to the left
+            no null: how far its share stands above chance has one
+        fact attention_offset by heads: offset, in tokens, of most attention
+        filter_offset by heads: key offset, in tokens, at which the matched filter of the map is
+            highest
+            no null: the share of the energy has one
+        offset_lapack by heads: key offset, in tokens, that stands most above chance in the map of
+            the published basis
+            no null: the share of the energy has one
+        share by heads: share of the map's energy at the offset that stands out
+            null: that share if each frequency has the angles of another one, on average
+        excess by heads: how far that share stands above the one with the angles of other
+            frequencies
+            null: 99 % quantile of the largest such difference in {DEALS} deals of angles
+        [gauge_peaks|gauge]_of_drawn by heads: correlation within a frequency of two maps from
+            random bases, [at the peaks of the position table|all frequencies]
+            no null: the mean over heads has one
+        line by heads: share of the map's energy along the best line of one shift, beyond an even
+            spread
+            null: 99 % quantile of {TURNS} maps with each frequency turned at random
+        line_shift by heads: key offset, in tokens, of that line
+            no null: the share of the energy along it has one
+        band by heads: share of the map's energy at the best angle, beyond an even spread
+            null: 99 % quantile of {TURNS} maps with each frequency turned at random
+        band_angle by heads: that angle, in radians
+            no null: the share of the energy at it has one
+        [line|band]_random: share [along the best line|at the best angle] for a head with random
+            weights
+            no null: it is a null
+        zero by heads: share of angles at zero in the smallest rotation
+            no null: the sizes of the spaces settle it
+        modulus by heads: mean modulus of the eigenvalues of the thin rotation (1: nothing is lost)
+            null: that modulus for two random spaces as wide
+        fit by heads: share of the keys' variance that one rotation of the queries explains
+            null: that share for two arrays of noise of the shape of queries and keys
+        fit_of_noise: that share for two arrays of noise as wide as the model
+            no null: it is a null
+    """,
+    answer=Asks(
+        "heads with a direction whose mean map shows the offset that they attend to",
+        value=[_count("right"), " of {n_compared}"],
+        chance=["up to ", _count("right_null"), " of {n_compared}, maps shuffled"],
+        rule=Of("right", enough=MOST),
+        without=Without("n_directed", "0 heads with a direction", "0"),
+    ),
+    says=[
+        When(
+            "n_directed",
+            OFFSETS,
+            "No head has a direction, so no offset can be compared with that of attention.",
+        ),
+        " ",
+        GAUGE,
+        " ",
+        LINES,
+        " The maps drawn: ",
+        DRAWN,
+        When("input == TEXT", "", " All this is from positions alone, without words."),
+    ],
+    draw=column(
+        Part(_draw_heads, height=lambda r: 2.9 * len(r["heads"]) + 1.4),
+        row(_draw_settled, _draw_right, _draw_fit, widths=(1, 1, 0.9), height=3.2),
+    ),
+    shares_passes=True,
 )

@@ -17,8 +17,11 @@ from ..maths import lags as lag_maths
 from ..maths import profiles, stats
 from ..maths import sources as maths
 from ..measures import heads, inputs, score_sources
-from ..runner import draw, options, verdict
-from ..runner.registry import Answer, register
+from ..runner import draw, options
+from ..runner.panels import Part, column, line_sample, row
+from ..runner.registry import register
+from ..runner.rules import Asks, Of, Without
+from ..runner.sentences import Rows, When
 from ..runner.stream import UNSAVED
 from ..texts import corpus
 
@@ -48,18 +51,14 @@ def sources(
     *,
     head: str = "auto",
     text: options.Text = "sample",
-    documents: options.Size = 16,
-    tokens: options.Size = 0,
+    documents: options.TwoDocuments = 16,
+    tokens: options.Tokens = 0,
     seed: options.Seed = 0,
 ):
     """Each head's scores split by what queries and keys are made of, and what makes its peak.
 
     head: heads to tell about, as L0H0,L1H2; auto: those that give more than half of their attention
     to a neighbour, or else the sharpest at -1 and at +1
-    text: file or folder with one document or paragraph a line, - for standard input, or sample
-    documents: documents to read, 2 or more (0: as many as the text holds, at most 100)
-    tokens: length of each document (0: the model's longest input)
-    seed: seed of the shuffles
     """
     inputs.reachable(model)
     if head != "auto":
@@ -305,107 +304,43 @@ def _grouped(terms):
     return np.array([*sums.values()])
 
 
-def says(r):
-    """The paper's open question, answered for this model with its numbers."""
-    n = int(r["n_sharp"])
-    sharpest = "; ".join(_describe_head(r, i) for i in range(min(n, TOLD)))
+def any_sharp(r):
+    """Whether a head gives more than SHARP of its attention to a neighbour."""
+    return r["at_offset"].max() > heads.SHARP
+
+
+def sharpest(r):
+    """What makes the peaks of the first heads, one by one."""
+    n = len(r["heads"])
     more = f"; and {n - TOLD} more" if n > TOLD else ""
-    start = f"{n} heads give" if n > 1 else "1 head gives"
-    start += f" more than {heads.SHARP} of the attention to a neighbour."
-    if not _any_sharp(r):
-        start = f"No head gives more than {heads.SHARP} of its attention to a neighbour."
-    verdict = (
-        f"{start} Position × position makes at least half of the peak in {r['n_positions']} of "
-        f"{n} (places of the queries shuffled: {r['n_positions_null']} at most), and waves of "
-        f"{LONG} tokens or more alone would make it in {r['n_long']}: {sharpest}{more}. "
-    )
-    return verdict + _describe_layers(r) + _describe_source(r)
+    return "; ".join(_describe_head(r, i) for i in range(min(n, TOLD))) + more
 
 
 def _describe_head(r, i):
     """'L0H3 at -1 (0.99 of its attention): 1.00 positions, 0.44 waves of 8 tokens or more'."""
-    share, lag = r["position_share"][i], draw.offset(r["lag"][i])
-    elsewhere = f", scores highest at {lag}" if r["lag"][i] != r["offset"][i] else ""
+    share, offset, lag = (r[name][i] for name in ("position_share", "offset", "lag"))
+    elsewhere = f", scores highest at {draw.offset(lag)}" if lag != offset else ""
     largest = r["peak_by_group"][i].argmax()
-    waves = f", {r['long_waves'][i]:.2f} of it waves of {LONG} tokens or more"
-    waves += f" (a spike: {r['long_waves_null'][i]:.2f})"
-    other = f", {r['groups'][largest]} {r['peak_by_group'][i, largest]:.2f}"
+    rest = f"{r['groups'][largest]} {r['peak_by_group'][i, largest]:.2f}"
+    if share >= HALF:
+        rest = f"{r['long_waves'][i]:.2f} of it waves of {LONG} tokens or more"
+        rest += f" (a spike: {r['long_waves_null'][i]:.2f})"
     return (
-        f"{r['heads'][i]} at {draw.offset(r['offset'][i])} ({r['at_offset'][i]:.2f} of its "
-        f"attention{elsewhere}): {share:.2f} of the peak position × position"
-        + (waves if share >= HALF else other)
+        f"{r['heads'][i]} at {draw.offset(offset)} ({r['at_offset'][i]:.2f} of its attention"
+        f"{elsewhere}): {share:.2f} of the peak position × position, {rest}"
     )
 
 
-def _describe_layers(r):
-    """Heads with a direction, and how Toeplitz scores are, by layer."""
-    pairs = zip(r["layer_names"], r["n_positions_by_layer"], r["n_directed_by_layer"])
-    counts = ", ".join(f"{name} {k} of {n}" for name, k, n in pairs if n)
-    toeplitz = ", ".join(f"{x:.2f}" for x in r["toeplitz_by_layer"])
-    return (
-        f"Heads with a direction whose peak positions make: {counts or 'there are none'}. The lag "
-        f"alone explains this share of the variance of scores, layer by layer: {toeplitz} (tokens "
-        f"shuffled: {r['toeplitz_by_layer_null'].max():.2f} at most)."
-    )
-
-
-def _describe_source(r):
-    """What was not measured."""
-    if r["documents"]:
-        return ""
-    return (
-        " All this is from positions alone, as words and the layers' writing are not in this "
-        "checkpoint: here a peak has no other source, and only the waves and the lag tell "
-        "something."
-    )
-
-
-def answer(r):
-    """Yes: position x position makes at least half of the peak of nearly all sharp heads.
-
-    Partly: of more heads than shuffled places give. Undecided where no head is sharp.
-    """
-    n = int(r["n_sharp"])
-    if not _any_sharp(r):
-        measure = f"heads with more than {heads.SHARP} of their attention at -1 or +1"
-        return Answer("undecided", measure, f"0 of {r['lag_of_heads'].size}", "0 heads")
-    measure = "sharpest heads at -1 or +1 whose peak is at least half position × position"
-    if not r["documents"]:
-        measure += ", positions alone"
-    by_positions = verdict.of(r, "n_positions", enough=MOST * n, most=n)
-    chance = f"{r['n_positions_null']} of {n}, places shuffled"
-    return Answer(by_positions.verdict, measure, f"{r['n_positions']} of {n}", chance)
-
-
-def _any_sharp(r):
-    """Whether a head gives more than SHARP of its attention to a neighbour."""
-    return bool(r["at_offset"].max() > heads.SHARP)
-
-
-def plot(r):
-    """Mean scores of sharp heads by source; below, parts of peaks, waves, and Toeplitz shares."""
-    figure = draw.figure(12.5, 8.6)
-    above, below = figure.subfigures(2, 1, height_ratios=(1, 1.15))
+def _draw_scores(figure, r):
+    """Mean scores of sharp heads by source."""
     n = min(len(r["heads"]), SHOWN)
-    grid = above.subplots(1, n, squeeze=False)[0]
-    for i in range(n):
-        _draw_curves(grid[i], r, i)
+    grid = figure.subplots(1, n, squeeze=False)[0]
+    for i, axes in enumerate(grid):
+        _draw_curves(axes, r, i)
     grid[0].set_ylabel("mean score, less its mean")
-    above.legend(handles=[*_describe_lines()], loc="outside upper left", ncols=4)
-    parts, waves, toeplitz = below.subplots(1, 3, width_ratios=(1.15, 1.15, 1))
-    _draw_parts(parts, r)
-    _draw_waves(waves, r)
-    _draw_toeplitz(toeplitz, r)
-    return figure
-
-
-def _describe_lines():
-    """The sum and its groups of terms."""
-    from matplotlib.lines import Line2D
-
-    yield Line2D([], [], color="black", linewidth=3, alpha=0.35, label="the whole score")
-    for name, color in GROUPS.items():
-        yield Line2D([], [], color=color, label=name)
+    samples = [line_sample("the whole score", color="black", linewidth=3, alpha=0.35)]
+    samples += [line_sample(name, color=color) for name, color in GROUPS.items()]
+    figure.legend(handles=samples, loc="outside upper left", ncols=4)
 
 
 def _draw_curves(axes, r, i):
@@ -466,10 +401,10 @@ def _draw_toeplitz(axes, r):
     from matplotlib import colormaps
 
     L = len(r["layers"])
-    for row, layer in enumerate(r["layers"]):
-        color = colormaps["viridis_r"](0.1 + 0.9 * row / max(L, 1))
-        label = f"layer {layer}" if L <= TOLD or row in (0, L - 1) else None
-        x, y = r["position_variance_of_heads"][row], r["toeplitz_of_heads"][row]
+    for i, layer in enumerate(r["layers"]):
+        color = colormaps["viridis_r"](0.1 + 0.9 * i / max(L, 1))
+        label = f"layer {layer}" if L <= TOLD or i in (0, L - 1) else None
+        x, y = r["position_variance_of_heads"][i], r["toeplitz_of_heads"][i]
         axes.plot(x, y, "o", color=color, label=label, alpha=0.8)
     axes.axhline(r["toeplitz_of_heads_shuffled"].max(), color=draw.GREY, linestyle="--")
     axes.set(xlabel="position × position", ylabel="the lag alone")
@@ -477,96 +412,110 @@ def _draw_toeplitz(axes, r):
     axes.legend()
 
 
+SHARPEST = [
+    "sharpest heads at -1 or +1 whose peak is at least half position × position",
+    When("documents", "", ", positions alone"),
+]
+NEIGHBOUR = f"heads with more than {heads.SHARP} of their attention at -1 or +1"
+GIVES = When("n_sharp == 1", "1 head gives", "{n_sharp} heads give")
+
 register(
     sources,
-    draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "Above, the mean score of the sharpest heads by lag, split into terms that sum to it "
-        "exactly: where the blue line lies on the grey one, positions make the peak; where other "
-        "lines do, words make it, or what earlier layers made of words and positions. In layer 0 "
-        "position is the table's own part; in later layers it is what stands at a place in all "
-        "documents, for queries in one half of them and for keys in the other. Below, bars divide "
-        "each peak among the terms, and then position × position among the periods of its waves: "
-        "a spike has all frequencies alike (black dashes), and waves of long periods alone can "
-        "make no narrow peak. The panel at the right shows how much of the variance of a token's "
-        "scores the lag explains (Toeplitz scores depend on nothing else), and how much position "
-        "× position holds."
-    ),
-    published=(
-        "The paper leaves open whether its solitary peaks, such as that of head(8,9) of "
-        "roberta-base at -1, are made of position waves, as none of its waves is faster than 8 "
-        "tokens (Yamamoto and Matsuzaki, section 5). Wennberg and Henter (2021) found that "
-        "position-based scores are nearly Toeplitz."
-    ),
+    look="Above, the mean score of the sharpest heads by lag, split into terms that sum to it "
+    "exactly: where the blue line lies on the grey one, positions make the peak; where other lines "
+    "do, words make it, or what earlier layers made of words and positions. In layer 0 position is "
+    "the table's own part; in later layers it is what stands at a place in all documents, for "
+    "queries in one half of them and for keys in the other. Below, bars divide each peak among the "
+    "terms, and then position × position among the periods of its waves: a spike has all "
+    "frequencies alike (black dashes), and waves of long periods alone can make no narrow peak. "
+    "The panel at the right shows how much of the variance of a token's scores the lag explains "
+    "(Toeplitz scores depend on nothing else), and how much position × position holds.",
+    published="The paper leaves open whether its solitary peaks, such as that of head(8,9) of "
+    "roberta-base at -1, are made of position waves, as none of its waves is faster than 8 tokens "
+    "(Yamamoto and Matsuzaki, section 5). Wennberg and Henter (2021) found that position-based "
+    "scores are nearly Toeplitz.",
     figure="section 5",
-    labels={
-        "position_share": "heads",
-        "long_waves": "heads",
-        "toeplitz": "heads",
-        "position_toeplitz": "heads",
-        "position_variance": "heads",
-        "offset": "heads",
-        "at_offset": "heads",
-        "n_positions_by_layer": "layer_names",
-        "n_directed_by_layer": "layer_names",
-        "position_variance_by_layer": "layer_names",
-        "toeplitz_by_layer": "layer_names",
-    },
-    numbers={
-        "n_positions": (
-            "sharpest heads at -1 or +1 in which position × position holds at least half of the "
-            "peak of the scores"
-        ),
-        "n_positions_null": f"the most in {SHUFFLES} shuffles of the places of the queries",
-        "n_sharp": (
-            f"heads with more than {heads.SHARP} of their attention at -1 or +1; where none has, "
-            "the sharpest on each side"
-        ),
-        "n_long": (
-            f"sharpest heads in which position waves of {LONG} tokens or more hold at least half "
-            "of the peak"
-        ),
-        "position_share": "share of the peak of the scores that position × position holds",
-        "position_share_null": (
-            f"99 % quantile of that share over {SHUFFLES} shuffles of the places of the queries"
-        ),
-        "long_waves": (
-            f"share of the peak that position waves with periods of {LONG} tokens or more hold"
-        ),
-        "long_waves_null": (
-            f"what waves of {LONG} tokens or more would hold of it if all frequencies held alike, "
-            "as in a spike"
-        ),
-        "offset": "offset other than 0 with most attention, in tokens",
-        "at_offset": "mean attention to that offset",
-        "toeplitz": "share of the variance of a token's scores that the lag alone explains",
-        "toeplitz_null": (
-            "share of the variance that the lag explains with tokens in random order, where each "
-            "token's fit with itself is left"
-        ),
-        "position_toeplitz": "share of the variance of position × position that the lag explains",
-        "position_variance": "share of the variance of scores that position × position holds",
-        "n_positions_by_layer": (
-            "heads with a direction whose peak is at least half position × position, by layer"
-        ),
-        "n_directed_by_layer": f"heads with a direction ({profiles.DIRECTION}), by layer",
-        "position_variance_by_layer": (
-            "share of the variance of scores that position × position holds, mean over the heads"
-        ),
-        "toeplitz_by_layer": (
-            "share of the variance of scores that the lag alone explains, mean over the heads"
-        ),
-        "error": "what the terms leave out of the scores, relative: rounding",
-        "documents": "documents read (0: positions alone)",
-    },
     weights_only=True,
     least_documents=2,
     per_head=(
         "lag_of_heads",
-        "position_share_of_heads",
-        "position_variance_of_heads",
-        "toeplitz_of_heads",
+        *(f"{name}_of_heads" for name in ("position_share", "position_variance", "toeplitz")),
     ),
+    numbers="""
+        n_positions: sharpest heads at -1 or +1 in which position × position holds at least half of
+            the peak of the scores
+            null: the most in {SHUFFLES} shuffles of the places of the queries
+        fact n_sharp: heads with more than {heads.SHARP} of their attention at -1 or +1; where none
+            has, the sharpest on each side
+        n_long: sharpest heads in which position waves of {LONG} tokens or more hold at least half
+            of the peak
+            no null: the share that these waves hold has one
+        position_share by heads: share of the peak of the scores that position × position holds
+            null: 99 % quantile of that share over {SHUFFLES} shuffles of the places of the queries
+        long_waves by heads: share of the peak that position waves with periods of {LONG} tokens or
+            more hold
+            null: what waves of {LONG} tokens or more would hold of it if all frequencies held
+            alike, as in a spike
+        fact offset by heads: offset other than 0 with most attention, in tokens
+        fact at_offset by heads: mean attention to that offset
+        toeplitz by heads: share of the variance of a token's scores that the lag alone explains
+            null: share of the variance that the lag explains with tokens in random order, where
+            each token's fit with itself is left
+        position_toeplitz by heads: share of the variance of position × position that the lag
+            explains
+            no null: that of the whole scores has one
+        position_variance by heads: share of the variance of scores that position × position holds
+            no null: terms sum to the whole exactly
+        n_positions_by_layer by layer_names: heads with a direction whose peak is at least half
+            position × position, by layer
+            no null: the share of each sharp head has one
+        fact n_directed_by_layer by layer_names: heads with a direction ({profiles.DIRECTION}), by
+            layer
+        position_variance_by_layer by layer_names: share of the variance of scores that position ×
+            position holds, mean over the heads
+            no null: terms sum to the whole exactly
+        toeplitz_by_layer by layer_names: share of the variance of scores that the lag alone
+            explains, mean over the heads
+            null: share of the variance that the lag explains with tokens in random order, mean over
+            the heads
+        error: what the terms leave out of the scores, relative: rounding
+            no null: 0 but for rounding
+        fact documents: documents read (0: positions alone)
+    """,
+    answer=Asks(
+        When("any_sharp", SHARPEST, NEIGHBOUR),
+        value="{n_positions} of {n_sharp}",
+        chance="{n_positions_null} of {n_sharp}, places shuffled",
+        rule=Of("n_positions", out_of="n_sharp", enough=MOST),
+        without=Without("any_sharp", "0 of {lag_of_heads.size}", "0 heads"),
+    ),
+    says=[
+        When("any_sharp", GIVES, "No head gives"),
+        f" more than {heads.SHARP} of ",
+        When("any_sharp", "the", "its"),
+        " attention to a neighbour. Position × position makes at least half of the peak in "
+        "{n_positions} of {n_sharp} (places of the queries shuffled: {n_positions_null} at most), "
+        "and waves of {LONG} tokens or more alone would make it in {n_long}: {sharpest}. Heads "
+        "with a direction whose peak positions make: ",
+        Rows(
+            "{layer_names} {n_positions_by_layer} of {n_directed_by_layer}",
+            where="n_directed_by_layer",
+            join=", ",
+            none="there are none",
+        ),
+        ". The lag alone explains this share of the variance of scores, layer by layer: "
+        "{toeplitz_by_layer:.2f} (tokens shuffled: {toeplitz_by_layer_null.max:.2f} at most).",
+        When(
+            "documents",
+            "",
+            " All this is from positions alone, as words and the layers' writing are not in this "
+            "checkpoint: here a peak has no other source, and only the waves and the lag tell "
+            "something.",
+        ),
+    ],
+    draw=column(
+        Part(_draw_scores, height=4),
+        row(_draw_parts, _draw_waves, _draw_toeplitz, widths=(1.15, 1.15, 1), height=4.6),
+    ),
+    shares_passes=True,
 )

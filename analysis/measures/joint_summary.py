@@ -3,79 +3,56 @@
 import numpy as np
 
 from ..maths import joint
-from ..runner import verdict
-from ..runner.registry import Answer
+from ..runner.numbers import declared
+from ..runner.rules import Asks, Either, Of
 from . import joint_fit
 
 MAJORITY = 0.5  # of the heads
 MOST = f"the most in {joint_fit.SHUFFLES} shuffles of the keys"
 FULL = "the full space"
 PLANE = "the plane of the first two principal components"
-CLOSER = "share of all heads whose strongest keys come closer, by mean 1/rank, in"
-FARTHER = "share of all heads whose strongest keys go farther away, in"
-SAME = "share of all heads whose strongest keys stay as near as before, in"
+KEYS = "share of all heads whose strongest keys"
 RANK = "mean 1/rank of the strongest key by distance, all heads, in"
-FIRST = "share of the queries whose strongest key is the nearest, after, in"
-SHUFFLED = "mean 1/rank of shuffled keys"
 TURNED = "queries of each head turned at random: arithmetic alone"
-GAINED = {
-    "closer": f"{CLOSER} {FULL}",
-    "closer_null": MOST,
-    "farther": f"{FARTHER} {FULL}",
-    "farther_null": MOST,
-}
-MORE_GAINED = {
-    "closer_plane": f"{CLOSER} {PLANE}",
-    "closer_plane_null": MOST,
-    "farther_plane": f"{FARTHER} {PLANE}",
-    "farther_plane_null": MOST,
-    "same": f"{SAME} {FULL}",
-    "same_null": MOST,
-    "same_plane": f"{SAME} {PLANE}",
-    "same_plane_null": MOST,
-}
+MOVED = "[before|after, moved and scaled]"
 # those that tell most first
-NUMBERS = {
-    **GAINED,
-    "mrr_before_mean": f"{RANK} {FULL}, before",
-    "mrr_before_mean_null": SHUFFLED,
-    "mrr_mean": f"{RANK} {FULL}, after",
-    "mrr_mean_null": SHUFFLED,
-    "correlation_before_mean": "correlation of products and distances before, mean of all heads",
-    "correlation_before_mean_null": TURNED,
-    "correlation_mean": "correlation of products and distances after, moved and scaled, mean of "
-    "all heads",
-    "correlation_mean_null": f"{TURNED}, with their own scale",
-    "spearman_before_mean": "Spearman's correlation of products and distances before, text by "
-    "text, mean of all heads",
-    "spearman_before_mean_null": TURNED,
-    "spearman_mean": "Spearman's correlation of products and distances after, moved and scaled, "
-    "text by text, mean of all heads",
-    "spearman_mean_null": f"{TURNED}, with their own scale",
-    "mrr_turned_mean": f"{RANK} {FULL}, after, for queries turned at random with a move and a "
-    "scale of their own",
-    "first_mean": f"{FIRST} {FULL}",
-    "first_mean_null": "share for shuffled keys",
-    "first_plane_mean": f"{FIRST} {PLANE}",
-    "first_plane_mean_null": "share for shuffled keys",
-    "mrr_plane_before_mean": f"{RANK} {PLANE}, before",
-    "mrr_plane_before_mean_null": SHUFFLED,
-    "mrr_plane_mean": f"{RANK} {PLANE}, after",
-    "mrr_plane_mean_null": SHUFFLED,
-    **MORE_GAINED,
-    "better": "share of the heads whose correlation of products and distances goes down",
-    "better_null": TURNED,
-    "correlation_moved_mean": "correlation of products and distances with the means of queries and "
-    "keys moved together, not scaled, mean of all heads",
-    "correlation_moved_mean_null": TURNED,
-    "c_mean": "geometric mean of the scale c over all heads",
-    "n_bound": "heads whose c is the smallest or the largest that was tried",
-    "n_kept": "heads left as they are, as no scale gave a lower correlation",
-    "changed": "largest change of an attention weight by moving and scaling, in float64",
-    "changed_products": "largest change of a product by scaling alone, as a share of the largest "
-    "product",
-    "documents": "documents read",
-}
+NUMBERS = declared(f"""
+    [closer|farther]: {KEYS} [come closer, by mean 1/rank|go farther away], in {FULL}
+        null: {MOST}
+    mrr_[before_mean|mean]: {RANK} {FULL}, [before|after]
+        null: mean 1/rank of shuffled keys
+    correlation_[before_mean|mean]: correlation of products and distances {MOVED}, mean of all heads
+        null: {TURNED}[|, with their own scale]
+    spearman_[before_mean|mean]: Spearman's correlation of products and distances {MOVED}, text by
+        text, mean of all heads
+        null: {TURNED}[|, with their own scale]
+    mrr_turned_mean: {RANK} {FULL}, after, for queries turned at random with a move and a scale of
+        their own
+        no null: it is a null
+    first_[mean|plane_mean]: share of the queries whose strongest key is the nearest, after, in
+        [{FULL}|{PLANE}]
+        null: share for shuffled keys
+    mrr_plane_[before_mean|mean]: {RANK} {PLANE}, [before|after]
+        null: mean 1/rank of shuffled keys
+    [closer|farther]_plane: {KEYS} [come closer, by mean 1/rank|go farther away], in {PLANE}
+        null: {MOST}
+    [same|same_plane]: {KEYS} stay as near as before, in [{FULL}|{PLANE}]
+        null: {MOST}
+    better: share of the heads whose correlation of products and distances goes down
+        null: {TURNED}
+    correlation_moved_mean: correlation of products and distances with the means of queries and keys
+        moved together, not scaled, mean of all heads
+        null: {TURNED}
+    fact c_mean: geometric mean of the scale c over all heads
+    fact n_bound: heads whose c is the smallest or the largest that was tried
+    fact n_kept: heads left as they are, as no scale gave a lower correlation
+    changed: largest change of an attention weight by moving and scaling, in float64
+        no null: 0 but for rounding
+    changed_products: largest change of a product by scaling alone, as a share of the largest
+        product
+        no null: 0 but for rounding
+    fact documents: documents read
+""")
 # results [L H] of joint_fit.fit that are averaged over all heads, each with its null
 AVERAGED = (
     "correlation_before",
@@ -90,6 +67,12 @@ AVERAGED = (
     "first",
     "first_plane",
 )
+
+
+def numbers(*names):
+    """Those of NUMBERS, in this order."""
+    by_name = {number.name: number for number in NUMBERS}
+    return [by_name[name] for name in names]
 
 
 def summary(fitted):
@@ -111,18 +94,18 @@ def summary(fitted):
     return result
 
 
-def answer(r):
-    """Yes: the strongest keys come closer in most heads, and in more than with shuffled keys.
+def of_heads(name):
+    """A piece of a sentence: how many heads a share is."""
+    return lambda r: f"{round(r['c'].size * float(r[name]))}"
 
-    Partly: in fewer heads, or in the plane alone.
-    """
-    whole = verdict.of(r, "closer", enough=MAJORITY)
-    plane = verdict.of(r, "closer_plane", enough=np.inf)  # partly at most
-    kind = whole.verdict if whole.verdict in verdict.EFFECTS else plane.verdict
-    text = "heads whose strongest keys come closer when queries and keys are moved and scaled"
-    n = r["c"].size
-    value, by_chance = (f"{round(n * float(x))}" for x in (whole.value, whole.null))
-    return Answer(kind, text, f"{value} of {n}", f"up to {by_chance} with shuffled keys")
+
+# yes where the strongest keys come closer in most heads; in the plane alone it is partly at most
+answer = Asks(
+    "heads whose strongest keys come closer when queries and keys are moved and scaled",
+    value=[of_heads("closer"), " of {c.size}"],
+    chance=["up to ", of_heads("closer_null"), " with shuffled keys"],
+    rule=Either(Of("closer", enough=MAJORITY), Of("closer_plane", enough=np.inf)),
+)
 
 
 def closer(r):

@@ -73,40 +73,39 @@ def _headline(r):
     return result
 
 
-NUMBERS = {
-    "note_correlation_narrow": "correlation of products and cosine distances, its size, with the "
-    "note's own a from the narrowest range, mean of all heads",
-    "note_correlation_narrow_null": "queries of each head turned at random: arithmetic alone",
-    "note_correlation_wide": "correlation of products and cosine distances, its size, with the "
-    "note's a from the widest range",
-    "note_correlation_wide_null": "queries turned at random",
-    "note_gathered_narrow": "spread of the queries in distances between the means of queries and "
-    "keys, a from the narrowest range",
-    "note_gathered_wide": "spread of the queries in such distances, a from the widest range: near "
-    "0 all are at one place",
-    "note_effect_of_c": "largest change of the note's correlation by any c",
-    "note_plane_correlation": "correlation of products and distances in the plane, with the c for "
-    "which it is lowest, mean of all heads",
-    "note_plane_correlation_null": "queries turned at random, with a c of their own",
-    "note_plane_near": "mean 1/rank of the strongest key in the plane with that c, all heads",
-    "note_plane_near_null": "mean 1/rank of any key",
-    "note_plane_near_before": "mean 1/rank of the strongest key in the plane with c = 1",
-    "note_plane_c_mean": "geometric mean of that c over all heads",
-}
-
-
-def says(r):
-    """What the note's search shows, in plain words."""
-    return (
-        f"With the note's own a, one number for all components, the correlation of products and "
-        f"cosine distances is {r['note_correlation_narrow']:.2f} on the narrowest range and "
-        f"{r['note_correlation_wide']:.2f} on the widest (queries turned at random: "
-        f"{r['note_correlation_narrow_null']:.2f} and {r['note_correlation_wide_null']:.2f}), while"
-        f" the spread of the queries falls from {r['note_gathered_narrow']:.2f} to "
-        f"{r['note_gathered_wide']:.1g} of their distance to the keys; c changes this correlation "
-        f"by {r['note_effect_of_c']:.0e} at most. By distance in the plane c is "
-        f"{r['note_plane_c_mean']:.2f}, the correlation {r['note_plane_correlation']:.2f} (turned: "
-        f"{r['note_plane_correlation_null']:.2f}), and mean 1/rank of the strongest key goes from "
-        f"{r['note_plane_near_before']:.2f} to {r['note_plane_near']:.2f} (chance: "
-        f"{r['note_plane_near_null']:.2f})."
-    )
+NUMBERS = """
+    note_correlation_narrow: correlation of products and cosine distances, its size, with the note's
+        own a from the narrowest range, mean of all heads
+        null: queries of each head turned at random: arithmetic alone
+    note_correlation_wide: correlation of products and cosine distances, its size, with the note's a
+        from the widest range
+        null: queries turned at random
+    note_gathered_narrow: spread of the queries in distances between the means of queries and keys,
+        a from the narrowest range
+        no null: it is compared with that of the widest range
+    note_gathered_wide: spread of the queries in such distances, a from the widest range: near 0 all
+        are at one place
+        no null: it is compared with that of the narrowest range
+    note_effect_of_c: largest change of the note's correlation by any c
+        no null: cosine distances do not change by c but for rounding
+    note_plane_correlation: correlation of products and distances in the plane, with the c for which
+        it is lowest, mean of all heads
+        null: queries turned at random, with a c of their own
+    note_plane_near: mean 1/rank of the strongest key in the plane with that c, all heads
+        null: mean 1/rank of any key
+    note_plane_near_before: mean 1/rank of the strongest key in the plane with c = 1
+        no null: with that c it has one
+    fact note_plane_c_mean: geometric mean of that c over all heads
+"""
+SAYS = (  # what the note's search shows
+    "With the note's own a, one number for all components, the correlation of products and cosine "
+    "distances is {note_correlation_narrow:.2f} on the narrowest range and "
+    "{note_correlation_wide:.2f} on the widest (queries turned at random: "
+    "{note_correlation_narrow_null:.2f} and {note_correlation_wide_null:.2f}), while the spread of "
+    "the queries falls from {note_gathered_narrow:.2f} to {note_gathered_wide:.1g} of their "
+    "distance to the keys; c changes this correlation by {note_effect_of_c:.0e} at most. By "
+    "distance in the plane c is {note_plane_c_mean:.2f}, the correlation "
+    "{note_plane_correlation:.2f} (turned: {note_plane_correlation_null:.2f}), and mean 1/rank of "
+    "the strongest key goes from {note_plane_near_before:.2f} to {note_plane_near:.2f} (chance: "
+    "{note_plane_near_null:.2f})."
+)

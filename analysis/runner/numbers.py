@@ -51,7 +51,7 @@ class Fact:
     null: str = ""
 
 
-FIRST = re.compile(r"(?P<fact>fact )?(?P<name>\w+)( by (?P<by>[\w%, -]+))?: (?P<means>.*)")
+FIRST = re.compile(r"(?P<fact>fact )?(?P<name>\w+)( by (?P<by>[\w%, -]+))?: ?(?P<means>.*)")
 CHOICE = re.compile(r"\[([^][|]*\|[^][]*)\]")
 FIELD = re.compile(r"(?P<field>null|no null): (?P<text>.*)")
 

@@ -107,6 +107,10 @@ Tokens = Annotated[Size, "length of each document (0: the model's longest input)
 Shuffles = Annotated[Count, "shuffles of the null"]
 Column = Annotated[str, "columns of a .csv or keys of a .jsonl file that hold the text"]
 Every = Annotated[Count, "of a masked model, hide one token in this many"]
+Heads = Annotated[
+    str,
+    "heads to draw, as L0H0,L1H2; auto: the sharpest to the left, to the right, and the broadest",
+]
 Seed = Annotated[int, AtLeast(0), "seed of all that is drawn at random"]
 
 

@@ -207,10 +207,11 @@ def _draw_bars(axes, bar, places, width, names):
         axes.plot(places, names.value(bar.null), "_", color="black", markersize=11)
 
 
-def curves(name, *, names, null=None, first=1, legend=draw.BESIDE, **labels):
+def curves(name, *, names, null=None, first=1, ticks=None, legend=draw.BESIDE, **labels):
     """Panel: a line for each row of the result [n K], light to dark, called by the result `names`.
 
     null: the result [n K], or [n shuffles K] of which 99 % are lower, dashed in the same colours.
+    ticks: the result that names the K entries.
     """
 
     def panel(axes, r):
@@ -224,6 +225,8 @@ def curves(name, *, names, null=None, first=1, legend=draw.BESIDE, **labels):
             if null is not None:
                 axes.plot(places, _reached(r[null][i]), "--", color=color, linewidth=0.8)
         axes.axhline(0, color="black", linewidth=0.7)
+        if ticks is not None:
+            axes.set_xticks(places, r[ticks], rotation=30, ha="right")
         _label(axes, r, labels)
         axes.legend(**legend, ncols=1 + n // TICKS)
 

@@ -165,6 +165,15 @@ class Provided(_Together):
         return asked.verdict(names) if is_there else self.otherwise
 
 
+class Either(_Together):
+    """The first rule that shows an effect; where none does, the last."""
+
+    def verdict(self, names):
+        """Of that rule."""
+        verdicts = [rule.verdict(names) for rule in self.rules]
+        return next((kind for kind in verdicts if kind in verdict.EFFECTS), verdicts[-1])
+
+
 @dataclass(frozen=True)
 class Without:
     """What is answered where a result is 0 or missing, so that there is nothing to ask of."""

@@ -334,7 +334,7 @@ def test_periodic_columns_are_counted_in_all_heads(bundled):
     assert r["typical"] == np.median(share[r["directed"]])
     assert r["largest"] == share.max() > r["largest_null"]
     assert r["most_periodic"] == "L0H0"
-    assert queries_keys.answer(r)[0::2] == ("yes", "4 of 7")
+    assert registry.get("queries-keys").answer(r)[0::2] == ("yes", "4 of 7")
 
 
 def test_without_positions_no_head_has_waves(bundled):
@@ -342,7 +342,7 @@ def test_without_positions_no_head_has_waves(bundled):
     model = tiny.with_weights(bundled, {}, W_pos=np.zeros_like(bundled.weights.W_pos))
     r = queries_keys.queries_keys(model, head="L0H0")
     assert r["largest"] <= max(r["largest_null"], r["share_periodic_text"].max())
-    assert queries_keys.answer(r).verdict == "undecided"
+    assert registry.get("queries-keys").answer(r).verdict == "undecided"
 
 
 def test_heads_extract_the_planted_wave(planted):
@@ -350,7 +350,7 @@ def test_heads_extract_the_planted_wave(planted):
     assert r["peak"] == F
     assert "highest peak" in str(r["kind"])
     assert r["followed"].tolist() == [F]
-    assert extraction.answer(r).verdict == "yes"
+    assert registry.get("extraction").answer(r).verdict == "yes"
     assert r["contrast_q"] > 1.5 * r["contrast_q_null"]
     assert r["contrast_k"] > 1.5 * r["contrast_k_null"]
     assert r["contrast_x_null"] < 1.5
@@ -387,7 +387,7 @@ def test_the_bundle_extracts_positions_and_forgets_them(bundled):
         assert by_words[2] == pytest.approx(maths.spectrum_correlation(curve, r["position"]))
     assert r["alike"].tolist() == [r[f"correlation_{name}"][0] for name in "xqk"]
     assert r["layer_names"].tolist() == [f"layer {i}" for i in range(4)]
-    text = extraction.says(r)
+    text = registry.get("extraction").says(r)
     assert "at 89 cycles, a period of 2.88 tokens" in text
     assert "in Q it falls from" in text
     assert "By this measure the peak stands out in X, and in Q and K." in text
@@ -411,7 +411,7 @@ def test_a_table_without_a_peak_has_nothing_to_extract(bundled):
     noise = draw(*bundled.weights.W_pos.shape).astype(np.float32) / 10
     r = extraction.extraction(tiny.with_weights(bundled, {}, W_pos=noise), documents=1)
     assert not r["is_peak"]
-    assert extraction.answer(r)[0::2] == ("undecided", "0 peaks")
+    assert registry.get("extraction").answer(r)[0::2] == ("undecided", "0 peaks")
     with pytest.raises(KeyError):
         claims.contrast("contrast_q")(r)
 
@@ -515,7 +515,7 @@ def test_a_partial_checkpoint_is_looked_at_by_positions_alone(planted):
     assert r["input"] == "positions"
     assert r["lag"].tolist() == [[LAG, LAG]]
     assert "xcorr_text" not in r
-    assert "of positions alone" in queries_keys.says(r)
+    assert "of positions alone" in registry.get("queries-keys").says(r)
     layers = {str(name)[:2] for name in queries_keys.queries_keys(lost)["heads"]}
     assert layers <= {"L0", "L2", "L3"}
     assert singular_values.singular_values(lost)["layers"].tolist() == [0, 2, 3]
@@ -528,8 +528,8 @@ def test_a_partial_checkpoint_is_looked_at_by_positions_alone(planted):
 
 def test_what_a_causal_head_cannot_see_is_said(planted):
     r = queries_keys.queries_keys(planted, head="L0H0", columns="0")
-    assert "cannot look" not in queries_keys.says(r)
-    says = queries_keys.says(r | {"causal": True, "lag": -r["lag"]})
+    assert "cannot look" not in registry.get("queries-keys").says(r)
+    says = registry.get("queries-keys").says(r | {"causal": True, "lag": -r["lag"]})
     assert "A causal head cannot look to the right." in says
 
 

@@ -377,7 +377,7 @@ def rows(n, labels=("bad", "good"), seed=0):
 
 
 def says(result):
-    return reviews.says({name: np.asarray(x) for name, x in result.items()})
+    return registry.get("reviews").says({name: np.asarray(x) for name, x in result.items()})
 
 
 def written(path, lines):
@@ -443,7 +443,7 @@ def test_labels_that_say_nothing_are_not_found(bundled, tmp_path):
     assert result["n_train"] == 80
     assert result["accuracy"] <= result["accuracy_null"]  # measured 0.525, 0.625
     assert "no better than shuffled labels" in says(result)
-    assert reviews.answers(result).verdict == "undecided"
+    assert registry.get("reviews").answer(result).verdict == "undecided"
 
 
 @pytest.mark.parametrize(
@@ -453,10 +453,12 @@ def test_labels_that_say_nothing_are_not_found(bundled, tmp_path):
 def test_positions_are_needed_where_both_ways_without_them_cost_something(zero, shuffled, verdict):
     numbers = {"accuracy": 0.9, "accuracy_zero": 0.7, "accuracy_null": 0.6}
     numbers |= {"worth_interval": (zero, 0.3), "worth_shuffled_interval": (shuffled, 0.3)}
-    answer = reviews.answers(numbers | {"task": "documents (neg or pos)"})
+    answer = registry.get("reviews").answer(numbers | {"task": "documents (neg or pos)"})
     assert answer.verdict == verdict
     assert answer.measure == "held-out documents (neg or pos) told right by a linear probe"
-    many = reviews.answers(numbers | {"task": "documents (" + " or ".join(map(str, range(99)))})
+    many = registry.get("reviews").answer(
+        numbers | {"task": "documents (" + " or ".join(map(str, range(99)))}
+    )
     assert many.measure == "held-out documents told right by a linear probe"
 
 

@@ -10,7 +10,7 @@ import minitx
 from minitx.analysis.experiments import lags
 from minitx.analysis.experiments import sources as experiment
 from minitx.analysis.measures import score_sources
-from minitx.analysis.runner import draw, stream
+from minitx.analysis.runner import draw, registry, stream
 
 SMALL = {"documents": 4, "tokens": 64}
 
@@ -78,7 +78,7 @@ def test_positions_make_the_peaks_of_waves(results):
         assert share[place] > 0.95  # measured 0.98 and more
         assert result["toeplitz_of_heads"][place] > 0.95
     assert result["position_shares_null"].max() < 0.3
-    assert experiment.answer(result).verdict == "yes"
+    assert registry.get("sources").answer(result).verdict == "yes"
     by_name = dict(zip(result["heads"].tolist(), zip(result["long_waves"], result["waves"])))
     assert set(by_name) == {"L0H0", "L0H1", "L1H2"}
     fast, slow = by_name["L0H1"], by_name["L1H2"]
@@ -94,7 +94,7 @@ def test_copied_words_make_the_peak_of_the_head_that_reads_them(results):
     assert result["position_share"][1] < 0.15  # measured 0.05: 2 documents in each half
     assert result["peak_by_group"][1, groups.index("word × layers")] > 0.85
     assert result["n_positions"] == 1 and result["n_positions_null"] == 0
-    assert experiment.answer(result).verdict == "partly"
+    assert registry.get("sources").answer(result).verdict == "partly"
 
 
 def test_the_text_of_one_document_is_not_on_both_sides():
@@ -109,8 +109,8 @@ def test_heads_that_read_words_have_no_position_in_their_scores(results):
     # L1H1 reads words; what stands at a place is their mean over 2 documents
     assert abs(result["position_share_of_heads"]).max() < 0.2
     assert result["n_positions"] == 0
-    assert experiment.answer(result).verdict == "undecided"
-    assert "No head gives more than 0.5" in experiment.says(_arrays(result))
+    assert registry.get("sources").answer(result).verdict == "undecided"
+    assert "No head gives more than 0.5" in registry.get("sources").says(_arrays(result))
 
 
 def _arrays(result):
@@ -124,7 +124,7 @@ def test_the_bundle_reads_positions_in_layer_0_alone(bundled):
     assert abs(position["L1H3"]) < 0.05  # measured 0.001
     assert result["n_positions_by_layer"].tolist() == [4, 0, 0, 0]
     assert result["error"] < 1e-5  # float32: measured 4e-8
-    assert "L1H3 at +1 (0.5" in experiment.says(_arrays(result))
+    assert "L1H3 at +1 (0.5" in registry.get("sources").says(_arrays(result))
 
 
 def test_lags_and_sources_agree_on_the_part_of_positions(bundled):
@@ -148,7 +148,7 @@ def test_positions_alone_of_a_partial_checkpoint(causal, tmp_path):
         assert not partial["terms"][i].any() and not partial["terms"][:, i].any()
     assert partial["error"] < 1e-5
     assert whole["terms"].shape == partial["terms"].shape
-    assert "from positions alone" in experiment.says(_arrays(partial))
+    assert "from positions alone" in registry.get("sources").says(_arrays(partial))
 
 
 def _partial(model):
@@ -161,7 +161,7 @@ def _partial(model):
 def test_it_is_drawn_with_few_heads_and_many(results):
     for result in results.values():
         with draw.style():
-            picture = draw.svg(experiment.plot(_arrays(result)))
+            picture = draw.svg(registry.get("sources").draw(_arrays(result)))
         assert "position × position" in picture
 
 

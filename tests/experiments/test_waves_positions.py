@@ -74,9 +74,9 @@ def test_only_a_table_with_a_peak_away_from_0_passes(bundled, kind):
     r = positions.positions(with_table(bundled, table), **FEW)
     assert holds(claim("peak of the position embeddings"), r) == has_peak
     assert holds(claim("rise of the position embeddings"), r) == has_peak
-    assert positions.answer(r).verdict == ("yes" if has_peak else "no")
+    assert registry.get("positions").answer(r).verdict == ("yes" if has_peak else "no")
     side = "above" if has_peak else "not above"
-    assert f": {side} the" in positions.says(r)
+    assert f": {side} the" in registry.get("positions").says(r)
     if has_peak:
         assert r["peak_at"] == 30
         assert "30" in str(r["peaks_listed"]).split(", ")
@@ -86,7 +86,7 @@ def test_only_a_table_with_a_peak_away_from_0_passes(bundled, kind):
 
 def test_a_table_that_never_rises_has_no_peak_at_all(bundled):
     r = positions.positions(with_table(bundled, TABLES["a ramp"][0]), **FEW)
-    value = positions.answer(r).value
+    value = registry.get("positions").answer(r).value
     assert value.startswith("0 peaks") == (r["peak_at"] == 0)
     assert r["peak"] < r["peak_null"]
 
@@ -125,7 +125,7 @@ def test_the_words_of_documents_are_averaged_by_hand(bundled):
     assert np.allclose(r["words_mean"], np.mean(means, axis=0), rtol=1e-6)
     null = spectra.peak_null(np.mean(shuffled, axis=0), spectra.lowest(texts.T))
     assert r["words_peak_null"] == pytest.approx(null, rel=1e-6)
-    assert "In the words of 3 documents, averaged, the highest" in positions.says(r)
+    assert "In the words of 3 documents, averaged, the highest" in registry.get("positions").says(r)
 
 
 def test_rows_of_a_table_are_looked_at_by_range(bundled):
@@ -138,16 +138,23 @@ def test_rows_of_a_table_are_looked_at_by_range(bundled):
     first, second = (positions.positions(model, rows=rows, **FEW) for rows in ("0:128", "128:"))
     assert whole["peak_at"] in (39, 40, 41)  # the same wave, 40 cycles in 256 rows
     assert first["peak_at"] == 20 and first["peaks_listed"] == "20"
-    assert positions.answer(first).verdict == "yes" and positions.answer(second).verdict == "no"
+    assert (
+        registry.get("positions").answer(first).verdict == "yes"
+        and registry.get("positions").answer(second).verdict == "no"
+    )
     assert second["peaks_listed"] == "none" and second["peak_null"] > second["peak"]
     assert first["explained_4"] > 0.8 and second["explained_4"] < 0.2
     for r, rows in ((first, table[: T // 2]), (second, table[T // 2 :])):
         np.testing.assert_allclose(r["position_mean"], spectra.mean_amplitude(rows), rtol=1e-6)
         np.testing.assert_allclose(r["position_explained"], spectra.explained(rows), rtol=1e-6)
         assert r["T"] == 128 and len(r["words_mean"]) == len(r["frequency"]) == 65
-    assert positions.says(second).startswith("Rows 128 to 255 of 0 to 255 alone, as a table of")
-    assert not positions.says(whole).startswith("Rows")
-    assert "rows 0 to 127" in positions.answer(first).measure
+    assert (
+        registry.get("positions")
+        .says(second)
+        .startswith("Rows 128 to 255 of 0 to 255 alone, as a table of")
+    )
+    assert not registry.get("positions").says(whole).startswith("Rows")
+    assert "rows 0 to 127" in registry.get("positions").answer(first).measure
 
 
 def test_words_beside_a_range_of_rows_are_those_of_its_places(bundled):

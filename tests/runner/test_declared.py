@@ -19,10 +19,21 @@ from minitx.analysis.runner.panels import (
     lines,
     row,
 )
-from minitx.analysis.runner.rules import Asks, Below, Each, Every, Led, Of, Provided, Without
+from minitx.analysis.runner.rules import (
+    Asks,
+    Below,
+    Each,
+    Either,
+    Every,
+    Led,
+    Of,
+    Provided,
+    Without,
+)
 from minitx.analysis.runner.sentences import Names, Rows, When, tell
 
 HALF = 0.5  # a constant that templates of this file name
+BOTH = {"less": "few", "more": "many"}
 R = {
     "n_kept": np.array([7, 2]),
     "n_kept_null": np.array([1.0, 2.0]),
@@ -33,6 +44,8 @@ R = {
     "names": np.array(["text", "shuffled"]),
     "none": np.array(0),
     "share_ends": np.array([0.1, 0.9]),
+    "best": np.array(1),
+    "which": np.array("more"),
 }
 ASKED = [e for e in registry.EXPERIMENTS.values() if isinstance(e.answer, Asks)]
 
@@ -75,6 +88,13 @@ def test_a_number_without_a_null_says_why():
         numbers.declared("share of the heads")
 
 
+def test_one_line_declares_numbers_that_differ_by_a_word():
+    text = "last_[q|k]: of [queries|keys]\n    null: shuffled\nfact n: heads"
+    q, k, n = numbers.declared(text)
+    assert (q.name, q.means, q.null) == ("last_q", "of queries", "shuffled")
+    assert (k.name, k.means, n.name) == ("last_k", "of keys", "n")
+
+
 def test_the_headline_has_what_the_text_declares():
     text = """
         n_kept by names: heads that keep {HALF:.0%} or
@@ -108,6 +128,9 @@ def test_the_headline_has_what_the_text_declares():
         ("{offsets[0].minus} {offsets.abs} {share.percent:.0f} {none.exp:.1f}", "1 1, 2 90 1.0"),
         ("{share_ends:to .0%}", "10% to 90%"),
         ("{n_kept:to .1f}; {names[0]!r}", "7.0 to 2.0; 'text'"),
+        ("{offsets.max} {names[best]} {n_kept.sum:.1f}", "2 shuffled 9.0"),
+        (["{BOTH[which]}", When("none >= 0", "?"), When("absent >= 0", "!")], "many?"),
+        ([When("share > share_null", "more"), When("n == 7", "all", "!")], "more!"),
         (["{n}", When("none", " none", " some"), When("absent", " there")], "8 some"),
         (Rows("{names}: {n_kept} of {n}"), "text: 7 of 8; shuffled: 2 of 8"),
         (Rows("{names}", where="none", none="no row"), "no row"),
@@ -144,6 +167,8 @@ def test_a_name_that_nothing_has_is_an_error():
         (Below("share", null="share_null"), "no"),
         (Each("n_kept", out_of="n", enough=HALF), "partly"),
         (Every(Of("share", enough=HALF), Of("n_kept[1]", most="n")), "partly"),
+        (Either(Of("share", null=0.85), Of("share", enough=0.95)), "partly"),
+        (Either(Of("share", null=0.85), Of("n_kept[1]", most="n")), "no"),
         (Led(Of("n_kept[1]", most="n"), Of("share")), "no"),
         (Led(Of("share"), Of("n_kept[1]", most=lambda r: r["n"])), "partly"),
         (Provided(Of("share"), Of("share", enough=0.95)), "partly"),
@@ -165,6 +190,8 @@ def test_where_there_is_nothing_to_ask_of_the_answer_says_so():
     assert asks(R) == ("yes", "shares", "0.9", "0.1")
     without = Asks("shares", "{share}", "{share_null}", Of("share"), Without("none", "0 heads"))
     assert without(R) == ("undecided", "shares", "0 heads", "0.1")
+    instead = Asks("heads", "{n}", "{HALF}", Of("n", null=0), Without("absent", without), globals())
+    assert instead(R) == without(R) and instead.findings() == [Of("n", null=0), Of("share")]
 
 
 @pytest.mark.parametrize("experiment", ASKED, ids=lambda e: e.name)

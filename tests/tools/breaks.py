@@ -762,8 +762,8 @@ BREAKS = [
     Break(
         "an answer is yes although shuffled maps do as well",
         ROTATIONS,
-        'verdict.of(r, "right", enough=MOST)',
-        'verdict.of(r, "right", null=0, enough=MOST)',
+        'Of("right", enough=MOST)',
+        'Of("right", null=0, enough=MOST)',
     ),
     Break(
         "the deals of the maps have nothing in common",
@@ -4992,5 +4992,23 @@ BREAKS = [
         "analysis/runner/sentences.py",
         "spec.startswith('to ')",
         "False",
+    ),
+    Break(
+        "of numbers that differ by a word only the first is declared",
+        "analysis/runner/numbers.py",
+        "match[1].split('|')[i]",
+        "match[1].split('|')[0]",
+    ),
+    Break(
+        "a piece stands whichever of two numbers is larger",
+        "analysis/runner/sentences.py",
+        "bool(SIGNS[sign](self[left], other))",
+        "True",
+    ),
+    Break(
+        "the first of two rules decides even where it shows no effect",
+        "analysis/runner/rules.py",
+        "kind in verdict.EFFECTS",
+        "kind",
     ),
 ]
