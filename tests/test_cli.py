@@ -76,7 +76,7 @@ def test_predict_says_what_it_guesses(tmp_path, capsys):
 
 
 def test_predict_says_its_first_guesses_and_what_stands_there():
-    scores = dict.fromkeys(("loss", "loss_null", "first", "first_null"), 0.5)
+    scores = dict.fromkeys(("loss", "loss_null", "first", "first_null", "truth_rank"), 0.5)
     guess = np.array([[" He", "x"], [" was", " went"], ["\n", "y"]])
     r = scores | {"guess": guess, "here": np.array([" He", " went", "."])}
     r["guess_id"] = np.array([[3, 1], [4, 5], [6, 7]])

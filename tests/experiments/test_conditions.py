@@ -8,7 +8,7 @@ import minitx
 from minitx.analysis.experiments import conditions as experiment
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import conditions, heads
-from minitx.analysis.runner import draw, registry
+from minitx.analysis.runner import draw, passes, registry
 from minitx.analysis.texts import corpus
 
 SMALL = {"documents": 3, "tokens": 64}
@@ -78,7 +78,7 @@ def test_conditions_are_edits_of_a_run(bundled):
         assert name == "repeated" or sorted(tokens) == sorted(document)
         trace = minitx.run(bundled, tokens, edits=edits.get(name, {}))
         recorded = profiles.profile(trace.stack("pattern")[:, 0])
-        X, attention = conditions.stream_and_profiles(bundled, tokens, name)
+        X, attention = passes.value(conditions.stream_and_profiles(bundled, tokens, name))
         assert np.array_equal(attention, recorded)
         assert np.array_equal(conditions.head_profiles(bundled, tokens, name), recorded)
         scores = profiles.profile(trace.stack("scores")[:, 0])

@@ -14,7 +14,7 @@ from minitx import weights
 from minitx.analysis.experiments import mixing, parts, projections, shapes, slices
 from minitx.analysis.maths import effective
 from minitx.analysis.measures import losses
-from minitx.analysis.runner import registry
+from minitx.analysis.runner import passes, registry
 from minitx.analysis.texts import corpus
 
 SHAPES = registry.get("shapes")
@@ -446,7 +446,7 @@ def test_uniform_attention_weighs_all_keys_and_leaves_one_direction(name, models
 def test_entropy_and_ranks_are_those_of_the_trace(causal):
     tokens = tiny.ids(causal, 20)
     order = np.random.default_rng(0).permutation(20)
-    measured = mixing._measure(causal, tokens, order)
+    measured = passes.value(mixing._reading(causal, tokens, order))
     trace = minitx.run(causal, tokens, keep=["pattern", "v", "z"])
     for layer in range(causal.config.n_layers):
         pattern, v, z = (trace[name, layer][0].astype(np.float64) for name in ("pattern", "v", "z"))

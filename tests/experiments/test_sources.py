@@ -10,7 +10,7 @@ import minitx
 from minitx.analysis.experiments import lags
 from minitx.analysis.experiments import sources as experiment
 from minitx.analysis.measures import score_sources
-from minitx.analysis.runner import draw, registry, stream
+from minitx.analysis.runner import draw, passes, registry, stream
 
 SMALL = {"documents": 4, "tokens": 64}
 
@@ -30,7 +30,8 @@ def test_terms_sum_to_the_scores(variant):
     placed = score_sources.places(model, documents, stream.UNSAVED)
     for i, document in enumerate(documents):
         trace = minitx.run(model, document, keep=["scores"])
-        splits = score_sources.along(model, document, placed, i % 2, lambda _, split: split)
+        along = score_sources.along(model, document, placed, i % 2, lambda _, split: split)
+        splits = passes.value(along)
         assert len(splits) == model.config.n_layers
         for layer, (q, k, whole) in enumerate(splits):
             visible = np.isfinite(trace["scores", layer][0])
@@ -57,7 +58,8 @@ def test_word_and_position_of_layer_0_are_their_own_rows():
     documents = [tiny.ids(model, 9, seed=i) for i in range(2)]
     placed = score_sources.places(model, documents, stream.UNSAVED)
     names = score_sources.SOURCES
-    split = score_sources.along(model, documents[0], placed, 0, lambda _, split: split)[0]
+    along = score_sources.along(model, documents[0], placed, 0, lambda _, split: split)
+    split = passes.value(along)[0]
     trace = minitx.run(model, documents[0])
     edits = {"ln_embed_scale": trace["ln_embed_scale"]}
     for name, point in (("word", "embed"), ("position", "pos_embed"), ("type", "type_embed")):
