@@ -137,6 +137,15 @@ def test_paths_name_the_writers_and_the_head_that_tells_them(induction):
     assert abs(four["restored_by_through"][0, 7] - float(alone)) < 1e-5
 
 
+def test_writers_are_the_heads_with_the_largest_direct_effects():
+    """None of the first layer, which no head can tell what to write."""
+    by_head = np.array([[9.0, 8.0, 7.0, 6.0], [0.1, 0.4, -0.5, 0.2], [0.3, 0.0, 0.6, 0.05]])
+    largest = [(2, 2), (1, 1), (2, 0), (1, 3), (1, 0)]
+    chosen = paths._largest(by_head)
+    n = min(len(chosen), len(largest))
+    assert chosen[:n] == largest[:n] and len(chosen) == min(paths.WRITERS, 8)
+
+
 def test_pairs_of_an_encoder_decoder(tmp_path):
     """tiny-bart reads dates: all of the answer goes through cross-attention."""
     model = minitx.load("tiny-bart")
