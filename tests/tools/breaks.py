@@ -4994,10 +4994,10 @@ BREAKS = [
         "False",
     ),
     Break(
-        "of numbers that differ by a word only the first is declared",
+        "numbers that differ by a word stand in the other order",
         "analysis/runner/numbers.py",
         "match[1].split('|')[i]",
-        "match[1].split('|')[0]",
+        "match[1].split('|')[-1 - i]",
     ),
     Break(
         "a piece stands whichever of two numbers is larger",
