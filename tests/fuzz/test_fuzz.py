@@ -59,7 +59,7 @@ def test_every_folder_is_sound_before_it_is_damaged():
 
 MANY = """
 import subprocess, sys, fuzz
-fuzz.STEP = 32
+fuzz.STEP = 16
 tried, quick = [], fuzz.ordeal.tried
 
 def tried_or_hanging(*arguments):  # a process of a case is still at work when the interrupt comes
@@ -78,7 +78,7 @@ def test_an_interrupt_ends_a_run_at_once_and_shows_what_was_tried(tmp_path, numb
     command = [sys.executable, "-c", MANY]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=settings, start_new_session=True, **pipes) as run:
-        assert run.stderr.readline() == "32 of 100000, 0 defects\n"
+        assert run.stderr.readline() == "16 of 100000, 0 defects\n"
         while "sleep" not in session(run.pid).values():
             time.sleep(0.01)
         os.killpg(run.pid, number)
