@@ -141,9 +141,9 @@ def test_writers_are_the_heads_with_the_largest_direct_effects():
     """None of the first layer, which no head can tell what to write."""
     by_head = np.array([[9.0, 8.0, 7.0, 6.0], [0.1, 0.4, -0.5, 0.2], [0.3, 0.0, 0.6, 0.05]])
     largest = [(2, 2), (1, 1), (2, 0), (1, 3), (1, 0)]
-    chosen = paths._largest(by_head)
-    n = min(len(chosen), len(largest))
-    assert chosen[:n] == largest[:n] and len(chosen) == min(paths.WRITERS, 8)
+    writers = paths._largest(by_head)
+    n = min(len(writers), len(largest))
+    assert writers[:n] == largest[:n] and len(writers) == min(paths.WRITERS, 8)
 
 
 def test_pairs_of_an_encoder_decoder(tmp_path):
