@@ -37,7 +37,7 @@ def inject_positions(
     seed: options.Seed = 0,
 ):
     """Loss, attention and places in the stream where positions are added before every layer."""
-    position_sizes.check_head(model, "inject-positions")
+    position_tables.check_head(model, "inject-positions")
     table = inputs.reachable(model)
     _check_layers(model)
     document_set = corpus.documents(model, text, documents, tokens, column=column)

@@ -17,7 +17,7 @@ import numpy as np
 from minitx import forward
 
 from ..maths import masks, stats
-from ..measures import losses, mask_tap, perplexities, position_sizes
+from ..measures import losses, mask_tap, perplexities, position_tables
 from ..runner import draw, options, verdict
 from ..runner.registry import register
 from ..runner.rules import Asks, Of, Provided, Without
@@ -74,7 +74,7 @@ def mask_positions(
     8th at most)
     """
     plan = _plan(family, parameter, meaning, positions)
-    position_sizes.check_head(model, "mask-positions")
+    position_tables.check_head(model, "mask-positions")
     conditions = _conditions(plan)
     texts = corpus.texts(model, text, documents, tokens, column)
     options.at_least("documents", len(texts), SEARCH if evaluations else 2)

@@ -15,7 +15,7 @@ import scipy
 
 from minitx import forward, logits
 
-from ..measures import losses, position_sizes
+from ..measures import losses, position_tables
 from ..runner import draw, options
 from ..runner.registry import register
 from ..runner.rules import NATS, Asks, Below, Every, Of, Without
@@ -40,7 +40,7 @@ def predict(
     guesses: how many to show at each place
     text: text file whose token frequencies are the null
     """
-    position_sizes.check_head(model, "predict")
+    position_tables.check_head(model, "predict")
     guess = _masked if model.config.task_head == "masked" else _causal
     tokens, places, logp, known = guess(model, sentence)
     frequency = frequencies(model, text)

@@ -36,7 +36,7 @@ def scale_positions(
     seed: options.Seed = 0,
 ):
     """Loss and attention of every head against the size of the position table."""
-    position_sizes.check_head(model, "scale-positions")
+    position_tables.check_head(model, "scale-positions")
     table = inputs.reachable(model)
     document_set = corpus.documents(model, text, documents, tokens, column=column)
     options.several(document_set)

@@ -12,7 +12,7 @@ from ..maths import nulls, stats
 from ..measures import losses, position_tables
 from ..runner import draw, options
 from ..runner.panels import Line, lines, row
-from ..runner.registry import NotApplicable, register
+from ..runner.registry import register
 from ..runner.rules import NATS, Asks, Of, Provided
 from ..runner.sentences import When
 from ..runner.stream import UNSAVED
@@ -41,7 +41,7 @@ def shift(
     tokens: length of each document (0: half of the model's longest input)
     steps: how many shifts, the shift by 0 among them
     """
-    _check_head(model)
+    position_tables.check_head(model, "shift")
     document_set = _load_documents(model, text, documents, tokens, column)
     T = document_set.T
     shifts = np.unique(np.linspace(0, model.config.n_ctx - T, steps).round().astype(int))
@@ -60,15 +60,6 @@ def shift(
     result["predicts"] = position_tables.PREDICTS[model.config.task_head]
     total, n = np.moveaxis(sums["costs"], 2, 0)
     return result | _changes(total, n, shifts, seed)
-
-
-def _check_head(model):
-    """Raise NotApplicable if the model predicts no tokens."""
-    head = model.config.task_head
-    if head not in position_tables.PREDICTS:
-        raise NotApplicable(
-            f"shift needs a masked or causal language model; this checkpoint's head is {head}"
-        )
 
 
 def _load_documents(model, text, documents, tokens, column):

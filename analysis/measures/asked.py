@@ -21,7 +21,7 @@ from ..maths import nulls
 from ..runner import verdict
 from ..runner.registry import Answer, NotApplicable
 from ..texts import corpus, formats
-from . import position_sizes, ready_pairs
+from . import position_tables, ready_pairs
 from .ready_pairs import APART, RIGHT, SAID, Asked
 
 N_PAIRS = 24  # that are drawn
@@ -79,7 +79,7 @@ def said_of(text):
 
 def check(model, name):
     """Raise NotApplicable unless a model tells words."""
-    position_sizes.check_head(model, name)
+    position_tables.check_head(model, name)
     if not model.config.causal and mask_id(model.tokenizer) < 0:
         raise NotApplicable(f"{name} hides words, and this model's vocabulary has no mask")
 

@@ -16,7 +16,6 @@ from minitx import forward
 from ..maths import profiles, stats
 from ..runner import draw
 from ..runner.panels import Line, lines
-from ..runner.registry import NotApplicable
 from ..runner.sentences import When
 from . import losses, position_tables
 
@@ -58,15 +57,6 @@ def injected(rows, size):
         return hook
 
     return condition
-
-
-def check_head(model, name):
-    """Raise NotApplicable if the model predicts no tokens; name: of the experiment."""
-    head = model.config.task_head
-    if head not in position_tables.PREDICTS:
-        raise NotApplicable(
-            f"{name} needs a masked or causal language model; this checkpoint's head is {head}"
-        )
 
 
 def conditions(put, rows, seed):

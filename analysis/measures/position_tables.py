@@ -6,6 +6,7 @@ P positions, D width.
 import numpy as np
 
 from ..runner import draw
+from ..runner.registry import NotApplicable
 from . import inputs
 
 WAYS = {  # name -> the table [P D] that replaces the position table [P D]
@@ -17,6 +18,15 @@ WAYS = {  # name -> the table [P D] that replaces the position table [P D]
 }
 COLORS = {"kept": draw.GREY} | dict(zip(WAYS, (draw.BLUE, draw.ORANGE, draw.GREEN, draw.PURPLE)))
 PREDICTS = {"causal": "loss", "masked": "pseudo-loss"}
+
+
+def check_head(model, name):
+    """Raise NotApplicable if the model predicts no tokens; name: of the experiment."""
+    head = model.config.task_head
+    if head not in PREDICTS:
+        raise NotApplicable(
+            f"{name} needs a masked or causal language model; this checkpoint's head is {head}"
+        )
 
 
 def stand_in(rows):

@@ -87,6 +87,7 @@ class Member(threading.Thread):
         self.seconds = 0.0  # of its own, and its part of the passes that it shared
 
     def run(self):
+        """Call the function where `gather` meets the others; keep its result, or its error."""
         self.context.run(_current.set, self.meeting)
         try:
             self.result = self.context.run(self.function)

@@ -10,6 +10,7 @@ from distance import max_error
 
 import minitx
 from minitx import analysis
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import inputs, losses, position_sizes
 from minitx.analysis.runner import registry
