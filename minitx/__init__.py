@@ -23,6 +23,7 @@ from .points import POINTS
 from .sweep import sweep
 from .text import of_stacks as _of_stacks
 from .trace import Trace, run
+from .training import History, train
 
 if _TYPE_CHECKING:
     from .analysis.pages.inline import Page as _Page
@@ -32,6 +33,7 @@ __all__ = [
     "Batch",
     "Cache",
     "Gradients",
+    "History",
     "Model",
     "Trace",
     "check",
@@ -45,6 +47,7 @@ __all__ = [
     "logits",
     "run",
     "sweep",
+    "train",
 ]
 __version__ = "0.4.0"
 

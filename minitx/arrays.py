@@ -55,6 +55,8 @@ class Layer(Arrays):
     cross: "Cross"
     ln_q_w: np.ndarray  # [d]: of each head's queries
     ln_k_w: np.ndarray
+    ln_all_q_w: np.ndarray  # [A]: of the queries of all heads together
+    ln_all_k_w: np.ndarray  # [K]
     W_gate: np.ndarray  # [D M]
     b_gate: np.ndarray
     W_in: np.ndarray  # [D M]
@@ -65,6 +67,8 @@ class Layer(Arrays):
     ln1_b: np.ndarray
     ln2_w: np.ndarray  # [D]
     ln2_b: np.ndarray
+    attn_out_w: np.ndarray  # [D]: of the norm of what attention writes
+    mlp_out_w: np.ndarray  # [D]
 
 
 class Cross(Arrays):
@@ -124,7 +128,7 @@ def checked_scale(name, scale, w):
     """Each token's 1/std as it is; raises ValueError that names norm and layer unless all are > 0.
 
     It is 0 where the variance overflows: a norm would then give its bias alone, finite and wrong.
-    Whoever wants to follow NaN through a model says so: np.errstate(invalid="ignore").
+    To propagate NaN through a model: np.errstate(invalid="ignore").
     """
     if (scale > 0).all() or np.geterr()["invalid"] == "ignore":
         return scale

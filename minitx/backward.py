@@ -15,10 +15,11 @@ import numpy as np
 
 from . import derivatives
 from .activations import ACTIVATIONS
+from .distances import relative_bias
 from .kernels import linear, matmul_heads
 from .masks import Keys
 from .model import ENCODER, join_heads, split_heads
-from .positions import position_rows, relative_bias, token_numbers, turned
+from .positions import position_rows, token_numbers, turned
 
 
 def stack_back(dx, model, batch, positions, back):  # [B T D]
@@ -120,12 +121,13 @@ def linear_back(name, dy, x, back):  # [... M], [... D] -> [... D]
 
 def mlp_back(dy, x, back):  # [B T D] -> [B T D]
     """y = act(x W_in + b_in) W_out + b_out; or with a gate."""
-    dy = back.point("mlp_out", dy)
+    dy = written_back("mlp_out", dy, "out", back.value("post"), back)
     d_post = linear_back("out", dy, back.value("post"), back)
     d_post = back.point("post", d_post)
     if back.cfg.gated:
         return gate_back(d_post, x, back)
-    d_pre = derivatives.activation(d_post, back.value("pre"), back.cfg.act)
+    post = None if back.key("post") in back.edited else back.value("post")
+    d_pre = derivatives.activation(d_post, back.value("pre"), back.cfg.act, post)
     return linear_back("in", back.point("pre", d_pre), x, back)
 
 
@@ -135,13 +137,23 @@ def gate_back(d_post, x, back):  # [B T M] -> [B T D]
     active = ACTIVATIONS[act](pre.copy(order="K"))
     d_linear = back.point("pre_linear", d_post * active)
     d_active = d_post * back.value("pre_linear")
-    d_pre = back.point("pre", derivatives.activation(d_active, pre, act))
+    d_pre = back.point("pre", derivatives.activation(d_active, pre, act, active))
     return linear_back("in", d_linear, x, back) + linear_back("gate", d_pre, x, back)
+
+
+def written_back(name, dy, letter, x, back):  # [B T D] -> [B T D]
+    """What is written is x W + b, in some families normed."""
+    if back.array(f"{name}_w") is None:
+        return back.point(name, dy)
+    W = back.array(f"W_{letter}")
+    b = back.array(f"b_{letter}")
+    written = linear(x, W, b)  # not recorded
+    return norm_back(name, dy, written, back)
 
 
 def self_attention_back(dy, x, back):  # [B T D] -> [B T D]
     """The stream is read three times: as queries, as keys, as values."""
-    dy = back.point("attn_out", dy)
+    dy = written_back("attn_out", dy, "O", join_heads(back.value("z")), back)
     dq, dk, dv, d_scores = attention_back(dy, back)
     if back.of_stack().has("pos_bias"):
         add_to_bias(d_scores, back.of_stack())
@@ -152,7 +164,7 @@ def self_attention_back(dy, x, back):  # [B T D] -> [B T D]
 
 
 def placed_back(name, dy, x, back):  # [B H T d], [B T D] -> [B T D]
-    """Queries or keys: a turn is undone by one of the opposite angle, then the norm of each head.
+    """Queries or keys: a turn is undone by one of the opposite angle, then their norms.
 
     d turned / d angle is what was turned, a quarter turn further.
     """
@@ -162,12 +174,18 @@ def placed_back(name, dy, x, back):  # [B H T d], [B T D] -> [B T D]
         d_angle = quarter_turn_product(dy, back.value(name), angle.shape[-1])
         back.add("pos_angle", d_angle)
         dy = back.point(f"{name}_in", turned(dy, -angle, scale))
-    if back.cfg.qk_norm:
-        W = back.array(f"W_{name.upper()}")
-        b = back.array(f"b_{name.upper()}")
-        before = split_heads(linear(x, W, b), back.cfg)  # not recorded
-        dy = norm_back(f"ln_{name}", dy, before, back)
-    return linear_back(name.upper(), join_heads(dy), x, back)
+    return linear_back(name.upper(), projected_back(name, dy, x, back), x, back)
+
+
+def projected_back(name, dy, x, back):  # [B H T d], [B T D] -> [B T A]
+    """The gradient by x W + b from that by the norm of each head, or of all together."""
+    cfg, letter = back.cfg, name.upper()
+    if not (cfg.qk_norm or cfg.qk_norm_all):
+        return join_heads(dy)
+    before = linear(x, back.array(f"W_{letter}"), back.array(f"b_{letter}"))  # not recorded
+    if cfg.qk_norm_all:
+        return norm_back(f"ln_all_{name}", join_heads(dy), before, back)
+    return join_heads(norm_back(f"ln_{name}", dy, split_heads(before, cfg), back))
 
 
 def cross_attention_back(dy, x, back):  # [B T D] -> [B T D]
@@ -189,12 +207,12 @@ def last_of_encoder(trace):  # [B S D]
 def attention_back(dy, back):  # [B T D] -> [B H T d], [B G S d], [B G S d], [B H T S]
     """scores = scale q k^T, pattern = softmax(scores), z = pattern v, y = z W_O + b_O.
 
-    A product a b hands dy b^T to a, and a^T dy to b.
+    A product a b hands dy b^T to a, and a^T dy to b. Capped scores c have the slope 1 - (c/cap)^2.
     """
     q = back.value("q")
     n = q.shape[1] // back.value("k").shape[1]  # heads that share keys and values
-    k = np.repeat(back.value("k"), n, axis=1)
-    v = np.repeat(back.value("v"), n, axis=1)
+    k = repeated(n, back.value("k"))
+    v = repeated(n, back.value("v"))
     pattern = back.value("pattern")
     scale = back.cfg.attn_scale(back.layer)
     dz = linear_back("O", dy, join_heads(back.value("z")), back)
@@ -202,12 +220,21 @@ def attention_back(dy, back):  # [B T D] -> [B H T d], [B G S d], [B G S d], [B 
     dv = matmul_heads(pattern.swapaxes(-1, -2), dz)
     d_pattern = back.point("pattern", matmul_heads(dz, v.swapaxes(-1, -2)))
     d_scores = back.point("scores", derivatives.softmax(d_pattern, pattern))
-    dq = matmul_heads(d_scores, k * scale)
-    dk = matmul_heads(d_scores.swapaxes(-1, -2), q * scale)
+    d_product = d_scores
+    if back.cfg.score_cap:
+        product = matmul_heads(q * scale, k.swapaxes(-1, -2))  # not recorded
+        d_product = derivatives.capped(d_scores, product, back.cfg.score_cap)
+    dq = matmul_heads(d_product, k * scale)
+    dk = matmul_heads(d_product.swapaxes(-1, -2), q * scale)
     dq = back.point("q", dq)
     dk = back.point("k", summed_by(n, dk))
     dv = back.point("v", summed_by(n, dv))
     return dq, dk, dv, d_scores
+
+
+def repeated(n, x):  # [B G S d] -> [B G*n S d]
+    """Every head n times, as n heads of queries read it."""
+    return x if n == 1 else np.repeat(x, n, axis=1)
 
 
 def summed_by(n, x):  # [B H S d] -> [B H/n S d]

@@ -40,6 +40,10 @@ SHAPES = {  # our name -> axes; letters: see model.py
     "ln2_b": "D",
     "ln_q_w": "d",
     "ln_k_w": "d",
+    "ln_all_q_w": "A",
+    "ln_all_k_w": "K",
+    "attn_out_w": "D",
+    "mlp_out_w": "D",
     "W_gate": "DM",
     "b_gate": "M",
     "W_in": "DM",
@@ -134,13 +138,13 @@ def with_head(config, family, stored, head=None):
     elif head not in held:
         saved_from = config.architecture or config.model_type
         text = f"no head {head!r} in this checkpoint ({saved_from})"
-        raise ValueError(f"{text}; its tensors would do for: {', '.join(held) or 'none'}")
+        raise ValueError(f"{text}; available heads: {', '.join(held) or 'none'}")
     config = replace(config, task_head=head)
     if not of_classes(head):
         return config
     act = family.sequence_act if HEADS[head].is_pooled else None
     act = act or config.head_act
-    return replace(config, head_act=act, unembed_scale=1.0)
+    return replace(config, head_act=act, unembed_scale=1.0, logit_cap=0.0)
 
 
 def _is_held(head, config, family, stored):
@@ -243,13 +247,13 @@ class Stored:
             sizes |= self.n_classes
         wanted = tuple(sizes[axis] for axis in axes)
         if tensor.part is not None:
-            wanted = (*wanted[:-1], tensor.parts * wanted[-1])
+            wanted = (*wanted[:-1], tensor.whole(wanted[-1], config))
         if array.shape != wanted:
             raise ValueError(
                 f"{self.in_file[name]!r}, read as {ours} [{' '.join(axes)}], has shape "
                 f"{list(array.shape)}; config.json makes it {list(wanted)}"
             )
-        return tensor.own_part(array, config.n_heads)
+        return tensor.used(array, config)
 
     def _lack(self, ours, name):
         """None for a tensor that a partial checkpoint lacks; ValueError in a whole one."""

@@ -38,6 +38,7 @@ class Config(show.Shown):
     rms_norm: bool = False  # norms take no mean off and have no bias (T5)
     gated: bool = False  # the MLP is act(x W_gate) (x W_in) (T5 v1.1)
     qk_norm: bool = False  # each head's queries and keys are normed (Qwen3)
+    qk_norm_all: bool = False  # queries, and keys, are normed for all heads together (OLMo 2)
     attn_bias: bool = True  # attention has biases, where a family may leave them out
     mlp_bias: bool = True  # so has the MLP
     causal: bool = False  # a query sees no later key
@@ -56,6 +57,9 @@ class Config(show.Shown):
     embed_scale: float = 1.0  # factor on rows of the word embedding
     unembed_scale: float = 1.0  # factor on the stream before W_U
     scale_attn: bool = True  # scores are divided by sqrt(d_head)
+    d_scale: float = 0.0  # the number in place of d_head there (Gemma 2); 0: d_head
+    score_cap: float = 0.0  # scores are cap tanh(scores / cap) (Gemma 2); 0: as they are
+    logit_cap: float = 0.0  # so are the logits over the vocabulary
     scale_by_layer: bool = False  # scores are divided by layer + 1
     tied: bool = True  # W_U is W_E transposed where the file has no output embedding
     architecture: str = ""  # the class name that the checkpoint was saved from
@@ -89,5 +93,5 @@ class Config(show.Shown):
 
     def attn_scale(self, layer: int) -> float:
         """The factor on q.k in a layer: 1/sqrt(d_head) (Vaswani et al. 2017, 3.2.1)."""
-        scale = self.d_head**-0.5 if self.scale_attn else 1.0
+        scale = (self.d_scale or self.d_head) ** -0.5 if self.scale_attn else 1.0
         return scale / (layer + 1) if self.scale_by_layer else scale

@@ -52,6 +52,8 @@ def _sizes(model, batch):
     sizes = {"1": 1, "B": B, "T": T, "S": T, "V": cfg.n_vocab}
     sizes |= {"D": cfg.d_model, "M": cfg.d_mlp, "d": cfg.d_head}
     sizes |= {"H": cfg.n_heads, "G": cfg.n_kv}
+    sizes["A"] = cfg.n_heads * cfg.d_head
+    sizes["K"] = cfg.n_kv * cfg.d_head
     for turn in cfg.rotary:
         if turn is not None:
             sizes["r"] = len(turn.frequencies)

@@ -89,6 +89,12 @@ def inverse_rms(d_scale, x, scale):  # [B T], [B T D], [B T] -> [B T D]
     return x * by_square[..., None]
 
 
+def capped(dy, x, cap):
+    """y = cap tanh(x / cap): dy (1 - tanh^2(x / cap))."""
+    bounded = np.tanh(x / cap)
+    return dy * (1.0 - bounded * bounded)
+
+
 def softmax(dy, y):  # [... S] twice
     """y = softmax(x): y (dy - sum of y dy). Where y is 0, as on hidden keys, it is exactly 0."""
     along = np.einsum("...s,...s->...", y, dy)
@@ -97,20 +103,37 @@ def softmax(dy, y):  # [... S] twice
     return dx
 
 
+def gelu_of(x, y):
+    """The derivative of gelu where y = x Phi(x) is known: y / x + x phi(x), at 0 one half."""
+    with np.errstate(invalid="ignore"):  # 0 / 0
+        slope = y / x
+    np.copyto(slope, 0.5, where=x == 0)
+    slope += x * density(x)
+    return slope
+
+
+def density(x):
+    """phi(x) = exp(-x^2 / 2) / sqrt(2 pi), of the normal distribution."""
+    phi = x * x
+    phi *= -0.5
+    np.exp(phi, out=phi)
+    phi *= (0.5 / np.pi) ** 0.5
+    return phi
+
+
 def gelu(x):
     """(x Phi(x))' = Phi(x) + x phi(x), the normal distribution function and its density."""
-    density = np.exp(-0.5 * x * x) * (0.5 / np.pi) ** 0.5
     if x.dtype == np.float64:
         from scipy.special import erf
 
-        return 0.5 * (1.0 + erf(x * 0.5**0.5)) + x * density
+        return 0.5 * (1.0 + erf(x * 0.5**0.5)) + x * density(x)
     square = np.minimum(x * x, 36.0)
     r = square * ERF_AS_TANH[-1]
     for coefficient in ERF_AS_TANH[-2:0:-1]:
         r += coefficient
         r *= square
     r += ERF_AS_TANH[0]
-    return 0.5 * (1.0 + np.tanh(x * r)) + x * density
+    return 0.5 * (1.0 + np.tanh(x * r)) + x * density(x)
 
 
 def gelu_tanh(x):
@@ -154,15 +177,24 @@ SLOPES = {
 }
 
 
-def activation(dy, x, name):  # [... M] twice
-    """y = act(x), feature by feature: dy act'(x). Computed in tiles, on all threads."""
+def activation(dy, x, name, y=None):  # [... M] three times
+    """y = act(x), feature by feature: dy act'(x). Computed in tiles, on all threads.
+
+    y: act(x) where it is known; gelu then needs no distribution function.
+    """
     slope = SLOPES[ACTIVATIONS[name]]
     dx = np.empty_like(x)
     np.copyto(dx, dy)  # in x's order of memory
     flat_x, flat_dx = x.ravel(order="K"), dx.ravel(order="K")
+    if y is not None and slope is gelu and y.strides == x.strides:
+        flat_y = y.ravel(order="K")
 
-    def chunk(i, j):
-        flat_dx[i:j] *= slope(flat_x[i:j])
+        def chunk(i, j):
+            flat_dx[i:j] *= gelu_of(flat_x[i:j], flat_y[i:j])
+    else:
+
+        def chunk(i, j):
+            flat_dx[i:j] *= slope(flat_x[i:j])
 
     spread(chunk, flat_x.size, even_step(flat_x.size, TILE))
     return dx

@@ -19,6 +19,7 @@ from .backward import layer_norm_back, linear_back, stack_back
 from .heads import classified_token, is_pooled, require_head
 from .inputs import Ids, Texts, source_arguments, whole_numbers
 from .kernels import (
+    capped_,
     feature_major,
     layer_norm,
     linear,
@@ -285,11 +286,13 @@ def head_back(x, loss_of, model, back):  # [... D] -> float, [... V], [... D]
     if w.ln_head_w is not None:
         normed = layer_norm(active, w.ln_head_w, w.ln_head_b, cfg.eps)
     unembedded = normed * cfg.unembed_scale
-    loss, dy = loss_of(linear(unembedded, w.W_U, w.b_U))
-    dx = linear_back("U", dy, unembedded, back) * cfg.unembed_scale
+    y = linear(unembedded, w.W_U, w.b_U)
+    loss, dy = loss_of(capped_(y.copy(order="K"), cfg.logit_cap) if cfg.logit_cap else y)
+    d_product = derivatives.capped(dy, y, cfg.logit_cap) if cfg.logit_cap else dy
+    dx = linear_back("U", d_product, unembedded, back) * cfg.unembed_scale
     if w.ln_head_w is not None:
         mean, scale = mean_and_inverse_std(active, cfg.eps)
         dx = layer_norm_back("ln_head", dx, active, mean, scale, back)
     if w.W_head is not None:
-        dx = linear_back("head", derivatives.activation(dx, dense, cfg.head_act), x, back)
+        dx = linear_back("head", derivatives.activation(dx, dense, cfg.head_act, active), x, back)
     return loss, dy, dx

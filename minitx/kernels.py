@@ -108,6 +108,14 @@ def layer_norm(x, w, b, eps):  # [B T D], [D], [D] -> [B T D]
     return normalise(x, mean, scale, w, b)
 
 
+def capped_(x, cap):
+    """cap tanh(x / cap): nearly x where it is small, never beyond the cap (Bello et al. 2017)."""
+    x /= cap
+    np.tanh(x, out=x)
+    x *= cap
+    return x
+
+
 def softmax_(x):  # [... S]
     """Rows of exp(x) / sum exp(x); a row of nothing but -inf (no key visible) becomes zeros."""
     S = x.shape[-1]

@@ -25,6 +25,7 @@ from .cache import Cache
 from .heads import classified_token, is_pooled, require_head
 from .inputs import Ids, check_batch, check_runs, check_source
 from .kernels import (
+    capped_,
     feature_major,
     inverse_rms,
     linear,
@@ -43,7 +44,7 @@ ENCODER, CROSS = "enc_", "cross_"  # how the points of an encoder and of cross-a
 
 
 class Source(NamedTuple):
-    """What a decoder reads beside its own tokens."""
+    """The encoder's output, as a decoder reads it."""
 
     x: np.ndarray  # [B S D]: the encoder's last stream
     keys: Keys
@@ -59,7 +60,7 @@ class Start(NamedTuple):
 
 
 def identity(name, x, layer=None):
-    """The hook of a run that nobody watches."""
+    """The default hook: every activation as it is."""
     return x
 
 
@@ -181,7 +182,7 @@ def block(x, w, place, cfg, hook, cache=None, source=None):  # [B T D] -> [B T D
         return cross_attention(x, source, w.cross, cfg, prefixed(CROSS, hook))
 
     def feed_forward(x):
-        return hook("mlp_out", mlp(x, w, cfg, hook))
+        return norm("mlp_out", mlp(x, w, cfg, hook), w, cfg, hook)
 
     x = hook("resid_pre", x)
     if cfg.parallel:
@@ -209,7 +210,7 @@ def self_attention(x, w, place, cfg, hook, cache=None):  # [B T D] -> [B T D]
     k, v = keys_values(x, w, cfg, hook, turn)
     if cache is not None:
         k, v = cache.append(w.index, k, v)
-    return hook("attn_out", attention(q, k, v, w, place.bias, cfg, hook))
+    return norm("attn_out", attention(q, k, v, w, place.bias, cfg, hook), w, cfg, hook)
 
 
 def cross_attention(x, source, w, cfg, hook):  # [B T D], [B S D] -> [B T D]
@@ -223,18 +224,24 @@ def cross_attention(x, source, w, cfg, hook):  # [B T D], [B S D] -> [B T D]
 
 def queries(x, w, cfg, hook, turn=None):  # [B T D] -> [B H T d]
     """What each token asks for."""
-    return placed("q", split_heads(linear(x, w.W_Q, w.b_Q), cfg), w, cfg, hook, turn)
+    return placed("q", linear(x, w.W_Q, w.b_Q), w, cfg, hook, turn)
 
 
 def keys_values(x, w, cfg, hook, turn=None):  # [B S D] -> [B G S d] twice
     """What queries are compared with, and what is read where they match."""
-    k = placed("k", split_heads(linear(x, w.W_K, w.b_K), cfg), w, cfg, hook, turn)
+    k = placed("k", linear(x, w.W_K, w.b_K), w, cfg, hook, turn)
     v = hook("v", split_heads(linear(x, w.W_V, w.b_V), cfg))
     return k, v
 
 
-def placed(name, x, w, cfg, hook, turn):  # [B H T d] -> [B H T d]
-    """Queries or keys, normed head by head (Qwen3) and turned by their place (positions.py)."""
+def placed(name, x, w, cfg, hook, turn):  # [B T A] -> [B H T d]
+    """Queries or keys, normed and turned by their place (positions.py).
+
+    All heads are normed together (OLMo 2), or each by itself (Qwen3).
+    """
+    if cfg.qk_norm_all:
+        x = norm(f"ln_all_{name}", x, w, cfg, hook)
+    x = split_heads(x, cfg)
     if cfg.qk_norm:
         x = norm(f"ln_{name}", x, w, cfg, hook)
     if turn is not None:
@@ -260,6 +267,8 @@ def attention_pattern(q, k, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] ->
     q = q * cfg.attn_scale(w.index)
     scores = matmul_heads(by_group(q, G), by_group(k, G).swapaxes(-1, -2))
     scores = scores.reshape(*q.shape[:-1], -1)
+    if cfg.score_cap:
+        scores = capped_(scores, cfg.score_cap)
     if attn_bias is not None:
         scores += attn_bias
     return hook("pattern", softmax_(hook("scores", scores)))
@@ -296,7 +305,8 @@ def mlp(x, w, cfg, hook):  # [B T D] -> [B T D]
 def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
     """LayerNorm `name`, or in T5 an RMSNorm (Zhang & Sennrich 2019), which takes no mean off.
 
-    Where a model has no norm of that name (ModernBERT's first), x as it is.
+    Where a model has no norm of that name (ModernBERT's first), x as it is: few norm attn_out and
+    mlp_out, what attention and MLP write (Gemma 2).
 
     A hook sees, and may change, the mean and scale per token too. Raises ValueError that names the
     layer where the stream is NaN, infinite, or so large that its variance is.
@@ -364,6 +374,8 @@ def logits(
     if w.ln_head_w is not None:
         x = norm("ln_head", x, w, cfg, identity)
     y = linear(x * cfg.unembed_scale, w.W_U, w.b_U)
+    if cfg.logit_cap:
+        y = capped_(y, cfg.logit_cap)
     if is_pooled(cfg.task_head):
         y = y[:, 0]
     return hook("logits", y)

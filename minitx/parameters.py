@@ -66,6 +66,8 @@ def owners(model: Model) -> dict[Key, Key]:
     owner = {key: first.setdefault(_place(x), key) for key, x in named.items()}
     if model.config.tied:
         for key in ("W_U", "enc_W_E"):
+            if owner.get(key) == "W_E":
+                continue  # the same memory
             other = named["W_E"].T if key == "W_U" else named["W_E"]
             if np.array_equal(named.get(key, ()), other):
                 owner[key] = "W_E"

@@ -37,6 +37,8 @@ NEEDS = {
     "a bias by distance": lambda model, given: bool({*model.config.mechanisms} & BY_DISTANCE),
     "rotary positions": lambda model, given: bool(model.config.rotary),
     "norms of queries and keys": lambda model, given: model.config.qk_norm,
+    "norms of all queries and keys": lambda model, given: model.config.qk_norm_all,
+    "norms of what is written": lambda model, given: model.layers[0].attn_out_w is not None,
     "a stream between attention and MLP": lambda model, given: not model.config.parallel,
     "token types": lambda model, given: given or model.config.default_type is not None,
     "a norm of the embeddings": lambda model, given: model.weights.ln_embed_w is not None,
@@ -49,6 +51,7 @@ NEEDS = {
 NORMED, FINAL, SOURCE = ("a norm of the embeddings",), ("a final norm",), ("an encoder",)
 BIASED, ROTARY = ("a bias by distance",), ("rotary positions",)
 QK_NORM, IN_TURN = ("norms of queries and keys",), ("a stream between attention and MLP",)
+ALL_QK, WRITTEN = ("norms of all queries and keys",), ("norms of what is written",)
 
 
 def _norm(name, what, per_layer=True, needs=()):
@@ -71,18 +74,23 @@ POINTS = {
     "resid_pre": Point("B T D", "residual stream before the layer; normed as resid_post is"),
     **_norm("ln1", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
     "pos_angle": Point("B T r", "angles by which queries and keys are turned", needs=ROTARY),
+    "ln_all_q_scale": Point("B T", "1/sigma of the queries of all heads together", needs=ALL_QK),
+    "ln_all_q": Point("B T A", "norm of all heads' queries together (OLMo 2)", needs=ALL_QK),
     "ln_q_scale": Point("B H T", "1/sigma that the norm of queries multiplies by", needs=QK_NORM),
     "ln_q": Point("B H T d", "norm of each head's queries (Qwen3)", needs=QK_NORM),
     "q_in": Point("B H T d", "queries before they are turned", needs=ROTARY),
     "q": Point("B H T d", "queries, as they are compared with keys"),
+    "ln_all_k_scale": Point("B T", "1/sigma of the keys of all heads together", needs=ALL_QK),
+    "ln_all_k": Point("B T K", "norm of all heads' keys together (OLMo 2)", needs=ALL_QK),
     "ln_k_scale": Point("B G T", "1/sigma that the norm of keys multiplies by", needs=QK_NORM),
     "ln_k": Point("B G T d", "norm of each head's keys (Qwen3)", needs=QK_NORM),
     "k_in": Point("B G T d", "keys before they are turned", needs=ROTARY),
     "k": Point("B G T d", "keys; several heads may share theirs"),
     "v": Point("B G T d", "values, shared as keys are"),
-    "scores": Point("B H T S", "scaled q.k; -inf where a key is hidden"),
+    "scores": Point("B H T S", "scaled q.k, capped in Gemma 2; -inf where a key is hidden"),
     "pattern": Point("B H T S", "softmax of scores: the attention"),
     "z": Point("B H T d", "pattern times values"),
+    "attn_out_scale": Point("B T", "1/sigma of what attention writes (Gemma 2)", needs=WRITTEN),
     "attn_out": Point("B T D", "what attention writes to the residual stream"),
     "resid_mid": Point("B T D", "residual stream between attention and MLP", needs=IN_TURN),
     **_norm("ln_cross", "LayerNorm: cross-attention's input, or the sum after it", needs=SOURCE),
@@ -98,6 +106,7 @@ POINTS = {
     "pre": Point("B T M", "MLP before the activation"),
     "pre_linear": Point("B T M", "what the gate, post, is multiplied by", needs=("a gated MLP",)),
     "post": Point("B T M", "MLP after the activation"),
+    "mlp_out_scale": Point("B T", "1/sigma of what the MLP writes (Gemma 2)", needs=WRITTEN),
     "mlp_out": Point("B T D", "what the MLP writes to the residual stream"),
     "resid_post": Point(
         "B T D", "residual stream after the layer: normed in BERT, in GPT-2 by final_norm"
@@ -113,7 +122,7 @@ POINTS = {
 # An encoder, which runs first, has the same but those that need another, and no token types; T and
 # S are then the tokens of the source.
 OTHERS = {SOURCE, (*SOURCE, "norms with a mean"), ("a task head",), ("token types",)}
-OTHERS |= {ROTARY, QK_NORM}  # no encoder of an encoder-decoder here has these
+OTHERS |= {ROTARY, QK_NORM, ALL_QK, WRITTEN}  # no encoder of an encoder-decoder here has these
 POINTS = {
     ENCODER + name: point._replace(meaning=f"encoder: {point.meaning}")
     for name, point in POINTS.items()

@@ -83,7 +83,7 @@ def _is_row(given):
 
 
 def _refuse_valid(valid):
-    """Raises ValueError where padding is ours to say."""
+    """Raises ValueError if `valid` is given where it is not accepted."""
     if valid is not None:
         text = "valid goes with an array of token ids; texts and rows of several lengths are padded"
         raise ValueError(f"{text} here")

@@ -65,7 +65,7 @@ class Tokenizer(show.Shown):
         Raises ValueError where another package cuts the text: its tokens say no place.
         """
         if others := self.packages[1:]:
-            text = f"{others[0]} cuts the texts of {self.folder}, and says no place of its tokens"
+            text = f"{others[0]} tokenizes the texts of {self.folder}, and provides no offsets"
             raise ValueError(f"{text}; spans needs a folder with a tokenizer.json")
         return np.array(self._encoding(text).offsets, np.intp).reshape(-1, 2)
 
@@ -250,7 +250,9 @@ def _has_capitals(path):
     try:
         vocab = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no UTF-8 text: byte {error.start} ({error.reason})") from None
+        raise ValueError(
+            f"{path} is not valid UTF-8: byte {error.start} ({error.reason})"
+        ) from None
     if vocab.startswith("\ufeff"):
         text = f"{path} begins with a byte order mark, which would be part of its first token"
         raise ValueError(f"{text}; save it as UTF-8 without one")

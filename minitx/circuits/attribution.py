@@ -16,7 +16,7 @@ from ..inputs import Ids, as_target, check_source
 from ..points import name_of, points
 from ..tape import Back
 from .measure import Token, places, token_ids, with_places, with_tokens
-from .stream import EMBEDDINGS, POINT_OF, Stack, by_head
+from .stream import EMBEDDINGS, POINT_OF, Stack, Step, by_head
 from .table import NOWHERE, Attribution, Row
 from .texts import check_model, read_texts
 
@@ -91,8 +91,9 @@ def of_trace(model, trace, batch, column, ids, by_place=False, seed=0) -> Attrib
 
 
 def is_linear(model) -> bool:
-    """Whether the task head is a product with W_U, and no more."""
-    return model.weights.W_head is None and model.weights.ln_head_w is None
+    """Whether the task head is a product with W_U, and no more: no layer, no norm, no cap."""
+    has_more = model.weights.W_head is not None or model.weights.ln_head_w is not None
+    return not has_more and not model.config.logit_cap
 
 
 def _inputs(model, text, source, prefix):
@@ -115,7 +116,7 @@ def recorded(model, batch):
     """The points that `of_trace` needs, of those that the model has."""
     stack = Stack(model)
     names = {*EMBEDDINGS.values(), *POINT_OF.values(), *ATTENTION}
-    names |= {"resid_post", "ln_final", "logits"}
+    names |= {"resid_post", "ln_final", "logits", "attn_out_scale"}
     names |= {f"{step.name}_scale" for step in stack.steps if step.kind == "norm"}
     available = points(model, batch.types is not None)
     return [key for key in available if name_of(key) in names]
@@ -255,6 +256,8 @@ class Walk:
         layer = step.layer
         w = self.stack.arrays(step.name, layer)
         prefix = step.name.removesuffix("head")
+        if step.name == "head":
+            slope = self.before_norm(Step("norm", "attn_out", layer), slope)
         W_O = by_head(w.W_O, self.stack.cfg.n_heads)
         rows = []
         if self.by_place:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import Model
 from ..model import CROSS, ENCODER, logits
-from .stream import POINT_OF, Stack, columns, projected, stacks
+from .stream import POINT_OF, Stack, columns, projected, require_sum, stacks
 
 
 class Node(NamedTuple):
@@ -46,6 +46,7 @@ class Graph:
     """All senders and receivers of a model, each with its Place."""
 
     def __init__(self, model: Model):
+        require_sum(model)
         self.model = model
         self.stacks = stacks(model)
         self.senders: dict[Node, Place] = {}

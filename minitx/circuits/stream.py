@@ -98,6 +98,15 @@ class Stack:
         return mlp(self.normed(x, step.norm, step.layer), w, self.cfg, identity)
 
 
+def require_sum(model):
+    """Raises ValueError for a model whose heads do not add to the stream one by one."""
+    if model.layers[0].attn_out_w is not None:
+        raise ValueError(
+            f"what attention and MLP write is normed before it is added ({model.config.model_type})"
+            ", so heads do not add up to the stream; wanted a model without such norms"
+        )
+
+
 def _steps(model, last):
     """The steps of a stack, from the embeddings to the reader of the last stream."""
     yield Step("write", "embed")

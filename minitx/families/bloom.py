@@ -1,6 +1,6 @@
 """BLOOM (Le Scao et al. 2022): no table of positions; scores fall with the distance (ALiBi)."""
 
-from .family import Family, Key, dense, norm, per_head, tensor
+from .family import Family, Key, by_head, dense, norm, part, tensor
 
 CONFIG = {
     "n_layers": Key("n_layer", other="num_hidden_layers"),
@@ -18,9 +18,9 @@ BODY = {
 }
 LAYER = {
     **norm("ln1", "input_layernorm"),
-    **per_head("Q", "self_attention.query_key_value", 0),
-    **per_head("K", "self_attention.query_key_value", 1),
-    **per_head("V", "self_attention.query_key_value", 2),
+    **part("Q", "self_attention.query_key_value", 0, by_head),
+    **part("K", "self_attention.query_key_value", 1, by_head),
+    **part("V", "self_attention.query_key_value", 2, by_head),
     **dense("O", "self_attention.dense"),
     **norm("ln2", "post_attention_layernorm"),
     **dense("in", "mlp.dense_h_to_4h"),

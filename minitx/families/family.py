@@ -1,7 +1,8 @@
 """The records with which a family's file says how the family names things.
 
 `Key` is a key of config.json, `Tensor` a tensor of the file; `dense`, `norm`, `third` and `part`
-write the pairs of weight and bias that every family has.
+write the pairs of weight and bias that every family has. How a fused matrix is laid out is one of
+the functions `by_part`, `by_half`, `by_head`, `by_kind`, `by_group`.
 """
 
 from collections.abc import Callable
@@ -24,27 +25,88 @@ class Key(NamedTuple):
     other: str = ""  # the key that is read where this one is missing
 
 
+def by_part(cfg):
+    """A fused matrix is all queries, all keys, all values.
+
+    As all of these: how often its pattern repeats, and how many units wide each part of that is.
+    """
+    return 1, (1, 1, 1)
+
+
+def by_half(cfg):
+    """It has two parts."""
+    return 1, (1, 1)
+
+
+def by_head(cfg):
+    """Each head has its query, key and value, one head after the other (GPT-NeoX)."""
+    return cfg.n_heads, (1, 1, 1)
+
+
+def by_kind(cfg):
+    """All queries, then the keys and values that heads share (Phi-3)."""
+    return 1, (cfg.n_heads, cfg.n_kv, cfg.n_kv)
+
+
+def by_group(cfg):
+    """The queries of the heads that share a key and a value, then these two (Falcon)."""
+    return cfg.n_kv, (cfg.n_heads // cfg.n_kv, 1, 1)
+
+
 class Tensor(NamedTuple):
     """Where one of our arrays lies in a checkpoint."""
 
     names: tuple  # the first of these that the file has
     transposed: bool = False  # stored [out, in], used [in, out]
-    part: int | None = None  # the array is that one of equal parts of the last axis, from 0
-    parts: int = 3  # how many there are
-    per_head: bool = False  # each head has such parts, one head after the other
+    part: int | None = None  # the array is that one of the parts of the last axis, from 0
+    layout: Callable = by_part  # of a fused matrix: Config -> its parts
+    neighbours: bool = False  # pairs of features that are turned together stand side by side
+    plus: float = 0.0  # what is added to what is stored
     only: str = ""  # field of Config that must be true for the array to be there
     optional: bool = False  # an array that may be absent
 
-    def own_part(self, array, n_heads):
-        """This array's part of a fused one: a view; where each head has its parts, a copy."""
-        if self.part is None:
-            return array
-        groups = n_heads if self.per_head else 1
-        of_parts = np.arange(array.shape[-1]).reshape(groups, self.parts, -1)
-        where = of_parts[:, self.part].ravel()
-        if not self.per_head:
+    def whole(self, size, cfg):
+        """The last axis of the fused array, of whose parts this one has that size."""
+        _, widths = self.layout(cfg)
+        return size * sum(widths) // widths[self.part]
+
+    def used(self, array, cfg):
+        """The array as a model uses it: a view where that can be, or a copy."""
+        if self.part is not None:
+            array = self._own_part(array, cfg)
+        if self.neighbours:
+            array = rows_of(array.T, halves_of_heads(cfg)).T
+        if self.plus:
+            array = array + array.dtype.type(self.plus)
+            array.flags.writeable = False  # as arrays of a file are
+        return array
+
+    def is_copied(self, cfg):
+        """Whether a change of the array would not be one of the file's tensor."""
+        is_scattered = self.part is not None and self.layout(cfg)[0] > 1
+        return is_scattered or self.neighbours or bool(self.plus)
+
+    def _own_part(self, array, cfg):
+        groups, widths = self.layout(cfg)
+        of_units = np.arange(array.shape[-1]).reshape(groups, sum(widths), -1)
+        first = sum(widths[: self.part])
+        where = of_units[:, first : first + widths[self.part]].ravel()
+        if groups == 1:
             where = slice(where[0], where[-1] + 1)
         return rows_of(array.T, where).T
+
+
+def halves_of_heads(cfg):  # -> [A]
+    """Where features lie that are turned as neighbours (GPT-J), in the order of `turned`.
+
+    There feature i is turned with feature i + r. The same order for queries and keys changes no
+    score.
+    """
+    r = len(cfg.rotary[0].frequencies)
+    of_head = np.arange(cfg.d_head)
+    of_head[: 2 * r] = of_head[: 2 * r].reshape(r, 2).T.ravel()
+    heads = np.arange(cfg.n_heads)[:, None]
+    return (heads * cfg.d_head + of_head).ravel()
 
 
 def no_more(values):
@@ -70,7 +132,7 @@ class Family(NamedTuple):
     places: Callable = no_layers  # config.json, {field: value} -> rotary and windows of each layer
     sequence_act: str | None = None  # activation inside a head for classes
     only: dict = {}  # noqa: RUF012  key of config.json -> the only value that is computed
-    lacks: tuple = ()  # (our name, layer) of what a layer has not
+    lacks: tuple = ()  # (our name, layer) of arrays that a layer lacks
     cross: dict | None = None  # our name -> Tensor of one layer's cross-attention
     encoder: "Family | None" = None  # the other stack of an encoder-decoder
 
@@ -101,13 +163,8 @@ def third(ours, theirs, number):
     return {f"W_{ours}": weight, f"b_{ours}": bias}
 
 
-def part(ours, theirs, number, parts, per_head=False, bias_only=""):
-    """Weight and bias that are one of equal parts of a fused matrix [parts out, in]."""
-    own = Tensor((f"{theirs}.weight",), True, number, parts, per_head)
+def part(ours, theirs, number, layout=by_part, bias_only=""):
+    """Weight and bias that are one of the parts of a fused matrix [sum of out, in]."""
+    own = Tensor((f"{theirs}.weight",), True, number, layout)
     bias = own._replace(names=(f"{theirs}.bias",), transposed=False, only=bias_only)
     return {f"W_{ours}": own, f"b_{ours}": bias}
-
-
-def per_head(ours, theirs, number, bias_only=""):
-    """Query (0), key (1) or value (2) of a fused matrix in which each head has its three."""
-    return part(ours, theirs, number, 3, per_head=True, bias_only=bias_only)

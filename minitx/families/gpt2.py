@@ -1,4 +1,4 @@
-"""GPT-2 (Radford et al. 2019): norms stand before attention and MLP, and the future is hidden."""
+"""GPT-2 (Radford et al. 2019): pre-norm, with causal attention."""
 
 from .family import Family, Key, dense, norm, tensor, third
 

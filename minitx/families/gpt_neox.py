@@ -3,11 +3,9 @@
 Attention and MLP read the same stream (use_parallel_residual), or one after the other.
 """
 
-import math
-
 from ..rotary import rotary
 from . import llama
-from .family import Family, Key, dense, norm, per_head, tensor
+from .family import Family, Key, by_head, dense, norm, part, tensor
 
 CONFIG = {
     "n_layers": Key("num_hidden_layers"),
@@ -25,9 +23,9 @@ CONFIG = {
 BODY = {"W_E": tensor("embed_in.weight"), **norm("ln_final", "final_layer_norm")}
 LAYER = {
     **norm("ln1", "input_layernorm"),
-    **per_head("Q", "attention.query_key_value", 0, bias_only="attn_bias"),
-    **per_head("K", "attention.query_key_value", 1, bias_only="attn_bias"),
-    **per_head("V", "attention.query_key_value", 2, bias_only="attn_bias"),
+    **part("Q", "attention.query_key_value", 0, by_head, bias_only="attn_bias"),
+    **part("K", "attention.query_key_value", 1, by_head, bias_only="attn_bias"),
+    **part("V", "attention.query_key_value", 2, by_head, bias_only="attn_bias"),
     **dense("O", "attention.dense", bias_only="attn_bias"),
     **norm("ln2", "post_attention_layernorm"),
     **dense("in", "mlp.dense_h_to_4h"),
@@ -43,10 +41,7 @@ def places(raw, values):
     if not raw.get("rope_theta") and "rope_theta" not in (raw.get("rope_parameters") or {}):
         given["rope_theta"] = raw.get("rotary_emb_base", given["rope_theta"])
     share = given.pop("partial_rotary_factor", raw.get("rotary_pct", SHARE))
-    is_number = isinstance(share, int | float) and not isinstance(share, bool)
-    if not is_number or not 0 <= share <= 1 or math.isnan(share):
-        raise ValueError(f"partial_rotary_factor is {share!r:.80}; wanted a number from 0 to 1")
-    width = int(share * llama.width(values | {"d_kv": 0}))
+    width = llama.part_turned(share, values | {"d_kv": 0})
     turn = rotary(given, width, values["n_ctx"])
     return {"rotary": (turn,) * values["n_layers"] if width else ()}
 

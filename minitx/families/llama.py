@@ -61,6 +61,14 @@ def width(values):
     return values["d_kv"] or values["d_model"] // values["n_heads"]
 
 
+def part_turned(share, values):
+    """How many features of a head are turned, of which a share is; 0 where none are."""
+    is_number = isinstance(share, int | float) and not isinstance(share, bool)
+    if not is_number or not 0 <= share <= 1:
+        raise ValueError(f"partial_rotary_factor is {share!r:.80}; wanted a number from 0 to 1")
+    return int(share * width(values))
+
+
 def parameters(raw):
     """rope_parameters, or what older files say: rope_theta, rope_scaling."""
     given = raw.get("rope_scaling") or raw.get("rope_parameters") or {}

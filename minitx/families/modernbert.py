@@ -5,7 +5,7 @@ attention.
 """
 
 from ..rotary import rotary
-from .family import Family, Key, dense, part, tensor
+from .family import Family, Key, by_half, dense, part, tensor
 
 CONFIG = {
     "n_layers": Key("num_hidden_layers"),
@@ -28,13 +28,15 @@ BODY = {
 }
 LAYER = {
     "ln1_w": tensor("attn_norm.weight"),
-    **part("Q", "attn.Wqkv", 0, 3, bias_only="attn_bias"),
-    **part("K", "attn.Wqkv", 1, 3, bias_only="attn_bias"),
-    **part("V", "attn.Wqkv", 2, 3, bias_only="attn_bias"),
+    **part("Q", "attn.Wqkv", 0, bias_only="attn_bias"),
+    **part("K", "attn.Wqkv", 1, bias_only="attn_bias"),
+    **part("V", "attn.Wqkv", 2, bias_only="attn_bias"),
     **dense("O", "attn.Wo", bias_only="attn_bias"),
     "ln2_w": tensor("mlp_norm.weight"),
-    **part("gate", "mlp.Wi", 0, 2, bias_only="mlp_bias"),  # the activation is on the first half
-    **part("in", "mlp.Wi", 1, 2, bias_only="mlp_bias"),
+    **part(
+        "gate", "mlp.Wi", 0, by_half, bias_only="mlp_bias"
+    ),  # the activation is on the first half
+    **part("in", "mlp.Wi", 1, by_half, bias_only="mlp_bias"),
     **dense("out", "mlp.Wo", bias_only="mlp_bias"),
 }
 HEAD = {

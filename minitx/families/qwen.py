@@ -11,6 +11,11 @@ KINDS = "full_attention", "sliding_attention"
 
 
 def places(raw, values):
+    """All layers turn queries and keys alike; some see a window only."""
+    return llama.places(raw, values) | windows(raw, values)
+
+
+def windows(raw, values):
     """Layers that config.json calls so have a window; in older files those from a number on."""
     n = values["n_layers"]
     window = raw.get("sliding_window") if raw.get("use_sliding_window") else None
@@ -23,12 +28,11 @@ def places(raw, values):
         text = f"layer_types are {kinds!r:.80}"
         raise ValueError(f"{text}; wanted one of {', '.join(KINDS)} for each of {n} layers")
     if KINDS[1] not in kinds or window is None:
-        return llama.places(raw, values)
+        return {}
     if type(window) is not int or window < 1:
         text = f"sliding_window is {window!r:.80}"
         raise ValueError(f"{text}; wanted a whole number of at least 1, or null")
-    windows = tuple(window - 1 if kind == KINDS[1] else None for kind in kinds)
-    return llama.places(raw, values) | {"windows": windows}
+    return {"windows": tuple(window - 1 if kind == KINDS[1] else None for kind in kinds)}
 
 
 CONFIG = {field: key for field, key in llama.CONFIG.items() if not field.endswith("_bias")}

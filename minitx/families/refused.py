@@ -16,14 +16,14 @@ class Refusal(NamedTuple):
 NARROW = "embeddings of another width go through a matrix that is not computed"
 UNTRIED = "it has not been compared with the reference library here"
 PARTS = "its attention has separate terms for content and place"
-BEFORE = "its norms stand before each part, and after the last layer"
+BEFORE = "it is pre-norm, with a norm after the last layer"
 EXPERTS = "each token goes through a few of many MLPs"
-GEMMA = "its norms multiply by one more than their weight"
+GEMMA = "its norms multiply by one more than their weight, as only Gemma 2 and 3 may here"
 OTHER_BLOCK = "its norms or its MLP stand elsewhere than in Llama"
 STATE = "it keeps a state in place of attention"
 MIXED = "some of its layers keep a state in place of attention"
-ONE_NORM = "one norm serves attention and MLP"
-NEIGHBOURS = "neighbouring features are turned as pairs"
+ONE_NORM = "one norm serves attention and MLP, as only in GPT-J and Falcon here"
+NEIGHBOURS = "neighbouring features are turned as pairs, as only in GPT-J here"
 NEAR = "its tokens see their neighbours and a few global ones"
 APPROXIMATE = "it approximates attention"
 IMAGES = "it reads images, and a token has three places"
@@ -40,9 +40,9 @@ REFUSED = {
     "bitnet": Refusal("its weights have three values, and there are more norms", "llama"),
     "blenderbot": Refusal(BEFORE, "bart"),
     "chatglm": Refusal(f"{NEIGHBOURS}, in half of each head", "llama"),
-    "codegen": Refusal(f"{NEIGHBOURS}, and {ONE_NORM}", "gpt_neox"),
-    "cohere": Refusal(f"{NEIGHBOURS}, and {ONE_NORM}", "llama"),
-    "cohere2": Refusal(f"{NEIGHBOURS}, and {ONE_NORM}", "llama"),
+    "codegen": Refusal(FUSED, "gptj"),
+    "cohere": Refusal("it multiplies logits by a constant", "gptj"),
+    "cohere2": Refusal("it multiplies logits by a constant", "gptj"),
     "ctrl": Refusal(UNTRIED, "gpt2"),
     "dbrx": Refusal(EXPERTS, "llama"),
     "deberta": Refusal(PARTS, "roberta"),
@@ -56,16 +56,13 @@ REFUSED = {
     "ernie4_5": Refusal(NEIGHBOURS, "llama"),
     "eurobert": Refusal("it is a Llama that sees both sides", "modernbert"),
     "exaone": Refusal("its tensors have names of their own", "llama"),
-    "exaone4": Refusal("its norms stand behind each part", "qwen3"),
-    "falcon": Refusal(ONE_NORM, "gpt_neox"),
+    "exaone4": Refusal(UNTRIED, "olmo2"),
     "falcon_h1": Refusal(MIXED, "llama"),
     "falcon_mamba": Refusal(STATE, "gpt_neox"),
     "fnet": Refusal("a Fourier transform stands in place of attention", "bert"),
     "funnel": Refusal("its layers shorten the text on the way", "bert"),
     "gemma": Refusal(GEMMA, "llama"),
-    "gemma2": Refusal(GEMMA, "llama"),
-    "gemma3": Refusal(GEMMA, "llama"),
-    "gemma3_text": Refusal(GEMMA, "llama"),
+    "gemma3": Refusal("it reads images", "gemma3_text"),
     "gemma3n_text": Refusal(GEMMA, "llama"),
     "glm": Refusal(f"{NEIGHBOURS}, in half of each head", "llama"),
     "glm4": Refusal(f"{NEIGHBOURS}, in half of each head", "llama"),
@@ -74,7 +71,6 @@ REFUSED = {
     "gpt_neo": Refusal("every other layer sees near tokens only", "gpt2"),
     "gpt_neox_japanese": Refusal(UNTRIED, "gpt_neox"),
     "gpt_oss": Refusal(EXPERTS, "llama"),
-    "gptj": Refusal(f"{NEIGHBOURS}, and {ONE_NORM}", "gpt_neox"),
     "granite": Refusal(
         "it multiplies embeddings, what its layers write, and logits by constants", "llama"
     ),
@@ -111,15 +107,12 @@ REFUSED = {
     "nomic_bert": Refusal(UNTRIED, "modernbert"),
     "nystromformer": Refusal(APPROXIMATE, "bert"),
     "olmo": Refusal(OTHER_BLOCK, "llama"),
-    "olmo2": Refusal(OTHER_BLOCK, "llama"),
-    "olmo3": Refusal(OTHER_BLOCK, "llama"),
+    "olmo3": Refusal(UNTRIED, "olmo2"),
     "olmoe": Refusal(EXPERTS, "llama"),
     "openai-gpt": Refusal("its norms stand after each addition", "gpt2"),
-    "opt": Refusal(UNTRIED, "gpt2"),
     "pegasus": Refusal(BEFORE, "bart"),
     "persimmon": Refusal(OTHER_BLOCK, "gpt_neox"),
     "phi": Refusal(ONE_NORM, "gpt_neox"),
-    "phi3": Refusal(FUSED, "llama"),
     "phimoe": Refusal(EXPERTS, "llama"),
     "plbart": Refusal(UNTRIED, "bart"),
     "qwen": Refusal(FUSED, "qwen2"),
@@ -154,7 +147,12 @@ REFUSED = {
     "zamba2": Refusal(MIXED, "llama"),
 }
 # families of which some checkpoints are refused, by a number in their config
-PARTLY = {"electra": Refusal(NARROW, "google/electra-base-discriminator")}
+PARTLY = {
+    "electra": Refusal(NARROW, "google/electra-base-discriminator"),
+    "opt": Refusal(NARROW, "facebook/opt-125m"),
+}
+# key of that number, and what the reference library takes where it is missing; None: hidden_size
+WIDTHS = {"electra": ("embedding_size", 128), "opt": ("word_embed_proj_dim", None)}
 
 
 def reason(model_type):
@@ -167,8 +165,11 @@ def reason(model_type):
 
 def check(raw):
     """Raises ValueError for a checkpoint that is refused, of a family that loads."""
-    sizes = raw.get("embedding_size"), raw.get("hidden_size")
-    if raw["model_type"] in PARTLY and sizes[0] != sizes[1]:
-        why, nearest = PARTLY[raw["model_type"]]
-        given = f"embedding_size is {sizes[0]!r}, hidden_size {sizes[1]!r}"
+    if raw["model_type"] not in PARTLY:
+        return
+    why, nearest = PARTLY[raw["model_type"]]
+    key, unsaid = WIDTHS[raw["model_type"]]
+    sizes = raw.get(key), raw.get("hidden_size")
+    if (sizes[0] or unsaid or sizes[1]) != sizes[1]:
+        given = f"{key} is {sizes[0]!r}, hidden_size {sizes[1]!r}"
         raise ValueError(f"{given}; wanted the same: {why}; the nearest that loads is {nearest}")

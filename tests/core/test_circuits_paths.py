@@ -40,9 +40,11 @@ def record(model, ids, options, keep, edits=None):
     return minitx.run(model, options["prefix"], keep, edits, source=ids)
 
 
-def by_hand(model, base, donor, sender, receiver, options, frozen):
-    """The measure where all heads (and MLPs) of the base run stand still but the sender."""
-    own, other = (record(model, ids, options, None) for ids in (base, donor))
+def by_hand(model, base, own, other, sender, receiver, options, frozen):
+    """The measure where all heads (and MLPs) of the base run stand still but the sender.
+
+    own, other: traces of the base and of the text that the sender's output comes from.
+    """
     edits = {key: own[key] for key in points(model) if name_of(key) in frozen}
     if sender.head is not None:
         key = {"head": "z", "cross_head": "cross_z", "enc_head": "enc_z"}[sender.name], sender.layer
@@ -77,15 +79,19 @@ def test_paths_are_those_of_frozen_runs(variant, mlps):
     clean, corrupt = pairs_of(model, (6, 6))
     options = given(model)
     frozen = FROZEN | MLPS if mlps == "frozen" else FROZEN
+    of_clean, of_corrupt = (
+        [record(model, ids, options, None) for ids in texts] for texts in (clean, corrupt)
+    )
     for sender, receiver in drawn_edges(model):
         path = circuits.path_patch(
             model, clean, corrupt, answer(model), sender, receiver, mlps=mlps, **options
         )
+        edge = sender, receiver, options, frozen
         for pair in range(2):
-            rows = clean[pair], corrupt[pair]
-            value = by_hand(model, *rows[::-1], sender, receiver, options, frozen)
+            own, other = of_clean[pair], of_corrupt[pair]
+            value = by_hand(model, corrupt[pair], other, own, *edge)
             assert abs(path.into_corrupt[pair] - value) < LIMIT, (sender, receiver)
-            value = by_hand(model, *rows, sender, receiver, options, frozen)
+            value = by_hand(model, clean[pair], own, other, *edge)
             assert abs(path.into_clean[pair] - value) < LIMIT, (sender, receiver)
 
 

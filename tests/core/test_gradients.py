@@ -9,8 +9,8 @@ import tiny
 from safetensors.numpy import load_file
 
 import minitx
-from minitx.activations import ACTIVATIONS
-from minitx.derivatives import SLOPES, table
+from minitx.activations import ACTIVATIONS, gelu_
+from minitx.derivatives import SLOPES, activation, table
 from minitx.parameters import owners, parameters, writable
 from minitx.points import points
 
@@ -172,6 +172,17 @@ def test_slopes_of_activations(name, dtype):
     given = SLOPES[kernel](x.astype(dtype))
     assert given.dtype == dtype
     assert abs(given - slope).max() < (1e-8 if dtype == np.float64 else 5e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gelus_slope_from_its_value(dtype):
+    """At 0, too, where value and place are both 0."""
+    x = np.linspace(-9, 9, 2001).astype(dtype)
+    x[1000] = 0
+    exact = SLOPES[gelu_](x.astype(np.float64))
+    given = activation(np.ones_like(x), x, "gelu", gelu_(x.copy()))
+    assert given.dtype == dtype and given[1000] == 0.5
+    assert abs(given - exact).max() < (1e-12 if dtype == np.float64 else 5e-6)
 
 
 def test_float32_is_float64_rounded():

@@ -74,11 +74,11 @@ def test_a_head_that_is_not_there_is_refused_with_those_that_are():
     for wanted in ("token", "nonsense"):
         message = (
             rf"no head '{wanted}' in this checkpoint \(BertForPreTraining\); "
-            "its tensors would do for: masked, next_sentence"
+            "available heads: masked, next_sentence"
         )
         with pytest.raises(ValueError, match=message):
             minitx.load(folder, head=wanted)
-    with pytest.raises(ValueError, match="BertModel.*would do for: none"):
+    with pytest.raises(ValueError, match="BertModel.*available heads: none"):
         minitx.load(tiny.GOLDEN / "bert-bare", head="masked")
 
 
@@ -139,8 +139,8 @@ def backwards(model):
 
 def test_mpnet_has_positions_without_its_table_too():
     """So no experiment calls it without positions where the table is zero."""
+    from minitx.analysis.contract.registry import NotApplicable
     from minitx.analysis.measures import inputs, mask_tap
-    from minitx.analysis.runner.registry import NotApplicable
 
     assert backwards(tiny.load("roberta-masked")) < 1e-12  # measured 1e-15
     model = tiny.load("mpnet-masked")

@@ -16,7 +16,7 @@ import pytest
 import minitx
 from minitx import interrupt, threads
 from minitx.analysis import __main__ as cli
-from minitx.analysis.runner import stream
+from minitx.analysis.running import stream
 
 ROOT = Path(__file__).parents[2]
 SITE = """

@@ -22,6 +22,7 @@ from minitx.parameters import parameters, writable
 STORED = {"BF16": tiny.bf16, "F16": lambda x: x.astype("<f2"), "F32": lambda x: x}
 VARIANTS = [
     *("llama-grouped", "llama-tied", "mistral-window", "qwen3-norms", "gpt_neox-parallel"),
+    *("falcon-two-norms", "gptj-part", "phi3-shared", "gemma3-window", "olmo2-shared"),
     *("bloom-three", "modernbert-masked", "gpt2-causal", "bert-masked", "mpnet-masked"),
     *("bart-causal", "t5-gated", "marian-separate"),
 ]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 LINUX = sys.platform == "linux" and os.confstr("CS_GNU_LIBC_VERSION") is not None
-# page faults of ten rounds in which three arrays of 8 MiB are made and freed
+# page faults of ten rounds in which three arrays are made and freed
 COUNTED = """
 import resource
 import numpy as np
@@ -17,7 +17,7 @@ import minitx
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(10):
-        arrays = [np.ones(1 << 20) for _ in range(3)]
+        arrays = [np.ones({size}) for _ in range(3)]
         del arrays
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
@@ -31,11 +31,11 @@ NONE_KEPT = LOADED + "; minitx.memory.keep_freed_memory(0)"
 FEW, MANY = 20, 100
 
 
-def faults(before, **environment):
+def faults(before, size=1 << 20, **environment):
     """Page faults of a process in which `before` is run first."""
     tuned = ("MALLOC_", "GLIBC_")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(tuned)}
-    command = [sys.executable, "-c", COUNTED.format(before=before)]
+    command = [sys.executable, "-c", COUNTED.format(before=before, size=size)]
     options = {"capture_output": True, "text": True, "timeout": 100}
     done = subprocess.run(command, env=clean | environment, check=True, **options)
     return int(done.stdout)
@@ -51,3 +51,12 @@ def test_a_loaded_model_keeps_freed_memory_and_an_import_does_not():
 @pytest.mark.skipif(not LINUX, reason="this C library keeps freed memory by rules of its own")
 def test_what_the_environment_says_is_left_alone():
     assert faults(LOADED, MALLOC_TRIM_THRESHOLD_="100000") > MANY
+
+
+@pytest.mark.skipif(not LINUX, reason="this C library keeps freed memory by rules of its own")
+def test_learning_keeps_arrays_of_any_size_and_its_end_does_not():
+    size = 6 << 20  # 48 MiB: glibc hands out memory of their own for each of these
+    learning = LOADED + "; kept = minitx.memory.all_freed_memory_kept(); kept.__enter__()"
+    assert faults(LOADED, size) > MANY
+    assert faults(learning, size) < FEW
+    assert faults(learning + "; kept.__exit__(None, None, None)", size) > MANY

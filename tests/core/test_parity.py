@@ -7,7 +7,8 @@ either side):
               rounds sqrt(2/pi) to ten digits
     float32   bound 1e-4 of the largest value of that point; measured 3.0e-6 in single stacks, in
               encoder-decoders 5.5e-6 for logits and 6.5e-6 for the other points (T5, in which
-              scores are large: they are not divided by the root of the width)
+              scores are large: they are not divided by the root of the width); the later decoders
+              1e-5, measured 1.2e-6
 """
 
 import sys
@@ -22,6 +23,7 @@ from minitx import heads
 from minitx.families import FAMILIES
 
 BOUND = {np.float64: 1e-10, np.float32: 1e-4}
+LATER = 1e-5  # float32 of parity.DECODERS
 # side of the padding, the id that fills it (`valid` alone decides, so any must do), and the side of
 # a source's padding
 PADDING = {
@@ -51,7 +53,8 @@ def test_every_point_equals_the_reference(variant, dtype, padding):
     distances = parity.distances(model, parity.texts(variant), *PADDING[padding])
     too_far = {}
     for key, (distance, size) in distances.items():
-        bound = BOUND[dtype] * size if dtype is np.float32 else BOUND[dtype]
+        allowed = LATER if variant in parity.DECODERS else BOUND[np.float32]
+        bound = allowed * size if dtype is np.float32 else BOUND[dtype]
         if not distance <= bound:  # so NaN is too far
             too_far[key] = distance
     assert not too_far
@@ -134,6 +137,7 @@ def test_the_variants_asked_for_are_there():
     families |= {"electra", "mpnet"}
     with_head = {"marian", "llama", "mistral", "qwen2", "qwen3", "gpt_neox", "bloom"}
     families |= {"modernbert"}
+    with_head |= {"opt", "gptj", "phi3", "olmo2", "falcon", "gemma2", "gemma3_text"}
     expected = {(family, head) for family in families for head in (False, True)}
     expected |= {(family, True) for family in with_head}
     assert {(c.model_type, bool(c.task_head)) for c in configs} == expected

@@ -167,7 +167,7 @@ def test_spans_are_those_of_a_text_or_refused():
     text = "I am  ﬁne"
     own = [text[first:end] for first, end in t5.spans(text)]
     assert own == ["I", "a", "m", "ﬁ", "ﬁn", "e", ""]
-    message = "sentencepiece cuts the texts of .*t5, and says no place of its tokens; spans needs"
+    message = "sentencepiece tokenizes the texts of .*t5, and provides no offsets; spans needs"
     with pytest.raises(ValueError, match=message):
         Tokenizer(GOLDEN / "t5", "t5").spans(text)
 

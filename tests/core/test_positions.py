@@ -12,7 +12,8 @@ import tiny
 from safetensors.numpy import load_file
 
 import minitx
-from minitx.positions import bucket, sinusoids
+from minitx.distances import bucket
+from minitx.positions import sinusoids
 
 LIBRARY = load_file(parity.GOLDEN / "positions" / "positions.safetensors")
 DISTANCES = np.arange(-600, 601)

@@ -269,7 +269,7 @@ def test_a_vocabulary_that_is_not_utf8_is_named(tmp_path):
     wordpiece(tmp_path)
     with open(tmp_path / "vocab.txt", "ab") as file:
         file.write(b"\xe9\n")
-    with pytest.raises(ValueError, match=r"vocab.txt is no UTF-8 text: byte \d+ \("):
+    with pytest.raises(ValueError, match=r"vocab.txt is not valid UTF-8: byte \d+ \("):
         Tokenizer(tmp_path, "bert").encode("the")
 
 

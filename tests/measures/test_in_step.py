@@ -6,11 +6,11 @@ import tiny
 
 import minitx
 from minitx import analysis, weights
+from minitx.analysis.contract.registry import NotApplicable
 from minitx.analysis.maths import lags as maths
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import in_step
-from minitx.analysis.runner import passes
-from minitx.analysis.runner.registry import NotApplicable
+from minitx.analysis.running import passes
 from minitx.parameters import writable
 from minitx.positions import turned
 

@@ -1,0 +1,211 @@
+"""What the later decoders bring: caps, norms of what is written, other layouts; by hand.
+
+The reference library's numbers are compared in test_parity.py. Distances are of float64 runs of
+values up to about 10: measured at most 2e-14, bound 1e-12.
+"""
+
+import numpy as np
+import pytest
+import tiny
+from safetensors.numpy import load_file
+
+import minitx
+from minitx import circuits
+from minitx.families import from_hf
+
+CLOSE = dict(rtol=0, atol=1e-12)
+WRITTEN = ["olmo2-shared", "gemma2-capped", "gemma3-window"]  # with norms of what is written
+
+
+def stored(variant):
+    """The tensors of a golden file by name, without the model's prefix."""
+    tensors = load_file(tiny.GOLDEN / variant / "model.safetensors")
+    return {name.partition(".")[2]: x.astype(np.float64) for name, x in tensors.items()}
+
+
+# --- layouts
+
+
+def test_a_fused_matrix_is_laid_out_by_kind_or_by_group():
+    """Phi-3: all queries, all keys, all values. Falcon: a group's queries, its key, its value."""
+    phi, d = tiny.load("phi3-shared"), 2
+    fused = stored("phi3-shared")["layers.0.self_attn.qkv_proj.weight"].T
+    w = phi.layers[0]
+    assert (phi.config.n_heads, phi.config.n_kv, phi.config.d_head) == (4, 2, d)
+    assert (w.W_Q == fused[:, :8]).all() and (w.W_K == fused[:, 8:12]).all()
+    assert (w.W_V == fused[:, 12:]).all()
+    halves = stored("phi3-shared")["layers.0.mlp.gate_up_proj.weight"].T
+    assert (w.W_gate == halves[:, :10]).all() and (w.W_in == halves[:, 10:]).all()
+    falcon = tiny.load("falcon-two-norms")
+    fused = stored("falcon-two-norms")["h.0.self_attention.query_key_value.weight"].T
+    units = fused.reshape(8, 8, d)  # [D, unit, d]: two groups of two queries, a key and a value
+    w = falcon.layers[0]
+    assert (w.W_Q.reshape(8, 4, d) == units[:, [0, 1, 4, 5]]).all()
+    assert (w.W_K.reshape(8, 2, d) == units[:, [2, 6]]).all()
+    assert (w.W_V.reshape(8, 2, d) == units[:, [3, 7]]).all()
+
+
+def test_falcons_heads_share_keys_as_its_architecture_says():
+    shared = {"two-norms": 2, "one-norm": 1, "single-key": 1, "own-keys": 4, "sequential": 1}
+    for name, n in shared.items():
+        assert tiny.load(f"falcon-{name}").config.n_kv == n, name
+    same, two = tiny.load("falcon-one-norm").layers[0], tiny.load("falcon-two-norms").layers[0]
+    assert same.ln1_w is same.ln2_w and (two.ln1_w != two.ln2_w).any()
+
+
+def test_neighbours_are_turned_as_pairs():
+    """GPT-J's scores are those of neighbouring features, turned by hand as complex numbers."""
+    model = tiny.load("gptj-part")
+    n_heads, d, r = model.config.n_heads, model.config.d_head, 2
+    t = minitx.run(model, tiny.ids(model, 7))
+    W = stored("gptj-part")
+    omega = 10000.0 ** (-np.arange(r) / r)
+    turned = []
+    for name in ("q_proj", "k_proj"):
+        x = t["ln1", 0][0] @ W[f"h.0.attn.{name}.weight"].T
+        x = x.reshape(7, n_heads, d).swapaxes(0, 1)
+        pairs = x[..., 0 : 2 * r : 2] + 1j * x[..., 1 : 2 * r : 2]
+        pairs = pairs * np.exp(1j * np.arange(7)[:, None] * omega)
+        turned.append((pairs, x[..., 2 * r :]))
+    (q, q_rest), (k, k_rest) = turned
+    scores = (q @ k.conj().swapaxes(-1, -2)).real + q_rest @ k_rest.swapaxes(-1, -2)
+    seen = np.isfinite(t["scores", 0])
+    np.testing.assert_allclose(t["scores", 0][seen], (scores / d**0.5)[None][seen], **CLOSE)
+
+
+def test_the_first_token_reads_the_third_row_of_opts_table():
+    model = tiny.load("opt-before")
+    t = minitx.run(model, tiny.ids(model, 5))
+    table = stored("opt-before")["decoder.embed_positions.weight"]
+    assert (t["pos_embed"][0] == table[2:7]).all() and model.config.n_ctx == len(table) - 2
+    after = tiny.load("opt-after")
+    assert after.weights.ln_final_w is None and not after.config.pre_norm
+    with pytest.raises(ValueError, match="17 tokens; this model reads at most 16"):
+        minitx.forward(model, tiny.ids(model, 17))
+
+
+# --- norms
+
+
+def test_a_gain_is_one_more_than_its_weight():
+    """In Gemma, of every norm; what is added cannot be written to."""
+    model, tensors = tiny.load("gemma3-window"), stored("gemma3-window")
+    names = dict(ln1="input_layernorm", attn_out="post_attention_layernorm")
+    names |= dict(ln2="pre_feedforward_layernorm", mlp_out="post_feedforward_layernorm")
+    names |= dict(ln_q="self_attn.q_norm", ln_k="self_attn.k_norm")
+    for ours, theirs in names.items():
+        gain = getattr(model.layers[1], f"{ours}_w")
+        assert (gain == 1 + tensors[f"layers.1.{theirs}.weight"]).all(), ours
+        assert not gain.flags.writeable
+    assert (model.weights.ln_final_w == 1 + tensors["norm.weight"]).all()
+
+
+@pytest.mark.parametrize("variant", WRITTEN)
+def test_what_is_written_is_normed(variant):
+    """By the numbers of that norm; and what is edited there is what the stream gets."""
+    model = tiny.load(variant)
+    ids, w = tiny.ids(model, 7), model.layers[0]
+    t = minitx.run(model, ids)
+    z = t["z", 0].swapaxes(1, 2).reshape(1, 7, -1)
+    raw = z @ w.W_O
+    scale = (np.mean(raw**2, axis=-1) + model.config.eps) ** -0.5
+    np.testing.assert_allclose(t["attn_out_scale", 0], scale, rtol=1e-12)
+    np.testing.assert_allclose(t["attn_out", 0], raw * scale[..., None] * w.attn_out_w, **CLOSE)
+    np.testing.assert_allclose(t["resid_mid", 0], t["resid_pre", 0] + t["attn_out", 0], **CLOSE)
+    np.testing.assert_allclose(t["resid_post", 0], t["resid_mid", 0] + t["mlp_out", 0], **CLOSE)
+    twice = minitx.run(model, ids, "attn_out", {("attn_out_scale", 0): lambda x: 2 * x})
+    np.testing.assert_allclose(twice["attn_out", 0], 2 * t["attn_out", 0], **CLOSE)
+
+
+def test_all_heads_are_normed_together_in_olmo2():
+    """The mean square over all heads is 1 before the gain; over each by itself it is not."""
+    model = tiny.load("olmo2-shared")
+    assert model.layers[0].ln1_w is None and model.layers[0].ln_q_w is None
+    t = minitx.run(model, tiny.ids(model, 7))
+    normed = t["ln_all_q", 0] / model.layers[0].ln_all_q_w
+    square = np.mean(normed**2, axis=-1)
+    exact = 1 - model.config.eps * t["ln_all_q_scale", 0] ** 2
+    np.testing.assert_allclose(square, exact, rtol=1e-12)
+    by_head = np.mean(normed.reshape(1, 7, 4, 2) ** 2, axis=-1)
+    assert np.ptp(by_head, axis=-1).min() > 0.1
+    heads = t["ln_all_q", 0].reshape(1, 7, 4, 2).swapaxes(1, 2)
+    assert (t["q_in", 0] == heads).all()
+
+
+# --- caps and scales
+
+
+def test_scores_and_logits_are_capped():
+    model = tiny.load("gemma2-capped")
+    cfg, ids = model.config, tiny.ids(model, 7)
+    assert (cfg.score_cap, cfg.logit_cap) == (3.0, 4.0)
+    t = minitx.run(model, ids)
+    k = np.repeat(t["k", 0], 2, axis=1)
+    raw = t["q", 0] @ k.swapaxes(-1, -2) * 5**-0.5  # query_pre_attn_scalar; a head has 6 features
+    seen = np.isfinite(t["scores", 0])
+    assert abs(raw[seen]).max() > 3 and not seen.all()
+    np.testing.assert_allclose(t["scores", 0][seen], 3 * np.tanh(raw[seen] / 3), **CLOSE)
+    y = t["ln_final"] @ model.weights.W_U
+    np.testing.assert_allclose(t["logits"], 4 * np.tanh(y / 4), **CLOSE)
+    assert abs(t["logits"]).max() < 4 < abs(y).max()
+    assert not tiny.load("gemma2-sequence").config.logit_cap  # classes are not capped
+    uncapped = tiny.load("gemma2-uncapped").config
+    assert (uncapped.score_cap, uncapped.logit_cap) == (0.0, 0.0)
+
+
+def test_layers_of_gemma3_differ_in_window_and_frequencies():
+    cfg = tiny.load("gemma3-old").config
+    assert cfg.windows == (3, None, 3)  # every second layer sees all
+    near, far, again = (turn.frequencies[1] ** -3 for turn in cfg.rotary)
+    np.testing.assert_allclose([near, far, again], [50, 500 * 8**3, 50], rtol=1e-12)
+    assert tiny.load("gemma2-old").config.windows == (3, None, 3)
+    words = {"layer_types": None, "sliding_window_pattern": None, "_sliding_window_pattern": 6}
+    six = tiny.config("gemma3-window", num_hidden_layers=7, **words)
+    del six["sliding_window_pattern"]
+    assert from_hf(six).windows == (3,) * 5 + (None, 3)
+
+
+# --- circuits
+
+
+@pytest.mark.parametrize("variant", WRITTEN)
+def test_heads_behind_a_norm_are_no_summands(variant):
+    """Edges between components are refused; the split of a logit, with frozen norms, is exact."""
+    model = tiny.load(variant)
+    ids = tiny.ids(model, 6)
+    with pytest.raises(ValueError, match="is normed before it is added .*wanted a model without"):
+        circuits.path_patch(model, ids, ids[::-1], (1, 2), (0, 0))
+    table = circuits.logit_attribution(model, ids, 1, 2)
+    assert table.linear == (not model.config.logit_cap)
+    if table.linear:
+        assert np.isclose(table.logits.sum(), table.logit, rtol=1e-10)
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    "variant,changes,message",
+    [
+        ("opt-before", dict(word_embed_proj_dim=4), "word_embed_proj_dim is 4, hidden_size 8"),
+        ("opt-before", dict(_remove_final_layer_norm=True), "_remove_final_layer_norm is True"),
+        ("opt-before", dict(layer_norm_elementwise_affine=False), "only True is supported"),
+        ("gptj-part", dict(rotary_dim=3), "rotary_dim is 3; wanted an even number from 2 to a he"),
+        ("gptj-part", dict(rotary_dim=None), "rotary_dim is None"),
+        ("phi3-old", dict(rope_scaling={"type": "longrope"}), "'longrope'; only 'default' is comp"),
+        ("phi3-old", dict(rope_scaling={"type": "yarn"}), "rope_type is 'yarn'; only 'default'"),
+        ("phi3-part", dict(sliding_window=0), "sliding_window is 0; wanted a whole number"),
+        ("falcon-two-norms", dict(alibi=True), "alibi is True; only False is supported"),
+        ("falcon-two-norms", dict(parallel_attn=False), "parallel_attn is False; only True is su"),
+        ("falcon-two-norms", dict(multi_query=1, new_decoder_architecture="x"), "wanted true or f"),
+        ("gemma2-capped", dict(use_bidirectional_attention=True), "use_bidirectional_attention is"),
+        ("gemma2-capped", dict(final_logit_softcapping=-1), "logit_cap is -1; wanted a number ab"),
+        ("gemma2-capped", dict(query_pre_attn_scalar="x"), "d_scale is 'x'; wanted a number ab"),
+        ("gemma3-window", dict(attn_logit_softcapping=9.0), "attn_logit_softcapping is 9.0; only"),
+        ("gemma3-window", dict(rope_parameters={"rope_theta": 3.0}), "an object for each of full"),
+        ("gemma3-old", dict(sliding_window_pattern=0), "sliding_window_pattern is 0; wanted a wh"),
+    ],
+)
+def test_what_would_be_computed_wrongly_is_refused(variant, changes, message):
+    with pytest.raises(ValueError, match=message):
+        from_hf(tiny.config(variant) | changes)

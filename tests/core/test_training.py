@@ -1,0 +1,292 @@
+"""Training from nothing: steps as PyTorch's, files as the library's, going on to the same bytes."""
+
+import errno
+import json
+import random
+import re
+from pathlib import Path
+
+import killed_training
+import numpy as np
+import parity
+import pytest
+import trained
+from safetensors.numpy import load_file
+
+import minitx
+from minitx.analysis import commands
+from minitx.families import from_hf
+from minitx.files import read_tensors
+from minitx.parameters import parameters
+from minitx.training import batches, saved, start, tokens
+from minitx.training.loop import Loop, snapshot_steps
+
+GOLDEN = load_file(parity.GOLDEN / "training.safetensors")
+VARIANTS = "bert-masked roberta-masked xlm-roberta-masked camembert-masked distilbert-masked"
+VARIANTS += " mpnet-masked modernbert-masked gpt2-causal llama-grouped mistral-window qwen2-biases"
+VARIANTS += " qwen3-norms gpt_neox-sequential bloom-three"
+GPT2 = {"model_type": "gpt2", **trained.SETTINGS["gpt2"], "vocab_size": 280}
+ROBERTA = {"model_type": "roberta", **trained.SETTINGS["roberta"], "vocab_size": 280}
+TEXT = killed_training.TEXT
+
+
+@pytest.mark.parametrize("name", trained.SETTINGS)
+def test_200_steps_are_those_of_pytorch(name):
+    """In float64: masked in spans, causal, rotary; tied, fused and transposed arrays."""
+    loop = trained.loop_of(name)
+    for _ in range(loop.how.steps):
+        loop.step()
+    expected = GOLDEN[f"{name}.loss"]
+    assert expected[0] - expected[-1] > 0.5
+    assert abs(np.array(loop.losses) - expected).max() < 1e-9  # measured 1.3e-15
+    for key, x in loop.start.tensors().items():
+        assert abs(x - GOLDEN[f"{name}.{key}"]).max() < 1e-9, key  # measured 2.0e-13
+
+
+@pytest.mark.parametrize("variant", VARIANTS.split())
+def test_a_start_has_the_tensors_of_the_librarys_own_files(variant):
+    folder = parity.GOLDEN / variant
+    settings = json.loads((folder / "config.json").read_text())
+    expected = {name: tuple(x.shape) for name, x in read_tensors(folder).items()}
+    assert start.shapes(from_hf(dict(settings))) == expected
+
+
+@pytest.mark.parametrize("variant", ["gpt2-causal", "bloom-three", "llama-grouped", "bert-untied"])
+def test_a_start_is_written_as_it_computes(variant, tmp_path):
+    """Parts of larger matrices, also those that each head has for itself."""
+    settings = json.loads((parity.GOLDEN / variant / "config.json").read_text())
+    begin = start.start(settings, 0, "float32")
+    saved.Folder(tmp_path, {}, {}).checkpoint(begin, tmp_path)
+    written, own = parameters(minitx.load(tmp_path)), parameters(begin.model)
+    assert written.keys() == own.keys()
+    for key, x in own.items():
+        assert (written[key] == x).all(), key
+
+
+def test_a_start_is_drawn():
+    """By the seed; gains 1, biases 0; writers smaller where nothing norms the stream between."""
+    begin = start.start({**GPT2, "n_embd": 64, "initializer_range": 0.1}, 5, "float32")
+    layer = begin.model.layers[0]
+    assert (layer.ln1_w == 1).all() and not layer.b_Q.any()
+    assert abs(layer.W_Q.std() - 0.1) < 0.005 and abs(layer.W_O.std() - 0.05) < 0.0025
+    again, other = (start.start({**GPT2, "n_embd": 64}, seed, "float32").flat for seed in (5, 6))
+    assert (again == start.start({**GPT2, "n_embd": 64}, 5, "float32").flat).all()
+    assert (again != other).any()
+    masked = start.start(ROBERTA, 0, "float32").model
+    assert not masked.weights.W_pos[:2].any() and masked.weights.W_pos[2:].all()
+    assert np.shares_memory(masked.weights.W_U, masked.weights.W_E)
+
+
+def test_words_to_predict():
+    """A share of them, hidden or replaced or kept; none of the special tokens."""
+    stream = trained.stream(is_masked=True, n=20_000)
+    batch = batches.Words(stream, 102, 0.3, 1.0).batch(3, 150, 0)
+    is_asked = batch.targets != -100
+    assert (batch.tokens[:, 0] == 0).all() and (batch.tokens[:, -1] == 2).all()
+    assert not is_asked[:, [0, -1]].any() and abs(is_asked[:, 1:-1].mean() - 0.3) < 0.02
+    hidden = (batch.tokens == trained.MASK)[is_asked].mean()
+    kept = (batch.tokens == batch.targets)[is_asked].mean()
+    assert abs(hidden - 0.8) < 0.02 and abs(kept - 0.1 - 0.1 / 19) < 0.02
+    again = batches.Words(stream, 102, 0.3, 1.0).batch(3, 150, 0)
+    assert (again.tokens == batch.tokens).all()
+
+
+@pytest.mark.parametrize("span", [1.0, 4.0])
+def test_spans_have_their_share_and_length(span):
+    is_asked = batches.in_spans((400, 500), 0.2, span, np.random.default_rng(0))
+    assert abs(is_asked.mean() - 0.2) < 0.01
+    n_spans = (is_asked[:, 1:] & ~is_asked[:, :-1]).sum()
+    expected = 1.0 / (1 - 0.2) if span == 1 else span
+    assert expected < is_asked.sum() / n_spans < 1.35 * expected  # spans that meet are counted once
+
+
+def test_the_next_words_of_all_rows_in_random_orders():
+    stream = trained.stream(is_masked=False, n=101)
+    words = batches.Words(stream, 10, 0.1, 1.0)
+    batch = words.batch(0, 10, 0)
+    assert (batch.tokens[:, 1:] == batch.targets[:, :-1]).all()
+    assert sorted(batch.targets.ravel()) == sorted(stream.ids[1:])
+    numbers = np.concatenate([batches.drawn(7, step, 3, 0) for step in range(7)])
+    for begin in range(0, 21, 7):
+        assert sorted(numbers[begin : begin + 7]) == [*range(7)]
+    assert [*numbers[:7]] != [*numbers[7:14]]
+
+
+def test_steps_of_snapshots_grow():
+    assert snapshot_steps(2000, 24)[:8] == [0, 1, 2, 3, 4, 6, 8, 11]
+    assert snapshot_steps(2000, 24)[-1] == 2000 and len(snapshot_steps(2000, 24)) <= 24
+    assert snapshot_steps(5, 24) == [0, 1, 2, 3, 4, 5]
+    assert (
+        snapshot_steps(9, 0) == []
+        and snapshot_steps(9, 1) == [9]
+        and snapshot_steps(9, 2) == [0, 9]
+    )
+
+
+def test_a_model_that_was_trained_says_what_it_was_trained_on(tmp_path):
+    history = minitx.train(GPT2, ["the dog ran"] * 60, steps=80, rate=0.01, batch=8, out=tmp_path)
+    assert history.losses[0] > 5 and history.losses[-1] < 1
+    model = minitx.load(tmp_path)
+    ids = minitx.generate(model, model.tokenizer.encode("the"), 4)
+    assert history.model.tokenizer.decode(ids).startswith("the dog ran")
+    kept = history.model_after(history.snapshots[-1])
+    assert (kept.weights.W_E == model.weights.W_E).all()
+    first = history.model_after(0)
+    assert abs(first.weights.W_E.std() - 0.02) < 0.002
+    with pytest.raises(ValueError, match=r"no snapshot after 79 steps; there are: \[0, 1"):
+        history.model_after(79)
+    assert "History of 80 steps" in repr(history)
+
+
+def test_in_memory_and_in_a_folder_are_the_same(tmp_path):
+    numbers = {"steps": 5, "batch": 2, "snapshots": 3, "span": 2.0}
+    a = minitx.train(ROBERTA, TEXT, **numbers)
+    b = minitx.train(ROBERTA, TEXT, **numbers, out=tmp_path)
+    assert a.snapshots == b.snapshots == [0, 1, 5]
+    for step in a.snapshots:
+        x, y = (h.model_after(step).weights.W_pos for h in (a, b))
+        assert (x == y).all()
+    again = minitx.train(ROBERTA, TEXT, **numbers, out=tmp_path, resume=True)
+    assert (again.losses == a.losses).all() and again.snapshots == a.snapshots
+
+
+def test_float64_and_float32_agree():
+    losses = [
+        minitx.train(ROBERTA, TEXT, steps=12, batch=4, dtype=dtype).losses
+        for dtype in ("float32", "float64")
+    ]
+    assert 0 < abs(losses[0] - losses[1]).max() < 1e-4  # measured 1.5e-6
+
+
+def test_a_tokenizer_is_taken_from_the_folder(tmp_path):
+    history = minitx.train(
+        "tiny-roberta", "analysis/texts/sample.txt", steps=1, batch=1, context=16
+    )
+    text = "The dog ran"
+    expected = minitx.load("tiny-roberta").tokenizer.encode(text)
+    assert (history.model.tokenizer.encode(text) == expected).all()
+
+
+def test_a_new_tokenizer_reads_its_text():
+    config = from_hf(dict(ROBERTA))
+    new = tokens.stream(TEXT, None, config, is_masked=True)
+    assert (new.mask_id, [*new.before], [*new.after]) == (4, [0], [2])
+    assert new.tokenizer.decode(new.ids) == "\n".join(TEXT)
+    other = "Ä dog\tran"  # any text, since every byte is a piece
+    assert new.tokenizer.decode(new.tokenizer.encode(other, special=False)) == other
+    few = tokens.stream(TEXT, None, from_hf(ROBERTA | {"vocab_size": 24}), is_masked=True)
+    assert few.ids.max() < 24 and few.tokenizer.decode(few.ids) == "\n".join(TEXT)
+
+
+def test_a_training_that_is_killed_goes_on_to_the_same_bytes(tmp_path):
+    differing, n_compared = killed_training.kills(tmp_path, 3, random.Random(0))
+    assert differing == [] and n_compared
+
+
+@pytest.fixture
+def interrupted(tmp_path, monkeypatch):
+    """A folder in which a training ended after 4 of 9 steps."""
+    monkeypatch.setattr(saved, "SECONDS", -1.0)
+    original = Loop.step
+
+    def step(loop):
+        if loop.done == 4:
+            raise KeyboardInterrupt
+        original(loop)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Loop, "step", step)
+        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=tmp_path)
+    return tmp_path
+
+
+def test_other_settings_do_not_go_on(interrupted):
+    with pytest.raises(ValueError, match="holds a training; resume goes on with it, or name anoth"):
+        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted)
+    with pytest.raises(ValueError, match=r"other settings: batch was 2 and is 3 \(differing: batc"):
+        minitx.train(GPT2, TEXT, steps=9, batch=3, snapshots=9, out=interrupted, resume=True)
+    with pytest.raises(ValueError, match="ids_sha256 was"):
+        minitx.train(GPT2, TEXT[1:], steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+    (interrupted / saved.STATE).write_bytes(b"no state")
+    with pytest.raises(ValueError, match="is no state of a training"):
+        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+
+
+def test_a_full_disk_leaves_the_last_good_snapshot(interrupted, monkeypatch):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        with pytest.raises(OSError, match=r"No space left on device \(\d+.* bytes wanted\).*0000"):
+            minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+    assert minitx.load(interrupted / "steps" / "000004").config.n_layers == 2
+    assert not [*interrupted.rglob("*.tmp")]
+    minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+    assert not (interrupted / saved.STATE).exists()
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_what_was_saved(interrupted, monkeypatch):
+    original = Loop.step
+
+    def step(loop):
+        if loop.done == 6:
+            loop.start.model.layers[0].W_out[:] = np.nan
+        original(loop)
+
+    monkeypatch.setattr(Loop, "step", step)
+    with pytest.raises(ValueError, match=r"step 7: .*NaN.*Take a smaller rate, a longer warm-up"):
+        minitx.train(GPT2, TEXT, steps=9, batch=2, snapshots=9, out=interrupted, resume=True)
+    for step in (4, 5):
+        minitx.check(minitx.load(interrupted / "steps" / f"{step:06}"))
+
+
+def test_a_gradient_that_is_no_number_stops():
+    loop = trained.loop_of("gpt2", rate=1e200, clip=0.0, steps=3)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"step \d: .*not finite|NaN"):
+        for _ in range(3):
+            loop.step()
+
+
+WRONG = {
+    "a t5 is not trained here from nothing; wanted one of: bert": ({"model_type": "t5"}, TEXT, {}),
+    "context is 40; this model reads at most 16": (GPT2, TEXT, {"context": 40}),
+    "the text has 1 tokens; an input of 16 wants 17": (GPT2, ["a"], {}),
+    "masked is 0: nothing is predicted": (ROBERTA, TEXT, {"masked": 0}),
+    "rate is 2; wanted 0 to 1": (GPT2, TEXT, {"rate": 2}),
+    "steps is 0; wanted 1 to": (GPT2, TEXT, {"steps": 0}),
+    "ids go from 0 to 300; wanted 0 to 279": (GPT2, np.arange(301), {}),
+    "ids name no mask token": (ROBERTA, np.arange(9), {}),
+    "corpus is float64": (GPT2, np.ones(3), {}),
+    "no file .*nothing.txt; wanted a UTF-8 text": (GPT2, "nothing.txt", {}),
+    "the text has 16 different bytes": (GPT2 | {"vocab_size": 9}, TEXT, {}),
+    "pad_token_id is 9; a new tokenizer has": (ROBERTA | {"pad_token_id": 9}, TEXT, {}),
+    "dtype is float16; wanted float32 or": (GPT2, TEXT, {"dtype": "float16"}),
+    "a text of the corpus is 3; wanted a text": (GPT2, [3], {}),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_cannot_be_trained_is_refused_before_any_work(message, monkeypatch):
+    config, corpus, options = WRONG[message]
+    if config["model_type"] == "t5":
+        config = json.loads((parity.GOLDEN / "t5-relu/config.json").read_text())
+    monkeypatch.setattr(Loop, "step", None)
+    with pytest.raises((ValueError, OSError), match=message):
+        minitx.train(config, corpus, **options)
+
+
+def test_the_command_trains(tmp_path, capsys):
+    config, text, out = tmp_path / "config.json", tmp_path / "text.txt", tmp_path / "out"
+    config.write_text(json.dumps(GPT2))
+    text.write_text("\n".join(TEXT))
+    words = ["train", str(config), "--text", str(text), "--steps", "4", "--batch", "2"]
+    words += ["--out", str(out), "--snapshots", "3"]
+    assert commands.run_command(words) == 0
+    assert re.search(
+        r"loss 5\.\d+ nats before, .* of 4 steps\n.*3 snapshots", capsys.readouterr().out
+    )
+    assert commands.run_command([*words, "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["snapshots"] == [0, 1, 4]
+    assert commands.run_command(words) == 2
+    assert "holds a training" in capsys.readouterr().err

@@ -1,0 +1,583 @@
+"""Makes the models of tests/golden of the later decoders: OPT, GPT-J, Phi-3, OLMo 2, Falcon, Gemma.
+
+Six configurations of each, tiny and with random weights. Folders hold what those of
+make_golden_places.py do, with the same patches: what the library computes in float32 is done in
+float64 (`in_float64`); here these are Gemma's factor on its embeddings and GPT-J's table of sines,
+too. GPT-J's queries and keys are written with their features in minitx's order.
+"""
+
+import contextlib
+import importlib
+import json
+import re
+import sys
+
+import make_golden as single
+import make_golden_places as places
+import numpy as np
+import torch
+import transformers
+from make_golden_places import LAYER
+
+SMALL = dict(vocab_size=23, hidden_size=8, num_hidden_layers=2, num_attention_heads=2)
+LLAMA = SMALL | dict(
+    intermediate_size=10, num_key_value_heads=2, max_position_embeddings=32, rms_norm_eps=1e-5
+)
+LLAMA |= dict(rope_theta=100.0, bos_token_id=1, eos_token_id=2, pad_token_id=0)
+GEMMA = LLAMA | dict(head_dim=6, query_pre_attn_scalar=5, sliding_window=4, layer_types=None)
+SIZES = {
+    "OPT": SMALL | dict(ffn_dim=10, max_position_embeddings=16),
+    "GPTJ": dict(vocab_size=23, n_embd=12, n_layer=2, n_head=2, n_positions=32, rotary_dim=4)
+    | dict(bos_token_id=1, eos_token_id=2),
+    "Phi3": LLAMA,
+    "Olmo2": LLAMA,
+    "Falcon": SMALL | dict(num_attention_heads=4, num_kv_heads=2, rope_theta=100.0, eos_token_id=2),
+    "Gemma2": GEMMA | dict(attn_logit_softcapping=3.0, final_logit_softcapping=4.0),
+    "Gemma3Text": GEMMA | dict(rope_theta=500.0, rope_local_base_freq=50.0),
+}
+SIZES["Gemma3"] = SIZES["Gemma3Text"]
+T = 9, 5  # tokens of the two texts
+NEW = dict(new_decoder_architecture=True)
+YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=40, beta_fast=4)
+LINEAR = dict(rope_type="linear", factor=8.0)
+# as in make_golden.py: folder | class | changes of its config | files (see DISK) | inputs, outputs
+VARIANTS = [
+    ("opt-before", "OPTForCausalLM", {}, "", "every"),
+    ("opt-after", "OPTForCausalLM", dict(do_layer_norm_before=False), "BF16", "holes"),
+    ("opt-biasless", "OPTForCausalLM", dict(enable_bias=False, num_attention_heads=4), "F16", ""),
+    (
+        "opt-untied",
+        "OPTForCausalLM",
+        dict(tie_word_embeddings=False, activation_function="gelu", num_hidden_layers=3),
+        "BF16 shards",
+        "positions",
+    ),
+    ("opt-sequence", "OPTForSequenceClassification", dict(num_labels=3), "no-prefix", ""),
+    ("opt-question", "OPTForQuestionAnswering", dict(num_attention_heads=1), "F16", ""),
+    ("gptj-part", "GPTJForCausalLM", {}, "gptj-buffers", "every"),
+    ("gptj-whole", "GPTJForCausalLM", dict(n_head=3, n_inner=10), "BF16", "positions"),
+    ("gptj-tied", "GPTJForCausalLM", dict(tie_word_embeddings=True, rotary_dim=2), "F16", "holes"),
+    (
+        "gptj-deep",
+        "GPTJForCausalLM",
+        dict(n_layer=3, n_head=1, rotary_dim=6, activation_function="gelu"),
+        "BF16 shards",
+        "",
+    ),
+    (
+        "gptj-sequence",
+        "GPTJForSequenceClassification",
+        dict(num_labels=3, pad_token_id=0),
+        "no-prefix",
+        "",
+    ),
+    ("gptj-question", "GPTJForQuestionAnswering", dict(num_labels=2, rotary_dim=6), "F16", ""),
+    ("phi3-shared", "Phi3ForCausalLM", dict(num_attention_heads=4), "", "every"),
+    ("phi3-window", "Phi3ForCausalLM", dict(sliding_window=4), "BF16", ""),
+    (
+        "phi3-part",
+        "Phi3ForCausalLM",
+        dict(partial_rotary_factor=0.5, num_key_value_heads=1),
+        "F16",
+        "positions",
+    ),
+    (
+        "phi3-old",
+        "Phi3ForCausalLM",
+        dict(tie_word_embeddings=True, num_key_value_heads=None, hidden_act="gelu"),
+        "BF16 old-rope",
+        "holes",
+    ),
+    (
+        "phi3-deep",
+        "Phi3ForCausalLM",
+        dict(num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=1),
+        "F16 shards",
+        "",
+    ),
+    ("phi3-sequence", "Phi3ForSequenceClassification", dict(num_labels=3), "no-prefix", ""),
+    ("olmo2-shared", "Olmo2ForCausalLM", dict(num_attention_heads=4), "", "every"),
+    ("olmo2-biases", "Olmo2ForCausalLM", dict(attention_bias=True), "BF16", ""),
+    ("olmo2-single", "Olmo2ForCausalLM", dict(num_key_value_heads=1), "F16", "positions"),
+    (
+        "olmo2-old",
+        "Olmo2ForCausalLM",
+        dict(tie_word_embeddings=True, num_key_value_heads=None, rope_scaling=LINEAR),
+        "BF16 old-rope",
+        "holes",
+    ),
+    (
+        "olmo2-yarn",
+        "Olmo2ForCausalLM",
+        dict(rope_scaling=YARN, num_hidden_layers=3, hidden_act="gelu_new"),
+        "F16 shards",
+        "",
+    ),
+    ("olmo2-sequence", "Olmo2ForSequenceClassification", dict(num_labels=3), "no-prefix", ""),
+    ("falcon-two-norms", "FalconForCausalLM", NEW, "", "every"),
+    (
+        "falcon-one-norm",
+        "FalconForCausalLM",
+        NEW | dict(num_ln_in_parallel_attn=1, num_kv_heads=1, ffn_hidden_size=10),
+        "BF16",
+        "positions",
+    ),
+    ("falcon-single-key", "FalconForCausalLM", dict(ffn_hidden_size=10), "F16 old-rope", "every"),
+    (
+        "falcon-own-keys",
+        "FalconForCausalLM",
+        dict(multi_query=False, num_kv_heads=None, bias=True, tie_word_embeddings=False),
+        "BF16 shards",
+        "holes",
+    ),
+    (
+        "falcon-sequential",
+        "FalconForCausalLM",
+        dict(parallel_attn=False, bias=True, rope_scaling=LINEAR, ffn_hidden_size=12),
+        "F16",
+        "",
+    ),
+    (
+        "falcon-sequence",
+        "FalconForSequenceClassification",
+        NEW | dict(num_labels=3, pad_token_id=0, ffn_hidden_size=10),
+        "no-prefix",
+        "",
+    ),
+    ("falcon-token", "FalconForTokenClassification", dict(num_labels=3), "BF16", ""),
+    ("falcon-question", "FalconForQuestionAnswering", NEW | dict(bias=True), "F16", ""),
+    ("gemma2-capped", "Gemma2ForCausalLM", dict(num_attention_heads=4), "", "every"),
+    (
+        "gemma2-uncapped",
+        "Gemma2ForCausalLM",
+        dict(attn_logit_softcapping=None, final_logit_softcapping=None, sliding_window=3),
+        "BF16",
+        "positions",
+    ),
+    (
+        "gemma2-untied",
+        "Gemma2ForCausalLM",
+        dict(tie_word_embeddings=False, attention_bias=True, final_logit_softcapping=None),
+        "F16 shards",
+        "",
+    ),
+    (
+        "gemma2-old",
+        "Gemma2ForCausalLM",
+        dict(num_hidden_layers=3, num_key_value_heads=1, attn_logit_softcapping=2.0),
+        "BF16 old-layers",
+        "holes",
+    ),
+    (
+        "gemma2-all",
+        "Gemma2ForCausalLM",
+        dict(layer_types=["full_attention"] * 2, hidden_activation="gelu", rope_scaling=YARN),
+        "F16",
+        "",
+    ),
+    ("gemma2-sequence", "Gemma2ForSequenceClassification", dict(num_labels=3), "no-prefix", ""),
+    (
+        "gemma3-window",
+        "Gemma3ForCausalLM",
+        dict(num_attention_heads=4, layer_types=["sliding_attention", "full_attention"]),
+        "",
+        "every",
+    ),
+    (
+        "gemma3-old",
+        "Gemma3ForCausalLM",
+        dict(num_hidden_layers=3, sliding_window_pattern=2, rope_scaling=LINEAR),
+        "BF16 old-gemma3",
+        "holes",
+    ),
+    (
+        "gemma3-capped",
+        "Gemma3ForCausalLM",
+        dict(final_logit_softcapping=3.0, num_key_value_heads=1, sliding_window=3),
+        "F16 shards",
+        "positions",
+    ),
+    (
+        "gemma3-untied",
+        "Gemma3ForCausalLM",
+        dict(tie_word_embeddings=False, attention_bias=True, query_pre_attn_scalar=9),
+        "BF16",
+        "",
+    ),
+    (
+        "gemma3-all",
+        "Gemma3ForCausalLM",
+        dict(layer_types=["full_attention"] * 2, hidden_activation="gelu", head_dim=4),
+        "F16",
+        "",
+    ),
+    (
+        "gemma3-sequence",
+        "Gemma3TextForSequenceClassification",
+        dict(num_labels=3, num_hidden_layers=1),
+        "no-prefix",
+        "",
+    ),
+]
+
+
+# --- a random model
+
+
+def build(class_name, changes, rng):
+    """A model of the library with every parameter random."""
+    cls = getattr(transformers, class_name)
+    given = SIZES[re.match("|".join(sorted(SIZES, reverse=True)), class_name)[0]] | changes
+    config = cls.config_class(**{k: v.copy() if type(v) is dict else v for k, v in given.items()})
+    config.architectures = [class_name]
+    model = cls(config).eval()
+    for name, parameter in model.named_parameters():
+        values = draw(name, parameter.shape, config.model_type, rng)
+        parameter.data = torch.tensor(values, dtype=torch.float32)
+    return model
+
+
+def draw(name, shape, model_type, rng):
+    """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
+    if "norm" in name or re.search(r"\.ln_\w+\.", name):
+        middle = name.endswith("weight") and not model_type.startswith("gemma")
+        return rng.normal(float(middle), 0.2, shape)
+    if len(shape) == 1:
+        return rng.normal(0.0, 0.3, shape)
+    if re.search(r"embed|wte", name):
+        return rng.normal(0.0, 0.8, shape)
+    gain = 3 if re.match("score|classifier|qa_outputs", name) else 1.4
+    return rng.normal(0.0, gain / shape[1] ** 0.5, shape)
+
+
+# --- its files
+
+
+def with_masks(tensors, *_):
+    """The causal mask that old GPT-J files hold in each layer."""
+    layers = {re.search(r"^(.*h\.\d+\.attn)\.", name) for name in tensors} - {None}
+    prefixes = {layer[1] for layer in layers}
+    masks = {f"{prefix}.bias": torch.ones(1, 1, 32, 32).tril().bool() for prefix in prefixes}
+    return tensors | masks | {f"{prefix}.masked_bias": torch.tensor(-1e9) for prefix in prefixes}
+
+
+def with_old_gemma3(tensors, config, _):
+    """Two bases, one scaling and a pattern, as in the published files."""
+    given = config.pop("rope_parameters")
+    theta = {kind: given[kind].pop("rope_theta") for kind in given}
+    config["rope_theta"], config["rope_local_base_freq"] = (
+        theta["full_attention"],
+        theta["sliding_attention"],
+    )
+    config["rope_scaling"] = given["full_attention"]
+    config["sliding_window_pattern"] = config.pop("_sliding_window_pattern")
+    del config["layer_types"]
+    return tensors
+
+
+def without_prefix(tensors, *_):
+    """The names of a bare model, but for the head's."""
+    return {re.sub(r"^(model|transformer)\.", "", name): x for name, x in tensors.items()}
+
+
+DISK = places.DISK | {
+    "gptj-buffers": with_masks,
+    "old-gemma3": with_old_gemma3,
+    "no-prefix": without_prefix,
+}
+
+
+# --- the reference in float64
+
+
+@contextlib.contextmanager
+def in_float64(model):
+    """As that of make_golden_places.py; constants of Gemma and GPT-J have all their digits, too."""
+    with places.in_float64(model):
+        kept = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        for module in model.modules():
+            if hasattr(module, "scalar_embed_scale"):
+                module.embed_scale = torch.tensor(module.scalar_embed_scale)
+            if type(module).__name__ == "GPTJAttention":
+                modeling = importlib.import_module(type(module).__module__)
+                sines = modeling.create_sinusoidal_positions
+                module.embed_positions = sines(module.max_positions, module.pos_embd_dim)
+        torch.set_default_dtype(kept)
+        yield
+
+
+# --- what the reference library computes
+
+# model type -> end of a module's name, and the points that come in and go out (None: neither)
+GATED = [
+    (LAYER + r"mlp\.gate_proj", None, "pre"),
+    (LAYER + r"mlp\.up_proj", None, "pre_linear"),
+    (LAYER + r"mlp\.down_proj", "post", None),
+    (LAYER + r"self_attn\.o_proj", "z", None),
+    ("embed_tokens", None, "embed"),
+    (r"model\.norm", None, "ln_final"),
+]
+WRITTEN = [
+    (LAYER + "post_attention_layernorm", None, "attn_out"),
+    (LAYER + "post_feedforward_layernorm", None, "mlp_out"),
+]
+GEMMA_HOOKS = [
+    *GATED,
+    *WRITTEN,
+    (LAYER + "input_layernorm", None, "ln1"),
+    (LAYER + "pre_feedforward_layernorm", "resid_mid", "ln2"),
+]
+PARALLEL = [
+    (LAYER + r"mlp\.(?:fc_in|dense_h_to_4h)", None, "pre"),
+    (LAYER + r"mlp\.(?:fc_out|dense_4h_to_h)", "post", "mlp_out"),
+    (LAYER + r"(?:attn\.out_proj|self_attention\.dense)", "z", "attn_out"),
+    ("(?:wte|word_embeddings)", None, "embed"),
+    ("ln_f", None, "ln_final"),
+    (LAYER + "(?:ln_1|input_layernorm|ln_attn)", None, "ln1"),
+    (LAYER + "(?:ln_1|input_layernorm|ln_mlp)", None, "ln2"),
+]
+HOOKS = {
+    "opt": [
+        ("embed_tokens", None, "embed"),
+        ("embed_positions", None, "pos_embed"),
+        (LAYER + "self_attn_layer_norm", None, "ln1"),
+        (LAYER + r"self_attn\.out_proj", "z", "attn_out"),
+        (LAYER + "final_layer_norm", "resid_mid", "ln2"),
+        (LAYER + "fc1", None, "pre"),
+        (LAYER + "fc2", "post", "mlp_out"),
+        (r"decoder\.final_layer_norm", None, "ln_final"),
+    ],
+    "gptj": PARALLEL,
+    "falcon": PARALLEL,
+    "phi3": [
+        (LAYER + "input_layernorm", None, "ln1"),
+        (LAYER + r"self_attn\.o_proj", "z", "attn_out"),
+        (LAYER + "post_attention_layernorm", "resid_mid", "ln2"),
+        (LAYER + r"mlp\.gate_up_proj", None, "pre and pre_linear"),
+        (LAYER + r"mlp\.down_proj", "post", "mlp_out"),
+        ("embed_tokens", None, "embed"),
+        (r"model\.norm", None, "ln_final"),
+    ],
+    "olmo2": [
+        *GATED,
+        *WRITTEN,
+        (LAYER + r"self_attn\.q_norm", None, "ln_all_q"),
+        (LAYER + r"self_attn\.k_norm", None, "ln_all_k"),
+    ],
+    "gemma2": GEMMA_HOOKS,
+    "gemma3_text": [
+        *GEMMA_HOOKS,
+        (LAYER + r"self_attn\.q_norm", None, "ln_q"),
+        (LAYER + r"self_attn\.k_norm", None, "ln_k"),
+    ],
+}
+
+
+def watch(model, seen):
+    """Hooks that file what passes through the modules in `seen` under names of points."""
+    for name, module in model.named_modules():
+        for end, *points in HOOKS[model.config.model_type]:
+            if match := re.search(rf"(?:^|\.){end}$", name):
+                layer = f".{match[1]}" if match.groups() else ""
+                file_points(module, points, layer, model.config, seen)
+        if type(module).__name__.endswith("RotaryEmbedding"):
+            places.file_angles(module, model.config, seen)
+
+
+def file_points(module, points, layer, config, seen):
+    """What enters and leaves a module, and the numbers of a norm."""
+
+    def hook(module, args, out):
+        for point, x in zip(points, (args[0], out)):
+            if point == "z":
+                seen[point + layer] = places.by_heads(x, places.head_width(config))
+            elif point == "pre and pre_linear":
+                seen[f"pre{layer}"], seen[f"pre_linear{layer}"] = x[0].chunk(2, -1)
+            elif point:
+                # OPT's MLP reads [T D]; Falcon adds to what the MLP gives, in place
+                seen[point + layer] = (x[0] if x.ndim > 2 else x).clone()
+        if "norm" in type(module).__name__.lower():
+            x = args[0][0] if args[0].ndim > 2 else args[0]
+            for what, value in statistics(module, x).items():
+                seen[f"{points[1]}_{what}{layer}"] = value
+
+    module.register_forward_hook(hook)
+
+
+def statistics(module, x):
+    """{"scale" and, in a LayerNorm, "mean": tensor} of a norm's input."""
+    if isinstance(module, torch.nn.LayerNorm):
+        return places.statistics(module, x)
+    eps = getattr(module, "variance_epsilon", None) or module.eps
+    return {"scale": (x.pow(2).mean(-1) + eps).rsqrt()}
+
+
+@contextlib.contextmanager
+def watched_attention(model, seen):
+    """Inside, queries, keys and values are filed in `seen` as attention gets them."""
+    watched = WATCHED.get(model.config.model_type, eager)
+    modeling = importlib.import_module(type(model).__module__)
+    with contextlib.ExitStack() as stack:
+        watched(model, modeling, seen, stack)
+        yield
+
+
+def replaced(owner, name, function, stack):
+    """Another function in place of one of the library's, until the stack closes."""
+    stack.callback(setattr, owner, name, getattr(owner, name))
+    setattr(owner, name, function)
+
+
+def eager(model, modeling, seen, stack):
+    """Of families whose attention is a function."""
+    plain = modeling.eager_attention_forward
+
+    def watched(module, query, key, value, *args, **kwargs):
+        for name, x in zip("qkv", (query, key, value)):
+            seen[f"{name}.{module.layer_idx}"] = x[0]
+        return plain(module, query, key, value, *args, **kwargs)
+
+    replaced(modeling, "eager_attention_forward", watched, stack)
+    if hasattr(modeling, "apply_rotary_pos_emb"):
+        turned_by(modeling, seen, stack)
+
+
+def turned_by(modeling, seen, stack, names=("q_in", "k_in")):
+    """Queries and keys as the library turns them, layer after layer."""
+    plain, calls = modeling.apply_rotary_pos_emb, []
+
+    def watched(q, k, *args, **kwargs):
+        out = plain(q, k, *args, **kwargs)
+        for name, x in zip(names, (q, k, *out)):
+            seen[f"{name}.{len(calls)}"] = x[0]
+        calls.append(1)
+        return out
+
+    replaced(modeling, "apply_rotary_pos_emb", watched, stack)
+
+
+def of_opt(model, modeling, seen, stack):
+    """OPT divides its queries by the root of the width before attention gets them."""
+    eager(model, modeling, seen, stack)
+    d = places.head_width(model.config)
+    for name, module in model.named_modules():
+        if match := re.search(rf"{LAYER}self_attn\.q_proj$", name):
+
+            def hook(module, args, out, key=f"q_own.{match[1]}"):
+                seen[key] = places.by_heads(out, d)
+
+            stack.callback(module.register_forward_hook(hook).remove)
+
+
+def of_gptj(model, modeling, seen, stack):
+    """GPT-J's attention is a method; its features are put in minitx's order."""
+    half = model.config.rotary_dim // 2
+    d = model.config.n_embd // model.config.n_head
+    order = [*range(0, 2 * half, 2), *range(1, 2 * half, 2), *range(2 * half, d)]
+    for layer, block in enumerate(model.transformer.h):
+        attn = block.attn
+
+        def watched(query, key, value, *args, plain=attn._attn, layer=layer, **kwargs):
+            seen[f"q.{layer}"], seen[f"k.{layer}"] = query[0][..., order], key[0][..., order]
+            seen[f"v.{layer}"] = value[0]
+            return plain(query, key, value, *args, **kwargs)
+
+        stack.callback(attn.__dict__.pop, "_attn")
+        attn._attn = watched
+
+
+def of_falcon(model, modeling, seen, stack):
+    """Falcon's attention is written out in one method; it repeats keys that heads share."""
+    turned_by(modeling, seen, stack, ("q_in", "k_in", "q", "k"))
+    for layer, block in enumerate(model.transformer.h):
+        attention = block.self_attention
+
+        def watched(fused, plain=attention._split_heads, layer=layer):
+            out = plain(fused)
+            seen[f"v.{layer}"] = out[2][0].transpose(0, 1)
+            return out
+
+        stack.callback(attention.__dict__.pop, "_split_heads")
+        attention._split_heads = watched
+
+
+WATCHED = {"opt": of_opt, "gptj": of_gptj, "falcon": of_falcon}
+
+
+def once(seen, config):
+    """The points as minitx has them: keys and values without repetition, OPT's own queries."""
+    tensors = {name: x for name, x in seen.items() if not name.startswith("q_own")}
+    for name, x in seen.items():
+        if name.startswith("q_own"):
+            tensors[name.replace("_own", "")] = x
+        if config.model_type == "falcon" and config.new_decoder_architecture:
+            if name.split(".")[0] in ("k", "k_in", "v"):
+                tensors[name] = x[:: config.num_attention_heads // config.num_kv_heads]
+    return tensors
+
+
+def inputs(words, rng):
+    """Two texts, and what the variant gives besides tokens."""
+    texts = [dict(tokens=rng.integers(3, 22, n)) for n in T]
+    for text in texts:
+        n = len(text["tokens"])
+        if "positions" in words:
+            text["positions"] = rng.permutation(n + 3)[:n]
+        if "holes" in words:  # hidden tokens inside a text, which keep their places
+            text["valid"] = ~np.isin(np.arange(n), (2, 3))
+            text["positions"] = np.arange(n)
+    return texts
+
+
+@torch.no_grad()
+def reference(folder, words, rng):
+    """{name: array} of every input and output, of the very files that minitx will read."""
+    model = single.library_model(folder, "float64")
+    seen, arrays = {}, {}
+    with in_float64(model):
+        if "every" in words:
+            watch(model, seen)
+        for i, text in enumerate(inputs(words, rng)):
+            seen.clear()
+            arrays |= {f"{i}.{name}": value for name, value in text.items()}
+            outputs = run(model, text, seen)
+            if "every" not in words:
+                outputs = {name: x for name, x in outputs.items() if "_in." not in name}
+            arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in outputs.items()}
+    return arrays
+
+
+def run(model, text, seen):
+    """{point: tensor without batch axis} of one text, alone and unpadded, by the library."""
+    given = {name: torch.tensor(value)[None] for name, value in text.items()}
+    extra = {"output_hidden_states": True, "output_attentions": True, "return_dict": True}
+    if "positions" in given:
+        extra["position_ids"] = given["positions"]
+    if "valid" in given:
+        extra["attention_mask"] = given["valid"].long()
+    with watched_attention(model, seen):
+        out = model(given["tokens"], **extra)
+    tensors = once(seen, model.config)
+    tensors |= {f"hidden.{n}": x[0] for n, x in enumerate(out.hidden_states)}
+    tensors |= {f"pattern.{n}": x[0] for n, x in enumerate(out.attentions)}
+    logits = single.logits_of(model, out)
+    return tensors if logits is None else tensors | {"logits": logits[0]}
+
+
+# --- folders
+
+
+def main():
+    """Make every variant anew, or those whose names begin with what is given."""
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    for row in VARIANTS:
+        if row[0].startswith(tuple(sys.argv[1:] or [""])):
+            places.make(single.GOLDEN / row[0], row, build, reference, run, DISK)
+    path = single.GOLDEN / "versions-decoders.json"
+    path.write_text(json.dumps(single.versions(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
