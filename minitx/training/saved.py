@@ -1,0 +1,133 @@
+"""A training in a folder: snapshots that load as any checkpoint, and a state to go on from.
+
+FOLDER/config.json, model.safetensors, tokenizer.json …     the model at the end
+FOLDER/steps/000123/                                        the same after 123 steps
+FOLDER/train.json                                           settings, and the loss of each step
+FOLDER/state.safetensors                                    until the end: where to go on
+"""
+
+import json
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+STATE, RECORD = "state.safetensors", "train.json"
+SECONDS = 30.0  # between two states
+
+
+@dataclass
+class Folder:
+    """Where a Loop is kept; settings: all that it depends on; files: the tokenizer's."""
+
+    path: Path
+    settings: dict
+    files: dict
+    saved: float = 0.0
+
+    def after(self, loop, is_snapshot):
+        """Called before the first step and after each."""
+        if is_snapshot:
+            self.checkpoint(loop.start, self.snapshot(loop.done))
+        now = time.monotonic()
+        if 0 < loop.done < loop.how.steps and now - self.saved > SECONDS:
+            self.save(loop)
+            self.saved = now
+
+    def snapshot(self, step):
+        """The folder of the snapshot after a number of steps."""
+        return self.path / "steps" / f"{step:06}"
+
+    def is_used(self):
+        """Whether the folder holds a run, ended or not."""
+        return any((self.path / name).exists() for name in (STATE, RECORD, "steps"))
+
+    def checkpoint(self, start, folder):
+        """A folder in Hugging Face layout; the tensors come last, so with them it is whole."""
+        folder.mkdir(parents=True, exist_ok=True)
+        texts = {"config.json": as_json(start.settings), **self.files}
+        for name, content in texts.items():
+            write(folder / name, content)
+        write(folder / "model.safetensors", save(start.tensors(), metadata={"format": "pt"}))
+
+    def save(self, loop):
+        """Replaces the state."""
+        record = {"settings": self.settings, "steps": loop.done, "losses": loop.losses}
+        text = json.dumps(record)
+        write(self.path / STATE, save(state_of(loop), metadata={"state": text}))
+
+    def take_up(self, loop):
+        """Puts the saved state into the Loop; there may be none.
+
+        Raises ValueError where it was saved with other settings, or is no state.
+        """
+        path = self.path / STATE
+        if not path.is_file():
+            return
+        try:
+            with safe_open(path, "np") as file:
+                record = json.loads(file.metadata()["state"])
+                self.same(record["settings"])
+                for name, x in state_of(loop).items():
+                    x[...] = file.get_tensor(name)
+        except (SafetensorError, KeyError, TypeError) as error:
+            raise ValueError(f"{path} is no state of a training: {error}") from None
+        loop.optimizer.steps, loop.losses = record["steps"], record["losses"]
+
+    def same(self, settings):
+        """Raises ValueError that names what differs from the settings of a saved run."""
+        own = json.loads(json.dumps(self.settings))
+        names = [name for name in own | settings if own.get(name) != settings.get(name)]
+        if names:
+            first = names[0]
+            raise ValueError(
+                f"resume: the run in {self.path} has other settings: {first} was "
+                f"{settings.get(first)!r:.80} and is {own.get(first)!r:.80} (differing: "
+                f"{', '.join(names)})"
+            )
+
+    def end(self, loop, snapshots):
+        """The checkpoint and the record; the state is not needed any more."""
+        self.checkpoint(loop.start, self.path)
+        record = {"settings": self.settings, "snapshots": snapshots, "losses": loop.losses}
+        write(self.path / RECORD, as_json(record))
+        (self.path / STATE).unlink(missing_ok=True)
+
+    def ended(self):
+        """The record of a run that has ended, or None."""
+        path = self.path / RECORD
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def state_of(loop):
+    """{name: array} of all that changes from step to step."""
+    optimizer = loop.optimizer
+    means = {"first": optimizer.first, "second": optimizer.second}
+    state = {"flat": loop.start.flat}
+    for part, arrays in means.items():
+        state |= {f"{part}.{name}": x for name, x in arrays.items()}
+    return state
+
+
+def write(path, content):
+    """Replace a file by a text or bytes in one step: it is never half written."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    content = content.encode() if isinstance(content, str) else content
+    try:
+        draft.write_bytes(content)
+        os.replace(draft, path)
+    except OSError as error:
+        text = f"{error.strerror} ({len(content):,} bytes wanted)"
+        raise OSError(error.errno, text, str(path)) from None
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+
+
+def as_json(value):
+    """A value as JSON text that ends its line."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,185 @@
+"""A model that has learned nothing: arrays of a config.json's shapes, drawn by a seed.
+
+All that learns lies in one vector, `flat`: matrices first, which shrink in each step (adamw.py),
+then biases and the gains of norms. The model's arrays are views of it. A file has another order: it
+holds some matrices transposed, some as parts of larger ones. `Start.tensors` writes it.
+"""
+
+import copy
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Model
+from ..checkpoint import SHAPES, model_of, sizes_of
+from ..families import FAMILIES, from_hf
+from ..memory import keep_freed_memory
+from ..parameters import is_tied_output, owners, parameters, with_arrays
+
+LAYOUTS = {  # model_type -> the reference library's class; what stands before names of its body
+    "bert": ("BertForMaskedLM", "bert."),
+    "roberta": ("RobertaForMaskedLM", "roberta."),
+    "xlm-roberta": ("XLMRobertaForMaskedLM", "roberta."),
+    "camembert": ("CamembertForMaskedLM", "roberta."),
+    "distilbert": ("DistilBertForMaskedLM", "distilbert."),
+    "mpnet": ("MPNetForMaskedLM", "mpnet."),
+    "modernbert": ("ModernBertForMaskedLM", "model."),
+    "gpt2": ("GPT2LMHeadModel", "transformer."),
+    "llama": ("LlamaForCausalLM", "model."),
+    "mistral": ("MistralForCausalLM", "model."),
+    "qwen2": ("Qwen2ForCausalLM", "model."),
+    "qwen3": ("Qwen3ForCausalLM", "model."),
+    "gpt_neox": ("GPTNeoXForCausalLM", "gpt_neox."),
+    "bloom": ("BloomForCausalLM", "transformer."),
+}
+SPREAD = 0.02  # deviation of a matrix where config.json says none
+WRITERS = "W_O", "W_out"  # what writes to the stream
+
+
+class Start(NamedTuple):
+    """A model, and the vector that all of its arrays are views of."""
+
+    model: Model
+    arrays: dict  # {name or (name, layer): view of `flat`}, each array once
+    flat: np.ndarray  # [n]
+    n_matrices: int  # how many numbers of `flat` belong to matrices
+    settings: dict  # config.json
+
+    def tensors(self):
+        """{name in a file: array}, as the reference library lays them out."""
+        file_shapes = shapes(self.model.config)
+        n = sum(map(math.prod, file_shapes.values()))
+        order = named_parts(np.arange(n), file_shapes)
+        places = parameters(joined(self.model.config, order, order[next(iter(order))].dtype))
+        whole = np.empty(n, self.flat.dtype)
+        for key, x in self.arrays.items():
+            whole[places[key]] = x
+        return named_parts(whole, file_shapes)
+
+
+def start(settings, seed, dtype):
+    """The Start of a config.json's settings. Raises ValueError for a model that is not trained."""
+    config = from_hf(copy.deepcopy(settings))
+    if config.model_type not in LAYOUTS:
+        known = ", ".join(LAYOUTS)
+        text = f"a {config.model_type} is not trained here from nothing; wanted one of: {known}"
+        raise ValueError(text)
+    keep_freed_memory()
+    architecture = LAYOUTS[config.model_type][0]
+    settings = settings | {"architectures": [architecture], "dtype": np.dtype(dtype).name}
+    settings.pop("torch_dtype", None)
+    config = from_hf(copy.deepcopy(settings))
+    tensors = {name: np.empty(shape, dtype) for name, shape in shapes(config).items()}
+    model = joined(config, tensors, dtype)
+    spread = settings.get("initializer_range", SPREAD)
+    draw_(model, spread, np.random.default_rng((seed, 0)))
+    return in_one_vector(model, settings, dtype)
+
+
+def shapes(config):
+    """{name in a file: shape} of all that a model has."""
+    family = FAMILIES[config.model_type]
+    prefix = LAYOUTS[config.model_type][1]
+    tables = [(prefix, family.body)]
+    for i in range(config.n_layers):
+        table = {name: t for name, t in family.layer.items() if (name, i) not in family.lacks}
+        tables.append((prefix + family.layer_prefix.format(i), table))
+    tables.append(("", family.heads[head_of(family)]))
+    named = {}
+    for before, table in tables:
+        for ours, tensor in table.items():
+            if is_stored(ours, tensor, config):
+                name = before + file_name(ours, tensor, config)
+                named.setdefault(name, stored_shape(ours, tensor, config))
+    return named
+
+
+def head_of(family):
+    """The head that words are learned with."""
+    return "masked" if "masked" in family.heads else "causal"
+
+
+def is_stored(ours, tensor, config):
+    """Whether a file has the tensor: one that is tied to the embedding is not in it."""
+    if ours == "W_U" and config.tied:
+        return False
+    return not tensor.optional and (not tensor.only or getattr(config, tensor.only))
+
+
+def file_name(ours, tensor, config):
+    """Of its names, that of new files; the bias of a tied output has kept an older one."""
+    if ours == "b_U" and config.tied:
+        return tensor.names[-1]
+    return tensor.names[0]
+
+
+def stored_shape(ours, tensor, config):
+    """The shape of a tensor in a file: with its parts side by side, perhaps transposed."""
+    sizes = sizes_of(config)
+    shape = [sizes[axis] for axis in SHAPES[ours]]
+    if tensor.part is not None:
+        shape[-1] = tensor.whole(shape[-1], config)
+    return tuple(shape[::-1] if tensor.transposed else shape)
+
+
+def joined(config, tensors, dtype):
+    """The model of a file's tensors."""
+    takers = {name: functools.partial(as_it_is, x) for name, x in tensors.items()}
+    return model_of(config, takers, dtype)
+
+
+def as_it_is(array, dtype):
+    """The array: it has its dtype already."""
+    return array
+
+
+def named_parts(flat, file_shapes):
+    """A vector cut into arrays, by their names."""
+    parts, begin = {}, 0
+    for name, shape in file_shapes.items():
+        end = begin + math.prod(shape)
+        parts[name] = flat[begin:end].reshape(shape)
+        begin = end
+    return parts
+
+
+def draw_(model, spread, rng):
+    """Matrices from a normal distribution, biases 0, gains 1; in place.
+
+    Where nothing norms the stream between layers, what writes to it begins smaller, by the root of
+    the number of writers (Radford et al. 2019). Rows of positions that are no token's own stay 0.
+    """
+    cfg = model.config
+    for key, own in owners(model).items():
+        if key != own:
+            continue
+        x = parameters(model)[key]
+        name = key if isinstance(key, str) else key[0]
+        if x.ndim == 1:
+            x[...] = name.endswith("_w")
+            continue
+        x[...] = spread * rng.standard_normal(x.shape)
+        if cfg.pre_norm and name in WRITERS:
+            x *= (2 * cfg.n_layers) ** -0.5
+        if name == "W_pos":
+            x[: cfg.offset] = 0
+
+
+def in_one_vector(model, settings, dtype):
+    """The Start whose vector holds the model's arrays."""
+    named, owner = parameters(model), owners(model)
+    own = sorted(dict.fromkeys(owner.values()), key=lambda key: named[key].ndim == 1)
+    flat = np.empty(sum(named[key].size for key in own), dtype)
+    arrays, begin = {}, 0
+    for key in own:
+        end = begin + named[key].size
+        arrays[key] = flat[begin:end].reshape(named[key].shape)
+        arrays[key][...] = named[key]
+        begin = end
+    every = {key: arrays[owned_by] for key, owned_by in owner.items()}
+    if is_tied_output("W_U", owner.get("W_U", "W_U")):
+        every["W_U"] = every["W_U"].T
+    n_matrices = sum(x.size for x in arrays.values() if x.ndim > 1)
+    return Start(with_arrays(model, every, ""), arrays, flat, n_matrices, settings)

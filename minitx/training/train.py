@@ -1,0 +1,271 @@
+"""`minitx.train`: from a config.json and a text to a model, with snapshots on the way.
+
+Read downward: `train`, what it was given, the loop with its snapshots, what it returns.
+"""
+
+import contextlib
+import hashlib
+import math
+import sys
+import time
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from .. import show, weights
+from ..arrays import Model
+from ..checkpoint import read_model
+from ..families import FAMILIES
+from ..files import read_json
+from ..memory import all_freed_memory_kept
+from .batches import Words
+from .loop import How, Loop, snapshot_steps
+from .saved import Folder
+from .start import head_of, joined, start
+from .tokens import stream
+
+SHOWN_EVERY = 0.2  # seconds
+
+
+class History(show.Shown):
+    """A training that has ended: `.model`, `.losses` [steps] in nats, `.snapshots`, their steps.
+
+    >>> import minitx
+    >>> config = {"model_type": "gpt2", "n_layer": 1, "n_head": 2, "n_embd": 8, "n_positions": 16}
+    >>> config |= {"vocab_size": 270, "layer_norm_epsilon": 1e-5, "activation_function": "gelu"}
+    >>> history = minitx.train(config, ["the dog and the cat"] * 9, steps=4, snapshots=3, batch=2)
+    >>> history.snapshots, history.losses.shape, history.model_after(1).config.n_layers
+    ([0, 1, 4], (4,), 1)
+    """
+
+    def __init__(self, model: Model, losses: np.ndarray, kept: dict):
+        self.model, self.losses = model, losses
+        self._kept = kept  # {step: its folder, or a file's tensors}
+
+    @property
+    def snapshots(self) -> list[int]:
+        """How many steps were done when each snapshot was taken."""
+        return list(self._kept)
+
+    def model_after(self, step: int) -> Model:
+        """The model as it was after a number of steps. Raises ValueError if none was kept."""
+        if step not in self._kept:
+            raise ValueError(f"no snapshot after {step} steps; there are: {self.snapshots}")
+        kept, final = self._kept[step], self.model
+        dtype = final.weights.W_E.dtype
+        if isinstance(kept, Path):
+            model = read_model(kept, dtype)
+        else:
+            model = joined(final.config, kept, dtype)
+        return replace(model, tokenizer=final.tokenizer)
+
+    def _summary(self):
+        n = len(self.losses)
+        title = f"History of {n} steps: loss {self.losses[0]:.4f} to {self.losses[-1]:.4f} nats"
+        rows = [(step, f"{loss_after(self.losses, step):.4f}") for step in self.snapshots]
+        return show.Summary(title, [f"snapshots: {self.snapshots}"], ("steps", "loss"), rows)
+
+
+def loss_after(losses, step):
+    """The loss of the batch that follows a number of steps; at the end that of the last."""
+    return losses[min(step, len(losses) - 1)]
+
+
+def train(
+    config: str | PathLike[str] | dict[str, Any],
+    corpus: str | PathLike[str] | list[str] | np.ndarray,
+    *,
+    steps: int = 2000,
+    seed: int = 0,
+    snapshots: int = 24,
+    out: str | PathLike[str] | None = None,
+    resume: bool = False,
+    context: int = 0,
+    batch: int = 32,
+    rate: float = 1e-3,
+    warm_up: float = 0.1,
+    decay: float = 0.1,
+    betas: tuple[float, float] = (0.9, 0.98),
+    eps: float = 1e-6,
+    clip: float = 1.0,
+    masked: float = 0.15,
+    span: float = 1.0,
+    dtype: DTypeLike = "float32",
+) -> History:
+    """A model trained from a random start: masked or causal, whatever its config.json describes.
+
+    config: a config.json or its dictionary, a folder, or a bundled name, of which only the settings
+    and the tokenizer are taken. Without a tokenizer, one is learned from the text. corpus: a UTF-8
+    file, a list of texts, or token ids [n] for a causal model; texts are joined by line breaks.
+    steps: of AdamW. seed: of the start, the order of the text and the hidden words. snapshots: how
+    many models are kept, after numbers of steps that grow geometrically, from 0 to the last.
+    out: a folder for them, and for the model, which `load` and the reference library read; None:
+    all stay in memory. resume: a run that was interrupted goes on, to the same bytes.
+    context: tokens of an input (0: the most that the model reads); batch: inputs of a step.
+    rate: of learning, which rises in a line for the share `warm_up` of the steps and falls as a
+    cosine to 0. decay: share that a step of rate 1 takes off a matrix. betas, eps: AdamW's. clip:
+    the longest gradient (0: any). masked: share of the words that a masked model predicts; span:
+    the mean number of them side by side. dtype: float32, or float64 to check one.
+    Raises ValueError for settings that cannot be trained, a text that is too short, a folder that
+    holds another run, and a loss that is no number: what was saved before stays.
+    Source: Loshchilov & Hutter 2019; masks: Devlin et al. 2018; spans: Joshi et al. 2020.
+
+    >>> import minitx, numpy as np
+    >>> ids = np.arange(600) % 6  # each id says the next
+    >>> config = {"model_type": "gpt2", "n_layer": 1, "n_head": 1, "n_embd": 16, "n_positions": 8}
+    >>> config |= {"vocab_size": 6, "layer_norm_epsilon": 1e-5, "activation_function": "gelu"}
+    >>> history = minitx.train(config, ids, steps=60, rate=0.01, batch=8)
+    >>> bool(history.losses[0] > 1.7 and history.losses[-1] < 0.1)  # log 6 = 1.79
+    True
+    """
+    settings, folder = settings_in(config)
+    numbers: dict[str, Any] = dict(
+        steps=steps, context=context, batch=batch, snapshots=snapshots, seed=seed
+    )
+    numbers |= dict(rate=rate, warm_up=warm_up, decay=decay, eps=eps, clip=clip)
+    numbers |= dict(masked=masked, span=span, betas=tuple(betas), dtype=np.dtype(dtype).name)
+    check(numbers)
+    begin = start(settings, seed, dtype)
+    cfg = begin.model.config
+    numbers["context"] = checked_context(context, cfg)
+    text = stream(corpus, folder, cfg, head_of(FAMILIES[cfg.model_type]) == "masked")
+    how = How(**numbers)
+    loop = Loop(begin, Words(text, how.context, how.masked, how.span), how)
+    if out is None:
+        return in_memory(loop, text)
+    stated = {"config": begin.settings, **how._asdict(), **hashes(text)}
+    return in_folder(loop, text, Folder(Path(out), stated, text.files), resume)
+
+
+def settings_in(config):
+    """The dictionary of a config.json, and the folder that it lies in, or None."""
+    if isinstance(config, dict):
+        return config, None
+    path = Path(config)
+    if path.is_file():
+        return read_json(path), path.parent
+    folder = path if path.is_dir() else weights.find(str(config))
+    return read_json(Path(folder) / "config.json"), Path(folder)
+
+
+LEAST = {"steps": 1, "batch": 1, "snapshots": 0, "context": 0, "seed": 0, "span": 1}
+MOST = {"rate": 1, "warm_up": 1, "decay": 1, "masked": 0.9}  # at least 0
+
+
+def check(numbers):
+    """Raises ValueError for a number that is out of range."""
+    for name, value in numbers.items():
+        least, most = LEAST.get(name, 0), MOST.get(name, math.inf)
+        if isinstance(value, int | float) and not least <= value <= most:
+            raise ValueError(f"{name} is {value}; wanted {least} to {most}")
+    if numbers["masked"] == 0:
+        raise ValueError("masked is 0: nothing is predicted; wanted a share of the words")
+    if numbers["dtype"] not in ("float32", "float64"):
+        raise ValueError(f"dtype is {numbers['dtype']}; wanted float32 or float64")
+
+
+def checked_context(context, config):
+    """Tokens of an input."""
+    if context > config.n_ctx:
+        raise ValueError(f"context is {context}; this model reads at most {config.n_ctx} tokens")
+    return context or config.n_ctx
+
+
+def hashes(text):
+    """What the stream and its tokenizer are, and what else the bytes depend on."""
+    ids = hashlib.sha256(text.ids.astype("<i8").tobytes()).hexdigest()
+    files = hashlib.sha256(b"".join(text.files.values())).hexdigest()
+    return {"ids_sha256": ids, "tokenizer_sha256": files, "numpy": np.__version__}
+
+
+def in_memory(loop, text):
+    """The History of a Loop whose snapshots stay in memory."""
+    kept = {}
+
+    def after(loop, is_snapshot):
+        if is_snapshot:
+            kept[loop.done] = loop.start.tensors()
+
+    go_on(loop, after)
+    return history_of(loop, text, kept)
+
+
+def in_folder(loop, text, place, resume):
+    """The same with snapshots in a folder. Raises ValueError where it holds another run."""
+    if resume and (record := place.ended()) is not None:
+        place.same(record["settings"])
+        loop.losses = record["losses"]
+        final = read_model(place.path, loop.how.dtype)
+        model = replace(final, tokenizer=text.tokenizer)
+        return History(model, np.array(loop.losses), folders(loop, place))
+    if resume:
+        place.take_up(loop)
+    elif place.is_used():
+        text = f"{place.path} holds a training; resume goes on with it, or name another folder"
+        raise ValueError(text)
+    go_on(loop, place.after)
+    kept = folders(loop, place)
+    place.end(loop, list(kept))
+    return history_of(loop, text, kept)
+
+
+def folders(loop, place):
+    """{step: folder} of the snapshots."""
+    return {step: place.snapshot(step) for step in snapshots_of(loop)}
+
+
+def snapshots_of(loop):
+    """The steps after which a Loop is kept."""
+    return snapshot_steps(loop.how.steps, loop.how.snapshots)
+
+
+def go_on(loop, after):
+    """All steps that are left; after(loop, is_snapshot) is called before them and after each."""
+    steps = loop.how.steps
+    kept = {*snapshots_of(loop)}
+    if loop.done == 0:
+        after(loop, 0 in kept)
+    with all_freed_memory_kept(), contextlib.closing(Line(loop)) as line:
+        while loop.done < steps:
+            loop.step()
+            after(loop, loop.done in kept)
+            line.update()
+
+
+class Line:
+    """'step 12/100, loss 3.210, 11 s left', rewritten in place; nothing where stderr is a file."""
+
+    def __init__(self, loop):
+        self.loop, self.before = loop, loop.done
+        self.begin = self.shown = time.monotonic()
+
+    def update(self):
+        """Shows how far the Loop is, every SHOWN_EVERY seconds."""
+        now = time.monotonic()
+        if now - self.shown < SHOWN_EVERY:
+            return
+        self.shown = now
+        done, steps = self.loop.done, self.loop.how.steps
+        seconds = (now - self.begin) / (done - self.before) * (steps - done)
+        show_line(f"step {done}/{steps}, loss {self.loop.losses[-1]:.3f}, {seconds:.0f} s left")
+
+    def close(self):
+        """The line is gone before a message comes."""
+        show_line("")
+
+
+def show_line(text):
+    """Replace the current line of a terminal; nothing where stderr is none."""
+    if sys.stderr.isatty():
+        stream = getattr(sys.stderr, "stream", sys.stderr)  # what the command line wraps
+        print(f"\r\x1b[K{text}", end="", file=stream, flush=True)
+
+
+def history_of(loop, text, kept):
+    """The History of a Loop that has ended."""
+    model = replace(loop.start.model, tokenizer=text.tokenizer)
+    return History(model, np.array(loop.losses), kept)
