@@ -9,15 +9,16 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Of, Without
+from ..drawing import draw
+from ..drawing.panels import Part, token_ticks
+from ..drawing.sentences import When
 from ..maths import alignment as maths
 from ..maths import nulls
 from ..measures import heads, spoken
-from ..runner import draw, options
-from ..runner.panels import Part
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Of, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 from ..texts import pairs as of_pairs
 
@@ -229,7 +230,7 @@ def _draw_all(figure, r):
     _draw_heads(left, r)
     title = f"{r['map_head']}, first source"
     _draw_map(middle, r, r["map"][0], title)
-    middle.set_yticks(range(len(r["map_steps"])), [draw.label(x) for x in r["map_steps"]])
+    token_ticks(middle.set_yticks, r["map_steps"])
     middle.set_ylabel("read → said")
     image = _draw_map(right, r, r["map"][1], "mean over the heads of its layer")
     right.set_yticks([])
@@ -254,8 +255,7 @@ def _draw_map(axes, r, pattern, title):
     image = axes.imshow(pattern, cmap="Blues", vmin=0, vmax=max(pattern.max(), 1e-9))
     steps, places = np.nonzero(r["map_wanted"])
     axes.plot(places, steps, ".", color=draw.VERMILION, markersize=3)
-    labels = [draw.label(x) for x in r["map_source"]]
-    axes.set_xticks(range(len(labels)), labels, rotation=90)
+    token_ticks(axes.set_xticks, r["map_source"], rotation=90)
     axes.set_title(title)
     axes.set_xlabel("source")
     axes.tick_params(length=0)

@@ -12,14 +12,15 @@ import numpy as np
 
 from minitx import run as run_model
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.panels import Part, token_ticks
+from ..drawing.sentences import Rows, When
 from ..maths import profiles
 from ..measures import conditions, heads, spoken
-from ..runner import draw, options
-from ..runner.panels import Part
-from ..runner.registry import register
-from ..runner.rules import Asks, Of
-from ..runner.sentences import Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus, formats
 
 MOST = 6  # heads that a figure holds
@@ -60,7 +61,7 @@ def attention(
     shuffled = documents.shuffled(0, document, seed)
     best = _best_offsets(model, document, pairs)
     uniform = profiles.uniform(documents.T, model.config.causal)
-    result = {"offset": profiles.offsets()[best]} | _named(pairs)
+    result = {"offset": profiles.offsets()[best]} | heads.named(pairs)
     result["at_offset_null"] = profiles.mean_attention(uniform, documents.T)[best]
     positions = conditions.head_profiles(model, document, "positions")
     alone = profiles.mean_attention(positions, documents.T)
@@ -81,12 +82,6 @@ def _check_number(pairs):
     """Raise ValueError for more heads than a figure holds."""
     if len(pairs) > MOST:
         raise ValueError(f"--head names {len(pairs)} heads; a figure holds {MOST}")
-
-
-def _named(pairs):
-    """Names of heads, counted from 0, and as the paper counts them."""
-    names = np.array([heads.name(*pair) for pair in pairs])
-    return {"heads": names, "papers_heads": np.array([heads.papers_name(*pair) for pair in pairs])}
 
 
 def _best_offsets(model, document, pairs):
@@ -130,7 +125,7 @@ def _of_decoder(model, said, head, show, seed):
     by_offset = profiles.mean_attention(profiles.profile(patterns), T)  # [L H R]
     pairs = _pairs(head, model, heads.auto(by_offset))
     best = [by_offset[pair].argmax() for pair in pairs]
-    result = _named(pairs) | {"offset": profiles.offsets()[best]}
+    result = heads.named(pairs) | {"offset": profiles.offsets()[best]}
     uniform = profiles.uniform(T, causal=True)
     result["at_offset_null"] = profiles.mean_attention(uniform, T)[best]
     edits = conditions.CONDITIONS["positions"].edits
@@ -150,7 +145,7 @@ def _of_cross(model, said, head, show, seed):
     """What the decoder looks at of its source, at each step."""
     patterns = _all_patterns(model, said, "cross_pattern")
     pairs = _pairs(head, model, _sharpest(patterns))
-    result = _named(pairs) | {"strongest_null": 1 / len(said.source)}
+    result = heads.named(pairs) | {"strongest_null": 1 / len(said.source)}
     mixed = said._replace(source=_mixed(model.encoder, said.source, seed))
     for suffix, of_side in (("", said), ("_shuffled", mixed)):
         drawn = _of_pairs(_all_patterns(model, of_side, "cross_pattern"), pairs)
@@ -271,11 +266,8 @@ def _draw_pattern(axes, pattern, queries, keys, darkest):
     image = axes.imshow(pattern, cmap="Blues", vmin=0, vmax=darkest)
     if queries is keys:
         axes.plot([-0.5, F - 0.5], [-0.5, F - 0.5], color=draw.VERMILION, linewidth=0.7)
-    for set_ticks, pieces in ((axes.set_xticks, keys), (axes.set_yticks, queries)):
-        step = -(-len(pieces) // LABELLED)
-        labels = [draw.label(piece) for piece in pieces]
-        set_ticks(range(0, len(pieces), step), labels[::step])
-    axes.tick_params(axis="x", rotation=90)
+    token_ticks(axes.set_xticks, keys, LABELLED, rotation=90)
+    token_ticks(axes.set_yticks, queries, LABELLED)
     axes.tick_params(length=0)
     return image
 

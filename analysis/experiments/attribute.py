@@ -12,14 +12,20 @@ import numpy as np
 from minitx import circuits
 from minitx.circuits.texts import read_texts
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.maps import Map, Scale, maps
+from ..drawing.panels import Bar, bars, beside, column, row
+from ..drawing.sentences import When
 from ..maths import nulls
 from ..measures import asked as questions
 from ..measures import heads as names
-from ..runner import draw, maps, options, verdict
-from ..runner.registry import Answer, register
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 
 MOST = 0.5  # share from which one component is said to write most
+EXACT = 1e-3  # logits that the sum of all parts may lack
 COMPUTED = "head", "cross_head", "mlp"
 HEADS = {"heads": "head", "cross_heads": "cross_head"}  # result: component
 SHOWN = 14  # components, and heads by place
@@ -149,104 +155,106 @@ def _places(table, part, shape, T):
     return places
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    exact = "the parts sum to it" if abs(r["gap"]) < 1e-3 else f"the parts lack {r['gap']:.3f}"
-    order = np.argsort(-abs(r["parts"]), kind="stable")[:3]
-    largest = ", ".join(f"{r['components'][i]} {r['parts'][i]:+.2f}" for i in order)
-    return (
-        f"The logit of {_wanted(r)} is {r['logit']:.2f}; {exact}. The largest parts: {largest}. "
-        f"Of heads and MLPs {r['largest_name']} has most, {r['largest_part']:+.2f}, which is "
-        f"{r['largest']:.0%} of the size of all their parts (of drawn tokens: "
-        f"{r['largest_null']:.0%})."
-    )
-
-
-def _wanted(r):
+def tokens(r):
     """The target and the other token, if there is one."""
-    pieces = [draw.label(str(r[name])) for name in ("target", "other") if name in r]
-    return " − ".join(pieces)
+    return " − ".join(draw.label(str(r[name])) for name in ("target", "other") if name in r)
 
 
-def answer(r):
-    """Yes: one head or MLP has half of the size of all parts, more than for drawn tokens."""
-    share = verdict.of(r, "largest", enough=MOST)
-    measure = "largest part of one head or MLP, as a share of the size of all of theirs"
-    value = f"{r['largest']:.0%}, {r['largest_name']}"
-    return Answer(share.verdict, measure, value, f"{r['largest_null']:.0%} for drawn tokens")
+def largest_parts(r):
+    """The three largest parts."""
+    return ", ".join(f"{r['components'][i]} {r['parts'][i]:+.2f}" for i in _order(r)[:3])
 
 
-def plot(r):
-    """The largest parts with their nulls; all heads; the heads' parts by place."""
-    kinds = [name for name in HEADS if name in r]
-    figure = draw.figure(12.5, 3.9 + 3.3 * len(kinds))
-    rows = figure.subfigures(1 + len(kinds), 1)
-    left, *right = rows[0].subplots(1, 1 + len(kinds), width_ratios=[2.0] + [1.0] * len(kinds))
-    _draw_parts(left, r)
-    largest = max(abs(r[name]).max() for name in kinds) or 1.0
-    for axes, name in zip(right, kinds):
-        image = maps.draw_map(axes, r[name], largest)
-        axes.set(xlabel="head", ylabel="layer", title=TITLES[name])
-    rows[0].colorbar(image, ax=[*right], label="logits")
-    left.set_title(f"logit of {_wanted(r)}")
-    for row, name in zip(rows[1:], kinds):
-        _draw_places(row, r, name)
-    return figure
+def _order(r):
+    """Numbers of the components that are drawn, those with the largest parts first."""
+    return np.argsort(-abs(r["parts"]), kind="stable")[:SHOWN]
+
+
+def _kinds(r):
+    return [name for name in HEADS if name in r]
+
+
+def _largest_head(r):
+    """The largest part of a head, which is dark in all maps of heads."""
+    return max(abs(r[name]).max() for name in _kinds(r))
+
+
+def of_places(name):
+    """A map of the heads with the largest parts, by the place that they read."""
+
+    def order(r):
+        return np.argsort(-abs(r[name]).ravel(), kind="stable")[: SHOWN // 2]
+
+    def parts(r):
+        places = r[f"{name}_places"]
+        return places.reshape(-1, places.shape[-1])[order(r)][:, -LONG:]
+
+    def labels(r):
+        H = r[name].shape[1]
+        return [names.name(i // H, i % H) for i in order(r).tolist()]
+
+    def words(r):
+        return [draw.label(x) for x in r[f"{name}_pieces"][-LONG:]]
+
+    title = f"the largest {TITLES[name]}, by the place that they read"
+    shown = {"columns": words, "rows": labels, "xlabel": "", "ylabel": "", "height": 3.3}
+    return maps(Map(parts, title, Scale("logits")), needs=name, **shown)
 
 
 TITLES = {"heads": "heads", "cross_heads": "cross-attention"}
-
-
-def _draw_parts(axes, r):
-    """The largest parts, and what 99 % of drawn pairs of tokens stay within."""
-    order = np.argsort(-abs(r["parts"]), kind="stable")[:SHOWN]
-    x = np.arange(len(order))
-    axes.bar(x, r["parts"][order], color=draw.BLUE, label="part of the logit")
-    null = r["parts_null"][order]
-    style = {"fmt": "none", "ecolor": draw.GREY, "capsize": 3, "label": "99 % of drawn tokens"}
-    axes.errorbar(x, np.zeros(len(x)), null, **style)
-    axes.set_xticks(x, r["components"][order], rotation=60, ha="right")
-    axes.set_ylabel("logits")
-    axes.legend()
-
-
-def _draw_places(figure, r, name):
-    """The heads with the largest parts, by the place that they read."""
-    H = r[name].shape[1]
-    order = np.argsort(-abs(r[name]).ravel(), kind="stable")[: SHOWN // 2]
-    places = r[f"{name}_places"]
-    parts = places.reshape(-1, places.shape[-1])[order][:, -LONG:]
-    axes = figure.subplots()
-    largest = abs(parts).max() or 1.0
-    image = maps.draw_map(axes, parts, largest, written=0)
-    axes.set_yticks(range(len(order)), [names.name(i // H, i % H) for i in order.tolist()])
-    words = [draw.label(x) for x in r[f"{name}_pieces"][-LONG:]]
-    axes.set_xticks(range(len(words)), words, rotation=90)
-    axes.set_title(f"the largest {TITLES[name]}, by the place that they read")
-    figure.colorbar(image, ax=axes, label="logits")
-
+BY_HEAD = Scale("logits", _largest_head)
 
 register(
     attribute,
-    draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "A bar far beyond its grey whisker is a component that writes this token and not any "
-        "other; word and position are the embeddings of the place itself, b_O, b_U and norms are "
-        "biases. The map has all heads, blue for the target and red against it. Below, the heads "
-        "with the largest parts: from which place each takes what it writes."
-    ),
+    look="A bar far beyond its dashes is a component that writes this token and not any other; "
+    "word and position are the embeddings of the place itself, b_O, b_U and norms are biases. The "
+    "map has all heads, blue for the target and red against it. Below, the heads with the largest "
+    "parts: from which place each takes what it writes.",
     published="The sum is that of Elhage et al. 2021, who left out what norms and MLPs do.",
-    numbers={
-        "largest": "largest part of one head or MLP, as a share of the size of all of theirs",
-        "largest_null": "99 % quantile of that share for drawn pairs of tokens",
-        "largest_name": "the head or MLP with the largest part",
-        "largest_part": "its part, in logits",
-        "largest_part_null": "99 % quantile of the size of its part for drawn pairs of tokens",
-        "logit": "the logit, or the difference of two",
-        "gap": "what the sum of all parts lacks of it, in logits",
-    },
+    numbers="""
+        largest: largest part of one head or MLP, as a share of the size of all of theirs
+            null: 99 % quantile of that share for drawn pairs of tokens
+        fact largest_name: the head or MLP with the largest part
+        largest_part: its part, in logits
+            null: 99 % quantile of the size of its part for drawn pairs of tokens
+        logit: the logit, or the difference of two
+            no null: it is what the parts are parts of
+        gap: what the sum of all parts lacks of it, in logits
+            no null: a sum, exact but for rounding
+    """,
+    answer=Asks(
+        "largest part of one head or MLP, as a share of the size of all of theirs",
+        value="{largest:.0%}, {largest_name}",
+        chance="{largest_null:.0%} for drawn tokens",
+        rule=Of("largest", enough=MOST),
+    ),
+    says=[
+        "The logit of {tokens} is {logit:.2f}; ",
+        When("gap.abs < EXACT", "the parts sum to it", "the parts lack {gap:.3f}"),
+        ". The largest parts: {largest_parts}. Of heads and MLPs {largest_name} has most, "
+        "{largest_part:+.2f}, which is {largest:.0%} of the size of all their parts (of drawn "
+        "tokens: {largest_null:.0%}).",
+    ],
+    draw=column(
+        beside(
+            row(
+                bars(
+                    Bar(
+                        lambda r: r["parts"][_order(r)],
+                        "part of the logit",
+                        null=lambda r: np.c_[-r["parts_null"], r["parts_null"]][_order(r)],
+                    ),
+                    ticks=lambda r: r["components"][_order(r)],
+                    null="null: between dashes 99 % of drawn tokens",
+                    ylabel=lambda r: f"logit of {tokens(r)}",
+                )
+            ),
+            maps(*(Map(name, title, BY_HEAD) for name, title in TITLES.items())),
+            widths=(2, lambda r: len(_kinds(r))),
+            height=3.9,
+        ),
+        *(of_places(name) for name in HEADS),
+    ),
     per_head=("heads",),
     sides=("both", "encoder"),
 )

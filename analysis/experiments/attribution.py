@@ -11,13 +11,14 @@ from typing import Literal
 import numpy as np
 import scipy
 
+from ..contract import options
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Every, Of
+from ..drawing import draw
+from ..drawing.panels import Bar, Part, bars, column, row
 from ..maths import nulls, stats
 from ..measures import attributed, document_features
-from ..runner import draw, options
-from ..runner.panels import Bar, Part, bars, column, row
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Every, Of
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 WAYS = "integrated", "times_input"
@@ -157,13 +158,10 @@ register(
     "together. Attention maps show where a head looks, not whether it matters: compare heads that "
     "look sharply with those that add something.",
     numbers="""
-        tokens: rank correlation of integrated gradients with ablation over tokens
-            null: what 99 % of draws stay below with a document's tokens in random order
-        heads: rank correlation of integrated gradients with ablation over heads
-            null: what 99 % of draws stay below with a document's heads in random order
-        tokens_simple: rank correlation of gradient × input with ablation over tokens
-            no null: ranks in random order give what they do beside integrated gradients
-        heads_simple: rank correlation of gradient × input with ablation over heads
+        [tokens|heads]: rank correlation of integrated gradients with ablation over [tokens|heads]
+            null: what 99 % of draws stay below with a document's [tokens|heads] in random order
+        [tokens|heads]_simple: rank correlation of gradient × input with ablation over
+            [tokens|heads]
             no null: ranks in random order give what they do beside integrated gradients
         fact tokens_interval by from, to: 95 % interval of the first over documents
         fact heads_interval by from, to: 95 % interval of that over heads

@@ -14,14 +14,15 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Below, Led, Of, Without
+from ..drawing import draw
+from ..drawing.panels import Line, Part, column, lines, row
+from ..drawing.sentences import When
 from ..maths import bases as maths
 from ..measures import heads, inputs
-from ..runner import draw, options
-from ..runner.panels import Line, Part, column, lines, row
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Below, Led, Of, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 BASES = "raw", "svd", "pca"  # and random rotations
@@ -247,33 +248,18 @@ register(
         columns_svd: columns that positions fill in the basis of the SVD, (sum v)^2 / sum v^2 of the
             columns' position variances v, mean over the heads that carry positions
             null: columns that positions fill in random rotations of the raw basis
-        columns_raw: columns that positions fill in the raw basis
+        columns_[raw|pca]: columns that positions fill in the [raw basis|principal axes of queries
+            and of keys]
             null: columns that positions fill in random rotations
-        columns_pca: columns that positions fill in the principal axes of queries and of keys
-            null: columns that positions fill in random rotations
-        purity_svd: position's share of the variance of the columns that it fills, in the basis of
-            the SVD
+        purity_[svd|raw|pca]: position's share of the variance of the columns that it fills, in the
+            [basis of the SVD|raw basis|principal axes]
             null: position's share in the columns of random rotations
-        purity_raw: position's share of the variance of the columns that it fills, in the raw basis
-            null: position's share in the columns of random rotations
-        purity_pca: position's share of the variance of the columns that it fills, in the principal
-            axes
-            null: position's share in the columns of random rotations
-        beyond_svd: share of the heads in which the SVD gathers positions in fewer columns than 95 %
-            of random rotations
+        beyond_[svd|raw|pca]: share of the heads in which the
+            [SVD gathers|raw basis gathers|principal axes gather] positions in fewer columns than
+            95 % of random rotations
             null: share of random rotations that gather positions in fewer columns than 95 % of them
-        beyond_raw: share of the heads in which the raw basis gathers positions in fewer columns
-            than 95 % of random rotations
-            null: share of random rotations that gather positions in fewer columns than 95 % of them
-        beyond_pca: share of the heads in which the principal axes gather positions in fewer columns
-            than 95 % of random rotations
-            null: share of random rotations that gather positions in fewer columns than 95 % of them
-        paired_svd: how far each column of the queries meets only its own column of the keys, in the
-            basis of the SVD: by construction
-            null: how far each column of the queries meets only its own column of the keys, under
-            two unrelated rotations
-        paired_pca: how far each column of the queries meets only its own column of the keys, in the
-            principal axes
+        paired_[svd|pca]: how far each column of the queries meets only its own column of the keys,
+            in the [basis of the SVD: by construction|principal axes]
             null: how far each column of the queries meets only its own column of the keys, under
             two unrelated rotations
         fewer: share of the heads in which positions fill fewer columns in the SVD's basis than in

@@ -16,14 +16,15 @@ experiment, its parts; the words; the picture.
 
 import numpy as np
 
+from ..contract import options, verdict
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.panels import Line, curves, lines, row, stream_layers
 from ..maths import cca as maths
 from ..maths import nulls, stats
 from ..measures import document_features, inputs, residual_stream
-from ..runner import draw, options, verdict
-from ..runner.panels import Line, curves, lines, row, stream_layers
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Of
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 FEW = 8  # of the correlations, of which a mean is told too

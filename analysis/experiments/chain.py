@@ -12,14 +12,15 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Of, Without
+from ..drawing import draw
+from ..drawing.sentences import Rows, When
 from ..maths import moves, profiles
 from ..measures import heads, inputs, later_layers
 from ..measures import positions_read as reading
-from ..runner import draw, options
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Of, Without
-from ..runner.sentences import Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 HALF = 0.5  # of a head's attention: if it goes along, or with less of it left

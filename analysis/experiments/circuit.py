@@ -14,12 +14,15 @@ from minitx.circuits import search
 from minitx.circuits.effects import interval, share
 from minitx.circuits.graph import Graph, Node
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.panels import row
 from ..maths import nulls
 from ..measures import asked as questions
 from ..measures import drawn_circuit
-from ..runner import draw, options, verdict
-from ..runner.registry import register
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 
 NEAR = 0.8  # nearness to the whole answer from which a circuit carries it
 KINDS = "random", "random_in_layers"
@@ -30,7 +33,7 @@ def circuit(
     run=UNSAVED,
     *,
     pairs: options.Pairs = "",
-    measure: str = "",
+    measure: options.Measure = "",
     n_pairs: options.Size = 0,
     edges: options.Size = 0,
     steps: options.Count = 5,
@@ -39,9 +42,6 @@ def circuit(
 ):
     """Edges that are enough for the answer, and random circuits of as many.
 
-    pairs: clean|corrupt, a file with a pair a line, clean|corrupt|right|wrong, or names ("": random
-    words that are said twice); of an encoder-decoder source=>said in place of clean, or dates
-    measure: right|wrong, two tokens, where the pairs do not say it
     n_pairs: pairs to read, of which half choose the edges (0: all of a file, 24 of random words)
     edges: how many (0: as few as give 0.9 of the answer on the first half)
     steps: of the integrated gradients that order the edges
@@ -98,46 +98,35 @@ def _beside(drawn):
     return drawn | {"near_null": null}
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    n_random = len(r["random"])
-    left = round(1 - float(r["completeness"]), 3) + 0.0  # no -0
-    return (
-        f"{r['edges']} of {r['edges_of_model']} edges were chosen on half of {r['n_pairs']} pairs. "
-        f"On the other half they carry {r['faithfulness']:.0%} of the answer; without them "
-        f"{left:.0%} is left. Of {n_random} random circuits of as many edges the "
-        f"middle one carries {np.median(r['random']):.0%}, of {n_random} between the same layers "
-        f"{np.median(r['random_in_layers']):.0%}. {r['told']:.0%} of the pairs have the right "
-        f"answer likelier in their clean text (fair coins: {r['told_null']:.0%})."
-    )
+def remaining(r):
+    """What is left of the answer without the circuit."""
+    return round(1 - float(r["completeness"]), 3) + 0.0  # no -0
 
 
-def answer(r):
-    """Yes: the circuit gives nearly the clean answer, nearer than 99 % of random ones by a margin.
-
-    Undecided where the model does not tell the answers.
-    """
-    measure = "how near a circuit comes to the answer of pairs that did not choose it"
-    value = f"{r['near']:.2f} with {r['edges']} of {r['edges_of_model']} edges"
-    chance = f"{r['near_null']:.2f}, random circuits"
-    near = verdict.of(r, "near", enough=NEAR)
-    return questions.answer(r, near.verdict, measure, value, chance)
+def medians(r):
+    """What the middle random circuit of each kind carries."""
+    return [np.median(r[kind]).round(2) + 0.0 for kind in KINDS]  # no -0
 
 
-def plot(r):
-    """The circuit as a graph; what it carries by number of edges, beside random circuits."""
+def _height(r):
+    rows = {y for _, y in drawn_circuit.places_of(_edges(r)).values()}
+    return max(4.6, 1.2 + 0.62 * len(rows))
+
+
+def _edges(r):
+    """The largest edges, as many as can be told apart."""
     edges = [*zip(map(Node.of, r["senders"].tolist()), map(Node.of, r["receivers"].tolist()))]
-    edges = edges[: drawn_circuit.SHOWN]
-    n_rows = len({y for _, y in drawn_circuit.places_of(edges).values()})
-    figure = draw.figure(12.5, max(4.6, 1.2 + 0.62 * n_rows))
-    left, right = figure.subplots(1, 2, width_ratios=[2.1, 1])
-    drawn_circuit.graph(left, edges, r["scores"])
+    return edges[: drawn_circuit.SHOWN]
+
+
+def _draw_graph(axes, r):
+    """The circuit as a graph."""
+    edges = _edges(r)
+    drawn_circuit.graph(axes, edges, r["scores"])
     shown = f"{len(r['scores'])} edges"
     if len(edges) < len(r["scores"]):
         shown = f"the largest {len(edges)} of {shown}"
-    left.set_title(shown)
-    _draw_curve(right, r)
-    return figure
+    axes.set_title(shown)
 
 
 def _draw_curve(axes, r):
@@ -161,31 +150,41 @@ def _draw_curve(axes, r):
 
 register(
     circuit,
-    draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "Left the circuit, from the embeddings below to the logits above: an arrow is one edge, "
-        "wider for a larger score, dashed where it works against the answer; its colour says "
-        "what reads it. Right what the first edges carry, from none (0) to the whole answer (1), "
-        "on pairs that did not choose them. Marks are random circuits of as many edges: the "
-        "circuit says something only where it is nearer to 1 than they are."
+    look="Left the circuit, from the embeddings below to the logits above: an arrow is one edge, "
+    "wider for a larger score, dashed where it works against the answer; its colour says what "
+    "reads it. Right what the first edges carry, from none (0) to the whole answer (1), on pairs "
+    "that did not choose them. Marks are random circuits of as many edges: the circuit says "
+    "something only where it is nearer to 1 than they are.",
+    published="In GPT-2 small 26 heads carry most of naming the indirect object (Wang et al. "
+    "2022); edges are ordered as by Syed et al. 2023 and Hanna et al. 2024.",
+    numbers=[
+        """
+        near: 1 - |1 - faithfulness| of the circuit, on pairs that did not choose it
+            null: 99 % quantile of that of random circuits, of the nearer kind
+        fact near_interval by from, to: 95 % interval over pairs of the circuit's 1 - |1 -
+            faithfulness|
+        faithfulness: share of the answer that the circuit carries, on pairs that did not choose it
+            no null: how near it is to 1 has one
+        completeness: 1 minus the share that all other edges carry
+            no null: random circuits are told by how near they are
+        fact edges: edges of the circuit
+        fact edges_of_model: edges of the model
+        """,
+        questions.TOLD,
+    ],
+    answer=Asks(
+        "how near a circuit comes to the answer of pairs that did not choose it",
+        value="{near:.2f} with {edges} of {edges_of_model} edges",
+        chance="{near_null:.2f}, random circuits",
+        rule=questions.if_told(Of("near", enough=NEAR)),
     ),
-    published=(
-        "In GPT-2 small 26 heads carry most of naming the indirect object (Wang et al. 2022); "
-        "edges are ordered as by Syed et al. 2023 and Hanna et al. 2024."
-    ),
-    numbers={
-        "near": "1 - |1 - faithfulness| of the circuit, on pairs that did not choose it",
-        "near_null": "99 % quantile of that of random circuits, of the nearer kind",
-        "near_interval": "95 % interval over pairs of the circuit's 1 - |1 - faithfulness|",
-        "faithfulness": "share of the answer that the circuit carries, on pairs that did not "
-        "choose it",
-        "completeness": "1 minus the share that all other edges carry",
-        "edges": "edges of the circuit",
-        "edges_of_model": "edges of the model",
-    }
-    | questions.TOLD,
-    labels={"near_interval": ("from", "to")},
+    says=[
+        questions.TELLS,
+        "{edges} of {edges_of_model} edges were chosen on half of them. On the other half they "
+        "carry {faithfulness:.0%} of the answer; without them {remaining:.0%} is left. Of "
+        "{random.size} random circuits of as many edges the middle one carries {medians[0]:.0%}, "
+        "of {random.size} between the same layers {medians[1]:.0%}.",
+    ],
+    draw=row(_draw_graph, _draw_curve, widths=(2.1, 1), height=_height),
     sides=("both", "encoder"),
 )

@@ -11,13 +11,14 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
 from ..maths import factors
 from ..maths import waves as maths
 from ..measures import document_features, inputs
-from ..runner import draw, options
-from ..runner.registry import register
-from ..runner.rules import Asks, Of
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 FEW = 4  # documents, at most, in which independent components are looked for

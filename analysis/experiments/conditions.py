@@ -13,17 +13,19 @@ document, its parts; the words; the picture.
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of, Without
+from ..drawing import draw
+from ..drawing.panels import bar_sample, line_sample
+from ..drawing.sentences import When
 from ..maths import factors, nulls, profiles
 from ..maths import lags as lag_maths
 from ..maths import sources as maths
 from ..measures import conditions as inputs_given
 from ..measures import heads, inputs
-from ..runner import draw, options, passes
-from ..runner.panels import bar_sample, line_sample
-from ..runner.registry import register
-from ..runner.rules import Asks, Of, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running import passes
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 CONDITIONS = inputs_given.CONDITIONS
@@ -326,23 +328,16 @@ register(
         fact offset by heads: offset other than 0 to which each head drawn attends most on the text
         at_offset_text by heads: mean attention to that offset on the text
             null: what uniform attention gives to that offset
-        at_offset_shuffled by heads: mean attention to that offset, words shuffled
-            no null: it is compared with the attention on the text
-        at_offset_repeated by heads: mean attention to that offset, one word repeated
+        at_offset_[shuffled|repeated] by heads: mean attention to that offset, [words shuffled|one
+            word repeated]
             no null: it is compared with the attention on the text
         fact at_offset_repeated_spread by heads: its standard deviation over the words repeated, one
             for each document
-        at_offset_positions by heads: mean attention to that offset on positions alone
+        at_offset_[positions|words] by heads: mean attention to that offset on [positions|words]
+            alone
             no null: it is compared with the attention on the text
-        at_offset_words by heads: mean attention to that offset on words alone
-            no null: it is compared with the attention on the text
-        score_shuffled by heads: share of the peak of the scores that stays when words are shuffled
-            no null: it is a share of the peak on the text; the figure has the null
-        score_repeated by heads: share of the peak of the scores that stays with one word repeated
-            no null: it is a share of the peak on the text; the figure has the null
-        score_positions by heads: share of the peak of the scores that stays on positions alone
-            no null: it is a share of the peak on the text; the figure has the null
-        score_words by heads: share of the peak of the scores that stays on words alone
+        score_[shuffled|repeated|positions|words] by heads: share of the peak of the scores that
+            stays [when words are shuffled|with one word repeated|on positions alone|on words alone]
             no null: it is a share of the peak on the text; the figure has the null
         fact documents: documents read
     """,

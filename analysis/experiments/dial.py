@@ -12,15 +12,16 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ..contract import options, verdict
+from ..contract.registry import register
+from ..contract.rules import Asks, Each, Without
+from ..drawing import draw
+from ..drawing.sentences import Names, Rows, When
 from ..maths import followed as maths
 from ..maths import profiles
 from ..measures import heads, inputs, later_layers, moved_positions
 from ..measures import positions_read as reading
-from ..runner import draw, options, verdict
-from ..runner.registry import register
-from ..runner.rules import Asks, Each, Without
-from ..runner.sentences import Names, Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 FOLLOWS = {"keys": -1, "queries": 1, "both": 0}  # tokens that an offset moves for each of the shift

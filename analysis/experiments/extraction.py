@@ -9,14 +9,15 @@ from functools import partial
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Every, Of, Without
+from ..drawing import draw
+from ..drawing.panels import Part, column, line_sample, row
+from ..drawing.sentences import Rows, When
 from ..maths import nulls, spectra, waves
 from ..measures import inputs
-from ..runner import draw, options
-from ..runner.panels import Part, column, line_sample, row
-from ..runner.registry import register
-from ..runner.rules import Asks, Every, Of, Without
-from ..runner.sentences import Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 CURVES = {  # name -> what it is, colour

@@ -9,14 +9,15 @@ heads. Order: the experiment, the words, the picture.
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import NATS, Asks, Below, Of, Provided
+from ..drawing import draw
+from ..drawing.panels import Line, lines, row, stream_layers
+from ..drawing.sentences import When
 from ..maths import stats
 from ..measures import inputs, position_sizes, position_tables, residual_stream
-from ..runner import draw, options
-from ..runner.panels import Line, lines, row, stream_layers
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import NATS, Asks, Below, Of, Provided
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 AS_IS, ONCE = 0, position_sizes.LEARNED  # numbers of the sizes 0 and 1
@@ -60,14 +61,9 @@ def inject_positions(
         return sums
 
     sums = run.gather(measure, document_set, "documents", keep=("losses",))
-    N, T = len(document_set), document_set.T
-    result = {"T": T, "documents": N, "loss_null": stats.entropy(sums["counts"])}
-    result["predicts"] = position_tables.PREDICTS[model.config.task_head]
-    result |= position_sizes.changes(sums["losses"], AS_IS)
+    result = position_sizes.measures(model, sums, document_set, AS_IS)
     result["without"] = sums["without"][0] / sums["without"][1] - result["loss"]
-    causal = model.config.causal
-    result |= position_sizes.directions(sums["attention"], N, T, causal, AS_IS)
-    return result | _best(result) | _by_place(sums, N)
+    return result | _best(result) | _by_place(sums, len(document_set))
 
 
 def _check_layers(model):

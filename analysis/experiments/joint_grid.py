@@ -8,11 +8,12 @@ L layers, H heads; "before" is as the model has them, "after" is moved and scale
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..drawing import draw
+from ..drawing.panels import line_sample
 from ..measures import joint_fit, joint_summary
-from ..runner import draw, options
-from ..runner.panels import line_sample
-from ..runner.registry import register
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 
 PANELS = (
     ("correlation", "", "correlation of product and distance"),
@@ -33,7 +34,7 @@ def joint_grid(
     distance: joint_fit.Distance = "cosine",
     scope: joint_fit.Scope = "head",
     products: joint_fit.Products = "centred",
-    weighted: bool = False,
+    weighted: joint_fit.Weighted = False,
     seed: options.Seed = 0,
 ):
     """Joint space of queries and keys in every head, with the nearness of the strongest keys before
@@ -42,11 +43,6 @@ def joint_grid(
     documents: documents to read (0: all)
     tokens: how many first tokens of each to read (0: 64, or as many as the model reads if that is
     less)
-    distance: how far a query and a key are apart
-    scope: who shares one scale c: each head its own, all heads of a layer, or all of the model
-    products: centred: less the mean over the keys that a query sees, as attention has them; plain:
-    as they are
-    weighted: weight the correlation by attention
     """
     settings = joint_fit.How(distance, scope, products, weighted)
     texts = joint_fit.documents(model, text, documents, tokens)

@@ -14,14 +14,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..drawing import draw, labels
+from ..drawing.panels import line_sample
+from ..drawing.sentences import When
 from ..maths import embed_2d, joint, stats
 from ..measures import heads as names
 from ..measures import joint_fit, joint_summary, note_grid
-from ..runner import draw, labels, options
-from ..runner.panels import line_sample
-from ..runner.registry import register
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus, formats
 from ..texts import words as of_words
 
@@ -46,7 +47,7 @@ def joint_space(
     distance: joint_fit.Distance = "cosine",
     scope: joint_fit.Scope = "head",
     products: joint_fit.Products = "centred",
-    weighted: bool = False,
+    weighted: joint_fit.Weighted = False,
     words: bool = False,
     pairs: str = "auto",
     top: options.Size = 0,
@@ -63,11 +64,6 @@ def joint_space(
     sentence: what to read
     head: heads to show, as L0H0,L1H2; auto: where the strongest keys come closer most, least, and
     in between
-    distance: how far a query and a key are apart
-    scope: who shares one scale c: each head its own, all heads of a layer, or all of the model
-    products: centred: less the mean over the keys that a query sees, as attention has them; plain:
-    as they are
-    weighted: weight the correlation by attention
     words: words in place of pieces: attention summed over keys' pieces, averaged over
     queries'; vectors averaged
     pairs: pairs to show in red, query:key, joined by commas; a word stands for all of its pieces
@@ -239,9 +235,7 @@ class Shown(NamedTuple):
 
 def _names(shown):
     """Number, names and scale of each head drawn."""
-    result = {"places": np.array(shown.heads)}
-    result["heads"] = np.array([names.name(*place) for place in shown.heads])
-    result["papers_heads"] = np.array([names.papers_name(*place) for place in shown.heads])
+    result = {"places": np.array(shown.heads), **names.named(shown.heads)}
     result["scale"] = np.array([shown.fitted["c"][place] for place in shown.heads])
     return result
 

@@ -11,15 +11,16 @@ experiment, its parts; the words; the picture.
 
 import numpy as np
 
+from ..contract import options, verdict
+from ..contract.registry import register
+from ..contract.rules import Asks, Of, Without
+from ..drawing import draw, panels
+from ..drawing.sentences import When
 from ..maths import lags as lag_maths
 from ..maths import nulls, profiles
 from ..maths import positional_kernel as maths
 from ..measures import heads, in_step, mechanism_alone
-from ..runner import draw, options, panels, verdict
-from ..runner.registry import register
-from ..runner.rules import Asks, Of, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 NEAR = profiles.REACH  # lags within which peaks are compared

@@ -13,16 +13,17 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Led, Of, Without
+from ..drawing import draw
+from ..drawing.panels import bar_sample, line_sample
+from ..drawing.sentences import Rows, When
 from ..maths import lags as maths
 from ..maths import nulls, profiles
 from ..measures import heads, in_step
 from ..measures.in_step import middle
-from ..runner import draw, options
-from ..runner.panels import bar_sample, line_sample
-from ..runner.registry import register
-from ..runner.rules import Asks, Led, Of, Without
-from ..runner.sentences import Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 NEAR = profiles.REACH  # lags within which peaks are compared
@@ -237,9 +238,7 @@ def _select_heads(mean, compared, pairs):
     result["at_offset"] = compared["attention_of_heads"][rows, columns]
     result["drawn_directed"] = compared["directed"][rows, columns]
     result["attention"] = mean["attention"][rows, columns]
-    result["heads"] = np.array([heads.name(*pair) for pair in pairs])
-    result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
-    return result
+    return result | heads.named(pairs)
 
 
 def _add_up(mean, r):

@@ -16,13 +16,15 @@ import numpy as np
 
 from minitx import forward
 
+from ..contract import options, verdict
+from ..contract.registry import register
+from ..contract.rules import Asks, Of, Provided, Without
+from ..drawing import draw
+from ..drawing.panels import token_ticks
+from ..drawing.sentences import Rows, When
 from ..maths import masks, stats
 from ..measures import losses, mask_tap, perplexities, position_tables
-from ..runner import draw, options, verdict
-from ..runner.registry import register
-from ..runner.rules import Asks, Of, Provided, Without
-from ..runner.sentences import Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus, formats
 
 SEARCH = 3  # every third document is for the search, the others are for the report
@@ -383,17 +385,17 @@ def _maps(figure, r):
         axes.set_title(f"{name}\n{formula}", fontsize=10)
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
-    _label_tokens(grid, [draw.label(piece) for piece in r["pieces"]])
+    _label_tokens(grid, r["pieces"])
     figure.colorbar(image, ax=grid, shrink=0.7, label="attention, or the mask's value")
 
 
-def _label_tokens(grid, labels):
+def _label_tokens(grid, pieces):
     """The tokens along the outer axes."""
     for axes in grid[:, 0]:
-        axes.set_yticks(range(len(labels)), labels)
+        token_ticks(axes.set_yticks, pieces)
         axes.set_ylabel("query")
     for axes in grid[-1]:
-        axes.set_xticks(range(len(labels)), labels, rotation=90)
+        token_ticks(axes.set_xticks, pieces, rotation=90)
         axes.set_xlabel("key")
 
 

@@ -11,13 +11,14 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options, verdict
+from ..contract.registry import register
+from ..contract.rules import Asks, Each, Without
+from ..drawing import draw
+from ..drawing.panels import bar_sample, line_sample
+from ..drawing.sentences import Names, Rows
 from ..measures import compared, mechanism_row, position_probe
-from ..runner import draw, options, verdict
-from ..runner.panels import bar_sample, line_sample
-from ..runner.registry import register
-from ..runner.rules import Asks, Each, Without
-from ..runner.sentences import Names, Rows
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 
 FACTORS = mechanism_row.FACTORS
 LONGEST = f"{FACTORS[-1]:g} times"

@@ -15,14 +15,16 @@ import numpy as np
 from minitx import forward
 from minitx.model import join_heads
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.panels import Line, column, layer_ticks, lines, row, token_ticks
+from ..drawing.sentences import When
 from ..maths import effective, profiles
 from ..measures import heads
-from ..runner import draw, options, passes
-from ..runner.panels import Line, column, layer_ticks, lines, row
-from ..runner.registry import register
-from ..runner.rules import Asks, Of
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running import passes
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 WRITERS = {"attn_out": "resid_pre", "mlp_out": "resid_mid"}  # what is written: what it reads
@@ -169,11 +171,8 @@ def _draw_changed(axes, r, writer):
     """In which share of the layers row i changes with vector j."""
     changed = r["changed"][writer]
     axes.imshow(changed.mean(axis=0), cmap="Blues", vmin=0, vmax=1.25)
-    labels = [draw.label(piece) for piece in r["pieces"]]
-    step = -(-len(labels) // LABELLED)
-    places = np.arange(0, len(labels), step)
-    axes.set_xticks(places, labels[::step], rotation=90)
-    axes.set_yticks(places, labels[::step])
+    token_ticks(axes.set_xticks, r["pieces"], LABELLED, rotation=90)
+    token_ticks(axes.set_yticks, r["pieces"], LABELLED)
     axes.set(xlabel="vector that is replaced", ylabel="row that changes (dark: in all layers)")
     axes.set_title(f"what {('attention', 'the MLP')[writer]} writes")
 

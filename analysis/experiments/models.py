@@ -7,13 +7,14 @@ frequencies.
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Every, Of
+from ..drawing import draw
+from ..drawing.sentences import Rows
 from ..maths import nulls, spectra
 from ..measures import compared, inputs
-from ..runner import draw, options
-from ..runner.registry import register
-from ..runner.rules import Asks, Every, Of
-from ..runner.sentences import Rows
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 
 ABREAST = 2  # charts in a row
 

@@ -10,14 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of, Without
+from ..drawing import draw
+from ..drawing.panels import Bar, bars, row
+from ..drawing.sentences import When
 from ..maths import stats
 from ..measures import inputs, position_probe, residual_stream
-from ..runner import draw, options
-from ..runner.panels import Bar, bars, row
-from ..runner.registry import register
-from ..runner.rules import Asks, Of, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 ROWS = "position rows"

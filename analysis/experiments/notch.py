@@ -12,16 +12,17 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.panels import Part, curves
+from ..drawing.sentences import Rows, When
 from ..maths import bands as maths
 from ..maths import moves, profiles, spectra
 from ..measures import heads, inputs, later_layers
 from ..measures import positions_read as reading
-from ..runner import draw, options
-from ..runner.panels import Part, curves
-from ..runner.registry import register
-from ..runner.rules import Asks, Of
-from ..runner.sentences import Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 KEPT = 0.5  # of a head's attention at its offset; with less it has lost its direction

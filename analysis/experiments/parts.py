@@ -18,12 +18,13 @@ import numpy as np
 from minitx.finite import named_arrays
 from minitx.heads import is_pooled
 
-from ..runner import draw, options
-from ..runner.panels import row
-from ..runner.registry import register
-from ..runner.rules import Asks, Of
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.panels import row
+from ..drawing.sentences import When
+from ..running.stream import UNSAVED
 
 EMBEDDINGS, PROJECTIONS, MLPS, NORMS, OUTPUT = (
     "embeddings", "Q, K, V, O projections", "MLPs", "norms", "output",

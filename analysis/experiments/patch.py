@@ -9,12 +9,17 @@ import numpy as np
 
 from minitx import circuits
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.maps import Map, Scale, maps
+from ..drawing.panels import column
+from ..drawing.sentences import When
 from ..measures import asked as questions
 from ..measures import heads as names
 from ..measures import patched
-from ..runner import draw, maps, options, verdict
-from ..runner.registry import register
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass
 AT = {"heads": "z", "places": "resid_pre"}  # what is patched, at which point
@@ -29,15 +34,12 @@ def patch(
     run=UNSAVED,
     *,
     pairs: options.Pairs = "",
-    measure: str = "",
+    measure: options.Measure = "",
     n_pairs: options.Size = 0,
     seed: options.Seed = 0,
 ):
     """What every head, and the stream at every place, restores and takes away.
 
-    pairs: clean|corrupt, a file with a pair a line, clean|corrupt|right|wrong, or names ("": random
-    words that are said twice); of an encoder-decoder source=>said in place of clean, or dates
-    measure: right|wrong, two tokens, where the pairs do not say it
     n_pairs: pairs to read (0: all of a file, 24 of random words)
     seed: seed of the words, of unrelated pairs and of intervals
     """
@@ -87,108 +89,95 @@ def _parts(r):
     return [name for name in HEADS if f"restored_by_{name}" in r]
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    text = (
-        f"Of {r['n_pairs']} pairs {r['told']:.0%} have the right answer likelier in their clean "
-        f"text (fair coins: {r['told_null']:.0%}). Put into the corrupt text, "
-        f"{r['restored_head']} of the clean one restores {r['restored']:.0%} of the answer, "
-        f"most of all heads ({_range(r['restored_interval'])}; of an unrelated pair at most "
-        f"{r['restored_null']:.0%}). Put into the clean text, {r['lost_head']} of the corrupt one "
-        f"takes away most, {r['lost']:.0%} ({_range(r['lost_interval'])}; {r['lost_null']:.0%})."
-    )
-    if r["lost"] < r["restored"] / 2:
-        text += " That little is lost where much is restored says that others stand in."
-    return text
+def half_restored(r):
+    """Half of what the best head restores."""
+    return r["restored"] / 2
 
 
-def _range(interval):
-    return f"{interval[0]:.0%} to {interval[1]:.0%}"
-
-
-def answer(r):
-    """Yes: one head restores half of the answer, and one takes half away, both beyond chance.
-
-    Undecided where the model does not tell the answers.
-    """
-    measure = "share of the answer that the best head restores, and that one takes away"
-    value = f"{r['restored']:.0%}, {r['lost']:.0%}"
-    chance = f"{r['restored_null']:.0%}, {r['lost_null']:.0%} of unrelated pairs"
-    ways = [verdict.of(r, way, enough=ENOUGH) for way in ("restored", "lost")]
-    return questions.answer(r, verdict.every(*ways), measure, value, chance)
+def _largest(r):
+    """The largest share by head: what is dark in all of their maps."""
+    ends = [f"_by_{name}{end}" for name in _parts(r) for end in ("", "_null")]
+    return max(abs(r[way + end]).max() for way in WAYS for end in ends)
 
 
 WAYS = {
     "restored": "restored: clean into corrupt",
     "lost": "lost: corrupt into clean",
 }
+BY_HEAD = Scale("share of the answer", _largest)
+BY_PLACE = Scale("share of the answer", 1)
 
 
-def plot(r):
-    """Above what heads restore and take away, below the stream by layer and place."""
-    parts = _parts(r)
-    has_places = "restored_by_places" in r
-    L = max(len(r[f"restored_by_{name}"]) for name in parts)
-    height = 1.8 + 0.38 * max(L, 4)
-    n = len(parts) + has_places
-    figure = draw.figure(12.5, height * n + 0.8 * has_places)
-    rows = figure.subfigures(n, 1, squeeze=False)[:, 0]
-    drawn = [f"{way}_by_{name}{end}" for way in WAYS for name in parts for end in ("", "_null")]
-    largest = max(abs(r[name]).max() for name in drawn)
-    for row, name in zip(rows, parts):
-        _draw_pair(row, r, name, largest, f"{HEADS[name]}head")
-    if has_places:
-        of_source = "source: " if len(parts) > 1 else ""
-        _draw_pair(rows[-1], r, "places", 1.0, f"{of_source}place")
-    return figure
+def of_heads(name):
+    """Maps of both directions, and beside each what unrelated pairs give."""
+    each = []
+    for way, title in WAYS.items():
+        each.append(Map(f"{way}_by_{name}", title, BY_HEAD))
+        each.append(Map(f"{way}_by_{name}_null", "by chance", BY_HEAD))
+    return maps(*each, xlabel=f"{HEADS[name]}head", needs=f"restored_by_{name}")
 
 
-def _draw_pair(figure, r, name, largest, label):
-    """Maps of both directions, and beside each other what unrelated pairs give."""
-    endings = ("",) if name == "places" else ("", "_null")
-    order = [(way, ending) for way in WAYS for ending in endings]
-    panels = figure.subplots(1, len(order), sharey=True)
-    for axes, (way, ending) in zip(panels, order):
-        scores = r[f"{way}_by_{name}{ending}"][:, :MOST]
-        image = maps.draw_map(axes, scores, largest, written=40)
-        axes.set_xlabel(label)
-        axes.set_title("by chance" if ending else WAYS[way])
-        if name == "places":
-            words = [draw.label(x) for x in r["clean"][:MOST]]
-            axes.set_xticks(range(len(words)), words, rotation=90)
-    panels[0].set_ylabel("stream before layer" if name == "places" else "layer")
-    figure.colorbar(image, ax=[*panels], label="share of the answer")
+def of_places(way):
+    """The map of one direction by layer and place, as many as fit."""
+    return Map(lambda r: r[f"{way}_by_places"][:, :MOST], WAYS[way], BY_PLACE)
 
 
-SHARE = "share of the answer"
+def words(r):
+    """The tokens of the first clean text, as many as fit."""
+    return [draw.label(x) for x in r["clean"][:MOST]]
+
+
 register(
     patch,
-    draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "Above, what one head restores where all else is of the corrupt text, and what is lost "
-        "where all but this head is of the clean one; beside each, the same with a head of an "
-        "unrelated pair. Heads that restore much and lose little have others that stand in for "
-        "them. Below, the stream before each layer at each place, under the tokens of the first "
-        "clean text: it shows where the answer's way through the model leads."
+    look="Above, what one head restores where all else is of the corrupt text, and what is lost "
+    "where all but this head is of the clean one; beside each, the same with a head of an "
+    "unrelated pair. Heads that restore much and lose little have others that stand in for them. "
+    "Below, the stream before each layer at each place, under the tokens of the first clean text: "
+    "it shows where the answer's way through the model leads.",
+    published="Patching one component at a time began with Vig et al. 2020 and Meng et al. 2022; "
+    "in GPT-2 small the heads that name the indirect object are found by it (Wang et al. 2022).",
+    numbers=[
+        """
+        restored: share of the answer that the best head restores in the corrupt text
+            null: share of the answer that a head of an unrelated pair restores at most
+        fact restored_head: the head that restores most
+        fact restored_interval by from, to: 95 % interval over pairs of the share of the answer that
+            the best head restores
+        lost: share of the answer that the head takes away whose corrupt run takes away most
+            null: share of the answer that a head of an unrelated pair takes away at most
+        fact lost_head: the head that takes away most
+        fact lost_interval by from, to: 95 % interval over pairs of the share of the answer that one
+            head takes away
+        """,
+        questions.TOLD,
+    ],
+    answer=Asks(
+        "share of the answer that the best head restores, and that one takes away",
+        value="{restored:.0%}, {lost:.0%}",
+        chance="{restored_null:.0%}, {lost_null:.0%} of unrelated pairs",
+        rule=questions.if_told(Of("restored", enough=ENOUGH), Of("lost", enough=ENOUGH)),
     ),
-    published=(
-        "Patching one component at a time began with Vig et al. 2020 and Meng et al. 2022; in "
-        "GPT-2 small the heads that name the indirect object are found by it (Wang et al. 2022)."
+    says=[
+        questions.TELLS,
+        "Put into the corrupt text, {restored_head} of the clean one restores {restored:.0%} of "
+        "the answer, most of all heads ({restored_interval:to .0%}; of an unrelated pair at most "
+        "{restored_null:.0%}). Put into the clean text, {lost_head} of the corrupt one takes away "
+        "most, {lost:.0%} ({lost_interval:to .0%}; {lost_null:.0%}).",
+        When(
+            "lost < half_restored",
+            " That little is lost where much is restored says that others stand in.",
+        ),
+    ],
+    draw=column(
+        *(of_heads(name) for name in HEADS),
+        maps(
+            *(of_places(way) for way in WAYS),
+            xlabel=[When("restored_by_encoder", "source: "), "place"],
+            ylabel="stream before layer",
+            columns=words,
+            needs="restored_by_places",
+        ),
     ),
-    numbers={
-        "restored": f"{SHARE} that the best head restores in the corrupt text",
-        "restored_null": f"{SHARE} that a head of an unrelated pair restores at most",
-        "restored_head": "the head that restores most",
-        "restored_interval": f"95 % interval over pairs of the {SHARE} that the best head restores",
-        "lost": f"{SHARE} that the head takes away whose corrupt run takes away most",
-        "lost_null": f"{SHARE} that a head of an unrelated pair takes away at most",
-        "lost_head": "the head that takes away most",
-        "lost_interval": f"95 % interval over pairs of the {SHARE} that one head takes away",
-    }
-    | questions.TOLD,
-    labels={"restored_interval": ("from", "to"), "lost_interval": ("from", "to")},
     sides=("both", "encoder"),
     per_head=("restored_by_heads", "lost_by_heads"),
 )

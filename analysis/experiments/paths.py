@@ -12,16 +12,20 @@ import numpy as np
 
 from minitx import circuits
 
+from ..contract import options
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Of
+from ..drawing.maps import Map, Scale, maps
+from ..drawing.panels import column
 from ..measures import asked as questions
 from ..measures import heads as names
 from ..measures import patched
-from ..runner import draw, maps, options, verdict
-from ..runner.registry import NotApplicable, register
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass
 WRITERS = 3  # heads that are taken for those that write the answer
 PARTS = {"direct": "to the logits", "through": "to what writers read"}
+HOW = {"direct": "directly", "through": "through what the writers read"}
 ENOUGH = 0.3  # share of the answer from which one head is said to write it, or to tell a writer
 
 
@@ -30,7 +34,7 @@ def paths(
     run=UNSAVED,
     *,
     pairs: options.Pairs = "",
-    measure: str = "",
+    measure: options.Measure = "",
     n_pairs: options.Size = 0,
     writers: str = "",
     reads: Literal["all", "q", "k", "v"] = "all",
@@ -40,7 +44,6 @@ def paths(
 
     pairs: clean|corrupt, a file with a pair a line, clean|corrupt|right|wrong, or names ("": random
     words that are said twice)
-    measure: right|wrong, two tokens, where the pairs do not say it
     n_pairs: pairs to read (0: all of a file, 24 that are drawn)
     writers: heads, as L9H6,L9H9 ("": of layers that read other heads the three that restore most
     directly)
@@ -105,96 +108,64 @@ def _best(name, r):
     return best | {f"{name}_null": abs(r[f"restored_by_{name}_null"]).max()}
 
 
-def says(r):
-    """What the numbers show, in plain words."""
-    writers = ", ".join(r["writers"].tolist())
-    return (
-        f"Of {r['n_pairs']} pairs {r['told']:.0%} have the right answer likelier in their clean "
-        f"text (fair coins: {r['told_null']:.0%}). {_of(r, 'direct')} directly, most of all heads. "
-        f"{_of(r, 'through')} through what {writers} read."
+BY_HEAD = Scale("share of the answer")
+
+
+def of_path(name, heading):
+    """Maps of all heads by one path: restored, by chance, and lost."""
+    return maps(
+        Map(f"restored_by_{name}", "restored", BY_HEAD),
+        Map(f"restored_by_{name}_null", "by chance", BY_HEAD),
+        Map(f"lost_by_{name}", "lost", BY_HEAD),
+        heading=heading,
     )
 
 
-def _of(r, name):
-    low, high = r[f"{name}_interval"]
+def best_of(name):
+    """What the best head by one path restores, as a template."""
     return (
-        f"{r[f'{name}_head']} restores {r[name]:.0%} of the answer ({low:.0%} to {high:.0%}; of an "
-        f"unrelated pair at most {r[f'{name}_null']:.0%})"
+        f"{{{name}_head}} restores {{{name}:.0%}} of the answer ({{{name}_interval:to .0%}}; of an "
+        f"unrelated pair at most {{{name}_null:.0%}})"
     )
-
-
-def answer(r):
-    """Yes: one head restores much directly, and one through those that do, both beyond chance.
-
-    Undecided where the model does not tell the answers.
-    """
-    measure = "share of the answer that the best head restores directly, and through the writers"
-    value = f"{r['direct']:.0%} by {r['direct_head']}, {r['through']:.0%} by {r['through_head']}"
-    chance = f"{r['direct_null']:.0%}, {r['through_null']:.0%} of unrelated pairs"
-    both = [verdict.of(r, name, enough=ENOUGH) for name in PARTS]
-    return questions.answer(r, verdict.every(*both), measure, value, chance)
-
-
-def plot(r):
-    """Maps of all heads: restored, by chance, and lost; directly, and through the writers."""
-    L = len(r["restored_by_direct"])
-    figure = draw.figure(12.5, 2 * (1.7 + 0.38 * max(L, 4)))
-    titles = {
-        "direct": "from a head directly to the logits",
-        "through": f"from a head to what {', '.join(r['writers'].tolist())} read",
-    }
-    for row, (name, title) in zip(figure.subfigures(2, 1), titles.items()):
-        row.suptitle(title, x=0.01, ha="left", fontsize="medium")
-        panels = row.subplots(1, 3, sharey=True)
-        columns = {"restored": "restored", "restored_null": "by chance", "lost": "lost"}
-        scores = [r[_array(name, column)] for column in columns]
-        largest = max(abs(x).max() for x in scores) or 1.0
-        for axes, x, heading in zip(panels, scores, columns.values()):
-            image = maps.draw_map(axes, x, largest, written=40)
-            axes.set(xlabel="head", title=heading)
-        panels[0].set_ylabel("layer")
-        row.colorbar(image, ax=[*panels], label="share of the answer")
-    return figure
-
-
-def _array(name, column):
-    """The name of an array: restored_by_direct_null of direct and restored_null."""
-    way, _, null = column.partition("_")
-    return f"{way}_by_{name}" + (f"_{null}" if null else "")
-
-
-SHARE = "share of the answer"
-
-
-def described(name, how):
-    """The headline numbers of one path, in words."""
-    return {
-        name: f"{SHARE} that the best head restores {how}",
-        f"{name}_null": f"{SHARE} that a head of an unrelated pair restores {how} at most",
-        f"{name}_head": f"the head that restores most {how}",
-        f"{name}_interval": f"95 % interval over pairs of the {SHARE} that it restores {how}",
-        f"{name}_lost": f"{SHARE} that its corrupt run takes away {how}",
-    }
 
 
 register(
     paths,
-    draw=plot,
-    says=says,
-    answer=answer,
-    look=(
-        "Above, blue heads write the answer into the logits themselves, red ones against it. "
-        "Below, blue heads change what those heads read, and so what they write. By chance: what "
-        "heads of an unrelated pair do. Lost is the other way round, corrupt pieces in the clean "
-        "run, as the published work measures it; red there works against the answer."
+    look="Above, blue heads write the answer into the logits themselves, red ones against it. "
+    "Below, blue heads change what those heads read, and so what they write. By chance: what heads "
+    "of an unrelated pair do. Lost is the other way round, corrupt pieces in the clean run, as the "
+    "published work measures it; red there works against the answer.",
+    published="In GPT-2 small L9H6, L9H9 and L10H0 name the indirect object, L10H7 and L11H10 work "
+    "against it, and L7H3, L7H9, L8H6 and L8H10 steer them (Wang et al. 2022).",
+    numbers=[
+        *(
+            f"""
+            {name}: share of the answer that the best head restores {how}
+                null: share of the answer that a head of an unrelated pair restores {how} at most
+            fact {name}_head: the head that restores most {how}
+            fact {name}_interval by from, to: 95 % interval over pairs of the share of the answer
+                that it restores {how}
+            {name}_lost: share of the answer that its corrupt run takes away {how}
+                no null: it is of the head that restores most, which has one
+            """
+            for name, how in HOW.items()
+        ),
+        questions.TOLD,
+    ],
+    answer=Asks(
+        "share of the answer that the best head restores directly, and through the writers",
+        value="{direct:.0%} by {direct_head}, {through:.0%} by {through_head}",
+        chance="{direct_null:.0%}, {through_null:.0%} of unrelated pairs",
+        rule=questions.if_told(Of("direct", enough=ENOUGH), Of("through", enough=ENOUGH)),
     ),
-    published=(
-        "In GPT-2 small L9H6, L9H9 and L10H0 name the indirect object, L10H7 and L11H10 work "
-        "against it, and L7H3, L7H9, L8H6 and L8H10 steer them (Wang et al. 2022)."
+    says=[
+        questions.TELLS,
+        f"{best_of('direct')} directly, most of all heads. {best_of('through')} through what "
+        "{writers} read.",
+    ],
+    draw=column(
+        of_path("direct", "from a head directly to the logits"),
+        of_path("through", "from a head to what {writers} read"),
     ),
-    numbers=described("direct", "directly")
-    | described("through", "through what the writers read")
-    | questions.TOLD,
-    labels={"direct_interval": ("from", "to"), "through_interval": ("from", "to")},
     per_head=("restored_by_direct", "restored_by_through"),
 )

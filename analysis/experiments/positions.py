@@ -9,14 +9,15 @@ of rows can be looked at alone. T rows, D columns, F = T//2 + 1 frequencies, n s
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Every, Of
+from ..drawing import draw
+from ..drawing.panels import row
+from ..drawing.sentences import When
 from ..maths import nulls, spectra
 from ..measures import inputs
-from ..runner import draw, options
-from ..runner.panels import row
-from ..runner.registry import register
-from ..runner.rules import Asks, Every, Of
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 AS_MANY = 16  # documents whose words are the control, where their number is not given

@@ -15,12 +15,14 @@ import scipy
 
 from minitx import forward, logits
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import NATS, Asks, Below, Every, Of, Without
+from ..drawing import draw
+from ..drawing.panels import token_ticks
+from ..drawing.sentences import When
 from ..measures import losses, position_tables
-from ..runner import draw, options
-from ..runner.registry import register
-from ..runner.rules import NATS, Asks, Below, Every, Of, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 SAID = 40  # places, at most, whose guesses the sentence says
@@ -161,7 +163,7 @@ def plot(r):
     for (i, j), p in np.ndenumerate(shade):
         color = "white" if p > 0.55 else "black"
         axes.text(j, i, cells[i][j], ha="center", va="center", fontsize=10, color=color)
-    axes.set_yticks(range(n), [draw.label(piece) for piece in r["here"]])
+    token_ticks(axes.set_yticks, r["here"])
     axes.set_xticks(range(columns), headings)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)

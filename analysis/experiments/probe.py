@@ -13,6 +13,11 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.sentences import Rows, When
 from ..maths import masks, stats
 from ..measures import (
     document_features,
@@ -23,11 +28,7 @@ from ..measures import (
     position_probe,
     residual_stream,
 )
-from ..runner import draw, options
-from ..runner.registry import register
-from ..runner.rules import Asks, Of
-from ..runner.sentences import Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 ON = "positions on"

@@ -12,15 +12,17 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Led, Of, Without
+from ..drawing import draw
+from ..drawing.panels import WIDTH, Part, column, line_sample
+from ..drawing.sentences import When
 from ..maths import nulls
 from ..maths import profiles as maths
 from ..measures import conditions, heads, spoken
-from ..runner import draw, options, passes
-from ..runner.panels import WIDTH, Part, column, line_sample
-from ..runner.registry import register
-from ..runner.rules import Asks, Led, Of, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running import passes
+from ..running.stream import UNSAVED
 from ..texts import corpus
 from ..texts import pairs as of_pairs
 

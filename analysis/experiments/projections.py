@@ -18,13 +18,14 @@ from minitx import run as run_model
 from minitx.arrays import Layer
 from minitx.model import join_heads
 
+from ..contract import options
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import NATS, Asks, Below, Of, Provided
+from ..drawing import draw
+from ..drawing.panels import Bar, bars, row, whiskers
 from ..maths import stats
 from ..measures import inputs, losses, position_tables
-from ..runner import draw, options
-from ..runner.panels import Bar, bars, row, whiskers
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import NATS, Asks, Below, Of, Provided
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 EXACT = 1e-4  # of queries, keys and values: beyond it, they are not projections of one input

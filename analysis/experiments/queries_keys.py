@@ -13,14 +13,15 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
+from ..contract import options, sides
+from ..contract.registry import register
+from ..contract.rules import Asks, Of, Without
+from ..drawing import draw
+from ..drawing.panels import Part, bar_sample, line_sample
+from ..drawing.sentences import When
 from ..maths import factors, nulls, profiles, spectra, stats, waves
 from ..measures import heads, inputs
-from ..runner import draw, options, sides
-from ..runner.panels import Part, bar_sample, line_sample
-from ..runner.registry import register
-from ..runner.rules import Asks, Of, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 SHUFFLES = 200  # of the rows: a periodic column is above what 99 % of them reach
@@ -84,9 +85,7 @@ def queries_keys(
     result = _measure(model, pairs, documents, T, bias, settings)
     result |= _count_all(model, documents, T, bias, settings)
     result |= _directed(result, attention, T, model.config.causal)
-    result["heads"] = np.array([heads.name(*pair) for pair in pairs])
-    result["papers_columns"] = result["columns"] + 1
-    result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
+    result |= heads.named(pairs) | {"papers_columns": result["columns"] + 1}
     result |= {"T": T, "show": show, "frequency": peaks[0], "bands": bands}
     asked = low or high
     result["band_names"] = np.array(["chosen" if asked else f"around {f} cycles" for f in banded])

@@ -10,12 +10,14 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Of, Without
+from ..drawing import draw
+from ..machine import progress
 from ..maths import profiles
 from ..measures import heads, relearned
-from ..runner import draw, options, progress
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Of, Without
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 from ..tuning import batches, training
 

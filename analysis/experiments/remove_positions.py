@@ -7,14 +7,15 @@ experiment, one document, the sums of all; the words; the picture.
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import NATS, Asks, Below, Led, Of, Provided, Without
+from ..drawing import draw
+from ..drawing.panels import Bar, Line, bars, column, row
+from ..drawing.sentences import When
 from ..maths import stats
 from ..measures import losses, perplexities, position_tables, residual_stream
-from ..runner import draw, options
-from ..runner.panels import Bar, Line, bars, column, row
-from ..runner.registry import register
-from ..runner.rules import NATS, Asks, Below, Led, Of, Provided, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 EDGES = np.linspace(-1, 1, 201)  # of the histograms of cosines

@@ -8,14 +8,15 @@ random tables, F frequencies. Order: the experiment, its parts; the words; the p
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.panels import column, row, stream_layers
 from ..maths import nulls, spectra, stats
 from ..maths import residual as maths
 from ..measures import inputs, residual_stream
-from ..runner import draw, options
-from ..runner.panels import column, row, stream_layers
-from ..runner.registry import register
-from ..runner.rules import Asks, Of
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 PARTS = {

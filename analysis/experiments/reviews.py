@@ -12,14 +12,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ..contract import options, verdict
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Every, Of, Without
+from ..drawing import draw
+from ..drawing.panels import row
+from ..drawing.sentences import When
 from ..maths import logistic
 from ..measures import document_features
-from ..runner import draw, options, verdict
-from ..runner.panels import row
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Every, Of, Without
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus, formats
 
 NAMES = {
@@ -288,12 +289,14 @@ def _draw_accuracies(axes, r):
     _whiskers(axes, r["versions"], r["accuracies"], r["intervals"])
     axes.plot(r["null_accuracies"], np.full(SHUFFLES, n), "|", color="black")
     axes.axvline(r["majority"], color="black", linestyle="--", linewidth=0.8)
+    is_left = r["majority"] < np.mean(axes.get_xlim())
+    side = {"xytext": (4 if is_left else -4, 0), "ha": "left" if is_left else "right"}
     axes.annotate(
         "null: always the most frequent class",
         (r["majority"], n + 0.45),
         va="center",
-        xytext=(4, 0),
         textcoords="offset points",
+        **side,
     )
     labels = [*(NAMES[name] for name in r["versions"]), "null: labels shuffled"]
     axes.set_yticks(range(n + 1), labels)
@@ -302,18 +305,15 @@ def _draw_accuracies(axes, r):
 
 
 def _draw_worths(axes, r):
-    """What each version lacks of the whole model's accuracy."""
-    versions = r["versions"][1:]
-    _whiskers(axes, versions, r["worths"], r["worth_intervals"])
+    """What each version lacks of the whole model's accuracy, in its row of the other panel."""
+    _whiskers(axes, r["versions"][1:], r["worths"], r["worth_intervals"], first=1)
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(versions)), [NAMES[name] for name in versions])
-    axes.set_ylim(len(versions) - 0.4, -0.6)
     axes.set_xlabel("share told right, kept minus this (bars: 95 %)")
 
 
-def _whiskers(axes, versions, values, intervals):
-    """A dot with its interval for each version, from above."""
-    for i, (name, value, interval) in enumerate(zip(versions, values, intervals)):
+def _whiskers(axes, versions, values, intervals, first=0):
+    """A dot with its interval for each version, from above; `first`: row of the first."""
+    for i, (name, value, interval) in enumerate(zip(versions, values, intervals), first):
         axes.plot(interval, [i, i], color=COLORS[name], linewidth=2)
         axes.plot([value], [i], "o", color=COLORS[name])
 
@@ -373,5 +373,5 @@ register(
             "That is no better than shuffled labels: this task says nothing about positions here.",
         ),
     ],
-    draw=row(_draw_accuracies, _draw_worths, widths=(1.4, 1), height=4),
+    draw=row(_draw_accuracies, _draw_worths, widths=(1.4, 1), height=4, sharey=True),
 )

@@ -13,16 +13,17 @@ from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of, Without
+from ..drawing import draw
+from ..drawing.panels import Part, column, row
+from ..drawing.sentences import Names, Rows, When
 from ..maths import factors, layout, nulls, profiles, spectra, stats
 from ..maths import gauge as settled
 from ..maths import rotation as maths
 from ..measures import heads, inputs
-from ..runner import draw, options
-from ..runner.panels import Part, column, row
-from ..runner.registry import register
-from ..runner.rules import Asks, Of, Without
-from ..runner.sentences import Names, Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 TEXT = "text"  # what is read, or positions alone
@@ -403,8 +404,7 @@ def _summarize(r, compared, pairs, layers, seed):
     directed, attention = r["directed"][places], r["attention_of_heads"][places]
     result = {"compared_directed": directed, "compared_attention": attention}
     drawn = [compared.index(pair) for pair in pairs]
-    result["heads"] = np.array([heads.name(*pair) for pair in pairs])
-    result["papers_heads"] = np.array([heads.papers_name(*pair) for pair in pairs])
+    result |= heads.named(pairs)
     result["attention_offset"] = attention[drawn]
     result["offset_lapack"] = r["compared_offsets"][drawn, COMPLETIONS.index("lapack")]
     for name in GAUGES:

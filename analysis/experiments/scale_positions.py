@@ -8,14 +8,14 @@ picture.
 
 import numpy as np
 
-from ..maths import stats
+from ..contract import options, verdict
+from ..contract.registry import register
+from ..contract.rules import NATS, Asks, Below, Each, Of, Provided
+from ..drawing import draw
+from ..drawing.panels import Line, row
+from ..drawing.sentences import When
 from ..measures import inputs, position_sizes, position_tables
-from ..runner import draw, options, verdict
-from ..runner.panels import Line, row
-from ..runner.registry import register
-from ..runner.rules import NATS, Asks, Below, Each, Of, Provided
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 LEARNED = position_sizes.LEARNED
@@ -49,12 +49,7 @@ def scale_positions(
         return {"counts": counts, **position_sizes.measure(model, document, ways, i)}
 
     sums = run.gather(measure, document_set, "documents", keep=("losses",))
-    N, T = len(document_set), document_set.T
-    result = {"T": T, "documents": N, "loss_null": stats.entropy(sums["counts"])}
-    result["predicts"] = position_tables.PREDICTS[model.config.task_head]
-    result |= position_sizes.changes(sums["losses"], LEARNED)
-    causal = model.config.causal
-    result |= position_sizes.directions(sums["attention"], N, T, causal, LEARNED)
+    result = position_sizes.measures(model, sums, document_set, LEARNED)
     return result | _least(result)
 
 

@@ -20,12 +20,12 @@ from minitx import run as run_model
 from minitx.heads import axes_of_logits, is_pooled, of_classes
 from minitx.model import CROSS, ENCODER
 
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Of
+from ..drawing import draw
+from ..drawing.sentences import When
 from ..measures import spoken
-from ..runner import draw
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Of
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 COLUMNS = BEFORE, LAYER, AFTER = "before the layers", "in layer 0", "after the layers"

@@ -8,14 +8,15 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import NATS, Asks, Of, Provided
+from ..drawing import draw
+from ..drawing.panels import Line, lines, row
+from ..drawing.sentences import When
 from ..maths import nulls, stats
 from ..measures import losses, position_tables
-from ..runner import draw, options
-from ..runner.panels import Line, lines, row
-from ..runner.registry import register
-from ..runner.rules import NATS, Asks, Of, Provided
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 AGAINST = "zero", "shuffled"  # tables of the comparison: nothing left of positions
@@ -139,9 +140,8 @@ register(
             pseudo-loss)
             null: 99 % quantile of the largest change when each document's sign is drawn at random
         fact worst_at: shift at which the largest change comes, in tokens
-        change_zero: change of the loss in nats per token with the position table at zero
-            no null: it is the scale of the largest change
-        change_shuffled: change of the loss in nats per token with the table's rows shuffled
+        change_[zero|shuffled]: change of the loss in nats per token with the [position table at
+            zero|table's rows shuffled]
             no null: it is the scale of the largest change
         loss: mean loss in nats per token without a shift (masked models: pseudo-loss)
             null: loss of the frequencies of the tokens in the documents measured

@@ -7,13 +7,14 @@ d width of a head, r singular values, n principal components.
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Below, Led, Of
+from ..drawing import draw
+from ..drawing.panels import Part, column, head_map, row
 from ..maths import factors, stats, waves
 from ..measures import heads, inputs
-from ..runner import draw, options
-from ..runner.panels import Part, column, head_map, row
-from ..runner.registry import register
-from ..runner.rules import Asks, Below, Led, Of
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 
 SUBSPACES = 50  # random ones
 SHOWN = 6  # layers with a panel of their own
@@ -166,10 +167,9 @@ register(
         share: largest share of a head's squared W_A between the principal components of positions
             null: the most in any head for {SUBSPACES} random subspaces of as many dimensions
         fact share_head: head with the largest share between the principal components of positions
-        share_first: mean share between the principal components of positions, first layer
-            null: mean share between random subspaces, first layer
-        share_last: mean share between the principal components of positions, last layer
-            null: mean share between random subspaces, last layer
+        share_[first|last]: mean share between the principal components of positions, [first|last]
+            layer
+            null: mean share between random subspaces, [first|last] layer
         fact held: share of the variance of positions that the principal components hold, first
             layer
     """,

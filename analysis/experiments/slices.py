@@ -14,13 +14,14 @@ import numpy as np
 from minitx import forward
 from minitx.arrays import Layer, Weights
 
+from ..contract import options
+from ..contract.registry import NotApplicable, register
+from ..contract.rules import Asks, Below
+from ..drawing import draw
+from ..drawing.panels import Part
+from ..drawing.sentences import When
 from ..measures import heads
-from ..runner import draw, options
-from ..runner.panels import Part
-from ..runner.registry import NotApplicable, register
-from ..runner.rules import Asks, Below
-from ..runner.sentences import When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 # the axis of an array that runs along the stream; that of the output: `_axis_of`

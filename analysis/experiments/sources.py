@@ -13,16 +13,17 @@ parts; the words; the picture.
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import register
+from ..contract.rules import Asks, Of, Without
+from ..drawing import draw
+from ..drawing.panels import Part, column, line_sample, row
+from ..drawing.sentences import Rows, When
 from ..maths import lags as lag_maths
 from ..maths import profiles, stats
 from ..maths import sources as maths
 from ..measures import heads, inputs, score_sources
-from ..runner import draw, options
-from ..runner.panels import Part, column, line_sample, row
-from ..runner.registry import register
-from ..runner.rules import Asks, Of, Without
-from ..runner.sentences import Rows, When
-from ..runner.stream import UNSAVED
+from ..running.stream import UNSAVED
 from ..texts import corpus
 
 NEAR = profiles.REACH  # lags within which a peak is compared

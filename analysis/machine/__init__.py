@@ -1,1 +1,1 @@
-"""What this computer is and what holds NumPy back on it; nothing here knows models."""
+"""This computer: what holds NumPy back on it, its files and its terminal; no models."""

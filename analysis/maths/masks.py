@@ -347,7 +347,7 @@ def meaning(name):
     'softmax(s + log m)'
     """
     if name not in MEANINGS:
-        raise ValueError(f"{name!r} is no meaning of a mask; there are: {', '.join(MEANINGS)}")
+        raise ValueError(f"{name!r} is an unknown mask meaning; there are: {', '.join(MEANINGS)}")
     return MEANINGS[name]
 
 

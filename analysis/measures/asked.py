@@ -11,15 +11,15 @@ Order: pairs, where they come from, what is measured of them. N pairs.
 """
 
 import numpy as np
-from scipy import special
+import scipy
 
 from minitx.circuits.measure import mask_id, places
 from minitx.circuits.repeated import RandomTexts
 from minitx.circuits.texts import read_pairs, read_texts
 
+from ..contract.registry import NotApplicable
+from ..contract.rules import Every, Of, Provided
 from ..maths import nulls
-from ..runner import verdict
-from ..runner.registry import Answer, NotApplicable
 from ..texts import corpus, formats
 from . import position_tables, ready_pairs
 from .ready_pairs import APART, RIGHT, SAID, Asked
@@ -167,19 +167,22 @@ def place(model, text, prefix=None):
 def likelier(clean, corrupt):  # [N], [N]
     """{name: number}: in how many pairs the clean text makes the right answer likelier."""
     N = len(clean)
-    null = np.ceil(special.bdtrik(nulls.CHANCE, N, 0.5)) / N
+    null = np.ceil(scipy.special.bdtrik(nulls.CHANCE, N, 0.5)) / N
     return {"told": (clean > corrupt).mean(), "told_null": null, "n_pairs": N}
 
 
-def answer(r, kind, measure, value, chance):
-    """The Answer of a verdict; undecided where the model does not tell the answers."""
-    is_told = verdict.of(r, "told").verdict == "yes"
-    return Answer(kind if is_told else "undecided", measure, value, chance)
+def if_told(*rules):
+    """The rule of several of equal weight; undecided where the model does not tell the answers."""
+    return Provided(Of("told"), Every(*rules))
 
 
-TOLD = {
-    "told": "share of the pairs whose clean text makes the right answer likelier than the corrupt "
-    "one does",
-    "told_null": "99 % quantile of fair coins",
-    "n_pairs": "pairs of texts",
-}
+TELLS = (
+    "Of {n_pairs} pairs {told:.0%} have the right answer likelier in their clean text (fair coins: "
+    "{told_null:.0%}). "
+)
+TOLD = """
+    told: share of the pairs whose clean text makes the right answer likelier than the corrupt one
+        does
+        null: 99 % quantile of fair coins
+    fact n_pairs: pairs of texts
+"""

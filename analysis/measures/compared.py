@@ -6,7 +6,8 @@ kind.
 
 import minitx
 
-from ..runner import settings, sides
+from ..contract import sides
+from ..running import settings
 
 
 def others(names, model, partial=False):

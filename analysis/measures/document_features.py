@@ -21,7 +21,9 @@ import numpy as np
 
 import minitx
 
-from ..runner import files, results, stream
+from ..machine import files
+from ..machine.files import writable
+from ..running import stream
 from . import inputs
 
 POOLS = {  # final features [T D] -> one vector [D]
@@ -149,6 +151,6 @@ def keep(path, features):
     content = io.BytesIO()
     np.savez(content, pooled=features)
     try:
-        files.write(results.writable(path.parent) / path.name, content.getvalue())
+        files.write(writable(path.parent) / path.name, content.getvalue())
     except OSError as error:
         print(f"minitx: features are not kept: {error}", file=sys.stderr)

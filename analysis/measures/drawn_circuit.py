@@ -5,7 +5,7 @@ Queries, keys and values of a head are one box; the colour of an arrow says whic
 
 import numpy as np
 
-from ..runner import draw
+from ..drawing import draw
 
 COLOURS = {"q": draw.BLUE, "k": draw.VERMILION, "v": draw.GREEN}
 MEANING = {"q": "queries", "k": "keys", "v": "values", "": "MLP or logits"}

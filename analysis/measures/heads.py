@@ -13,7 +13,7 @@ import numpy as np
 from minitx.kernels import softmax_
 
 from ..maths import profiles
-from ..runner import passes, stream
+from ..running import passes, stream
 from . import inputs
 
 SHARP = 0.5  # mean attention to one offset from which a head counts as looking at a position
@@ -28,6 +28,12 @@ def name(layer, head):
 def papers_name(layer, head):
     """Name of a head in the paper, which counts from 1: head(1,1)."""
     return f"head({layer + 1},{head + 1})"
+
+
+def named(pairs):
+    """Results that name heads drawn, as (layer, head): here, and as the paper counts them."""
+    names = np.array([name(*pair) for pair in pairs])
+    return {"heads": names, "papers_heads": np.array([papers_name(*pair) for pair in pairs])}
 
 
 def parse(names, config):
@@ -177,6 +183,7 @@ def profiles_read(model, document, edits=passes.NOTHING, reach=profiles.REACH, s
 
 def score_profiles_read(model, document, edits=passes.NOTHING, reach=profiles.REACH, source=None):
     """The Reading of profiles of attention and of `scores_before_mask` of every head: [2 L H R]."""
+    inputs.check_uncapped(model)
 
     def measure(points, layer):
         scores = scores_before_mask(points["q"][0], points["k"][0], model.config.attn_scale(layer))

@@ -10,10 +10,10 @@ Order: which of both, then each, with the same functions.
 
 import numpy as np
 
+from ..contract.registry import NotApplicable
 from ..maths import factors, profiles
 from ..maths import lags as maths
-from ..runner import passes
-from ..runner.registry import NotApplicable
+from ..running import passes
 from . import heads, inputs
 
 

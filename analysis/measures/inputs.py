@@ -12,9 +12,9 @@ import numpy as np
 
 from minitx.kernels import layer_norm
 
+from ..contract.registry import NotApplicable
 from ..maths import factors, profiles
-from ..runner import passes
-from ..runner.registry import NotApplicable
+from ..running import passes
 
 
 def reachable(model):
@@ -74,6 +74,14 @@ def check_table_alone(model):
     if cfg.n_pos and cfg.n_buckets:
         what = f"and {cfg.model_type} adds a term to the scores, by distance, as well"
         raise NotApplicable(f"needs positions that are in the table alone, {what}")
+
+
+def check_uncapped(model):
+    """Raises NotApplicable for a model whose scores are not the scaled products themselves."""
+    cfg = model.config
+    if cfg.score_cap:
+        what = f"and {cfg.model_type} caps its scores at {cfg.score_cap:g}"
+        raise NotApplicable(f"needs scores that are products of queries and keys, {what}")
 
 
 def of_text(model, document, edits=passes.NOTHING):

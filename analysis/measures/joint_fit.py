@@ -9,15 +9,17 @@ first two principal components.
 Order: options, one layer of one document, the four passes, what they say of each head.
 """
 
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
 from minitx import forward
+from minitx.model import CROSS
 
 from ..maths import joint, stats
-from ..runner import stream
+from ..running import stream
 from ..texts import corpus, words
+from . import inputs
 
 LONGEST = 64  # tokens of a document unless asked otherwise
 SHUFFLES = 99  # by chance, a model's share is above all of them once in 100
@@ -42,9 +44,20 @@ PER_HEAD = (
 
 
 # the options that the experiments on this space share
-Distance = Literal["cosine", "euclidean"]
-Scope = Literal["head", "layer", "model"]
-Products = Literal["centred", "plain"]
+Distance = Annotated[
+    Literal["cosine", "euclidean"],
+    "how far a query and a key are apart",
+]
+Scope = Annotated[
+    Literal["head", "layer", "model"],
+    "who shares one scale c: each head its own, all heads of a layer, or all of the model",
+]
+Products = Annotated[
+    Literal["centred", "plain"],
+    "centred: less the mean over the keys that a query sees, as attention has them; plain: as they "
+    "are",
+]
+Weighted = Annotated[bool, "weight the correlation by attention"]
 
 
 class How(NamedTuple):
@@ -55,6 +68,7 @@ class How(NamedTuple):
     products: Products = "centred"
     weighted: bool = False
     words: bool = False
+    cross: bool = False  # queries of a decoder, keys of its source: documents are Spoken
 
 
 def documents(model, text, n, tokens):
@@ -73,7 +87,7 @@ class Layer(NamedTuple):
 
     index: int
     q: np.ndarray  # [H T d]
-    k: np.ndarray  # [H T d]
+    k: np.ndarray  # [H T d], of cross-attention [H S d]: so for every second T below
     pattern: np.ndarray  # [H T T]
     seen: np.ndarray  # keys that a query sees [T T]
     scale: float  # factor on the products
@@ -82,18 +96,23 @@ class Layer(NamedTuple):
 def map_layers(model, document, use, settings):
     """use(layer) -> {name: array} for every layer of one document: {name: [L ...]}.
 
-    A layer is used as soon as it exists, so that no two have to be kept.
+    A layer is used as soon as it exists, so that no two have to be kept. document: ids [T], or what
+    an encoder-decoder says of a source (spoken.py).
     """
+    inputs.check_uncapped(model)
     word = words.numbers(document, model.tokenizer.decode) if settings.words else None
+    prefix = CROSS if settings.cross else ""
     results, kept = [], {}
 
     def tap(name, x, layer=None):
         kept[name] = x
-        if name == "pattern":
-            results.append(use(_layer(model, layer, kept, word)))
+        if name == f"{prefix}pattern":
+            parts = [kept[prefix + part][0] for part in ("q", "k", "pattern")]
+            results.append(use(_layer(model, layer, parts, word, settings.cross)))
         return x
 
-    forward(model, document, hook=tap)
+    source = getattr(document, "source", None)
+    forward(model, getattr(document, "inputs", document), source=source, hook=tap)
     return stats.stacked(results)
 
 
@@ -109,13 +128,14 @@ def layers(model, document, settings):
     return kept
 
 
-def _layer(model, index, kept, word):
-    """What was kept of one layer as a Layer, merged into words where these are given."""
-    q, k, pattern = (kept[name][0].astype(np.float64) for name in ("q", "k", "pattern"))
+def _layer(model, index, parts, word, cross):
+    """Queries, keys and attention of one layer as a Layer, merged into words if these are given."""
+    q, k, pattern = (x.astype(np.float64) for x in parts)
+    k = np.repeat(k, len(q) // len(k), axis=0)  # heads that share their keys
     if word is not None:
         pattern, q, k = words.merged(pattern, q, k, word)
     seen = np.ones(pattern.shape[1:], bool)
-    if model.config.causal:
+    if model.config.causal and not cross:
         seen = np.tril(seen)
     return Layer(index, q, k, pattern, seen, model.config.attn_scale(index))
 
@@ -127,20 +147,25 @@ def fit(model, documents, settings, seed=0, shuffles=SHUFFLES, run=stream.UNSAVE
     The null shows what arithmetic alone gives: the same queries, rotated at random, with their own
     c and a.
     """
-    means = _means(model, documents, settings, run)
+    moves, null, best, curves = moved(model, documents, settings, seed, run)
+    planes = _planes(model, documents, settings, moves, run)
+    near = _near(model, documents, settings, moves, planes, null, seed, shuffles, run)
+    result = moves | planes
+    result["kept"] = best["own"] == 0  # candidate 0 changes nothing
+    result["density"] = near["density"]
+    return result | correlations(curves, best) | measures(near)
+
+
+def moved(model, documents, settings, seed=0, run=stream.UNSAVED):
+    """c and a of every head; the same of turned queries; the candidates taken; correlations."""
+    means = means_of(model, documents, settings, run)
     turn = turns(seed, means[0].shape)
     turned_means = [(means[0][..., None, :] @ turn)[..., 0, :], means[1]]
     curves = _scanned(model, documents, settings, means, turned_means, turn, run)
     best = {name: joint.best(curve, settings.scope) for name, curve in curves.items()}
     moves = joint.transform_of(best["own"], means, settings.distance)
     null = joint.transform_of(best["turned"], turned_means, settings.distance)
-    null["turn"] = turn
-    planes = _planes(model, documents, settings, moves, run)
-    near = _near(model, documents, settings, moves, planes, null, seed, shuffles, run)
-    result = moves | planes
-    result["kept"] = best["own"] == 0  # candidate 0 changes nothing
-    result["density"] = near["density"]
-    return result | _correlations(curves, best) | measures(near)
+    return moves, null | {"turn": turn}, best, curves
 
 
 def _sums(model, documents, use, settings, what, run, keep=()):
@@ -152,14 +177,15 @@ def _sums(model, documents, use, settings, what, run, keep=()):
     return run.gather(measure, documents, what, keep)
 
 
-def _means(model, documents, settings, run):
+def means_of(model, documents, settings, run):
     """Mean of the queries and of the keys of each head: [L H d] twice."""
 
     def use(layer):
-        return {"q": layer.q.sum(axis=1), "k": layer.k.sum(axis=1), "tokens": layer.q.shape[1]}
+        sums = {"q": layer.q.sum(axis=1), "k": layer.k.sum(axis=1)}
+        return sums | {"tokens_q": layer.q.shape[1], "tokens_k": layer.k.shape[1]}
 
     sums = _sums(model, documents, use, settings, "documents: means", run)
-    return [sums[name] / sums["tokens"][:, None, None] for name in "qk"]
+    return [sums[name] / sums[f"tokens_{name}"][:, None, None] for name in "qk"]
 
 
 def turns(seed, shape):
@@ -327,7 +353,7 @@ def density(points, wide):
     return np.bincount(number.ravel(), minlength=len(points) * BINS * BINS).reshape(-1, BINS, BINS)
 
 
-def _correlations(curves, best):
+def correlations(curves, best):
     """Correlation of each head [L H] as it is, moved at c = 1, and at its own c.
 
     curves: {"own": of the model's own queries, "turned": of the turned ones}, [1 + C L H]; best:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from ..contract.numbers import declared
+from ..contract.rules import Asks, Either, Of
 from ..maths import joint
-from ..runner.numbers import declared
-from ..runner.rules import Asks, Either, Of
 from . import joint_fit
 
 MAJORITY = 0.5  # of the heads

@@ -7,7 +7,7 @@ import numpy as np
 
 from minitx import circuits
 
-from ..runner import verdict
+from ..contract import verdict
 
 KINDS = {  # what a head of a kind looks at
     "induction": "the token after the first occurrence of its own",

@@ -40,6 +40,8 @@ def tap(model, mask=None, meaning="weights", positions="kept", seed=None):
     rule = masks.meaning(meaning)
     if positions != "kept":
         inputs.check_table_alone(model)
+    if rule.bare and mask is not None:
+        inputs.check_uncapped(model)
     state = {}  # the mask, once for all layers, and q and k of the current layer
 
     def masked(x, layer):

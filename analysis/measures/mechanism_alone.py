@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minitx import forward, positions
+from minitx import distances, forward
 
 from ..maths import positional_kernel as maths
-from ..runner import passes
+from ..running import passes
+from . import inputs
 
 HALVES = "even", "odd"  # documents of which means are taken apart, so that no text is on both sides
 
@@ -69,6 +70,7 @@ def overall(model, by_place):
 
 def run_alone(model, document, query, key):
     """The Alone of a document's places: every query and key [L H d] is the mean one."""
+    inputs.check_uncapped(model)
     mean = dict(zip(before_turn(model), (query, key)))
     kept = {name: [] for name in ("scores", "q", "k")}
 
@@ -119,8 +121,8 @@ def _added(model, lags):
     """The bias that a model stores or computes for each lag: [H R], or None."""
     cfg = model.config
     if cfg.alibi:
-        return -np.multiply.outer(positions.slopes(cfg.n_heads), abs(lags))
+        return -np.multiply.outer(distances.slopes(cfg.n_heads), abs(lags))
     if cfg.n_buckets:
         rows = np.asarray(model.weights.W_rel, np.float64)
-        return rows[positions.bucket(cfg, lags)].T
+        return rows[distances.bucket(cfg, lags)].T
     return None

@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
+from ..contract import options
+from ..contract.registry import NotApplicable
 from ..maths import nulls, profiles, stats
-from ..runner import options
-from ..runner.registry import NotApplicable
 from ..texts import corpus
 from . import (
     by_length,

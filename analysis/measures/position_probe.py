@@ -11,9 +11,10 @@ from itertools import islice
 
 import numpy as np
 
+from ..contract import options
 from ..maths import stats
-from ..runner import options, passes
-from ..runner.stream import UNSAVED
+from ..running import passes
+from ..running.stream import UNSAVED
 
 # of the documents, to learn from and to choose the penalty; the others are for the test
 SHARES = 0.6, 0.2

@@ -13,10 +13,10 @@ import numpy as np
 
 from minitx import forward
 
+from ..drawing import draw
+from ..drawing.panels import Line, lines
+from ..drawing.sentences import When
 from ..maths import profiles, stats
-from ..runner import draw
-from ..runner.panels import Line, lines
-from ..runner.sentences import When
 from . import losses, position_tables
 
 SIZES = 0.0, 0.25, 0.5, 1.0, 2.0, 4.0
@@ -112,6 +112,15 @@ def changes(costs, base):
     result |= {"change": own - own[base], "change_null": shuffled - shuffled[base]}
     result["change_interval"] = stats.bootstrap(from_base, n[:, 0]).T
     return result | {"n_predicted": int(n[:, 0, base].sum())}
+
+
+def measures(model, sums, documents, base):
+    """What follows from the sums over documents: loss and heads by size, and what they are of."""
+    N, T = len(documents), documents.T
+    result = {"T": T, "documents": N, "loss_null": stats.entropy(sums["counts"])}
+    result["predicts"] = position_tables.PREDICTS[model.config.task_head]
+    result |= changes(sums["losses"], base)
+    return result | directions(sums["attention"], N, T, model.config.causal, base)
 
 
 def directions(total, N, T, causal, base):

@@ -5,8 +5,8 @@ P positions, D width.
 
 import numpy as np
 
-from ..runner import draw
-from ..runner.registry import NotApplicable
+from ..contract.registry import NotApplicable
+from ..drawing import draw
 from . import inputs
 
 WAYS = {  # name -> the table [P D] that replaces the position table [P D]

@@ -19,7 +19,7 @@ import numpy as np
 from minitx.kernels import linear, matmul_heads, softmax_
 from minitx.model import split_heads
 
-from ..runner import passes
+from ..running import passes
 from . import inputs
 
 

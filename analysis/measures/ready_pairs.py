@@ -13,7 +13,7 @@ from minitx.circuits.repeated import RandomTexts
 from minitx.circuits.texts import read_pairs
 from minitx.weights import dates as written
 
-from ..runner.registry import NotApplicable
+from ..contract.registry import NotApplicable
 from ..texts import recipients
 
 SAID = 9  # random words

@@ -10,7 +10,7 @@ import numpy as np
 from minitx.model import identity
 
 from ..maths import residual as maths
-from ..runner import passes
+from ..running import passes
 from . import losses
 
 

@@ -25,7 +25,7 @@ from minitx.kernels import mean_and_inverse_std
 from minitx.model import split_heads
 
 from ..maths import residual as maths
-from ..runner import passes
+from ..running import passes
 from . import inputs, residual_stream
 
 SOURCES = "position", "word", "layers", "type", "bias"

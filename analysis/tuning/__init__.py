@@ -1,6 +1,5 @@
 """Learning: a checkpoint's arrays are moved against the gradients of a loss, on any text.
 
-adamw      one step, its size, the norm that gradients are cut to
 tensors    a checkpoint whose arrays may be changed and written, perhaps with new classes
 batches    full documents with hidden or next words to predict, texts with a class
 training   the loop in memory: a step, the loss on what is held out, what a NaN came from

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from safetensors import SafetensorError, safe_open
 
-from ..runner.files import as_json, write
+from ..machine.files import as_json, write
 from .tensors import packed
 from .training import text_of
 

@@ -23,7 +23,7 @@ from minitx.files import read_json, read_tensors
 from minitx.parameters import owners, parameters
 from minitx.weights import local
 
-from ..runner.files import write
+from ..machine.files import write
 
 NEW = 0.02  # deviation of a new matrix
 BODY = "pooler."  # the part of a head that stands in files with the body's prefix
@@ -68,12 +68,23 @@ def copied(name, take, dtype):
 def joined(folder, settings, tensors):
     """The Checkpoint of these settings and tensors, with the folder's tokenizer."""
     config = from_hf(copy.deepcopy(settings))
+    check_views(FAMILIES[config.model_type], config)
     share(tensors, FAMILIES[config.model_type], config)
     takers = {name: functools.partial(as_it_is, x) for name, x in tensors.items()}
     dtype = next(iter(tensors.values())).dtype
     model = model_of(config, takers, dtype)
     whole = minitx.load(folder, dtype, partial=True)
     return Checkpoint(replace(model, tokenizer=whole.tokenizer), tensors, settings, folder)
+
+
+def check_views(family, config):
+    """Raises ValueError for a family whose arrays are copies: changes would not be in the file."""
+    tables = (family.body, family.layer)
+    copied = [ours for table in tables for ours, x in table.items() if x.is_copied(config)]
+    if copied:
+        kind = config.model_type
+        text = f"{', '.join(copied[:4])} of a {kind} do not lie in its file as they are used"
+        raise ValueError(f"{text}, so what is learned could not be written back; not tuned here")
 
 
 def as_it_is(array, dtype):

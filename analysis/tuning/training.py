@@ -10,9 +10,11 @@ import numpy as np
 
 import minitx
 from minitx.gradients import UNCOUNTED, expand_names
+from minitx.memory import all_freed_memory_kept
 from minitx.parameters import owners, parameters
+from minitx.training import adamw
 
-from . import adamw, batches
+from . import batches
 
 HELD_OUT = 0  # of the seeds: what is hidden in the held-out documents is always the same
 TOGETHER = 16  # held-out documents side by side
@@ -53,12 +55,13 @@ class Training:
         """All steps that are left; after(self) is called after each."""
         if not self.curve:
             self.look()
-        while self.done < self.how.steps:
-            self.step()
-            if self.done % self.how.every == 0 or self.done == self.how.steps:
-                self.look()
-            if after is not None:
-                after(self)
+        with all_freed_memory_kept():
+            while self.done < self.how.steps:
+                self.step()
+                if self.done % self.how.every == 0 or self.done == self.how.steps:
+                    self.look()
+                if after is not None:
+                    after(self)
 
     def look(self):
         """Measures the held-out loss."""

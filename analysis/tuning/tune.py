@@ -1,7 +1,7 @@
 """What does a model learn when its arrays follow the gradients of a loss?
 
-`minitx tune MODEL`: a checkpoint learns on from a text, in whole or in part, and is written in the
-layout that it came in. Order: the options, checked before any work; positions; the picture.
+`minitx tune MODEL` continues training a checkpoint on a text, in whole or in part, and writes it in
+the layout it came in. Order: the options, checked before any work; positions; the picture.
 """
 
 import json
@@ -13,11 +13,12 @@ import numpy as np
 
 from minitx import weights
 
-from ..runner import draw, progress, settings
-from ..runner.files import as_json, finite, write
-from ..runner.options import AtLeast, Count, Seed, Size, Text, Within
-from ..runner.registry import Experiment
-from ..runner.results import writable
+from ..contract.options import AtLeast, Count, Seed, Size, Text, Within
+from ..contract.registry import Experiment
+from ..drawing import draw
+from ..machine import progress
+from ..machine.files import as_json, finite, writable, write
+from ..running import settings
 from ..texts import formats
 from . import batches, saved, tensors, training
 

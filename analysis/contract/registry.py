@@ -1,0 +1,271 @@
+"""The list of experiments; commands, flags, the report and the README's table come from it.
+
+An experiment is one function that turns a model into named arrays, in a file of its own, and what
+it declares of them. The first line of the file is the question:
+
+    '''Which question?'''
+
+    def waves(model, run=UNSAVED, *, documents: options.Documents = 100, seed: options.Seed = 0):
+        '''One line for the command's help.
+
+        documents: one line for the flag's help, where it means something else than options.py says
+        '''
+        return {"share": …, "share_null": …, "profile": …, "profile_null": …}
+
+    register(
+        waves,
+        look="what to look for in the figure",
+        published="what the published work shows",
+        figure="figure 3",
+        numbers='''
+            share: what the result share means
+                null: what the result share_null means: what chance gives
+            profile by layers: what the list profile holds, its entries named by the result layers
+                no null: why chance gives no value to compare it with
+            fact documents: a size or a setting, in which chance has no part
+        ''',
+        answer=Asks("what is measured", "{share:.0%}", "{share_null:.0%}", Of("share", enough=0.5)),
+        says="{share:.0%} of the heads have waves (by chance {share_null:.0%}).",
+        draw=row(lines(Line("profile", "what it is"), xlabel="layer")),
+    )
+
+The function's name is the command (with - for _), its keywords with their defaults are the flags;
+their annotations say what they may be, with their help (options.py), which is checked before any
+work. `run` sums over documents (stream.py). The results that `numbers` declares are the headline
+figures, those that tell most first (numbers.py). The answer is a record: which number is set beside
+which null, and by which rule (rules.py). Sentences are templates over results, and over constants
+and functions of the file (sentences.py). Pictures are shared panels (panels.py, maps.py), or a
+function of the results. `answer` and `says` may be functions of the results, too, where a rule is
+too little.
+`per_head` names the results [L H] that `minitx compare` compares head by head. weights_only=True:
+it runs on a partial checkpoint too. least_documents: with fewer there is nothing to measure; the
+report then reads this many. shares_passes=True: its measures yield what they read (passes.py), so
+that experiments which run together share it. sides: what it reads of an encoder-decoder, where it
+takes a source by itself (sides.py).
+"""
+
+import inspect
+import itertools
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import get_type_hints
+
+from minitx.mapped import require_arrays
+
+from ..drawing.sentences import Sentences
+from ..texts import formats, naming
+from . import numbers
+from .options import Option, Seed, Size, near_matches, understand
+from .rules import Answer, Asks
+
+EXPERIMENTS: dict[str, "Experiment"] = {}
+# what every experiment that reads texts takes beside its own options
+SAMPLE = understand("sample", Size, 0, "documents of the text, drawn at random by the seed (all)")
+SEED = understand("seed", Seed, 0, "of the sample")
+COLUMN = understand("column", str, "", "column or key of the text in a table")
+OF_TEXTS = SAMPLE, SEED, COLUMN
+ABOUT = "architecture", "method", "table"
+
+
+class NotApplicable(ValueError):
+    """The model, or the text, lacks what an experiment needs: nothing is wrong with either."""
+
+
+@dataclass(frozen=True, repr=False)
+class Experiment:
+    """What one experiment asks, computes, draws and explains."""
+
+    run: Callable
+    question: str
+    draw: Callable
+    says: Callable | None = None
+    answer: Callable[..., Answer] | None = None
+    numbers: tuple = ()
+    look: str = ""
+    published: str = ""
+    figure: str = ""  # where the published work shows it: "figure 3"
+    about: str = "model"  # what the answer is about: the model, or one of ABOUT in the question
+    weights_only: bool = False
+    per_head: tuple = ()  # results [L H] that tell heads apart, for `minitx compare`
+    least_documents: int = 1
+    shares_passes: bool = False  # its measures yield what they read, so that others can share it
+    sides: tuple = ()  # see sides.of
+
+    @property
+    def name(self):
+        return self.run.__name__.replace("_", "-")
+
+    def check(self, model):
+        """Raise NotApplicable if the model lacks tensors that the experiment needs.
+
+        ValueError if its weights stay in their file.
+        """
+        require_arrays(model, self.name)
+        if model.missing and not self.weights_only:
+            raise NotApplicable(
+                f"{self.name} needs the whole model; {len(model.missing)} tensors are missing, "
+                f"{model.missing[0]} among them"
+            )
+
+    @property
+    def summary(self):
+        """First paragraph of the docstring."""
+        return " ".join(itertools.takewhile(bool, self._doc))
+
+    @cached_property
+    def options(self):
+        """The keywords of `run`, with the 'name: help' lines of its docstring."""
+        parameters = inspect.signature(self.run).parameters.values()
+        keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+        annotations = get_type_hints(self.run, include_extras=True)
+        helps = {}
+        name = None  # of the keyword whose help goes on
+        for line in self._doc[1:]:
+            start, _, text = line.partition(": ")
+            if start in keywords:
+                name = start
+                helps[name] = text
+            elif name:
+                helps[name] = f"{helps[name]} {line}".strip()
+        return tuple(
+            understand(name, annotations.get(name), default, helps.get(name, ""))
+            for name, default in keywords.items()
+        )
+
+    def checked(self, given, is_text=False):
+        """Options {name: value}, names with - or _, as `run` takes them.
+
+        is_text: the values are those of flags, where a text may stand for a number. Raises
+        ValueError for a name that is no option, with those there are, or a value that is not what
+        the option's annotation says.
+        """
+        options = {option.name: option for option in self.options}
+        if self.reads_texts:
+            given = with_text(given, options, is_text)
+        checked = {}
+        for given_name, value in given.items():
+            name = given_name.replace("-", "_")
+            if name not in options:
+                raise ValueError(
+                    f"{self.name} has no option {given_name!r} (there are: {self._defaults})"
+                )
+            option = options[name]
+            checked[name] = option.parsed(value) if is_text else option.checked(value)
+        return checked
+
+    @property
+    def reads_texts(self):
+        """Whether it has an option `text`, in whose place `ids` may name a file of token ids."""
+        return any(option.name == "text" for option in self.options)
+
+    @property
+    def _defaults(self):
+        """All options with their defaults, as one writes them in Python."""
+        return ", ".join(f"{option.name}={option.default!r}" for option in self.options)
+
+    def __repr__(self):
+        return f"<{self.name}: {self.question} Options: {self._defaults}>"
+
+    @property
+    def _doc(self):
+        return (inspect.getdoc(self.run) or self.question).splitlines()
+
+
+def with_text(given, own=(), is_text=False):
+    """Options with one name of a text in place of `ids`, of `sample` and `seed`, and of `column`.
+
+    own: options that the experiment has by itself; of these `column` and `seed` stay. is_text: as
+    for Experiment.checked. Raises ValueError where text and ids are given, or a sample of nothing.
+    """
+    given = _with_ids(given)
+    number = Option.parsed if is_text else Option.checked
+    n = number(SAMPLE, given.pop("sample", 0))
+    column = "" if "column" in own else given.pop("column", "")
+    if not n and not column:
+        return given
+    if "text" not in given:
+        what = f"sample is {n}" if n else f"column is {column!r}"
+        raise ValueError(f"{what}, but of no text; wanted text too (or ids, for a sample)")
+    if column:
+        given["text"] = naming.of_column(column, given["text"])
+    if n:
+        seed = given.get("seed", 0) if "seed" in own else given.pop("seed", 0)
+        given["text"] = naming.drawn(given["text"], n, number(SEED, seed))
+    return given
+
+
+def _with_ids(given):
+    """Options with `text` in place of `ids`."""
+    given = dict(given)
+    path = given.pop("ids", None)
+    if path is None:
+        return given
+    if given.get("text", "sample") != "sample":
+        raise ValueError(f"text is {given['text']!r} and ids {path!r}; wanted one of them")
+    formats.not_empty(str(path), "ids")
+    return given | {"text": naming.of_ids(path)}
+
+
+def experiment(run, *, draw, question="", **described):
+    """The Experiment of a function; it is on no list.
+
+    The question is the first line of the function's file, unless it is given; `described` are the
+    other fields of an Experiment. Raises ValueError if an option is not annotated as options.py
+    says.
+    """
+    scope = run.__globals__
+    question = question or scope["__doc__"].partition("\n")[0]
+    new = Experiment(run, question, draw, **_bound(described, scope))
+    _ = new.options  # raises if one is not annotated
+    return new
+
+
+def register(run, **described):
+    """Put `run` on the list of experiments and return its Experiment, see `experiment`.
+
+    A call is the last statement of the experiment's file. Raises ValueError if the name is taken.
+    """
+    new = experiment(run, **described)
+    if new.name in EXPERIMENTS:
+        raise ValueError(f"there is already an experiment {new.name!r}")
+    EXPERIMENTS[new.name] = new
+    return new
+
+
+def _bound(described, scope):
+    """Fields of an Experiment, with templates and rules as functions of the results.
+
+    scope: of the experiment's file, whose constants and functions they name.
+    """
+    fields = dict(described)
+    if fields.get("numbers"):
+        fields["numbers"] = numbers.of_experiment(fields["numbers"], scope)
+    if not callable(fields.get("says", callable)):
+        fields["says"] = Sentences(fields["says"], scope)
+    if isinstance(fields.get("answer"), Asks):
+        fields["answer"] = replace(fields["answer"], scope=scope)
+    return fields
+
+
+def get(name):
+    """The experiment called `name`; raises ValueError with the near matches if there is none."""
+    if name in EXPERIMENTS:
+        return EXPERIMENTS[name]
+    near = near_matches(name, EXPERIMENTS)
+    raise ValueError(f"unknown experiment {name!r}{near} (there are: {', '.join(EXPERIMENTS)})")
+
+
+def headline(experiment, result):
+    """Headline figures {name: {"value": …, "means": …}}, see numbers.headline."""
+    return numbers.headline(experiment.numbers, result)
+
+
+def markdown():
+    """The README's table of experiments on published figures, and the names of all the others."""
+    every = EXPERIMENTS.values()
+    rows = [f"| `{e.name}` | {e.question} | {e.figure} |" for e in every if e.figure]
+    others = ", ".join(f"`{e.name}`" for e in every if not e.figure)
+    line = textwrap.fill(f"Others (`minitx list`): {others}.", 120)
+    return "\n".join(["| experiment | asks | published in |", "|---|---|---|", *rows, "", line])

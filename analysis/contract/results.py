@@ -1,0 +1,177 @@
+"""What one run of an experiment gives: a Result, and its files NAME.svg, NAME.npz and NAME.json.
+
+The same inputs give the same bytes: nothing in these files tells the time or the machine.
+Order: the Result, its table in a notebook, how it is made of arrays.
+"""
+
+import base64
+import io
+import os
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..drawing import draw
+from ..machine.files import as_json, writable, write_all
+from . import own_texts, registry, sides, wording
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = "svg", "png"  # of figures; each is a property of a Result
+SHOWN = 6  # numbers in a notebook's table; the others are folded
+ENDINGS = ".svg", ".npz", ".json"  # of the files of a Result
+
+
+class Number(NamedTuple):
+    """One headline number of a Result, or a list of them."""
+
+    value: Any
+    means: str
+    null: Any = None  # what chance gives, where that was measured
+    null_means: str = ""
+    labels: list | None = None  # what the entries of a list belong to
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Result:
+    """What one run of an experiment gives; in a notebook it shows itself.
+
+    `.arrays` {name: array}, `.numbers` {name: Number}, `.says` in plain words, `.answer` to the
+    experiment's question, or None, `.settings`: all that the numbers depend on.
+
+    The highest peak of the position table's spectrum, and what peaks of shuffled rows reach:
+
+    >>> from minitx import analysis
+    >>> result = analysis.run("positions", "tiny-roberta")
+    >>> peak = result.numbers["peak"]
+    >>> round(peak.value, 1), round(peak.null, 1)
+    (1.3, 0.9)
+    """
+
+    experiment: str
+    arrays: dict[str, np.ndarray]
+    numbers: dict[str, Number]
+    says: str
+    answer: registry.Answer | None
+    settings: dict[str, Any]
+    _experiment: registry.Experiment = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The experiment's question and the model, with the side of an encoder-decoder."""
+        side = f", {self.settings['side']}" if "side" in self.settings else ""
+        return f"{self._experiment.question}  ({self.settings['model']}{side})"
+
+    @property
+    def headline(self) -> dict[str, Any]:
+        """The numbers as the JSON file holds them, see registry.headline."""
+        return registry.headline(self._experiment, self.arrays)
+
+    @cached_property
+    def drawn(self) -> tuple[str, bytes]:
+        """The figure as SVG text without its title, and as a small PNG."""
+        with draw.style():
+            picture = self._experiment.draw(self.arrays)
+            return draw.svg(picture), draw.thumbnail(picture)
+
+    @property
+    def svg(self) -> str:
+        """The figure with its title, as SVG text."""
+        return draw.titled(self.drawn[0], self.title)
+
+    def figure(self) -> "Figure":
+        """The figure with its title: a matplotlib Figure of your own, to change or to save."""
+        with draw.style():
+            return draw.headed(self._experiment.draw(self.arrays), self.title)
+
+    @property
+    def png(self) -> bytes:
+        """The figure with its title, as PNG."""
+        with draw.style():
+            return draw.png(self._experiment.draw(self.arrays), self.title)
+
+    def save(self, folder: str | os.PathLike[str], format: Literal["svg", "png"] = "svg") -> Path:
+        """Write the three files that `minitx run` writes into a folder, and return its path.
+
+        format: of the figure, svg or png; a figure of the other format, from an earlier run, is
+        removed. Files of an earlier run stay until all are written under temporary names. Then the
+        JSON file is removed first and renamed last, because `finished` takes it as the sign that
+        the other files belong to its settings: whatever fails in between, arrays never stand
+        beside settings that are not theirs.
+        """
+        check_format(format)
+        out = writable(folder)
+        arrays = io.BytesIO()
+        np.savez_compressed(arrays, **self.arrays)  # type: ignore[arg-type]  # names are data
+        record: dict[str, Any] = {"answer": self.answer and self.answer._asdict()}
+        record |= {"headline": self.headline, "says": self.says, "settings": self.settings}
+        contents = {f".{format}": getattr(self, format), ".npz": arrays.getvalue()}
+        contents[".json"] = as_json(record) + "\n"
+        by_path = {out / (self.experiment + ending): x for ending, x in contents.items()}
+        write_all(by_path, before=partial(self._remove_old, out, format))
+        return out
+
+    def _remove_old(self, out, format):
+        """Remove an earlier record, and then its figure of the other format."""
+        (out / f"{self.experiment}.json").unlink(missing_ok=True)
+        for other in {*FORMATS} - {format}:
+            (out / f"{self.experiment}.{other}").unlink(missing_ok=True)
+
+    def __repr__(self):
+        answer = f"{self.answer.verdict}, {self.answer.value}; " if self.answer else ""
+        counts = f"{len(self.numbers)} numbers, {len(self.arrays)} arrays"
+        return f"<Result of {self.experiment} on {self.settings['model']}: {answer}{counts}>"
+
+    def _repr_html_(self):
+        """Figure, answer, what the numbers say, and the numbers, each beside its null."""
+        source = base64.b64encode(self.svg.encode()).decode()
+        alt = escape(self.title)
+        image = f'<img alt="{alt}" src="data:image/svg+xml;base64,{source}" style="width: 100%">'
+        answer = f"<p><b>{escape(wording.sentence(self.answer))}</b></p>" if self.answer else ""
+        says = f"<p>{escape(self.says)}</p>" if self.says else ""
+        rows = [_row(number) for number in self.headline.values()]
+        table = _table(rows[:SHOWN])
+        if rows[SHOWN:]:
+            more = f"<summary>{len(rows) - SHOWN} more</summary>{_table(rows[SHOWN:])}"
+            table += f"<details>{more}</details>"
+        return f"<div>{image}{answer}{says}{table}</div>"
+
+
+def _row(number):
+    """A table's row of one headline number: what it means, its value, its null."""
+    means, null = escape(number["means"]), ""
+    if "null" in number:
+        means += f"<br><small>by chance: {escape(number['null_means'])}</small>"
+        null = escape(wording.words(number["null"]))
+    value = escape(wording.labelled(number))
+    cells = (means, f"<b>{value}</b>", null)
+    return "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells)
+
+
+def _table(rows):
+    """An HTML table of headline numbers."""
+    titles = "<th>number</th><th>this model</th><th>by chance</th>"
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in (titles, *rows))}</table>"
+
+
+def check_format(format):
+    """Raise ValueError unless figures have this format."""
+    if format not in FORMATS:
+        raise ValueError(f"format is {format!r}; wanted {' or '.join(FORMATS)}")
+
+
+def explained(experiment, arrays, stated):
+    """The Result of these arrays: numbers, words and answer."""
+    arrays = {name: np.asarray(value) for name, value in arrays.items()}
+    headline = registry.headline(experiment, arrays)
+    numbers = {name: Number(**number) for name, number in headline.items()}
+    says = experiment.says(arrays) if experiment.says else ""
+    before = sides.SENTENCES[stated.get("side", "")], own_texts.says(stated["options"])
+    says = " ".join(filter(None, [*before, says]))
+    answer = experiment.answer(arrays) if experiment.answer else None
+    return Result(experiment.name, arrays, numbers, says, answer, stated, experiment)

@@ -1,0 +1,213 @@
+"""How an experiment answers its question: which number is set beside which null, and how it counts.
+
+    Asks(
+        "layers in a row that keep half of it",
+        value="{n_kept} of {n_layers}",
+        chance="{n_kept_null} of {n_layers}",
+        rule=Of("n_kept", out_of="n_layers", enough=1),
+    )
+
+Measure, value and chance are templates (sentences.py); the rule is data, so that it can be asked
+which null a verdict looks at. Order: the rules, made of the findings of verdict.py; the answer.
+"""
+
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..drawing.sentences import Names, tell
+from . import verdict
+
+NATS = {"most": np.inf, "margin": verdict.NATS}  # options of a rule for losses
+
+
+class Answer(NamedTuple):
+    """What one run answers to the experiment's question."""
+
+    verdict: str  # yes, partly, no or undecided, by the rule of verdict.py
+    measure: str  # what was measured, in words that stand alone
+    value: str  # as a reader is to see it: "7 of 7", "59 %"
+    chance: str  # the same by chance, or by the text alone
+
+
+@dataclass(frozen=True)
+class Of:
+    """The result NAME beside its null, with the options of verdict.beside.
+
+    Each option is a number, a field of the results such as "n" or "mean[0]", or a function of the
+    results. null: where that is not NAME_null; of several the largest. out_of: what is counted, of
+    which `enough` is a share. Where there is NAME_interval its lower end has to exceed the null.
+    """
+
+    name: str
+    null: object = None
+    enough: object = 0.0
+    most: object = 1.0
+    margin: object = None
+    out_of: object = None
+
+    @property
+    def null_name(self):
+        """NAME_null, of an entry NAME[i] NAME_null[i], or what stands in its place."""
+        if self.null is not None:
+            return self.null
+        name, bracket, place = self.name.partition("[")
+        return f"{name}_null{bracket}{place}"
+
+    def finding(self, names):
+        """The Finding of verdict.py."""
+        value = names.value(self.name)
+        if f"{self.name}_interval" in names.result:
+            value = min(value, np.min(names[f"{self.name}_interval"]))
+        nulls = self.null_name if isinstance(self.null_name, tuple) else [self.null_name]
+        return self._beside(value, max(map(names.value, nulls)), names)
+
+    def _beside(self, value, null, names):
+        """The Finding of a value and its null, with the options of the rule."""
+        enough, most = names.value(self.enough), names.value(self.most)
+        if self.out_of is not None:
+            n = names.value(self.out_of)
+            enough, most = enough * n, n
+        margin = names.value(self.margin)
+        return verdict.beside(value, null, enough=enough, most=most, margin=margin)
+
+    def verdict(self, names):
+        """One of verdict.VERDICTS."""
+        return self.finding(names).verdict
+
+    def findings(self):
+        """Every comparison of a value with its null that the rule makes."""
+        return [self]
+
+
+@dataclass(frozen=True)
+class Below(Of):
+    """By how much the result NAME is below its null: what is less than chance gives is the effect.
+
+    An interval is not looked at.
+    """
+
+    def finding(self, names):
+        """The Finding of the difference beside 0."""
+        return self._beside(names.value(self.null_name) - names.value(self.name), 0, names)
+
+
+@dataclass(frozen=True)
+class Each(Of):
+    """Entries of the list NAME beside those of NAME_null, as findings of equal weight.
+
+    where: only those entries of which this result is not 0. A list among the options gives each
+    entry its own.
+    """
+
+    where: str = ""
+
+    def by_entry(self, names):
+        """{number of the entry: Finding}."""
+        values, nulls = (np.atleast_1d(names.value(x)) for x in (self.name, self.null_name))
+        rows = np.flatnonzero(names[self.where]) if self.where else range(len(values))
+        n = None if self.out_of is None else np.broadcast_to(names.value(self.out_of), values.shape)
+        alone = {int(i): self if n is None else replace(self, out_of=n[i]) for i in rows}
+        return {i: rule._beside(values[i], nulls[i], names) for i, rule in alone.items()}
+
+    def verdict(self, names):
+        """By verdict.every."""
+        return verdict.every(*self.by_entry(names).values())
+
+
+class _Together:
+    """Rules that make one verdict."""
+
+    def __init__(self, *rules):
+        self.rules = rules
+
+    def findings(self):
+        """Every comparison of a value with its null that the rules make."""
+        return [finding for rule in self.rules for finding in rule.findings()]
+
+    def _by_rule(self, names):
+        """What verdict.every and verdict.led read."""
+        return [SimpleNamespace(verdict=rule.verdict(names)) for rule in self.rules]
+
+
+class Every(_Together):
+    """Rules of equal weight: yes if all say yes, partly if only some show an effect."""
+
+    def verdict(self, names):
+        """By verdict.every."""
+        return verdict.every(*self._by_rule(names))
+
+
+class Led(_Together):
+    """The first rule decides whether there is an effect; yes takes all the others, too."""
+
+    def verdict(self, names):
+        """By verdict.led."""
+        return verdict.led(*self._by_rule(names))
+
+
+class Provided(_Together):
+    """The last rule, provided that all before it show an effect; if not, the verdict `otherwise`.
+
+    What has to be there for the question to make sense: a model that uses positions at all.
+    """
+
+    def __init__(self, *rules, otherwise="undecided"):
+        super().__init__(*rules)
+        self.otherwise = otherwise
+
+    def verdict(self, names):
+        """Of the last rule, or `otherwise`."""
+        *conditions, asked = self.rules
+        is_there = all(rule.verdict(names) in verdict.EFFECTS for rule in conditions)
+        return asked.verdict(names) if is_there else self.otherwise
+
+
+class Either(_Together):
+    """The first rule that shows an effect; where none does, the last."""
+
+    def verdict(self, names):
+        """Of that rule."""
+        verdicts = [rule.verdict(names) for rule in self.rules]
+        return next((kind for kind in verdicts if kind in verdict.EFFECTS), verdicts[-1])
+
+
+@dataclass(frozen=True)
+class Without:
+    """What is answered where a result is 0 or missing, so that there is nothing to ask of."""
+
+    name: str
+    value: object = None  # templates; None: those of the question; an Asks: asked in its place
+    chance: object = None
+    verdict: str = "undecided"
+
+
+@dataclass(frozen=True)
+class Asks:
+    """What is measured for the answer, how a reader sees it, and the rule of its verdict."""
+
+    measure: object
+    value: object
+    chance: object
+    rule: object
+    without: Without | None = None
+    scope: dict = field(default_factory=dict, repr=False)  # the experiment's file
+
+    def __call__(self, result):
+        names = Names(result, self.scope)
+        value, chance = self.value, self.chance
+        lacks = self.without if self.without and not names.has(self.without.name) else None
+        if lacks and isinstance(lacks.value, Asks):
+            return replace(lacks.value, scope=self.scope)(result)
+        if lacks:
+            value = value if lacks.value is None else lacks.value
+            chance = chance if lacks.chance is None else lacks.chance
+        kind = lacks.verdict if lacks else self.rule.verdict(names)
+        return Answer(kind, *(tell(piece, names) for piece in (self.measure, value, chance)))
+
+    def findings(self):
+        """Every comparison of a value with its null, also of what is asked in its place."""
+        other = self.without and self.without.value
+        return self.rule.findings() + (other.findings() if isinstance(other, Asks) else [])

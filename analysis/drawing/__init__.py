@@ -1,0 +1,1 @@
+"""How results are shown: sentences as templates, the style of figures, panels, maps, fonts."""

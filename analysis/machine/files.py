@@ -1,0 +1,85 @@
+"""Files that are replaced in one step, so that none is ever half written."""
+
+import errno
+import json
+import math
+import os
+import shutil
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG  # no room on the disk, or not for this user
+
+
+def write(path, content):
+    """Replace a file by this text or these bytes.
+
+    They are written to a temporary name, which is then renamed: whoever opens `path` gets all of
+    the old file or all of the new one, also if the process ends in between.
+    """
+    write_all({path: content})
+
+
+def write_all(contents, before=lambda: None):
+    """Replace several files, {path: text or bytes}, in this order, once there is room for all.
+
+    before: called between the last that is written and the first that is renamed. Raises OSError
+    that names the file and what was in its way; the old files are then as they were.
+    """
+    drafts = {}
+    try:
+        for path, content in contents.items():
+            as_bytes = content if isinstance(content, bytes) else content.encode()
+            drafts[path] = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+            with _explained(path, len(as_bytes)):
+                drafts[path].write_bytes(as_bytes)
+        before()
+        for path, draft in drafts.items():
+            with _explained(path):
+                os.replace(draft, path)
+    finally:
+        for draft in drafts.values():
+            with suppress(OSError):
+                draft.unlink()
+
+
+@contextmanager
+def _explained(path, size=0):
+    """An OSError inside names the file at `path`, and says what was in the way of `size` bytes."""
+    try:
+        yield
+    except OSError as error:
+        if not path.parent.is_dir():  # ENOENT would say that something was not found
+            text, place = "the folder was removed during the run", path.parent
+            raise OSError(errno.ENOTDIR, text, str(place)) from None
+        reason = error.strerror
+        if error.errno in FULL:
+            free = shutil.disk_usage(path.parent).free
+            reason += f", {size:,} bytes wanted, {free:,} free"
+        raise OSError(error.errno, reason, str(path)) from None
+
+
+def writable(folder):
+    """The folder, created if it is missing; raises OSError where files cannot be written."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    trial = folder / f".{os.getpid()}.tmp"
+    try:
+        trial.write_bytes(b"")
+    finally:
+        trial.unlink(missing_ok=True)
+    return folder
+
+
+def as_json(value):
+    """A value as JSON text; raises ValueError for NaN and infinities, which JSON lacks."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def finite(value):
+    """A value with None for every NaN and infinity in its lists and dictionaries."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,73 @@
+"""How far a long loop is: one line, rewritten in place; nothing where stderr is not a terminal.
+
+A loop that will take LONG says so once, also where stderr is a file.
+"""
+
+import sys
+import time
+
+SHOWN_EVERY = 0.2  # seconds
+SURE = 10.0  # seconds, after which the rate tells how long all will take
+LONG = 600.0  # seconds
+
+
+class Line:
+    """'documents 12/100, 8.1 a second, 11 s left'.
+
+    before: how many an interrupted run has done; they do not count for the rate.
+    """
+
+    def __init__(self, what, total, before=0):
+        self.what = what
+        self.total = total
+        self.before = before
+        self.start = self.shown = time.monotonic()
+        self.is_judged = False
+
+    def update(self, done):
+        """Show that `done` are done, every SHOWN_EVERY seconds."""
+        now = time.monotonic()
+        if done > self.before and now - self.shown > SHOWN_EVERY:
+            self.shown = now
+            seconds_each = (now - self.start) / (done - self.before)
+            show(describe(self.what, done, self.total, seconds_each))
+            if now - self.start > SURE and not self.is_judged:
+                self.is_judged = True
+                self.warn((self.total - done) * seconds_each)
+
+    def warn(self, seconds):
+        """Say once what a long loop will take."""
+        if seconds > LONG:
+            show("")
+            text = f"{self.what}: {self.total:,}, about {duration(seconds)} at this rate; "
+            text += "`minitx plan` says what workers bring, --workers takes them"
+            print(f"minitx: {text}", file=sys.stderr)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        show("")  # the line is gone before a message comes
+
+
+def describe(what, done, total, seconds):
+    """The line, when each takes this many seconds."""
+    rate = 1 / max(seconds, 1e-9)
+    left = (total - done) * seconds
+    return f"{what} {done}/{total}, {rate:.3g} a second, {left:.0f} s left"
+
+
+def duration(seconds):
+    """Format a duration in seconds."""
+    if seconds < 100:
+        return f"{seconds:.2g} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:,.1f} h"
+
+
+def show(line):
+    """Replace the current line of the terminal."""
+    if sys.stderr.isatty():
+        terminal = getattr(sys.stderr, "stream", sys.stderr)  # what is under escapes.Terminal
+        print(f"\r\x1b[K{line}", end="", file=terminal, flush=True)

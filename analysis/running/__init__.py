@@ -1,0 +1,1 @@
+"""How experiments run: streams of documents, shared passes, threads, processes, a cluster."""

@@ -1,0 +1,283 @@
+"""Many experiments on one model: together where they share passes, side by side in processes.
+
+Drawing a figure, and much else between two products, is Python, which a process does on one core
+alone. So where nothing else measures the documents, every core has a process of its own, which
+loads the model from its folder and maps its weights: all share them. Results are the same bytes, as
+sums do not depend on how many documents are at work. An interrupt ends the processes, and they end
+with this one, however it ends.
+
+Order: every experiment, one of them, several together, the processes, what runs inside them.
+"""
+
+import contextlib
+import functools
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from multiprocessing import connection
+from typing import NamedTuple
+
+from minitx import threads
+
+from ..contract import registry, sides
+from ..machine import escapes, progress
+from . import blas, executor, shipping, single, stream
+from . import together as meeting
+from .single import Failure
+
+MOST = 8  # processes
+
+
+class Job(NamedTuple):
+    """One experiment of many, as a process is told of it."""
+
+    experiment: str
+    run: Callable  # its function: what receives it has imported, so registered, the experiment
+    model: str  # name or folder
+    options: dict
+    note: str  # how the options differ from those given for all
+    out: os.PathLike
+    resume: bool
+    format: str = "svg"  # of the figure's file
+
+
+class Done(NamedTuple):
+    """What came of a job."""
+
+    outcome: single.Outcome | Failure
+    seconds: float
+
+
+def every(experiments, model, name, options, out, resume=False, n_processes=1):
+    """Produce each of these experiments, yield (experiment, Outcome or Failure, seconds).
+
+    Prints a line on stdout for each. options: each experiment gets those that it has, and at least
+    as many documents as it needs. n_processes: as many are at work at once; with more than one the
+    model is what the name says.
+    """
+    jobs = []
+    for experiment in experiments:
+        own, note = _options_of(experiment, options, model)
+        jobs.append(Job(experiment.name, experiment.run, name, own, note, out, resume))
+    groups = _groups(jobs, n_processes)
+    done = _one_by_one(groups, model) if n_processes == 1 else _side_by_side(groups, n_processes)
+    finished: dict[str, Done] = {}
+    with contextlib.closing(done):
+        for job in jobs:
+            progress.show(f"{job.experiment} …")
+            while job.experiment not in finished:
+                finished |= next(done)
+            outcome, seconds = finished.pop(job.experiment)
+            progress.show("")
+            print(f"{job.experiment:18} {seconds:6.1f} s{_state(outcome, job.note)}", flush=True)
+            yield registry.get(job.experiment), outcome, seconds
+
+
+def _groups(jobs, n_processes):
+    """Jobs that run together, because they share passes: [[Job]], those first, then each other.
+
+    As many groups share as half of the processes; the other half does the rest.
+    """
+    n = max(1, n_processes // 2)
+    sharing = [job for job in jobs if registry.get(job.experiment).shares_passes]
+    together = [sharing[i::n] for i in range(n)]
+    alone = [[job] for job in jobs if job not in sharing]
+    return [group for group in together if group] + alone
+
+
+def n_processes(options):
+    """How many experiments can be side by side: 1 where others measure, or a text is piped in.
+
+    options: those given for all.
+    """
+    elsewhere = executor.current() is not executor.THREADS
+    if elsewhere or options.get("text") == "-" or not hasattr(signal, "pthread_sigmask"):
+        return 1
+    return min(os.cpu_count() or 1, MOST)
+
+
+def _state(outcome, note):
+    """What the line of an experiment says behind its seconds."""
+    if isinstance(outcome, Failure):
+        return f"  {'left out' if outcome.left_out else 'failed'}: {outcome.reason}"
+    return f"  {note}" if note else ""
+
+
+def _options_of(experiment, options, model):
+    """Those of the options that an experiment has, and a note where it takes more documents."""
+    names = {sides.OPTION.name, *(option.name for option in experiment.options)}
+    own = {name: value for name, value in options.items() if name in names}
+    n, least = own.get("documents", 0), experiment.least_documents
+    is_enough = not 0 < n < least  # 0: all that there are
+    if is_enough or model.missing:  # weights alone are looked at
+        return own, ""
+    note = f"takes {least} documents, the fewest that it can use; {n} given for all"
+    return own | {"documents": least}, note
+
+
+# --- one of them
+
+
+def _produced(job, model):
+    """The Done of one job."""
+    begin = time.monotonic()
+    experiment = registry.get(job.experiment)
+    given = job.model, job.options, job.out, job.resume, job.format
+    try:
+        outcome = single.produce(experiment, model, *given)._replace(note=job.note)
+    except Exception as error:  # the other experiments must not be lost with it
+        outcome = _failure(error, job.note)
+    return Done(outcome, time.monotonic() - begin)
+
+
+def _failure(error, note=""):
+    """What an experiment raised, as a Failure; note: how its options differ from those given.
+
+    Where a tokenizer, or a model to compare with, is not on this machine, nothing went wrong.
+    """
+    if isinstance(error, (FileNotFoundError, registry.NotApplicable)):
+        return Failure(str(error), left_out=True)
+    reason = f"{type(error).__name__}: {error}"
+    return Failure(f"{reason} ({note})" if note else reason, left_out=False)
+
+
+def together(jobs, model):
+    """{experiment: Done} of jobs that share their passes over documents.
+
+    Seconds are those of an experiment's own, and its part of the passes that it shared.
+    """
+    if len(jobs) == 1:
+        return {job.experiment: _produced(job, model) for job in jobs}
+    members = meeting.run([partial(_produced, job, model) for job in jobs], stream.gathered)
+    done = {}
+    for job, member in zip(jobs, members):
+        if member.error is not None:
+            raise member.error
+        done[job.experiment] = Done(member.result.outcome, member.seconds)
+    return done
+
+
+def _one_by_one(groups, model):
+    """{experiment: Done} of each group, when it is asked for."""
+    for jobs in groups:
+        yield together(jobs, model)
+
+
+# --- processes
+
+
+def _side_by_side(groups, n):
+    """{experiment: Done} of each group, in their order, from n processes.
+
+    Raises OSError if one of them is killed.
+    """
+    left, done = iter(enumerate(groups)), {}
+    processes = {}  # by this side of their pipes, of which the other side is theirs alone
+    try:
+        with _without_interrupts():
+            for _ in range(min(n, len(groups))):
+                pipe, process = _started(n)
+                processes[pipe] = process
+        for pipe in processes:
+            _hand_out(left, pipe)
+        for number in range(len(groups)):
+            while number not in done:
+                for pipe in connection.wait([*processes]):
+                    which, result = _received(pipe)
+                    done[which] = result
+                    _hand_out(left, pipe)
+            yield done.pop(number)
+    finally:
+        for pipe, process in processes.items():
+            process.terminate()
+            process.join()
+            pipe.close()
+
+
+def _started(n):
+    """This side of a pipe, and the process at its other, one of n."""
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
+    n_threads = max(1, threads.count() // n)  # of a product: all cores are taken already
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, n_threads, _in_process))
+    process.start()
+    theirs.close()
+    return ours, process
+
+
+def _hand_out(left, pipe):
+    """Send the next of the groups that are left, if there is one."""
+    for numbered in left:
+        with _while_it_lives():
+            pipe.send(numbered)
+        return
+
+
+def _received(pipe):
+    """(number, {experiment: Done}) of a group."""
+    with _while_it_lives():
+        return pipe.recv()
+
+
+@contextlib.contextmanager
+def _while_it_lives():
+    """Raises OSError if a process has ended, in the middle of a message or between two."""
+    try:
+        yield
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        raise OSError(
+            "a process ended before its experiment did; the same command with --resume goes on"
+        ) from None
+
+
+@contextlib.contextmanager
+def _without_interrupts():
+    """Processes that start here never get Ctrl-C, which this one gets afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# --- inside a process
+
+
+def _work(pipe, n_threads, produced):
+    """Do groups as they come: with a part of the cores, no lines of progress, and a way to end."""
+    shipping.limit_threads(n_threads)
+    sys.stderr = _Messages(sys.stderr)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        number, jobs = pipe.recv()
+        pipe.send((number, produced(jobs)))
+
+
+class _Messages(escapes.Terminal):
+    """A stream on which nothing is written twice in one place: many processes share it."""
+
+    def isatty(self):
+        return False
+
+
+def _end_with_parent():
+    """End this process when its parent is gone: nobody would read what it finds."""
+    connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _in_process(jobs):
+    """{experiment: Done} of a group, on one core."""
+    with executor.use(executor.Threads(1)), blas.one_thread_of_blas():
+        return together(jobs, _model(jobs[0].model))
+
+
+@functools.lru_cache(1)
+def _model(name):
+    """The model of all jobs, loaded and checked once in each process."""
+    return single.loaded(name)[0]

@@ -1,0 +1,131 @@
+"""One experiment on one model: loaded, checked, run, and written where a command asks for files.
+
+Order: what a run leaves, from Python, the model, by a command, failures.
+"""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import minitx
+from minitx import weights
+
+from ..contract import own_texts, registry, results, sides
+from ..machine.files import as_json
+from . import blas, cluster, settings, stream
+
+
+class Outcome(NamedTuple):
+    """The results of one run, as the pages take them."""
+
+    headline: dict
+    result: dict  # the arrays
+    says: str
+    settings: dict
+    svg: str  # the figure without its title, for a page that has its own
+    answer: registry.Answer | None
+    thumbnail: bytes = b""  # PNG
+    note: str = ""  # how the options differ from those given for all
+
+
+def run(name, model, options, client=None):
+    """One experiment, by name, on a Model or a model's name -> Result; it leaves no files.
+
+    client: of a Dask cluster, whose workers then measure the documents.
+
+    Raises ValueError for an unknown experiment or option, before a model is loaded,
+    and NotApplicable if the model lacks what the experiment needs.
+    """
+    if not isinstance(name, str):
+        wanted = "the name of an experiment comes first, then the model"
+        raise ValueError(f"{type(name).__name__} is no name; {wanted}")
+    experiment = registry.get(name.replace("_", "-"))
+    side, options = sides.split(options)
+    options = experiment.checked(options)
+    given = model
+    model, called = loaded(given)
+    part, stated = _stated(experiment, model, called, options | {"side": side})
+    changed = settings.changes(model) if model is given else []
+    if changed:  # so that --resume does not take the results for those of the files
+        stated["changed"] = changed
+    with blas.one_thread_of_blas(), cluster.of_client(client):
+        return results.explained(experiment, experiment.run(part, **stated["options"]), stated)
+
+
+def loaded(model):
+    """A Model and its name; where a name is given, the model is loaded and checked for NaN."""
+    if isinstance(model, minitx.Model):
+        return model, _name_of(model)
+    name = model
+    model = minitx.load(weights.find(name), partial=True)
+    minitx.check(model)
+    return model, name
+
+
+def _name_of(model):
+    """The name of the folder that a model comes from, or the hub id of a download."""
+    if model.tokenizer is None:
+        raise ValueError("this model was not loaded from a folder; wanted one of minitx.load")
+    folder = Path(model.tokenizer.folder).resolve()
+    if settings.revision(folder):
+        folder = folder.parent.parent  # models--ORG--NAME/snapshots/COMMIT
+    return folder.name.removeprefix("models--").replace("--", "/")
+
+
+def _stated(experiment, model, name, options):
+    """The Model that an experiment reads, and the settings of the run, its options checked.
+
+    Raises NotApplicable before any work.
+    """
+    wanted, options = sides.split(options)
+    side = sides.side_of(experiment, model, wanted)
+    part = sides.part(experiment, model, side)
+    experiment.check(part)
+    options = own_texts.with_own(experiment, model, options)
+    if sides.has_own(experiment):
+        options |= {sides.OPTION.name: side or sides.AUTO}
+    stated = settings.of_run(experiment, part, name, experiment.checked(options))
+    return part, stated | ({"side": side} if side else {})
+
+
+def produce(experiment, model, name, options, out, resume=False, format="svg"):
+    """Run, draw and write one experiment into the folder `out` -> Outcome.
+
+    resume: go on with an interrupted run. format: of the figure's file.
+    """
+    part, stated = _stated(experiment, model, name, options)
+    with stream.resumable(out, experiment.name, settings.key(stated), resume) as run:
+        arrays = finished(experiment, stated, out) if resume else None
+        if not arrays:
+            arrays = experiment.run(part, run, **stated["options"])
+        result = results.explained(experiment, arrays, stated)
+        result.save(out, format)
+    svg, thumbnail = result.drawn
+    return Outcome(
+        result.headline, result.arrays, result.says, stated, svg, result.answer, thumbnail
+    )
+
+
+def finished(experiment, stated, out):
+    """The arrays of a run that ended in this folder with the same settings, or None."""
+    try:
+        record = json.loads((out / f"{experiment.name}.json").read_text(encoding="utf-8"))
+        with open(out / f"{experiment.name}.npz", "rb") as file, np.load(file) as arrays:
+            is_same = record["settings"] == json.loads(as_json(stated))
+            return dict(arrays) if is_same else None
+    except stream.DAMAGED:
+        return None
+
+
+class Failure(NamedTuple):
+    """Why there is no outcome."""
+
+    reason: str
+    left_out: bool  # the model lacks what the experiment needs, and nothing is wrong
+
+
+def failed(outcomes):
+    """How many of {name: Outcome or Failure} went wrong."""
+    return sum(isinstance(x, Failure) and not x.left_out for x in outcomes.values())

@@ -1,0 +1,270 @@
+"""What experiments declare: numbers with their nulls, sentences as templates, answers by rule."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import numbers, options, registry, verdict
+from minitx.analysis.contract.rules import (
+    Asks,
+    Below,
+    Each,
+    Either,
+    Every,
+    Led,
+    Of,
+    Provided,
+    Without,
+)
+from minitx.analysis.drawing import draw
+from minitx.analysis.drawing.panels import (
+    Bar,
+    Line,
+    Part,
+    bars,
+    column,
+    curves,
+    head_map,
+    lines,
+    row,
+)
+from minitx.analysis.drawing.sentences import Names, Rows, When, tell
+
+HALF = 0.5  # a constant that templates of this file name
+BOTH = {"less": "few", "more": "many"}
+R = {
+    "n_kept": np.array([7, 2]),
+    "n_kept_null": np.array([1.0, 2.0]),
+    "n": np.array(8),
+    "share": np.array(0.9),
+    "share_null": np.array(0.1),
+    "offsets": np.array([-1, 2]),
+    "names": np.array(["text", "shuffled"]),
+    "none": np.array(0),
+    "share_ends": np.array([0.1, 0.9]),
+    "best": np.array(1),
+    "which": np.array("more"),
+}
+ASKED = [e for e in registry.EXPERIMENTS.values() if isinstance(e.answer, Asks)]
+
+
+def doubled(r):
+    """Twice the number n."""
+    return 2 * int(r["n"])
+
+
+def test_experiments_are_declared_without_matplotlib():
+    """It takes longer to import than all of them, and most commands draw nothing."""
+    code = "import sys, minitx.analysis.experiments; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# options
+
+
+def test_an_option_brings_its_help_unless_the_docstring_has_a_line():
+    def measure(model, run=None, *, text: options.Text = "sample", seed: options.Seed = 0):
+        """A summary.
+
+        seed: seed of the deals
+        """
+
+    text, seed = registry.experiment(measure, question="Which?", draw=None).options
+    assert text.help.startswith("file or folder with one document or paragraph a line")
+    assert "" not in text.files and seed.help == "seed of the deals"
+
+
+# numbers
+
+
+def test_a_number_without_a_null_says_why():
+    with pytest.raises(ValueError, match="'share' has neither of null and no_null"):
+        numbers.declared("share: share of the heads")
+    with pytest.raises(ValueError, match="'share' has both"):
+        numbers.Number("share", "share of the heads", null="chance", no_null="none")
+    with pytest.raises(ValueError, match="'share of the heads' declares no number"):
+        numbers.declared("share of the heads")
+
+
+def test_one_line_declares_numbers_that_differ_by_a_word():
+    text = "last_[q|k]: of [queries|keys]\n    null: shuffled\nfact n: heads"
+    q, k, n = numbers.declared(text)
+    assert (q.name, q.means, q.null) == ("last_q", "of queries", "shuffled")
+    assert (k.name, k.means, n.name) == ("last_k", "of keys", "n")
+
+
+def test_the_headline_has_what_the_text_declares():
+    text = """
+        n_kept by names: heads that keep {HALF:.0%} or
+            more: of all
+            null: with shuffled heads
+        fact n: heads
+        share: share
+            no null: nothing is left
+            to chance
+        absent: not there
+            null: chance
+    """
+    records = numbers.of_experiment(text, globals())
+    assert records[2].no_null == "nothing is left to chance"
+    n_kept = {"value": [7, 2], "means": "heads that keep 50% or more: of all"}
+    n_kept |= {"labels": ["text", "shuffled"], "null": [1, 2], "null_means": "with shuffled heads"}
+    n = {"value": 8, "means": "heads"}
+    share = {"value": 0.9, "means": "share"}
+    assert numbers.headline(records, R) == {"n_kept": n_kept, "n": n, "share": share}
+
+
+# sentences
+
+
+@pytest.mark.parametrize(
+    "piece, text",
+    [
+        ("{n_kept} of {n}; {n_kept_null:.1f}", "7, 2 of 8; 1.0, 2.0"),
+        ("{n_kept[-1]} {n_kept.size} {HALF} {doubled}", "2 2 0.5 16"),
+        ("{offsets:offset}", "-1, +2"),
+        ("{offsets[0].minus} {offsets.abs} {share.percent:.0f} {none.exp:.1f}", "1 1, 2 90 1.0"),
+        ("{share_ends:to .0%}", "10% to 90%"),
+        ("{n_kept:to .1f}; {names[0]!r}", "7.0 to 2.0; 'text'"),
+        ("{offsets.max} {names[best]} {n_kept.sum:.1f}", "2 shuffled 9.0"),
+        (["{BOTH[which]}", When("none >= 0", "?"), When("absent >= 0", "!")], "many?"),
+        ([When("share > share_null", "more"), When("n == 7", "all", "!")], "more!"),
+        (["{n}", When("none", " none", " some"), When("absent", " there")], "8 some"),
+        (Rows("{names}: {n_kept} of {n}"), "text: 7 of 8; shuffled: 2 of 8"),
+        (Rows("{names}", where="none", none="no row"), "no row"),
+        (Rows("{names}", most=1), "text"),
+        (lambda r: f"{r['n']}", "8"),
+    ],
+)
+def test_a_template_tells_results_and_what_the_file_has(piece, text):
+    assert tell(piece, Names(R, globals())) == text
+
+
+def test_a_name_that_nothing_has_is_an_error():
+    with pytest.raises(KeyError, match="'nowhere' is no result, and nothing in the experiment's"):
+        tell("{nowhere}", Names(R))
+    with pytest.raises(KeyError, match="is no field"):
+        tell("{n + 1}", Names(R))
+
+
+# answers
+
+
+@pytest.mark.parametrize(
+    "rule, kind",
+    [
+        (Of("share", enough=HALF), "yes"),
+        (Of("share", null=0.85), "no"),
+        (Of("share", null=("share_null", 0.85)), "no"),
+        (Of("share", enough=0.95), "partly"),
+        (Of("n_kept[0]", out_of="n", enough=HALF), "yes"),
+        (Of("n_kept[1]", out_of="n", enough=HALF), "no"),
+        (Below("share_null", null="share", enough=HALF), "yes"),
+        (Below(lambda r: r["share_null"], null="share", enough=HALF), "yes"),
+        (Of("share.minus", null=("share_null", -2)), "no"),
+        (Below("share", null="share_null"), "no"),
+        (Each("n_kept", out_of="n", enough=HALF), "partly"),
+        (Every(Of("share", enough=HALF), Of("n_kept[1]", most="n")), "partly"),
+        (Either(Of("share", null=0.85), Of("share", enough=0.95)), "partly"),
+        (Either(Of("share", null=0.85), Of("n_kept[1]", most="n")), "no"),
+        (Led(Of("n_kept[1]", most="n"), Of("share")), "no"),
+        (Led(Of("share"), Of("n_kept[1]", most=lambda r: r["n"])), "partly"),
+        (Provided(Of("share"), Of("share", enough=0.95)), "partly"),
+        (Provided(Of("n_kept[1]", most="n"), Of("share")), "undecided"),
+        (Provided(Of("n_kept[1]", most="n"), Of("share"), otherwise="no"), "no"),
+    ],
+)
+def test_a_rule_sets_a_number_beside_its_null(rule, kind):
+    assert rule.verdict(Names(R)) == kind
+
+
+def test_the_end_of_an_interval_nearer_to_the_null_decides():
+    wide = R | {"share_interval": np.array([0.15, 1.0])}
+    assert Of("share").verdict(Names(wide)) == "no"
+
+
+def test_where_there_is_nothing_to_ask_of_the_answer_says_so():
+    asks = Asks("shares", "{share}", "{share_null}", Of("share"))
+    assert asks(R) == ("yes", "shares", "0.9", "0.1")
+    without = Asks("shares", "{share}", "{share_null}", Of("share"), Without("none", "0 heads"))
+    assert without(R) == ("undecided", "shares", "0 heads", "0.1")
+    instead = Asks("heads", "{n}", "{HALF}", Of("n", null=0), Without("absent", without), globals())
+    assert instead(R) == without(R) and instead.findings() == [Of("n", null=0), Of("share")]
+
+
+@pytest.mark.parametrize("experiment", ASKED, ids=lambda e: e.name)
+def test_every_verdict_looks_at_a_null_that_is_declared(experiment):
+    """What a rule compares is a number with a null, or a number whose null the rule names."""
+    beside_a_null = {x.name for x in experiment.numbers if numbers.null_of(x)}
+    for finding in experiment.answer.findings():
+        assert finding.null is not None or finding.name.partition("[")[0] in beside_a_null, finding
+
+
+def test_verdicts_of_rules_are_those_of_the_one_rule():
+    finding = Of("n_kept[0]", out_of="n", enough=HALF).finding(Names(R))
+    assert finding == verdict.beside(7, 1, enough=4, most=8)
+
+
+# panels
+
+
+def small_panels():
+    """Two panels in a row, a map below them, and a part of its own."""
+    lists = curves("lines", names="names", null="null", title="{n} heads")
+    held_out, absent = Line("mean", "held out"), Line("absent", "is not there")
+    above = row(lists, lines(held_out, absent, xlabel="layer"), widths=(2, 1), height=3)
+    below = row(head_map("shares", "of {n}", times=100), height=lambda r: len(r["shares"]))
+    return column(above, below, Part(lambda figure, r: figure.suptitle("own"), height=1))
+
+
+def test_panels_are_laid_side_by_side_and_below_each_other():
+    r = {"lines": np.eye(3), "names": np.array([*"abc"])}
+    r |= {"shares": np.eye(2), "layers": [4, 5]}
+    r |= {"null": np.full((3, 5, 3), 0.5), "mean": np.arange(3.0)}
+    r["n"] = np.array(8)
+    picture = small_panels()(r)
+    assert picture.get_size_inches().tolist() == [12.5, 6]
+    with draw.style():
+        draw.svg(picture)
+    first, second, third = (axes for part in picture.subfigs for axes in part.axes)
+    assert first.get_title() == "8 heads"
+    assert len(first.lines) == 7  # three with their nulls, and 0
+    assert [line.get_label() for line in second.lines] == ["held out"]
+    assert [text.get_text() for text in third.texts] == ["100", "0.0", "0.0", "100"]
+    assert [label.get_text() for label in third.get_yticklabels()] == ["4", "5"]
+
+
+def drawn(panel, r):
+    """The axes of one panel."""
+    return row(panel)(r).axes[0]
+
+
+def test_lines_are_of_lists_of_single_numbers_and_of_functions():
+    r = {"loss": np.arange(3.0), "loss_null": np.array(2.0), "names": np.array([*"abc"])}
+    r |= {"both": np.arange(6.0).reshape(2, 3), "n": np.array(8)}
+    ends = Line("loss", "loss", band=lambda r: np.stack([r["loss"] - 1, r["loss"] + 1], axis=1))
+    level = Line("loss_null", "level", ":")
+    panel = lines(ends, level, Line("both[1]", None), xticks="names", ylabel="of {n}")
+    axes = drawn(panel, r)
+    assert [line.get_ydata()[-1] for line in axes.lines] == [2, 2, 5]
+    assert axes.collections[0].get_datalim(axes.transData).bounds == (0, -1, 2, 4)
+    assert axes.get_ylabel() == "of 8"
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "c"]
+    several = drawn(lines(Line(lambda r: r["both"].T, None)), r)
+    assert len(several.lines) == 2 and several.get_legend() is None
+
+
+def test_bars_stand_side_by_side_with_their_intervals_and_nulls():
+    r = {"x": np.array([1.0, 2.0]), "null": np.full(2, 0.5), "names": np.array(["a", "b"])}
+    r["ends"] = np.array([[0.0, 1.5], [2.0, 4.0]])
+    measured = Bar("x", "x", interval="ends", null="null")
+    axes = drawn(bars(measured, Bar("null", None), ticks="names"), r)
+    heights = [bar.get_height() for bar in axes.patches]
+    assert heights == [1, 2, 0.5, 0.5]
+    whiskers = axes.collections[0].get_segments()
+    assert [ends[:, 1].tolist() for ends in whiskers] == [[0, 1.5], [2, 4]]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b"]
+    assert axes.lines[2].get_ydata().tolist() == [0.5, 0.5]  # behind the ends of the whiskers

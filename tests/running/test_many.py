@@ -1,0 +1,144 @@
+"""Many experiments: side by side they are the same bytes, and nothing outlives an end."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import minitx
+from minitx import threads
+from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import registry
+from minitx.analysis.running import executor, many
+from minitx.analysis.running.single import Failure
+
+MODEL = "tiny-gpt2"
+NAMES = "positions", "attention", "alignment", "probe", "bases"
+OPTIONS = {"documents": 4, "tokens": 32, "shuffles": 20, "rotations": 20}
+RUN = f"""
+import minitx
+from minitx.analysis.__main__ import main
+from minitx.analysis import experiments
+from minitx.analysis.running import many
+many.n_processes = lambda options: 2
+if __name__ == "__main__":
+    raise SystemExit(main(["report", {MODEL!r}, "--tokens", "64", "--out", "out"]))
+"""
+# of every Python process: it leaves its number, and Ctrl-C, which a job of a script ignores, acts
+STARTS = """
+import os, pathlib, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+pathlib.Path(f"started.{os.getpid()}").touch()
+"""
+
+
+def produced(out, n):
+    """The outcomes of NAMES from n processes, and the files that they wrote."""
+    out.mkdir()
+    listed = [registry.get(name) for name in NAMES]
+    done = many.every(listed, minitx.load(MODEL), MODEL, OPTIONS, out, n_processes=n)
+    outcomes = {experiment.name: outcome for experiment, outcome, _ in done}
+    return outcomes, {x.name: x.read_bytes() for x in out.iterdir() if x.suffix != ".lock"}
+
+
+def test_side_by_side_they_are_the_same_bytes_in_the_same_order(tmp_path, capsys):
+    alone, files = produced(tmp_path / "alone", 1)
+    said = capsys.readouterr().out
+    together, same = produced(tmp_path / "together", 2)
+    assert [*together] == [*NAMES] and files == same and len(files) == 4 * 3
+    assert alone["probe"].note.startswith("takes 6 documents") and together["probe"].note
+    lines = [" ".join(x.split()[3:]) for x in said.splitlines()]
+    again = [" ".join(x.split()[3:]) for x in capsys.readouterr().out.splitlines()]
+    assert lines == again and "left out: alignment needs an encoder-decoder" in said
+    for name in NAMES:
+        assert type(alone[name]) is type(together[name])
+    assert together["alignment"].left_out and alone["bases"].svg == together["bases"].svg
+
+
+def test_one_that_fails_in_a_process_is_named_and_the_others_go_on(tmp_path):
+    listed = [registry.get(name) for name in ("positions", "attention")]
+    options = {"shuffles": -3, "text": "sample"}
+    done = [*many.every(listed, minitx.load(MODEL), MODEL, options, tmp_path, n_processes=2)]
+    assert "ValueError: shuffles is -3" in done[0][1].reason and not done[0][1].left_out
+    assert done[1][1].settings["options"]["text"] == "sample"
+
+
+def test_a_process_that_is_killed_ends_all_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(many, "_in_process", _killed)
+    listed = [registry.get(name) for name in ("positions", "attention")]
+    with pytest.raises(OSError, match="ended before its experiment did; .* --resume goes on"):
+        [*many.every(listed, minitx.load(MODEL), MODEL, {}, tmp_path, n_processes=2)]
+    assert not multiprocessing.active_children()
+
+
+def _killed(jobs):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_products_take_no_more_threads_than_a_process_has_cores(tmp_path, monkeypatch):
+    """With OPENBLAS_NUM_THREADS=2 a report of a minute took more than eight on two cores."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
+    monkeypatch.setattr(many, "_in_process", _counted)
+    monkeypatch.setattr(threads, "count", lambda: 2)
+    listed = [registry.get("positions")]
+    [(_, outcome, _)] = many.every(listed, minitx.load(MODEL), MODEL, {}, tmp_path, n_processes=2)
+    assert outcome.reason == "1"
+
+
+def _counted(jobs):
+    done = many.Done(Failure(str(threads.count()), left_out=True), 0.0)
+    return {job.experiment: done for job in jobs}
+
+
+def test_where_others_measure_or_a_text_is_piped_in_there_is_one(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert many.n_processes({}) == 4 and many.n_processes({"text": "-"}) == 1
+    with executor.use(executor.Threads(2)):
+        assert many.n_processes({}) == 1
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert many.n_processes({}) == many.MOST
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_whatever_ends_a_report_ends_its_processes(tmp_path, number):
+    (tmp_path / "run.py").write_text(RUN)
+    (tmp_path / "sitecustomize.py").write_text(STARTS)
+    root = Path(minitx.__file__).parents[1]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (tmp_path, root)))}
+    process = subprocess.Popen(
+        [sys.executable, "run.py"], cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    started = partial(tmp_path.glob, "started.*")
+    until(lambda: len([*started()]) >= 3 and [*(tmp_path / "out").glob("*.json")])
+    own = [int(path.suffix[1:]) for path in started()]
+    assert all(map(is_alive, own))
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    until(lambda: not any(map(is_alive, own)))
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        assert errors == "minitx: interrupted; the same command with --resume goes on\n"
+
+
+def until(is_done, seconds=60):
+    """Wait until something is true."""
+    end = time.monotonic() + seconds
+    while not is_done():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def is_alive(pid):
+    """Whether there is a process of this number that has not ended."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")  # where there is one, it tells what nobody has waited for
+    return not stat.is_file() or stat.read_text().rpartition(") ")[2][0] != "Z"
