@@ -1,8 +1,8 @@
 """A circuit as a figure and as files."""
 
+from ..drawing import draw
+from ..machine.files import as_json, finite, write_all
 from ..measures import drawn_circuit
-from ..runner import draw
-from ..runner.files import as_json, finite, write_all
 
 
 def figure(circuit):

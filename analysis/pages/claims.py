@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..contract import verdict
 from ..maths import profiles
 from ..measures import heads
 from ..measures.conditions import CONDITIONS
 from ..measures.perplexities import CONVENTIONS
-from ..runner import verdict
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,13 @@ is compared, how, the table, the figure, the whole run.
 
 import numpy as np
 
+from ..contract import registry, results
+from ..contract.sides import model_of
+from ..drawing import draw
+from ..machine.escapes import in_markdown
+from ..machine.files import as_json, writable, write
 from ..measures import heads
-from ..runner import draw, registry, results
-from ..runner.escapes import in_markdown
-from ..runner.sides import model_of
+from ..running import single
 
 PERMUTATIONS = 1000  # of the heads, for the null
 DRAWN = 8  # measures, at most, in the figure
@@ -216,11 +219,11 @@ def make(experiment, models, names, options, out, only="", resume=False, format=
     """
     results.check_format(format)
     shape = same_shape([model_of(experiment, model, options) for model in models], names)
-    out = results.writable(out)
+    out = writable(out)
     outcomes, sides = [], []
     for model, name, side in zip(models, names, "AB"):
-        folder = results.writable(out / side)
-        outcome = results.produce(experiment, model, name, options, folder, resume, format)
+        folder = writable(out / side)
+        outcome = single.produce(experiment, model, name, options, folder, resume, format)
         outcomes.append(outcome)
         sides.append(per_head(experiment, outcome.result, shape))
     measures = differences(experiment, sides, only)
@@ -230,9 +233,9 @@ def make(experiment, models, names, options, out, only="", resume=False, format=
     picture = _picture(measures, title, format)
     for other in {*results.FORMATS} - {format}:
         (out / f"compare.{other}").unlink(missing_ok=True)
-    results.write(out / "compare.md", table)
-    results.write(out / "compare.json", record)
-    results.write(out / f"compare.{format}", picture)
+    write(out / "compare.md", table)
+    write(out / "compare.json", record)
+    write(out / f"compare.{format}", picture)
     return table
 
 
@@ -252,7 +255,7 @@ def _as_json(experiment, outcomes, measures):
     record["B"] = outcomes[1].settings
     record["headline"] = {side: outcome.headline for side, outcome in zip("AB", outcomes)}
     record["measures"] = {name: _lists(*measure) for name, measure in measures.items()}
-    return results.as_json(record) + "\n"
+    return as_json(record) + "\n"
 
 
 def _lists(a, b, record):

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from ..contract import results
+from ..drawing import draw
+from ..machine import files
 from ..measures import decoding, heads
-from ..runner import draw, results
 from ..texts import corpus
 
 STRONGEST = 3  # source pieces of a step that the table names
@@ -97,9 +99,9 @@ def write(decoded, title, path):
     with draw.style():
         picture = plot(decoded)
         if path.suffix == ".png":
-            results.write(path, draw.png(picture, title))
+            files.write(path, draw.png(picture, title))
         else:
-            results.write(path, draw.titled(draw.svg(picture), title))
+            files.write(path, draw.titled(draw.svg(picture), title))
 
 
 def check_file(name):
@@ -108,7 +110,7 @@ def check_file(name):
     if path.suffix[1:] not in results.FORMATS:
         wanted = " or ".join(f".{ending}" for ending in results.FORMATS)
         raise ValueError(f"--out {name}: wanted a file that ends in {wanted}")
-    results.writable(path.parent)
+    files.writable(path.parent)
     return path
 
 

@@ -17,9 +17,10 @@ from textwrap import shorten
 
 import numpy as np
 
+from ..contract import registry
+from ..machine import files
 from ..maths import factors, joint, joint_cosine, profiles
-from ..measures import joint_fit, looks, spoken
-from ..runner import registry, results
+from ..measures import inputs, joint_fit, looks, spoken
 from ..texts import formats as of_texts
 from ..texts import words as of_words
 from . import pushes, writers
@@ -47,7 +48,7 @@ def write(model, name, text, path, words=False, target=None, beside=(), attribut
     """
     wanted = [(model, name, text), *([beside] if beside else [])]
     content = page(*runs(wanted, words, target, attribution)).encode()
-    results.write(Path(path), content)
+    files.write(Path(path), content)
     return len(content)
 
 
@@ -108,6 +109,7 @@ def readable(model, text, target=None):
             f"explore needs the whole model; {len(model.missing)} tensors are missing, "
             f"{model.missing[0]} among them"
         )
+    inputs.check_uncapped(model)
     if model.encoder is None:
         if target is not None:
             kind = model.config.model_type

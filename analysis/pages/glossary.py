@@ -39,7 +39,7 @@ TERMS = (
         "99 % quantile",
         r"99(?:\.9)? % quantiles?|quantiles?",
         "The value below which 99 % of the results stay when an experiment is repeated on "
-        "shuffled or random data: chance alone goes beyond it once in a hundred times.",
+        "shuffled or random data: chance alone exceeds it 1 % of the time.",
     ),
     Term(
         "interval",

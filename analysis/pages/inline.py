@@ -6,7 +6,8 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
 
-from ..runner import results, settings
+from ..machine.files import writable, write
+from ..running import blas, settings, single
 from . import explore
 
 LEAST_HEIGHT = 100  # pixels: less shows nothing but the title
@@ -30,8 +31,8 @@ class Page:
     def save(self, path):
         """Write the page to a file that any browser opens, and return its path."""
         path = Path(path)
-        results.writable(path.parent)
-        results.write(path, self.html)
+        writable(path.parent)
+        write(path, self.html)
         return path
 
     def __repr__(self):
@@ -71,7 +72,7 @@ def page(model, text, height, wanted):
     if wanted.beside is not None or wanted.beside_model is not None:
         second = runs[0][:2] if wanted.beside_model is None else named(wanted.beside_model)
         runs.append((*second, texts[-1]))
-    with results.one_thread_of_blas():
+    with blas.one_thread_of_blas():
         html = explore.page(*explore.runs(runs, wanted.words, wanted.target))
     title = f"Explore {runs[0][1]} on {shorten(text, SHOWN, placeholder=' …')!r}"
     return Page(title, html, height)
@@ -79,7 +80,7 @@ def page(model, text, height, wanted):
 
 def named(given):
     """A model, and what it is called: a changed one is not called by its name alone."""
-    model, name = results.loaded(given)
+    model, name = single.loaded(given)
     changed = settings.changes(model) if model is given else []
     if changed:
         name = f"{name}, changed: {', '.join(changed)}"

@@ -7,7 +7,7 @@ loss at the end of its training, not the curve that led there. Order: the words,
 list.
 """
 
-from ..runner import verdict
+from ..contract import verdict
 from .claims import NOT_ABOVE, SHARE, Claim, above_null, below_null, number
 
 PRESS, HAVIV = "Press et al. 2022, figure 1", "Haviv et al. 2022"

@@ -4,8 +4,9 @@ import base64
 from html import escape
 from textwrap import shorten
 
-from ..runner import results
-from ..runner.registry import Answer
+from ..contract import wording
+from ..contract.registry import Answer
+from ..running import single
 from . import parts
 from .glossary import Linker
 
@@ -19,13 +20,13 @@ def answer_of(outcome):
 
     An experiment that gives no verdict is represented by its first headline number.
     """
-    if isinstance(outcome, results.Failure):
+    if isinstance(outcome, single.Failure):
         return Answer("left out" if outcome.left_out else "failed", outcome.reason, "", "")
     if outcome.answer:
         return outcome.answer
     number = next(iter(outcome.headline.values()), {"value": None, "means": "nothing"})
-    value = shorten(results.labelled(number), LONGEST, placeholder=" …")
-    null = results.words(number["null"]) if "null" in number else ""
+    value = shorten(wording.labelled(number), LONGEST, placeholder=" …")
+    null = wording.words(number["null"]) if "null" in number else ""
     return Answer("measured", number["means"], value, null)
 
 
@@ -66,7 +67,7 @@ def _row(experiment, outcome, link):
 
 def _thumbnail(experiment, outcome):
     """A small picture that links to the figure; the question beside it links there, too."""
-    if isinstance(outcome, results.Failure) or not outcome.thumbnail:
+    if isinstance(outcome, single.Failure) or not outcome.thumbnail:
         return ""
     source = f"data:image/png;base64,{base64.b64encode(outcome.thumbnail).decode()}"
     link = f'href="#{experiment.name}" tabindex="-1" aria-hidden="true"'
@@ -85,7 +86,7 @@ def tally(runs):
 def _left_out(runs):
     """A sentence on the experiments and the documents that were left out."""
     outcomes = [outcome for _, outcome, _ in runs]
-    failures = [outcome for outcome in outcomes if isinstance(outcome, results.Failure)]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, single.Failure)]
     lacking = sum(failure.left_out for failure in failures)
     counts = [documents_left_out(outcome) for outcome in outcomes if outcome not in failures]
     left = []

@@ -14,11 +14,13 @@ import numpy as np
 
 from minitx.weights import KNOWN
 
+from ..contract import registry, sides
+from ..contract.wording import words
+from ..machine.escapes import in_markdown
+from ..machine.files import finite, writable
 from ..measures import lengthened
-from ..runner import many, registry, results, sides
-from ..runner.escapes import in_markdown
-from ..runner.files import finite
-from ..runner.results import Failure, words
+from ..running import many
+from ..running.single import Failure
 from ..texts import formats
 from . import circuit_claims, claims, mechanism_claims
 from .claims import CHECKPOINTS, TEXTS
@@ -80,7 +82,7 @@ def outcomes(name, model, given, texts, out, resume=False):
         options, folder = given, out
         if label != x.experiment:
             options = dict(x.options) | ({"text": str(texts[x.text])} if x.text else {})
-            folder = results.writable(out / label)
+            folder = writable(out / label)
             print(f"{label}: {command(wanted[x])}")
         experiments = [registry.get(x.experiment)]
         for _, outcome, _ in many.every(experiments, model, name, options, folder, resume):

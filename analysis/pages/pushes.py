@@ -6,8 +6,8 @@ place (attributed.py). T tokens, L layers, H heads, W ways.
 
 import numpy as np
 
+from ..contract.registry import NotApplicable
 from ..measures import attributed, document_features
-from ..runner.registry import NotApplicable
 from .packing import pack
 
 HEADS = "masked", "causal", "sequence", "next_sentence"  # of cross-entropy over words or classes

@@ -12,7 +12,9 @@ import time
 from html import escape
 from pathlib import Path
 
-from ..runner import many, registry, results, settings
+from ..contract import registry, results
+from ..machine.files import as_json, write
+from ..running import many, settings, single
 from . import glossary, overview, parts, published, verdicts
 from .section import section
 
@@ -31,10 +33,10 @@ def make(model, name, out, options=(), resume=False, n_processes=1):
     runs = [*many.every(experiments, model, *given)]
     total = time.monotonic() - start
     rows = published.rows(name, model, outcomes(runs))
-    results.write(out / "index.html", page(model, name, runs, rows, total))
-    results.write(out / "report.json", results.as_json(record(model, name, runs, rows)) + "\n")
+    write(out / "index.html", page(model, name, runs, rows, total))
+    write(out / "report.json", as_json(record(model, name, runs, rows)) + "\n")
     print(f"{'all':18} {total:6.1f} s\n{out / 'index.html'}")
-    failed = results.failed(outcomes(runs))
+    failed = single.failed(outcomes(runs))
     if failed:
         print(f"minitx: {failed} of {len(runs)} experiments failed", file=sys.stderr)
     return 1 if failed else 0
@@ -72,7 +74,7 @@ def policy():
 
 def warning(runs):
     """A line on experiments that failed, if any did."""
-    failed = results.failed(outcomes(runs))
+    failed = single.failed(outcomes(runs))
     text = f"{failed} of {len(runs)} experiments failed; see below."
     return f'<p class="failed">{text}</p>' if failed else ""
 
@@ -131,7 +133,7 @@ def _answered(experiment, outcome):
     """What one experiment gave: the same keys for a Failure, which says why there is nothing."""
     verdict, *answer = overview.answer_of(outcome)
     entry = {"question": experiment.question, "verdict": verdict}
-    if isinstance(outcome, results.Failure):
+    if isinstance(outcome, single.Failure):
         nothing = {"answer": None, "says": "", "note": "", "numbers": {}, "files": []}
         return entry | {"reason": outcome.reason} | nothing
     entry |= {"reason": "", "answer": dict(zip(("measure", "value", "chance"), answer))}

@@ -5,7 +5,9 @@ import shlex
 from html import escape
 from urllib.parse import quote
 
-from ..runner import results
+from ..contract import results, wording
+from ..machine.files import as_json
+from ..running import single
 from . import overview, parts
 from .glossary import Linker
 
@@ -15,7 +17,7 @@ SHOWN = 6  # headline numbers; the others are folded
 def section(experiment, name, outcome, seconds):
     """The section of an Outcome or a Failure; name: the model as the user called it."""
     link = Linker()
-    if isinstance(outcome, results.Failure):
+    if isinstance(outcome, single.Failure):
         body = ""
     else:
         body = _figure(experiment, outcome) + _notes(outcome)
@@ -82,15 +84,15 @@ def _number(number, link):
     if "null" in number:
         meaning += f'<span class="soft">by chance: {link(number["null_means"])}</span>'
         null = escape(_labelled(number, number["null"]))
-    return meaning, f"<b>{escape(results.labelled(number))}</b>", null
+    return meaning, f"<b>{escape(wording.labelled(number))}</b>", null
 
 
 def _labelled(number, null):
     """A null as text; one of several entries has the labels of the value's."""
     labels = number.get("labels", ())
     if isinstance(null, list) and len(null) == len(labels):
-        return results.labelled({"value": null, "labels": labels})
-    return results.words(null)
+        return wording.labelled({"value": null, "labels": labels})
+    return wording.words(null)
 
 
 def _reading(experiment, link):
@@ -106,9 +108,9 @@ def _making(experiment, name, outcome, seconds):
     """The command; for a run that gave results, also its files and settings."""
     command = escape(f"minitx run {experiment.name} {shlex.quote(name)}")
     html = f"<p>{escape(experiment.summary)} <code>{command}</code>, {seconds:.1f} s</p>"
-    if isinstance(outcome, results.Failure):
+    if isinstance(outcome, single.Failure):
         return parts.fold("How it is run", html)
-    settings = escape(results.as_json(outcome.settings))
+    settings = escape(as_json(outcome.settings))
     html += f'<p>Files: {_links(experiment)}</p><pre tabindex="0">{settings}</pre>'
     return parts.fold("How it was run: command, files, settings", html, "making")
 

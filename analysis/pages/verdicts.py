@@ -3,7 +3,7 @@
 import shlex
 from html import escape
 
-from ..runner.results import words
+from ..contract.wording import words
 from . import parts
 
 JUDGED = "pass", "fail"

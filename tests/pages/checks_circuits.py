@@ -142,7 +142,7 @@ def test_writers_and_kinds_come_from_the_server(live):
 
 def test_a_head_that_is_off_looks_off(live):
     explored.click(explored.head(live, "L0H1"))
-    part(live, "head").click()
+    part(live, "heads_off").click()
     expect(live.locator("#matrix")).to_have_class(re.compile("off"))
     expect(live.locator("#matrix .hint")).to_contain_text("off: what it reads is not written")
     expect(explored.readout(live)).to_contain_text("off: what it reads is not written")

@@ -8,7 +8,7 @@ import hostile
 import pytest
 
 from minitx.analysis import commands
-from minitx.analysis.runner import registry
+from minitx.analysis.contract import registry
 
 WRITTEN = "explore", "explore beside", "explore two stacks", "run", "report", "decode"
 REPORTED = {name: registry.EXPERIMENTS[name] for name in ("positions", "shapes")}

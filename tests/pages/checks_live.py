@@ -6,6 +6,7 @@ Order: the page; text; changes; guesses; what goes wrong; the address, saving, t
 import re
 
 import explored
+import new_change
 import numpy as np
 import pytest
 import served
@@ -13,6 +14,7 @@ from playwright.sync_api import expect
 
 import minitx
 from minitx.analysis.live.changes import Changes
+from minitx.analysis.live.registry import CHANGES
 from minitx.analysis.live.runs import Runs
 from minitx.analysis.maths import profiles
 
@@ -109,7 +111,7 @@ def test_a_hostile_text_does_nothing(page):
 
 def test_a_change_is_looked_at_beside_the_model_as_it_is(page, runs):
     explored.click(explored.head(page, "L0H3"))
-    part(page, "kind").select_option("zero")
+    part(page, "positions").select_option("zero")
     answered(page, "Changed: positions at zero")
     expect(page.get_by_role("radio", name="changed", exact=True)).to_be_checked()
     part(page, "null").check()
@@ -131,11 +133,11 @@ def test_a_head_at_chance_is_not_listed(page):
     names = [option.get_attribute("aria-label")[:4] for option in explored.heads(page).all()]
     assert names == ["L0H3", "L1H1", "L2H0"]
     explored.expect_selected(explored.head(page, "L0H3"))  # the sharpest of them
-    part(page, "kind").select_option("zero")
+    part(page, "positions").select_option("zero")
     answered(page, "Changed: positions at zero")
-    expect(explored.view(page, "heads")).to_have_text("No head stands clear of chance there.")
+    expect(explored.view(page, "heads")).to_have_text("No head exceeds chance there.")
     expect(page.locator("#compared")).to_contain_text("(at chance)")
-    expect(explored.readout(page)).to_contain_text("no offset stands clear of chance")
+    expect(explored.readout(page)).to_contain_text("no offset exceeds chance")
     run(page, "the difference").click()  # in one of the runs they look there
     expect(explored.heads(page)).not_to_have_count(0)
 
@@ -152,14 +154,16 @@ def before(model, changes):
 
 def test_heads_and_layers_are_switched_by_a_click(page):
     explored.click(explored.head(page, "L1H2"))
-    part(page, "head").click()
+    part(page, "heads_off").click()
     answered(page, "Changed: L1H2 off")
-    expect(part(page, "head")).to_have_text("switch L1H2 on again")
+    expect(part(page, "heads_off")).to_have_text("switch L1H2 on again")
     page.locator("#live-grid summary").click()
     page.get_by_role("button", name="L3", exact=True).click()
     answered(page, "L1H2 off; layer 3 off")
     page.get_by_role("button", name="L1H2 off").click()
     answered(page, "Changed: layer 3 off")
+    page.get_by_role("button", name="M0", exact=True).click()
+    answered(page, "layer 3 off; MLP 0 off")
     part(page, "reset").click()
     answered(page, "As it is")
 
@@ -179,10 +183,23 @@ def test_a_mask_draws_its_curve(page):
 def test_the_dial_and_the_shift(page):
     set_to(part(page, "dial"), 2)
     answered(page, r"keys' positions moved by \+2")
-    part(page, "kind").select_option("shifted")
+    part(page, "positions").select_option("shifted")
     answered(page, "the text 8 tokens later; keys' positions moved by")
     set_to(part(page, "shift"), 20)
     answered(page, "the text 20 tokens later")
+
+
+def test_a_change_that_is_one_record_has_its_control(launch, kind, runs, monkeypatch):
+    monkeypatch.setitem(CHANGES, new_change.RECORD.name, new_change.RECORD)
+    page = launch(kind, False).new_page()
+    with served.listening(Runs({"tiny-roberta": runs.models["tiny-roberta"]}), TEXT) as port:
+        page.goto(f"http://127.0.0.1:{port}/")
+        set_to(page.get_by_role("slider", name="Scores times"), 3)
+        answered(page, "Changed: scores times 3")
+        expect(page).to_have_url(re.compile("sharper"))
+        page.reload()
+        expect(page.get_by_role("slider", name="Scores times")).to_have_value("3")
+        page.close()
 
 
 # guesses
@@ -218,9 +235,12 @@ def test_the_steps_of_an_encoder_decoder(page):
     said = part(page, "guesses").locator("tr td:nth-child(3)")
     expect(said).to_have_text(["<s>", *"1912-05-03", "</s>"])
     page.get_by_label("decoder", exact=True).check()
-    part(page, "kind").select_option("zero")
+    part(page, "positions").select_option("zero")
     answered(page, "Changed: positions at zero")
     expect(part(page, "guesses").locator("th")).to_contain_text(["changed: would say"])
+    page.get_by_label("cross-attention", exact=True).check()
+    for name in "positions", "dial", "family":
+        expect(part(page, name)).to_be_disabled()
 
 
 # what goes wrong
@@ -237,11 +257,11 @@ def test_what_cannot_be_shown_is_said_and_the_page_stays(page):
 
 def test_a_server_that_is_gone_is_said(page):
     page.context.set_offline(True)
-    part(page, "kind").select_option("zero")
+    part(page, "positions").select_option("zero")
     answered(page, "is minitx serve still running?")
     page.context.set_offline(False)
-    part(page, "kind").select_option("shuffled")
-    answered(page, "Changed: positions shuffled")
+    answered(page, "Changed: positions at zero")  # the page asks again by itself
+    expect(part(page, "status")).not_to_have_class("failed")
 
 
 # the address, saving, the Python
@@ -250,7 +270,7 @@ def test_a_server_that_is_gone_is_said(page):
 def test_the_address_brings_everything_back(page):
     explored.click(explored.head(page, "L2H1"))
     part(page, "text").fill("A dog & a cat = two")
-    part(page, "kind").select_option("zero")
+    part(page, "positions").select_option("zero")
     part(page, "null").check()
     answered(page, "Changed: positions at zero")
     expect(page).to_have_url(re.compile("null=true.*head=L2H1|head=L2H1.*null=true"))
@@ -263,6 +283,29 @@ def test_the_address_brings_everything_back(page):
     answered(page, "As it is")
 
 
+def test_back_takes_one_step_back(page):
+    """A text that is typed is one step, each choice another; what was looked at comes back too."""
+    part(page, "text").fill("")
+    part(page, "text").press_sequentially("A dog ran.", delay=15)
+    answered(page, "As it is")
+    part(page, "positions").select_option("zero")
+    answered(page, "Changed: positions at zero")
+    part(page, "positions").select_option("shuffled")
+    answered(page, "Changed: positions shuffled")
+    page.go_back()
+    answered(page, "Changed: positions at zero")
+    expect(part(page, "positions")).to_have_value("zero")
+    page.go_back()
+    answered(page, "As it is")
+    expect(part(page, "text")).to_have_value("A dog ran.")
+    page.go_back()
+    answered(page, "As it is")
+    expect(part(page, "text")).to_have_value(TEXT)
+    page.go_forward()
+    expect(part(page, "text")).to_have_value("A dog ran.")
+    answered(page, "As it is")
+
+
 def test_the_address_brings_part_and_head_of_another_model_back(page, port):
     page.goto("about:blank")
     page.goto(f"http://127.0.0.1:{port}/#model=tiny-bart&text=3+May+1912&part=cross&head=L1H2")
@@ -272,7 +315,7 @@ def test_the_address_brings_part_and_head_of_another_model_back(page, port):
 
 
 def test_a_saved_page_stands_alone(page, saved, launch, kind):
-    part(page, "kind").select_option("zero")
+    part(page, "positions").select_option("zero")
     answered(page, "Changed")
     path = saved(part(page, "save"))
     alone = launch(kind, False).new_page()
@@ -283,8 +326,9 @@ def test_a_saved_page_stands_alone(page, saved, launch, kind):
     alone.close()
 
 
-def test_the_python_is_shown(page):
-    part(page, "kind").select_option("zero")
+def test_the_python_is_shown_and_prints_the_number_on_the_screen(page, capsys):
+    explored.click(explored.head(page, "L0H3"))
+    part(page, "positions").select_option("zero")
     answered(page, "Changed")
     part(page, "python").click()
     code = part(page, "code").locator("pre")
@@ -292,5 +336,8 @@ def test_the_python_is_shown(page):
     names = {}
     exec(code.text_content(), names)
     assert not names["trace"]["pos_embed"].any()
+    printed = capsys.readouterr().out.strip()
+    (shown,) = re.findall(r"“changed” (0\.\d+)", page.locator("#compared").text_content())
+    assert printed == f"L0H3, offset -1: {shown}"
     page.keyboard.press("Escape")
     expect(part(page, "code")).not_to_be_visible()

@@ -11,8 +11,11 @@ import pytest
 from planted import answers, bad, good, plant, unfit, write_report
 from playwright.sync_api import expect
 
+from minitx.analysis.contract.numbers import Fact
+
 SVG = "{http://www.w3.org/2000/svg}"
-LONG = {f"n{i}": f"a number with a long meaning that goes on and on, number {i}" for i in range(20)}
+MEANS = "a number with a long meaning that goes on and on, number"
+LONG = [Fact(f"n{i}", f"{MEANS} {i}") for i in range(20)]
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 
 

@@ -11,8 +11,8 @@ from safetensors.numpy import load_file, save_file
 import minitx
 from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
+from minitx.analysis.contract import registry
 from minitx.analysis.pages import compare
-from minitx.analysis.runner import registry
 
 SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives all arrays
     "alignment": {"pairs": "dates", "documents": 3},

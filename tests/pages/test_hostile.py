@@ -22,9 +22,11 @@ import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import registry
+from minitx.analysis.drawing import draw
+from minitx.analysis.machine import escapes
 from minitx.analysis.pages import published
 from minitx.analysis.parity import reference
-from minitx.analysis.runner import draw, escapes, registry
 
 Ended = namedtuple("Ended", "status out errors")
 REPORTED = {name: registry.EXPERIMENTS[name] for name in ("positions", "shapes", "norms")}

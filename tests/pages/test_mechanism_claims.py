@@ -9,7 +9,7 @@ import tiny
 import minitx
 from minitx import weights
 from minitx.analysis.pages import mechanism_claims, published
-from minitx.analysis.runner.results import Outcome
+from minitx.analysis.running.single import Outcome
 
 VARIANTS = {  # a model of each mechanism -> how many claims are about it
     "gpt2-causal": 1,

@@ -14,6 +14,7 @@ import constructed
 import numpy as np
 import pytest
 import tiny
+import undrawn
 from analysis_models import gpt2
 from scipy.special import log_softmax
 
@@ -21,10 +22,11 @@ import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import registry
 from minitx.analysis.measures import inputs, perplexities
 from minitx.analysis.pages import claims, published
-from minitx.analysis.runner import many, registry
-from minitx.analysis.runner.results import Failure, Outcome
+from minitx.analysis.running import many
+from minitx.analysis.running.single import Failure, Outcome
 from minitx.analysis.texts import corpus
 
 CLAIMS = {claim.what: claim for claim in reversed(published.CLAIMS)}  # the first of each name
@@ -450,6 +452,7 @@ def stood_in(request, tmp_path_factory, texts):
         patch.setattr(weights, "find", find)
         patch.setitem(claims.CHECKPOINTS, request.param, ((kind, 4, 128, 1024), ""))
         patch.setattr(published, "CLAIMS", own)
+        undrawn.without_figures(patch)
         given = ["--imdb", str(texts / "imdb"), "--truthfulqa", str(texts / "TruthfulQA.csv")]
         given += ["--wikiauto", str(texts / "wiki.txt")]
         given += ["--wikitext", str(texts / "wikitext.txt")]
@@ -559,6 +562,7 @@ def test_a_text_that_no_row_of_this_model_needs_is_said(texts, tmp_path, capsys,
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_the_command_writes_the_table_and_finds_every_number(tmp_path, capsys):
     options = ["--documents", "6", "--tokens", "128", "--out", str(tmp_path)]
     assert cli.main(["published", "tiny-roberta", *options]) == 0

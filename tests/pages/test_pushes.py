@@ -8,9 +8,9 @@ import pytest
 
 import minitx
 from minitx.analysis import __main__ as cli
+from minitx.analysis.contract.registry import NotApplicable
 from minitx.analysis.measures import attributed, document_features, losses
 from minitx.analysis.pages import explore, packing, pushes
-from minitx.analysis.runner.registry import NotApplicable
 
 SENTENCE = "The old man <mask> down the road."
 

@@ -18,8 +18,11 @@ import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import registry, verdict, wording
+from minitx.analysis.contract.numbers import Fact, Number
+from minitx.analysis.drawing import draw
 from minitx.analysis.pages import parts, report, section
-from minitx.analysis.runner import draw, many, registry, results, verdict
+from minitx.analysis.running import many
 from minitx.analysis.texts.formats import sha256
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +111,7 @@ def test_every_experiment_has_its_question_texts_numbers_and_files(page, folder)
             assert text in shown
         stated = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
         for number in stated["headline"].values():
-            assert number["means"] in shown and results.labelled(number) in shown
+            assert number["means"] in shown and wording.labelled(number) in shown
             assert number.get("null_means", "") in shown
         for ending in (".svg", ".npz", ".json"):
             assert f"{name}{ending}" in page.all("href")
@@ -191,7 +194,7 @@ def test_six_numbers_are_shown_and_the_others_folded(tmp_path, monkeypatch):
         """Has many numbers."""
         return good(model, run) | {f"n{i}": 100 + i for i in range(9)}
 
-    numbers = {f"n{i}": f"number {i} of all" for i in range(9)}
+    numbers = [Fact(f"n{i}", f"number {i} of all") for i in range(9)]
     plant(monkeypatch, wordy, numbers=numbers)
     _, page = write_report(tmp_path)
     for i in range(9):
@@ -209,20 +212,20 @@ def test_lists_are_labelled_and_so_are_their_nulls(tmp_path, monkeypatch):
         values = {"value": np.array([2.0, 3.0]), "value_null": np.array([0.5, 0.25])}
         return good(model, run) | values | {"names": np.array(["<L0H0>", "L1H1"])}
 
-    plant(monkeypatch, listed, labels={"value": "names"})
+    plant(monkeypatch, listed, numbers=[Number("value", "a list", null="chance", by="names")])
     _, page = write_report(tmp_path)
     assert "<L0H0> 2, L1H1 3<L0H0> 0.5, L1H1 0.25" in page.of("listed")
     assert "times the null" not in page.text
 
 
 def test_numbers_are_written_for_people():
-    texts = [results.words(value) for value in (0.97123, 12.0, 1e-7, 3, [1, 2.5], [], "L0H0")]
+    texts = [wording.words(value) for value in (0.97123, 12.0, 1e-7, 3, [1, 2.5], [], "L0H0")]
     assert texts == ["0.971", "12", "1e-07", "3", "1, 2.5", "none", "L0H0"]
 
 
 def test_hostile_texts_stay_texts(tmp_path, monkeypatch):
     """In a question, a name, an answer, a number's meaning, and beside links to the glossary."""
-    plant(monkeypatch, good, answer=answers("yes", HOSTILE), numbers={"value": HOSTILE})
+    plant(monkeypatch, good, answer=answers("yes", HOSTILE), numbers=[Fact("value", HOSTILE)])
     text, page = write_report(tmp_path, name=HOSTILE)
     assert "<img src=x" not in text and "<tame>" not in text
     assert not [tag for tag in page.tags if "onerror" in tag[1]]

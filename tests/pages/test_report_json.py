@@ -10,8 +10,8 @@ from planted import HOSTILE, answers, bad, good, plant, unfit
 import minitx
 from minitx.analysis import __main__ as cli
 from minitx.analysis import experiments  # noqa: F401  (fills the registry, which tests replace)
+from minitx.analysis.machine import files
 from minitx.analysis.pages import published
-from minitx.analysis.runner import files
 
 KEYS = "question verdict reason answer says note numbers files".split()
 

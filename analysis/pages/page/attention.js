@@ -121,16 +121,22 @@ function looksAt(head) {  // the offset, in cross the key, that gets most of its
   const peak = peakOf(head), known = {"-1": " (the token before)", 0: " (itself)", 1: " (the next token)"}[peak] ?? "";
   const mean = number(profileOf(head)[peak + reach]), even = number(data.uniform[peak + reach]);
   if (!aboveChance(head)) {
-    return `no offset stands clear of chance: ${signed(peak)} gets most, ${mean} on average, ${even} if all were alike; ${sharp}`;
+    return `no offset exceeds chance: ${signed(peak)} gets most, ${mean} on average, ${even} if all were alike; ${sharp}`;
   }
   return `most attention to offset ${signed(peak)}${known}: ${mean} on average; ${sharp}`;
+}
+
+function looked() {  // the chosen head, and the offset that it looks at most in the first run: what acrossRuns() tells of
+  const {head} = state, part = state.part ?? "", where = {part, layer: layerOf(head), head: head % H};
+  if (isCross) return {...where, offset: null};
+  const first = open(partOf(page.runs[0])).profile.subarray(head * R, (head + 1) * R);
+  return {...where, offset: d3.greatestIndex(first) - reach};
 }
 
 function acrossRuns() {  // the chosen head in every run: what it gives the offset that it looks at most in the first
   if (isBoth()) return `Tokens and heads are those of “${runName(0)}”; the other views show both.`;
   if (page.runs.length < 2 || isCross || apart) return "";
-  const first = open(partOf(page.runs[0])).profile.subarray(state.head * R, (state.head + 1) * R);
-  const place = d3.greatestIndex(first), offset = place - reach;
+  const {offset} = looked(), place = offset + reach;
   const which = {"-1": ", the token before", 0: ", the token itself", 1: ", the next token"}[offset] ?? "";
   const given = page.runs.map(run => {
     const part = partOf(run), mean = open(part).profile[state.head * R + place].toFixed(3);

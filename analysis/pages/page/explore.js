@@ -341,5 +341,5 @@ settle();  // the part, its layers and heads are known from here on
 Object.assign(state, fromAddress());
 show(page);
 addEventListener("beforeprint", drawAll);
-window.minitx = {show, state, set, drawAll, learnKinds, onAsk: ask => { askWriters = ask; update(); }, onchange: listener => listeners.push(listener)};
+window.minitx = {show, state, set, drawAll, learnKinds, looked, onAsk: ask => { askWriters = ask; update(); }, onchange: listener => listeners.push(listener)};
 new ResizeObserver(() => requestAnimationFrame(update)).observe(main);

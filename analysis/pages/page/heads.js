@@ -5,7 +5,7 @@ let shown = [], across = 1;  // the heads in the order of their pictures, and ho
 
 function heads(width) {
   shown = listed();
-  if (!shown.length) return note(isAnywhere() ? "No head is like that." : "No head stands clear of chance there.");
+  if (!shown.length) return note(isAnywhere() ? "No matching heads." : "No head exceeds chance there.");
   const left = isGrid() ? 28 : 4, top = isGrid() ? 34 : 22;
   across = isGrid() ? H : Math.max(1, Math.min(shown.length, Math.floor((width - left) / 60)));
   const down = Math.ceil(shown.length / across), edge = Math.min((width - left - 4) / across, 110);

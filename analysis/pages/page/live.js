@@ -1,7 +1,7 @@
 "use strict";
 // The controls of the live page. What the reader wants stands in `wish`; every change of it is asked of the server,
 // and the answer, runs as the static page has them, is shown by window.minitx.show. The newest wish wins.
-// Order: the wish, its address, asking, the controls, guesses, saving, the start.
+// Order: the wish, its address, asking, the controls, those of changes, guesses, saving, the start.
 {
 const {minitx} = window, by = id => document.getElementById(`live-${id}`);
 const start = JSON.parse(document.getElementById("data").textContent).live, {server} = start;
@@ -12,6 +12,8 @@ const wish = structuredClone(plain);
 let shown = {live: start, seconds: 0};  // the newest answer
 let arrived = location.hash;  // what a link says of the views, until there is what they are to show
 let waiting, asked = null;  // the timer before a request, and the request that is on its way
+let typed = null;  // the control in which the reader types or slides: all of it is one step of the history
+const AGAIN = 2000;  // milliseconds after which a server that did not answer is asked again
 
 const model = () => server.models[wish.model];
 const stack = () => wish.changes.stack ?? Object.keys(model().stacks)[0];
@@ -28,23 +30,28 @@ function make(tag, properties = {}, ...children) {
 
 // the wish: what is changed goes to the address, to the controls, and to the server
 
-function want(changes, delay = 0) {
+function want(changes, {control = null, delay = 0, isStep = !control || control !== typed} = {}) {
+  [typed, arrived] = [control, null];
   Object.assign(wish, changes);
   if (isPair() && !wish.changes.stack && (wish.null || isChanged())) wish.changes = {...wish.changes, stack: stack()};
   writeControls();
-  writeAddress();
+  writeAddress(isStep);
   clearTimeout(waiting);
   waiting = setTimeout(ask, delay);
 }
 
-function change(changes) {  // of the model; what is as it was is left out
+function change(changes, options) {  // of the model; what changes nothing, or belongs to what is not chosen, is left out
   const next = {...wish.changes, ...changes};
-  for (const [name, value] of Object.entries(next)) {
-    if (!value || value === "on" || value.length === 0) delete next[name];
+  if (!next.stack) delete next.stack;
+  for (const {name, nothing, of} of server.changes) {
+    if (of.length && (next[of[0]] ?? null) !== of[1]) delete next[name];
+    else if (of.length && next[name] === undefined) next[name] = by(name).valueAsNumber || 0;
+    if (same(next[name] ?? nothing, nothing)) delete next[name];
   }
-  if (next.positions !== "shifted") delete next.shift;
-  want({changes: next});
+  want({changes: next}, options);
 }
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 const isChanged = () => Object.keys(wish.changes).some(name => name !== "stack" && name !== "seed");
 
@@ -52,14 +59,15 @@ const isChanged = () => Object.keys(wish.changes).some(name => name !== "stack" 
 
 const KEPT = Object.keys(plain);
 
-function writeAddress() {
+function writeAddress(isStep) {  // a step can be taken back by the browser's button
   const given = new URLSearchParams(location.hash.slice(1));
   for (const name of KEPT) {
     const value = JSON.stringify(wish[name]);
     if (value === JSON.stringify(plain[name])) given.delete(name);
     else given.set(name, typeof wish[name] === "string" ? wish[name] : value);
   }
-  history.replaceState(null, "", `#${given}`);
+  const isNew = isStep && `#${given}` !== (location.hash || "#");
+  history[isNew ? "pushState" : "replaceState"](null, "", `#${given}`);
 }
 
 function fromAddress() {  // what the address says of the wish; what makes no sense is left out
@@ -76,8 +84,9 @@ function fromAddress() {  // what the address says of the wish; what makes no se
 
 function follow() {  // an address that was opened or typed
   const next = fromAddress();
-  if (JSON.stringify(next) !== JSON.stringify(wish)) want(next);
-  else arrived = null;
+  const isOther = !same(next, wish);
+  if (isOther) want(next, {isStep: false});
+  arrived = isOther ? location.hash : null;
 }
 
 // asking
@@ -101,14 +110,20 @@ async function ask() {
     answered = wanted;
     showAnswer(answer, began);
   } catch (error) {
-    if (request === asked && error.name !== "AbortError" && error.status !== 409) complain(error);
+    if (request === asked && error.name !== "AbortError" && error.status !== 409) {
+      complain(error);
+      if (error instanceof TypeError) waiting = setTimeout(ask, AGAIN);
+    }
   }
   if (request === asked) by("status").classList.remove("waits");
 }
 
+const NO_ANSWER = "No answer: is minitx serve still running?";
+
 function complain(error) {
+  const why = error instanceof TypeError ? NO_ANSWER : error.message;
   by("status").className = "failed";
-  by("status").textContent = error instanceof TypeError ? "No answer: is minitx serve still running?" : error.message;
+  if (by("status").textContent !== why) by("status").textContent = why;  // which is read aloud
 }
 
 function showAnswer(answer, began) {
@@ -147,24 +162,17 @@ function fill(select, names, chosen) {
 }
 
 function writeControls() {
-  const {changes} = wish, isCross = stack() === "cross", focused = document.activeElement;
+  const isCross = stack() === "cross";
   by("model").value = wish.model;
-  if (focused !== by("text")) by("text").value = wish.text;
-  if (focused !== by("target")) by("target").value = wish.target ?? "";
+  if (typed !== by("text")) by("text").value = wish.text;
+  if (typed !== by("target")) by("target").value = wish.target ?? "";
   by("target-label").hidden = !isPair();
   by("words").checked = wish.words;
   by("null").checked = wish.null;
   by("null").disabled = isCross;
-  by("kind").value = changes.positions ?? "on";
-  by("shift-label").hidden = changes.positions !== "shifted";
-  if (focused !== by("shift")) by("shift").value = changes.shift ?? by("shift").value;
-  by("dial").value = changes.dial ?? 0;
-  by("dial-says").textContent = signed(changes.dial ?? 0);
-  for (const name of ["positions", "keys", "mask"]) by(name).disabled = isCross;
   writeStack();
-  writeMask();
-  writeHead();
-  writeCells();
+  for (const {box, reads_order: readsOrder} of server.changes) box.disabled = isCross && readsOrder;
+  writers.forEach(write => write());
 }
 
 function writeStack() {  // which stack of an encoder-decoder is changed
@@ -177,31 +185,100 @@ function writeStack() {  // which stack of an encoder-decoder is changed
   }
 }
 
-function writeMask() {
-  const {mask} = wish.changes, family = mask?.family ?? "", parameters = server.families[family] ?? {};
-  by("family").value = family;
-  by("meaning").hidden = !mask;
-  by("meaning").value = mask?.meaning ?? "weights";
-  by("meaning").title = `m is the mask, s the scores: ${server.meanings[by("meaning").value][1]}`;
-  if (by("values").dataset.family !== family) {
-    by("values").dataset.family = family;
-    by("values").replaceChildren(...Object.entries(parameters).map(([name, bounds], n) => parameter(name, bounds, n)));
-  }
-  if (by("values").contains(document.activeElement)) return;
-  Object.values(parameters).forEach(([usual], n) => {
-    by("values").children[n].lastChild.value = mask.values?.[n] ?? usual;
+// controls of changes: the server sends a record of each; DRAW has a function for each kind of control, which puts it
+// into its box and returns what writes the wish into it
+
+const DRAW = {choice, number, slider, mask, heads, layers};
+const valueOf = ({name, nothing}) => wish.changes[name] ?? nothing;
+const filled = (words, name) => words.replace("{}", name);
+let writers = [];
+
+function drawChanges() {
+  const boxes = {};
+  writers = server.changes.map(record => {
+    const [owner] = record.of, legend = record.group || record.label;
+    record.box = owner ? server.changes.find(({name}) => name === owner).box : boxes[legend] ??= newBox(record, legend);
+    return DRAW[record.kind](record);
   });
 }
 
-function parameter(name, [usual, min, max], n) {
-  const oninput = event => {
-    const given = Object.values(server.families[wish.changes.mask.family]).map(([usual]) => usual);
-    const values = given.map((usual, i) => wish.changes.mask.values?.[i] ?? usual);
-    values[n] = event.target.valueAsNumber;
-    if (!isNaN(values[n])) change({mask: {...wish.changes.mask, values}});
+function newBox({title}, legend) {
+  const isOfAll = title.includes("{}"), box = make("fieldset", {}, make("legend", {textContent: legend, title: isOfAll ? "" : title}));
+  by("chance").before(box);
+  return box;
+}
+
+function choice(record) {
+  const {name, label, options, box} = record, onchange = () => change({[name]: select.value});
+  const select = make("select", {id: `live-${name}`, ariaLabel: label, onchange});
+  fill(select, options, record.nothing);
+  box.append(select);
+  return () => { select.value = valueOf(record); };
+}
+
+function number(record) {
+  const {name, label, unit, usual, bounds: [min, max], of: [owner, wanted], box} = record;
+  const oninput = () => change({[name]: input.valueAsNumber || 0}, {control: input});
+  const input = make("input", {id: `live-${name}`, type: "number", min, max: max ?? "", step: 1, value: usual, oninput});
+  const whole = make("label", {}, `${label} `, input, ` ${unit}`);
+  box.append(whole);
+  return () => {
+    whole.hidden = owner !== undefined && wish.changes[owner] !== wanted;
+    if (typed !== input) input.value = wish.changes[name] ?? input.value;
   };
+}
+
+function slider(record) {
+  const {name, label, bounds: [min, max, step = 1], box} = record;
+  const oninput = () => change({[name]: input.valueAsNumber}, {control: input});
+  const input = make("input", {id: `live-${name}`, type: "range", min, max, step, ariaLabel: label, oninput});
+  const says = make("output", {htmlFor: input.id});
+  box.append(input, says);
+  return () => {
+    input.value = valueOf(record);
+    says.textContent = min < 0 ? signed(valueOf(record)) : valueOf(record);
+  };
+}
+
+// a mask by distance: its family, a number for each parameter, what its values do, and its curve
+
+function mask({name, label, options: {families, meanings}, box}) {
+  const put = (values, control) => change({[name]: {...wish.changes[name], ...values}}, {control});
+  const family = make("select", {id: "live-family", ariaLabel: "Family of the mask", onchange: () =>
+    family.value ? change({[name]: {family: family.value, meaning: meaning.value}}) : change({[name]: null})});
+  const meaning = make("select", {id: "live-meaning", ariaLabel: "What the mask does",
+                                  onchange: () => put({meaning: meaning.value})});
+  fill(family, [["", "none"], ...Object.keys(families).map(name => [name, name])], "");
+  fill(meaning, Object.entries(meanings).map(([name, [label]]) => [name, label]), "weights");
+  const values = make("span", {id: "live-values"}), curve = make("div", {id: "live-curve", role: "img"});
+  box.append(family, values, meaning, curve);
+  return () => {
+    const mask = wish.changes[name], parameters = families[mask?.family] ?? {};
+    family.value = mask?.family ?? "";
+    meaning.hidden = !mask;
+    meaning.value = mask?.meaning ?? "weights";
+    meaning.title = `m is the mask, s the scores: ${meanings[meaning.value][1]}`;
+    writeParameters(values, mask, parameters, put);
+  };
+}
+
+function writeParameters(box, mask, parameters, put) {
+  const names = Object.keys(parameters);
+  if (box.dataset.names !== names.join()) {
+    box.dataset.names = names.join();
+    box.replaceChildren(...names.map(name => parameter(name, parameters[name])));
+  }
+  names.forEach((name, n) => {
+    const input = box.children[n].lastChild, values = names.map((each, i) => mask.values?.[i] ?? parameters[each][0]);
+    const changed = () => values.map((value, i) => i === n ? input.valueAsNumber : value);
+    input.oninput = () => { if (!isNaN(input.valueAsNumber)) put({values: changed()}, input); };
+    if (typed !== input) input.value = values[n];
+  });
+}
+
+function parameter(name, [value, min, max]) {
   const step = name === "n" ? 1 : "any";
-  return make("label", {}, `${name.replace("_", " ")} `, make("input", {type: "number", min, max, step, value: usual, oninput}));
+  return make("label", {}, `${name.replace("_", " ")} `, make("input", {type: "number", min, max, step, value}));
 }
 
 function writeCurve() {  // the mask by distance, a line for each head where they differ
@@ -218,56 +295,66 @@ function writeCurve() {  // the mask by distance, a line for each head where the
   by("curve").ariaLabel = `Mask by distance: ${curve[0].slice(0, 6).map(value => value.toFixed(2)).join(", ")} …`;
 }
 
-function writeHead() {  // the button for the head that the views show
-  const {layers, heads} = sizes(), n = minitx.state.head ?? 0;
-  const pair = [Math.floor(n / heads), n % heads];
-  by("head").hidden = pair[0] >= layers;
-  by("head").textContent = `switch ${isPair() ? `the ${stack()}'s ` : ""}${nameOf(pair)} ${isOff(pair) ? "on again" : "off"}`;
-  by("head").onclick = () => toggle(pair);
-}
+// heads or layers: a button for each, pressed where its number is in the list; those of one box share a grid, a row a
+// layer; the chosen head has a button of its own
 
-const isOff = pair => (wish.changes.heads_off ?? []).some(other => nameOf(other) === nameOf(pair));
 const without = (list, name) => list.filter(other => String(other) !== String(name));
+const has = (record, number) => valueOf(record).some(other => String(other) === String(number));
 
-function toggle(pair) {
-  const off = wish.changes.heads_off ?? [];
-  change({heads_off: isOff(pair) ? without(off, pair) : [...off, pair]});
+function toggle(record, number) {
+  change({[record.name]: has(record, number) ? without(valueOf(record), number) : [...valueOf(record), number]});
 }
 
-function toggleLayer(layer) {
-  const off = wish.changes.layers_off ?? [];
-  change({layers_off: off.includes(layer) ? without(off, layer) : [...off, layer]});
+function heads(record) {
+  const {box, words: [put, undo]} = record, button = make("button", {type: "button", id: `live-${record.name}`});
+  gridOf(box).before(button);
+  return () => {
+    const {layers, heads} = sizes(), n = minitx.state.head ?? 0, pair = [Math.floor(n / heads), n % heads];
+    const name = `${isPair() ? `the ${stack()}'s ` : ""}${nameOf(pair)}`;
+    button.hidden = pair[0] >= layers;
+    button.textContent = filled(has(record, pair) ? undo : put, name);
+    button.onclick = () => toggle(record, pair);
+    writeCells(box);
+  };
 }
 
-let cells = "";  // the sizes for which the grid was made
+function layers({box}) {
+  gridOf(box);
+  return () => writeCells(box);
+}
 
-function writeCells() {
-  const {layers, heads} = sizes(), made = `${stack()} ${layers} ${heads}`, box = by("cells");
-  if (made !== cells) {
-    cells = made;
-    box.style.gridTemplateColumns = `repeat(${heads + 1}, max-content)`;
-    box.replaceChildren(...d3.range(layers).flatMap(layer => [layerCell(layer),
-      ...d3.range(heads).map(head => headCell([layer, head]))]));
+function gridOf(box) {  // the details in which the grid of a box is
+  const grid = box.querySelector("details");
+  if (grid) return grid;
+  const cells = make("div", {className: "cells", role: "group", ariaLabel: "One row a layer: a click changes one, or undoes it"});
+  return box.appendChild(make("details", {id: "live-grid"}, make("summary", {textContent: "choose in a grid"}), cells));
+}
+
+function writeCells(box) {
+  const {layers, heads} = sizes(), made = `${stack()} ${layers} ${heads}`, cells = box.querySelector(".cells");
+  const own = kind => server.changes.filter(record => record.box === box && record.kind === kind);
+  if (cells.dataset.made !== made) {
+    cells.dataset.made = made;
+    const columns = own("layers").length + own("heads").length * heads;
+    cells.style.gridTemplateColumns = `repeat(${columns}, max-content)`;
+    cells.replaceChildren(...d3.range(layers).flatMap(layer => [
+      ...own("layers").map(record => layerCell(record, layer)),
+      ...own("heads").flatMap(record => d3.range(heads).map(head => headCell(record, [layer, head])))]));
   }
-  for (const cell of box.children) {
-    const {layer, head} = cell.dataset, off = wish.changes.layers_off ?? [];
-    cell.setAttribute("aria-pressed", head === undefined ? off.includes(+layer) : isOff([+layer, +head]));
-  }
+  for (const cell of cells.children) cell.write();
 }
 
-function layerCell(layer) {
-  const cell = make("button", {type: "button", className: "layer", textContent: `L${layer}`,
-                               title: `all of layer ${layer}`, onclick: () => toggleLayer(layer)});
-  cell.dataset.layer = layer;
+function cellOf(record, number, properties) {
+  const cell = make("button", {type: "button", ...properties, onclick: () => toggle(record, number)});
+  cell.write = () => cell.setAttribute("aria-pressed", has(record, number));
   return cell;
 }
 
-function headCell(pair) {
-  const cell = make("button", {type: "button", title: nameOf(pair), ariaLabel: `${nameOf(pair)} off`,
-                               textContent: pair[1], onclick: () => toggle(pair)});
-  [cell.dataset.layer, cell.dataset.head] = pair;
-  return cell;
-}
+const layerCell = (record, layer) => cellOf(record, layer, {
+  className: "layer", textContent: filled(record.cell, layer), title: filled(record.label, layer)});
+
+const headCell = (record, pair) => cellOf(record, pair, {
+  title: nameOf(pair), ariaLabel: `${nameOf(pair)} ${record.label}`, textContent: pair[1]});
 
 // guesses: what the model says next, in place of what is hidden, or step by step
 
@@ -304,7 +391,6 @@ async function append(token) {  // a token that was clicked, or null for one tha
   try {
     const more = token === null ? {} : {token};
     const {text} = await (await post("next", {page: `${pageId}-n`, ...wish, null: false, ...more})).json();
-    by("text").value = text;
     want({text, hidden: []});
   } catch (error) {
     complain(error);
@@ -315,7 +401,7 @@ function sampler() {
   const says = make("output", {textContent: wish.temperature.toFixed(1)});
   const oninput = event => {
     says.textContent = event.target.valueAsNumber.toFixed(1);
-    want({temperature: event.target.valueAsNumber}, 60);
+    want({temperature: event.target.valueAsNumber}, {control: event.target, delay: 60});
   };
   const range = make("input", {type: "range", min: 0, max: 2, step: 0.1, value: wish.temperature, oninput});
   const draw = make("button", {type: "button", textContent: "append one, drawn at random", onclick: () => append(null)});
@@ -324,7 +410,7 @@ function sampler() {
 
 function hider() {  // hides the chosen token of a masked model, or shows it again
   const {token} = minitx.state, isHidden = wish.hidden.includes(token);
-  const name = token === null ? "a token, which the model is to guess: choose one below" : `token ${token}`;
+  const name = token === null ? "a token and let the model guess it (choose one below)" : `token ${token}`;
   const button = make("button", {
     type: "button", disabled: token === null || wish.words, textContent: `${isHidden ? "show" : "hide"} ${name}`,
     onclick: () => want({hidden: isHidden ? without(wish.hidden, token) : [...wish.hidden, token]})});
@@ -363,7 +449,7 @@ async function patch() {
   } catch (error) {
     patched = null;
     by("patch-maps").replaceChildren();
-    by("patch-says").textContent = error instanceof TypeError ? "No answer: is minitx serve still running?" : error.message;
+    by("patch-says").textContent = error instanceof TypeError ? NO_ANSWER : error.message;
   }
   by("patch-says").classList.toggle("failed", !patched);
   by("patch-says").classList.remove("waits");
@@ -451,7 +537,7 @@ async function save() {
 
 async function showPython() {
   try {
-    const {code} = await (await post("code", {page: `${pageId}-c`, ...wish})).json();
+    const {code} = await (await post("code", {page: `${pageId}-c`, ...wish, ...(wish.words ? {} : {shown: minitx.looked()})})).json();
     by("code").querySelector("pre").textContent = code;
     by("code").showModal();
   } catch (error) {
@@ -462,21 +548,13 @@ async function showPython() {
 // the start
 
 fill(by("model"), Object.keys(server.models).map(name => [name, name]), wish.model);
-fill(by("kind"), server.positions, "on");
-fill(by("family"), [["", "none"], ...Object.keys(server.families).map(name => [name, name])], "");
-fill(by("meaning"), Object.entries(server.meanings).map(([name, [label]]) => [name, label]), "weights");
 by("text").maxLength = server.limits.text;
 
 by("model").onchange = event => want({model: event.target.value, hidden: [], changes: {}, target: null});
-by("text").oninput = event => want({text: event.target.value, hidden: []}, 120);
-by("target").oninput = event => want({target: event.target.value || null}, 120);
+by("text").oninput = ({target}) => want({text: target.value, hidden: []}, {control: target, delay: 120});
+by("target").oninput = ({target}) => want({target: target.value || null}, {control: target, delay: 120});
 by("words").onchange = event => want({words: event.target.checked});
 by("null").onchange = event => want({null: event.target.checked});
-by("kind").onchange = event => change({positions: event.target.value, shift: by("shift").valueAsNumber || 0});
-by("shift").oninput = event => change({shift: event.target.valueAsNumber || 0});
-by("dial").oninput = event => change({dial: event.target.valueAsNumber});
-by("family").onchange = event => change({mask: event.target.value && {family: event.target.value, meaning: by("meaning").value}});
-by("meaning").onchange = event => change({mask: {...wish.changes.mask, meaning: event.target.value}});
 by("reset").onclick = () => want({changes: {}, null: false, hidden: [], temperature: 1});
 by("save").onclick = save;
 by("python").onclick = showPython;
@@ -490,16 +568,18 @@ by("other").onkeydown = event => {
 };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", writePatched);
 minitx.onchange(() => {
-  writeHead();
+  writers.forEach(write => write());
   if (isDark() !== wasDark) writePatched();
   wasDark = isDark();
   if (shown.live.guesses.kind === "masked") writeGuesses();
 });
+addEventListener("change", () => { typed = null; });
 addEventListener("hashchange", follow);
 let wasDark = isDark();
 minitx.onAsk(askWriters);
 askKinds(start.model);
 Object.assign(shown, {runs: JSON.parse(document.getElementById("data").textContent).runs});
+drawChanges();
 writeControls();
 writeGuesses();
 follow();

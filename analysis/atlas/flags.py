@@ -1,0 +1,154 @@
+"""Heads that stand out, each beside what chance gives to any head, and how far the planes lie.
+
+A head is flagged if the common rule (contract/verdict.py) calls its value an effect. Null of
+offsets and of same tokens: shuffled keys, the largest of all heads, offsets and shuffles. Null of
+the shapes: heads whose W_Q and W_K have their entries shuffled; the largest of them, or what a head
+of a model of this size exceeds once in 100 models by a normal law, whichever is more.
+
+L layers, H heads, O orders of the keys (their own, then shuffled).
+Order: flags of what is counted, flags of shapes, shuffled weights, the lie.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import scipy
+
+from ..contract import verdict
+from .heads import NEAREST, OFFSETS
+from .records import Flag, Lie, Misleads
+
+LEAST = 20  # queries that are needed
+RISK = 0.01  # that any head is above the null of a shape
+HEADS = 96  # with shuffled weights, at least
+SIDES = "queries", "keys"
+SHAPES = {
+    "type": "types of tokens explain {value:.0%} of the variance of its tokens' {side}",
+    "position": "positions explain {value:.0%} of the variance of its {side}",
+    "spiral": "its {side} turn around a centre as positions go on, {value:.0%} of an even spiral",
+    "line": "its {side} lie along a line by position: R² {value:.2f}",
+}
+WORDS = "{said} (chance, in any head: {null:.2f})"
+
+
+def is_beyond(value, null):
+    """Whether a share is beyond its null by the common rule."""
+    return verdict.beside(value, null).verdict in verdict.EFFECTS
+
+
+def of_counts(sums):
+    """Flags of heads that look at an offset, or at the same token elsewhere."""
+    n = sums["offset_queries"][0]
+    offsets = _means(sums["offsets"], n)  # [L O H offsets]
+    for layer, head in np.ndindex(offsets.shape[0], offsets.shape[2]):
+        values = offsets[layer, 0, head]
+        best = int(values.argmax())
+        said = f"gives {values[best]:.0%} of its attention to {where(OFFSETS[best])}"
+        yield from _flag(layer, head, "offset", values[best], offsets[:, 1:].max(), said)
+    same = _means(sums["same"][..., None], sums["same_queries"][:1])[..., 0]  # [L O H]
+    for layer, head in np.ndindex(same.shape[0], same.shape[2]):
+        value = same[layer, 0, head]
+        said = f"gives {value:.0%} of its attention to the same token elsewhere, where there is one"
+        yield from _flag(layer, head, "same token", value, same[:, 1:].max(), said)
+
+
+def _means(sums, n):
+    """Means over queries; 0 where there are too few of them."""
+    return np.where(n >= LEAST, sums / np.maximum(n, 1), 0.0)
+
+
+def where(offset):
+    """An offset in words.
+
+    >>> where(-1), where(0), where(2)
+    ('the token before', 'the token itself', 'the token 2 after')
+    """
+    if offset == 0:
+        return "the token itself"
+    far = "" if abs(offset) == 1 else f"{abs(offset)} "
+    return f"the token {far}{'before' if offset < 0 else 'after'}"
+
+
+def _flag(layer, head, kind, value, null, said):
+    """The Flag of a head, if it is beyond chance."""
+    value, null = float(value), float(null)
+    if is_beyond(value, null):
+        yield Flag(layer, head, kind, value, null, WORDS.format(said=said, null=null))
+
+
+def of_shapes(values, chance):
+    """Flags of the shapes of points: {kind: [2 L H]} of the model, and of shuffled weights."""
+    for kind, text in SHAPES.items():
+        null = reached(chance[kind], values[kind][0].size)
+        for layer, head in np.ndindex(values[kind].shape[1:]):
+            both = values[kind][:, layer, head]
+            side = int(both.argmax())
+            said = text.format(value=both[side], side=SIDES[side])
+            yield from _flag(layer, head, kind, both[side], null, said)
+
+
+def reached(chance, n_heads):
+    """What chance reaches in any of n heads: the largest, or what a normal law says.
+
+    >>> float(reached(np.array([0.1, 0.1]), 10)), float(reached(np.array([0.0, 1.0]), 10))
+    (0.1, 1.0)
+    """
+    larger = chance.max(axis=0).ravel() if chance.ndim > 1 else chance
+    normal = larger.mean() + scipy.stats.norm.isf(RISK / n_heads) * larger.std()
+    return np.clip(max(larger.max(), normal), 0, 1)
+
+
+def n_shuffles(model):
+    """How often the weights of a model are shuffled, so that chance has enough heads."""
+    return -(-HEADS // (model.config.n_layers * model.config.n_heads))
+
+
+def shuffled(model, seed):
+    """The model with the entries of all W_Q and W_K in random order, each matrix by itself."""
+    rng = np.random.default_rng(seed)
+
+    def mixed(part):
+        changed = {}
+        for name in ("W_Q", "W_K"):
+            x = getattr(part, name)
+            changed[name] = rng.permutation(x.ravel()).reshape(x.shape)
+        return _with(part, changed)
+
+    layers = []
+    for layer in model.layers:
+        own = mixed(layer)
+        cross = getattr(layer, "cross", None)
+        layers.append(own if cross is None else _with(own, {"cross": mixed(cross)}))
+    encoder = None if model.encoder is None else shuffled(model.encoder, seed)
+    return replace(model, layers=tuple(layers), encoder=encoder)
+
+
+def _with(part, changes):
+    """A namespace of arrays with others in their place."""
+    return type(part)(**vars(part) | changes)
+
+
+def lie(sums):
+    """The Lie of all heads, and the head that misleads most, if any does beyond chance."""
+    n = np.maximum(sums["queries"], 1)[:, None, None, None]
+    near = sums["near"] / n  # [L O H 2]
+    plane, space = np.moveaxis(near, -1, 0)
+    gap = abs(plane - space)  # [L O H]
+    own = gap[:, 0]
+    layer, head = np.unravel_index(own.argmax(), own.shape)
+    worst = None
+    if is_beyond(own[layer, head], gap[:, 1:].max()):
+        worst = Misleads(int(layer), int(head), _misleading(plane, space, layer, head))
+    by_chance = [x[:, 1:].mean(axis=1) for x in (plane, space)]
+    return Lie(plane[:, 0], space[:, 0], *by_chance, worst)
+
+
+def _misleading(plane, space, layer, head):
+    """Why the picture of a head is not to be trusted."""
+    own = [x[layer, 0, head] for x in (plane, space)]
+    chance = plane[layer, 1:, head].mean()
+    return (
+        f"In L{layer}H{head} {own[1]:.0%} of the strongest keys are among the {NEAREST} keys of "
+        f"their sentence that are nearest in the whole space, but {own[0]:.0%} in the plane "
+        f"(keys shuffled: {chance:.0%})."
+    )

@@ -1,0 +1,223 @@
+"""The atlas page: every head as one scatter of the queries and keys of hundreds of sentences.
+
+One self-contained HTML file, or two atlases side by side in it. Tables of the points stand in it as
+JSON; what each head has of its own is packed apart, so that the page opens it head by head.
+Order: `write`, what is packed of a space, how the page is put together.
+L layers, H heads, n queries, m keys: points are queries first, then keys.
+"""
+
+import base64
+import re
+import zlib
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from ..drawing import draw
+from ..machine import files
+from . import explore
+from .packing import TINY
+
+STEPS = 4095  # of a coordinate, between the least and the greatest of its head
+DEEP_STEPS = 255  # of the third coordinate, which only turning shows
+NORM_STEPS = 63  # of a norm, which is a colour
+WEIGHT_STEPS = 127  # of the root of a weight
+NOWHERE = 255  # a query has no further key
+PROJECTIONS = {"pca": "PCA", "pca3": "PCA, 3-D", "tsne": "t-SNE", "umap": "UMAP"}
+ASSETS = {"d3": "d3.min.js", "three": "three.min.js"}
+PROGRAM = (
+    "colours.js",
+    "atlas-data.js",
+    "atlas-colours.js",
+    "atlas-address.js",
+    "atlas-cloud.js",
+    "atlas-draw.js",
+    "atlas-heads.js",
+    "atlas-sentence.js",
+    "atlas.js",
+)
+STYLES = "explore.css", "atlas.css"
+
+
+def write(atlas, path):
+    """Write the page of an Atlas to the file `path`; return its size in bytes."""
+    content = page(atlas).encode()
+    files.write(Path(path), content)
+    return len(content)
+
+
+def page(atlas):
+    """The HTML text of the page of an Atlas, and of the one beside it."""
+    atlases = [atlas, *([atlas.beside] if atlas.beside else [])]
+    arrays = {}
+    runs = [described(each, f"{n}", arrays) for n, each in enumerate(atlases)]
+    parts = {name: _asset(file) for name, file in ASSETS.items()}
+    parts["title"] = escape(f"Atlas of {' and '.join(draw.printable(a.name) for a in atlases)}")
+    parts["policy"] = "; ".join(f"{what} {where}" for what, where in explore.POLICY.items())
+    parts["style"] = "\n".join(map(_asset, STYLES))
+    parts["data"] = explore.as_script({"runs": runs, "projections": PROJECTIONS})
+    parts["licences"] = escape(_asset("LICENCES.txt") + "\n" + _asset("three.licence.txt"))
+    parts["program"] = "\n".join(f"<script>{_asset(file)}</script>" for file in PROGRAM)
+    parts["arrays"] = "\n".join(_holder(name, text) for name, text in arrays.items())
+    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _asset("atlas.html"))
+
+
+def _holder(name, text):
+    """An element that the page's program opens when it needs it."""
+    return f'<script type="text/plain" id="{name}">{text}</script>'
+
+
+def _asset(file):
+    """The text of a file of the folder page/."""
+    return (explore.PAGE / file).read_text(encoding="utf-8")
+
+
+# what is packed of a space
+
+
+def described(atlas, number, arrays):
+    """What the page says of an Atlas, ready for JSON; adds its packed arrays to `arrays`."""
+    spaces = [_space(s, f"{number}.{k}", arrays) for k, s in enumerate(atlas.sides)]
+    sentences = [_shown(tokens) for tokens in atlas.sentences]
+    content = {"name": draw.printable(atlas.name), "spaces": spaces, "sentences": sentences}
+    content |= {"titles": _plain(atlas.titles), "sampled": _plain(atlas.sampled)}
+    return content | {"settings": _plain(atlas.settings)}
+
+
+def _space(space, number, arrays):
+    """What the page says of one Space; adds its packed arrays."""
+    content = {name: getattr(space, name) for name in ("name", "L", "H", "d")}
+    content["layers"] = _plain(space.layers)
+    content["queries"] = _table(space.queries)
+    is_shared = space.keys is space.queries or _table(space.keys) == content["queries"]
+    content["keys"] = None if is_shared else _table(space.keys)
+    packed = pack_heads(space)
+    for head in range(space.L * space.H):
+        for name, (_, rows) in packed.items():
+            arrays[f"{number}.{name}.{head}"] = squeezed(rows[head])
+    content["packed"] = {name: facts for name, (facts, _) in packed.items()}
+    flags = [_plain(flag._asdict()) for flag in space.flags]
+    return content | {"flags": flags, "lie": _lie(space.lie)}
+
+
+def _table(points):
+    """A Points table as lists."""
+    numbers = ("sentence", "position", "token", "type", "length", "frequency", "word_class")
+    content = {name: _plain(getattr(points, name)) for name in numbers}
+    names = {name: _plain(getattr(points, name)) for name in ("types", "word_classes")}
+    return content | names | {"vocabulary": _shown(points.vocabulary)}
+
+
+def _lie(lie):
+    """How far each head's plane lies, and where it misleads most."""
+    names = ("near_plane", "near_space", "near_plane_null", "near_space_null")
+    content = {name: _plain(np.ravel(getattr(lie, name))) for name in names}
+    return content | {"misleads": lie.misleads and _plain(lie.misleads._asdict())}
+
+
+def _shown(labels):
+    """Labels whose blanks can be seen, and that turn no direction."""
+    return [draw.printable(str(x)).translate(explore.BLANKS) or "∅" for x in labels]
+
+
+def _plain(value):
+    """A value as JSON has it: arrays as lists, numbers of NumPy as Python's."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {_plain(str(key)): _plain(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if np.isfinite(value) else None
+    return value if isinstance(value, int | bool | None) else draw.printable(str(value))
+
+
+def pack_heads(space):
+    """{name: (facts for the page, one array of codes a head)} of what each head has of its own.
+
+    Coordinates have `low` and `step` of each head, one for all axes, so that a plane keeps its
+    shape; a projection "pca3" whose first two axes are those of "pca" is packed as its third alone.
+    """
+    packed = {}
+    for name, xy in space.xy.items():
+        axes = np.moveaxis(heads_of(xy, space), 2, 1)  # [heads axes points]
+        is_third = name == "pca3" and np.array_equal(heads_of(space.xy["pca"], space), xy_of(axes))
+        if is_third:
+            packed["third"] = steps_of(axes[:, 2:], DEEP_STEPS)
+        else:
+            packed[name] = steps_of(axes, STEPS)
+    both = [heads_of(space.norms[side], space) for side in ("query", "key")]
+    packed["norms"] = steps_of(np.concatenate(both, axis=1), NORM_STEPS)
+    packed["strongest"] = strongest(space)
+    return packed
+
+
+def heads_of(x, space):
+    """An array of layers and heads as one of heads: [L H ...] -> [L*H ...]."""
+    x = np.asarray(x)
+    return x.reshape(space.L * space.H, *x.shape[2:])
+
+
+def xy_of(axes):
+    """The first two axes: [heads axes points] -> [heads points 2]."""
+    return np.moveaxis(axes[:, :2], 1, 2)
+
+
+def steps_of(x, steps):
+    """Codes 0 to `steps` between the least and the greatest value of each head: [heads ...]."""
+    rows = np.asarray(x, np.float64)
+    within = tuple(range(1, rows.ndim))
+    low, high = rows.min(axis=within, keepdims=True), rows.max(axis=within, keepdims=True)
+    codes = np.rint((rows - low) / np.maximum(high - low, TINY) * steps)
+    facts = {"low": low.ravel().tolist(), "step": ((high - low).ravel() / steps).tolist()}
+    facts |= {"steps": steps, "shape": list(x.shape[1:])}
+    return facts, codes.astype(np.uint16 if steps > 255 else np.uint8)
+
+
+def strongest(space):
+    """The strongest keys of each query, from the first key of its sentence on, and their weights.
+
+    Raises ValueError where a sentence is too long for a byte.
+    """
+    starts = first_keys(space)
+    index = np.moveaxis(heads_of(space.strongest.index, space), 2, 1)  # [heads 5 n]
+    is_key = index >= 0
+    offsets = np.where(is_key, index - starts, NOWHERE)
+    if is_key.any() and not 0 <= offsets.min() <= offsets[is_key].max(initial=0) < NOWHERE:
+        raise ValueError(
+            f"a query's strongest key is {offsets[is_key].max()} keys after the first of its "
+            f"sentence; wanted 0 to {NOWHERE - 1}, keys of the same sentence in their order"
+        )
+    weight = np.moveaxis(heads_of(space.strongest.weight, space), 2, 1)
+    codes = np.rint(np.sqrt(np.clip(np.float64(weight), 0, 1)) * WEIGHT_STEPS)
+    rows = np.concatenate([offsets, codes], axis=1).astype(np.uint8)
+    return {"steps": WEIGHT_STEPS, "shape": list(rows.shape[1:])}, rows
+
+
+def first_keys(space):
+    """The first key of each query's sentence. [n]"""
+    sentences, firsts = np.unique(space.keys.sentence, return_index=True)
+    return firsts[np.searchsorted(sentences, space.queries.sentence).clip(0, len(firsts) - 1)]
+
+
+def squeezed(codes):
+    """Codes as text: low bytes, then high ones if there are any, compressed, in base64.
+
+    >>> opened(squeezed(np.array([[1, 300]], np.uint16)), (1, 2), np.uint16).tolist()
+    [[1, 300]]
+    """
+    flat = codes.ravel()
+    planes = [flat] if codes.dtype == np.uint8 else [flat & 255, flat >> 8]
+    content = b"".join(plane.astype(np.uint8).tobytes() for plane in planes)
+    return base64.b64encode(zlib.compress(content, 9)).decode()
+
+
+def opened(text, shape, dtype):
+    """The codes again, as the page reads them."""
+    content = np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8)
+    if dtype == np.uint16:
+        low, high = content.reshape(2, -1).astype(np.uint16)
+        content = low | high << 8
+    return content.reshape(shape)

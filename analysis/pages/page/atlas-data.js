@@ -1,0 +1,164 @@
+"use strict";
+// What the atlas knows: its runs, one atlas or two side by side, their spaces, and the state that all parts share.
+// Points of a space are its queries, then its keys. Arrays of a head stand packed in elements of the page (pages/atlas.py)
+// and are opened when they are first drawn. A head is the number layer * H + its place in the layer.
+
+const byId = id => document.getElementById(id);
+const page = JSON.parse(byId("data").textContent);
+
+// state: run is a number, or "both"; heads has one for each run; point is {run, i} or null; lasso is {run, corners: [[x,
+// y], ...] in the turned picture, turn} or null; views has {x, y, k, a, e} for each run: middle, scale, two angles
+const HOME = {x: 0, y: 0, k: 1, a: 0.6, e: 0.4};
+const state = {run: 0, space: page.runs[0].spaces[0].name, heads: page.runs.map(() => 0), projection: "pca",
+               colour: "query and key", sides: "queries and keys", only: "all heads", search: "", point: null,
+               lasso: null, views: page.runs.map(() => ({...HOME})), drawing: "", dark: null};
+const isDifference = () => false;  // colours.js asks
+const SIDES = ["queries and keys", "queries", "keys"];
+
+function make(tag, properties = {}, attributes = {}) {
+  const made = Object.assign(document.createElement(tag), properties);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+const seenRuns = () => state.run === "both" ? d3.range(page.runs.length) : [state.run];
+const spaceOf = run => page.runs[run].spaces.find(space => space.name === state.space) ?? page.runs[run].spaces[0];
+const spaceNumber = run => page.runs[run].spaces.indexOf(spaceOf(run));
+const headsOf = run => spaceOf(run).L * spaceOf(run).H;
+const nameOf = (run, head) => `L${Math.floor(head / spaceOf(run).H)}H${head % spaceOf(run).H}`;
+
+// points: i counts the queries, then the keys
+
+const keysOf = space => space.keys ?? space.queries;
+const countOf = table => table.sentence.length;
+const pointsOf = space => countOf(space.queries) + countOf(keysOf(space));
+const isQuery = (space, i) => i < countOf(space.queries);
+const tableOf = (space, i) => isQuery(space, i) ? space.queries : keysOf(space);
+const rowOf = (space, i) => isQuery(space, i) ? i : i - countOf(space.queries);
+const labelOf = (space, i) => tableOf(space, i).vocabulary[tableOf(space, i).token[rowOf(space, i)]];
+const sentenceOf = (space, i) => tableOf(space, i).sentence[rowOf(space, i)];
+const positionOf = (space, i) => tableOf(space, i).position[rowOf(space, i)];
+
+const kept = new WeakMap();  // space -> {name: what was made of its tables}
+function once(space, name, work) {
+  if (!kept.has(space)) kept.set(space, {});
+  const own = kept.get(space);
+  return own[name] ??= work();
+}
+
+function rowsOfSentence(space, side, sentence) {  // the rows of a sentence in a table, by position
+  const all = once(space, `rows of ${side}`, () => {
+    const table = side === "query" ? space.queries : keysOf(space);
+    const rows = d3.group(d3.range(countOf(table)), row => table.sentence[row]);
+    for (const own of rows.values()) own.sort((a, b) => table.position[a] - table.position[b]);
+    return rows;
+  });
+  return all.get(sentence) ?? [];
+}
+
+function firstKeys(space) {  // sentence -> the first row of its keys
+  return once(space, "first keys", () => {
+    const firsts = new Map();
+    keysOf(space).sentence.forEach((sentence, row) => firsts.has(sentence) || firsts.set(sentence, row));
+    return firsts;
+  });
+}
+
+// arrays
+
+function bytesOf(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+async function inflated(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+const opened = new Map();  // id of an element -> the codes in it, or the promise of them
+
+function codesOf(run, name, head) {  // codes of a head, a promise until they are open
+  const id = `${run}.${spaceNumber(run)}.${name}.${head}`;
+  if (!opened.has(id)) opened.set(id, open(id, spaceOf(run).packed[name].steps > 255));
+  return opened.get(id);
+}
+
+async function open(id, isWide) {
+  const bytes = await inflated(bytesOf(byId(id).textContent)), n = bytes.length / 2;
+  byId(id).textContent = "";  // kept once, not twice
+  if (!isWide) return keep(id, bytes);
+  const codes = new Uint16Array(n);
+  for (let i = 0; i < n; i++) codes[i] = bytes[i] | bytes[n + i] << 8;
+  return keep(id, codes);
+}
+
+function keep(id, codes) {
+  opened.set(id, codes);
+  return codes;
+}
+
+const projectionOf = run => projectionsOf(run).includes(state.projection) ? state.projection : projectionsOf(run)[0];
+function projectionsOf(run) {
+  const {packed} = spaceOf(run);
+  return Object.keys(page.projections).filter(name => packed[name] || name === "pca3" && packed.third);
+}
+
+async function placesOf(run, head) {  // {axes: [codes, ...], facts: [{low, step}, ...]} of a head in the projection
+  const {packed} = spaceOf(run), name = projectionOf(run), isThird = name === "pca3" && !packed.pca3;
+  const flat = await codesOf(run, isThird ? "pca" : name, head), facts = packed[isThird ? "pca" : name];
+  const n = pointsOf(spaceOf(run)), axes = d3.range(facts.shape[0]).map(axis => flat.subarray(axis * n, (axis + 1) * n));
+  const own = axes.map(() => ({low: facts.low[head], step: facts.step[head]}));
+  if (isThird) {
+    axes.push(await codesOf(run, "third", head));
+    own.push({low: packed.third.low[head], step: packed.third.step[head]});
+  }
+  return {axes, facts: own};
+}
+
+async function strongestOf(run, head) {  // (query row) -> [[key row, weight], ...]
+  const space = spaceOf(run), n = countOf(space.queries), codes = await codesOf(run, "strongest", head);
+  const {steps, shape} = space.packed.strongest, firsts = firstKeys(space), most = shape[0] / 2;
+  return row => d3.range(most).filter(k => codes[k * n + row] !== 255).map(k => [
+    firsts.get(space.queries.sentence[row]) + codes[k * n + row], (codes[(most + k) * n + row] / steps) ** 2]);
+}
+
+// the search: which points light up
+
+const plain = label => label.toLowerCase().replace(/^(##|[␣ĠĊ▁]+)(?=.)/u, "");
+
+function litBy(space, words) {  // [points] 1 where the token is the one that is searched, and how it was compared
+  const sought = plain(words.trim().replaceAll(" ", "␣"));
+  const same = space.queries.vocabulary.some(label => plain(label) === sought)
+    || keysOf(space).vocabulary.some(label => plain(label) === sought);
+  const fits = label => same ? plain(label) === sought : plain(label).includes(sought);
+  const lit = new Uint8Array(pointsOf(space));
+  let start = 0;
+  for (const table of [space.queries, keysOf(space)]) {
+    const own = table.vocabulary.map(fits);
+    table.token.forEach((token, row) => { lit[start + row] = own[token]; });
+    start += countOf(table);
+  }
+  return {lit, same};
+}
+
+function litOf(run) {  // what is lit: the tokens that are searched, or else those in the lasso; null: nothing is
+  const space = spaceOf(run);
+  const words = state.search.trim();
+  if (words) return once(space, `searched ${words}`, () => litBy(space, words)).lit;
+  return state.lasso?.run === run ? state.lasso.lit ?? null : null;
+}
+
+const lists = new WeakMap();
+function litList(run) {  // the points that are lit, or null
+  const lit = litOf(run);
+  if (lit && !lists.has(lit)) lists.set(lit, d3.range(lit.length).filter(i => lit[i]));
+  return lit && lists.get(lit);
+}
+
+// numbers as they are said
+
+const percent = share => share === null ? "–" : share > 0 && share < 0.0005 ? "< 0.1%" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
+const number = x => x === null ? "–" : Math.abs(x) >= 1000 ? d3.format(",.0f")(x) : `${+x.toPrecision(3)}`;
+const count = n => d3.format(",")(n);

@@ -1,0 +1,148 @@
+"use strict";
+// The sentence of the chosen point: its tokens, shaded by the weights of the chosen query to its strongest keys (or of
+// the queries that have the chosen key among theirs), and these keys for every query.
+
+let sentenceWritten = "";  // what is written there, as one text
+
+const lookedAt = () => state.point?.run ?? seenRuns()[0];
+const sentenceNow = () => state.point ? sentenceOf(spaceOf(lookedAt()), state.point.i) : firstSentence(lookedAt());
+const firstSentence = run => spaceOf(run).queries.sentence[0];
+const isCross = run => Boolean(spaceOf(run).keys) && spaceOf(run).name === "cross";
+
+function linksOf(run, i, strongest) {  // [[point, weight], ...] that the strongest keys tie to a point
+  const space = spaceOf(run), n = countOf(space.queries), row = rowOf(space, i);
+  if (isQuery(space, i)) return strongest(row).map(([key, weight]) => [n + key, weight]);
+  return rowsOfSentence(space, "query", sentenceOf(space, i)).flatMap(query => (
+    strongest(query).filter(([key]) => key === row).map(([, weight]) => [query, weight])));
+}
+
+async function writeSentence() {
+  const run = lookedAt(), head = state.heads[run], id = `${run} ${state.space} ${head}`;
+  const strongest = await strongestOf(run, head);
+  if (id !== `${lookedAt()} ${state.space} ${state.heads[run]}`) return;  // another one is wanted by now
+  const links = state.point ? linksOf(run, state.point.i, strongest) : [];
+  const wanted = `${id} ${sentenceNow()} ${state.point?.i}`;
+  if (sentenceWritten !== wanted) {
+    writeWhich(run);
+    writeStrips(run, links);
+    writeStrongest(run, strongest);
+  }
+  sentenceWritten = wanted;
+  byId("readout").textContent = said(run, head, links);
+  const both = seenRuns().length > 1 ? ` of “${page.runs[run].name}”` : "";
+  byId("sentence-hint").textContent = `Sentence ${sentenceNow()}${both} in ${nameOf(run, head)}. Choose a token to see ` +
+    "what its query attends to most; Left and Right choose a token, Up and Down switch between its query and its key.";
+  panes[run].cloud.points && Object.assign(panes[run].cloud.points, {linked: links});
+  panes.forEach(({cloud}) => drawMarks(cloud));
+}
+
+function writeWhich(run) {
+  const select = byId("which"), {titles} = page.runs[run], space = spaceOf(run), id = `${run} ${state.space}`;
+  if (select.dataset.of !== id) {
+    const there = [...new Set(space.queries.sentence)];
+    const short = text => text.length > 80 ? `${text.slice(0, 79)}…` : text;
+    select.replaceChildren(...there.map(n => new Option(`${n}: ${short(titles[n] ?? "")}`, n)));
+    select.dataset.of = id;
+  }
+  select.value = sentenceNow();
+}
+
+byId("which").onchange = event => {
+  const run = lookedAt(), [row] = rowsOfSentence(spaceOf(run), "query", +event.target.value);
+  set({point: {run, i: row}});
+};
+
+function tokensOf(run, side, sentence) {  // [{row: of the table, or null if it was not drawn, text, position}, ...]
+  const space = spaceOf(run), table = side === "query" ? space.queries : keysOf(space);
+  const rows = rowsOfSentence(space, side, sentence), own = new Map(rows.map(row => [table.position[row], row]));
+  const texts = page.runs[run].sentences[sentence] ?? [];
+  const isSame = rows.every(row => texts[table.position[row]] === table.vocabulary[table.token[row]]);
+  if (!isSame) return rows.map(row => ({row, text: table.vocabulary[table.token[row]], position: table.position[row]}));
+  return texts.map((text, position) => ({row: own.get(position) ?? null, text, position}));
+}
+
+function writeStrips(run, links) {
+  const space = spaceOf(run), n = countOf(space.queries), box = byId("strips"), weights = new Map(links);
+  const chosen = state.point?.i ?? null, side = chosen === null || isQuery(space, chosen) ? "query" : "key";
+  const strips = isCross(run) ? ["query", "key"] : [side];
+  const focused = box.contains(document.activeElement) ? document.activeElement.dataset.side : null;
+  box.replaceChildren(...strips.map(own => {
+    const strip = make("div", {className: "strip", tabIndex: 0}, {role: "listbox"});
+    const what = isCross(run) ? {query: "Queries: the decoder's tokens", key: "Keys: the source's tokens"}[own]
+      : "Tokens of the sentence";
+    strip.setAttribute("aria-label", what);
+    strip.dataset.side = own;
+    strip.append(...tokensOf(run, own, sentenceNow()).map(token => tokenBox(run, own, token, chosen, weights, side, n)));
+    const marked = strip.querySelector("[aria-selected=true]");
+    if (marked) strip.setAttribute("aria-activedescendant", marked.id);
+    strip.addEventListener("keydown", event => stripKey(event, run, own));
+    return strip;
+  }));
+  if (focused) (box.querySelector(`[data-side=${side}]`) ?? box.firstChild)?.focus({preventScroll: true});
+}
+
+function tokenBox(run, own, {row, text, position}, chosen, weights, side, n) {
+  const box = make("span", {className: "token", textContent: text, id: `token-${own}-${position}`}, {role: "option"});
+  const i = row === null ? null : own === "query" ? row : n + row;
+  const isChosen = i !== null && i === chosen;
+  const partner = row === null ? null : side === "query" ? n + row : row;  // the side that the weights are of
+  const weight = own === side && isCross(run) ? 0 : weights.get(partner) ?? 0;
+  box.setAttribute("aria-selected", isChosen);
+  const name = `${text}, position ${position}${weight ? `, weight ${percent(weight)}` : ""}${
+    row === null ? ", not among the points that are drawn" : ""}`;
+  box.title = name;
+  box.setAttribute("aria-label", name);
+  if (row === null) box.setAttribute("aria-disabled", "true");
+  box.style.setProperty("--weight", Math.sqrt(weight).toFixed(3));
+  box.style.setProperty("--of", `var(--${side === "query" ? "key" : "query"})`);
+  if (i !== null) box.onclick = () => set({point: {run, i}});
+  return box;
+}
+
+function stripKey(event, run, own) {
+  const space = spaceOf(run), n = countOf(space.queries), sentence = sentenceNow();
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const side = state.point && !isCross(run) ? isQuery(space, state.point.i) ? "query" : "key" : own;
+  const rows = rowsOfSentence(space, side, sentence), at = (row, of) => of === "query" ? row : n + row;
+  const now = state.point && isQuery(space, state.point.i) === (side === "query") ? rows.indexOf(rowOf(space, state.point.i)) : -1;
+  const go = k => ({point: {run, i: at(rows[Math.max(0, Math.min(rows.length - 1, k))], side)}});
+  const other = side === "query" ? "key" : "query", others = rowsOfSentence(space, other, sentence);
+  const turn = () => ({point: {run, i: at(others[Math.max(0, Math.min(now, others.length - 1))], other)}});
+  const does = {ArrowRight: () => go(now + 1), ArrowLeft: () => go(now - 1), Home: () => go(0), End: () => go(rows.length - 1),
+                ArrowUp: turn, ArrowDown: turn, Escape: () => ({point: null})}[event.key];
+  if (!does) return;
+  event.preventDefault();
+  set(does());
+}
+
+function writeStrongest(run, strongest) {
+  const space = spaceOf(run), rows = rowsOfSentence(space, "query", sentenceNow()), keys = keysOf(space);
+  const row = (cells, tag = "td") => {
+    const line = make("tr");
+    line.append(...cells.map(textContent => make(tag, {textContent}, tag === "th" ? {scope: "col"} : {})));
+    return line;
+  };
+  const most = space.packed.strongest.shape[0] / 2;
+  const lines = rows.map(query => {
+    const cells = strongest(query).map(([key, weight]) => `${keys.vocabulary[keys.token[key]]} (${keys.position[key]}) ${percent(weight)}`);
+    const line = row([`${space.queries.vocabulary[space.queries.token[query]]} (${space.queries.position[query]})`, ...cells,
+                      ...Array(most - cells.length).fill("–")]);
+    line.setAttribute("aria-selected", state.point?.i === query);
+    return line;
+  });
+  const head = make("thead"), body = make("tbody");
+  head.append(row(["query (position)", ...d3.range(most).map(k => k ? `${k + 1}.` : "strongest key")], "th"));
+  body.append(...lines);
+  byId("strongest").replaceChildren(head, body);
+}
+
+function said(run, head, links) {  // the chosen point in a sentence
+  const space = spaceOf(run), name = nameOf(run, head);
+  if (!state.point) return `${name}. No token is chosen.`;
+  const {i} = state.point, list = d3.sort(links, ([, weight]) => -weight).slice(0, 5)
+    .map(([at, weight]) => `“${labelOf(space, at)}” (${positionOf(space, at)}) ${percent(weight)}`).join(", ");
+  const self = `“${labelOf(space, i)}” at position ${positionOf(space, i)}`;
+  if (isQuery(space, i)) return `${name}: the query of ${self} gives most attention to ${list || "no key that is drawn"}.`;
+  return list ? `${name}: the key of ${self} is among the 5 strongest of ${links.length} queries: ${list}.`
+    : `${name}: the key of ${self} is among the 5 strongest of no query that is drawn.`;
+}

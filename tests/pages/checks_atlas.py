@@ -1,0 +1,376 @@
+"""The atlas page in a real browser: make test-page.
+
+Order: the page; heads and points; colours; search and lasso; projections; sentences; the address;
+two atlases, three spaces; hostile labels; narrow windows; axe.
+"""
+
+import re
+
+import atlases
+import hostile
+import numpy as np
+import pytest
+import seen_atlas
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+from seen_atlas import choose, cloud, find, head, places, ready, tokens
+
+from minitx.analysis.pages import atlas
+
+WIDTH = "document.documentElement.scrollWidth"
+FACTS = """() => {
+  const {places, n} = atlas.panes[0].cloud.points;
+  return [n, Array.from(places)];
+}"""
+
+
+@pytest.fixture(scope="module")
+def fabricated():
+    """A fabricated Atlas."""
+    return atlases.atlas()
+
+
+@pytest.fixture
+def path(tmp_path, fabricated):
+    """Its page."""
+    atlas.write(fabricated, tmp_path / "atlas.html")
+    return tmp_path / "atlas.html"
+
+
+@pytest.fixture
+def page(open_page, path):
+    """Its page, opened."""
+    return ready(open_page(path))
+
+
+def choose_head(page, name):
+    """A click on a head, and its title above the large picture."""
+    head(page, name).click()
+    expect(page.get_by_role("heading", name=name)).to_be_visible()
+    return ready(page)
+
+
+def test_every_head_is_drawn_and_opens(page, fabricated):
+    space = fabricated.sides[0]
+    expect(page.locator(".grid").get_by_role("option")).to_have_count(space.L * space.H)
+    names = {f"L{n // space.H}H{n % space.H}" for n in range(space.L * space.H)}
+    drawn = page.evaluate("[...document.querySelectorAll('.thumb canvas')].map(c => c.toDataURL())")
+    assert len(set(drawn)) == len(names)  # no two heads look the same, none is blank
+    for name in names:
+        choose_head(page, name)
+        expect(head(page, name)).to_have_attribute("aria-selected", "true")
+
+
+def test_the_points_stand_where_the_atlas_says(page, fabricated):
+    """Within a step of 4,096 of the largest extent, which is 2 on the page."""
+    choose_head(page, "L1H2")
+    n, flat = page.evaluate(FACTS)
+    xy = np.float64(fabricated.sides[0].xy["pca"][1, 2])
+    shown = np.array(flat).reshape(-1, 3)[:, :2]
+    middle, span = (xy.max(axis=0) + xy.min(axis=0)) / 2, np.ptp(xy, axis=0).max()
+    assert n == len(xy)
+    assert abs(shown - (xy - middle) / span * 2).max() < 3 / 4095
+
+
+@pytest.mark.parametrize("drawing", ["", "#drawing=canvas"])
+def test_both_ways_of_drawing_show_all_points(open_page, path, drawing):
+    """With WebGL where there is any, and on a canvas: where points are, something is drawn."""
+    page = open_page(path)
+    page.goto(path.as_uri() + drawing)
+    page.reload()
+    choose_head(ready(page), "L0H1")
+    expected = "canvas" if drawing else "WebGL|canvas"
+    expect(cloud(page)).to_have_attribute("data-drawing", re.compile(expected))
+    before = cloud(page).screenshot()
+    page.evaluate("atlas.set({sides: 'keys'})")
+    ready(page)
+    page.wait_for_timeout(200)
+    assert cloud(page).screenshot() != before
+
+
+def test_a_point_is_hovered_and_chosen(page, fabricated):
+    choose_head(page, "L0H2")
+    x, y = places(page)[40]
+    page.mouse.move(x, y)
+    tip = page.locator(".tip").first
+    expect(tip).to_contain_text("query, position")
+    page.mouse.click(x, y)
+    space = fabricated.sides[0]
+    i = page.evaluate("atlas.state.point.i")
+    row, position = divmod(i % 54, 9)
+    marked = page.locator("#strips [aria-selected=true]")
+    expect(marked).to_have_text(fabricated.sentences[row][position].replace(" ", "␣"))
+    key = space.strongest.index[0, 2, i % 54, 0]
+    if i < 54:
+        weight = float(space.strongest.weight[0, 2, i, 0])
+        label = space.queries.vocabulary[space.queries.token[key]].replace(" ", "␣")
+        expect(page.locator("#readout")).to_contain_text(f"“{label}” ({key % 9}) {percent(weight)}")
+
+
+def percent(share):
+    """As the page writes a share that it has from steps of its root."""
+    share = (round(share**0.5 * 127) / 127) ** 2
+    return f"{100 * share:.{1 if share < 0.0995 else 0}f}%"
+
+
+def test_pan_and_zoom_by_mouse_and_keys(page):
+    choose_head(page, "L0H2")
+    before = places(page)
+    box = cloud(page).bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*middle)
+    page.mouse.wheel(0, -400)
+    page.wait_for_timeout(100)
+    near = places(page)
+    spread = [np.ptp(np.array(each), axis=0) for each in (before, near)]
+    np.testing.assert_allclose(spread[1] / spread[0], np.exp(0.6), rtol=1e-6)
+    page.mouse.down()
+    page.mouse.move(middle[0] + 50, middle[1] + 20, steps=5)
+    page.mouse.up()
+    np.testing.assert_allclose(np.subtract(places(page), near), [[50, 20]] * len(near), atol=1)
+    cloud(page).press("0")
+    np.testing.assert_allclose(places(page), before, atol=1e-6)
+    cloud(page).press("ArrowRight")
+    np.testing.assert_allclose(np.subtract(places(page), before), [[-40, 0]] * len(near), atol=0.1)
+
+
+def test_every_colour_has_its_legend(page):
+    names = page.get_by_label("Colour").locator("option").all_text_contents()
+    assert names == [
+        *("query and key", "position", "position / length", "norm", "token type"),
+        *("frequency (log)", "sentence", "word class"),
+    ]
+    legends = {}
+    for name in reversed(names):
+        choose(page, "Colour", name)
+        expect(page.locator(".legend")).not_to_have_text([*legends.values(), ""][0])
+        legends = {name: page.locator(".legend").text_content()} | legends
+    assert len(set(legends.values())) == len(names)
+    assert legends["position"] == "position 08"
+    assert legends["token type"].startswith("specialword start")
+    assert legends["word class"] == "nounverbotherno class"
+
+
+def test_norms_are_those_of_the_head(page, fabricated):
+    choose_head(page, "L1H0")
+    choose(page, "Colour", "norm")
+    norms = [fabricated.sides[0].norms[side][1, 0] for side in ("query", "key")]
+    low, high = np.min(norms), np.max(norms)
+    expect(page.locator(".legend")).to_contain_text(f"{float(f'{low:.3g}'):g}")
+    expect(page.locator(".legend")).to_contain_text(f"{float(f'{high:.3g}'):g}")
+
+
+def test_a_searched_token_lights_up_in_all_heads(page, fabricated):
+    points = fabricated.sides[0].queries
+    token = int(np.bincount(points.token).argmax())
+    word = points.vocabulary[token].strip()
+    many = int((points.token == token).sum())
+    said = find(page, word)
+    assert f"{many} queries and {many} keys" in said
+    for n in range(6):
+        assert seen_atlas.colours(page, f"L{n // 3}H{n % 3}")  # opaque: lit
+    assert "no token here" in find(page, "nowhere-to-be")
+    for n in range(6):
+        assert not seen_atlas.colours(page, f"L{n // 3}H{n % 3}")
+
+
+def test_a_lasso_says_what_it_holds(page, fabricated):
+    """Around all points, around none, and around the first heap of equal tokens."""
+    choose_head(page, "L0H1")
+    spots = np.array(places(page))
+    (left, top), (right, bottom) = spots.min(axis=0) - 5, spots.max(axis=0) + 5
+    seen_atlas.lasso(page, (left, top, right, bottom))
+    about = page.locator(".about").first
+    expect(about).to_contain_text("holds 54 queries and 54 keys of 6 sentences")
+    page.get_by_role("button", name="let go").click()
+    expect(about).not_to_contain_text("lasso")
+    points = fabricated.sides[0].queries
+    token = int(np.bincount(points.token).argmax())
+    own = spots[np.tile(points.token == token, 2)]
+    (left, top), (right, bottom) = own.min(axis=0) - 4, own.max(axis=0) + 4
+    inside = ((spots >= [left, top]) & (spots <= [right, bottom])).all(axis=1)
+    seen_atlas.lasso(page, (left, top, right, bottom))
+    expect(about).to_contain_text(f"holds {inside[:54].sum()} queries and {inside[54:].sum()} keys")
+    assert seen_atlas.colours(page, "L1H1")
+
+
+def test_three_dimensions_turn(page):
+    choose_head(page, "L1H1")
+    choose(page, "Projection", "pca3")
+    before = np.array(places(page))
+    cloud(page).press("ArrowLeft")
+    moved = np.array(places(page)) - before
+    assert np.abs(moved).max() > 5 and np.ptp(moved[:, 0]) > 5  # turned, not pushed
+
+
+def test_flags_filter_the_heads(page):
+    flags = page.locator("#flags tbody tr")
+    expect(flags).to_have_count(3)
+    choose(page, "Heads", "same token")
+    expect(flags).to_have_count(1)
+    expect(page.locator(".thumb.out")).to_have_count(5)
+    flags.get_by_role("button").click()
+    expect(head(page, "L0H1")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".about").first).to_contain_text("looks at the same token")
+
+
+def test_the_head_that_misleads_is_named_with_its_numbers(page):
+    summary = page.locator("#summary")
+    expect(summary).to_contain_text("12 % of them are near in the plane and 80 %")
+    summary.get_by_role("button").click()
+    expect(page.locator(".about").first).to_contain_text("The picture misleads most here:")
+
+
+def test_tokens_and_heads_are_chosen_by_keys(page, fabricated):
+    page.locator("#strips [role=listbox]").focus()
+    for key, n in [("ArrowRight", 0), ("ArrowRight", 1), ("End", 8), ("ArrowLeft", 7)]:
+        page.keyboard.press(key)
+        expect(tokens(page).nth(n)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("ArrowUp")
+    expect(page.locator("#readout")).to_contain_text("the key of")
+    page.keyboard.press("Escape")
+    expect(page.locator("#readout")).to_contain_text("No token is chosen")
+    page.locator(".grid").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    expect(head(page, "L1H0")).to_have_attribute("aria-selected", "true")
+
+
+def test_the_sentence_lists_the_strongest_keys_of_each_query(page, fabricated):
+    page.locator("#which").select_option("2")
+    rows = page.locator("#strongest tbody tr")
+    expect(rows).to_have_count(9)
+    space = fabricated.sides[0]
+    for n in range(9):
+        cells = rows.nth(n).locator("td").all_text_contents()
+        keys = space.strongest.index[0, 0, 18 + n]
+        assert [int(re.search(r"\((\d+)\)", cell)[1]) for cell in cells] == [n, *(keys - 18)]
+
+
+def test_the_address_brings_the_state_back_and_back_works(open_page, page, path):
+    choose_head(page, "L1H1")
+    choose(page, "Colour", "position")
+    tokens(page).nth(3).click()
+    cloud(page).press("+")
+    find(page, "cat")
+    expect(page).to_have_url(re.compile("find=cat.*view="))
+    address = page.url
+    other = open_page(path)
+    other.goto(address)
+    other.reload()
+    assert saved(ready(other)) == saved(page)
+    page.go_back()
+    expect(page.get_by_label("Find a token")).to_have_value("")
+    expect(page.get_by_role("heading", name="L1H1")).to_be_visible()
+
+
+def saved(page):
+    """The parts of the state that an address has."""
+    names = "heads", "colour", "search", "point", "projection", "only", "run", "space"
+    state = page.evaluate("JSON.parse(JSON.stringify(atlas.state))")
+    view = [round(x, 3) for x in state["views"][0].values()]
+    return {name: state[name] for name in names}, view
+
+
+def test_a_lasso_comes_back_with_its_address(open_page, page, path):
+    choose_head(page, "L0H1")
+    spots = np.array(places(page))
+    middle = spots.mean(axis=0)
+    (left, top), (right, bottom) = spots.min(axis=0) - 5, middle
+    seen_atlas.lasso(page, (left, top, right, bottom))
+    expect(page).to_have_url(re.compile("lasso="))
+    said = page.locator(".about").first.text_content()
+    assert "The lasso, drawn in L0H1, holds" in said
+    other = open_page(path)
+    other.goto(page.url)
+    other.reload()
+    expect(ready(other).locator(".about").first).to_have_text(said)
+
+
+@pytest.mark.parametrize(
+    "hash_", ["head=L99H0&point=0,99999&run=7", "lasso=0,0,1&view=x&space=constructor", "%"]
+)
+def test_an_address_that_makes_no_sense_does_no_harm(open_page, path, hash_):
+    page = open_page(path)
+    page.goto(f"{path.as_uri()}#{hash_}")
+    page.reload()
+    expect(ready(page).locator(".thumb[aria-selected=true]")).to_have_count(1)
+
+
+def test_two_atlases_side_by_side(open_page, tmp_path):
+    second = atlases.atlas(4, 5, 1, 2, name="the other", seed=2)
+    path = tmp_path / "two.html"
+    atlas.write(atlases.atlas(beside=second), path)
+    page = ready(open_page(path))
+    page.get_by_label("both, side by side").check()
+    ready(page)
+    expect(page.locator(".grid")).to_have_count(2)
+    head(page, "L0H1", run=1).click()
+    expect(page).to_have_url(re.compile("run=both.*head1=L0H1"))
+    assert "the other:" in find(page, "the")
+    page.get_by_role("radio", name="the other").check()
+    expect(ready(page).locator(".grid")).to_have_count(1)
+    expect(page.locator(".grid").get_by_role("option")).to_have_count(2)
+
+
+def test_an_encoder_decoder_has_three_spaces(open_page, tmp_path):
+    path = tmp_path / "three.html"
+    fabricated = atlases.with_three_spaces()
+    atlas.write(fabricated, path)
+    page = ready(open_page(path))
+    page.get_by_label("the decoder, to its source").check()
+    strips = ready(page).locator("#strips [role=listbox]")
+    expect(strips).to_have_count(2)
+    expect(strips.first.get_by_role("option")).to_have_count(9)
+    expect(strips.last.get_by_role("option")).to_have_count(7)
+    strips.first.get_by_role("option").nth(2).click()
+    cross = fabricated.sides[2]
+    key = cross.strongest.index[0, 0, 2, 0]
+    expect(page.locator("#readout")).to_contain_text(f"({key}) ")
+    page.get_by_label("the encoder").check()
+    expect(page.locator("#strips [role=listbox]")).to_have_count(1)
+
+
+def test_hostile_labels_are_only_shown(open_page, tmp_path):
+    """In tokens, titles, types, classes, flags, settings and names: nothing runs."""
+    word = f"{hostile.MARKUP} {hostile.CONTROL}"
+    fabricated = atlases.hostile_atlas(word)
+    path = tmp_path / "hostile.html"
+    atlas.write(fabricated, path)
+    dialogs = []
+    page = open_page(path)
+    page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+    page.get_by_label("both, side by side").check()
+    for colour in ("token type", "word class", "sentence"):
+        choose(ready(page), "Colour", colour)
+    tokens(page).first.click()
+    find(page, "<img src=x onerror=hit()>")
+    for x, y in places(page)[:5]:
+        page.mouse.move(x, y)
+    assert page.evaluate("typeof hit") == "undefined"  # so that a call would be an error
+    assert page.locator("img, [onerror], [onload], [onmouseover]").count() == 0
+    page.wait_for_timeout(200)
+    assert dialogs == []
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_a_window_scrolls_in_one_direction(open_page, path, width):
+    page = ready(open_page(path, width, 800))
+    tokens(page).nth(3).click()
+    find(page, "the")
+    assert page.evaluate(WIDTH) <= width
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_wrong(open_page, tmp_path, dark):
+    """The rules of axe-core that hold for every page (WCAG 2 A and AA, and good practice)."""
+    path = tmp_path / "two.html"
+    atlas.write(atlases.atlas(beside=atlases.atlas(4, 5, 1, 2, name="other", seed=2)), path)
+    page = ready(open_page(path, dark=dark))
+    page.get_by_label("both, side by side").check()
+    tokens(ready(page)).nth(3).click()
+    find(page, "the")
+    report = Axe().run(page).response
+    faults = {x["id"]: [node["html"] for node in x["nodes"]] for x in report["violations"]}
+    assert faults == {}
+    assert len(report["passes"]) > 20  # it has looked
