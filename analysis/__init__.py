@@ -2,8 +2,10 @@
 
 maths        arrays in, arrays out
 texts        from files to documents of token ids
-machine      what this computer is
-runner       how any experiment is run: list, options, stream, files, figure style
+machine      this computer: its threads, its files, its terminal
+drawing      how results are shown: sentences, panels, the style of figures
+contract     what an experiment is: options, numbers with their nulls, answers, Result
+running      how experiments run: streams of documents, shared passes, processes, a cluster
 measures     numbers from forward passes that several experiments share
 toys         small models that are no transformers
 experiments  one question a file; the file's name is the command's
@@ -22,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from minitx import Model
 
-from .runner.registry import Experiment
-from .runner.results import Result
+from .contract.registry import Experiment
+from .contract.results import Result
 
 __all__ = ["EXPERIMENTS", "Result", "run"]
 EXPERIMENTS: dict[str, Experiment]  # {name: Experiment}, see __getattr__
@@ -55,9 +57,9 @@ def run(
     ('yes', 89)
     """
     from . import experiments  # noqa: F401  (fills the list; with SciPy)
-    from .runner import results
+    from .running import single
 
-    return results.run(experiment, model, options, client)
+    return single.run(experiment, model, options, client)
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for one that there is
@@ -67,6 +69,6 @@ if not TYPE_CHECKING:  # a type checker would take any name for one that there i
         if name != "EXPERIMENTS":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from . import experiments  # noqa: F401
-        from .runner import registry
+        from .contract import registry
 
         return registry.EXPERIMENTS

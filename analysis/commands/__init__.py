@@ -11,8 +11,10 @@ import minitx
 from minitx import interrupt
 
 from .. import experiments  # noqa: F401  (fills the registry)
-from ..runner import cluster, escapes
+from ..machine import escapes
+from ..running import cluster
 from . import (
+    atlas,
     compare,
     component,
     decode,
@@ -30,6 +32,7 @@ from . import (
     serve,
     toy,
     trace,
+    train,
     tune,
     verify,
 )
@@ -43,6 +46,7 @@ COMMANDS = (  # in the order of `minitx --help`
     published,
     trace,
     explore,
+    atlas,
     decode,
     serve,
     compare,
@@ -50,6 +54,7 @@ COMMANDS = (  # in the order of `minitx --help`
     verify,
     fetch,
     tune,
+    train,
     toy,
     lesson,
     doctor,
@@ -89,7 +94,7 @@ def status_of(argv):
 
 
 def workers_of(arguments):
-    """What measures documents, for a command that reads many: see runner/cluster.py."""
+    """What measures documents, for a command that reads many: see running/cluster.py."""
     if not hasattr(arguments, "workers"):
         return contextlib.nullcontext()
     return cluster.workers_for(arguments.workers, arguments.scheduler)

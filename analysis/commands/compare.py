@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from ..contract import registry
 from ..pages import compare
-from ..runner import registry
 from . import flags, inputs
 
 

@@ -3,7 +3,7 @@
 Each is `minitx run` with its name, and `attribute` also takes its text as an argument.
 """
 
-from ..runner import registry
+from ..contract import registry
 from . import flags, inputs, run
 
 NAMES = "attribute", "heads", "patch", "paths", "circuit"

@@ -1,31 +1,31 @@
-"""`minitx decode`: what an encoder-decoder says of a text."""
+"""`minitx decode`: generate from a source text with an encoder-decoder."""
 
 import minitx
 from minitx import weights
 
+from ..machine.files import as_json
 from ..measures import decoding
 from ..pages import decode
-from ..runner import results
 from ..texts import formats, ids
 from . import flags, inputs
 
 
 def declare(commands):
     """Its flags."""
-    about = "what an encoder-decoder says of a text"
+    about = "generate from a source text with an encoder-decoder"
     command = flags.command(commands, "decode", run, about, "MODEL")
     command.add_argument(
         "text", nargs="?", metavar="TEXT", help="source to read, a file of it, or -"
     )
     about = "token ids of the source in place of TEXT: the first line of a file"
     command.add_argument("--ids", metavar="FILE", help=about)
-    about = "each step: whose query asks, where it looks in the source, its best tokens"
+    about = "print each step: the query's token, where it attends in the source, its best tokens"
     command.add_argument("--steps", action="store_true", help=about)
     for name, default, about in (
         ("--n", 20, "tokens to generate, at most (20)"),
-        ("--beams", 1, "continuations side by side, of which the best is printed (1)"),
-        ("--layer", -1, "whose cross-attention the steps show, counted from 0 (the last)"),
-        ("--head", None, "the same for a head (the mean over all)"),
+        ("--beams", 1, "width of the beam search; the best continuation is printed (1)"),
+        ("--layer", -1, "decoder layer whose cross-attention the steps show, from 0 (the last)"),
+        ("--head", None, "head whose cross-attention the steps show (the mean over all)"),
     ):
         command.add_argument(name, type=int, default=default, metavar="N", help=about)
     about = "power of the length that beams are divided by (1.0)"
@@ -74,7 +74,7 @@ def show_steps(arguments, model, source):
         title = decode.titled(arguments.model, model.config, **where)
         decode.write(decoded, title, arguments.out)
     if arguments.json:
-        print(results.as_json(decode.record(decoded, text)))
+        print(as_json(decode.record(decoded, text)))
         return
     print(text)
     if arguments.steps:

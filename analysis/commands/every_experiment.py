@@ -1,7 +1,7 @@
 """What `report` and `published` share: options that they pass on to every experiment."""
 
-from ..runner import registry, results, sides
-from ..runner.options import Size, understand
+from ..contract import registry, sides
+from ..contract.options import Size, understand
 from ..texts import corpus, formats
 from . import flags
 
@@ -41,10 +41,19 @@ def options(arguments, model):
         given["sentence"] = arguments.sentence
     given = registry.with_text(given | flags.of_text(arguments), is_text=True)
     text = given.get("text", "sample")
-    can_read = formats.is_ids(text) or not results.no_tokenizer(sides.reader(model))
+    can_read = formats.is_ids(text) or not _no_tokenizer(sides.reader(model))
     if given and not model.missing and can_read:
         formats.not_empty(text, "--text")
         formats.filled(text)
         reader = sides.reader(model)
         corpus.documents(reader, text, given.get("documents", 0), given.get("tokens", 0))
     return given if side == sides.AUTO else given | {sides.OPTION.name: side}
+
+
+def _no_tokenizer(model):
+    """Whether the model's folder has no tokenizer."""
+    try:
+        model.tokenizer.encode("a")
+    except FileNotFoundError:
+        return True
+    return False

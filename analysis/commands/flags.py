@@ -2,7 +2,7 @@
 
 import argparse
 
-from ..runner import registry, results, sides
+from ..contract import registry, results, sides
 
 TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
 
@@ -24,6 +24,7 @@ def command(commands, name, function, description, *positionals):
         "TEXT": "text to read, a file of it, or - for standard input",
         "A": model,
         "B": f"another {model}",
+        "CONFIG": "config.json, or bundled name or folder that has it, with or without a tokenizer",
     }
     for positional in positionals:
         parser.add_argument(positional.lower(), metavar=positional, help=helps[positional])
@@ -86,16 +87,14 @@ def of_ids(command, own=()):
 def of_results(command, default):
     """The flags of a command that writes a folder of results."""
     command.add_argument("--out", help=f"folder for the results ({default})")
-    command.add_argument(
-        "--resume", action="store_true", help="go on with a run that was interrupted"
-    )
+    command.add_argument("--resume", action="store_true", help="resume an interrupted run")
 
 
 def of_workers(command):
     """The flags of a command that measures documents."""
-    about = "processes on this machine that read documents side by side (threads of this one)"
+    about = "worker processes on this machine (default: threads)"
     command.add_argument("--workers", type=int, default=0, metavar="N", help=about)
-    about = "in their place the workers of a Dask cluster: its scheduler, as tcp://HOST:8786"
+    about = "use a Dask scheduler, as tcp://HOST:8786"
     command.add_argument("--scheduler", default="", metavar="ADDRESS", help=about)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import minitx
 from minitx import weights
 
-from ..runner import results
+from ..machine.files import writable
 from ..texts import corpus, formats
 
 
@@ -36,7 +36,7 @@ def folder(arguments, what):
     """
     weights.find(arguments.model)
     default = Path("out") / f"{place(arguments.model)}-{what}"
-    return results.writable(arguments.out or default)
+    return writable(arguments.out or default)
 
 
 def place(name):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..runner import results
+from ..machine.files import writable
 from . import flags
 
 
@@ -26,6 +26,6 @@ def run(arguments):
     from minitx.lessons import command
 
     if arguments.notebook is not None:
-        results.writable(Path(arguments.notebook).parent)
+        writable(Path(arguments.notebook).parent)
     where = {"out": arguments.out, "browser": not arguments.no_browser}
     command.run(arguments.n, arguments.lang, arguments.notebook, **where)

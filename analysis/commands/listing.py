@@ -2,7 +2,8 @@
 
 from minitx import weights
 
-from ..runner import registry, results
+from ..contract import registry
+from ..machine.files import as_json
 from . import flags
 
 
@@ -15,7 +16,7 @@ def declare(commands):
 def run(arguments):
     """minitx list"""
     if arguments.json:
-        print(results.as_json(listed()))
+        print(as_json(listed()))
         return
     print("experiments: minitx run EXPERIMENT MODEL")
     for experiment in registry.EXPERIMENTS.values():

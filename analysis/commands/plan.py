@@ -1,12 +1,14 @@
-"""`minitx plan`: what a long run will take."""
+"""`minitx plan`: estimate the time and memory of a long run."""
 
-from ..runner import cost, registry, results
+from ..contract import registry
+from ..machine.files import as_json
+from ..running import blas, cost
 from . import flags, inputs
 
 
 def declare(commands):
     """`plan`, with a command for each experiment that reads documents."""
-    about = "what a long run will take: hours, memory, bytes; a few documents are measured here"
+    about = "estimate a long run's hours, memory and bytes from a few documents measured here"
     plan = commands.add_parser("plan", help=about, description=about)
     names = plan.add_subparsers(required=True, metavar="EXPERIMENT")
     for experiment in registry.EXPERIMENTS.values():
@@ -27,11 +29,11 @@ def run(arguments):
     documents = whole_number("documents", arguments.documents)
     arguments.documents = None
     options = flags.options_of(experiment, arguments)
-    with results.one_thread_of_blas():
+    with blas.one_thread_of_blas():
         expected = cost.plan(experiment, inputs.load(arguments.model), options, documents)
     if arguments.json:
         seconds = cost.seconds_with(expected, n_workers)
-        print(results.as_json(expected._asdict() | {"workers": n_workers, "all": seconds}))
+        print(as_json(expected._asdict() | {"workers": n_workers, "all": seconds}))
     else:
         print(cost.says(expected, n_workers))
 

@@ -1,13 +1,15 @@
-"""`minitx published`: what was published, and what a model gives."""
+"""`minitx published`: compare published values with a model's."""
 
+from ..machine import escapes
+from ..machine.files import as_json, write
 from ..pages import published
-from ..runner import escapes, results
+from ..running import single
 from . import every_experiment, inputs, shown
 
 
 def declare(commands):
     """Its flags, with one for each text that a number was published on."""
-    about = "what was published, and what this model gives"
+    about = "compare published values with this model's"
     command = every_experiment.declare(commands, "published", run, about)
     for text in published.TEXTS.values():
         about = f"{text.what}, for the numbers published on it"
@@ -26,14 +28,14 @@ def run(arguments):
     with shown.progress_beside(arguments.json):
         outcomes = published.outcomes(name, model, options, texts, out, arguments.resume)
     rows = published.rows(name, model, outcomes)
-    record, table = results.as_json(rows), published.markdown(rows)
-    results.write(out / "published.json", record + "\n")
+    record, table = as_json(rows), published.markdown(rows)
+    write(out / "published.json", record + "\n")
     title = escapes.in_markdown(name)
-    results.write(out / "published.md", f"# {title}\n\n{published.tally(rows)}\n\n{table}\n")
+    write(out / "published.md", f"# {title}\n\n{published.tally(rows)}\n\n{table}\n")
     if arguments.json:
         print(record)
     else:
         print(f"\n{table}\n\n{published.tally(rows)}")
         print(f"{out / 'published'}.md .json written")
     is_refuted = arguments.strict and any(row["verdict"] == "fail" for row in rows)
-    return 1 if is_refuted or results.failed(outcomes) else 0
+    return 1 if is_refuted or single.failed(outcomes) else 0

@@ -1,4 +1,4 @@
-"""`minitx record`: what the reference library computes, in a small file."""
+"""`minitx record`: record the reference library's activations in a small file."""
 
 import shlex
 from pathlib import Path
@@ -11,7 +11,7 @@ from . import flags
 
 def declare(commands):
     """Its flags."""
-    about = "what the reference library computes, in a small file (needs the extra torch)"
+    about = "record the reference library's activations in a small file (needs the extra torch)"
     command = flags.command(commands, "record", run, about, "MODEL")
     command.add_argument("--out", required=True, metavar="FILE.safetensors", help="file to write")
     for name, default in record.How._field_defaults.items():

@@ -1,7 +1,7 @@
 """`minitx report`: every experiment on one model, on one page."""
 
 from ..pages import report
-from ..runner import many
+from ..running import many
 from . import every_experiment, inputs, shown
 
 
@@ -9,7 +9,7 @@ def declare(commands):
     """Its flags."""
     about = "every experiment on one model, on one page"
     command = every_experiment.declare(commands, "report", run, about)
-    about = "a short text, for every experiment that draws one"
+    about = "a short text, for every experiment that plots a sentence"
     command.add_argument("--sentence", help=about)
 
 

@@ -4,7 +4,9 @@ import json
 import sys
 import time
 
-from ..runner import many, registry, results
+from ..contract import registry, wording
+from ..machine.files import as_json
+from ..running import many, single
 from . import flags, inputs, shown
 
 SEVERAL = "several of them, joined by commas, in one pass over the documents: profiles,lags,cca"
@@ -79,7 +81,7 @@ def run(arguments):
     out = inputs.folder(arguments, experiment.name)
     model, name = inputs.load(arguments.model), arguments.model
     how = {"resume": arguments.resume, "format": arguments.format}
-    outcome = results.produce(experiment, model, name, options, out, **how)
+    outcome = single.produce(experiment, model, name, options, out, **how)
     if arguments.json:
         print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
         return
@@ -91,7 +93,7 @@ def run(arguments):
 def show(experiment, outcome):
     """Print what an experiment answers and says, and its numbers."""
     if outcome.answer:
-        print(f"{experiment.question} {results.sentence(outcome.answer)}\n")
+        print(f"{experiment.question} {wording.sentence(outcome.answer)}\n")
     if outcome.says:
         print(f"{outcome.says}\n")
     for number in outcome.headline.values():
@@ -116,7 +118,7 @@ def run_several(arguments):
     if arguments.json:
         paths = {job.experiment: job.out / f"{job.experiment}.json" for job in finished}
         record = {name: json.loads(path.read_text("utf-8")) for name, path in paths.items()}
-        print(results.as_json(record))
+        print(as_json(record))
         return 2 if failures else 0
     for job in finished:
         show(registry.get(job.experiment), done[job.experiment].outcome)

@@ -3,14 +3,14 @@
 import contextlib
 import sys
 
-from ..runner import results
+from ..contract import wording
 
 
 def headline(number):
     """The line of one headline number, with its null if it has one."""
-    text = f"{number['means']}: {results.labelled(number)}"
+    text = f"{number['means']}: {wording.labelled(number)}"
     if "null" in number:
-        text += f"   [{number['null_means']}: {results.words(number['null'])}]"
+        text += f"   [{number['null_means']}: {wording.words(number['null'])}]"
     return text
 
 

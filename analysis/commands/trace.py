@@ -9,7 +9,7 @@ import numpy as np
 import minitx
 from minitx import weights
 
-from ..runner import results
+from ..machine.files import writable, write
 from . import flags, inputs
 
 
@@ -28,7 +28,7 @@ def run(arguments):
     """minitx trace MODEL TEXT"""
     text = inputs.text_of(arguments.text)
     if arguments.save:
-        results.writable(Path(arguments.save).parent)
+        writable(Path(arguments.save).parent)
     model = minitx.load(weights.find(arguments.model))
     keep = arguments.keep and [point(name) for name in arguments.keep.split(",")]
     source = arguments.source and inputs.text_of(arguments.source)
@@ -84,4 +84,4 @@ def save(trace, path):
         named[name] = x
     arrays = io.BytesIO()
     np.savez(arrays, tokens=trace.tokens, valid=trace.valid, **named)
-    results.write(path, arrays.getvalue())
+    write(path, arrays.getvalue())

@@ -1,15 +1,17 @@
-"""`minitx tune`: a checkpoint learns on from a text."""
+"""`minitx tune`: continue training a checkpoint on a text."""
 
 import time
 
-from ..runner import results
+from ..machine.files import as_json
 from ..tuning import tune
 from . import flags, inputs, shown
 
 
 def declare(commands):
     """Its flags: the options of learning."""
-    command = flags.command(commands, "tune", run, "a checkpoint learns on from a text", "MODEL")
+    command = flags.command(
+        commands, "tune", run, "continue training a checkpoint on a text", "MODEL"
+    )
     flags.of_options(command, tune.EXPERIMENT)
     flags.of_ids(command, {option.name for option in tune.EXPERIMENT.options})
     flags.of_results(command, "out/MODEL-tune")
@@ -24,7 +26,7 @@ def run(arguments):
     with shown.progress_beside(arguments.json):
         record = tune.tune(arguments.model, out, arguments.resume, **given)
     if arguments.json:
-        print(results.as_json(record))
+        print(as_json(record))
         return
     first, last = record["held_out"][0], record["held_out"][-1]
     print(

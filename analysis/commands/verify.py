@@ -1,18 +1,20 @@
-"""`minitx verify`: is a model what was recorded, or what another checkpoint is?"""
+"""`minitx verify`: check a model against a reference or another checkpoint."""
 
 from pathlib import Path
 
 import minitx
 from minitx import weights
 
+from ..machine.files import as_json, writable, write
 from ..parity import compare, junit, models, reference
-from ..runner import results
 from . import flags
 
 
 def declare(commands):
     """Its flags."""
-    about = "is a model what was recorded, or what another checkpoint is? status 1 if not"
+    about = (
+        "check a model against a recorded reference or another checkpoint; status 1 if they differ"
+    )
     command = flags.command(commands, "verify", run, about, "MODEL")
     about = "a file that `minitx record` wrote, or another model"
     command.add_argument("reference", metavar="REFERENCE", help=about)
@@ -31,10 +33,10 @@ def declare(commands):
 def run(arguments):
     """minitx verify MODEL REFERENCE"""
     if arguments.junit:
-        results.writable(Path(arguments.junit).parent)
+        writable(Path(arguments.junit).parent)
     outcome, moved = compared(arguments)
     if arguments.junit:
-        results.write(Path(arguments.junit), junit.xml(outcome, arguments.model))
+        write(Path(arguments.junit), junit.xml(outcome, arguments.model))
     return show_parity(outcome, moved, arguments.json)
 
 
@@ -56,7 +58,7 @@ def show_parity(outcome, moved, in_json):
     """Print a Parity, and of two models the weights that moved; 0 if all is equal."""
     if in_json:
         stated = [entry._asdict() for entry in moved or []]
-        print(results.as_json(compare.as_dict(outcome) | {"moved": stated}))
+        print(as_json(compare.as_dict(outcome) | {"moved": stated}))
     else:
         print(f"{compare.table(outcome)}\n\n{compare.says(outcome)}", *outcome.notes, sep="\n")
         if moved is not None:

@@ -1,19 +1,49 @@
 """Changes as a few lines of plain Python, which compute what the live page shows.
 
-Each part gives lines; `code` puts them together. The names in the lines are those of a user:
+Each change gives lines; `code` puts them together. The names in the lines are those of a user:
 model, tokens, edits, trace.
 """
 
 from typing import NamedTuple
 
-import numpy as np
-
 from minitx import Model
 
-from ..maths import masks
 from ..measures import losses, spoken
-from . import interventions
-from .positions import POSITIONS, order
+from . import interventions, validation
+from .place import PREFIX, Place, place, stack_of
+
+
+class Shown(NamedTuple):
+    """The number on the screen: of a head the mean attention to an offset, or to its strongest key.
+
+    offset: key - query, in tokens; None in cross-attention, which has a strongest key instead.
+    """
+
+    part: str  # of the page: a stack
+    layer: int
+    head: int
+    offset: int | None
+
+    @classmethod
+    def of(cls, values, model):
+        """From a dictionary; ValueError for what this model does not have."""
+        if not isinstance(values, dict) or sorted(values) != sorted(cls._fields):
+            raise ValueError(f"shown is {values!r:.80}; wanted {', '.join(cls._fields)}")
+        shown, config = cls(**values), stack_of(model, values["part"]).config
+        validation.whole("layer", shown.layer, 0, config.n_layers - 1)
+        validation.whole("head", shown.head, 0, config.n_heads - 1)
+        if shown.offset is not None:
+            validation.whole("offset", shown.offset, -validation.MOST, validation.MOST)
+        return shown
+
+    def lines(self):
+        """The lines that print it."""
+        name, offset = f"L{self.layer}H{self.head}", self.offset
+        yield f'a = trace["{PREFIX[self.part]}pattern", {self.layer}][0, {self.head}]  # of {name}'
+        if offset is None:
+            yield f'print(f"{name}, strongest key: {{a.max(axis=-1).mean():.3f}}")'
+        else:
+            yield f'print(f"{name}, offset {offset}: {{a.diagonal({offset}).mean():.3f}}")'
 
 
 class Given(NamedTuple):
@@ -24,6 +54,7 @@ class Given(NamedTuple):
     text: str  # of an encoder-decoder its source
     target: str | None = None  # what an encoder-decoder is to say; None: its own greedy output
     hidden: tuple = ()  # places of a masked model's text where the mask token stands
+    shown: Shown | None = None  # what is printed
 
     @property
     def is_pair(self):
@@ -33,15 +64,16 @@ class Given(NamedTuple):
 
 def code(changes, given):
     """The lines as one text."""
-    where = _place(changes, given)
     lines = [*_reading(given), "edits = {}"]
-    for part in _positions, _mask, _heads, _layers, _dial:
-        lines += part(changes, where)
+    if changes:
+        lines += interventions.lines(changes, _where(changes, given))
     source = ", source=source" if given.is_pair else ""
     lines.append(f"trace = minitx.run(model, tokens, edits=edits{source})")
+    if given.shown:
+        lines += given.shown.lines()
     imports = ["import numpy as np", "", "import minitx"]
-    if changes.mask:
-        imports.append("from minitx.analysis.maths import masks")
+    for change in changes.records():
+        imports += change.imports
     return "\n".join([*imports, "", *lines]) + "\n"
 
 
@@ -68,7 +100,7 @@ class Where(NamedTuple):
 
     stack: str  # model, or model.encoder
     tokens: str  # tokens, or source
-    place: interventions.Place
+    place: Place
 
     @property
     def positions(self):
@@ -76,7 +108,7 @@ class Where(NamedTuple):
         return self.place.positions
 
 
-def _place(changes, given):
+def _where(changes, given):
     """The Where of these changes; the text is read again to know its special tokens."""
     model = given.model
     if given.is_pair:
@@ -84,71 +116,9 @@ def _place(changes, given):
         said = spoken.greedy(model, source)
         if given.target is not None:
             said = spoken.forced(model, source, given.target)
-        place = interventions.place(changes.stack, model, said.inputs, source)
+        stack = place(changes.stack, model, said.inputs, source)
     else:
-        place = interventions.place(changes.stack, model, model.tokenizer.encode(given.text))
+        stack = place(changes.stack, model, model.tokenizer.encode(given.text))
     of_source = changes.stack == "encoder"
     names = ("model.encoder", "source") if of_source else ("model", "tokens")
-    return Where(*names, place)
-
-
-def _positions(changes, where):
-    yield from POSITIONS[changes.positions].python(changes, where)
-
-
-def _mask(changes, where):
-    mask = changes.mask
-    if mask is None:
-        return
-    values = "".join(f", {value!r}" for value in mask.values)
-    seed = "" if mask.null_seed is None else f", seed={mask.null_seed}"
-    cfg, stack = f"{where.stack}.config", where.stack
-    yield f"f = masks.family({mask.family!r}{values})"
-    size = f"len({where.tokens}), {cfg}.n_heads, {cfg}.causal{seed}"
-    yield f"m = masks.build_mask(f, {size})"
-    yield f"m = m.astype({stack}.weights.W_E.dtype)"
-    rule = masks.meaning(mask.meaning)
-    if rule.before:
-        yield rule.before
-    yield f'edits["{where.place.point(rule.point)}"] = {rule.python}'
-    if rule.values:
-        yield f'edits["{where.place.point("pattern")}"] = lambda p: p * m  # and the values'
-
-
-def _heads(changes, where):
-    by_layer = {}
-    for layer, head in changes.heads_off:
-        by_layer.setdefault(layer, []).append(head)
-    H, point = where.place.stack.config.n_heads, where.place.point("z")
-    for layer, heads in by_layer.items():
-        is_on = np.isin(range(H), heads, invert=True).astype(int).tolist()
-        on = f"np.array({is_on})[:, None, None]"
-        yield f'edits["{point}", {layer}] = lambda z: z * {on}  # without head {_listed(heads)}'
-
-
-def _listed(numbers):
-    return ", ".join(map(str, numbers))
-
-
-def _layers(changes, where):
-    for layer in changes.layers_off:
-        for point in interventions.WRITES[changes.stack]:
-            yield f'edits["{point}", {layer}] = np.zeros_like  # layer {layer} writes nothing'
-
-
-def _dial(changes, where):
-    if not changes.dial:
-        return
-    yield from order("moved", f"np.roll({{}}, {-changes.dial})", where)
-    point = where.positions[0]
-    is_rows = changes.positions != "shifted"
-    given = f'edits.get("{point}", lambda x: x)(x)' if is_rows else f'edits["{point}"][None]'
-    if where.place.is_by_distance:
-        yield f'given = edits.get("{point}", lambda x: x)'
-        yield f'edits["{point}"] = lambda x: given(x)[..., moved]  # of the keys alone'
-        return
-    keys = where.place.point("k")
-    source = ", source=source" if where.place.source is not None else ""
-    yield f'others = edits | {{"{point}": lambda x: {given}[:, moved]}}'
-    yield f'keys = minitx.run(model, tokens, "{keys}", others{source})'
-    yield "edits |= dict(keys)  # keys of a run with their positions moved"
+    return Where(*names, stack)

@@ -1,8 +1,6 @@
-"""What can be done to a model's positions: one record for each change of the live page.
+"""What can be done to a model's positions: one record for each choice of the live page.
 
-A record has the change's name on the page, its words, what it cannot be, its edits and its Python.
-To add one, write its functions and enter it in POSITIONS; the page draws its control from there. T
-tokens.
+To add a choice, write its functions and enter it in KINDS. T tokens.
 """
 
 from collections.abc import Callable
@@ -12,13 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from ..measures import switched
+from . import validation
+from .record import Change, Control
 
 
-class Positions(NamedTuple):
-    """One change. changes: a Changes; where: a Place, in `python` a Where of as_python.py."""
+class Kind(NamedTuple):
+    """One choice. changes: a Changes; place: a Place; where: a Where of as_python.py."""
 
     label: str  # on the page
-    says: str  # of a run, in words, with the fields of a Changes in braces
+    says: str  # of a run, in words, with the values of `changes` in braces
     edits: Callable  # (changes, place) -> {name of a point, without the stack's prefix: edit}
     python: Callable  # (changes, where) -> lines
     check: Callable = lambda changes, place: None  # raises ValueError where it cannot be
@@ -98,12 +98,83 @@ def _check_shift(changes, place):
         )
 
 
-POSITIONS = {
-    "on": Positions("as they are", "", _no_edits, _no_lines),
-    "zero": Positions("at zero", "positions at zero", _off, partial(_off_lines, word="at zero")),
-    "shuffled": Positions("shuffled", "positions shuffled", _shuffled, _shuffled_lines),
-    "shifted": Positions(
-        "shifted", "the text {shift} tokens later", _shifted, _shifted_lines, _check_shift
+KINDS = {
+    "on": Kind("as they are", "", _no_edits, _no_lines),
+    "zero": Kind("at zero", "positions at zero", _off, partial(_off_lines, word="at zero")),
+    "shuffled": Kind("shuffled", "positions shuffled", _shuffled, _shuffled_lines),
+    "shifted": Kind(
+        "shifted", "the text {changes.shift} tokens later", _shifted, _shifted_lines, _check_shift
     ),
-    "off": Positions("off", "positions off", _off, partial(_off_lines, word="off")),
+    "off": Kind("off", "positions off", _off, partial(_off_lines, word="off")),
 }
+
+
+# the change itself, and the number of tokens of a shift
+
+
+def _parse(value):
+    return validation.one_of("positions", value, tuple(KINDS))
+
+
+def _says(changes):
+    return KINDS[changes.positions].says.format(changes=changes)
+
+
+def _check(changes, place):
+    place.check_positions()
+    KINDS[changes.positions].check(changes, place)
+
+
+def _null(changes, seed):
+    return "shuffled"
+
+
+def _edits(changes, place, before):
+    """The edit of where positions enter."""
+    by_point = KINDS[changes.positions].edits(changes, place)
+    return {place.point(name): edit for name, edit in by_point.items()}
+
+
+def _python(changes, where):
+    return KINDS[changes.positions].python(changes, where)
+
+
+def _parse_shift(value):
+    return validation.whole("shift", value, 0, validation.MOST)
+
+
+def _no_words(changes):
+    return ""  # they are those of the positions
+
+
+def _no_shift(changes, seed):
+    return 0
+
+
+def _nothing(changes, place, before):
+    return {}
+
+
+POSITIONS = Change(
+    "positions",
+    "on",
+    Control("choice", "Positions", options=[(name, kind.label) for name, kind in KINDS.items()]),
+    _parse,
+    _says,
+    _edits,
+    _python,
+    _check,
+    null=_null,
+    reads_order=True,
+)
+SHIFT = Change(
+    "shift",
+    0,
+    Control("number", "by", bounds=(0, None), usual=8, unit="tokens", of=("positions", "shifted")),
+    _parse_shift,
+    _no_words,
+    _nothing,
+    _no_lines,
+    null=_no_shift,
+    reads_order=True,
+)

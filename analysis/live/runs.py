@@ -13,8 +13,8 @@ import numpy as np
 
 from ..measures import losses, spoken
 from ..pages import explore, pushes, writers
-from ..runner import results
-from . import guesses
+from ..running import blas
+from . import as_python, guesses
 
 LENS = 1e8  # products of a token, at most, that guesses by layer may take: not of roberta-base
 KEPT = 12  # runs that are kept; of roberta-base with 64 tokens each is 2.6 MB
@@ -58,7 +58,7 @@ class Runs:
         check: called between stages; it raises an error if nobody waits any more.
         """
         start = time.perf_counter()
-        with results.one_thread_of_blas():
+        with blas.one_thread_of_blas():
             requests = self.requests(request)
             runs = []
             for name, each in requests.items():
@@ -115,17 +115,20 @@ class Runs:
         options = {"edits": self.edits(requests[name])}
         if tokens.source is not None:
             options["source"] = tokens.source
-        with results.one_thread_of_blas():
+        with blas.one_thread_of_blas():
             shown = writers.of_place(model, tokens.ids, place, **options)
         if shown is None:
             raise ValueError(f"guesses of the head {model.config.task_head!r} are not attributed")
         return shown
 
-    def code(self, request):
-        """The Python that computes the changed run."""
+    def code(self, request, shown=None):
+        """The Python that computes the changed run; shown: what it prints, fields of a Shown."""
         model, tokens = self.models[request.model], self.tokens(request.as_is)
-        request.changes.check(model, tokens.ids, tokens.source)
+        if request.changes:
+            request.changes.check(model, tokens.ids, tokens.source)
         given = {"target": request.target, "hidden": request.hidden}
+        if shown is not None:
+            given["shown"] = as_python.Shown.of(shown, model)
         return request.changes.code(model, request.text, request.model, **given)
 
     def following(self, request, seed, token=None):
@@ -172,7 +175,7 @@ class Runs:
 
     def _kinds(self, name):
         """The kinds of a model's heads, computed once."""
-        with results.one_thread_of_blas():
+        with blas.one_thread_of_blas():
             return writers.of_kinds(self.models[name])
 
     def _outputs(self, request):

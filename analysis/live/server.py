@@ -16,12 +16,11 @@ from starlette.applications import Starlette
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from ..maths import masks
 from ..pages import explore
 from ..texts import corpus
-from . import guard, patching
+from . import atlases, guard, patching
 from .guard import Refused, failed
-from .positions import POSITIONS
+from .registry import CHANGES
 from .requests import LONGEST, TEMPERATURES, RunRequest
 from .turns import Busy, Superseded, Turns
 
@@ -40,12 +39,12 @@ OPTIONS = {
 STYLES, PROGRAM, BODY = ("live.css",), ("live.js",), "live.html"
 
 
-def app(runs, port, text):
-    """The application for a Runs; text: what the page starts with."""
-    live = Live(runs, text)
+def app(runs, port, text, atlas=None):
+    """The application for a Runs; text: what the page starts with; atlas: an Atlases."""
+    live, atlas = Live(runs, text), atlas or atlases.Atlases(runs.names, text)
     works = {"run": live.run, "save": live.save, "code": live.code, "next": live.following}
     works |= {"writers": live.writers, "kinds": live.kinds, "patch": live.patch}
-    routes = [Route("/", live.page)]
+    routes = [Route("/", live.page), Route("/atlas", atlas.page)]
     for name, work in works.items():
         routes.append(Route(f"/api/{name}", live.answering(work), methods=["POST"]))
     errors = {404: _http_error, 405: _http_error}
@@ -100,8 +99,9 @@ class Live:
         return HTMLResponse(self.runs.save(RunRequest.of(values, self.runs.names)))
 
     def code(self, values, check):
-        """POST /api/code: {"code"}."""
-        return _json({"code": self.runs.code(RunRequest.of(values, self.runs.names))})
+        """POST /api/code: {"code"}, which prints the number of the head `shown`."""
+        shown = values.pop("shown", None)
+        return _json({"code": self.runs.code(RunRequest.of(values, self.runs.names), shown)})
 
     def following(self, values, check):
         """POST /api/next: {"text"} with one more token: `token`, or one that is drawn by `seed`."""
@@ -171,16 +171,10 @@ def first_page(runs, text):
 
 def facts(runs):
     """What a page must know to draw its controls."""
-    bounds = {name: masks.BOUNDS[name][:2] for name in masks.BOUNDS}
-    families = {
-        name: {key: [value, *bounds[key]] for key, value in masks.parameters(name).items()}
-        for name in masks.FAMILIES
-    }
-    meanings = {name: [rule.label, rule.says] for name, rule in masks.MEANINGS.items()}
-    positions = [[name, kind.label] for name, kind in POSITIONS.items()]
     models = {name: _model_facts(model) for name, model in runs.models.items()}
-    choices = {"positions": positions, "families": families, "meanings": meanings}
-    return choices | {"models": models, "limits": {"text": LONGEST, "temperature": TEMPERATURES}}
+    changes = [change.facts for change in CHANGES.values()]
+    limits = {"text": LONGEST, "temperature": TEMPERATURES}
+    return {"changes": changes, "models": models, "limits": limits}
 
 
 def _model_facts(model):
@@ -207,11 +201,26 @@ def serve(runs, port, text=None, with_browser=True):
     with listening(port) as listener:
         port = listener.getsockname()[1]
         address = f"http://{HOST}:{port}/"
-        application = app(runs, port, first_text(runs) if text is None else text)
+        text = first_text(runs) if text is None else text
+        atlas = atlases.Atlases(runs.names, text)
+        application = app(runs, port, text, atlas)
         print(f"minitx: {address} (Ctrl-C ends it)", flush=True)
         if with_browser and has_screen():
             threading.Timer(0.3, webbrowser.open, [address]).start()
-        uvicorn.Server(uvicorn.Config(application, **OPTIONS)).run(sockets=[listener])
+        Server(uvicorn.Config(application, **OPTIONS), atlas).run(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """Ends the processes of atlases before the signal that ended it is passed on."""
+
+    def __init__(self, config, atlas):
+        super().__init__(config)
+        self.atlas = atlas
+
+    async def shutdown(self, sockets=None):
+        """Stop answering."""
+        self.atlas.close()
+        await super().shutdown(sockets)
 
 
 def first_text(runs):

@@ -5,7 +5,7 @@ import numpy as np
 from minitx.heads import is_pooled
 from minitx.inputs import padded, shifted
 
-from ..runner.sides import reader
+from ..contract.sides import reader
 from .library import Inputs
 
 

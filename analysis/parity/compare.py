@@ -13,8 +13,9 @@ import minitx
 from minitx.files import read_json
 from minitx.points import name_of
 
-from ..runner import settings, sides
-from ..runner.files import finite
+from ..contract import sides
+from ..machine.files import finite
+from ..running import settings
 from . import reference
 
 # largest difference, as a share of the largest value, by the dtype of (model, reference): in

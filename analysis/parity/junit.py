@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from ..runner import draw
+from ..drawing import draw
 from . import compare
 
 

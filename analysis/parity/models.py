@@ -11,7 +11,7 @@ import numpy as np
 from minitx.finite import named_arrays
 from minitx.points import name_of, points
 
-from ..runner import sides
+from ..contract import sides
 from ..texts import formats
 from . import batches, compare, reference
 

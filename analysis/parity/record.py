@@ -13,7 +13,9 @@ import minitx
 from minitx import points
 from minitx.files import read_json
 
-from ..runner import results, settings, sides
+from ..contract import sides
+from ..machine.files import writable
+from ..running import settings
 from ..texts import formats
 from . import batches, library, reference, sampled
 
@@ -46,7 +48,7 @@ def make(folder, path, how=How()):  # noqa: B008  (a tuple)
     library is not installed, or shows none of the points.
     """
     path, folder = Path(path), Path(folder)
-    results.writable(path.parent)
+    writable(path.parent)
     ours = minitx.load(folder)
     wanted = set(points.expand(how.points, points.points(ours), ours))
     model = library.load(folder)

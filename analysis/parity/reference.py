@@ -15,7 +15,7 @@ from safetensors.numpy import save
 
 from minitx.points import POINTS, name_of
 
-from ..runner import results
+from ..machine import files
 from . import sampled
 from .library import Inputs, key
 
@@ -48,7 +48,7 @@ def write(path, reference):
         tensors |= {f"{i}.{named(point)}": x for point, x in reference.arrays[i].items()}
     header = {ENTRY: json.dumps(reference.about | {"format": FORMAT}, ensure_ascii=False)}
     content = save(tensors, metadata=header)
-    results.write(path, content)
+    files.write(path, content)
     return len(content)
 
 

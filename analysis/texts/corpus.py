@@ -100,7 +100,7 @@ class DocumentSet:
         self.text = text
         self.n = n
         self.T = T
-        self.before, self.after = _ends(model, text)
+        self.before, self.after = ends(model, text)
         self.size = T - len(self.before) - len(self.after)  # ordinary tokens of the longest
 
     def __len__(self):
@@ -245,10 +245,10 @@ def texts(model, text, documents=0, tokens=0, column="", label=""):
 
 def shortest(model, text="sample"):
     """Tokens of the shortest document of a text: two ordinary ones and the special ones."""
-    return 2 + sum(map(len, _ends(model, text)))
+    return 2 + sum(map(len, ends(model, text)))
 
 
-def _ends(model, text):
+def ends(model, text):
     """The special tokens (before, after) a document of this text."""
     return ids.ends(text, model.config) if is_ids(text) else specials(model)
 

@@ -165,7 +165,7 @@ def _standard_input():
 def decoded(path):
     """(number, line with its end) of every line of a file.
 
-    Raises ValueError that names the byte where a line is no UTF-8, or a file is damaged.
+    Raises ValueError that names the byte where a line is not valid UTF-8, or a file is damaged.
     """
     with packed.opened(path) as file:
         start = 0
@@ -176,7 +176,7 @@ def decoded(path):
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise ValueError(
-                    f"{display_name(path)!r} is no UTF-8 text: line {number}, byte "
+                    f"{display_name(path)!r} is not valid UTF-8: line {number}, byte "
                     f"{start + error.start} of the file ({error.reason})"
                 ) from None
             start += len(raw)

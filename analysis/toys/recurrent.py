@@ -13,9 +13,11 @@ from typing import Annotated
 
 import numpy as np
 
+from ..contract import options, registry, results
+from ..contract.registry import Answer
+from ..drawing import draw
 from ..maths import stats
-from ..runner import draw, options, registry, results, settings
-from ..runner.registry import Answer
+from ..running import settings
 from . import gru
 
 TRAINED = 20  # the longest sequences of the training
@@ -263,21 +265,20 @@ EXPERIMENT = registry.experiment(
     draw=plot,
     says=says,
     answer=answer,
-    numbers={
-        "right_longest": f"share of symbols right at {TRAINED}, the longest trained length",
-        "right_longest_null": "a symbol at random",
-        "exact_longest": "share of whole sequences right there",
-        "right_beyond": "share of symbols right at the longest length",
-        "holds": f"length up to which {MOST:.0%} of the symbols are right",
-        "looks": "share of steps whose strongest source place is that of the symbol to copy",
-        "looks_null": "the same decoder states on another sequence",
-        "parameters": "learned parameters",
-    },
-    labels={
-        **dict.fromkeys(("right_longest", "exact_longest", "right_beyond", "holds"), "models"),
-        "parameters": "models",
-        "looks": "attention",
-    },
+    numbers="""
+        right_longest by models: share of symbols right at {TRAINED}, the longest trained length
+            null: a symbol at random
+        exact_longest by models: share of whole sequences right there
+            no null: a sequence at random is never right
+        right_beyond by models: share of symbols right at the longest length
+            no null: a symbol at random is as often right at every length
+        holds by models: length up to which {MOST:.0%} of the symbols are right
+            no null: a symbol at random is right too rarely at every length
+        looks by attention: share of steps whose strongest source place is that of the symbol to
+            copy
+            null: the same decoder states on another sequence
+        fact parameters by models: learned parameters
+    """,
 )
 
 

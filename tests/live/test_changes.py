@@ -8,7 +8,8 @@ import pytest
 
 import minitx
 from minitx.analysis.live import changes as changes_module
-from minitx.analysis.live.changes import Changes, Mask
+from minitx.analysis.live.changes import Changes
+from minitx.analysis.live.mask import Mask
 from minitx.analysis.maths import masks, moves
 from minitx.analysis.measures import mask_tap, positions_read, spoken
 
@@ -25,6 +26,7 @@ SINGLE = [
     Changes(mask={"family": "window", "values": [2], "meaning": "scores"}),
     Changes(mask=Mask(null_seed=7), dial=1),
     Changes("zero", mask=Mask("alibi"), heads_off=[(1, 0), (1, 2), (0, 1)], layers_off=[1]),
+    Changes(dial=1, mlps_off=[2, 0]),
 ]
 OF_PAIRS = [
     Changes(stack="encoder"),
@@ -33,6 +35,8 @@ OF_PAIRS = [
     Changes(stack="encoder", dial=2, mask=Mask("power", "weights_raw")),
     Changes("shuffled", stack="decoder", dial=-1),
     Changes(stack="cross", heads_off=[(0, 1)], layers_off=[1]),
+    Changes(stack="encoder", mlps_off=[1]),
+    Changes(stack="decoder", mlps_off=[0]),
 ]
 
 
@@ -133,6 +137,13 @@ def test_heads_and_layers_that_are_off_write_nothing(bundled):
     assert is_on.tolist() == [True, False, True, False]
     assert not trace["attn_out", 1].any() and not trace["mlp_out", 1].any()
     assert trace["attn_out", 0].any() and trace["mlp_out", 2].any()
+
+
+def test_an_mlp_that_is_off_writes_nothing_and_its_attention_does(bundled):
+    tokens = bundled.tokenizer.encode(TEXT)
+    trace = minitx.run(bundled, tokens, edits=Changes(mlps_off=[1]).edits(bundled, tokens))
+    assert not trace["mlp_out", 1].any()
+    assert trace["attn_out", 1].any() and trace["mlp_out", 0].any()
 
 
 def test_changes_of_one_stack_leave_the_other_as_it_was(pair):
@@ -256,7 +267,7 @@ def test_changes_go_through_json(changes):
     [
         ({"positions": "away"}, "positions is 'away'; wanted one of 'on', 'zero'"),
         ({"positions": ["on"]}, "positions is"),
-        ({"shift": 3}, "shift is 3, but positions are 'on'"),
+        ({"shift": 3}, "shift is 3, but positions is 'on'; wanted 'shifted'"),
         ({"positions": "shifted", "shift": -1}, "shift is -1; wanted a whole number from 0"),
         ({"dial": 1.5}, "dial is 1.5; wanted a whole number"),
         ({"dial": True}, "dial is True; wanted a whole number"),
@@ -293,6 +304,7 @@ def test_a_change_that_is_none_is_refused(values, match):
         ({"heads_off": [(9, 0)]}, "layer 9 is to be off; wanted 0 to 3"),
         ({"heads_off": [(0, 4)]}, "head 4 is to be off; wanted 0 to 3"),
         ({"layers_off": [4]}, "layer 4 is to be off; wanted 0 to 3"),
+        ({"mlps_off": [0, 5]}, "layer 5 is to be off; wanted 0 to 3"),
         ({"positions": "shifted", "shift": 250}, "can stand at most 240 later among this model's"),
         ({"dial": 14}, "dial is 14; a text of 14 own tokens takes less than 14"),
         ({"dial": -14}, "takes less than 14"),
@@ -315,6 +327,7 @@ def test_what_an_encoder_decoder_cannot_take_is_refused(tmp_path):
         (Changes("zero", stack="cross"), "cross-attention reads no positions of its own"),
         (Changes(dial=1, stack="cross"), "cross-attention reads no positions"),
         (Changes(mask=Mask(), stack="cross"), "between two texts there is no distance"),
+        (Changes(mlps_off=[0], stack="cross"), "cross-attention has no MLPs"),
         (Changes("shifted", shift=1, stack="encoder"), "t5 reads distances alone"),
     ):
         with pytest.raises(ValueError, match=match):

@@ -19,16 +19,17 @@ from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
 import minitx
-from minitx.analysis.live import guard, server, turns
-from minitx.analysis.live.positions import POSITIONS
+from minitx.analysis.live import guard, positions, server, turns
+from minitx.analysis.live.registry import CHANGES
 from minitx.analysis.live.requests import LONGEST, RunRequest
 from minitx.analysis.live.runs import Runs
-from minitx.analysis.maths import masks
+from minitx.analysis.maths import masks, profiles
 from minitx.analysis.pages import explore
 
 PORT = 8642
 TEXT = "The dog ran after the cat, and sat."
 HERE = f"http://127.0.0.1:{PORT}"
+SHOWN = {"part": "", "layer": 0, "head": 3, "offset": -1}
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +79,21 @@ def test_the_page_has_its_first_run_and_its_controls(client, bundled):
     assert "connect-src 'self'" in page.text
 
 
-def test_the_pages_choices_are_the_records(runs):
-    """A change of positions, a meaning of a mask: its label stands once, beside what it does."""
-    facts = server.facts(runs)
-    assert facts["positions"] == [[name, kind.label] for name, kind in POSITIONS.items()]
-    labels = {name: label for name, (label, _) in facts["meanings"].items()}
+def test_the_page_draws_its_controls_from_the_records(runs):
+    """A label stands once, beside what the change does; each kind of control has its function."""
+    facts = {change["name"]: change for change in server.facts(runs)["changes"]}
+    assert [*facts] == [*CHANGES]
+    page = (explore.PAGE / "live.js").read_text(encoding="utf-8")
+    drawn = re.search(r"const DRAW = {(.*?)}", page).group(1).split(", ")
+    assert {change["kind"] for change in facts.values()} == {*drawn}
+    choices = facts["positions"]["options"]
+    assert choices == [(name, kind.label) for name, kind in positions.KINDS.items()]
+    meanings = facts["mask"]["options"]["meanings"]
+    labels = {name: label for name, (label, _) in meanings.items()}
     assert labels == {name: rule.label for name, rule in masks.MEANINGS.items()}
     assert len({*labels.values()}) == len(labels) and all(labels.values())
-    page = (explore.PAGE / "live.js").read_text(encoding="utf-8")
-    assert not any(label in page for label in labels.values())
+    words = [*labels.values(), "as they are", "at zero", "shuffled", "shifted", "all of layer"]
+    assert not any(word in page for word in words)
 
 
 def test_a_run_has_the_pages_data_as_it_is_changed_and_by_chance(client, bundled):
@@ -125,6 +132,22 @@ def test_the_python_is_the_changes_own(client, bundled):
     assert names["model"].config == bundled.config
     assert names["trace"].labels[0, 3] == "<mask>"
     assert not names["trace"]["attn_out", 2].any()
+
+
+def test_the_python_prints_the_mean_attention_of_a_head(client, bundled, capsys):
+    exec(ask(client, "code", shown=SHOWN).json()["code"], {})
+    pattern = minitx.run(bundled, bundled.tokenizer.encode(TEXT), ("pattern", 0))["pattern", 0]
+    profile = profiles.profile(pattern[0, 3], 1) / (pattern.shape[-1] - 1)
+    assert capsys.readouterr().out == f"L0H3, offset -1: {profile[0]:.3f}\n"
+
+
+def test_the_python_prints_the_strongest_keys_of_cross_attention(client, runs, capsys):
+    shown = {"part": "cross", "layer": 1, "head": 0, "offset": None}
+    names = {}
+    code = ask(client, "code", model="pair", shown=shown).json()["code"]
+    exec(code.replace("'pair'", repr(str(runs.models["pair"].tokenizer.folder))), names)
+    strongest = names["trace"]["cross_pattern", 1][0, 0].max(axis=-1).mean()
+    assert capsys.readouterr().out == f"L1H0, strongest key: {strongest:.3f}\n"
 
 
 def test_a_causal_model_goes_on_with_a_text(client, causal):
@@ -236,6 +259,11 @@ def test_what_cannot_be_run_is_said(client, values, reason):
         ("next", {"model": "pair"}, "this is an encoder-decoder"),
         ("next", {"model": "gpt", "seed": -1}, "seed is -1; wanted a whole number from 0 to"),
         ("next", {"model": "gpt", "token": 10**6}, "token is 1000000; wanted a whole number"),
+        ("code", {"shown": {"head": 1}}, "wanted part, layer, head, offset"),
+        ("code", {"shown": SHOWN | {"layer": 9}}, "layer is 9; wanted a whole number from 0 to 3"),
+        ("code", {"shown": SHOWN | {"head": -1}}, "head is -1; wanted a whole number from 0 to 3"),
+        ("code", {"shown": SHOWN | {"offset": ")"}}, "offset is ')'; wanted a whole number"),
+        ("code", {"shown": SHOWN | {"part": "cross"}}, "stack is 'cross'; this roberta has ''"),
         ("code", {"changes": {"dial": 99}}, "dial is 99; a text of 14 own tokens"),
         ("save", {"changes": {"layers_off": [4]}}, "layer 4 is to be off"),
     ],

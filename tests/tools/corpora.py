@@ -22,7 +22,7 @@ import numpy as np
 
 import minitx
 from minitx import weights
-from minitx.analysis.runner import stream
+from minitx.analysis.running import stream
 from minitx.analysis.texts import corpus, formats, naming
 
 PACKINGS = ".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet"

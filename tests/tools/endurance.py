@@ -49,7 +49,7 @@ import numpy as np
 
 import minitx
 from minitx import threads
-from minitx.analysis.runner import stream
+from minitx.analysis.running import stream
 from minitx.interrupt import kept
 
 LIMIT = 60  # seconds without progress of a thread

@@ -44,7 +44,7 @@ import tokenizers
 
 from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
-from minitx.analysis.runner import stream
+from minitx.analysis.running import stream
 
 EXPERIMENTS = "profiles", "lags", "remove-positions", "probe", "joint-grid"
 OPTIONS = "--documents", "24", "--tokens", "16"

@@ -540,7 +540,7 @@ def alibi(valid, n_heads):
 
 
 @torch.no_grad()
-def unpatched(folder, arrays):
+def unpatched(folder, arrays, run=None):
     """The outputs of the library as it is, in float32, for the same inputs."""
     model = single.library_model(folder, "float32")
     outputs = {}
@@ -548,7 +548,7 @@ def unpatched(folder, arrays):
         begins = f"{i}."
         own = {name.removeprefix(begins): x for name, x in arrays.items() if name[:2] == begins}
         text = {name: x for name, x in own.items() if name in INPUTS}
-        for name, x in run(model, text, {}).items():
+        for name, x in (run or globals()["run"])(model, text, {}).items():
             if re.fullmatch(r"logits|hidden\.\d+", name):
                 outputs[begins + name] = x.numpy().copy()
     return outputs
@@ -573,17 +573,20 @@ def generated(folder, arrays):
 # --- folders
 
 
-def make(folder, row):
-    """One golden folder from one row of the table; its random numbers depend on its name alone."""
+def make(folder, row, build=build, reference=reference, run=None, layout=DISK):
+    """One golden folder from one row of the table; its random numbers depend on its name alone.
+
+    build, reference, run, layout: those of a script with variants of its own.
+    """
     name, class_name, changes, disk, words = row
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    single.save(build(class_name, changes, rng), folder, disk, rng, DISK)
+    single.save(build(class_name, changes, rng), folder, disk, rng, layout)
     arrays = reference(folder, words.split(), rng)
     on_one_key, top = pairs.check(name, arrays)
     single.save_arrays(arrays, folder / "reference.safetensors")
-    more = unpatched(folder, arrays) | generated(folder, arrays)
+    more = unpatched(folder, arrays, run) | generated(folder, arrays)
     single.save_arrays(more, folder / "unpatched.safetensors")
     size = sum(f.stat().st_size for f in folder.iterdir()) / 1024
     share = on_one_key["pattern"]

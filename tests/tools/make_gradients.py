@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import make_golden
+import make_golden_decoders
 import make_golden_pairs
 import make_golden_places
 import numpy as np
@@ -57,7 +58,9 @@ VARIANTS = [
     "bloom-three",
     "modernbert-masked",
     "modernbert-sequence",
+    *(row[0] for row in make_golden_decoders.VARIANTS if not row[0].endswith("question")),
 ]
+DECODERS = tuple(make_golden_decoders.HOOKS)
 PLACES = ("llama", "mistral", "qwen", "gpt_neox", "bloom", "modernbert")  # float32 inside
 LIMIT, BLOOM = 1e-12, 1e-9  # of the largest gradient; BLOOM is 1.5e-10 apart, not explained
 F = torch.nn.functional
@@ -140,6 +143,10 @@ def turned(x, angle, scale=1.0):
     return torch.cat(parts, -1)
 
 
+def capped(x, cap):
+    return cap * torch.tanh(x / cap)
+
+
 def leaf(array):
     return torch.from_numpy(np.ascontiguousarray(array)).double().requires_grad_()
 
@@ -162,6 +169,7 @@ KERNELS = {
     "normalise": normalise,
     "inverse_rms": inverse_rms,
     "scaled": scaled,
+    "capped_": capped,
     "softmax_": lambda x: torch.softmax(x, -1),
     "classified_token": classified_token,
     "attention_bias": attention_bias,
@@ -261,15 +269,25 @@ def of_library(folder, given, targets):
     inside = contextlib.nullcontext()
     if folder.name.startswith(PLACES):
         inside = make_golden_places.in_float64(library)
+    if library.config.model_type in DECODERS:
+        inside = make_golden_decoders.in_float64(library)
     with inside:
-        y = library(**options).logits
+        y = make_golden.logits_of(library, library(**options))
         loss = cross_entropy(y, targets)
         loss.backward()
     for x in library.parameters():
         x.data = torch.zeros_like(x) if x.grad is None else x.grad
     with tempfile.TemporaryDirectory() as gradients:
         library.save_pretrained(gradients)
-        return parameters(minitx.load(gradients, "float64")), float(loss)
+        arrays = parameters(minitx.load(gradients, "float64"))
+    return {key: x - added(library.config, key) for key, x in arrays.items()}, float(loss)
+
+
+def added(config, key):
+    """What loading adds to the weights of Gemma's norms, and so here to their gradients."""
+    name = key if isinstance(key, str) else key[0]
+    is_gain = name.startswith("ln_") or name in ("ln1_w", "ln2_w", "attn_out_w", "mlp_out_w")
+    return float(is_gain and config.model_type.startswith("gemma"))
 
 
 def unlearned(model):

@@ -129,9 +129,12 @@ def changed_files(revision, root=ROOT):
 def misplaced(root=ROOT):
     """Lines of an error: the breaks that cannot be made in the files under `root`."""
     errors = []
+    trees = {}
     for entry in BREAKS:
         try:
-            broken((root / entry.file).read_text(encoding="utf-8"), entry)
+            if entry.file not in trees:
+                trees[entry.file] = ast.parse((root / entry.file).read_text(encoding="utf-8"))
+            change(trees[entry.file], entry)
         except (ValueError, OSError) as error:
             errors.append(f"{entry.file}: {error}")
     return errors
@@ -140,13 +143,18 @@ def misplaced(root=ROOT):
 def broken(source, entry):
     """The source of a file with one break; ValueError unless its old code occurs exactly once."""
     tree = ast.parse(source)
-    changes = [change for scope in scopes(tree, entry.where) for change in edits(scope, entry)]
+    change(tree, entry)()
+    return ast.unparse(tree)
+
+
+def change(tree, entry):
+    """A function that makes a break in a tree; ValueError unless its old code occurs once."""
+    changes = [edit for scope in scopes(tree, entry.where) for edit in edits(scope, entry)]
     if len(changes) != 1:
         place = f" in {entry.where}" if entry.where else ""
         text = f"the code of {entry.what!r} occurs {len(changes)} times{place}; wanted once"
         raise ValueError(f"{text}: {entry.old!r}")
-    changes[0]()
-    return ast.unparse(tree)
+    return changes[0]
 
 
 def scopes(tree, name):
@@ -180,7 +188,7 @@ def parse_expression(text):
 def expressions(scope, old, new):
     """Edits of an expression, wherever it stands."""
     for node in ast.walk(scope):
-        for field, value in ast.iter_fields(node):
+        for field, value in vars(node).items():  # a field, or its line and column
             if same(value, old):
                 yield partial(setitem, vars(node), field, new)
             elif isinstance(value, list):

@@ -9,9 +9,12 @@ import numpy as np
 
 import minitx
 from minitx import weights
+from minitx.analysis.contract import registry
+from minitx.analysis.contract.numbers import Number
+from minitx.analysis.contract.registry import Answer
+from minitx.analysis.drawing import draw
 from minitx.analysis.pages import report
-from minitx.analysis.runner import draw, many, registry
-from minitx.analysis.runner.registry import Answer
+from minitx.analysis.running import many
 
 EMPTY = {"meta", "img", "br", "link", "input", "hr"}  # tags without an end
 HOSTILE = "</td><img src=x onerror=alert(1)> & \"null\" 'offset'"
@@ -27,7 +30,7 @@ def plant(monkeypatch, *runs, **changes):
             "draw": plot,
             "look": f"Look at the offset of the null. {HOSTILE}",
             "published": "Nothing, at no offset.",
-            "numbers": {"value": "a & b", "value_null": "c"},
+            "numbers": [Number("value", "a & b", null="c")],
         }
         registry.register(run, **fields | changes)
 

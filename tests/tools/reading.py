@@ -10,6 +10,7 @@ import ast
 import io
 import sys
 import tokenize
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,8 +65,13 @@ class Source(NamedTuple):
 def parse(path):
     """A file as a Source."""
     text = Path(path).read_text(encoding="utf-8")
-    tree = ast.parse(text)
-    skipped = docstring_lines(tree)
+    return Source(Path(path), ast.parse(text), tokens_by_line(text))
+
+
+@cache
+def tokens_by_line(text):
+    """{line: code tokens on it} of a file's text."""
+    skipped = docstring_lines(ast.parse(text))
     counts, inside = {}, 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         name = tokenize.tok_name[token.type]
@@ -74,7 +80,7 @@ def parse(path):
         inside += (name == "FSTRING_START") - (name == "FSTRING_END")
         if counts_here:
             counts[token.start[0]] = counts.get(token.start[0], 0) + 1
-    return Source(Path(path), tree, counts)
+    return counts
 
 
 def docstring_lines(tree):

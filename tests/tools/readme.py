@@ -1,13 +1,14 @@
 """The generated parts of README.md and of the folders' READMEs.
 
 `python tests/tools/readme.py` writes them, tests/house/test_surface.py compares them. A part stands
-between `<!-- name -->` and `<!-- end -->`, in one of the documents.
+between `<!-- name -->` and `<!-- end -->`, in one of the documents; `families` is in each of DOORS.
 """
 
 import json
 import os
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/tools")]
 FOLDERS = "minitx", "analysis", "weights", "tests", "benchmarks"
 DOCUMENTS = [ROOT / "README.md", *(ROOT / folder / "README.md" for folder in FOLDERS)]
+DOORS = [ROOT / "PACKAGE.md", ROOT / "docs/pages/index.md"]
 
 
 def points():
@@ -81,14 +83,22 @@ def loads():
     return "\n".join(["| model_type | task heads |", "|---|---|", *rows])
 
 
+def families():
+    """Every model type, in a sentence."""
+    from minitx.families import FAMILIES
+
+    types = ", ".join(f"`{model_type}`" for model_type in FAMILIES)
+    return textwrap.fill(f"Model types that load: {types}.", 120, break_on_hyphens=False)
+
+
 def refusals():
     """Every model type, size and setting that is refused by name."""
     from minitx.families import FAMILIES, ONLY
-    from minitx.families.refused import PARTLY, REFUSED
+    from minitx.families.refused import PARTLY, REFUSED, WIDTHS
 
     rows = [f"| `{name}` | {x.why} | `{x.nearest}` |" for name, x in REFUSED.items()]
     for name, x in PARTLY.items():
-        given = f"`{name}`, `embedding_size` not `hidden_size`"
+        given = f"`{name}`, `{WIDTHS[name][0]}` not `hidden_size`"
         rows.append(f"| {given} | {x.why} | `{x.nearest}` |")
     of_families = [(name, pair) for name, x in FAMILIES.items() for pair in x.only.items()]
     for name, (key, only) in [*(("", pair) for pair in ONLY.items()), *of_families]:
@@ -144,7 +154,7 @@ def breaks():
 def experiments():
     """Every experiment of the registry."""
     from minitx.analysis import experiments as _  # noqa: F401  (fills the registry)
-    from minitx.analysis.runner.registry import markdown
+    from minitx.analysis.contract.registry import markdown
 
     return markdown()
 
@@ -199,7 +209,7 @@ PARTS = {
     part.__name__: part
     for part in (
         *(points, surface, circuits, commands, breaks, experiments, checkpoints),
-        *(speed, heads, loads, refusals),
+        *(speed, heads, loads, refusals, families),
     )
 }
 
@@ -221,5 +231,5 @@ def write(path):
 
 
 if __name__ == "__main__":
-    for document in DOCUMENTS:
+    for document in (*DOCUMENTS, *DOORS):
         write(document)

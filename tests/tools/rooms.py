@@ -5,6 +5,7 @@ rooms and floors, a module's name, its imports, the arrows between rooms.
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -15,20 +16,23 @@ FLOORS = {
     "minitx.analysis.maths": 1,
     "minitx.analysis.texts": 1,
     "minitx.analysis.machine": 1,
-    "minitx.analysis.runner": 2,
-    "minitx.analysis.measures": 3,
-    "minitx.analysis.toys": 3,
-    "minitx.analysis.parity": 3,
-    "minitx.analysis.tuning": 4,
-    "minitx.weights.training": 5,
-    "minitx.analysis.experiments": 5,
-    "minitx.analysis.pages": 5,
-    "minitx.analysis.live": 6,
-    "minitx.analysis": 7,  # the command line
-    "minitx.__main__": 8,  # python -m minitx
-    "minitx.lessons": 8,
-    "docs": 9,
-    "benchmarks": 8,
+    "minitx.analysis.drawing": 2,
+    "minitx.analysis.contract": 3,
+    "minitx.analysis.running": 4,
+    "minitx.analysis.measures": 5,
+    "minitx.analysis.toys": 5,
+    "minitx.analysis.parity": 5,
+    "minitx.analysis.atlas": 6,
+    "minitx.analysis.tuning": 6,
+    "minitx.weights.training": 7,
+    "minitx.analysis.experiments": 7,
+    "minitx.analysis.pages": 7,
+    "minitx.analysis.live": 8,
+    "minitx.analysis": 9,  # the command line
+    "minitx.__main__": 10,  # python -m minitx
+    "minitx.lessons": 10,
+    "docs": 11,
+    "benchmarks": 10,
 }
 # (module, a module above it that one of its functions imports when it is called): no part of what
 # `import minitx` loads, and so no arrow
@@ -52,6 +56,7 @@ INSIDE = {
     "minitx.heads": 0,
     "minitx.japanese": 0,
     "minitx.masks": 0,
+    "minitx.distances": 1,
     "minitx.positions": 1,
     "minitx.rotary": 1,
     "minitx.arrays": 1,
@@ -79,6 +84,7 @@ INSIDE = {
     "minitx.backward": 2,
     "minitx.gradients": 2,
     "minitx.circuits": 2,
+    "minitx.training": 2,
     "minitx": 3,
     "minitx.testing": 4,
 }
@@ -110,18 +116,21 @@ def floor(module):
     return INSIDE[module]
 
 
+@cache
 def imports(module, path, top_level_only=False):
     """Absolute names of all that a module imports: modules, and names in them."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     nodes = tree.body if top_level_only else ast.walk(tree)
+    names = []
     for node in nodes:
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
             origin = ".".join([*base, *filter(None, [node.module])])
-            yield from (f"{origin}.{alias.name}" for alias in node.names)
+            names += [f"{origin}.{alias.name}" for alias in node.names]
+    return tuple(names)
 
 
 def module_arrows():

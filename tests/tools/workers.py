@@ -31,7 +31,7 @@ EXPERIMENTS = "profiles", "lags", "remove-positions", "probe", "joint-grid"
 COMMAND = [sys.executable, "-m", "minitx.analysis", "run"]
 ONE_THREAD = (
     "import sys\n"
-    "from minitx.analysis.runner import executor\n"
+    "from minitx.analysis.running import executor\n"
     "executor.WORKERS = 1\n"
     "from minitx.analysis.__main__ import main\n"
     "sys.exit(main())\n"

@@ -1,0 +1,133 @@
+"""`minitx atlas`: every head as one scatter of the queries and keys of hundreds of sentences."""
+
+import time
+from pathlib import Path
+from typing import get_args
+
+from minitx import weights
+
+from .. import atlas
+from ..atlas import heads
+from ..measures import joint_fit
+from ..pages import atlas as page
+from ..running import settings, stream
+from ..texts import corpus, formats
+from . import flags, inputs
+
+FILE = "atlas.html"
+
+
+def declare(commands):
+    """Its flags."""
+    about = "every head as a scatter of the queries and keys of hundreds of sentences"
+    command = flags.command(commands, "atlas", run, about, "MODEL")
+    command.add_argument("--text", default="sample", metavar="FILE", help=f"{flags.TEXT} (sample)")
+    about = "token ids in place of a text: a file with one sentence a line, or -"
+    command.add_argument("--ids", metavar="FILE", help=about)
+    for name, default, about in (
+        ("--sentences", None, "sentences to read (200, or all of a text that has fewer; 0: all)"),
+        ("--tokens", 0, "tokens of a sentence, at most (64, or the model's longest)"),
+        ("--seed", 0, "of what is drawn and shuffled (0)"),
+    ):
+        command.add_argument(name, type=int, default=default, metavar="N", help=about)
+    for name, kind in (("distance", joint_fit.Distance), ("scope", joint_fit.Scope)):
+        choices, about = get_args(get_args(kind)[0]), get_args(kind)[1]
+        about = f"{about} ({choices[0]})"
+        command.add_argument(f"--{name}", choices=choices, default=choices[0], help=about)
+    about = "beside PCA: tsne, umap, joined by commas; they need a package and take long"
+    command.add_argument("--projection", default="pca", metavar="NAMES", help=about)
+    about = "a file with a word, a tab and its class in each line, to colour points by"
+    command.add_argument("--word-classes", default="", metavar="FILE", help=about)
+    about = "a second model beside the first, on the same text or on that of --beside-text"
+    command.add_argument("--beside", metavar="MODEL", help=about)
+    about = "a second text beside the first, read by the same model or by that of --beside"
+    command.add_argument("--beside-text", metavar="FILE", help=about)
+    flags.of_results(command, "out/MODEL-atlas")
+    flags.of_workers(command)
+
+
+def run(arguments):
+    """minitx atlas MODEL --text FILE"""
+    start = time.monotonic()
+    pairs = pairs_of(arguments)
+    how = how_of(arguments)
+    folder = inputs.folder(arguments, "atlas")
+    models = {name: inputs.load(name) for name, _ in pairs}
+    for name, text in pairs:
+        check(models[name], name, text)
+    key = settings.key(stated(pairs, models, how))
+    computed = []
+    with stream.resumable(folder, "atlas", key, arguments.resume) as kept:
+        for number, (name, text) in enumerate(pairs):
+            part = heads.Part(kept, f"atlas {number}") if number else kept
+            computed.append(atlas.compute(models[name], text, how, part, name))
+        size = page.write(computed[0]._replace(beside=(*computed[1:], None)[0]), folder / FILE)
+    show(computed, folder / FILE, size, time.monotonic() - start)
+
+
+def pairs_of(arguments):
+    """The model and text of each atlas: one, or two side by side."""
+    text = arguments.text if arguments.ids is None else f"{formats.IDS}{arguments.ids}"
+    if arguments.ids is not None and arguments.text != "sample":
+        raise ValueError(f"--text {arguments.text} and --ids {arguments.ids}: wanted one of them")
+    pairs = [(arguments.model, text)]
+    if arguments.beside or arguments.beside_text:
+        pairs.append((arguments.beside or arguments.model, arguments.beside_text or text))
+    for _, each in pairs:
+        formats.valid(each, "--text")
+        formats.not_empty(each, "--text")
+    return pairs
+
+
+def how_of(arguments):
+    """The options of the computation, as they were given."""
+    for name in ("sentences", "tokens", "seed"):
+        value = getattr(arguments, name)
+        if value is not None and value < 0:
+            raise ValueError(f"--{name} is {value}; wanted 0 or more")
+    names = atlas.How._fields
+    return atlas.How(**{name: getattr(arguments, name) for name in names})
+
+
+def check(model, name, text):
+    """Raise ValueError for a model that cannot run, or has no tokenizer for a text."""
+    if model.missing:
+        raise ValueError(f"{name} lacks {len(model.missing)} tensors; an atlas needs all of them")
+    reader = model if model.encoder is None else model.encoder
+    if not formats.is_ids(text) and not corpus.has_tokenizer(reader):
+        raise ValueError(f"{name} has no tokenizer that minitx can use; --ids takes token ids")
+
+
+def stated(pairs, models, how):
+    """All that an atlas depends on, for the key of its states."""
+    files = [settings.model_files(Path(weights.find(name))) for name, _ in pairs]
+    texts = [formats.described(text) for _, text in pairs]
+    classes = how.word_classes and formats.described(how.word_classes)
+    record = {"models": files, "texts": texts, "classes": classes, "options": how._asdict()}
+    packages = next(iter(models.values())).tokenizer.packages
+    return record | {"pairs": pairs, "versions": settings.versions(packages)}
+
+
+def show(computed, path, size, seconds):
+    """Print what stands out, and where the page is."""
+    for each in computed:
+        print(f"{each.name}: {each.sampled[2]}")
+        for side in each.sides:
+            print(summary(side))
+    print(f"{path} written: {size / 1e6:.2f} MB in {seconds:.1f} s; open it in a browser")
+
+
+def summary(side):
+    """What is said of one space: its flags, and how far its planes lie."""
+    flagged = [f"L{flag.layer}H{flag.head} {flag.words}" for flag in side.flags]
+    plane, space = side.lie.near_plane.mean(), side.lie.near_space.mean()
+    by_chance = side.lie.near_plane_null.mean()
+    misleads = side.lie.misleads
+    last = "No head's plane differs from the whole space beyond chance."
+    lines = [
+        f"{side.name}, {side.L} x {side.H} heads: of the strongest keys {plane:.0%} are among the "
+        f"{heads.NEAREST} nearest in the plane, {space:.0%} in the whole space (keys shuffled: "
+        f"{by_chance:.0%}). {misleads.words if misleads else last}",
+        *(flagged or ["no head stands out beyond chance"]),
+    ]
+    return "\n  ".join(lines)

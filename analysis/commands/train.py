@@ -1,0 +1,99 @@
+"""`minitx train`: train a model from random weights, with snapshots on the way."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import minitx
+
+from ..contract.options import AtLeast, Count, Seed, Size, Text, Within
+from ..contract.registry import Experiment
+from ..machine import files
+from ..texts import formats
+from . import flags, shown
+
+QUESTION = "What does a model learn from nothing, and in which order?"
+
+
+def train(
+    config,
+    out,
+    resume=False,
+    *,
+    text: Text = "sample",
+    column: str = "",
+    steps: Count = 2000,
+    snapshots: Size = 24,
+    context: Size = 0,
+    batch: Count = 32,
+    rate: Annotated[float, Within(0, 1)] = 1e-3,
+    warm_up: Annotated[float, Within(0, 1)] = 0.1,
+    decay: Annotated[float, Within(0, 1)] = 0.1,
+    clip: Annotated[float, AtLeast(0)] = 1.0,
+    masked: Annotated[float, Within(0.01, 0.9)] = 0.15,
+    span: Annotated[float, AtLeast(1)] = 1.0,
+    dtype: Literal["float32", "float64"] = "float32",
+    seed: Seed = 0,
+):
+    """A model from a random start: `minitx.train` on a text.
+
+    text: file or folder to learn from, as every experiment reads it
+    column: columns of a .csv file or keys of a .jsonl file that hold the text, joined by commas
+    steps: steps of the optimizer
+    snapshots: models kept on the way, after numbers of steps that grow geometrically
+    context: tokens of an input (0: the most that the model reads)
+    batch: inputs in each step
+    rate: the highest rate of learning
+    warm_up: share of the steps in which it rises; then it falls as a cosine to 0
+    decay: share of a matrix that a step of rate 1 would take off
+    clip: longest gradient of all arrays together (0: any)
+    masked: share of the words that a masked model has to predict
+    span: mean number of these side by side
+    dtype: precision; float64 to check a run
+    seed: seed of all that is drawn
+    """
+    given = dict(locals())
+    where = given.pop("config"), Path(given.pop("out")), given.pop("resume")
+    return learn(*where, given)
+
+
+def learn(config, out, resume, given):
+    """The History of a training on a text in one of the layouts of formats.py."""
+    records = formats.records(given.pop("text"), given.pop("column"))
+    texts = [record.text for record in records]
+    folder = files.writable(out)
+    return minitx.train(config, texts, out=folder, resume=resume, **given)
+
+
+EXPERIMENT = Experiment(train, question=QUESTION, draw=None)
+
+
+def declare(commands):
+    """Its flags: the numbers of a training."""
+    command = flags.command(commands, "train", run, "train a model from random weights", "CONFIG")
+    flags.of_options(command, EXPERIMENT)
+    flags.of_results(command, "out/CONFIG-train")
+    flags.in_json(command)
+
+
+def run(arguments):
+    """minitx train CONFIG"""
+    begin = time.monotonic()
+    given = EXPERIMENT.checked(named(arguments), is_text=True)
+    out = Path(arguments.out or f"out/{Path(arguments.config).stem}-train")
+    with shown.progress_beside(arguments.json):
+        history = train(arguments.config, out, arguments.resume, **given)
+    if arguments.json:
+        losses = history.losses.tolist()
+        print(files.as_json({"losses": losses, "snapshots": history.snapshots}))
+        return
+    first, last = history.losses[0], history.losses[-1]
+    kept = len(history.snapshots)
+    print(f"loss {first:.4f} nats before, {last:.4f} in the last of {len(history.losses)} steps")
+    print(f"{out}, with {kept} snapshots, written in {time.monotonic() - begin:.1f} s")
+
+
+def named(arguments):
+    """The options that were given, {name: text}."""
+    values = {option.name: getattr(arguments, option.name) for option in EXPERIMENT.options}
+    return {name: value for name, value in values.items() if value is not None}
