@@ -2,6 +2,7 @@
 PYTHON ?= python3
 MODEL ?= deep-roberta
 BIN = .venv/bin
+unexport PYTHONDONTWRITEBYTECODE  # tests start processes: each would compile all that it imports
 
 report: .venv/ready
 	$(BIN)/minitx report $(MODEL) --out report
@@ -73,6 +74,7 @@ golden: .venv/torch  ## rebuild tests/golden from the reference library
 	$(BIN)/python tests/tools/make_golden.py
 	$(BIN)/python tests/tools/make_golden_pairs.py
 	$(BIN)/python tests/tools/make_golden_places.py
+	$(BIN)/python tests/tools/make_golden_decoders.py
 	$(BIN)/python tests/tools/make_generated.py
 	$(BIN)/python tests/tools/make_japanese.py
 	$(BIN)/python tests/tools/make_pieces.py

@@ -16,7 +16,8 @@ import sys
 import time
 from pathlib import Path
 
-from minitx.analysis.runner import progress, results
+from minitx.analysis.machine import progress
+from minitx.analysis.machine.files import write
 
 from . import machine, rounds, shapes, summary
 from .cases import CASES, must
@@ -178,7 +179,7 @@ def measure_left(path, run, pairs, sets, work):
             for _, case in group:
                 record = rounds.measure(case, processes, case.rounds, k, progress.show)
                 run["cases"].setdefault(case.name, {})[str(k)] = record
-                results.write(path, json.dumps(run) + "\n")
+                write(path, json.dumps(run) + "\n")
                 progress.show("")
                 lines = [f"{time.monotonic() - start:5.0f} s  set {k + 1}/{sets}"]
                 lines += summary.brief(case, record)

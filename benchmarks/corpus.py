@@ -8,7 +8,7 @@ starting nor the memory of the model counts.
 import numpy as np
 
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
-from minitx.analysis.runner import registry, results
+from minitx.analysis.contract import registry, wording
 
 from . import peers
 
@@ -96,7 +96,7 @@ def rows(run):
 
 def _number(value, unit=1):
     """A value in this unit, for people; a dash for None."""
-    return results.words(None if value is None else value / unit)
+    return wording.words(None if value is None else value / unit)
 
 
 HEAD = (

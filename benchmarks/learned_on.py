@@ -20,9 +20,9 @@ import numpy as np
 
 import minitx
 from minitx.analysis import run
+from minitx.analysis.contract import registry
+from minitx.analysis.machine.files import as_json, write
 from minitx.analysis.pages import compare
-from minitx.analysis.runner import registry
-from minitx.analysis.runner.files import as_json, write
 from minitx.analysis.texts import corpus
 from minitx.analysis.tuning import tune
 

@@ -1,18 +1,19 @@
 """How long gradients take beside PyTorch's: forward and backward, and one step of learning.
 
-    python -m benchmarks.learning [--rounds N] [--out FILE.json] [--only CASE]
+    python -m benchmarks.learning [--rounds N] [--out FILE.json] [--only CASE] [--threads N]
 
 Each system works in a process of its own, one at a time, in turn within each round. Ratios are of
 processor time, which other programs on the machine change less than the clock's, and are taken
 within rounds. Cases: tiny-roberta, 32 texts of 256 tokens, a fifth of them to be told; the shape of
 roberta-base with random weights, 1 text of 128; and one step of the recipe of
-weights/training/train.py for tiny-roberta, its batch at context 256. Needs torch and the reference
-library.
+weights/training/train.py for tiny-roberta, its batches at contexts 256 and 64. --threads: of each
+system. Needs torch and the reference library.
 
 Order: the command, a worker, the two systems.
 """
 
 import argparse
+import contextlib
 import json
 import resource
 import subprocess
@@ -22,10 +23,17 @@ from pathlib import Path
 
 import numpy as np
 
+from minitx.memory import all_freed_memory_kept
+
 from . import machine, rounds
 
-CASES = {"tiny-roberta": (32, 256), "roberta-base": (1, 128), "recipe": (32, 256)}
-SYSTEMS = "minitx", "torch", "torch-bfloat16"  # the last in `recipe` alone
+CASES = {
+    "tiny-roberta": (32, 256),
+    "roberta-base": (1, 128),
+    "recipe": (32, 256),
+    "recipe-64": (64, 64),
+}
+SYSTEMS = "minitx", "torch", "torch-bfloat16"  # the last in the recipes alone
 TOLD = 0.2
 ROBERTA_BASE = {"vocab_size": 50265, "max_position_embeddings": 514, "type_vocab_size": 1}
 
@@ -36,24 +44,29 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", choices=CASES)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--worker", nargs=2, metavar=("CASE", "SYSTEM"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
         work(*given.worker)
         return
-    record = {"machine": machine.described(1)["line"], "commit": machine.commit(), "cases": {}}
+    record = {
+        "machine": machine.described(given.threads)["line"],
+        "commit": machine.commit(),
+        "cases": {},
+    }
     cases = [given.only] if given.only else [*CASES]
     for case in cases:
-        record["cases"][case] = measured(case, given.rounds)
+        record["cases"][case] = measured(case, given.rounds, given.threads)
         print(case, json.dumps(record["cases"][case]), flush=True)
     if given.out:
         given.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-def measured(case, n):
+def measured(case, n, n_threads):
     """Medians of processor seconds, memory, loss, and the ratio to torch within rounds."""
-    names = [name for name in SYSTEMS if case == "recipe" or name != "torch-bfloat16"]
-    workers = {name: started(case, name) for name in names}
+    names = [name for name in SYSTEMS if case.startswith("recipe") or name != "torch-bfloat16"]
+    workers = {name: started(case, name, n_threads) for name in names}
     answers = {name: [] for name in names}
     for _ in range(n + 1):  # the first warms up
         for name, worker in workers.items():
@@ -71,23 +84,25 @@ def measured(case, n):
     return summary
 
 
-def started(case, system):
-    """A worker's process, on one thread."""
+def started(case, system, n_threads):
+    """A worker's process, on this number of threads."""
     command = [sys.executable, "-m", "benchmarks.learning", "--worker", case, system]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    return subprocess.Popen(command, text=True, env=rounds.environment(1), **pipes)
+    return subprocess.Popen(command, text=True, env=rounds.environment(n_threads), **pipes)
 
 
 def work(case, system):
     """A line of JSON for each line that is read: seconds, loss, memory above that of the model."""
     once = of_minitx(case) if system == "minitx" else of_torch(case, system)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in sys.stdin:
-        wall, cpu = time.perf_counter(), time.process_time()
-        loss = once()
-        answer = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        print(json.dumps(answer | {"loss": loss, "MB": peak / 1024}), flush=True)
+    is_learning = system == "minitx"  # as `train` and `tune` have it; torch's memory is its own
+    with all_freed_memory_kept() if is_learning else contextlib.nullcontext():
+        for _ in sys.stdin:
+            wall, cpu = time.perf_counter(), time.process_time()
+            loss = once()
+            answer = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            print(json.dumps(answer | {"loss": loss, "MB": peak / 1024}), flush=True)
 
 
 def batch(case):
@@ -104,7 +119,6 @@ def library(case):
 
     from minitx import weights
 
-    torch.set_num_threads(1)
     torch.manual_seed(0)
     if case == "roberta-base":
         return RobertaForMaskedLM(RobertaConfig(**ROBERTA_BASE)).eval()
@@ -116,8 +130,8 @@ def of_minitx(case):
     import tempfile
 
     import minitx
-    from minitx.analysis.tuning import adamw
     from minitx.parameters import owners, parameters, writable
+    from minitx.training import adamw
 
     if case == "roberta-base":
         with tempfile.TemporaryDirectory() as folder:
@@ -132,7 +146,7 @@ def of_minitx(case):
 
     def once():
         grads = minitx.gradients(model, tokens, targets, [*learned])
-        if case == "recipe":
+        if case.startswith("recipe"):
             optimizer.step(adamw.clipped(grads, 1.0), 1e-5)
         return grads.loss
 
@@ -144,7 +158,7 @@ def of_torch(case, system):
     import torch
 
     tokens, targets = map(torch.from_numpy, batch(case))
-    if case == "recipe":
+    if case.startswith("recipe"):
         return of_recipe(system, tokens, targets)
     model = library(case).eval()
 
@@ -167,7 +181,6 @@ def of_recipe(system, tokens, targets):
     from minitx import weights
     from minitx.weights.training import train
 
-    torch.set_num_threads(1)
     products = "bfloat16" if system.endswith("bfloat16") else "float32"
     recipe = replace(train.RECIPES["tiny-roberta"], products=products)
     stored = load_file(weights.find("tiny-roberta") / "model.safetensors")

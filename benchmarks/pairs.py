@@ -15,7 +15,8 @@ import numpy as np
 
 import minitx
 from minitx import model as forward_pass
-from minitx.analysis.runner import progress, results
+from minitx.analysis.machine import progress
+from minitx.analysis.machine.files import write
 
 from . import machine, peers, rounds, shapes
 from .cases import Case
@@ -240,7 +241,7 @@ def main(argv=None):
     progress.show("")
     text = page(settings, records, counted(folder))
     out.parent.mkdir(parents=True, exist_ok=True)
-    results.write(out, text)
+    write(out, text)
     print(text)
 
 

@@ -87,7 +87,7 @@ class Minitx:
     def profiles(self, tokens):
         """Attention by offset, summed over documents [L H R], as experiments measure it."""
         from minitx.analysis.measures import heads
-        from minitx.analysis.runner import stream
+        from minitx.analysis.running import stream
 
         def measure(_, document):
             return {"profiles": heads.head_profiles(self.model, document)}

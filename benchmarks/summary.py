@@ -12,7 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from minitx.analysis.runner import draw, results
+from minitx.analysis.contract import wording
+from minitx.analysis.drawing import draw
+from minitx.analysis.machine import files
 
 from . import corpus, peers, rounds
 from .cases import CASES, PRODUCTS, WANTED
@@ -128,7 +130,7 @@ def verdict(wanted, value):
 
 def number(value):
     """Three significant digits."""
-    return results.words(float(value), 3)
+    return wording.words(float(value), 3)
 
 
 def spread(three, scale=1.0, unit=""):
@@ -351,8 +353,8 @@ def brief(case, record):
 def write(path):
     """Write the page and the figure beside the JSON file of a run."""
     run = json.loads(Path(path).read_text(encoding="utf-8"))
-    results.write(path.with_suffix(".md"), markdown(run, path.stem))
-    results.write(path.with_suffix(".svg"), figure(run))
+    files.write(path.with_suffix(".md"), markdown(run, path.stem))
+    files.write(path.with_suffix(".svg"), figure(run))
 
 
 if __name__ == "__main__":

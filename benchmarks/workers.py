@@ -30,7 +30,7 @@ import numpy as np
 
 import minitx
 from minitx.analysis.measures import heads
-from minitx.analysis.runner import cluster, executor, results, stream
+from minitx.analysis.running import blas, cluster, executor, stream
 
 from . import shapes
 
@@ -71,7 +71,7 @@ def measure_overhead(arguments):
     model = minitx.load(shapes.make(arguments.folder, SHAPE))
     documents = shapes.ids(SHAPE, arguments.documents, arguments.tokens)
     print("way          a document, s   processor, s: measure   workers beside   client beside")
-    with contextlib.ExitStack() as stack, results.one_thread_of_blas():
+    with contextlib.ExitStack() as stack, blas.one_thread_of_blas():
         ways = {0: executor.THREADS}
         for n in (1, 2):
             client = cluster._started(n, stack)
@@ -172,7 +172,7 @@ def measure_memory(most):
     """Print a line for 100, 1,000 … up to `most` documents of SHORT tokens of the least model."""
     model = minitx.load("tiny-roberta")
     print("documents   seconds   peak of the client, MB   of the workers, MB")
-    with contextlib.ExitStack() as stack, results.one_thread_of_blas():
+    with contextlib.ExitStack() as stack, blas.one_thread_of_blas():
         client = cluster._started(2, stack)
         with executor.use(cluster.Cluster(partial(_same, client))):
             n = 100

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from minitx import analysis
-from minitx.analysis.runner.files import write
+from minitx.analysis.machine.files import write
 from minitx.lessons.sphinx import STRICT
 
 from . import gallery, links, notebooks, reference

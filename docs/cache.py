@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from minitx.analysis.runner.files import write
+from minitx.analysis.machine.files import write
 
 ROOT = Path(__file__).parents[1]
 # kind -> what it can depend on: files, and all files of folders

@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 
 from minitx import analysis
+from minitx.analysis.contract import wording
+from minitx.analysis.machine.files import write
 from minitx.analysis.pages import glossary, parts
-from minitx.analysis.runner import results
-from minitx.analysis.runner.files import write
 
 MODEL = "tiny-roberta"
 # experiment -> the model that has what it needs
@@ -123,8 +123,8 @@ def row(number, link):
     means, null = link(number["means"]), ""
     if "null" in number:
         means += f"<br><small>by chance: {link(number['null_means'])}</small>"
-        null = escape(results.words(number["null"]))
-    return means, escape(results.labelled(number)), null
+        null = escape(wording.words(number["null"]))
+    return means, escape(wording.labelled(number)), null
 
 
 def run_it(experiment):

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from minitx import lessons
-from minitx.analysis.runner.files import write
+from minitx.analysis.machine.files import write
 from minitx.lessons import notebook
 from minitx.lessons.build import execute
 

@@ -10,8 +10,8 @@ import re
 
 import minitx
 from minitx.analysis import commands
+from minitx.analysis.machine.files import write
 from minitx.analysis.pages import glossary
-from minitx.analysis.runner.files import write
 
 from .gallery import plain, prose
 
@@ -36,9 +36,9 @@ PARTS = {  # what public functions give or take -> where it is defined
         "minitx.circuits.table.Row",
     ),
     "minitx.analysis": (
-        "minitx.analysis.runner.results.Number",
-        "minitx.analysis.runner.registry.Answer",
-        "minitx.analysis.runner.registry.Experiment",
+        "minitx.analysis.contract.results.Number",
+        "minitx.analysis.contract.registry.Answer",
+        "minitx.analysis.contract.registry.Experiment",
     ),
     "minitx.weights": (),
 }

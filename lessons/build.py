@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import minitx
-from minitx.analysis.runner.files import write
+from minitx.analysis.machine.files import write
 
 from . import notebook
 from .sphinx import CONF, STRICT

@@ -7,7 +7,7 @@ import sys
 import webbrowser
 from pathlib import Path
 
-from minitx.analysis.runner.files import as_json, write
+from minitx.analysis.machine.files import as_json, write
 
 from . import build, notebook
 

@@ -48,3 +48,11 @@ def causal(tmp_path_factory):
     import minitx
 
     return minitx.load(gpt2(tmp_path_factory.mktemp("gpt2")))
+
+
+@pytest.fixture
+def empty_figures(monkeypatch):
+    """Every experiment draws empty axes, for tests of what else it writes."""
+    from undrawn import without_figures
+
+    without_figures(monkeypatch)

@@ -16,8 +16,8 @@ import minitx
 from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
+from minitx.analysis.contract import registry
 from minitx.analysis.pages import published
-from minitx.analysis.runner import registry
 
 ROOT = Path(__file__).parents[1]
 
@@ -257,26 +257,29 @@ def test_flags_and_help_come_from_the_registry(capsys):
 START = """
 import sys, time
 start = time.process_time()
+import numpy
+of_numpy = time.process_time() - start
 from minitx.analysis.__main__ import main
 try:
     main(sys.argv[1:])
 except SystemExit:
-    print(time.process_time() - start, file=sys.stderr)
-slow = "scipy.stats", "scipy.fft", "scipy.optimize", "scipy.linalg", "scipy.cluster", "matplotlib"
-print([name for name in (*slow, "huggingface_hub", "tokenizers") if name in sys.modules])
+    print((time.process_time() - start) / of_numpy, file=sys.stderr)
+parts = "stats", "fft", "optimize", "linalg", "cluster", "special"
+slow = *(f"scipy.{part}" for part in parts), "matplotlib", "huggingface_hub", "tokenizers"
+print([name for name in slow if name in sys.modules])
 """
 
 
 @pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["run", "lags", "--help"]])
 def test_help_comes_at_once(command):
     """It loads no part of SciPy, and nothing that draws, downloads or reads text."""
-    seconds = []
+    ratios = []
     for _ in range(3):  # the first may compile
         process = execute([sys.executable, "-c", START, *command])
         assert process.stdout.splitlines()[-1] == "[]"
-        seconds.append(float(process.stderr))
+        ratios.append(float(process.stderr))
     if not sys.dont_write_bytecode:
-        assert min(seconds) < 0.3  # of a core; measured 0.15, of which NumPy 0.06; it was 0.86
+        assert min(ratios) < 5  # times what importing NumPy takes: measured 4; it was 14
 
 
 def test_trace_shows_every_point_with_its_shape_and_the_budget(capsys):

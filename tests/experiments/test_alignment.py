@@ -8,10 +8,10 @@ import pytest
 
 import minitx
 from minitx import analysis
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import alignment
 from minitx.analysis.maths import alignment as maths
 from minitx.analysis.measures import spoken
-from minitx.analysis.runner import registry
 from minitx.analysis.texts import pairs
 
 DATE = pairs.Pair(

@@ -6,8 +6,8 @@ import tiny
 
 import minitx
 from minitx import analysis
+from minitx.analysis.contract.registry import NotApplicable
 from minitx.analysis.measures import attributed, document_features
-from minitx.analysis.runner.registry import NotApplicable
 
 VARIANTS = "gpt2-causal", "bert-sequence", "gpt2-sequence"
 

@@ -8,9 +8,9 @@ import tiny
 from distance import max_error
 
 from minitx import analysis
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import bases as experiment
 from minitx.analysis.maths import bases, factors
-from minitx.analysis.runner import registry
 
 T, D, d, N = 60, 24, 8, 40
 

@@ -10,21 +10,27 @@ import pytest
 import minitx
 from minitx import analysis, circuits
 from minitx.analysis import commands
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import circuit, heads, patch, paths
 from minitx.analysis.measures import asked, document_features
-from minitx.analysis.runner import registry, stream
+from minitx.analysis.running import stream
 
 NAMES = "attribute", "heads", "patch", "paths", "circuit"
 SMALL = {
-    "circuit": {"random": 100, "n_pairs": 16},
-    "patch": {"n_pairs": 16},
-    "paths": {"n_pairs": 16},
+    "circuit": {"random": 20, "n_pairs": 8},
+    "patch": {"n_pairs": 8},
+    "paths": {"n_pairs": 8},
 }
 
 
 @pytest.fixture(scope="module")
 def induction():
     return minitx.load("tiny-induction")
+
+
+def verdict(experiment, arrays):
+    """The answer of an experiment to its arrays."""
+    return registry.get(experiment).answer(arrays).verdict
 
 
 @pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-roberta", "tiny-induction"])
@@ -34,29 +40,28 @@ def test_random_weights_carry_no_answer(name, seed):
     for experiment in NAMES:
         run = registry.get(experiment).run
         arrays = run(random, seed=seed, **SMALL.get(experiment, {}))
-        verdict = registry.get(experiment).answer(arrays).verdict
-        assert verdict in ("no", "undecided"), experiment
+        assert verdict(experiment, arrays) in ("no", "undecided"), experiment
 
 
 def test_the_heads_of_tiny_induction_are_those_of_its_card(induction):
     r = heads.heads(induction)
     assert r["induction_of_heads"][1].min() > 0.9 > r["induction_of_heads"][0].max() + 0.8
     assert r["previous_head"] == "L0H7" and r["previous"] > 0.5
-    assert heads.answer(r).verdict == "yes"
+    assert verdict("heads", r) == "yes"
     assert r["induction_null"] < 0.1
     assert r["previous_null"] == r["previous_of_heads_null"].max() > 0.05
 
 
-@pytest.mark.parametrize("experiment", [patch, paths, circuit])
+@pytest.mark.parametrize("experiment", ["patch", "paths", "circuit"])
 def test_nothing_is_carried_where_no_answer_is_known(experiment):
     """Shares of a difference that is chance say nothing, however large they are."""
     r = {"told": 0.95, "told_null": 0.75, "edges": 5, "edges_of_model": 100}
     for name in ("restored", "lost", "near", "direct", "through"):
         r |= {f"{name}_head": "L0H0"}
         r |= {name: 0.9, f"{name}_null": 0.1}
-    assert experiment.answer(r).verdict == "yes"
-    assert experiment.answer(r | {"told": 0.6}).verdict == "undecided"
-    assert experiment.answer(r | {"told": 1.0, "told_null": 1.0}).verdict == "undecided"
+    assert verdict(experiment, r) == "yes"
+    assert verdict(experiment, r | {"told": 0.6}) == "undecided"
+    assert verdict(experiment, r | {"told": 1.0, "told_null": 1.0}) == "undecided"
 
 
 def test_edges_are_tried_on_pairs_that_did_not_choose_them(induction, monkeypatch):
@@ -76,7 +81,7 @@ def test_edges_are_tried_on_pairs_that_did_not_choose_them(induction, monkeypatc
 def test_patching_names_the_head_that_all_others_read(induction):
     """L0H7 tells each token what stood before; of the eight heads that read it none is needed."""
     r = patch.patch(induction)
-    assert patch.answer(r).verdict == "yes"
+    assert verdict("patch", r) == "yes"
     assert r["restored_head"] == r["lost_head"] == "L0H7"
     assert min(r["restored"], r["lost"]) > 0.95 and 0.3 < r["restored_null"] < 0.6
     assert max(r["restored_by_heads"][1].max(), r["lost_by_heads"][1].max()) < 0.3
@@ -87,7 +92,7 @@ def test_patching_names_the_head_that_all_others_read(induction):
 
 def test_a_circuit_has_the_edges_between_the_heads(induction):
     r = circuit.circuit(induction)
-    assert circuit.answer(r).verdict == "yes"
+    assert verdict("circuit", r) == "yes"
     assert r["edges"] < 40 and r["near"] > 0.9 > r["near_null"] + 0.5
     edges = set(zip(r["senders"].tolist(), r["receivers"].tolist()))
     assert {("head L0H7", f"k L1H{h}") for h in range(8)} <= edges

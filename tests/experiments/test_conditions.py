@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 import minitx
+from minitx.analysis.contract import registry
+from minitx.analysis.drawing import draw
 from minitx.analysis.experiments import conditions as experiment
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import conditions, heads
-from minitx.analysis.runner import draw, passes, registry
+from minitx.analysis.running import passes
 from minitx.analysis.texts import corpus
 
 SMALL = {"documents": 3, "tokens": 64}

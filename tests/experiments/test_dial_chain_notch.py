@@ -12,10 +12,11 @@ import tiny
 from distance import max_error
 
 import minitx
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import dial
 from minitx.analysis.maths import bands, moves, profiles, spectra
 from minitx.analysis.measures import later_layers, positions_read
-from minitx.analysis.runner import registry, stream
+from minitx.analysis.running import stream
 from minitx.analysis.texts import corpus
 
 SHORT = {"tokens": 64, "documents": 6}

@@ -9,10 +9,11 @@ from matplotlib.text import Annotation, Text
 
 import minitx
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import registry
+from minitx.analysis.drawing import draw
 from minitx.analysis.experiments import profiles
 from minitx.analysis.maths import spectra
 from minitx.analysis.measures import inputs, perplexities
-from minitx.analysis.runner import draw, registry
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +68,13 @@ def looked(deep):
     return run("profiles", deep, documents=8)
 
 
-def test_rings_mark_the_heads_with_a_direction_that_the_titles_count(looked):
-    figure, _ = drawn("profiles", looked)
+@pytest.fixture(scope="module")
+def drawn_profiles(looked):
+    return drawn("profiles", looked)
+
+
+def test_rings_mark_the_heads_with_a_direction_that_the_titles_count(looked, drawn_profiles):
+    figure, _ = drawn_profiles
     rings = [x for x in figure.findobj(Circle) if not x.get_fill()]
     ringed = sorted((round(y), round(x)) for x, y in (ring.center for ring in rings))
     assert ringed == [tuple(place) for place in np.argwhere(looked["directed"]).tolist()]
@@ -80,8 +86,8 @@ def test_rings_mark_the_heads_with_a_direction_that_the_titles_count(looked):
     assert (looked["shares"][looked["directed"]].argmax(axis=1) == even).any()
 
 
-def test_clusters_share_a_scale_or_say_how_much_they_are_enlarged(looked):
-    _, all_axes = drawn("profiles", looked)
+def test_clusters_share_a_scale_or_say_how_much_they_are_enlarged(looked, drawn_profiles):
+    _, all_axes = drawn_profiles
     panels = [axes for axes in all_axes if "% of profiles" in axes.get_title(loc="left")]
     heights = np.array([axes.get_ylim()[1] for axes in panels])
     enlarged = [axes.get_ylabel() for axes in panels]
@@ -156,9 +162,14 @@ def turned(deep):
     return run("rotation", deep, gauge=2, compare=4)
 
 
-def test_lines_of_one_shift_have_the_papers_name_and_the_keys_offset(turned):
+@pytest.fixture(scope="module")
+def drawn_maps(turned):
+    return drawn("rotation", turned)
+
+
+def test_lines_of_one_shift_have_the_papers_name_and_the_keys_offset(turned, drawn_maps):
     """Delta > 0 is attention to the left, at key offset -Delta."""
-    texts = [text.get_text().strip() for text in written(drawn("rotation", turned)[0])]
+    texts = [text.get_text().strip() for text in written(drawn_maps[0])]
     n = len(turned["heads"])
     for delta in (-3, -2, -1, 1, 2, 3):
         assert texts.count(f"Δ {delta:+d} ({-delta:+d})") == n
@@ -167,8 +178,8 @@ def test_lines_of_one_shift_have_the_papers_name_and_the_keys_offset(turned):
     assert sum("line Δ +1, key -1: " in text for text in texts) >= 1
 
 
-def test_a_colour_bar_stands_right_below_its_maps(turned):
-    figure, all_axes = drawn("rotation", turned)
+def test_a_colour_bar_stands_right_below_its_maps(turned, drawn_maps):
+    figure, all_axes = drawn_maps
     images = {image for axes in all_axes for image in axes.images}
     maps = [axes for axes in all_axes if axes.images and axes.get_ylabel()]
     (bar,) = (axes for axes in all_axes if axes.get_xlabel() == "amplitude / largest")
@@ -234,8 +245,13 @@ def joined(request, bert):
     return run("joint-space", bert, **request.param)
 
 
-def test_labels_in_a_plane_cover_neither_each_other_nor_leave_it(joined):
-    figure, all_axes = drawn("joint-space", joined)
+@pytest.fixture(scope="module")
+def drawn_planes(joined):
+    return drawn("joint-space", joined)
+
+
+def test_labels_in_a_plane_cover_neither_each_other_nor_leave_it(joined, drawn_planes):
+    figure, all_axes = drawn_planes
     planes = [axes for axes in all_axes if "strongest key" in axes.get_title(loc="left")]
     assert len(planes) == 6
     for axes in planes:
@@ -247,20 +263,22 @@ def test_labels_in_a_plane_cover_neither_each_other_nor_leave_it(joined):
         assert (boxes[:, 2:] <= (panel.x1 + 1, panel.y1 + 1)).all()
 
 
-def test_titles_and_names_of_axes_of_the_joint_space_do_not_meet(joined):
-    figure, all_axes = drawn("joint-space", joined)
+def test_titles_and_names_of_axes_of_the_joint_space_do_not_meet(drawn_planes):
+    figure, all_axes = drawn_planes
     titles = [axes._left_title for axes in all_axes]
     names = [axis.label for axes in all_axes for axis in (axes.xaxis, axes.yaxis)]
     texts = [text for text in titles + names if text.get_text()]
     assert overlapping(figure, texts) == []
 
 
-def test_the_pieces_of_a_word_carry_its_name_and_a_scale_at_the_end_says_so(bert, joined):
+def test_the_pieces_of_a_word_carry_its_name_and_a_scale_at_the_end_says_so(
+    bert, joined, drawn_planes
+):
     numbers = "₁₂₃₄₅₆"
     assert joined["labels"][4:10].tolist() == [f"cap{number}" for number in numbers]
     assert joined["labels"][[1, 10]].tolist() == ["the", "is"]
     meaning = "cap = capybara = ca + ##p + ##y + ##b + ##ar + ##a"
-    texts = [text.get_text() for text in written(drawn("joint-space", joined)[0])]
+    texts = [text.get_text() for text in written(drawn_planes[0])]
     assert sum(meaning in text for text in texts) == 1
     at_end = np.isin(joined["scale"], (0.125, 8))
     said = sum("at the end of the range tried (0.125 to 8)" in text for text in texts)

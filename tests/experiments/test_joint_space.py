@@ -11,10 +11,11 @@ from scipy.stats import spearmanr
 import minitx
 from minitx import weights
 from minitx.analysis import commands
+from minitx.analysis.contract import registry
+from minitx.analysis.drawing import draw
 from minitx.analysis.maths import embed_2d, joint
 from minitx.analysis.measures import joint_fit
 from minitx.analysis.pages import compare
-from minitx.analysis.runner import draw, registry
 
 SENTENCE = "The brown capybara is sleeping now."
 PIECES = "[CLS] the br ##own ca ##p ##y ##b ##ar ##a is sl ##e ##ep ##ing now . [SEP]".split()

@@ -6,10 +6,10 @@ import pytest
 
 import minitx
 from minitx import analysis, weights
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import kernel as experiment
 from minitx.analysis.maths import positional_kernel as maths
 from minitx.analysis.measures import mechanism_alone
-from minitx.analysis.runner import registry
 
 LAGS = np.arange(-12, 13)
 

@@ -6,8 +6,8 @@ import tiny
 
 import minitx
 from minitx import analysis, positions, weights
+from minitx.analysis.contract.registry import NotApplicable
 from minitx.analysis.maths import lags, positional_kernel, rotation, spectra
-from minitx.analysis.runner.registry import NotApplicable
 
 OFFSETS = (-1, -3, 0, -5)  # where the four heads of the planted layer look
 WITHOUT_A_TABLE = {

@@ -11,10 +11,11 @@ from safetensors.numpy import load_file
 
 import minitx
 from minitx import weights
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import mixing, parts, projections, shapes, slices
 from minitx.analysis.maths import effective
 from minitx.analysis.measures import losses
-from minitx.analysis.runner import passes, registry
+from minitx.analysis.running import passes
 from minitx.analysis.texts import corpus
 
 SHAPES = registry.get("shapes")

@@ -16,10 +16,11 @@ from scipy.special import softmax
 
 import minitx
 from minitx import weights
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import mask_positions
 from minitx.analysis.maths import masks
 from minitx.analysis.measures import losses, mask_tap
-from minitx.analysis.runner import registry, stream
+from minitx.analysis.running import stream
 from minitx.analysis.texts import corpus
 
 T, H = 9, 3
@@ -179,7 +180,7 @@ def test_a_users_function_is_a_mask(model):
         ),
         (
             lambda: mask_tap.condition(None, "weight"),
-            "'weight' is no meaning of a mask; there are: scores, weights",
+            "'weight' is an unknown mask meaning; there are: scores, weights",
         ),
         (lambda: mask_tap.condition(positions="off"), "positions are 'off'; wanted: kept, zero"),
     ],

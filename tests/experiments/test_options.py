@@ -4,10 +4,10 @@ import pytest
 
 from minitx import analysis
 from minitx.analysis import commands
+from minitx.analysis.contract import registry
+from minitx.analysis.contract.options import AtLeast, OrZero, Within
 from minitx.analysis.maths import embed_2d, joint, masks
 from minitx.analysis.measures import document_features, mask_tap
-from minitx.analysis.runner import registry
-from minitx.analysis.runner.options import AtLeast, OrZero, Within
 
 FROM_ZERO = "tokens", "seed", "low", "high", "stride", "top", "frequency"
 FROM_ONE = "shuffles", "clusters", "every", "tables"

@@ -11,9 +11,9 @@ from distance import max_error
 import minitx
 from minitx import analysis
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import registry
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import inputs, losses, position_sizes
-from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
 SIZES = position_sizes.SIZES

@@ -10,6 +10,7 @@ from distance import max_error
 
 import minitx
 from minitx import weights
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import norms, probe, shift
 from minitx.analysis.maths import stats
 from minitx.analysis.measures import (
@@ -19,7 +20,7 @@ from minitx.analysis.measures import (
     position_tables,
     residual_stream,
 )
-from minitx.analysis.runner import passes, registry
+from minitx.analysis.running import passes
 from minitx.analysis.texts import corpus
 
 T, D = 40, 12

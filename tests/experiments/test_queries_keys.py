@@ -14,13 +14,14 @@ from matplotlib.axes import Axes
 
 import minitx
 from minitx import weights
+from minitx.analysis.contract import registry
+from minitx.analysis.drawing import draw as drawing
 from minitx.analysis.experiments import components, extraction, queries_keys, singular_values
 from minitx.analysis.maths import factors, spectra
 from minitx.analysis.maths import waves as maths
 from minitx.analysis.measures import inputs
 from minitx.analysis.pages import claims
-from minitx.analysis.runner import draw as drawing
-from minitx.analysis.runner import registry, stream
+from minitx.analysis.running import stream
 from minitx.analysis.texts import corpus
 
 # tokens, cycles of the planted wave, and where the key stands that the query looks for

@@ -6,7 +6,7 @@ Whole reports on models of the bundles' size: `python tests/tools/null_models.py
 import pytest
 
 from minitx import analysis
-from minitx.analysis.runner import registry, verdict
+from minitx.analysis.contract import registry, verdict
 
 FEW = {"documents": 16, "tokens": 30}  # for those experiments that have them
 OWN = {"heads": {"tokens": 12}}  # said twice in 32 places

@@ -5,9 +5,9 @@ import pytest
 
 import minitx
 from minitx import analysis
+from minitx.analysis.contract.registry import NotApplicable
 from minitx.analysis.maths import profiles
 from minitx.analysis.measures import relearned
-from minitx.analysis.runner.registry import NotApplicable
 from minitx.parameters import parameters
 
 

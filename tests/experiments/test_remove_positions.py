@@ -13,9 +13,9 @@ from scipy.stats import kstest
 import minitx
 from minitx import weights
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import registry
 from minitx.analysis.maths import stats
 from minitx.analysis.measures import perplexities, position_tables, residual_stream
-from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
 experiment = registry.get("remove-positions")

@@ -15,9 +15,11 @@ from distance import max_error
 
 import minitx
 from minitx import weights
+from minitx.analysis.contract import registry
+from minitx.analysis.drawing import draw
 from minitx.analysis.experiments import residual as experiment
 from minitx.analysis.maths import residual
-from minitx.analysis.runner import draw, passes, registry
+from minitx.analysis.running import passes
 from minitx.analysis.texts import corpus
 
 VARIANTS = [*tiny.ONE_EACH, "gpt2-inverse-layer", "bert-sequence"]

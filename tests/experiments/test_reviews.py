@@ -11,10 +11,10 @@ from distance import max_error
 from scipy.optimize import approx_fprime, minimize
 
 import minitx
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import reviews
 from minitx.analysis.maths import logistic
 from minitx.analysis.measures import document_features
-from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus, formats
 
 run = registry.get("reviews").run

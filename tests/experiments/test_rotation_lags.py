@@ -12,11 +12,12 @@ from tiny import with_weights
 import minitx
 from minitx import weights
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
+from minitx.analysis.contract import registry
+from minitx.analysis.drawing import draw
 from minitx.analysis.experiments import lags as lags_experiment
 from minitx.analysis.experiments import rotation as rotations
 from minitx.analysis.maths import lags, nulls, profiles, rotation, spectra
 from minitx.analysis.measures import heads, inputs
-from minitx.analysis.runner import draw, registry
 from minitx.analysis.texts import corpus, formats
 
 # tokens: where the keys stand that fit the queries of the four heads of the planted layer
@@ -674,14 +675,14 @@ def test_the_same_seed_gives_the_same_numbers(bundled, name):
         assert np.array_equal(first[key], again[key]), key
 
 
-def test_rotation_reads_the_attention_of_as_many_documents_as_asked(bundled):
+def test_rotation_reads_the_attention_of_as_many_documents_as_asked(bundled, of_bundle):
     documents = corpus.documents(bundled, "sample", 3)
     total = sum(heads.head_profiles(bundled, document) for document in documents)
     mean = profiles.mean_attention(total / 3, documents.T)
-    r = run("rotation", bundled, documents=3)
+    r = run("rotation", bundled, documents=3, **QUICK["rotation"])
     np.testing.assert_array_equal(r["attention_of_heads"], profiles.offsets()[mean.argmax(axis=-1)])
     near = np.where(profiles.offsets() == 0, 0, mean).max(axis=-1)
     np.testing.assert_allclose(r["clearness"], near, rtol=1e-12)
-    assert not np.array_equal(run("rotation", bundled)["clearness"], r["clearness"])
+    assert not np.array_equal(of_bundle["clearness"], r["clearness"])
     with pytest.raises(ValueError, match="wanted 1000"):
         run("rotation", bundled, documents=1000)

@@ -7,10 +7,12 @@ import tiny
 from distance import max_error
 
 import minitx
+from minitx.analysis.contract import registry
+from minitx.analysis.drawing import draw
 from minitx.analysis.experiments import lags
 from minitx.analysis.experiments import sources as experiment
 from minitx.analysis.measures import score_sources
-from minitx.analysis.runner import draw, passes, registry, stream
+from minitx.analysis.running import passes, stream
 
 SMALL = {"documents": 4, "tokens": 64}
 

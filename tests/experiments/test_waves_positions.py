@@ -6,11 +6,11 @@ import tiny
 
 import minitx
 from minitx import weights
+from minitx.analysis.contract import registry
 from minitx.analysis.experiments import models, positions
 from minitx.analysis.maths import nulls, spectra
 from minitx.analysis.measures import compared
 from minitx.analysis.pages import claims
-from minitx.analysis.runner import registry
 from minitx.analysis.texts import corpus
 
 T, D = 256, 128

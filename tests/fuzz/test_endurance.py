@@ -34,7 +34,7 @@ import itertools, sys, threading, time
 import numpy as np
 import endurance, jobs, minitx
 from minitx import activations, cache, kernels, model, threads
-from minitx.analysis.runner import stream
+from minitx.analysis.running import stream
 arguments = ["--minutes", "1", "--seed", "3"]
 {planted}
 sys.exit(endurance.main(arguments))

@@ -21,7 +21,8 @@ def test_after_kills_and_accidents_nothing_is_lost():
 PLANT = """
 import sys
 import killed
-from minitx.analysis.runner import results, stream
+from minitx.analysis.contract import results
+from minitx.analysis.running import stream
 {planted}
 sys.exit(killed.main(["--kills", "1", "norms"]))
 """

@@ -1,4 +1,4 @@
-"""Installed as a wheel, from the sdist's wheel, and editable: beside a user's own files.
+"""Installed as a wheel and editable, beside a user's own files; an sdist gives the same wheel.
 
 Each is installed into a fresh environment outside the checkout (the packages that minitx needs are
 taken from the environment of the tests, so that nothing is downloaded).
@@ -10,12 +10,13 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 import rooms
 
-KINDS = "wheel", "sdist", "editable"
+KINDS = "wheel", "editable"
 SKIPPED = ".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", "build", "dist"
 MINE = "MINE = 'analysis of the user'\n"
 BUILD = "from setuptools import build_meta; print(build_meta.build_{}({!r}))"
@@ -51,8 +52,20 @@ def clone(tmp_path_factory):
     return shutil.copytree(rooms.ROOT, above / "minitx", symlinks=True, ignore=skip)
 
 
+@pytest.fixture(scope="module")
+def wheel(clone, tmp_path_factory):
+    """The wheel of the clone."""
+    return wheel_of(clone, tmp_path_factory.mktemp("wheels"))
+
+
+def wheel_of(tree, folder):
+    """The path of the wheel of a tree, built into a folder."""
+    printed = run(sys.executable, "-c", BUILD.format("wheel", str(folder)), cwd=tree)
+    return folder / printed.split()[-1]
+
+
 @pytest.fixture(scope="module", params=KINDS)
-def python(request, clone, tmp_path_factory):
+def python(request, clone, wheel, tmp_path_factory):
     """The interpreter of a new environment in which minitx is installed."""
     folder = tmp_path_factory.mktemp(request.param)
     run(sys.executable, "-m", "venv", "--without-pip", folder / "env", cwd=folder)
@@ -61,27 +74,26 @@ def python(request, clone, tmp_path_factory):
     # names in a .pth of a folder that is not the environment's own are not followed any further
     needed = Path(purelib.strip()) / "needed.pth"
     needed.write_text(sysconfig.get_path("purelib") + "\n")
-    source = packed(request.param, clone, folder)
+    source = ["--editable", clone] if request.param == "editable" else [wheel]
     pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps"]
     options = ["--no-build-isolation", "--quiet"]
     run(*pip, *options, *source, cwd=folder)
     return python
 
 
-def packed(kind, clone, folder):
-    """What pip is given for a kind of installation."""
-    if kind == "editable":
-        return ["--editable", clone]
-    tree = clone
-    if kind == "sdist":
-        printed = run(sys.executable, "-c", BUILD.format("sdist", str(folder)), cwd=clone)
-        archive = folder / printed.split()[-1]
-        with tarfile.open(archive) as file:
-            file.extractall(folder, filter="data")
-        tree = folder / archive.name.removesuffix(".tar.gz")
-    wheels = folder / "wheels"
-    printed = run(sys.executable, "-c", BUILD.format("wheel", str(wheels)), cwd=tree)
-    return [wheels / printed.split()[-1]]
+def contents(wheel):
+    """{name: bytes} of the files in a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_an_sdist_gives_the_same_wheel(clone, wheel, tmp_path):
+    printed = run(sys.executable, "-c", BUILD.format("sdist", str(tmp_path)), cwd=clone)
+    archive = tmp_path / printed.split()[-1]
+    with tarfile.open(archive) as file:
+        file.extractall(tmp_path, filter="data")
+    tree = tmp_path / archive.name.removesuffix(".tar.gz")
+    assert contents(wheel_of(tree, tmp_path)) == contents(wheel)
 
 
 @pytest.fixture

@@ -34,16 +34,17 @@ def test_another_layout_leaves_the_list_valid(tmp_path):
 
 
 def test_every_break_changes_its_file_into_other_code():
+    texts = {file: (mutants.ROOT / file).read_text(encoding="utf-8") for file in FILES}
+    plain = {file: ast.unparse(ast.parse(text)) for file, text in texts.items()}
     for entry in BREAKS:
-        text = (mutants.ROOT / entry.file).read_text(encoding="utf-8")
-        changed = mutants.broken(text, entry)
+        changed = mutants.broken(texts[entry.file], entry)
         compile(changed, entry.file, "exec")
-        assert changed != ast.unparse(ast.parse(text)), entry.what
+        assert changed != plain[entry.file], entry.what
 
 
 def test_code_that_is_no_longer_there_is_an_error(monkeypatch):
     gone = Break("a line of last year", breaks.MODEL, "last_year(x)", "x")
-    monkeypatch.setattr(mutants, "BREAKS", [*BREAKS, gone])
+    monkeypatch.setattr(mutants, "BREAKS", [*BREAKS[:9], gone])
     with pytest.raises(
         SystemExit, match="minitx/model.py: the code of 'a line of last year' occurs 0 times"
     ):
@@ -212,6 +213,13 @@ def test_a_break_is_noticed_and_the_file_is_whole_again(tmp_path):
     with pytest.raises(RuntimeError, match="(?s)hung or did not run.*SyntaxError"):
         mutants.outcome(tmp_path, ONE_IS_TWO._replace(new="return"))
     assert (tmp_path / "one.py").read_text() == "ONE = 1  # one\n"
+
+
+def test_each_recorded_witness_is_a_test():
+    """A break whose test was renamed is tried with all tests, which takes minutes."""
+    noticed = json.loads(mutants.NOTICED.read_text(encoding="utf-8"))
+    tree = mutants.NOTICED.parents[2]
+    assert not [what for what, test in noticed.items() if not mutants.exists(tree, test)]
 
 
 def test_the_test_that_noticed_a_break_is_tried_first_and_kept(tmp_path, capsys):

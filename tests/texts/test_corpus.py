@@ -108,7 +108,9 @@ def test_standard_input_can_be_read_twice(monkeypatch):
 
 def test_text_that_is_not_utf8_is_named_with_line_and_byte(tmp_path):
     (tmp_path / "latin.txt").write_bytes("one\nna\u00efve".encode("latin-1"))
-    with pytest.raises(ValueError, match="latin.txt' is no UTF-8 text: line 2, byte 6 of the file"):
+    with pytest.raises(
+        ValueError, match="latin.txt' is not valid UTF-8: line 2, byte 6 of the file"
+    ):
         corpus.whole_text(str(tmp_path / "latin.txt"))
 
 

@@ -199,7 +199,7 @@ def test_records_are_read_one_at_a_time(tmp_path):
             "t.csv",
             b"text\n\xc3\xa9\nna\xefve\n",
             {},
-            r"'t.csv' is no UTF-8 text: line 3, byte 10 of the file \(invalid",
+            r"'t.csv' is not valid UTF-8: line 3, byte 10 of the file \(invalid",
         ),
         ("t.jsonl", '{"text": "a"}\n[1, 2]\n', {}, r"t.jsonl, line 2: no object, but '\[1, 2\]'"),
         ("t.jsonl", '{"text": "a"}\n{"text": \n', {}, "t.jsonl, line 2: no JSON: Expecting value"),
@@ -241,7 +241,7 @@ def test_records_are_read_one_at_a_time(tmp_path):
             "t.jsonl",
             b'{"text": "a"}\n{"text": "\xff"}\n',
             {},
-            "'t.jsonl' is no UTF-8 text: line 2, byte 24 of the file",
+            "'t.jsonl' is not valid UTF-8: line 2, byte 24 of the file",
         ),
         (
             "t.txt",
@@ -262,7 +262,7 @@ def test_records_are_read_one_at_a_time(tmp_path):
             "pos/0.txt",
             b"ab\ncd\xff",
             {},
-            "'pos/0.txt' is no UTF-8 text: line 2, byte 5 of the file",
+            "'pos/0.txt' is not valid UTF-8: line 2, byte 5 of the file",
         ),
     ],
 )

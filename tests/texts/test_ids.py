@@ -8,7 +8,7 @@ import pytest
 import minitx
 from minitx import analysis, weights
 from minitx.analysis import commands
-from minitx.analysis.runner import registry
+from minitx.analysis.contract import registry
 from minitx.analysis.texts import corpus, formats, ids
 
 

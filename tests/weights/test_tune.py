@@ -15,9 +15,10 @@ from safetensors.numpy import load_file
 import minitx
 from minitx import weights
 from minitx.analysis import commands
-from minitx.analysis.tuning import adamw, batches, saved, tensors, training
+from minitx.analysis.tuning import batches, saved, tensors, training
 from minitx.analysis.tuning.tune import tune
 from minitx.parameters import parameters
+from minitx.training import adamw
 
 GOLDEN = load_file(parity.GOLDEN / "tuning.safetensors")
 LABELLED = "text,label\n" + "The dog ran to the sea and sat.,dog\nA cat is here at last.,cat\n" * 8
@@ -256,6 +257,13 @@ def test_what_cannot_be_learned_is_refused_before_any_work(message, tmp_path, mo
     ]
     assert commands.run_command(["tune", options["model"], *flags]) == 2
     assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("variant", ["gpt_neox-parallel", "gptj-part", "gemma3-window"])
+def test_what_lies_in_the_file_in_another_order_is_not_tuned(variant):
+    """Copies would learn, and the file would stay as it is."""
+    with pytest.raises(ValueError, match="do not lie in its file as they are used.* not tuned her"):
+        tensors.opened(tiny.GOLDEN / variant)
 
 
 def test_a_model_without_a_table_in_its_file_is_refused():
