@@ -5,6 +5,7 @@ more than they bring.
 """
 
 import os
+import signal
 
 import pytest
 
@@ -12,6 +13,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 # where these are set pytest shows all of a difference, and works for minutes on one of megabytes
 for name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(name, None)
+# a suite that a shell starts in the background ignores SIGINT, as would the programs it interrupts
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
