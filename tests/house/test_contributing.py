@@ -73,9 +73,8 @@ def test_the_example_passes_the_tests_of_all_experiments(tree):
 
 
 def test_the_example_is_laid_out_as_the_rules_say(tree):
-    names = "tests/house/test_reading.py"
-    in_tree(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "first_token", names)
+    in_tree(tree, "tests/tools/reading.py", EXAMPLE)
     broken = (tree / EXAMPLE).read_text(encoding="utf-8").replace("strongest", "found")
     (tree / EXAMPLE).write_text(broken, encoding="utf-8")
     with pytest.raises(AssertionError, match="found"):
-        in_tree(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "first_token", names)
+        in_tree(tree, "tests/tools/reading.py", EXAMPLE)

@@ -10,7 +10,6 @@ import ast
 import io
 import sys
 import tokenize
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,10 +35,11 @@ DISPLAY = ast.Dict | ast.List | ast.Set | ast.Tuple | ast.DictComp | ast.BinOp
 
 
 class Source(NamedTuple):
-    """One file: its syntax tree and how many code tokens stand on each line."""
+    """One file: its syntax tree, all nodes of it, how many code tokens stand on each line."""
 
     path: Path
     tree: ast.Module
+    nodes: list
     tokens: dict
 
     @property
@@ -65,13 +65,13 @@ class Source(NamedTuple):
 def parse(path):
     """A file as a Source."""
     text = Path(path).read_text(encoding="utf-8")
-    return Source(Path(path), ast.parse(text), tokens_by_line(text))
+    tree = ast.parse(text)
+    nodes = [*ast.walk(tree)]
+    return Source(Path(path), tree, nodes, tokens_by_line(text, docstring_lines(nodes)))
 
 
-@cache
-def tokens_by_line(text):
-    """{line: code tokens on it} of a file's text."""
-    skipped = docstring_lines(ast.parse(text))
+def tokens_by_line(text, skipped):
+    """{line: code tokens on it} of a file's text, without the lines that are skipped."""
     counts, inside = {}, 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         name = tokenize.tok_name[token.type]
@@ -83,10 +83,10 @@ def tokens_by_line(text):
     return counts
 
 
-def docstring_lines(tree):
+def docstring_lines(nodes):
     """Numbers of the lines that hold docstrings."""
     lines = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | FUNCTION) and ast.get_docstring(node):
             lines.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return lines
@@ -99,10 +99,25 @@ def problems(source):
             yield f"{source.path}:{node.lineno}: {text}"
 
 
+def undocumented(source):
+    """What has no docstring: a file, a public function or class outside the tests.
+
+    Tests are named by their claim, and short functions inside others by what they do.
+    """
+    if not ast.get_docstring(source.tree):
+        yield f"{source.path}: a file begins with its one concept"
+    if "tests" in source.path.parts:
+        return
+    for node in source.tree.body:
+        if isinstance(node, FUNCTION | ast.ClassDef) and not node.name.startswith("_"):
+            if not ast.get_docstring(node):
+                yield f"{source.path}:{node.lineno}: public {node.name} has no docstring"
+
+
 def long_statements(source):
     """Statements of more than LONGEST tokens, outside tables at the top level."""
     tables = {id(node) for node in _top_level(source.tree) if _is_table(node)}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, SIMPLE) and id(node) not in tables and source.size(node) > LONGEST:
             yield node, f"a statement of {source.size(node)} tokens"
 
@@ -124,7 +139,7 @@ def _is_table(node):
 
 def conditional_expressions(source):
     """Conditional expressions inside another one, a `for` header or a subscript."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.IfExp):
             outer, where = [node.test, node.body, node.orelse], "a conditional expression"
         elif isinstance(node, ast.For | ast.comprehension):
@@ -139,7 +154,7 @@ def conditional_expressions(source):
 
 def walrus_in_calls(source):
     """Assignment expressions inside a call's arguments."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call):
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
             for inner in (x for part in arguments for x in ast.walk(part)):
@@ -149,21 +164,21 @@ def walrus_in_calls(source):
 
 def one_line_definitions(source):
     """Functions and classes on one line."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, FUNCTION | ast.ClassDef) and node.lineno == node.end_lineno:
             yield node, f"{node.name} is defined on one line"
 
 
 def long_functions(source):
     """Functions with a body of more than LINES code lines."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, FUNCTION) and source.length(node) > LINES:
             yield node, f"{node.name} has a body of {source.length(node)} code lines"
 
 
 def long_returns(source):
     """Returned tuples of more than RETURNED values."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         value = getattr(node, "value", None)
         if isinstance(node, ast.Return) and isinstance(value, ast.Tuple):
             if len(value.elts) > RETURNED:
@@ -172,9 +187,8 @@ def long_returns(source):
 
 def vague_names(source):
     """Names that say nothing, where they are given."""
-    nodes = [*ast.walk(source.tree)]
-    allowed = {id(argument) for node in nodes for argument in _public_arguments(node)}
-    for node in nodes:
+    allowed = {id(argument) for node in source.nodes for argument in _public_arguments(node)}
+    for node in source.nodes:
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             name = node.id if isinstance(node, ast.Name) else node.attr
         elif isinstance(node, FUNCTION | ast.ClassDef):
@@ -214,7 +228,8 @@ def files(*paths):
 
 def main(paths):
     """Print a line for each problem; exit code 1 if there is one."""
-    lines = [line for path in files(*paths or ["."]) for line in problems(parse(path))]
+    sources = map(parse, files(*paths or ["."]))
+    lines = [line for x in sources for line in (*problems(x), *undocumented(x))]
     print(*lines, sep="\n")
     return bool(lines)
 
