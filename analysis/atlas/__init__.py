@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..measures import joint_fit, spoken
+from ..measures import decoder_texts, joint_fit
 from ..running import stream
 from ..texts import formats
-from . import embedded, flags, heads, sentences, shapes
+from . import flags, heads, projections, sentences, shapes
 from .records import Atlas, Flag, Lie, Misleads, Points, Space, Strongest
 
 __all__ = ["Atlas", "Flag", "How", "Lie", "Misleads", "Points", "Space", "Strongest", "compute"]
@@ -49,7 +49,7 @@ def compute(model, text, how=USUAL, run=stream.UNSAVED, name="model"):
     >>> atlas.sides[0].name, atlas.sides[0].xy["pca"].shape[:2], len(atlas.sentences)
     ('encoder', (4, 4), 3)
     """
-    extras = embedded.checked(how.projection)
+    extras = projections.checked(how.projection)
     classes = sentences.classes_of(how.word_classes)
     reader = model if model.encoder is None else model.encoder
     documents = sentences.sentences(reader, text, how.sentences, how.tokens)
@@ -91,13 +91,13 @@ def said_of(model, documents, run):
     """What an encoder-decoder says of each source, its likeliest token at each step."""
 
     def measure(_, source):
-        inputs = spoken.greedy(model, source).inputs
-        longest = spoken.LONGEST + 2
+        inputs = decoder_texts.greedy(model, source).inputs
+        longest = decoder_texts.LONGEST + 2
         return {"ids": np.pad(inputs, (0, longest - len(inputs))), "n": np.array(len(inputs))}
 
     kept = run.gather(measure, documents, "sentences: what is said", ("ids", "n"))
     rows = [ids[:n] for ids, n in zip(kept["ids"], kept["n"].tolist())]
-    return [spoken.Spoken(source, ids, ids) for source, ids in zip(documents, rows)]
+    return [decoder_texts.Spoken(source, ids, ids) for source, ids in zip(documents, rows)]
 
 
 def tables_of(side, numbers, classes):
@@ -116,14 +116,14 @@ def tables_of(side, numbers, classes):
 def space(side, tables, numbers, how, extras, run):
     """One Space, and its Fit."""
     settings = joint_fit.How(how.distance, how.scope, cross=side.cross)
-    width = max(heads.DEPTH, embedded.INNER if extras else 0)
+    width = max(heads.DEPTH, projections.INNER if extras else 0)
     fitted = heads.fit(side.model, side.documents, settings, how.seed, run, width)
     drawn = [side.documents[i] for i in numbers]
     kept = heads.points(side.model, drawn, settings, fitted, run, how.seed)
     sums = counts(side, kept, numbers, how, (settings, fitted, run))
     x = heads.joined(kept, drawn, side.cross)
     xy = {"pca": x[..., :2], "pca3": x[..., : heads.DEPTH]}
-    xy |= {name: embedded.points(name, x, how.seed, run) for name in extras}
+    xy |= {name: projections.points(name, x, how.seed, run) for name in extras}
     chance = of_chance(side, fitted, how, run)
     of_points = flags.of_shapes(shapes.measured(x, *tables), chance)
     flagged = sorted([*flags.of_counts(sums), *of_points])

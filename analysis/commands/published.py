@@ -4,7 +4,7 @@ from ..machine import escapes
 from ..machine.files import as_json, write
 from ..pages import published
 from ..running import single
-from . import every_experiment, inputs, shown
+from . import every_experiment, inputs, output
 
 
 def declare(commands):
@@ -25,7 +25,7 @@ def run(arguments):
     given = {text: getattr(arguments, spec.flag) for text, spec in published.TEXTS.items()}
     texts = {text: location for text, location in given.items() if location is not None}
     options = every_experiment.options(arguments, model)
-    with shown.progress_beside(arguments.json):
+    with output.progress_beside(arguments.json):
         outcomes = published.outcomes(name, model, options, texts, out, arguments.resume)
     rows = published.rows(name, model, outcomes)
     record, table = as_json(rows), published.markdown(rows)

@@ -2,7 +2,7 @@
 
 from ..pages import report
 from ..running import many
-from . import every_experiment, inputs, shown
+from . import every_experiment, inputs, output
 
 
 def declare(commands):
@@ -17,7 +17,7 @@ def run(arguments):
     """minitx report MODEL"""
     out, model = inputs.folder(arguments, "report"), inputs.load(arguments.model)
     options = every_experiment.options(arguments, model)
-    with shown.progress_beside(arguments.json):
+    with output.progress_beside(arguments.json):
         n = many.n_processes(options)
         status = report.make(model, arguments.model, out, options, arguments.resume, n)
     if arguments.json:

@@ -7,7 +7,7 @@ import time
 from ..contract import registry, wording
 from ..machine.files import as_json
 from ..running import many, single
-from . import flags, inputs, shown
+from . import flags, inputs, output
 
 SEVERAL = "several of them, joined by commas, in one pass over the documents: profiles,lags,cca"
 
@@ -97,7 +97,7 @@ def show(experiment, outcome):
     if outcome.says:
         print(f"{outcome.says}\n")
     for number in outcome.headline.values():
-        print(shown.headline(number))
+        print(output.headline(number))
 
 
 def run_several(arguments):

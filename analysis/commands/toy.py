@@ -5,7 +5,7 @@ from pathlib import Path
 from ..contract import wording
 from ..machine.files import writable
 from ..toys import recurrent
-from . import flags, shown
+from . import flags, output
 
 
 def declare(commands):
@@ -30,5 +30,5 @@ def run(arguments):
         return
     print(f"{experiment.question} {wording.sentence(result.answer)}\n\n{result.says}\n")
     for number in result.headline.values():
-        print(shown.headline(number))
+        print(output.headline(number))
     print(f"{out / experiment.name}.{arguments.format} .npz .json written")

@@ -10,7 +10,7 @@ from ..contract.options import AtLeast, Count, Seed, Size, Text, Within
 from ..contract.registry import Experiment
 from ..machine import files
 from ..texts import formats
-from . import flags, shown
+from . import flags, output
 
 QUESTION = "What does a model learn from nothing, and in which order?"
 
@@ -81,7 +81,7 @@ def run(arguments):
     begin = time.monotonic()
     given = EXPERIMENT.checked(named(arguments), is_text=True)
     out = Path(arguments.out or f"out/{Path(arguments.config).stem}-train")
-    with shown.progress_beside(arguments.json):
+    with output.progress_beside(arguments.json):
         history = train(arguments.config, out, arguments.resume, **given)
     if arguments.json:
         losses = history.losses.tolist()

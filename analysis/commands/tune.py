@@ -4,7 +4,7 @@ import time
 
 from ..machine.files import as_json
 from ..tuning import tune
-from . import flags, inputs, shown
+from . import flags, inputs, output
 
 
 def declare(commands):
@@ -23,7 +23,7 @@ def run(arguments):
     start = time.monotonic()
     given = flags.own_options(tune.EXPERIMENT, arguments)
     out = inputs.folder(arguments, "tune")
-    with shown.progress_beside(arguments.json):
+    with output.progress_beside(arguments.json):
         record = tune.tune(arguments.model, out, arguments.resume, **given)
     if arguments.json:
         print(as_json(record))

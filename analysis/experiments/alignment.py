@@ -17,7 +17,7 @@ from ..drawing.panels import Part, token_ticks
 from ..drawing.sentences import When
 from ..maths import alignment as maths
 from ..maths import nulls
-from ..measures import heads, spoken
+from ..measures import decoder_texts, heads
 from ..running.stream import UNSAVED
 from ..texts import corpus
 from ..texts import pairs as of_pairs
@@ -53,7 +53,7 @@ def alignment(
     if model.config.task_head != "causal":
         head = model.config.task_head
         raise NotApplicable(f"alignment needs a decoder that says tokens; this head is {head}")
-    given = spoken.tasks(model, text, pairs, documents, tokens, seed)
+    given = decoder_texts.tasks(model, text, pairs, documents, tokens, seed)
 
     def measure(i, task):
         return _measure(model, task, shuffles, (seed, i))
@@ -76,9 +76,9 @@ def alignment(
 
 def _wanted(model, task, said):
     """{measure: [T S] bool}, the source tokens that a step should look at."""
-    is_own = spoken.ordinary(model.encoder, said.source)
+    is_own = decoder_texts.ordinary(model.encoder, said.source)
     wanted = {"copied": np.zeros((len(said.outputs), len(is_own)), bool), "aligned": None}
-    if spoken.shares_pieces(model):
+    if decoder_texts.shares_pieces(model):
         wanted["copied"] = (said.outputs[:, None] == said.source) & is_own
     wanted["aligned"] = np.zeros_like(wanted["copied"])
     if task.pair is not None and task.pair.links:
@@ -100,9 +100,9 @@ def _inside(spans, characters):
 
 def _measure(model, task, shuffles, seed):
     """Sums over the steps of one source; the mean over a layer's heads is one head more."""
-    said = spoken.of_task(model, task)
+    said = decoder_texts.of_task(model, task)
     pattern, y = _cross(model, said)
-    orders = maths.permutations(spoken.ordinary(model.encoder, said.source), shuffles, seed)
+    orders = maths.permutations(decoder_texts.ordinary(model.encoder, said.source), shuffles, seed)
     own = pattern[:, :-1]
     sums = {"steps": len(said.outputs), "agree": (y.argmax(axis=-1) == said.outputs).sum()}
     sums["entropy"] = maths.evenness(own).sum(axis=-1)
@@ -116,7 +116,7 @@ def _measure(model, task, shuffles, seed):
 
 def _cross(model, said):
     """Cross-attention [L H+1 T S], the mean over heads last, and the logits [T V]."""
-    trace = spoken.traced(model, said, ["cross_pattern", "logits"])
+    trace = decoder_texts.traced(model, said, ["cross_pattern", "logits"])
     pattern = trace.stack("cross_pattern")[:, 0]
     mean = pattern.mean(axis=1, keepdims=True)
     return np.concatenate([pattern, mean], axis=1), trace["logits"][0]
@@ -166,13 +166,13 @@ def _example(model, task, result):
     """The maps of one source: of the head that looks best, and of its layer's mean."""
     head = _shown(result)
     [(layer, number)] = heads.parse(head, model.config)
-    said = spoken.of_task(model, task)
+    said = decoder_texts.of_task(model, task)
     pattern = _cross(model, said)[0][layer][:, :MOST, :MOST]
     wanted = _wanted(model, task, said)
     name = "aligned" if "aligned" in result else "copied"
     example = {"map_head": head, "map": np.array([pattern[number], pattern[-1]])}
     example["map_wanted"] = wanted[name][:MOST, :MOST]
-    example["map_steps"] = np.array(spoken.steps(model, said)[:MOST])
+    example["map_steps"] = np.array(decoder_texts.steps(model, said)[:MOST])
     example["map_source"] = np.array(corpus.labels(model.encoder, said.source[:MOST]))
     return example
 

@@ -19,7 +19,7 @@ from ..drawing import draw
 from ..drawing.panels import Part, token_ticks
 from ..drawing.sentences import Rows, When
 from ..maths import profiles
-from ..measures import conditions, heads, spoken
+from ..measures import conditions, decoder_texts, heads
 from ..running.stream import UNSAVED
 from ..texts import corpus, formats
 
@@ -151,7 +151,7 @@ def _of_cross(model, said, head, show, seed):
         drawn = _of_pairs(_all_patterns(model, of_side, "cross_pattern"), pairs)
         result[f"strongest{suffix}"] = drawn.max(axis=-1).mean(axis=-1)
         result[f"pattern{suffix}"] = drawn[:, :show, :show]
-        result[f"pieces{suffix}"] = np.array(spoken.steps(model, of_side)[:show])
+        result[f"pieces{suffix}"] = np.array(decoder_texts.steps(model, of_side)[:show])
         labels = corpus.labels(model.encoder, of_side.source[:show])
         result[f"source_pieces{suffix}"] = np.array(labels)
     return result
@@ -161,12 +161,16 @@ def _said(model, source, target):
     """A source and what is said of it: the target, or the model's own greedy output."""
     for name, text in (("source", source), ("target", target or "-")):
         formats.not_empty(text, f"--{name}")
-    return spoken.forced(model, source, target) if target else spoken.greedy(model, source)
+    return (
+        decoder_texts.forced(model, source, target)
+        if target
+        else decoder_texts.greedy(model, source)
+    )
 
 
 def _all_patterns(model, said, point, edits=()):
     """Attention [L H T S] of all heads."""
-    return spoken.traced(model, said, [point], edits=dict(edits)).stack(point)[:, 0]
+    return decoder_texts.traced(model, said, [point], edits=dict(edits)).stack(point)[:, 0]
 
 
 def _of_pairs(patterns, pairs):
@@ -190,7 +194,7 @@ def _sharpest(patterns):
 
 def _mixed(model, tokens, seed, first=0):
     """Tokens in random order, special ones and those before `first` in their places."""
-    is_own = spoken.ordinary(model, tokens)
+    is_own = decoder_texts.ordinary(model, tokens)
     is_own[:first] = False
     mixed = tokens.copy()
     mixed[is_own] = np.random.default_rng(seed).permutation(tokens[is_own])

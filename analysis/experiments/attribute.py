@@ -20,7 +20,7 @@ from ..drawing.maps import Map, Scale, maps
 from ..drawing.panels import Bar, bars, beside, column, row
 from ..drawing.sentences import When
 from ..maths import nulls
-from ..measures import asked as questions
+from ..measures import contrast_pairs as questions
 from ..measures import heads as names
 from ..running.stream import UNSAVED
 

@@ -17,7 +17,7 @@ from ..contract.rules import Asks, Every, Of
 from ..drawing import draw
 from ..drawing.panels import Bar, Part, bars, column, row
 from ..maths import nulls, stats
-from ..measures import attributed, document_features
+from ..measures import attributions, document_features
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
@@ -56,14 +56,14 @@ def attribution(
     absent = model.weights.W_E.mean(axis=0) * (baseline == "mean")
 
     def measure(_, document):
-        wanted = attributed.likeliest(model, document)
+        wanted = attributions.likeliest(model, document)
         return _of(model, random, wanted, absent)
 
     names = [f"{part}_{way}" for part in ("tokens", "heads") for way in ROWS]
     sums = run.gather(measure, document_set, "documents", keep=(*names, "error"))
     result = {name: sums[name] for name in names} | {"documents": len(document_set)}
     result["error"] = sums["error"].max()
-    first = attributed.likeliest(model, document_set.first()[0])
+    first = attributions.likeliest(model, document_set.first()[0])
     result["pieces"] = np.array(corpus.labels(model, first.tokens))
     result["what"] = "a class" if model.config.task_head not in HEARD else _label(model, first)
     return result | _agreement(result, seed)
@@ -91,11 +91,11 @@ def _of(model, random, wanted, absent):
 
 
 def _tokens(model, wanted, absent):
-    return attributed.of_tokens(model, wanted, absent)
+    return attributions.of_tokens(model, wanted, absent)
 
 
 def _heads(model, wanted, absent):
-    return attributed.of_heads(model, wanted)
+    return attributions.of_heads(model, wanted)
 
 
 def _agreement(result, seed):

@@ -19,7 +19,7 @@ from ..drawing import draw
 from ..drawing.sentences import Rows, When
 from ..maths import moves, profiles
 from ..measures import heads, inputs, later_layers
-from ..measures import positions_read as reading
+from ..measures import position_parts as reading
 from ..running.stream import UNSAVED
 from ..texts import corpus
 

@@ -20,8 +20,8 @@ from ..contract.rules import Asks, Of
 from ..drawing import draw
 from ..drawing.panels import row
 from ..maths import nulls
-from ..measures import asked as questions
-from ..measures import drawn_circuit
+from ..measures import circuit_drawing
+from ..measures import contrast_pairs as questions
 from ..running.stream import UNSAVED
 
 NEAR = 0.8  # nearness to the whole answer from which a circuit carries it
@@ -109,20 +109,20 @@ def medians(r):
 
 
 def _height(r):
-    rows = {y for _, y in drawn_circuit.places_of(_edges(r)).values()}
+    rows = {y for _, y in circuit_drawing.places_of(_edges(r)).values()}
     return max(4.6, 1.2 + 0.62 * len(rows))
 
 
 def _edges(r):
     """The largest edges, as many as can be told apart."""
     edges = [*zip(map(Node.of, r["senders"].tolist()), map(Node.of, r["receivers"].tolist()))]
-    return edges[: drawn_circuit.SHOWN]
+    return edges[: circuit_drawing.SHOWN]
 
 
 def _draw_graph(axes, r):
     """The circuit as a graph."""
     edges = _edges(r)
-    drawn_circuit.graph(axes, edges, r["scores"])
+    circuit_drawing.graph(axes, edges, r["scores"])
     shown = f"{len(r['scores'])} edges"
     if len(edges) < len(r["scores"]):
         shown = f"the largest {len(edges)} of {shown}"

@@ -17,12 +17,13 @@ from ..contract.registry import register
 from ..contract.rules import Asks, Each, Without
 from ..drawing import draw
 from ..drawing.sentences import Names, Rows, When
-from ..maths import followed as maths
+from ..maths import offset_shifts as maths
 from ..maths import profiles
-from ..measures import heads, inputs, later_layers, moved_positions
-from ..measures import positions_read as reading
+from ..measures import heads, inputs, later_layers
+from ..measures import position_parts as reading
 from ..running.stream import UNSAVED
 from ..texts import corpus
+from . import _dial_moves
 
 FOLLOWS = {"keys": -1, "queries": 1, "both": 0}  # tokens that an offset moves for each of the shift
 MOST = 0.9  # of a layer's cells exactly as expected: the layer follows; one exception in ten
@@ -89,16 +90,14 @@ def _on_text(model, run, document_set, layers, move, shifts, losses, seed):
         others = (total - passed.inputs) / (N - 1)
         rng = np.random.default_rng((seed, i))
         by_layer = [
-            moved_positions.attention(model, r, move, shifts, places, rng)
+            _dial_moves.attention(model, r, move, shifts, places, rng)
             for r in reading.readings(model, passed, others, places, layers)
         ]
         sums = {"attention": by_layer}
         given = later_layers.task(model, document, places, i)
         if given is not None and n_losses:
             used = (i < n_losses) / n_losses
-            sums["losses"] = moved_positions.losses(
-                model, given, others, places, layers, shifts, used
-            )
+            sums["losses"] = _dial_moves.losses(model, given, others, places, layers, shifts, used)
         return sums
 
     sums = run.gather(measure, document_set, "documents")
@@ -113,7 +112,7 @@ def _alone(model, layers, move, shifts, tokens, seed):
     options.within("tokens", T, 2 * (profiles.REACH + shifts[-1]), model.config.n_ctx)
     rng = np.random.default_rng((seed, 0))
     by_layer = [
-        moved_positions.attention(model, r, move, shifts, slice(0, T), rng)
+        _dial_moves.attention(model, r, move, shifts, slice(0, T), rng)
         for r in reading.alone(model, layers, T)
     ]
     return {"T": T, "n": T, "documents": 0, "attention": np.array(by_layer)}
@@ -125,7 +124,7 @@ def _loss_results(sums, layers, shifts, n_losses):
         return {}
     by_layer = sums["losses"]
     result = {"loss": by_layer[0, 0, 0], "loss_documents": n_losses}
-    result["loss_shifts"] = np.array([0, *moved_positions.loss_shifts(shifts)])
+    result["loss_shifts"] = np.array([0, *_dial_moves.loss_shifts(shifts)])
     rise = by_layer - by_layer[..., :1]
     result["rise_keys"], result["rise_both"] = rise[:, 0], rise[:, 1]
     worst = np.unravel_index(rise[:, 0].argmax(), rise[:, 0].shape)

@@ -21,10 +21,11 @@ from ..drawing.panels import line_sample
 from ..drawing.sentences import When
 from ..maths import embed_2d, joint, stats
 from ..measures import heads as names
-from ..measures import joint_fit, joint_summary, note_grid
+from ..measures import joint_fit, joint_summary
 from ..running.stream import UNSAVED
 from ..texts import corpus, formats
 from ..texts import words as of_words
+from . import _joint_space_note
 
 SENTENCE = "The brown capybara is sleeping now."
 SUBSCRIPT = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -100,7 +101,7 @@ def joint_space(
     result |= _drawn(model, ids, others, shown, top, run)
     if note:
         turns = joint_fit.turns(seed, (*fitted["c"].shape, model.config.d_head))
-        result |= note_grid.of_sentence(joint_fit.layers(model, ids, settings), turns)
+        result |= _joint_space_note.of_sentence(joint_fit.layers(model, ids, settings), turns)
     return result | _pair_results(model, ids, marked, shown)
 
 
@@ -553,7 +554,7 @@ register(
         fact scale by heads: scale c of a head shown
         """,
         *joint_summary.numbers("n_bound", "n_kept", "changed"),
-        note_grid.NUMBERS,
+        _joint_space_note.NUMBERS,
     ],
     answer=joint_summary.answer,
     says=[
@@ -561,7 +562,7 @@ register(
         When("words", "words", "tokens"),
         ", {c.size} heads. ",
         joint_summary.closer,
-        When("note_range", [" ", note_grid.SAYS]),
+        When("note_range", [" ", _joint_space_note.SAYS]),
         When(
             "pair_rank",
             " The {pairs.shape[0]} pairs chosen come closer in {pair_closer:.0%} of the heads (all "

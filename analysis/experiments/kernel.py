@@ -19,9 +19,10 @@ from ..drawing.sentences import When
 from ..maths import lags as lag_maths
 from ..maths import nulls, profiles
 from ..maths import positional_kernel as maths
-from ..measures import heads, in_step, mechanism_alone
+from ..measures import heads, lag_signals
 from ..running.stream import UNSAVED
 from ..texts import corpus
+from . import _kernel_alone
 
 NEAR = profiles.REACH  # lags within which peaks are compared
 REACH = 30  # lags drawn to each side, where documents are long enough
@@ -48,9 +49,9 @@ def kernel(
     T = document_set.T
     options.within("tokens", T, NEAR + 1, cfg.n_ctx)
     reach = min(REACH, T - 1)
-    by_place = mechanism_alone.means(model, document_set, run)
-    query, key = mechanism_alone.overall(model, by_place)
-    alone = mechanism_alone.run_alone(model, next(iter(document_set)), query, key)
+    by_place = _kernel_alone.means(model, document_set, run)
+    query, key = _kernel_alone.overall(model, by_place)
+    alone = _kernel_alone.run_alone(model, next(iter(document_set)), query, key)
     attention = heads.attention_over(model, document_set, T, run)
     result = {"documents": len(document_set), "T": T, "causal": cfg.causal}
     result |= {"lags": profiles.offsets(reach), "attention": attention}
@@ -65,7 +66,7 @@ def _known(model, alone, query, key, r):
     lags = r["lags"]
     reach = lags[-1]
     visible = _visible(r)
-    known = mechanism_alone.formula(model, query, key, lags)
+    known = _kernel_alone.formula(model, query, key, lags)
     if known is None:
         return {}
     own = maths.mean_by_lag(alone.scores, reach)
@@ -81,14 +82,14 @@ def _visible(r):
 def _by_place(model, by_place, bias, reach):
     """Mean scores by lag [L H R]: queries of one half of the documents, keys of the other.
 
-    by_place: means at each place, as `mechanism_alone.means` gives them. bias: [L ...].
+    by_place: means at each place, as `_kernel_alone.means` gives them. bias: [L ...].
     """
     curves = []
     for layer, added in enumerate(bias):
         scale = model.config.attn_scale(layer)
         q, k = ([by_place[f"{name}_{half}"][layer] for half in ("even", "odd")] for name in "qk")
-        even = mechanism_alone.product(q[0], k[1], scale)
-        odd = mechanism_alone.product(q[1], k[0], scale)
+        even = _kernel_alone.product(q[0], k[1], scale)
+        odd = _kernel_alone.product(q[1], k[0], scale)
         curves.append(maths.mean_by_lag((even + odd) / 2 + added, reach))
     return np.array(curves)
 
@@ -96,7 +97,7 @@ def _by_place(model, by_place, bias, reach):
 def _compare(r, seed):
     """Where kernels and attention are highest, and how often at the same offset."""
     causal = bool(r["causal"])
-    curves = in_step.middle(r["kernel"], NEAR)
+    curves = lag_signals.middle(r["kernel"], NEAR)
     lag, sharpness = lag_maths.peak(curves, NEAR, causal)
     height = lag_maths.height(curves, lag, NEAR, causal)
     offset = profiles.offsets()[r["attention"].argmax(axis=-1)]

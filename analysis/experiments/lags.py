@@ -21,8 +21,8 @@ from ..drawing.panels import bar_sample, line_sample
 from ..drawing.sentences import Rows, When
 from ..maths import lags as maths
 from ..maths import nulls, profiles
-from ..measures import heads, in_step
-from ..measures.in_step import middle
+from ..measures import heads, lag_signals
+from ..measures.lag_signals import middle
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
@@ -64,7 +64,7 @@ def lags(
     bias: add the biases of query and key, so that scores are exact; the paper leaves them out
     (where queries and keys are turned by their place, scores are exact anyway)
     """
-    signals = in_step.signals(model, bias)
+    signals = lag_signals.signals(model, bias)
     document_set = None
     T = tokens or model.config.n_ctx
     if not model.missing:

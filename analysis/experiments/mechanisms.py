@@ -17,10 +17,11 @@ from ..contract.rules import Asks, Each, Without
 from ..drawing import draw
 from ..drawing.panels import bar_sample, line_sample
 from ..drawing.sentences import Names, Rows
-from ..measures import compared, mechanism_row, position_probe
+from ..measures import other_models, position_probe
 from ..running.stream import UNSAVED
+from . import _mechanisms_row
 
-FACTORS = mechanism_row.FACTORS
+FACTORS = _mechanisms_row.FACTORS
 LONGEST = f"{FACTORS[-1]:g} times"
 IN_ALL = ("sharp", "sharp_null", "sharp_interval", "sharp_head", "sharp_offset")
 IN_ALL += ("reach", "reach_null", "reach_interval", "r2", "r2_null", "r2_interval")
@@ -59,8 +60,8 @@ def mechanisms(
     tokens: length of each document, which counts as the trained one (0: the model's longest input)
     every: of a masked model's tokens one in so many is hidden, all of them at once
     """
-    models = [model, *compared.others(others, model)]
-    rows = [mechanism_row.Row(i, x, text, documents, tokens) for i, x in enumerate(models)]
+    models = [model, *other_models.others(others, model)]
+    rows = [_mechanisms_row.Row(i, x, text, documents, tokens) for i, x in enumerate(models)]
     measured = [row.measure(every, seed, run) for row in rows]
     result = {"models": np.array([row.name for row in rows])}
     result["mechanism"] = np.array([row.mechanism for row in rows])

@@ -13,7 +13,7 @@ from ..contract.rules import Asks, Every, Of
 from ..drawing import draw
 from ..drawing.sentences import Rows
 from ..maths import nulls, spectra
-from ..measures import compared, inputs
+from ..measures import inputs, other_models
 from ..running.stream import UNSAVED
 
 ABREAST = 2  # charts in a row
@@ -40,8 +40,8 @@ def models(
         summaries.append(summary)
     for name in summaries[0]:
         result[name] = np.array([summary[name] for summary in summaries])
-    result["models"] = np.array([compared.name(other) for other in every])
-    result["weights"] = np.array([compared.hashes(other) for other in every])
+    result["models"] = np.array([other_models.name(other) for other in every])
+    result["weights"] = np.array([other_models.hashes(other) for other in every])
     return result
 
 
@@ -50,8 +50,8 @@ def _others(names, model):
 
     Raises FileNotFoundError for an unknown name, ValueError for a model without position table.
     """
-    others = compared.others(names, model, partial=True)
-    lacking = [compared.name(x) for x in others if x.weights.W_pos is None]
+    others = other_models.others(names, model, partial=True)
+    lacking = [other_models.name(x) for x in others if x.weights.W_pos is None]
     if lacking:
         raise ValueError(f"--others {', '.join(lacking)}: no position table in this checkpoint")
     return others

@@ -21,7 +21,7 @@ from ..drawing.sentences import Rows, When
 from ..maths import bands as maths
 from ..maths import moves, profiles, spectra
 from ..measures import heads, inputs, later_layers
-from ..measures import positions_read as reading
+from ..measures import position_parts as reading
 from ..running.stream import UNSAVED
 from ..texts import corpus
 

@@ -16,9 +16,9 @@ from ..drawing import draw
 from ..drawing.maps import Map, Scale, maps
 from ..drawing.panels import column
 from ..drawing.sentences import When
-from ..measures import asked as questions
+from ..measures import contrast_pairs as questions
 from ..measures import heads as names
-from ..measures import patched
+from ..measures import patch_effects
 from ..running.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass
@@ -54,14 +54,14 @@ def patch(
         for name, point in parts.items():
             texts = group.clean, group.corrupt, group.answers
             effects = circuits.patch(model, *texts, at=point, seed=seed, **group.options())
-            record |= patched.values(name, effects, size)
+            record |= patch_effects.values(name, effects, size)
         return record
 
-    groups = run.gather(measured, asked.groups(size), "pairs", keep=patched.names(parts))
+    groups = run.gather(measured, asked.groups(size), "pairs", keep=patch_effects.names(parts))
     values = {name: np.concatenate([*x])[: len(asked.clean)] for name, x in groups.items()}
     result = questions.likelier(values["clean"], values["corrupt"])
     for name in parts:
-        result |= patched.effects(name, values, seed)
+        result |= patch_effects.effects(name, values, seed)
     result |= _best(result)
     for side in ("clean", "corrupt"):
         result[side] = questions.pieces(model, getattr(asked, side)[0])

@@ -17,9 +17,9 @@ from ..contract.registry import NotApplicable, register
 from ..contract.rules import Asks, Of
 from ..drawing.maps import Map, Scale, maps
 from ..drawing.panels import column
-from ..measures import asked as questions
+from ..measures import contrast_pairs as questions
 from ..measures import heads as names
-from ..measures import patched
+from ..measures import patch_effects
 from ..running.stream import UNSAVED
 
 TOGETHER = 16  # pairs in one pass
@@ -62,19 +62,19 @@ def paths(
             texts = group.clean, group.corrupt, group.answers
             how = group.options() | {"mlps": "recomputed", "seed": seed}
             effects = circuits.path_patch(model, *texts, "head", receivers, **how)
-            return patched.values(name, effects, size)
+            return patch_effects.values(name, effects, size)
 
-        kept = patched.names([name])
+        kept = patch_effects.names([name])
         groups = run.gather(measured, asked.groups(size), f"pairs, {PARTS[name]}", keep=kept)
         return {key: np.concatenate([*x])[: len(asked.clean)] for key, x in groups.items()}
 
     values = into("direct", "logits")
     result = questions.likelier(values["clean"], values["corrupt"])
-    result |= patched.effects("direct", values, seed)
+    result |= patch_effects.effects("direct", values, seed)
     of_writers = given or _largest(result["restored_by_direct"])
     result["writers"] = np.array([names.name(*head) for head in of_writers])
     receivers = _receivers(of_writers, reads, cfg)
-    result |= patched.effects("through", into("through", receivers), seed)
+    result |= patch_effects.effects("through", into("through", receivers), seed)
     for name in PARTS:
         result |= _best(name, result)
     return result

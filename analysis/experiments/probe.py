@@ -19,17 +19,10 @@ from ..contract.rules import Asks, Of
 from ..drawing import draw
 from ..drawing.sentences import Rows, When
 from ..maths import masks, stats
-from ..measures import (
-    document_features,
-    inputs,
-    losses,
-    mask_tap,
-    norm_tap,
-    position_probe,
-    residual_stream,
-)
+from ..measures import document_features, inputs, losses, mask_tap, position_probe, residual_stream
 from ..running.stream import UNSAVED
 from ..texts import corpus
+from . import _probe_norm
 
 ON = "positions on"
 OFF = "positions off"
@@ -101,8 +94,8 @@ def _losses(model, documents, eps, seed, run):
     conditions = {
         "loss_on": None,
         "loss_off": mask_tap.condition(positions="zero"),
-        "loss_norm": norm_tap.condition(eps),
-        "loss_norm_null": norm_tap.condition(eps, seed),
+        "loss_norm": _probe_norm.condition(eps),
+        "loss_norm_null": _probe_norm.condition(eps, seed),
     }
     loss_of = losses.causal if model.config.causal else partial(losses.gaps, every=EVERY)
 
@@ -136,7 +129,7 @@ def conditions(model, names, meaning, eps, seed):
         masked = mask_tap.condition(mask, meaning, "zero")
         streams[f"off, {masks.words(mask)}"] = partial(states, model, condition=masked)
     if eps:
-        streams[NORM] = partial(states, model, condition=norm_tap.condition(eps))
+        streams[NORM] = partial(states, model, condition=_probe_norm.condition(eps))
     if not model.config.causal:
         streams[CAUSAL] = partial(states, model, condition=off, mask=lambda q, k: k <= q)
     streams[RANDOM] = partial(states, random)

@@ -20,7 +20,7 @@ from ..drawing.panels import WIDTH, Part, column, line_sample
 from ..drawing.sentences import When
 from ..maths import nulls
 from ..maths import profiles as maths
-from ..measures import conditions, heads, spoken
+from ..measures import conditions, decoder_texts, heads
 from ..running import passes
 from ..running.stream import UNSAVED
 from ..texts import corpus
@@ -99,8 +99,8 @@ def profiles(
 def _texts(model, text, pairs, documents, tokens, seed):
     """The documents that are read: of a decoder, what it says of each source."""
     if model.encoder is not None:
-        given = spoken.tasks(model, text, pairs, documents, 0, seed)
-        return spoken.outputs(model, given, tokens)
+        given = decoder_texts.tasks(model, text, pairs, documents, 0, seed)
+        return decoder_texts.outputs(model, given, tokens)
     if pairs:
         raise ValueError(
             f"--pairs is {pairs!r}, but pairs are for a decoder; wanted --side decoder"

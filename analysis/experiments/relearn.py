@@ -16,10 +16,11 @@ from ..contract.rules import Asks, Of, Without
 from ..drawing import draw
 from ..machine import progress
 from ..maths import profiles
-from ..measures import heads, relearned
+from ..measures import heads
 from ..running.stream import UNSAVED
 from ..texts import corpus
 from ..tuning import batches, training
+from . import _relearn_table
 
 REACH = 3  # words to either side
 LOOKED_AT = 16  # documents whose attention is read: held-out ones
@@ -56,9 +57,9 @@ def relearn(
     rate: the highest rate of learning
     """
     _check(model)
-    rows = _rows(model, text, documents, relearned.n_words(model, fillers, tokens))
-    spread = relearned.Spread(model, rows, fillers)
-    copy, arrays = relearned.fresh(model, seed)
+    rows = _rows(model, text, documents, _relearn_table.n_words(model, fillers, tokens))
+    spread = _relearn_table.Spread(model, rows, fillers)
+    copy, arrays = _relearn_table.fresh(model, seed)
     table = arrays["W_pos"]
     first = table.copy()
     how = training.How(steps, batch, rate, decay=0.0, held_out=0.2, every=steps, seed=seed)
@@ -70,7 +71,7 @@ def relearn(
     result |= {"losses": np.array(learning.losses), "fillers": fillers, "steps": steps}
     by_table = zip(("loss_null", "loss"), learning.curve)
     result |= {name: loss for name, (_, loss) in by_table}
-    learning.model = relearned.with_table(model, tables["kept"])
+    learning.model = _relearn_table.with_table(model, tables["kept"])
     return result | {"loss_kept": learning.held_out()} | _moved(result)
 
 
@@ -81,7 +82,7 @@ def _check(model):
             "relearn needs a masked language model with a position table; this checkpoint's head "
             f"is {model.config.task_head}"
         )
-    relearned.filler(model.tokenizer)
+    _relearn_table.filler(model.tokenizer)
 
 
 def _rows(model, text, documents, n):
@@ -108,11 +109,11 @@ def _attention(model, tables, spread, held_out, fillers):
     few = held_out[:LOOKED_AT]
     before = len(corpus.specials(model)[0])
     plain = before + np.arange(len(spread.words))
-    result = {"plain": relearned.attention(model, spread.plain[few], plain, REACH)}
+    result = {"plain": _relearn_table.attention(model, spread.plain[few], plain, REACH)}
     reach = REACH * (1 + fillers)
     for name, table in tables.items():
-        other = relearned.with_table(model, table)
-        result[name] = relearned.attention(other, spread.rows[few], spread.words, reach)
+        other = _relearn_table.with_table(model, table)
+        result[name] = _relearn_table.attention(other, spread.rows[few], spread.words, reach)
     result["T"] = spread.rows.shape[1]
     return result
 

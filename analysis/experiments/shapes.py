@@ -24,7 +24,7 @@ from ..contract.registry import NotApplicable, register
 from ..contract.rules import Asks, Of
 from ..drawing import draw
 from ..drawing.sentences import When
-from ..measures import spoken
+from ..measures import decoder_texts
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
@@ -141,8 +141,8 @@ def _said(model, source, tokens, target):
     A classifier reads its source in the decoder, too.
     """
     if target or model.config.task_head != "causal":
-        return spoken.forced(model, tokens, target or source)
-    return spoken.greedy(model, tokens)
+        return decoder_texts.forced(model, tokens, target or source)
+    return decoder_texts.greedy(model, tokens)
 
 
 def _fewest(trace, *names):

@@ -22,9 +22,10 @@ from ..drawing.sentences import Rows, When
 from ..maths import lags as lag_maths
 from ..maths import profiles, stats
 from ..maths import sources as maths
-from ..measures import heads, inputs, score_sources
+from ..measures import heads, inputs
 from ..running.stream import UNSAVED
 from ..texts import corpus
+from . import _sources_split
 
 NEAR = profiles.REACH  # lags within which a peak is compared
 HALF = 0.5  # of a peak, from which a term makes it
@@ -34,7 +35,7 @@ LONG = 8  # tokens: the paper's waves have this period or a longer one
 SHOWN = 4  # heads with curves of their own
 LISTED = 16  # heads with a bar
 TOLD = 6  # heads in the sentence
-POSITION = score_sources.SOURCES.index("position")
+POSITION = _sources_split.SOURCES.index("position")
 GROUPS = {  # terms together, whichever of the two is the query's: name -> colour
     "position × position": draw.BLUE,
     "position × word": draw.SKY,
@@ -77,7 +78,7 @@ def sources(
     fit = maths.LagFit(visible)
     result = {"documents": len(document_set or []), "T": T, "causal": causal}
     result |= {"layers": np.array(inputs.layers(model)), "lags": profiles.offsets()}
-    result["sources"] = np.array(score_sources.SOURCES)
+    result["sources"] = np.array(_sources_split.SOURCES)
     result |= _divide(mean, fit, T, causal)
     result |= _positions(model, placed, result, visible, fit, seed)
     chosen_heads = _choose(head, model, result)
@@ -89,7 +90,7 @@ def _gather(model, documents, visible, seed, run):
     """Means over documents of what `_measure_layer` gives, stacked over layers; Places."""
     T = len(visible)
     if documents is None:
-        splits, placed = score_sources.of_positions(model, T)
+        splits, placed = _sources_split.of_positions(model, T)
         order = np.random.default_rng((seed, 0)).permutation(T)
         by_layer = [_measure_layer(split, visible, order) for split in splits]
         sums = stats.stacked(by_layer)
@@ -97,7 +98,7 @@ def _gather(model, documents, visible, seed, run):
             [heads.from_positions(model, layer, T) for layer in inputs.layers(model)]
         )
         return sums, placed
-    placed = score_sources.places(model, documents, run)
+    placed = _sources_split.places(model, documents, run)
 
     def measure(i, document):
         order = np.random.default_rng((seed, i)).permutation(T)
@@ -110,7 +111,7 @@ def _gather(model, documents, visible, seed, run):
         def look(_, split):
             return _measure_layer(split, visible, order)
 
-        by_layer = yield score_sources.along(model, document, placed, i % 2, look, note_profile)
+        by_layer = yield _sources_split.along(model, document, placed, i % 2, look, note_profile)
         return stats.stacked(by_layer) | {"attention": np.array(attention)}
 
     sums = run.gather(measure, documents, "documents")
@@ -193,7 +194,7 @@ def _is_long(T, band, n):
 def _both_ways(model, layer, x):
     """Queries and keys [H T d] of positions [T D], without biases."""
     cfg, w = model.config, model.layers[layer]
-    q, k = (score_sources.project(x[None], W, 0.0, cfg)[0] for W in (w.W_Q, w.W_K))
+    q, k = (_sources_split.project(x[None], W, 0.0, cfg)[0] for W in (w.W_Q, w.W_K))
     return q * cfg.attn_scale(layer), k
 
 
@@ -296,9 +297,9 @@ def _headline(r):
 def _grouped(terms):
     """Terms [C C ...] added up by the two sources, whichever is the query's: [groups ...]."""
     sums = {name: np.zeros(terms.shape[2:]) for name in GROUPS}
-    for a, query in enumerate(score_sources.SOURCES):
-        for b, key in enumerate(score_sources.SOURCES):
-            first, second = sorted((query, key), key=score_sources.SOURCES.index)
+    for a, query in enumerate(_sources_split.SOURCES):
+        for b, key in enumerate(_sources_split.SOURCES):
+            first, second = sorted((query, key), key=_sources_split.SOURCES.index)
             name = f"{first} × {second}"
             group = name if name in GROUPS else "type, bias"
             sums[group] += terms[a, b]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from minitx import Model
 
-from ..measures import losses, spoken
+from ..measures import decoder_texts, losses
 from . import interventions, validation
 from .place import PREFIX, Place, place, stack_of
 
@@ -88,7 +88,7 @@ def _reading(given):
         return
     yield f"source = model.encoder.tokenizer.encode({given.text!r})"
     if given.target is None:
-        n = min(spoken.LONGEST, given.model.config.n_ctx)
+        n = min(decoder_texts.LONGEST, given.model.config.n_ctx)
         yield f"tokens = minitx.generate(model, n={n}, source=source)[:-1]  # what it says"
     else:
         yield f"said = model.tokenizer.encode({given.target!r})"
@@ -113,9 +113,9 @@ def _where(changes, given):
     model = given.model
     if given.is_pair:
         source = model.encoder.tokenizer.encode(given.text)
-        said = spoken.greedy(model, source)
+        said = decoder_texts.greedy(model, source)
         if given.target is not None:
-            said = spoken.forced(model, source, given.target)
+            said = decoder_texts.forced(model, source, given.target)
         stack = place(changes.stack, model, said.inputs, source)
     else:
         stack = place(changes.stack, model, model.tokenizer.encode(given.text))

@@ -9,7 +9,7 @@ import numpy as np
 
 import minitx
 
-from ..measures import spoken, switched
+from ..measures import decoder_texts, position_edits
 
 STACKS = "", "encoder", "decoder", "cross"
 PREFIX = {"": "", "encoder": "enc_", "decoder": "", "cross": "cross_"}
@@ -37,7 +37,7 @@ class Place(NamedTuple):
     @property
     def positions(self):
         """The points at which positions enter: rows of a table, angles, a term of the scores."""
-        return [self.point(name) for name in switched.points(self.stack.config)]
+        return [self.point(name) for name in position_edits.points(self.stack.config)]
 
     @property
     def is_by_distance(self):
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 
     def own(self):
         """Places of the text's own tokens, without special ones: [n]."""
-        return np.flatnonzero(spoken.ordinary(self.stack, self.tokens))
+        return np.flatnonzero(decoder_texts.ordinary(self.stack, self.tokens))
 
     def run(self, keep, edits):
         """A Trace of the whole model."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..measures import switched
+from ..measures import position_edits
 from . import validation
 from .record import Change, Control
 
@@ -33,7 +33,7 @@ def _no_lines(changes, where):
 
 
 def _off(changes, place):
-    return switched.off(place.stack.config)
+    return position_edits.off(place.stack.config)
 
 
 def _off_lines(changes, where, word):
@@ -49,7 +49,7 @@ def shuffled(changes, place):
 
 
 def _shuffled(changes, place):
-    return switched.moved(place.stack.config, shuffled(changes, place))
+    return position_edits.moved(place.stack.config, shuffled(changes, place))
 
 
 def _shuffled_lines(changes, where):

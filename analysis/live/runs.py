@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..measures import losses, spoken
+from ..measures import decoder_texts, losses
 from ..pages import explore, pushes, writers
 from ..running import blas
 from . import as_python, guesses
@@ -146,7 +146,7 @@ class Runs:
         """The Tokens of a request; ValueError for a text that a page cannot show."""
         model = self.models[request.model]
         said = explore.readable(model, request.text, request.target)
-        if isinstance(said, spoken.Spoken):
+        if isinstance(said, decoder_texts.Spoken):
             if request.hidden:
                 raise ValueError("hidden tokens are those of a masked model; this one has none")
             return Tokens(said, said.inputs, said.source)

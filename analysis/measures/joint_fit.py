@@ -97,7 +97,7 @@ def map_layers(model, document, use, settings):
     """use(layer) -> {name: array} for every layer of one document: {name: [L ...]}.
 
     A layer is used as soon as it exists, so that no two have to be kept. document: ids [T], or what
-    an encoder-decoder says of a source (spoken.py).
+    an encoder-decoder says of a source (decoder_texts.py).
     """
     inputs.check_uncapped(model)
     word = words.numbers(document, model.tokenizer.decode) if settings.words else None

@@ -2,18 +2,18 @@
 
 from ..drawing import draw
 from ..machine.files import as_json, finite, write_all
-from ..measures import drawn_circuit
+from ..measures import circuit_drawing
 
 
 def figure(circuit):
     """The circuit's largest edges, layer above layer: a matplotlib Figure."""
     with draw.style():
-        edges = circuit.edges[: drawn_circuit.SHOWN]
-        places = drawn_circuit.places_of(edges)
+        edges = circuit.edges[: circuit_drawing.SHOWN]
+        places = circuit_drawing.places_of(edges)
         n_rows = len({y for _, y in places.values()})
-        width = max(5.0, drawn_circuit.width_of(places))
+        width = max(5.0, circuit_drawing.width_of(places))
         picture = draw.figure(width, 1.4 + 0.75 * n_rows)
-        drawn_circuit.graph(picture.add_subplot(), edges, circuit.scores)
+        circuit_drawing.graph(picture.add_subplot(), edges, circuit.scores)
         return draw.headed(picture, title(circuit, len(edges)))
 
 

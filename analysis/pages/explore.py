@@ -20,10 +20,10 @@ import numpy as np
 from ..contract import registry
 from ..machine import files
 from ..maths import factors, joint, joint_cosine, profiles
-from ..measures import inputs, joint_fit, looks, spoken
+from ..measures import decoder_texts, inputs, joint_fit
 from ..texts import formats as of_texts
 from ..texts import words as of_words
-from . import pushes, writers
+from . import attention, pushes, writers
 from .packing import TINY, pack
 
 PAGE = Path(__file__).parent / "page"
@@ -117,9 +117,9 @@ def readable(model, text, target=None):
         return _readable(model, text)
     source = _readable(model.encoder, text)
     if target is None:
-        return spoken.greedy(model, source)
+        return decoder_texts.greedy(model, source)
     _readable(model, target)
-    return spoken.forced(model, source, target)
+    return decoder_texts.forced(model, source, target)
 
 
 def _readable(model, text):
@@ -168,8 +168,8 @@ def data(model, name, text, tokens, words=False, lens=True, **options):
     """
     content = {"model": str(name), "text": text, "sizes": sizes(model)}
     if model.encoder is None:
-        return content | part(looks.of_text(model, tokens, lens, **options), words)
-    parts = looks.of_parts(model, tokens, lens, **options)
+        return content | part(attention.of_text(model, tokens, lens, **options), words)
+    parts = attention.of_parts(model, tokens, lens, **options)
     return content | {"parts": {name: part(look, words) for name, look in parts.items()}}
 
 

@@ -18,7 +18,7 @@ from ..contract import registry, sides
 from ..contract.wording import words
 from ..machine.escapes import in_markdown
 from ..machine.files import finite, writable
-from ..measures import lengthened
+from ..measures import context_extension
 from ..running import many
 from ..running.single import Failure
 from ..texts import formats
@@ -94,7 +94,7 @@ def concerns(claim, name, model):
     """Whether a claim can be put to this model."""
     if claim.mechanism:
         reader = sides.reader(model)
-        same = lengthened.mechanisms(reader) == [claim.mechanism]
+        same = context_extension.mechanisms(reader) == [claim.mechanism]
         return same and claim.causal in (None, reader.config.causal)
     return not claim.of or is_of(name, model, claim.of)
 

@@ -1,13 +1,13 @@
 """Where a guess comes from, as a page holds it: what each token and each head adds to one guess.
 
 Three ways, of the model and, as the null, of random weights asked for the same guess at the same
-place (attributed.py). T tokens, L layers, H heads, W ways.
+place (attributions.py). T tokens, L layers, H heads, W ways.
 """
 
 import numpy as np
 
 from ..contract.registry import NotApplicable
-from ..measures import attributed, document_features
+from ..measures import attributions, document_features
 from .packing import pack
 
 HEADS = "masked", "causal", "sequence", "next_sentence"  # of cross-entropy over words or classes
@@ -32,11 +32,11 @@ def of_text(model, tokens):
     "tokens" packs [2 W T], "heads" [2 W L H]: the model, then random weights. "gap" is, of each
     model, how far tokens and heads are from adding up, as a share of the largest part.
     """
-    wanted = attributed.asked(model, tokens)
+    wanted = attributions.asked(model, tokens)
     noise = document_features.untrained(model, np.random.default_rng(SEED))
     absent = model.weights.W_E.mean(axis=0)
-    by_tokens = [attributed.of_tokens(each, wanted, absent) for each in (model, noise)]
-    by_heads = [attributed.of_heads(each, wanted) for each in (model, noise)]
+    by_tokens = [attributions.of_tokens(each, wanted, absent) for each in (model, noise)]
+    by_heads = [attributions.of_heads(each, wanted) for each in (model, noise)]
     content = {"place": wanted.place, "what": _what(model, wanted)}
     content["hidden"] = bool(wanted.tokens[wanted.place] != tokens[wanted.place])
     content["gap"] = [float(max(a.error, b.error)) for a, b in zip(by_tokens, by_heads)]

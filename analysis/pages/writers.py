@@ -6,7 +6,8 @@ from.
 
 import numpy as np
 
-from ..measures import kinds, outputs, written
+from ..measures import kinds, outputs
+from . import logit_attribution
 from .packing import pack
 
 LONG = 64  # places, at most, of which all guesses that the page shows have their writers
@@ -26,18 +27,20 @@ def of_place(model, tokens, place, **options):
     """The same of one place, with the words of all heads."""
     if not 0 <= place < len(tokens):
         raise ValueError(f"place is {place}; this text has the tokens 0 to {len(tokens) - 1}")
-    most = len(written.components(model))
+    most = len(logit_attribution.components(model))
     return of_places(model, tokens, [place], most=most, **options)
 
 
 def of_places(model, tokens, places, **options):
     """The same of some places, ready for JSON: numbers packed, words as numbers in "pieces"."""
-    if not written.is_told(model):
+    if not logit_attribution.is_told(model):
         return None
-    each = written.of_text(model, tokens, places, **options)
-    columns = {name: np.array([getattr(x, name) for x in each]) for name in written.Place._fields}
-    content = {"at": [*places], "linear": written.is_linear(model)}
-    content["components"] = written.components(model)
+    each = logit_attribution.of_text(model, tokens, places, **options)
+    columns = {
+        name: np.array([getattr(x, name) for x in each]) for name in logit_attribution.Place._fields
+    }
+    content = {"at": [*places], "linear": logit_attribution.is_linear(model)}
+    content["components"] = logit_attribution.components(model)
     content["gap"] = float(max(place.gap for place in each))
     content |= {name: pack(columns[name], 1, 12) for name in ("parts", "logits")}
     content["null"] = pack(columns["null"], 1, 8)

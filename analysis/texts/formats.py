@@ -32,7 +32,7 @@ from collections import deque
 from itertools import islice
 from typing import NamedTuple
 
-from . import naming, packed, parquet, sampling, storage
+from . import compression, naming, parquet, sampling, storage
 from .naming import IDS, is_ids, shown
 from .storage import (
     CLASSES,
@@ -139,7 +139,7 @@ def _records(text, column, label, choice):
     """The records that are taken; choice: see sampling.Every."""
     labelled = bool(storage.classes(text))
     for path in files(text):
-        layout = packed.layout(path)
+        layout = compression.layout(path)
         if layout in TABLES:
             yield from TABLES[layout](path, column, label, choice)
         elif column or label:
@@ -288,7 +288,7 @@ def _label_cell(cells, name, where):
 
 def _parquet(path, column, label, choice):
     """One document a row; a cell without a value is an empty text."""
-    if packed.layout(path) != path.suffix.lower():
+    if compression.layout(path) != path.suffix.lower():
         raise ValueError(f"{path.name!r}: a Parquet file is packed inside; unpack it")
     with parquet.opened(path) as file:
         names, label = _columns(parquet.columns(file), column, label, path.name)

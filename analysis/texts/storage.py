@@ -1,6 +1,6 @@
 """The files behind the name of a text, their lines, and what the settings say of them.
 
-Files lie here or behind a URL (remote.py), as they are or packed (packed.py).
+Files lie here or behind a URL (remote.py), as they are or packed (compression.py).
 
 Order: which files, folders, standard input, lines, what is said of a text.
 """
@@ -15,7 +15,7 @@ import tempfile
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
-from . import naming, packed, parquet, remote
+from . import compression, naming, parquet, remote
 
 SAMPLE = Path(__file__).with_name("sample.txt")
 NAMED = {"sample": SAMPLE}  # texts that come with the project
@@ -137,7 +137,7 @@ def _of_a_layout(paths, folder):
     """
     by_layout = {}
     for path in paths:
-        by_layout.setdefault(packed.layout(path), []).append(path)
+        by_layout.setdefault(compression.layout(path), []).append(path)
     layouts = [layout for layout in LAYOUTS if layout in by_layout]
     if len(layouts) > 1 and layouts[0] != TEXT:
         raise ValueError(
@@ -167,7 +167,7 @@ def decoded(path):
 
     Raises ValueError that names the byte where a line is not valid UTF-8, or a file is damaged.
     """
-    with packed.opened(path) as file:
+    with compression.opened(path) as file:
         start = 0
         for number, raw in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 1):
             if len(raw) > LONGEST:
@@ -239,7 +239,7 @@ def filled(text):
 
 def _is_filled(path):
     """Whether a file has more than blanks; of a table of rows, whether it has rows."""
-    if packed.layout(path) == PARQUET:
+    if compression.layout(path) == PARQUET:
         return parquet.n_rows(path) > 0
     return any(line.strip() for _, line in decoded(path))
 

@@ -20,7 +20,7 @@ from ..machine import progress
 from ..machine.files import as_json, finite, writable, write
 from ..running import settings
 from ..texts import formats
-from . import batches, saved, tensors, training
+from . import batches, state, tensors, training
 
 RECORD, CURVE = "tune.json", "tune.svg"
 TABLES = "W_pos", "W_rel"  # what says where a token stands
@@ -91,7 +91,7 @@ def learn(model, out, resume, given):
     if resume and finished(out, stated):
         return record_in(out)
     checkpoint, run = prepared(folder, given)
-    place = saved.Folder(writable(out), stated, checkpoint.tensors)
+    place = state.Folder(writable(out), stated, checkpoint.tensors)
     if resume:
         place.take_up(run)
     with progress.Line("steps", given.steps, run.done) as line:
@@ -170,7 +170,7 @@ def anew(table, config, is_zero, seed):
 
 def finished(out, stated):
     """Whether the folder holds the end of a run with the same settings."""
-    if not (out / RECORD).is_file() or (out / saved.STATE).is_file():
+    if not (out / RECORD).is_file() or (out / state.STATE).is_file():
         return False
     return record_in(out)["settings"] == json.loads(as_json(stated))
 
@@ -188,7 +188,7 @@ def finish(checkpoint, run, place):
     record |= {"learned": [training.text_of(key) for key in run.optimizer.arrays]}
     write(place.path / CURVE, draw.svg(picture(run)))
     write(place.path / RECORD, as_json(finite(record)) + "\n")
-    (place.path / saved.STATE).unlink(missing_ok=True)
+    (place.path / state.STATE).unlink(missing_ok=True)
     return json.loads(as_json(record))
 
 

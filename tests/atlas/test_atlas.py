@@ -9,7 +9,7 @@ import pytest
 import tiny
 
 import minitx
-from minitx.analysis.atlas import How, compute, embedded, flags, heads, sentences, shapes
+from minitx.analysis.atlas import How, compute, flags, heads, projections, sentences, shapes
 from minitx.analysis.maths import joint
 from minitx.analysis.measures import joint_fit
 from minitx.analysis.pages import atlas as page
@@ -284,7 +284,7 @@ def test_other_projections_are_computed_once_of_the_first_components(monkeypatch
         seen.append((x.shape, seed))
         return x[:, :2] * 2
 
-    monkeypatch.setitem(embedded.embed_2d.METHODS, "tsne", (reduce, "numpy", "numpy"))
+    monkeypatch.setitem(projections.embed_2d.METHODS, "tsne", (reduce, "numpy", "numpy"))
     computed = compute(minitx.load("tiny-roberta"), "sample", How(4, projection="tsne", seed=5))
     side = computed.sides[0]
     np.testing.assert_allclose(side.xy["tsne"], 2 * side.xy["pca"])

@@ -9,7 +9,7 @@ import tiny
 from paired import answer, given, pairs_of
 
 from minitx import circuits
-from minitx.analysis.measures import drawn_circuit
+from minitx.analysis.measures import circuit_drawing
 from minitx.circuits.graph import Graph, Node
 from minitx.circuits.measure import read_measure
 from minitx.circuits.paths import kept
@@ -197,7 +197,7 @@ def test_a_large_circuit_is_drawn_in_part():
 def test_boxes_of_many_heads_stand_in_several_lines():
     nodes = [Node("head", 3, h) for h in range(30)]
     edges = [(node, Node("logits")) for node in nodes] + [(Node("embed"), Node("q", 3, 0))]
-    places = drawn_circuit.places_of(edges)
+    places = circuit_drawing.places_of(edges)
     assert len(places) == len({*places.values()}) == 32
     lines = [y for _, y in places.values()]
     assert [lines.count(y) for y in range(5)] == [1, 12, 12, 6, 1]

@@ -11,7 +11,7 @@ from minitx import analysis
 from minitx.analysis.contract import registry
 from minitx.analysis.experiments import alignment
 from minitx.analysis.maths import alignment as maths
-from minitx.analysis.measures import spoken
+from minitx.analysis.measures import decoder_texts
 from minitx.analysis.texts import pairs
 
 DATE = pairs.Pair(
@@ -133,8 +133,8 @@ def test_words_of_a_file_are_linked_to_their_pieces(bart, tmp_path):
     links = [[[0, 7], [7, 14]]]
     file = written(tmp_path, {"source": source, "target": target, "links": links})
     [pair] = pairs.pairs(file, 5)
-    task = spoken.Task(bart.tokenizer.encode(source), pair)
-    said = spoken.forced(bart, task.source, target)
+    task = decoder_texts.Task(bart.tokenizer.encode(source), pair)
+    said = decoder_texts.forced(bart, task.source, target)
     wanted = alignment._wanted(bart, task, said)["aligned"]
     pieces = bart.tokenizer.pieces
     steps, places = wanted.any(axis=1), wanted.any(axis=0)

@@ -7,7 +7,7 @@ import tiny
 import minitx
 from minitx import analysis
 from minitx.analysis.contract.registry import NotApplicable
-from minitx.analysis.measures import attributed, document_features
+from minitx.analysis.measures import attributions, document_features
 
 VARIANTS = "gpt2-causal", "bert-sequence", "gpt2-sequence"
 
@@ -17,27 +17,27 @@ def test_the_parts_sum_to_the_difference(variant):
     """Of tokens and of heads: the integral is a sum over few points."""
     model = tiny.load(variant)
     tokens = tiny.ids(model, 7)
-    wanted = attributed.likeliest(model, tokens)
+    wanted = attributions.likeliest(model, tokens)
     base = np.zeros(model.config.d_model)
     y = minitx.run(model, tokens, "logits")["logits"][0]
     row = y if y.ndim == 1 else y[-1]
     own = row[wanted.what] - np.log(np.exp(row).sum())
     assert wanted.what == row.argmax()
-    cases = {"embed": attributed.of_tokens(model, wanted, base)}
-    cases["z"] = attributed.of_heads(model, wanted)
+    cases = {"embed": attributions.of_tokens(model, wanted, base)}
+    cases["z"] = attributions.of_heads(model, wanted)
     for point, parts in cases.items():
         y = minitx.run(model, tokens, "logits", edits={point: np.zeros_like})["logits"][0]
         row = y if y.ndim == 1 else y[-1]
         total = own - row[wanted.what] + np.log(np.exp(row).sum())
         error = abs(parts.integrated.sum() - total) / abs(parts.integrated).max()
-        assert error < attributed.COMPLETE and abs(parts.error - error) < 1e-9
+        assert error < attributions.COMPLETE and abs(parts.error - error) < 1e-9
 
 
 def test_ablation_is_a_run_without_the_part():
     model = tiny.load("gpt2-causal")
     tokens = tiny.ids(model, 6)
-    wanted = attributed.likeliest(model, tokens)
-    parts = attributed.of_heads(model, wanted)
+    wanted = attributions.likeliest(model, tokens)
+    parts = attributions.of_heads(model, wanted)
 
     def without(z):
         z = z.copy()
@@ -55,19 +55,19 @@ def test_ablation_is_a_run_without_the_part():
 def test_gradient_times_input_is_a_finite_difference():
     model = tiny.load("gpt2-causal")
     tokens = tiny.ids(model, 5)
-    wanted = attributed.likeliest(model, tokens)
-    parts = attributed.of_tokens(model, wanted, np.zeros(model.config.d_model))
+    wanted = attributions.likeliest(model, tokens)
+    parts = attributions.of_tokens(model, wanted, np.zeros(model.config.d_model))
     embed = minitx.run(model, tokens, "embed")["embed"]
     scale = np.ones((2, 5, 1))
     scale[:, 2, 0] = 1 + 1e-6, 1 - 1e-6
-    up, down = attributed.values(model, wanted, {"embed": embed * scale})
+    up, down = attributions.values(model, wanted, {"embed": embed * scale})
     assert abs((up - down) / 2e-6 - parts.times_input[2]) < 1e-6
 
 
 def test_a_hidden_word_is_what_a_masked_model_is_asked():
     model = minitx.load("tiny-roberta")
     tokens = model.tokenizer.encode("The dog ran to the sea.")
-    wanted = attributed.likeliest(model, tokens)
+    wanted = attributions.likeliest(model, tokens)
     assert wanted.tokens[wanted.place] == 4 and (wanted.tokens != tokens).sum() == 1
 
 
@@ -75,7 +75,7 @@ def test_what_the_experiment_returns():
     r = analysis.run("attribution", "tiny-gpt2", documents=8, tokens=12)
     assert r.arrays["tokens_integrated"].shape == (8, 12)
     assert r.arrays["heads_random"].shape == (8, 4, 4)
-    assert r.numbers["error"].value < attributed.COMPLETE
+    assert r.numbers["error"].value < attributions.COMPLETE
     assert r.numbers["tokens"].value > max(0.3, r.numbers["tokens"].null + 0.2)
     assert (r.arrays["heads_random"] != r.arrays["heads_integrated"]).any()
     assert r.answer.verdict in ("yes", "partly") and "add up to the whole" in r.says
@@ -84,8 +84,8 @@ def test_what_the_experiment_returns():
 def test_random_weights_are_another_model():
     model = tiny.load("gpt2-causal")
     random = document_features.untrained(model, np.random.default_rng(0))
-    wanted = attributed.likeliest(model, tiny.ids(model, 5))
-    own, other = (attributed.of_heads(m, wanted).integrated for m in (model, random))
+    wanted = attributions.likeliest(model, tiny.ids(model, 5))
+    own, other = (attributions.of_heads(m, wanted).integrated for m in (model, random))
     assert abs(own - other).max() > 0.01 * abs(own).max()
 
 

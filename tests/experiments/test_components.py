@@ -12,7 +12,7 @@ from minitx import analysis, circuits
 from minitx.analysis import commands
 from minitx.analysis.contract import registry
 from minitx.analysis.experiments import circuit, heads, patch, paths
-from minitx.analysis.measures import asked, document_features
+from minitx.analysis.measures import contrast_pairs, document_features
 from minitx.analysis.running import stream
 
 NAMES = "attribute", "heads", "patch", "paths", "circuit"
@@ -115,12 +115,12 @@ def test_the_unrelated_pair_of_each_is_another_of_its_length(induction):
     model = minitx.load("tiny-gpt2")
     texts = ["He said that", "It was all that he"] * 3
     lengths = [len(model.tokenizer.encode(text)) for text in texts]
-    given = asked.Asked(texts, texts, [(" he", " she")] * 6).with_unrelated(model, 0)
+    given = contrast_pairs.Asked(texts, texts, [(" he", " she")] * 6).with_unrelated(model, 0)
     for pair, n in zip(given.unrelated, lengths):
         assert [len(row) for row in pair] == [n, n]
     two = given.some(0, 2)
     assert len(two.clean) == 2 and two.options()["unrelated"][0][0] is given.unrelated[0][0]
-    alone = asked.repeats(induction, 24, 0).with_unrelated(induction, 0)
+    alone = contrast_pairs.repeats(induction, 24, 0).with_unrelated(induction, 0)
     for i, (clean, _) in enumerate(alone.unrelated):
         others = [j for j, text in enumerate(alone.clean) if np.array_equal(text, clean)]
         assert len(others) == 1 and others != [i]
@@ -136,7 +136,7 @@ def test_paths_name_the_writers_and_the_head_that_tells_them(induction):
     assert by_queries["writers"].tolist() == ["L1H0", "L1H5"]
     assert by_queries["restored_by_through"].max() < 0.05
     four = paths.paths(induction, n_pairs=4, reads="k", writers="L1H0 L1H5")
-    texts = asked.repeats(induction, 4, 0)[:3]
+    texts = contrast_pairs.repeats(induction, 4, 0)[:3]
     receivers = [("k", 1, 0), ("k", 1, 5)]
     alone = circuits.path_patch(induction, *texts, (0, 7), receivers, mlps="recomputed")
     assert abs(four["restored_by_through"][0, 7] - float(alone)) < 1e-5
@@ -159,12 +159,12 @@ def test_pairs_of_an_encoder_decoder(tmp_path):
     assert r["restored_by_cross"].shape == r["restored_by_encoder"].shape == (2, 4)
     lines = "3 May 1912=>191|3 May 1915|2|5\n4 May 1872=>187|4 May 1876|2|6\n"
     (tmp_path / "pairs.txt").write_text(lines)
-    given = asked.asked(model, "patch", str(tmp_path / "pairs.txt"))
+    given = contrast_pairs.asked(model, "patch", str(tmp_path / "pairs.txt"))
     assert given.clean == ["3 May 1912", "4 May 1872"] and given.prefix == ["191", "187"]
     result = analysis.run("circuit", model, pairs=str(tmp_path / "pairs.txt"), random=10)
     assert any(name.startswith("cross_head") for name in result.arrays["senders"].tolist())
     with pytest.raises(ValueError, match="has said '191' and '2'; wanted one"):
-        asked.asked(model, "patch", "3 May 1912=>191|3 May 1915=>2|2|5")
+        contrast_pairs.asked(model, "patch", "3 May 1912=>191|3 May 1915=>2|2|5")
     with pytest.raises(registry.NotApplicable, match="names are prompts that a causal"):
         analysis.run("patch", model, pairs="names")
     with pytest.raises(registry.NotApplicable, match="dates are pairs of an encoder-decoder"):
@@ -206,19 +206,22 @@ def test_random_circuits_go_on_after_an_interruption(induction, tmp_path):
 
 
 def test_words_are_said_twice_and_one_is_asked_for(induction, bundled):
-    pairs = asked.repeats(induction, 5, 0)
+    pairs = contrast_pairs.repeats(induction, 5, 0)
     for clean, corrupt, (right, wrong) in zip(*pairs[:3]):
         for text, answer in ((clean, right), (corrupt, wrong)):
-            first, second = text[: asked.SAID].tolist(), text[asked.SAID :].tolist()
+            first, second = (
+                text[: contrast_pairs.SAID].tolist(),
+                text[contrast_pairs.SAID :].tolist(),
+            )
             assert first[first.index(second[-1]) + 1] == answer
             assert answer not in second
         assert sorted(clean) == sorted(corrupt) and (clean != corrupt).sum() == 2
-    masked = asked.repeats(bundled, 2, 0)
+    masked = contrast_pairs.repeats(bundled, 2, 0)
     for text, answer in zip((masked.clean[0], masked.corrupt[0]), masked.answers[0]):
         pieces = bundled.tokenizer.pieces(text)
         assert pieces.count("<mask>") == 1 and (pieces[0], pieces[-1]) == ("<s>", "</s>")
         around = text[-4], text[-2]
-        first = text[1 : 1 + asked.SAID].tolist()
+        first = text[1 : 1 + contrast_pairs.SAID].tolist()
         place = first.index(answer)
         assert (first[place - 1], first[place + 1]) == around
 
@@ -227,7 +230,7 @@ def test_pairs_of_a_file_are_as_they_stand(tmp_path, induction):
     model = minitx.load("tiny-gpt2")
     lines = "When he came|When she came| he| she\n\nThat he said|That she said| he| she\n"
     (tmp_path / "pairs.txt").write_text(lines)
-    given = asked.asked(model, "patch", str(tmp_path / "pairs.txt"))
+    given = contrast_pairs.asked(model, "patch", str(tmp_path / "pairs.txt"))
     assert given.clean == ["When he came", "That he said"]
     assert given.answers == [(" he", " she")] * 2
     result = analysis.run("patch", model, pairs=str(tmp_path / "pairs.txt"))
@@ -235,7 +238,7 @@ def test_pairs_of_a_file_are_as_they_stand(tmp_path, induction):
     inline = analysis.run("patch", model, pairs="When he came|When she came", measure=" he| she")
     assert result.arrays["clean"].tolist() == inline.arrays["clean"].tolist()
     assert inline.answer.verdict == "undecided"  # one pair decides nothing
-    few = asked.asked(model, "patch", str(tmp_path / "pairs.txt"), n=1)
+    few = contrast_pairs.asked(model, "patch", str(tmp_path / "pairs.txt"), n=1)
     assert len(few.clean) == 1
 
 

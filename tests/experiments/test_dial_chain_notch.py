@@ -15,7 +15,7 @@ import minitx
 from minitx.analysis.contract import registry
 from minitx.analysis.experiments import dial
 from minitx.analysis.maths import bands, moves, profiles, spectra
-from minitx.analysis.measures import later_layers, positions_read
+from minitx.analysis.measures import later_layers, position_parts
 from minitx.analysis.running import stream
 from minitx.analysis.texts import corpus
 
@@ -107,8 +107,8 @@ def test_a_moved_layer_0_is_the_model_with_other_positions(bundled):
     documents = corpus.documents(bundled, "sample", 1, 64)
     places = documents.ordinary()
     document = documents.first()[0]
-    passed = positions_read.of_document(bundled, document)
-    reading = next(positions_read.readings(bundled, passed, passed.inputs, places, [0]))
+    passed = position_parts.of_document(bundled, document)
+    reading = next(position_parts.readings(bundled, passed, passed.inputs, places, [0]))
     moved = reading.put(moves.rolled(reading.positions, 3))
     positions = np.arange(64)
     positions[places] = moves.rolled(positions[places], 3)
@@ -121,14 +121,14 @@ def test_a_reading_is_what_the_layer_reads(variant):
     """With its own positions put back, and attention from it as the model computes it."""
     model = tiny.load(variant)
     document = tiny.ids(model, 9)
-    passed = positions_read.of_document(model, document)
+    passed = position_parts.of_document(model, document)
     others = np.random.default_rng(0).standard_normal(passed.inputs.shape)
     trace = minitx.run(model, document, keep=["pattern"])
-    for r in positions_read.readings(model, passed, others, slice(1, 8)):
+    for r in position_parts.readings(model, passed, others, slice(1, 8)):
         x = r.put(r.positions)
         assert max_error(x, r.x) < 1e-12  # the same sums in another order: measured 1e-15
-        q, k = positions_read.queries(model, r.layer, x), positions_read.keys(model, r.layer, x)
-        pattern = positions_read.pattern(model, r.layer, q, k)
+        q, k = position_parts.queries(model, r.layer, x), position_parts.keys(model, r.layer, x)
+        pattern = position_parts.pattern(model, r.layer, q, k)
         assert max_error(pattern, trace["pattern", r.layer][0]) < 1e-12
 
 
@@ -136,7 +136,7 @@ def test_a_reading_is_what_the_layer_reads(variant):
 def test_a_pass_from_a_layer_on_is_the_rest_of_the_whole_pass(variant):
     model = tiny.load(variant)
     document = tiny.ids(model, 9)
-    streams = positions_read.of_document(model, document).streams
+    streams = position_parts.of_document(model, document).streams
     final = minitx.forward(model, document)
     for layer, x in enumerate(streams):
         error = max_error(later_layers.onward(model, x[None], layer), final)
@@ -150,11 +150,11 @@ def test_the_loss_of_moved_keys_is_that_of_the_edited_model(bundled):
     documents = corpus.documents(bundled, "sample", 3, 64)
     first, *rest = documents
     places = documents.ordinary()
-    others = np.mean([positions_read.of_document(bundled, x).inputs[2] for x in rest], axis=0)
+    others = np.mean([position_parts.of_document(bundled, x).inputs[2] for x in rest], axis=0)
     task = later_layers.task(bundled, first, places)
-    x = positions_read.of_document(bundled, task.tokens).inputs[2].copy()
+    x = position_parts.of_document(bundled, task.tokens).inputs[2].copy()
     x[places] += moves.rolled(others[places], 1) - others[places]
-    keys = positions_read.keys(bundled, 2, x)
+    keys = position_parts.keys(bundled, 2, x)
     for edits, loss in (({}, r["loss"]), ({("k", 2): keys}, r["loss"] + r["rise_keys"][0, 1])):
         logits = minitx.run(bundled, task.tokens, keep=["logits"], edits=edits)["logits"][0]
         y = logits[task.places].astype(float)
@@ -416,5 +416,5 @@ def test_a_broken_run_goes_on_to_the_same_bytes(bundled, tmp_path, monkeypatch, 
 def test_positions_alone_that_are_not_moved_are_what_the_layer_reads(name):
     """BERT's token type is read beside them, moved or not."""
     model = minitx.load(name)
-    for r in positions_read.alone(model, [0, 1], 32):
+    for r in position_parts.alone(model, [0, 1], 32):
         np.testing.assert_array_equal(r.put(r.positions), r.x)

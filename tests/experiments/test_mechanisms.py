@@ -9,14 +9,8 @@ import tiny
 import minitx
 from minitx import analysis, positions, weights
 from minitx.analysis import commands, experiments
-from minitx.analysis.measures import (
-    by_length,
-    compared,
-    lengthened,
-    losses,
-    mechanism_row,
-    switched,
-)
+from minitx.analysis.experiments import _mechanisms_lengths, _mechanisms_row
+from minitx.analysis.measures import context_extension, losses, other_models, position_edits
 from minitx.analysis.texts import corpus
 
 MECHANISMS = {
@@ -45,7 +39,7 @@ def waves(n, D):
 
 @pytest.mark.parametrize("variant", MECHANISMS)
 def test_what_tells_places_is_named(variant):
-    assert lengthened.mechanisms(tiny.load(variant)) == MECHANISMS[variant]
+    assert context_extension.mechanisms(tiny.load(variant)) == MECHANISMS[variant]
 
 
 @pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-roberta"])
@@ -53,18 +47,18 @@ def test_a_planted_table_is_known_and_goes_on(name):
     model = minitx.load(name)
     n, D = model.config.n_ctx, model.config.d_model
     of_zeros = with_table(model, np.zeros((n, D)))
-    assert lengthened.mechanisms(of_zeros) == ["none"]
+    assert context_extension.mechanisms(of_zeros) == ["none"]
     halves = 3 * positions.sinusoids(2 * n, D)
     for table in (waves(2 * n, D), halves):
         rounded = table[:n].astype(np.float16)
         planted = with_table(model, rounded)
-        assert lengthened.mechanisms(planted) == ["sinusoidal"]
-        longer = lengthened.lengthened(planted, 2 * n)
+        assert context_extension.mechanisms(planted) == ["sinusoidal"]
+        longer = context_extension.lengthened(planted, 2 * n)
         rows = longer.weights.W_pos[longer.config.offset :]
         assert len(rows) == longer.config.n_ctx == 2 * n
         size = abs(table).max()
         np.testing.assert_allclose(rows, table, atol=1e-3 * size)  # float16: 5e-4
-    again = lengthened.lengthened(model, 2 * n)
+    again = context_extension.lengthened(model, 2 * n)
     rows = again.weights.W_pos[again.config.offset :]
     assert (rows[:n] == rows[n:]).all() and not (rows[0] == rows[1]).any()
     tokens = np.tile(np.arange(5, 25), n // 20)
@@ -76,8 +70,8 @@ def test_longer_inputs_of_a_causal_model_begin_as_shorter_ones(variant):
     model = tiny.load(variant)
     n = min(model.config.n_ctx, 64)  # BLOOM's is 2048
     model = replace(model, config=replace(model.config, n_ctx=n))
-    longer = lengthened.lengthened(model, 3 * n)
-    assert longer.config.n_ctx == 3 * n and lengthened.lengthened(model, n) is model
+    longer = context_extension.lengthened(model, 3 * n)
+    assert longer.config.n_ctx == 3 * n and context_extension.lengthened(model, n) is model
     tokens = tiny.ids(model, 3 * n)
     whole = minitx.forward(longer, tokens)
     np.testing.assert_allclose(whole[:, :n], minitx.forward(model, tokens[:n]), atol=1e-5)
@@ -91,7 +85,7 @@ def test_losses_in_windows_are_those_of_each_window_by_itself(name):
     document = corpus.documents(model, "sample", 1, T).first(1)[0]
     before, after = losses.ends(model, document)
     assert before + after == specials
-    cost = by_length.in_windows(model, document, size + specials, every=6)
+    cost = _mechanisms_lengths.in_windows(model, document, size + specials, every=6)
     assert len(cost) == 2 * size
     second = document[before + size : T - after]
     window = np.concatenate([document[:before], second, document[T - after :]])
@@ -105,15 +99,15 @@ def test_losses_in_windows_are_those_of_each_window_by_itself(name):
         by_itself = losses.gaps(model, window, every=6, start=-size % 6)
     own = cost[size : 2 * size]
     np.testing.assert_allclose(own[np.isfinite(own)], by_itself, atol=1e-5)
-    total, n = by_length.of_document(model, document, [size + specials, T], 6)
-    both = np.isfinite(cost) & np.isfinite(by_length.in_windows(model, document, T, 6))
+    total, n = _mechanisms_lengths.of_document(model, document, [size + specials, T], 6)
+    both = np.isfinite(cost) & np.isfinite(_mechanisms_lengths.in_windows(model, document, T, 6))
     assert n == both.sum() and total[0] == pytest.approx(cost[both].sum())
 
 
 def test_a_condition_switches_places_off():
     model = minitx.load("tiny-gpt2")
     tokens = np.arange(5, 25)
-    off = switched.condition(switched.off(model.config))
+    off = position_edits.condition(position_edits.off(model.config))
     none = with_table(model, np.zeros((model.config.n_ctx, model.config.d_model)))
     by_condition = losses.causal(model, tokens, condition=off)
     np.testing.assert_allclose(by_condition, losses.causal(none, tokens), atol=1e-6)
@@ -121,7 +115,7 @@ def test_a_condition_switches_places_off():
 
 def test_of_the_pairs_one_quarter_is_not_turned():
     angle = np.ones((1, 2, 6))
-    turned = [mechanism_row._still(angle, number)[0, 0] for number in range(4)]
+    turned = [_mechanisms_row._still(angle, number)[0, 0] for number in range(4)]
     still = [np.flatnonzero(x == 0).tolist() for x in turned]
     assert still == [[0, 1], [2, 3], [4], [5]]
     assert (np.sum(turned, axis=0) == 3).all() and (angle == 1).all()
@@ -169,10 +163,10 @@ def test_the_zoo_side_by_side(zoo):
 
 def test_the_models_of_a_list_are_all_but_the_model_itself():
     model = minitx.load("zoo/causal-alibi")
-    others = [compared.name(x) for x in compared.others("zoo", model)]
+    others = [other_models.name(x) for x in other_models.others("zoo", model)]
     assert sorted([*others, "causal-alibi"]) == [x.removeprefix("zoo/") for x in weights.zoo()]
     with pytest.raises(FileNotFoundError, match="zoo/causal-alibi"):
-        compared.others("zoo/causal-aliby", model)
+        other_models.others("zoo/causal-aliby", model)
 
 
 def test_several_models_on_the_command_line(tmp_path, capsys):

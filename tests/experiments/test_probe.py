@@ -11,15 +11,9 @@ from distance import max_error
 import minitx
 from minitx import weights
 from minitx.analysis.contract import registry
-from minitx.analysis.experiments import norms, probe, shift
+from minitx.analysis.experiments import _probe_norm, norms, probe, shift
 from minitx.analysis.maths import stats
-from minitx.analysis.measures import (
-    losses,
-    norm_tap,
-    position_probe,
-    position_tables,
-    residual_stream,
-)
+from minitx.analysis.measures import losses, position_probe, position_tables, residual_stream
 from minitx.analysis.running import passes
 from minitx.analysis.texts import corpus
 
@@ -211,7 +205,7 @@ def test_norms_that_grow_are_what_enters_the_first_layer(request, name):
         factor = 1 + eps * (t if seed is None else np.random.default_rng((3, 20)).permutation(t))
         edits["resid_pre", 0] = lambda x, factor=factor: x * factor.astype(x.dtype)
         expected = minitx.run(model, tokens, edits=edits).arrays
-        got = residual_stream.states(model, tokens, norm_tap.condition(eps, seed))
+        got = residual_stream.states(model, tokens, _probe_norm.condition(eps, seed))
         assert max_error(got[0], off[0] * factor) < 1e-5
         for layer in range(model.config.n_layers - 1):  # the last is behind the final norm
             assert max_error(got[layer + 1], expected["resid_post", layer][0]) < 1e-4

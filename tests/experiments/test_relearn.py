@@ -6,8 +6,8 @@ import pytest
 import minitx
 from minitx import analysis
 from minitx.analysis.contract.registry import NotApplicable
+from minitx.analysis.experiments import _relearn_table
 from minitx.analysis.maths import profiles
-from minitx.analysis.measures import relearned
 from minitx.parameters import parameters
 
 
@@ -18,7 +18,7 @@ def model():
 
 def test_words_stand_apart(model):
     rows = np.array([[0, 10, 11, 12, 2], [0, 20, 21, 22, 2]])
-    spread = relearned.Spread(model, rows, 2, share=0.5)
+    spread = _relearn_table.Spread(model, rows, 2, share=0.5)
     assert spread.rows.tolist()[0] == [0, 10, 3, 3, 11, 3, 3, 12, 3, 3, 2]
     assert spread.words.tolist() == [1, 4, 7]
     tokens, targets = spread.batch(np.array([1, 0]), np.random.default_rng(0))
@@ -33,19 +33,19 @@ def test_attention_is_read_at_the_words(model):
     queries = np.array([1, 4, 7])
     pattern = np.zeros((1, 10, 10))
     pattern[0, np.arange(3, 10), np.arange(7)] = 1
-    by_offset = relearned.at_offsets(pattern[:, queries], queries, 4)[0]
+    by_offset = _relearn_table.at_offsets(pattern[:, queries], queries, 4)[0]
     assert dict(zip(profiles.offsets(4), by_offset))[-3] == 1
     assert by_offset.sum() == 1
 
 
 def test_only_the_table_is_new(model):
     before = {key: x.copy() for key, x in parameters(model).items()}
-    copy, arrays = relearned.fresh(model, 0)
+    copy, arrays = _relearn_table.fresh(model, 0)
     table = arrays["W_pos"]
     assert table is copy.weights.W_pos and not table[:2].any()
     assert abs(table[2:].std() - 0.02) < 1e-3
     assert all((x == before[key]).all() for key, x in arrays.items() if key != "W_pos")
-    assert relearned.with_table(model, table).layers is model.layers
+    assert _relearn_table.with_table(model, table).layers is model.layers
     assert all((x == before[key]).all() for key, x in parameters(model).items())
 
 

@@ -17,7 +17,7 @@ from minitx.analysis import commands
 from minitx.analysis.contract import registry, sides
 from minitx.analysis.experiments import profiles as experiment
 from minitx.analysis.maths import profiles, spectra
-from minitx.analysis.measures import heads, inputs, spoken
+from minitx.analysis.measures import decoder_texts, heads, inputs
 from minitx.analysis.running import stream
 
 SIDES = "encoder", "decoder", "cross", "both"
@@ -274,10 +274,10 @@ def test_profiles_of_a_decoder_are_those_of_what_it_says(bart):
     """From the definition: its own patterns on its own greedy output, all cut to one length."""
     text = ["A dog ran over there.", "The cat sat.", "He looked at her for a moment."]
     sources = [bart.encoder.tokenizer.encode(line) for line in text]
-    given = [spoken.Task(source) for source in sources]
-    said = [spoken.greedy(bart, source) for source in sources]
+    given = [decoder_texts.Task(source) for source in sources]
+    said = [decoder_texts.greedy(bart, source) for source in sources]
     T = 6
-    texts = spoken.outputs(bart, given, T)
+    texts = decoder_texts.outputs(bart, given, T)
     kept = [x for x in said if len(x.inputs) >= T]
     how = "attention", profiles.REACH, 0, stream.UNSAVED
     measured = experiment._measure(bart, texts, *how)["plain"][:, 0]  # [N L H R]
@@ -310,9 +310,9 @@ def test_the_third_panel_of_appendix_c_can_be_drawn():
 
 
 def test_outputs_of_a_length_that_none_has_are_refused(bart):
-    given = [spoken.Task(bart.encoder.tokenizer.encode("A dog ran."))]
+    given = [decoder_texts.Task(bart.encoder.tokenizer.encode("A dog ran."))]
     with pytest.raises(ValueError, match=r"--tokens is 65; wanted 3 to \d+, the longest that the"):
-        spoken.outputs(bart, given, 65)
+        decoder_texts.outputs(bart, given, 65)
 
 
 def test_without_a_target_it_is_the_models_own_output(bart):

@@ -9,9 +9,8 @@ from distance import max_error
 import minitx
 from minitx.analysis.contract import registry
 from minitx.analysis.drawing import draw
-from minitx.analysis.experiments import lags
+from minitx.analysis.experiments import _sources_split, lags
 from minitx.analysis.experiments import sources as experiment
-from minitx.analysis.measures import score_sources
 from minitx.analysis.running import passes, stream
 
 SMALL = {"documents": 4, "tokens": 64}
@@ -29,10 +28,10 @@ def test_terms_sum_to_the_scores(variant):
     """In every family, every layer, whatever the mean position is: 1e-10 relative in float64."""
     model = tiny.load(variant)
     documents = [tiny.ids(model, 9, seed=i) for i in range(3)]
-    placed = score_sources.places(model, documents, stream.UNSAVED)
+    placed = _sources_split.places(model, documents, stream.UNSAVED)
     for i, document in enumerate(documents):
         trace = minitx.run(model, document, keep=["scores"])
-        along = score_sources.along(model, document, placed, i % 2, lambda _, split: split)
+        along = _sources_split.along(model, document, placed, i % 2, lambda _, split: split)
         splits = passes.value(along)
         assert len(splits) == model.config.n_layers
         for layer, (q, k, whole) in enumerate(splits):
@@ -58,9 +57,9 @@ def test_word_and_position_of_layer_0_are_their_own_rows():
     """Layer 0 is exact: each part is what is lost without it, the norms' scales as they are."""
     model = tiny.load("bert-masked")
     documents = [tiny.ids(model, 9, seed=i) for i in range(2)]
-    placed = score_sources.places(model, documents, stream.UNSAVED)
-    names = score_sources.SOURCES
-    along = score_sources.along(model, documents[0], placed, 0, lambda _, split: split)
+    placed = _sources_split.places(model, documents, stream.UNSAVED)
+    names = _sources_split.SOURCES
+    along = _sources_split.along(model, documents[0], placed, 0, lambda _, split: split)
     split = passes.value(along)[0]
     trace = minitx.run(model, documents[0])
     edits = {"ln_embed_scale": trace["ln_embed_scale"]}
@@ -178,6 +177,6 @@ def test_it_is_drawn_with_few_heads_and_many(results):
     ],
 )
 def test_bad_options_are_noticed_before_the_work(bundled, options, message, monkeypatch):
-    monkeypatch.setattr(score_sources, "places", None)
+    monkeypatch.setattr(_sources_split, "places", None)
     with pytest.raises(ValueError, match=message):
         experiment.sources(bundled, **options)

@@ -9,7 +9,7 @@ from minitx import weights
 from minitx.analysis.contract import registry
 from minitx.analysis.experiments import models, positions
 from minitx.analysis.maths import nulls, spectra
-from minitx.analysis.measures import compared
+from minitx.analysis.measures import other_models
 from minitx.analysis.pages import claims
 from minitx.analysis.texts import corpus
 
@@ -219,8 +219,8 @@ def test_a_download_is_named_by_its_repository(bundled, tmp_path):
             pass
 
     Model.tokenizer.folder = folder
-    assert compared.name(Model) == "roberta-base"
-    assert compared.name(bundled) == "tiny-roberta"
+    assert other_models.name(Model) == "roberta-base"
+    assert other_models.name(bundled) == "tiny-roberta"
 
 
 @pytest.mark.parametrize(

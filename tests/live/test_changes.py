@@ -11,7 +11,7 @@ from minitx.analysis.live import changes as changes_module
 from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.mask import Mask
 from minitx.analysis.maths import masks, moves
-from minitx.analysis.measures import mask_tap, positions_read, spoken
+from minitx.analysis.measures import decoder_texts, mask_tap, position_parts
 
 TEXT = "The dog ran after the cat, and sat."
 # together they use every kind of change
@@ -95,13 +95,13 @@ def test_the_dial_moves_keys_as_the_experiment_does(bundled):
     """Layer 0 reads positions exactly: keys through its own norm, queries as they were."""
     tokens = bundled.tokenizer.encode(TEXT)
     own = slice(1, len(tokens) - 1)
-    passed = positions_read.of_document(bundled, tokens)
-    (reading,) = positions_read.readings(bundled, passed, None, own, [0])
+    passed = position_parts.of_document(bundled, tokens)
+    (reading,) = position_parts.readings(bundled, passed, None, own, [0])
     moved = reading.put(moves.rolled(reading.positions, 3))
     edits = Changes(dial=3).edits(bundled, tokens)
     trace = minitx.run(bundled, tokens, ["q", "k"], edits)
     plain = minitx.run(bundled, tokens, ["q", "k"])
-    keys = positions_read.keys(bundled, 0, moved)
+    keys = position_parts.keys(bundled, 0, moved)
     assert abs(trace["k", 0] - keys).max() < 1e-5  # measured 1.9e-06: another order of sums
     assert abs(plain["k", 0] - keys).max() > 0.5
     assert np.array_equal(trace["q", 0], plain["q", 0])
@@ -148,7 +148,7 @@ def test_an_mlp_that_is_off_writes_nothing_and_its_attention_does(bundled):
 
 def test_changes_of_one_stack_leave_the_other_as_it_was(pair):
     source = pair.encoder.tokenizer.encode(TEXT)
-    said = spoken.greedy(pair, source)
+    said = decoder_texts.greedy(pair, source)
     plain = minitx.run(pair, said.inputs, source=source)
     for changes in OF_PAIRS[1:]:
         edits = changes.edits(pair, said.inputs, source)
@@ -199,8 +199,8 @@ def test_the_python_of_each_meaning_computes_the_same(name, meaning):
 def test_the_python_of_an_encoder_decoder_computes_the_same(pair, changes):
     source = pair.encoder.tokenizer.encode(TEXT)
     for target, said in (
-        (None, spoken.greedy(pair, source)),
-        ("It ran.", spoken.forced(pair, source, "It ran.")),
+        (None, decoder_texts.greedy(pair, source)),
+        ("It ran.", decoder_texts.forced(pair, source, "It ran.")),
     ):
         edits = changes.edits(pair, said.inputs, source)
         trace = minitx.run(pair, said.inputs, edits=edits, source=source)

@@ -12,8 +12,8 @@ from minitx import circuits
 from minitx.analysis.live import server
 from minitx.analysis.live.changes import Changes
 from minitx.analysis.live.runs import Runs
-from minitx.analysis.measures import kinds, spoken, written
-from minitx.analysis.pages import explore, packing
+from minitx.analysis.measures import decoder_texts, kinds
+from minitx.analysis.pages import explore, logit_attribution, packing
 
 PORT = 8642
 HERE = f"http://127.0.0.1:{PORT}"
@@ -53,7 +53,7 @@ def test_writers_are_those_of_the_run_that_is_looked_at(live, name, changes):
     shown = ask(live, "writers", place=4, run=name, changes=changes)
     tokens = model.tokenizer.encode(TEXT)
     edits = Changes.of(changes).edits(model, tokens) if changes else {}
-    (place,) = written.of_text(model, tokens, [4], edits=edits)
+    (place,) = logit_attribution.of_text(model, tokens, [4], edits=edits)
     parts = packing.unpack(shown["parts"])[0]
     assert shown["at"] == [4]
     assert abs(parts - place.parts).max() <= 1.01 * shown["parts"]["error"]
@@ -173,7 +173,7 @@ def test_an_encoder_decoder_is_asked_where_its_outputs_part(live):
     first, second = "3 May 1912", "4 May 1912"
     shown = ask(live, "patch", model="tiny-bart", text=first, other=second)
     model = live.models["tiny-bart"]
-    said = [spoken.greedy(model, text) for text in (first, second)]
+    said = [decoder_texts.greedy(model, text) for text in (first, second)]
     assert shown["guesses"] == ["3", "4"]
     assert "".join(shown["prefix"]).endswith("1912-05-0")
     assert shown["parts"].keys() == {"encoder", "decoder", "cross"}

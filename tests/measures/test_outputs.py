@@ -5,7 +5,8 @@ import pytest
 import tiny
 
 import minitx
-from minitx.analysis.measures import looks, outputs, spoken
+from minitx.analysis.measures import decoder_texts, outputs
+from minitx.analysis.pages import attention
 
 SENTENCE = "The brown capybara is sleeping now."
 
@@ -21,7 +22,7 @@ def case(request):
     """A model, the ids of the sentence, a whole trace, and Outputs."""
     model = minitx.load(request.param)
     tokens = model.tokenizer.encode(SENTENCE)
-    return model, tokens, minitx.run(model, tokens), looks.of_text(model, tokens).outputs
+    return model, tokens, minitx.run(model, tokens), attention.of_text(model, tokens).outputs
 
 
 def test_guesses_are_the_likeliest_tokens_of_the_models_logits(case):
@@ -74,14 +75,14 @@ def test_lengths_are_those_of_the_stream_and_of_what_is_written(case):
 
 def test_lens_can_be_left_out(case):
     model, tokens, _, given = case
-    without = looks.of_text(model, tokens, lens=False).outputs
+    without = attention.of_text(model, tokens, lens=False).outputs
     assert without.lens is None and np.array_equal(without.guesses.ids, given.guesses.ids)
 
 
 def test_a_changed_run_has_its_own_outputs(case):
     model, tokens, _, given = case
     edits = {"pos_embed": np.zeros_like}
-    changed = looks.of_text(model, tokens, edits=edits)
+    changed = attention.of_text(model, tokens, edits=edits)
     trace = minitx.run(model, tokens, ["logits", "pattern"], edits)
     assert np.array_equal(changed.outputs.guesses.ids[:, 0], trace["logits"][0].argmax(axis=-1))
     assert np.array_equal(changed.pattern, trace.stack("pattern")[:, 0])
@@ -91,14 +92,14 @@ def test_a_changed_run_has_its_own_outputs(case):
 def test_a_mask_takes_keys_out_of_sight():
     model = minitx.load("tiny-roberta")
     tokens = model.tokenizer.encode(SENTENCE)
-    near = looks.of_text(model, tokens, mask=lambda q, k: abs(q - k) < 2)
+    near = attention.of_text(model, tokens, mask=lambda q, k: abs(q - k) < 2)
     assert np.array_equal(near.sees, abs(np.subtract.outer(*[np.arange(len(tokens))] * 2)) < 2)
 
 
 def test_scores_come_back_from_weights_and_the_total_of_their_row(case):
     """score = log(weight) + total, as the page reads softmax backwards."""
     model, tokens, trace, _ = case
-    look = looks.of_text(model, tokens)
+    look = attention.of_text(model, tokens)
     scores = trace.stack("scores")[:, 0].astype(np.float64)
     is_large = look.pattern > 1e-3
     back = np.log(np.where(is_large, look.pattern, 1)) + look.total[..., None]
@@ -107,8 +108,8 @@ def test_scores_come_back_from_weights_and_the_total_of_their_row(case):
 
 def test_a_decoder_guesses_what_it_says():
     model = minitx.load("tiny-bart")
-    said = spoken.greedy(model, model.encoder.tokenizer.encode("the 3rd of May, 1912"))
-    parts = looks.of_parts(model, said)
+    said = decoder_texts.greedy(model, model.encoder.tokenizer.encode("the 3rd of May, 1912"))
+    parts = attention.of_parts(model, said)
     given = parts["decoder"].outputs
     assert np.array_equal(given.guesses.ids[:, 0], said.outputs)
     assert np.array_equal(given.own, said.outputs)
@@ -121,7 +122,7 @@ def test_a_classifier_has_classes_and_no_head_has_neither():
     for variant, has_classes in (("bert-sequence", True), ("xlm-roberta-bare", False)):
         model = tiny.load(variant, np.float32)
         tokens = tiny.ids(model, 1, 6)[0]
-        given = looks.of_text(model, tokens).outputs
+        given = attention.of_text(model, tokens).outputs
         assert given.guesses is None and given.lens is None
         assert (given.classes is not None) == has_classes
         if has_classes:

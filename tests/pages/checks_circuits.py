@@ -14,8 +14,7 @@ from playwright.sync_api import expect
 
 import minitx
 from minitx.analysis.live.runs import Runs
-from minitx.analysis.measures import written
-from minitx.analysis.pages import explore
+from minitx.analysis.pages import explore, logit_attribution
 
 SENTENCE = "cat dog red milk cat dog"
 TEXT = "The old man said that he"
@@ -48,8 +47,8 @@ def shown(x):
 def test_a_click_on_a_head_says_what_it_wrote(page, model):
     ids = model.tokenizer.encode(SENTENCE)
     last = len(ids) - 1
-    (place,) = written.of_text(model, ids, [last])
-    numbers = [f"L{layer}H{head}" for _, layer, head in written.components(model)[:16]]
+    (place,) = logit_attribution.of_text(model, ids, [last])
+    numbers = [f"L{layer}H{head}" for _, layer, head in logit_attribution.components(model)[:16]]
     for k in (0, 3):
         component = place.heads[k]
         explored.click(explored.head(page, numbers[component]))

@@ -25,8 +25,8 @@ import minitx
 from minitx import analysis, weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis.maths import factors, joint, profiles
-from minitx.analysis.measures import inputs, looks
-from minitx.analysis.pages import explore, packing
+from minitx.analysis.measures import inputs
+from minitx.analysis.pages import attention, explore, packing
 
 SENTENCE = "The brown capybara is sleeping now."
 
@@ -117,7 +117,7 @@ def test_the_files_of_the_page_are_shipped():
 def test_numbers_come_back_within_the_error_that_the_page_states(seen):
     """Half a step of 16 bits: measured 0.5 to 1.0 of what is stated."""
     word = np.arange(len(seen.tokens))
-    arrays, _, _ = explore.measured(looks.of_text(seen.model, seen.tokens), word, word)
+    arrays, _, _ = explore.measured(attention.of_text(seen.model, seen.tokens), word, word)
     for name, (x, _, *bits) in arrays.items():
         packed = page_data(seen.page)["arrays"][name]
         assert packed == seen.data["arrays"][name]
@@ -197,7 +197,7 @@ def test_the_pages_outputs_are_the_models(seen):
 def test_normalising_changes_no_attention_and_makes_the_correlation_no_worse(seen):
     trace = minitx.run(seen.model, seen.tokens, keep=["q", "k", "pattern"])
     q, k = (trace.stack(name)[:, 0].astype(np.float64) for name in "qk")
-    look = looks.of_text(seen.model, seen.tokens)
+    look = attention.of_text(seen.model, seen.tokens)
     moves, (before, after) = explore.normalising(q, k, look.sees)
     after_q, after_k = joint.normalised(q, k, **moves)
     moved = explore.change(look, moves)
@@ -546,7 +546,7 @@ def test_rows_of_cross_attention_are_the_targets_and_columns_the_sources(pair):
 
 def test_columns_of_cross_attention_are_of_both_streams(pair):
     """q without its bias, turned as U_Q turns it, has the norms of X U_Q."""
-    look = looks.of_cross(pair.model, pair.said)
+    look = attention.of_cross(pair.model, pair.said)
     w, d = pair.model.layers[1].cross, pair.model.config.d_head
     for x, W, b, wanted in (
         (look.X_q[1], w.W_Q, w.b_Q, look.q[1, 2]),

@@ -9,7 +9,7 @@ import pytest
 import minitx
 from minitx.analysis import __main__ as cli
 from minitx.analysis.contract.registry import NotApplicable
-from minitx.analysis.measures import attributed, document_features, losses
+from minitx.analysis.measures import attributions, document_features, losses
 from minitx.analysis.pages import explore, packing, pushes
 
 SENTENCE = "The old man <mask> down the road."
@@ -41,10 +41,10 @@ def test_a_text_that_hides_nothing_is_asked_in_its_middle(model):
 
 def test_the_numbers_are_those_of_the_measure(model, content):
     """Of the model, and of random weights asked for the same word; packed in 12 bits."""
-    wanted = attributed.asked(model, explore.readable(model, SENTENCE))
+    wanted = attributions.asked(model, explore.readable(model, SENTENCE))
     noise = document_features.untrained(model, np.random.default_rng(pushes.SEED))
     for n, each in enumerate((model, noise)):
-        parts = attributed.of_heads(each, wanted)
+        parts = attributions.of_heads(each, wanted)
         for m, way in enumerate(pushes.WAYS):
             kept = packing.unpack(content["heads"])[n, m]
             error = abs(kept - getattr(parts, way)).max()
@@ -58,12 +58,12 @@ def test_the_numbers_are_those_of_the_measure(model, content):
 
 
 def test_the_parts_add_up_as_far_as_the_gap_says(model, content):
-    wanted = attributed.asked(model, explore.readable(model, SENTENCE))
+    wanted = attributions.asked(model, explore.readable(model, SENTENCE))
     absent = np.broadcast_to(model.weights.W_E.mean(0), (2, len(wanted.tokens), 128)).copy()
     absent[1] = model.weights.W_E[wanted.tokens]
-    before, after = attributed.values(model, wanted, {"embed": absent})
+    before, after = attributions.values(model, wanted, {"embed": absent})
     parts = packing.unpack(content["tokens"])[0, 0]
-    assert 0 < content["gap"][0] < attributed.COMPLETE
+    assert 0 < content["gap"][0] < attributions.COMPLETE
     rounding = content["tokens"]["error"] * len(parts)
     allowed = content["gap"][0] * abs(parts).max() + rounding
     assert abs(parts.sum() - (after - before)) <= allowed + 1e-4

@@ -87,19 +87,19 @@ IDS = "analysis/texts/ids.py"
 CORPUS = "analysis/texts/corpus.py"
 FONTS = "analysis/drawing/fonts.py"
 DRAW = "analysis/drawing/draw.py"
-NORM_TAP = "analysis/measures/norm_tap.py"
+NORM_TAP = "analysis/experiments/_probe_norm.py"
 BASES = "analysis/maths/bases.py"
 JOINT_NOTE = "analysis/maths/joint_note.py"
 FORMATS = "analysis/texts/formats.py"
 STORAGE = "analysis/texts/storage.py"
 SAMPLING = "analysis/texts/sampling.py"
-PACKED = "analysis/texts/packed.py"
+COMPRESSION = "analysis/texts/compression.py"
 REMOTE = "analysis/texts/remote.py"
 SPOOL = "analysis/texts/spool.py"
 PREDICT = "analysis/experiments/predict.py"
 OPTIONS = "analysis/contract/options.py"
 SOURCES = "analysis/maths/sources.py"
-SCORE_SOURCES = "analysis/measures/score_sources.py"
+SCORE_SOURCES = "analysis/experiments/_sources_split.py"
 SOURCES_EXPERIMENT = "analysis/experiments/sources.py"
 CCA = "analysis/maths/cca.py"
 CCA_EXPERIMENT = "analysis/experiments/cca.py"
@@ -113,7 +113,7 @@ DIAL = "analysis/experiments/dial.py"
 CHAIN = "analysis/experiments/chain.py"
 NOTCH = "analysis/experiments/notch.py"
 LATER_LAYERS = "analysis/measures/later_layers.py"
-POSITIONS_READ = "analysis/measures/positions_read.py"
+POSITION_PARTS = "analysis/measures/position_parts.py"
 JOINT_FIT = "analysis/measures/joint_fit.py"
 EXTRACTION = "analysis/experiments/extraction.py"
 DATES = "weights/dates.py"
@@ -140,8 +140,8 @@ GENERATION = "minitx/families/generation.py"
 DECODING = "analysis/measures/decoding.py"
 SIDES = "analysis/contract/sides.py"
 RUN_SETTINGS = "analysis/running/settings.py"
-SPOKEN = "analysis/measures/spoken.py"
-LOOKS = "analysis/measures/looks.py"
+DECODER_TEXTS = "analysis/measures/decoder_texts.py"
+PAGE_ATTENTION = "analysis/pages/attention.py"
 ALIGNMENT = "analysis/experiments/alignment.py"
 ALIGNMENT_MATHS = "analysis/maths/alignment.py"
 ATTENTION_MAPS = "analysis/experiments/attention.py"
@@ -1012,7 +1012,7 @@ BREAKS = [
     ),
     Break(
         "lines of progress stand among the JSON",
-        "analysis/commands/shown.py",
+        "analysis/commands/output.py",
         "sys.stderr if json else sys.stdout",
         "sys.stdout",
     ),
@@ -1691,13 +1691,13 @@ BREAKS = [
     ),
     Break(
         "special tokens are moved too",
-        POSITIONS_READ,
+        POSITION_PARTS,
         "changed[places] += positions - before",
         "changed[:] += np.resize(positions - before, changed.shape)",
     ),
     Break(
         "positions of layer 0 are moved after the norm",
-        POSITIONS_READ,
+        POSITION_PARTS,
         "return inputs.normed(model, passed.words + rows)",
         "return passed.inputs[0] + rows - passed.rows",
     ),
@@ -2761,7 +2761,7 @@ BREAKS = [
     ),
     Break(
         "a target is read by the step that says it",
-        SPOKEN,
+        DECODER_TEXTS,
         "np.array([model.config.start_id, *outputs[:-1]])",
         "np.array(outputs)",
     ),
@@ -2785,7 +2785,7 @@ BREAKS = [
     ),
     Break(
         "a decoder asks its source before it has looked at itself",
-        LOOKS,
+        PAGE_ATTENTION,
         '"resid_mid"',
         '"resid_pre"',
     ),
@@ -2869,7 +2869,7 @@ BREAKS = [
     ),
     Break(
         "a page shows keys that a mask hides",
-        LOOKS,
+        PAGE_ATTENTION,
         "visible & (heads[-1] > 0).any(axis=(0, 1))",
         "visible",
     ),
@@ -3480,13 +3480,13 @@ BREAKS = [
     ),
     Break(
         "ALiBi's kernel rises with the distance",
-        "analysis/measures/mechanism_alone.py",
+        "analysis/experiments/_kernel_alone.py",
         "-np.multiply.outer(distances.slopes(cfg.n_heads), abs(lags))",
         "np.multiply.outer(distances.slopes(cfg.n_heads), abs(lags))",
     ),
     Break(
         "mean queries and keys are put in after the turn",
-        "analysis/measures/mechanism_alone.py",
+        "analysis/experiments/_kernel_alone.py",
         "('q_in', 'k_in') if model.config.rotary else ('q', 'k')",
         "('q', 'k')",
     ),
@@ -4039,13 +4039,13 @@ BREAKS = [
     ),
     Break(
         "a state lacks the running mean of squares",
-        "analysis/tuning/saved.py",
+        "analysis/tuning/state.py",
         "('first', 'second')",
         "('first',)",
     ),
     Break(
         "a state of other settings is taken",
-        "analysis/tuning/saved.py",
+        "analysis/tuning/state.py",
         "self.same(record['settings'])",
         "pass",
     ),
@@ -4063,19 +4063,19 @@ BREAKS = [
     ),
     Break(
         "fillers are to be told",
-        "analysis/measures/relearned.py",
+        "analysis/experiments/_relearn_table.py",
         "is_told[:, self.words] = draws",
         "is_told[:, self.words + 1] = draws",
     ),
     Break(
         "attention to the right is read to the left",
-        "analysis/measures/relearned.py",
+        "analysis/experiments/_relearn_table.py",
         "keys = queries + offset",
         "keys = queries - offset",
     ),
     Break(
         "a table learned anew begins at the old one",
-        "analysis/measures/relearned.py",
+        "analysis/experiments/_relearn_table.py",
         "table[...] = FRESH * drawn",
         "pass",
     ),
@@ -4087,25 +4087,25 @@ BREAKS = [
     ),
     Break(
         "the path of integrated gradients stops half way",
-        "analysis/measures/attributed.py",
+        "analysis/measures/attributions.py",
         "(roots + 1) / 2",
         "(roots + 1) / 4",
     ),
     Break(
         "gradients of a batch of paths are those of its mean",
-        "analysis/measures/attributed.py",
+        "analysis/measures/attributions.py",
         "-B * grads[key].astype(np.float64)",
         "-grads[key].astype(np.float64)",
     ),
     Break(
         "gradient times input forgets the input",
-        "analysis/measures/attributed.py",
+        "analysis/measures/attributions.py",
         "at_end[key][0] * difference[key]",
         "at_end[key][0]",
     ),
     Break(
         "a head is ablated in no layer",
-        "analysis/measures/attributed.py",
+        "analysis/measures/attributions.py",
         "rows[np.arange(len(z)), np.arange(len(z))] = 0",
         "pass",
     ),
@@ -4176,7 +4176,7 @@ BREAKS = [
     ),
     Break(
         "a damaged packed file is an error without its name",
-        PACKED,
+        COMPRESSION,
         "(*damage, zstd.ZstdError)",
         "damage",
     ),
@@ -4318,13 +4318,13 @@ BREAKS = [
     ),
     Break(
         "a longer table begins with new rows",
-        "analysis/measures/lengthened.py",
+        "analysis/measures/context_extension.py",
         "rows[np.arange(n) % len(rows)]",
         "rows[::-1][np.arange(n) % len(rows)]",
     ),
     Break(
         "sinusoids are not known when they stand side by side",
-        "analysis/measures/lengthened.py",
+        "analysis/measures/context_extension.py",
         "(halves, side_by_side)",
         "(halves,)",
     ),
@@ -4348,13 +4348,13 @@ BREAKS = [
     ),
     Break(
         "a head that shares its keys is compared with another's",
-        "analysis/measures/in_step.py",
+        "analysis/measures/lag_signals.py",
         "x[0].repeat(shared, axis=0)",
         "np.tile(x[0], (shared, 1, 1))",
     ),
     Break(
         "where queries are turned, places are shuffled among heads",
-        "analysis/measures/in_step.py",
+        "analysis/measures/lag_signals.py",
         "x[:, :, order]",
         "x[:, :, np.sort(order)]",
     ),
@@ -4408,13 +4408,13 @@ BREAKS = [
     ),
     Break(
         "hidden tokens are others in each window",
-        "analysis/measures/by_length.py",
+        "analysis/experiments/_mechanisms_lengths.py",
         "-start % every",
         "0",
     ),
     Break(
         "all quarters of the pairs stay where they are",
-        "analysis/measures/mechanism_row.py",
+        "analysis/experiments/_mechanisms_row.py",
         "angle[..., parts[number]] = 0",
         "angle[:] = 0",
     ),
@@ -4523,12 +4523,12 @@ BREAKS = [
     Break(
         "the null of a page's attribution has the model's weights",
         "analysis/pages/pushes.py",
-        "[attributed.of_heads(each, wanted) for each in (model, noise)]",
-        "[attributed.of_heads(each, wanted) for each in (model, model)]",
+        "[attributions.of_heads(each, wanted) for each in (model, noise)]",
+        "[attributions.of_heads(each, wanted) for each in (model, model)]",
     ),
     Break(
         "a mask in the text is not what a page's attribution asks for",
-        "analysis/measures/attributed.py",
+        "analysis/measures/attributions.py",
         "len(hidden)",
         "False",
     ),
@@ -4672,7 +4672,7 @@ BREAKS = [
     ),
     Break(
         "cells of every strength are counted in each band",
-        "analysis/maths/followed.py",
+        "analysis/maths/offset_shifts.py",
         "r[name] & inside[:, None]",
         "r[name]",
     ),
@@ -4732,7 +4732,7 @@ BREAKS = [
     ),
     Break(
         "what a decoder says is shuffled with its start token",
-        "analysis/measures/spoken.py",
+        "analysis/measures/decoder_texts.py",
         "self.before, self.after = np.array([model.config.start_id]), np.zeros(0, int)",
         "self.before, self.after = np.zeros((2, 0), int)",
     ),
@@ -4750,7 +4750,7 @@ BREAKS = [
     ),
     Break(
         "a row of a circuit's boxes is as long as it may be",
-        "analysis/measures/drawn_circuit.py",
+        "analysis/measures/circuit_drawing.py",
         "range(0, len(names), ABREAST)",
         "range(0, len(names), len(names))",
     ),
@@ -4762,7 +4762,7 @@ BREAKS = [
     ),
     Break(
         "words of a corrupt text are not exchanged",
-        "analysis/measures/asked.py",
+        "analysis/measures/contrast_pairs.py",
         "order[[place, place + APART]] = place + APART, place",
         "order[[place, place + APART]] = place, place + APART",
     ),
@@ -4774,7 +4774,7 @@ BREAKS = [
     ),
     Break(
         "a head carries an answer that the model does not know",
-        "analysis/measures/asked.py",
+        "analysis/measures/contrast_pairs.py",
         "Provided(Of('told'), Every(*rules))",
         "Every(*rules)",
     ),
@@ -4846,7 +4846,7 @@ BREAKS = [
     ),
     Break(
         "what a decoder has said is not taken off its source",
-        "analysis/measures/asked.py",
+        "analysis/measures/contrast_pairs.py",
         "source, _, said = text.partition(SAYS)",
         "source, _, said = text, '', ''",
     ),
@@ -4894,13 +4894,13 @@ BREAKS = [
     ),
     Break(
         "the null of who wrote a guess is a mean",
-        "analysis/measures/written.py",
+        "analysis/pages/logit_attribution.py",
         "np.quantile(abs(np.array(drawn)), nulls.CHANCE, axis=-1)",
         "abs(np.array(drawn)).mean(axis=-1)",
     ),
     Break(
         "a layer that is off writes guesses",
-        "analysis/measures/written.py",
+        "analysis/pages/logit_attribution.py",
         "not self.trace[out, layer].any()",
         "False",
     ),

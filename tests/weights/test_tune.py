@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 import minitx
 from minitx import weights
 from minitx.analysis import commands
-from minitx.analysis.tuning import batches, saved, tensors, training
+from minitx.analysis.tuning import batches, state, tensors, training
 from minitx.analysis.tuning.tune import tune
 from minitx.parameters import parameters
 from minitx.training import adamw
@@ -144,7 +144,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path, monkeypatch):
     whole.mkdir()
     broken.mkdir()
     tune("tiny-gpt2", whole, **SMALL)
-    monkeypatch.setattr(saved, "SECONDS", -1)  # after every step
+    monkeypatch.setattr(state, "SECONDS", -1)  # after every step
     original = training.Training.step
 
     def killed(run):

@@ -19,7 +19,7 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from minitx.analysis.tuning import batches, saved, tensors, training
+from minitx.analysis.tuning import batches, state, tensors, training
 from minitx.gradients import UNCOUNTED
 
 START = "<|endoftext|>"  # and every word that is not known
@@ -167,7 +167,7 @@ def train(out, seed, until=None):
     checkpoint = tensors.opened(out / "fresh")
     learned = checkpoint.learned()
     run = training.Training(checkpoint.model, learned, Repeats(seed), HOW)
-    place = saved.Folder(out, {"how": HOW._asdict(), "seed": seed}, checkpoint.tensors)
+    place = state.Folder(out, {"how": HOW._asdict(), "seed": seed}, checkpoint.tensors)
     place.take_up(run)
     if until is not None:
         while run.done < until:

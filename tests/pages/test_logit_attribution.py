@@ -5,7 +5,8 @@ import pytest
 
 import minitx
 from minitx import circuits
-from minitx.analysis.measures import kinds, spoken, written
+from minitx.analysis.measures import decoder_texts, kinds
+from minitx.analysis.pages import logit_attribution
 
 TEXTS = {
     "tiny-gpt2": "The old man said that he",
@@ -21,13 +22,13 @@ def seen(request):
     model = minitx.load(request.param, dtype="float64")
     tokens = model.tokenizer.encode(TEXTS[request.param])
     column = len(tokens) - 2
-    (place,) = written.of_text(model, tokens, [column])
+    (place,) = logit_attribution.of_text(model, tokens, [column])
     return model, tokens, column, place
 
 
 def test_parts_and_nulls_of_heads_are_those_of_logit_attribution(seen):
     model, tokens, column, place = seen
-    numbers = {name: i for i, name in enumerate(written.components(model))}
+    numbers = {name: i for i, name in enumerate(logit_attribution.components(model))}
     for guess, parts, null, logit in zip(place.guesses, place.parts, place.null, place.logits):
         table = circuits.logit_attribution(model, tokens, int(guess), place=column)
         is_head = table.component == "head"
@@ -40,22 +41,22 @@ def test_parts_and_nulls_of_heads_are_those_of_logit_attribution(seen):
 
 def test_the_sum_is_the_logit_where_nothing_stands_before_the_vocabulary(seen):
     model, _, _, place = seen
-    assert written.is_linear(model) == (model.config.model_type == "gpt2")
-    assert (place.gap < EXACT) == written.is_linear(model)
+    assert logit_attribution.is_linear(model) == (model.config.model_type == "gpt2")
+    assert (place.gap < EXACT) == logit_attribution.is_linear(model)
 
 
 def test_a_head_raises_the_guess_by_its_part(seen):
     """What is written, pushed forward through the norms, against the gradient carried back."""
     model, tokens, column, place = seen
-    writers = written.Writers(model, tokens)
+    writers = logit_attribution.Writers(model, tokens)
     for k, i in enumerate(place.heads):
         by_key = writers.written(column, i)
-        y = written.raised(model, writers.last(column), by_key.sum(axis=0)[None])[0]
+        y = logit_attribution.raised(model, writers.last(column), by_key.sum(axis=0)[None])[0]
         # of a head that is not linear the slope is a difference: measured 2e-7
         assert y[place.guesses] == pytest.approx(place.parts[:, i], abs=1e-5)
         assert y[place.words[k]] == pytest.approx(place.raised[k], abs=EXACT)
         assert place.raised[k, 0] == pytest.approx(y.max(), abs=EXACT)
-        assert place.raised[k, written.WORDS] == pytest.approx(y.min(), abs=EXACT)
+        assert place.raised[k, logit_attribution.WORDS] == pytest.approx(y.min(), abs=EXACT)
 
 
 def test_what_a_head_took_is_split_as_logit_attribution_splits_it(seen):
@@ -63,10 +64,10 @@ def test_what_a_head_took_is_split_as_logit_attribution_splits_it(seen):
     guess = int(place.guesses[0])
     table = circuits.logit_attribution(model, tokens, guess, place=column, by_place=True)
     k = 0
-    name, layer, head = written.components(model)[place.heads[k]]
+    name, layer, head = logit_attribution.components(model)[place.heads[k]]
     mine = (table.component == name) & (table.layer == layer) & (table.head == head)
     by_key = dict(zip(table.place[mine].tolist(), table.logits[mine]))
-    largest = sorted(by_key.values(), key=abs)[::-1][: written.READS]
+    largest = sorted(by_key.values(), key=abs)[::-1][: logit_attribution.READS]
     assert place.taken[k] == pytest.approx(largest, abs=1e-5)
     assert [by_key[int(s)] for s in place.sources[k]] == pytest.approx(largest, abs=1e-5)
 
@@ -80,16 +81,16 @@ def test_a_head_that_is_off_writes_nothing(seen):
         return z
 
     for edits in ({("z", layer): off}, {("attn_out", layer): np.zeros_like}):
-        (changed,) = written.of_text(model, tokens, [column], edits=edits)
+        (changed,) = logit_attribution.of_text(model, tokens, [column], edits=edits)
         assert not changed.parts[:, place.heads[0]].any()
-        assert (changed.gap < EXACT) == written.is_linear(model)
+        assert (changed.gap < EXACT) == logit_attribution.is_linear(model)
 
 
 def test_a_decoder_has_the_heads_that_read_its_source():
     model = minitx.load("tiny-bart", dtype="float64")
-    said = spoken.greedy(model, "3 May 1912")
-    places = written.of_text(model, said.inputs, [2, 5], source=said.source)
-    names = written.components(model)
+    said = decoder_texts.greedy(model, "3 May 1912")
+    places = logit_attribution.of_text(model, said.inputs, [2, 5], source=said.source)
+    names = logit_attribution.components(model)
     for place in places:
         assert place.gap < EXACT
         assert names[place.heads[0]][0] == "cross_head"  # it copies digits from the source

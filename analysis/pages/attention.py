@@ -15,8 +15,8 @@ import scipy
 import minitx
 
 from ..maths import profiles
-from . import outputs, spoken
-from .outputs import Outputs
+from ..measures import decoder_texts, outputs
+from ..measures.outputs import Outputs
 
 PARTS = "encoder", "decoder", "cross"
 HEADS = "q", "k", "v", "scores", "pattern"
@@ -61,7 +61,7 @@ def of_encoder(model, said, **options):
     stream = prefix + _stream(encoder)
     names = [prefix + name for name in HEADS]
     points = _points(names, stream, outputs.points(encoder, prefix))
-    trace = spoken.traced(model, said, points, **options)
+    trace = decoder_texts.traced(model, said, points, **options)
     X = _stacked(trace, stream)
     ids = said.source, said.source
     look = _look(encoder, encoder.layers, ids, _heads(trace, prefix), (X, X))
@@ -72,7 +72,7 @@ def of_decoder(model, said, lens=True, **options):
     """The Look of a decoder at what it has said."""
     stream = _stream(model)
     points = _points(HEADS, stream, outputs.points(model))
-    trace = spoken.traced(model, said, points, **options)
+    trace = decoder_texts.traced(model, said, points, **options)
     X = _stacked(trace, stream)
     look = _look(model, model.layers, (said.inputs, said.inputs), _heads(trace), (X, X))
     return look._replace(outputs=outputs.of_trace(model, trace, said.outputs, lens=lens))
@@ -84,7 +84,7 @@ def of_cross(model, said, **options):
     if model.config.pre_norm:
         stream, last = "ln_cross", "enc_ln_final"
     names = [f"cross_{name}" for name in HEADS]
-    trace = spoken.traced(model, said, [*names, stream, last], **options)
+    trace = decoder_texts.traced(model, said, [*names, stream, last], **options)
     source = np.broadcast_to(trace[last], (len(model.layers), *trace[last].shape[1:]))
     crosses = [layer.cross for layer in model.layers]
     X = _stacked(trace, stream), np.asarray(source, np.float64)

@@ -25,8 +25,8 @@ from minitx.kernels import mean_and_inverse_std
 from minitx.model import split_heads
 
 from ..maths import residual as maths
+from ..measures import inputs, residual_stream
 from ..running import passes
-from . import inputs, residual_stream
 
 SOURCES = "position", "word", "layers", "type", "bias"
 HALVES = "places_even", "places_odd"  # sums over the documents with even and with odd numbers

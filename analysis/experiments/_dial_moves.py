@@ -7,7 +7,7 @@ of the loss.
 import numpy as np
 
 from ..maths import moves, profiles
-from . import later_layers, positions_read
+from ..measures import later_layers, position_parts
 
 
 def attention(model, r, move, shifts, places, rng):
@@ -18,7 +18,7 @@ def attention(model, r, move, shifts, places, rng):
     wide = profiles.REACH + shifts[-1]
     n = len(r.positions)
     ways = [*shifts, rng.choice(shifts[shifts != 0], n)]
-    own_q, own_k = (x(model, r.layer, r.x) for x in (positions_read.queries, positions_read.keys))
+    own_q, own_k = (x(model, r.layer, r.x) for x in (position_parts.queries, position_parts.keys))
     by_shift = []
     for s in ways:
         q, k = queries_keys(model, r, move, s, own_q, own_k)
@@ -26,7 +26,7 @@ def attention(model, r, move, shifts, places, rng):
         if np.ndim(s) == 0:
             queries = moves.not_round(places, s) if move != "keys" else places
             keys = moves.not_round(places, s) if move != "queries" else places
-        pattern = positions_read.pattern(model, r.layer, q, k)
+        pattern = position_parts.pattern(model, r.layer, q, k)
         by_shift.append(moves.attention_between(pattern, queries, keys, wide))
     return np.array(by_shift)
 
@@ -35,9 +35,9 @@ def queries_keys(model, r, move, s, q, k):
     """Queries and keys of a layer, one of them or both with positions moved by s."""
     x = r.put(moves.rolled(r.positions, s))
     if move != "keys":
-        q = positions_read.queries(model, r.layer, x)
+        q = position_parts.queries(model, r.layer, x)
     if move != "queries":
-        k = positions_read.keys(model, r.layer, x)
+        k = position_parts.keys(model, r.layer, x)
     return q, k
 
 
@@ -55,12 +55,12 @@ def losses(model, given, others, places, layers, shifts, used):
     result = np.zeros((len(layers), 2, 1 + len(loss_shifts(shifts))))
     if not used:
         return result
-    passed = positions_read.of_document(model, given.tokens)
+    passed = position_parts.of_document(model, given.tokens)
     plain = later_layers.loss(model, given, passed.streams[-1], len(passed.streams) - 1, {})
     result[..., 0] = plain
-    for i, r in enumerate(positions_read.readings(model, passed, others, places, layers)):
+    for i, r in enumerate(position_parts.readings(model, passed, others, places, layers)):
         own_q, own_k = (
-            x(model, r.layer, r.x) for x in (positions_read.queries, positions_read.keys)
+            x(model, r.layer, r.x) for x in (position_parts.queries, position_parts.keys)
         )
         for j, s in enumerate(loss_shifts(shifts), 1):
             for way, move in enumerate(("keys", "both")):

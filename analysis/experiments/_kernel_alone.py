@@ -16,8 +16,8 @@ import numpy as np
 from minitx import distances, forward
 
 from ..maths import positional_kernel as maths
+from ..measures import inputs
 from ..running import passes
-from . import inputs
 
 HALVES = "even", "odd"  # documents of which means are taken apart, so that no text is on both sides
 

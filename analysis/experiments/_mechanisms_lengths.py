@@ -7,7 +7,7 @@ context. N documents, T tokens of one, K lengths.
 
 import numpy as np
 
-from . import losses
+from ..measures import losses
 
 
 def of_document(model, document, lengths, every):

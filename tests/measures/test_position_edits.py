@@ -6,7 +6,7 @@ import tiny
 
 import minitx
 from minitx.analysis.live.changes import Changes
-from minitx.analysis.measures import switched
+from minitx.analysis.measures import position_edits
 
 CLOSE = dict(rtol=0, atol=1e-12)
 MODELS = {  # variant -> the points at which places enter
@@ -33,15 +33,15 @@ def stream(model, tokens, edits=()):
 @pytest.mark.parametrize("variant", MODELS)
 def test_places_enter_where_the_mechanism_says(variant):
     model = tiny.load(variant)
-    assert switched.points(model.config) == MODELS[variant]
-    assert list(switched.off(model.config)) == MODELS[variant]
+    assert position_edits.points(model.config) == MODELS[variant]
+    assert list(position_edits.off(model.config)) == MODELS[variant]
 
 
 @pytest.mark.parametrize("variant", BOTH_WAYS)
 def test_off_a_model_that_sees_all_reads_a_set(variant):
     """Tokens in another order give the same streams in that order; with positions they do not."""
     model = tiny.load(variant)
-    tokens, off = tiny.ids(model, 7), switched.off(model.config)
+    tokens, off = tiny.ids(model, 7), position_edits.off(model.config)
     moved = stream(model, tokens[ORDER], off)
     np.testing.assert_allclose(moved, stream(model, tokens, off)[ORDER], **CLOSE)
     assert abs(stream(model, tokens[ORDER]) - stream(model, tokens)[ORDER]).max() > 0.01
@@ -52,8 +52,8 @@ def test_off_and_moved_change_the_stream_and_no_move_changes_no_bit(variant):
     model = tiny.load(variant)
     cfg, tokens = model.config, tiny.ids(model, 7)
     plain = stream(model, tokens)
-    assert (stream(model, tokens, switched.moved(cfg, np.arange(7))) == plain).all()
-    for edits in (switched.off(cfg), switched.moved(cfg, ORDER)):
+    assert (stream(model, tokens, position_edits.moved(cfg, np.arange(7))) == plain).all()
+    for edits in (position_edits.off(cfg), position_edits.moved(cfg, ORDER)):
         assert abs(stream(model, tokens, edits) - plain).max() > 0.01
 
 
@@ -62,7 +62,7 @@ def test_moved_is_another_tokens_position(variant):
     model = tiny.load(variant)
     tokens = tiny.ids(model, 7)
     given = minitx.run(model, tokens, "resid_post", positions=ORDER)["resid_post", -1][0]
-    moved = stream(model, tokens, switched.moved(model.config, ORDER))
+    moved = stream(model, tokens, position_edits.moved(model.config, ORDER))
     np.testing.assert_allclose(moved, given, **CLOSE)
 
 
@@ -73,7 +73,7 @@ def test_a_change_of_positions_is_made_whatever_the_mechanism(variant):
     tokens = tiny.ids(model, 7)
     plain = minitx.run(model, tokens)
     off, zero = (Changes(word).edits(model, tokens) for word in ("off", "zero"))
-    assert off == zero == switched.off(model.config)
+    assert off == zero == position_edits.off(model.config)
     shuffled = minitx.run(model, tokens, edits=Changes("shuffled", seed=3).edits(model, tokens))
     assert abs(shuffled["resid_post", -1] - plain["resid_post", -1]).max() > 0.01
     dialled = minitx.run(model, tokens, edits=Changes(dial=2).edits(model, tokens))

@@ -12,17 +12,17 @@ import numpy as np
 from ..contract import options
 from ..contract.registry import NotApplicable
 from ..maths import nulls, profiles, stats
-from ..texts import corpus
-from . import (
-    by_length,
-    compared,
+from ..measures import (
+    context_extension,
     heads,
-    lengthened,
     losses,
+    other_models,
+    position_edits,
     position_probe,
     residual_stream,
-    switched,
 )
+from ..texts import corpus
+from . import _mechanisms_lengths
 
 FACTORS = 0.5, 1, 2, 4  # lengths, in inputs of the trained length
 QUARTERS = 4  # of the pairs of features that are turned, the fastest first
@@ -35,17 +35,17 @@ class Row:
     """One model of the comparison, with its documents; all is checked before long work."""
 
     def __init__(self, i, model, text, documents, tokens):
-        self.name = compared.name(model)
+        self.name = other_models.name(model)
         self.label = f"{i + 1} {self.name}"
         self.model = model
-        kinds = lengthened.mechanisms(model)
+        kinds = context_extension.mechanisms(model)
         self.mechanism = " + ".join(kinds)
-        self.asked = "; ".join(dict.fromkeys(lengthened.HOW[kind] for kind in kinds))
+        self.asked = "; ".join(dict.fromkeys(context_extension.HOW[kind] for kind in kinds))
         self.documents = corpus.documents(model, text, documents, tokens)
         self.T = self.documents.T
         options.within("tokens", self.T, profiles.REACH + 1, model.config.n_ctx)
         self.lengths = [int(factor * self.T) for factor in FACTORS]
-        self.longer = lengthened.lengthened(model, self.lengths[-1])
+        self.longer = context_extension.lengthened(model, self.lengths[-1])
         self.few = max(FEWEST, documents // int(FACTORS[-1]))
         self.text = text
 
@@ -179,9 +179,9 @@ def off(model, documents, every, seed, run, what):
     that predicts nothing, or has nothing to switch off.
     """
     check_head(model)
-    if lengthened.mechanisms(model) == ["none"]:
+    if context_extension.mechanisms(model) == ["none"]:
         raise NotApplicable("nothing tells places, so nothing can be switched off")
-    conditions = [None, switched.condition(switched.off(model.config))]
+    conditions = [None, position_edits.condition(position_edits.off(model.config))]
 
     def measure(i, document):
         costs = [_costs(model, document, condition, every, i) for condition in conditions]
@@ -222,7 +222,7 @@ def longer(model, documents, lengths, every, seed, run, what):
     check_head(model)
 
     def measure(_, document):
-        total, n = by_length.of_document(model, document, lengths, every)
+        total, n = _mechanisms_lengths.of_document(model, document, lengths, every)
         ordinary = document[documents.ordinary(len(document))]
         counts = np.bincount(ordinary, minlength=model.config.n_vocab)
         return {"total": total, "n": n, "counts": counts}

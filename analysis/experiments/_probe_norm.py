@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from . import mask_tap
+from ..measures import mask_tap
 
 
 def condition(eps, seed=None):

@@ -22,7 +22,7 @@ from minitx.inputs import check_batch
 from minitx.kernels import layer_norm, linear
 
 from ..maths import nulls
-from . import outputs
+from ..measures import outputs
 
 TASKS = "masked", "causal", "sequence", "next_sentence"
 MOST = 16  # heads of a place whose words are told, at most

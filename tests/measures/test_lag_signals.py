@@ -9,7 +9,7 @@ from minitx import analysis, weights
 from minitx.analysis.contract.registry import NotApplicable
 from minitx.analysis.maths import lags as maths
 from minitx.analysis.maths import profiles
-from minitx.analysis.measures import in_step
+from minitx.analysis.measures import lag_signals
 from minitx.analysis.running import passes
 from minitx.parameters import writable
 from minitx.positions import turned
@@ -21,7 +21,7 @@ SHIFT = -2  # where every head is made to look
 def test_turned_queries_and_keys_give_the_scores_of_the_pass(variant):
     model = tiny.load(variant)
     cfg, tokens = model.config, tiny.ids(model, 20)
-    signals = in_step.signals(model, bias=False)
+    signals = lag_signals.signals(model, bias=False)
     X, attention = passes.value(signals.of_document(tokens, 20, 5))
     trace = minitx.run(model, tokens, keep=["scores", "pattern"])
     seen = np.tri(20, dtype=bool)
@@ -70,18 +70,18 @@ def test_a_planted_rotary_shift_is_what_lags_and_kernel_find(planted):
 
 def test_where_scores_have_another_part_or_no_pass_there_is_nothing_to_move():
     with pytest.raises(NotApplicable, match="a term of the scores"):
-        in_step.signals(tiny.load("bloom-three"), bias=False)
+        lag_signals.signals(tiny.load("bloom-three"), bias=False)
     partial = tiny.load("llama-grouped")
     partial = type(partial)(**vars(partial) | {"missing": ("model.norm.weight",)})
     with pytest.raises(NotApplicable, match="needs the whole model"):
-        in_step.signals(partial, bias=False)
+        lag_signals.signals(partial, bias=False)
 
 
 def test_the_columns_of_a_turned_head_are_its_features():
     model = tiny.load("gpt_neox-parallel")
-    signals = in_step.signals(model, bias=False)
+    signals = lag_signals.signals(model, bias=False)
     X, _ = passes.value(signals.of_document(tiny.ids(model, 12), 12, 3))
     split = signals.factors(0, 1)
     q, k = signals.columns(X[0], 0, 1, split)
     whole = maths.weighted(maths.xcov(q, k), split[1])
-    np.testing.assert_allclose(in_step.middle(whole, 3), signals.scores(0, X[0], X[0], 3)[1])
+    np.testing.assert_allclose(lag_signals.middle(whole, 3), signals.scores(0, X[0], X[0], 3)[1])

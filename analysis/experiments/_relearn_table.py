@@ -14,8 +14,8 @@ import minitx
 from minitx.parameters import parameters, writable
 
 from ..maths import profiles
+from ..measures import losses
 from ..texts import corpus
-from . import losses
 
 FILLERS = "<unk>", "[UNK]"
 FRESH = 0.02  # deviation of the first rows
