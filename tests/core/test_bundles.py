@@ -1,6 +1,6 @@
 """The bundled checkpoints are what their cards say.
 
-Their heads and spectra are held in test_analysis.py.
+Their heads and spectra are held in tests/experiments.
 """
 
 import hashlib

@@ -12,7 +12,7 @@ import pytest
 LIST = "analysis/experiments/__init__.py"
 EXAMPLE = "analysis/experiments/first_token.py"
 ENTERED = '"slices", "projections",'
-GENERIC = "tests/experiments/test_analysis.py", "tests/experiments/test_options.py"
+GENERIC = "tests/experiments/test_every_experiment.py", "tests/experiments/test_options.py"
 
 
 def in_tree(tree, *arguments):

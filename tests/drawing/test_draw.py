@@ -1,0 +1,42 @@
+"""Figures as SVG: the same bytes each time, and text that is text."""
+
+import re
+
+from minitx.analysis.drawing import draw
+
+
+def test_svg_does_not_depend_on_the_layout_solvers_last_bits():
+    svg = (
+        '<path d="M -0 1.5 L 3 -0" clip-path="url(#p0123456789)"/><text>-0</text>'
+        '<use href="#C0_1_aaaaaaaaaa"/><clipPath id="p0123456789"/>'
+        '<path id="C0_1_aaaaaaaaaa" d="L -0.5 0"/>'
+    )
+    other = svg.replace("-0 ", "0 ")
+    other = other.replace("0123456789", "9876543210").replace("aaaaaaaaaa", "bbbbbbbbbb")
+    assert draw.settled(svg) == draw.settled(other)
+    assert draw.settled(svg) == (
+        '<path d="M 0 1.5 L 3 0" clip-path="url(#p0)"/><text>-0</text>'
+        '<use href="#C0_1_1"/><clipPath id="p0"/><path id="C0_1_1" d="L -0.5 0"/>'
+    )
+
+
+def test_labels_make_blanks_visible():
+    assert [draw.label(piece) for piece in (" a", "\n", "", "b")] == ["␣a", "⏎", "∅", "b"]
+    assert [draw.offset(t) for t in (-1, 0, 2)] == ["-1", "0", "+2"]
+
+
+def test_pieces_with_dollars_are_no_formulas():
+    with draw.style():
+        figure = draw.figure(2, 2)
+        axes = figure.subplots()
+        axes.set_xticks(range(3), [draw.label(piece) for piece in ("$$", "$", "$x^2$")])
+        texts = re.findall(r"<text[^>]*>(.*?)</text>", draw.svg(figure))
+    assert {"$$", "$", "$x^2$"} <= set(texts)
+
+
+def test_scripts_without_a_glyph_are_drawn_without_a_warning(recwarn):
+    with draw.style():
+        figure = draw.figure(2, 2)
+        figure.subplots().set_title("東北")
+        assert "東北" in draw.svg(figure)
+    assert not [w for w in recwarn if "Glyph" in str(w.message)]

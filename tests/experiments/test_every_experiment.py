@@ -1,0 +1,226 @@
+"""Every experiment, on a trained bundle and on a random causal model: arrays, figure, answer."""
+
+import json
+import pkgutil
+import re
+
+import numpy as np
+import pytest
+from matplotlib.legend import Legend
+from matplotlib.text import Text
+
+from minitx.analysis import experiments
+from minitx.analysis.contract import registry, verdict
+from minitx.analysis.contract.numbers import null_of
+from minitx.analysis.drawing import draw
+
+EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted: no chance in it
+# random weights leave too few heads with a direction
+OF_CROSS = {"strongest", "strongest_shuffled"}  # in cross-attention alone
+OF_A_PAIR = {"S", "target_vectors"}  # of an encoder-decoder's source and target
+UNTOLD = {
+    ("attention", "bundled"): OF_CROSS,
+    ("attention", "causal"): OF_CROSS,
+    ("rotation", "causal"): {
+        "right",
+        "gauge_peaks_directed",
+        "gauge_directed",
+        "one_offset_directed",
+        "gauge_lapack_peaks_directed",
+        "gauge_lapack_directed",
+        "gauge_peaks_positions_directed",
+        "gauge_positions_directed",
+        "agree_directed",
+        "lines_directed",
+        "bands_directed",
+        "right_by_basis",
+        "filter_by_basis",
+    },
+    ("lags", "causal"): {"agree_directed", "agree_positions", "same_direction_directed"},
+    ("kernel", "bundled"): {"error"},  # a table says nothing of the scores by itself
+    ("kernel", "causal"): {"error"},
+    ("mechanisms", "bundled"): {"without_fastest"},  # of rotary models alone
+    ("mechanisms", "causal"): {"without_fastest"},
+    ("scale-positions", "causal"): {"sharp"},
+    ("inject-positions", "causal"): {"sharp"},
+    ("shapes", "bundled"): OF_A_PAIR,
+    ("shapes", "causal"): OF_A_PAIR,
+    ("parts", "bundled"): {"step_cached", "step_whole", "step_output"},  # an encoder has no steps
+    ("lags", "bundled"): {"same_direction_directed"},  # left or right: too few to tell by 99 %
+}
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")  # random weights guess bytes that no font has
+@pytest.mark.parametrize("name", registry.EXPERIMENTS)
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind, outcomes):
+    experiment = registry.get(name)
+    result = outcomes[name, kind]
+    arrays = {key: np.asarray(value) for key, value in result.items()}
+    for key, array in arrays.items():
+        assert array.dtype.kind in "biufU", key
+        assert array.dtype.kind == "U" or np.isfinite(array).all(), key
+    headline = registry.headline(experiment, arrays)
+    missing = {number.name for number in experiment.numbers} - set(headline)
+    assert missing <= UNTOLD.get((name, kind), set())
+    assert any("null" in number for number in headline.values()) or name == "parts"
+    for number in experiment.numbers:
+        has_null = number.name not in headline or "null" in headline[number.name]
+        assert has_null or not null_of(number), number
+    json.dumps(headline, allow_nan=False)
+    for key, number in headline.items():
+        named = isinstance(number["value"], list) and not isinstance(number["value"][0], str)
+        assert not named or len(number["labels"]) == len(number["value"]), key
+    with draw.style():
+        figure = experiment.draw(arrays)
+        assert draw.svg(figure).endswith("</svg>\n")
+        assert not cut_off(figure)
+        assert not too_small(figure)
+
+
+@pytest.mark.parametrize("name", registry.EXPERIMENTS)
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_every_experiment_answers_its_question(name, kind, outcomes):
+    """In a word, with one number beside its chance, in words that can be quoted alone."""
+    experiment = registry.get(name)
+    arrays = {key: np.asarray(value) for key, value in outcomes[name, kind].items()}
+    kind, measure, value, chance = experiment.answer(arrays)
+    assert kind in verdict.VERDICTS
+    assert 10 < len(measure) <= 110
+    assert not measure.endswith(".")
+    assert re.search(r"\d", value)
+    assert re.search(r"\d", chance) or (name in EXACT and not chance)
+    assert len(value + chance) <= 60
+
+
+def at_their_nulls(arrays):
+    """The same result with every scalar, and list, at its null: nothing exceeds what chance gives.
+
+    Nulls of other shapes, drawn several times for a value or once for several, stay.
+    """
+    equal = dict(arrays)
+    for name, null in arrays.items():
+        value = name.removesuffix("_null")
+        if value == name or value not in arrays:
+            continue
+        if null.ndim and null.shape != arrays[value].shape:
+            continue
+        equal[value] = np.broadcast_to(null, arrays[value].shape).copy()
+        interval = arrays.get(f"{value}_interval")
+        if interval is not None:
+            ends = equal[value][..., None] if interval.ndim > equal[value].ndim else equal[value]
+            equal[f"{value}_interval"] = np.broadcast_to(ends, interval.shape).copy()
+    return equal
+
+
+@pytest.mark.parametrize("name", [name for name in registry.EXPERIMENTS if name not in EXACT])
+@pytest.mark.parametrize("kind", ["bundled", "causal"])
+def test_no_answer_is_positive_where_values_are_at_their_nulls(name, kind, outcomes):
+    experiment = registry.get(name)
+    arrays = {key: np.asarray(value) for key, value in outcomes[name, kind].items()}
+    answer = experiment.answer(at_their_nulls(arrays))
+    assert answer.verdict in ("no", "undecided"), answer
+
+
+def test_what_is_not_about_the_model_says_so_in_its_question():
+    words = {"architecture": "architecture", "method": "method", "table": "table"}
+    for experiment in registry.EXPERIMENTS.values():
+        if experiment.about != "model":
+            assert words[experiment.about] in experiment.question, experiment.name
+
+
+def too_small(figure, width=1000, least=11):
+    """Words of a figure that are lower than `least` pixels where it is `width` pixels wide."""
+    scale = width / (72 * figure.get_figwidth())
+    shown = [
+        text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()
+    ]
+    return [text.get_text() for text in shown if text.get_fontsize() * scale < least]
+
+
+def cut_off(figure):
+    """Words of a drawn figure that reach beyond its edges; in pixels, and a letter's rim may."""
+    renderer = figure._get_renderer()
+    left, bottom, right, top = figure.bbox.extents
+    words = []
+    of_legends = {text for legend in figure.findobj(Legend) for text in legend.get_texts()}
+    for text in figure.findobj(Text):
+        belongs = text.axes or text in of_legends
+        if text.get_visible() and text.get_text().strip() and belongs:
+            x, y, x_end, y_end = text.get_window_extent(renderer).extents
+            if x < left - 1 or y < bottom - 1 or x_end > right + 1 or y_end > top + 1:
+                words.append(text.get_text())
+    return words
+
+
+def test_words_beyond_the_edge_are_found():
+    figure = draw.figure(3, 2)
+    figure.subplots().set_title("a title that is far longer than its figure is wide " * 2)
+    draw.svg(figure)
+    assert [words[:7] for words in cut_off(figure)] == ["a title"]
+    figure = draw.figure(3, 2)
+    figure.subplots().plot([1], label="a legend that is far longer than its figure is wide " * 2)
+    figure.legend(loc="outside lower center")
+    draw.svg(figure)
+    assert [words[:8] for words in cut_off(figure)] == ["a legend"]
+
+
+@pytest.mark.parametrize("experiment", registry.EXPERIMENTS.values(), ids=lambda e: e.name)
+def test_every_experiment_says_what_a_reader_needs(experiment):
+    assert len(experiment.question.split()) > 3 and experiment.question.endswith("?")
+    texts = experiment.look, experiment.published, experiment.summary
+    for text in texts:
+        assert re.fullmatch(r"[A-Z(`].{30,}[.)]", text, re.DOTALL), text
+    assert len({*texts, experiment.question}) == 4  # none repeats another
+    for number in experiment.numbers:
+        for means in (number.means, null_of(number)):
+            assert not re.search(r"\bthe same\b|likewise|as above|\bthese\b", means), means
+    assert all(option.help for option in experiment.options)
+    assert all(option.checked(option.default) == option.default for option in experiment.options)
+    text = registry.markdown().replace("\n", " ")
+    question = f" | {experiment.question} | " if experiment.figure else ""
+    assert f"`{experiment.name}`{question}" in text
+
+
+def test_every_file_of_experiments_is_on_the_list():
+    files = {module.name for module in pkgutil.iter_modules(experiments.__path__)}
+    files -= {name for name in files if name.startswith("_")}  # each serves one experiment
+    assert files == set(experiments.IN_ORDER)
+    assert files == {e.run.__module__.rpartition(".")[2] for e in registry.EXPERIMENTS.values()}
+
+
+@pytest.mark.parametrize(
+    "name, options, message",
+    [
+        ("positions", {"text": "/nowhere.txt"}, "no text file '/nowhere.txt'"),
+        ("profiles", {"documents": -1}, "--documents is -1; wanted 1 or more"),
+        (
+            "profiles",
+            {"documents": 10**6},
+            r"'sample' has \d+ tokens, \d+ documents of 256 tokens each; wanted 1000000",
+        ),
+        (
+            "profiles",
+            {"tokens": 257},
+            "--tokens 257: this model reads 4 to 256 tokens, special tokens included",
+        ),
+        ("profiles", {"tokens": 1}, "--tokens 1: this model reads 4 to 256 tokens"),
+        (
+            "profiles",
+            {"documents": 1, "clusters": 99},
+            "1 documents x 16 heads are too few for --clusters 99",
+        ),
+        ("profiles", {"reach": 256}, "--reach is 256; wanted 1 to 255"),
+        ("attention", {"head": "L9H0"}, "'L9H0' is no head of this model: wanted L0H0 to L3H3"),
+        (
+            "attention",
+            {"head": "L0H0,L0H4"},
+            "'L0H4' is no head of this model: wanted L0H0 to L3H3",
+        ),
+        ("attention", {"head": "3,1"}, "'3' is no head of this model"),
+        ("predict", {"sentence": ""}, "--sentence '' has no token to guess"),
+    ],
+)
+def test_bad_options_are_noticed(bundled, name, options, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        registry.get(name).run(bundled, **options)

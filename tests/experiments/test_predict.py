@@ -1,0 +1,68 @@
+"""Guesses: one token hidden at a time, only the masks of a sentence, or what comes next."""
+
+import numpy as np
+import pytest
+from analysis_models import gpt2
+from outcomes import SMALL
+
+import minitx
+from minitx.analysis.contract import registry
+from minitx.analysis.drawing import draw
+from minitx.analysis.texts import corpus
+
+
+def test_the_bundle_guesses_better_than_frequencies(outcomes):
+    result = outcomes["predict", "bundled"]
+    assert result["loss"] < result["loss_null"] - 1  # nats
+
+
+def test_predict_hides_one_token_at_a_time(bundled, outcomes):
+    result = outcomes["predict", "bundled"]
+    tokens = bundled.tokenizer.encode(SMALL["predict"]["sentence"])
+    mask = bundled.tokenizer.encode("<mask>", special=False)[0]
+    before, after = corpus.specials(bundled)
+    place = len(before) + 3
+    masked = np.where(np.arange(len(tokens)) == place, mask, tokens)
+    y = minitx.run(bundled, masked, keep=["logits"])["logits"][0, place].astype(float)
+    p = np.exp(y - y.max()) / np.exp(y - y.max()).sum()
+    assert len(result["here"]) == len(tokens) - len(before) - len(after)
+    assert result["truth_probability"][3] == pytest.approx(p[tokens[place]], rel=1e-5)  # measured 0
+    assert result["truth_rank"][3] == 1 + (p > p[tokens[place]]).sum()
+    assert result["guess_id"][3].tolist() == np.argsort(-p)[:3].tolist()
+
+
+@pytest.mark.parametrize("mask", ["<mask>", "[MASK]"])
+def test_predict_fills_only_the_masks_in_a_sentence(bundled, mask):
+    sentence = f"He went {mask} of the room, and {mask} shut."
+    result = registry.get("predict").run(bundled, sentence=sentence)
+    assert result["here"].tolist() == ["<mask>", "<mask>"]
+    assert "loss" not in result
+    assert (result["truth_id"] == -1).all()
+    with draw.style():
+        registry.get("predict").draw({key: np.asarray(value) for key, value in result.items()})
+
+
+def test_predict_of_a_causal_model_sees_only_what_stands_before(causal, outcomes):
+    shorter = registry.get("predict").run(causal, sentence="He went out of", guesses=3)
+    longer = outcomes["predict", "causal"]
+    n = len(shorter["here"])
+    y = minitx.run(causal, "He went out of", keep=["logits"])["logits"][0].astype(float)
+    p = np.exp(y) / np.exp(y).sum(axis=1, keepdims=True)
+    truth = causal.tokenizer.encode("He went out of")[1:]
+    # measured 2e-15
+    assert shorter["truth_probability"] == pytest.approx(p[np.arange(n), truth], rel=1e-9)
+    assert longer["here"][:n].tolist() == shorter["here"].tolist()
+    difference = longer["truth_probability"][:n] - shorter["truth_probability"]
+    assert np.abs(difference).max() < 1e-7  # float32 logits of another length: measured 4e-10
+
+
+def test_predict_needs_a_language_model_head(tmp_path):
+    message = "predict needs a masked or causal language model; .* head is None"
+    with pytest.raises(ValueError, match=message):
+        registry.get("predict").run(minitx.load(gpt2(tmp_path, head=False)))
+
+
+def test_a_causal_model_has_no_masks_to_fill(causal):
+    message = "has a mask, but a causal model only guesses the next token"
+    with pytest.raises(ValueError, match=message):
+        registry.get("predict").run(causal, sentence="He <mask> out.")
