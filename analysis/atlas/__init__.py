@@ -15,10 +15,21 @@ import numpy as np
 from ..measures import decoder_texts, joint_fit
 from ..running import stream
 from ..texts import formats
-from . import flags, heads, projections, sentences, shapes
-from .records import Atlas, Flag, Lie, Misleads, Points, Space, Strongest
+from . import flags, heads, projections, sentences, shapes, trust
+from .records import Atlas, Flag, Lie, Misleads, Moves, Points, Space, Strongest
 
-__all__ = ["Atlas", "Flag", "How", "Lie", "Misleads", "Points", "Space", "Strongest", "compute"]
+__all__ = [
+    "Atlas",
+    "Flag",
+    "How",
+    "Lie",
+    "Misleads",
+    "Moves",
+    "Points",
+    "Space",
+    "Strongest",
+    "compute",
+]
 
 OF_CHANCE = 48  # sentences whose points are compared with those of shuffled weights
 
@@ -128,10 +139,26 @@ def space(side, tables, numbers, how, extras, run):
     of_points = flags.of_shapes(shapes.measured(x, *tables), chance)
     flagged = sorted([*flags.of_counts(sums), *of_points])
     fields = {"queries": tables[0], "keys": tables[1], "xy": xy}
-    fields |= {"norms": norms(kept, drawn, side.cross)}
-    fields |= {"strongest": strongest(kept, drawn, side.cross)}
-    fields |= {"flags": flagged, "lie": flags.lie(sums)}
+    fields |= {"norms": norms(kept, drawn, side.cross), "flags": flagged}
+    fields["strongest"] = strongest(kept, drawn, side.cross)
+    others = nearness(side, tables, xy, fields["strongest"], how.seed)
+    fields |= {"lie": flags.lie(sums, others), "moves": moves(fitted)}
     return Space(*size_of(side), **fields), fitted
+
+
+def nearness(side, tables, xy, strongest, seed):
+    """How far each projection but the plane can be trusted: {name: [2 L H]}."""
+    of = [table.sentence for table in tables], strongest.index[..., 0]
+    is_causal = side.model.config.causal and not side.cross
+    names = [name for name in xy if name != "pca"]
+    return {name: trust.of_projection(xy[name], *of, is_causal, seed) for name in names}
+
+
+def moves(fitted):
+    """The Moves of a Fit."""
+    names = ("correlation_before", "correlation")
+    correlations = [fitted.facts[name + end] for end in ("", "_null") for name in names]
+    return Moves(fitted.moves["c"], *correlations)
 
 
 def counts(side, kept, numbers, how, fit):

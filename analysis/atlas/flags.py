@@ -1,9 +1,10 @@
 """Heads that stand out, each beside what chance gives to any head, and how far the planes lie.
 
 A head is flagged if the common rule (contract/verdict.py) calls its value an effect. Null of
-offsets and of same tokens: shuffled keys, the largest of all heads, offsets and shuffles. Null of
-the shapes: heads whose W_Q and W_K have their entries shuffled; the largest of them, or what a head
-of a model of this size exceeds once in 100 models by a normal law, whichever is more.
+offsets and of repeated tokens: shuffled keys, the largest of all heads, offsets and shuffles; of
+repeated tokens also what the head gives to other tokens at the same distances, if that is more.
+Null of the shapes: heads whose W_Q and W_K have their entries shuffled; the largest of them, or
+what a head of a model of this size exceeds once in 100 models by a normal law, whichever is more.
 
 L layers, H heads, O orders of the keys (their own, then shuffled).
 Order: flags of what is counted, flags of shapes, shuffled weights, the lie.
@@ -22,13 +23,19 @@ LEAST = 20  # queries that are needed
 RISK = 0.01  # that any head is above the null of a shape
 HEADS = 96  # with shuffled weights, at least
 SIDES = "queries", "keys"
+REPEATED = {  # kinds of heads.REPEATS
+    "same token": "gives {value:.0%} of its attention to the same token elsewhere, where it is",
+    "induction": "gives {value:.0%} of its attention to what followed the same token before",
+}
 SHAPES = {
     "type": "types of tokens explain {value:.0%} of the variance of its tokens' {side}",
     "position": "positions explain {value:.0%} of the variance of its {side}",
     "spiral": "its {side} turn around a centre as positions go on, {value:.0%} of an even spiral",
     "line": "its {side} lie along a line by position: R² {value:.2f}",
 }
-WORDS = "{said} (chance, in any head: {null:.2f})"
+ENOUGH = {"line": 0.5}  # of the variance: a spiral lies along a line in part
+BY_CHANCE = "chance, in any head: {null:.2f}"
+BESIDE_REPEATED = "keys shuffled, in any head: {null:.2f}; other tokens as far away: {far:.2f}"
 
 
 def is_beyond(value, null):
@@ -37,7 +44,7 @@ def is_beyond(value, null):
 
 
 def of_counts(sums):
-    """Flags of heads that look at an offset, or at the same token elsewhere."""
+    """Flags of heads that look at an offset, or where a repeated token tells them to."""
     n = sums["offset_queries"][0]
     offsets = _means(sums["offsets"], n)  # [L O H offsets]
     for layer, head in np.ndindex(offsets.shape[0], offsets.shape[2]):
@@ -45,11 +52,21 @@ def of_counts(sums):
         best = int(values.argmax())
         said = f"gives {values[best]:.0%} of its attention to {where(OFFSETS[best])}"
         yield from _flag(layer, head, "offset", values[best], offsets[:, 1:].max(), said)
-    same = _means(sums["same"][..., None], sums["same_queries"][:1])[..., 0]  # [L O H]
-    for layer, head in np.ndindex(same.shape[0], same.shape[2]):
-        value = same[layer, 0, head]
-        said = f"gives {value:.0%} of its attention to the same token elsewhere, where there is one"
-        yield from _flag(layer, head, "same token", value, same[:, 1:].max(), said)
+    for number, (kind, text) in enumerate(REPEATED.items()):
+        yield from _of_tokens(sums, number, kind, text)
+
+
+def _of_tokens(sums, number, kind, text):
+    """Flags of a kind of REPEATED: beyond shuffled keys in any head, and other tokens as far."""
+    n = sums["token_queries"][0, number]
+    share = _means(sums["tokens"][..., number], n)  # [L O H]
+    as_far = _means(sums["as_far"][..., number], n)  # [L H]
+    for layer, head in np.ndindex(as_far.shape):
+        value, far = share[layer, 0, head], as_far[layer, head]
+        null = share[:, 1:].max()
+        beside = BESIDE_REPEATED.format(null=null, far=far)
+        said = text.format(value=value)
+        yield from _flag(layer, head, kind, value, max(null, far), said, beside)
 
 
 def _means(sums, n):
@@ -69,11 +86,12 @@ def where(offset):
     return f"the token {far}{'before' if offset < 0 else 'after'}"
 
 
-def _flag(layer, head, kind, value, null, said):
+def _flag(layer, head, kind, value, null, said, beside=BY_CHANCE):
     """The Flag of a head, if it is beyond chance."""
     value, null = float(value), float(null)
-    if is_beyond(value, null):
-        yield Flag(layer, head, kind, value, null, WORDS.format(said=said, null=null))
+    if is_beyond(value, null) and value >= ENOUGH.get(kind, 0):
+        words = f"{said} ({beside.format(null=null)})"
+        yield Flag(layer, head, kind, value, null, words)
 
 
 def of_shapes(values, chance):
@@ -128,8 +146,11 @@ def _with(part, changes):
     return type(part)(**vars(part) | changes)
 
 
-def lie(sums):
-    """The Lie of all heads, and the head that misleads most, if any does beyond chance."""
+def lie(sums, others):
+    """The Lie of all heads, and the head that misleads most, if any does beyond chance.
+
+    others: what trust.py says of other projections.
+    """
     n = np.maximum(sums["queries"], 1)[:, None, None, None]
     near = sums["near"] / n  # [L O H 2]
     plane, space = np.moveaxis(near, -1, 0)
@@ -140,7 +161,7 @@ def lie(sums):
     if is_beyond(own[layer, head], gap[:, 1:].max()):
         worst = Misleads(int(layer), int(head), _misleading(plane, space, layer, head))
     by_chance = [x[:, 1:].mean(axis=1) for x in (plane, space)]
-    return Lie(plane[:, 0], space[:, 0], *by_chance, worst)
+    return Lie(plane[:, 0], space[:, 0], *by_chance, worst, others)
 
 
 def _misleading(plane, space, layer, head):

@@ -19,6 +19,7 @@ STRONGEST = 5  # keys that are kept of each query
 NEAREST = 10  # a key is near if no more keys of its sentence are as near
 REACH = 8  # offsets on both sides
 OFFSETS = np.arange(-REACH, REACH + 1)
+REPEATS = "same token", "induction"  # kinds of keys that a repeated token tells of
 SHUFFLES = 19  # of the keys; the largest of all heads in all of them is what chance gives
 DEPTH = 3  # components that are drawn
 KEPT = "q", "k", "q_norm", "k_norm", "index", "weight"  # of each document
@@ -197,8 +198,8 @@ def counted(layer, document, pair, settings, rng):
     """Sums over the queries of one layer; the first row is of its own keys, others are shuffled.
 
     near [O H 2]: strongest keys among the nearest in plane and space, of queries [1]. offsets
-    [O H offsets], of offset_queries [offsets]. same [O H]: attention to other tokens that are the
-    same, of same_queries.
+    [O H offsets], of offset_queries [offsets]. tokens [O H 2]: attention by REPEATS, of
+    token_queries [2]; as_far [H 2] beside it.
     """
     coordinates, moved = pair
     orders = joint.shuffled_keys(layer.seen, SHUFFLES, rng)
@@ -222,21 +223,49 @@ def nearness(layer, is_near, orders):
 
 
 def looks(layer, document, settings, orders):
-    """Sums of attention to each offset, and to the same token at another position."""
+    """Sums of attention to each offset, to the same token, and to what followed it before.
+
+    as_far [H 2]: for both, what the head gives to other tokens at the same distances.
+    """
     T, S = layer.seen.shape
-    q_ids, k_ids = queries_of(document), keys_of(document, settings.cross)
     offset = np.arange(S) - np.arange(T)[:, None]
-    is_same = q_ids[:, None] == k_ids
-    if not settings.cross:
-        is_same &= offset != 0
-    is_same &= layer.seen
-    masks = [*((offset == x) & layer.seen for x in OFFSETS), is_same]
+    repeated = [x & layer.seen for x in repeats(document, settings.cross, offset)]
+    masks = [*((offset == x) & layer.seen for x in OFFSETS), *repeated]
     # where a key lies in a shuffle: attention goes along with the key
     sums = [[_attention(layer.pattern, mask, order) for mask in masks] for order in orders]
     table = np.moveaxis(np.array(sums), 1, 2)  # [O H masks]
     n = np.array([mask.any(axis=1).sum() for mask in masks])
-    sums = {"offsets": table[..., :-1], "same": table[..., -1]}
-    return sums | {"offset_queries": n[:-1], "same_queries": n[-1]}
+    tokens = len(REPEATS)
+    result = {"offsets": table[..., :-tokens], "tokens": table[..., -tokens:]}
+    result |= {"offset_queries": n[:-tokens], "token_queries": n[-tokens:]}
+    return result | {"as_far": np.stack([as_far(layer, x, offset) for x in repeated], axis=-1)}
+
+
+def repeats(document, cross, offset):
+    """Masks [T S] of keys, in the order of REPEATS, that a repeated token tells a query to look at.
+
+    The same token elsewhere, and the token that followed an earlier one that is the same.
+    """
+    q_ids, k_ids = queries_of(document), keys_of(document, cross)
+    is_same = q_ids[:, None] == k_ids
+    if cross:
+        return is_same, np.zeros_like(is_same)
+    followed = np.pad(is_same[:, :-1], [(0, 0), (1, 0)])
+    return is_same & (offset != 0), followed & (offset < 0)
+
+
+def as_far(layer, mask, offset):
+    """What a mask [T S] would get if heads knew distances alone, summed over its entries: [H].
+
+    For each entry the mean attention to the keys at its offset that are not in the mask.
+    """
+    others = layer.seen & ~mask
+    number = offset - offset.min()
+    n = number.max() + 1
+    entries = np.bincount(number[mask], minlength=n)
+    known = np.maximum(np.bincount(number[others], minlength=n), 1)
+    sums = [np.bincount(number[others], x[others], n) for x in layer.pattern]
+    return np.array(sums) / known @ entries
 
 
 def _attention(pattern, mask, order):

@@ -42,6 +42,16 @@ class Flag(NamedTuple):
     words: str
 
 
+class Moves(NamedTuple):
+    """How far products follow distances in each head, before and after the move. [L H] each."""
+
+    c: np.ndarray  # factor on the queries, 1 / c on the keys
+    before: np.ndarray  # correlations of products and distances
+    after: np.ndarray
+    before_null: np.ndarray  # of queries turned at random
+    after_null: np.ndarray
+
+
 class Misleads(NamedTuple):
     """The head whose plane differs most from the whole space."""
 
@@ -58,6 +68,7 @@ class Lie(NamedTuple):
     near_plane_null: np.ndarray  # of shuffled keys
     near_space_null: np.ndarray
     misleads: Misleads | None  # None where no head differs more than with shuffled keys
+    others: dict[str, np.ndarray]  # of every other projection: near in it, and its null [2 L H]
 
 
 class Space(NamedTuple):
@@ -75,6 +86,7 @@ class Space(NamedTuple):
     strongest: Strongest
     flags: list[Flag]
     lie: Lie
+    moves: Moves
 
 
 class Atlas(NamedTuple):

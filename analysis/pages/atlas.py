@@ -98,7 +98,8 @@ def _space(space, number, arrays):
             arrays[f"{number}.{name}.{head}"] = squeezed(rows[head])
     content["packed"] = {name: facts for name, (facts, _) in packed.items()}
     flags = [_plain(flag._asdict()) for flag in space.flags]
-    return content | {"flags": flags, "lie": _lie(space.lie)}
+    moves = {name: _plain(np.ravel(x)) for name, x in space.moves._asdict().items()}
+    return content | {"flags": flags, "lie": _lie(space.lie), "moves": moves}
 
 
 def _table(points):
@@ -110,9 +111,10 @@ def _table(points):
 
 
 def _lie(lie):
-    """How far each head's plane lies, and where it misleads most."""
+    """How far each head's pictures can be trusted, and where the plane misleads most."""
     names = ("near_plane", "near_space", "near_plane_null", "near_space_null")
     content = {name: _plain(np.ravel(getattr(lie, name))) for name in names}
+    content["others"] = {key: [_plain(x.ravel()) for x in pair] for key, pair in lie.others.items()}
     return content | {"misleads": lie.misleads and _plain(lie.misleads._asdict())}
 
 

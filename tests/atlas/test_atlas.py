@@ -9,7 +9,16 @@ import pytest
 import tiny
 
 import minitx
-from minitx.analysis.atlas import How, compute, flags, heads, projections, sentences, shapes
+from minitx.analysis.atlas import (
+    How,
+    compute,
+    flags,
+    heads,
+    projections,
+    sentences,
+    shapes,
+    trust,
+)
 from minitx.analysis.maths import joint
 from minitx.analysis.measures import joint_fit
 from minitx.analysis.pages import atlas as page
@@ -124,12 +133,70 @@ def test_the_head_that_looks_at_the_same_token_is_named():
     assert flagged == [(0, 2)]
 
 
-def test_a_token_is_not_the_same_token_as_itself():
-    """Attention to oneself does not count as attention to the same token elsewhere."""
-    layer = SimpleNamespace(pattern=np.eye(3)[None], seen=np.ones((3, 3), bool))
-    orders = np.broadcast_to(np.arange(3), (1, 3, 3))
-    sums = heads.looks(layer, np.array([7, 7, 8]), joint_fit.How(), orders)
-    assert sums["same"].tolist() == [[0.0]] and sums["same_queries"] == 2
+ONE_BACK = np.tri(5, k=-1) - np.tri(5, k=-2) + np.diag([1, 0, 0, 0, 0])
+REPEATED = {  # name -> (who looks where in 7 8 7 9 8, same token, induction)
+    "at itself": (np.eye(5), 0, 0),
+    "at the same token": (np.eye(5)[[2, 4, 0, 3, 1]], 4, 0),
+    "at what followed": (np.eye(5)[[0, 1, 1, 3, 2]], 0, 2),
+    "one back": (ONE_BACK, 0, 1),
+}
+
+
+def looked(pattern):
+    """The sums of a head that looks so, without shuffles."""
+    layer = SimpleNamespace(pattern=pattern[None], seen=np.ones((5, 5), bool))
+    orders = np.broadcast_to(np.arange(5), (1, 5, 5))
+    return heads.looks(layer, np.array([7, 8, 7, 9, 8]), joint_fit.How(), orders)
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_attention_to_repeated_tokens_is_counted(name):
+    """Attention to oneself counts as none of it, nor does what follows a later token."""
+    pattern, same, induction = REPEATED[name]
+    sums = looked(pattern)
+    assert sums["tokens"].tolist() == [[[same, induction]]]
+    assert sums["token_queries"].tolist() == [4, 2]
+
+
+def test_what_a_distance_alone_gives_is_counted_beside():
+    """A head that looks one back meets one of the two keys that it would look at by induction."""
+    assert looked(ONE_BACK)["as_far"].tolist() == [[0.0, 1.0]]
+    assert looked(REPEATED["at what followed"][0])["as_far"][0, 1] == 0
+
+
+def test_a_head_that_looks_one_back_is_no_induction_head():
+    """Though it looks where induction would, as often as it looks there anyway."""
+    n = np.array([99, 99])
+    sums = {"offsets": np.zeros((1, 3, 1, 17)), "offset_queries": np.full((1, 17), 99)}
+    sums |= {"tokens": np.full((1, 3, 1, 2), 2.0), "token_queries": n[None]}
+    sums["tokens"][0, 0] = 90
+    sums["as_far"] = np.array([[[5.0, 88.0]]])
+    assert [x.kind for x in flags.of_counts(sums)] == ["same token"]
+
+
+def test_trained_induction_heads_are_named(tmp_path):
+    """In rows of letters that come twice: all heads of its second layer, none of the first."""
+    rng = np.random.default_rng(0)
+    rows = [rng.permutation(24)[:n].tolist() * 2 for n in (5, 6, 7, 9, 11, 12) * 3]
+    path = tmp_path / "ids.txt"
+    path.write_text("\n".join(" ".join(map(str, row)) for row in rows))
+    computed = compute(minitx.load("tiny-induction"), f"ids:{path}", How()).sides[0]
+    named = {(x.layer, x.head) for x in computed.flags if x.kind == "induction"}
+    assert named == {(1, head) for head in range(computed.H)}
+
+
+def test_other_pictures_are_trusted_as_the_plane_is(monkeypatch, ids):
+    """The plane, counted sentence by sentence from its points, as it is counted in the passes."""
+    monkeypatch.setattr(heads, "NEAREST", 2)
+    for variant in "bert-masked", "gpt2-causal":
+        model = tiny.load(variant)
+        side = compute(model, ids, How(sentences=6)).sides[0]
+        of = [side.queries.sentence] * 2, side.strongest.index[..., 0], model.config.causal
+        own, null = trust.of_projection(side.xy["pca"], *of, seed=0)
+        np.testing.assert_allclose(own, side.lie.near_plane, atol=0.03)  # of ties in float32
+        assert abs(null - side.lie.near_plane_null).max() < 0.1  # 19 shuffles each
+        deep = side.lie.others["pca3"][0]
+        assert deep.shape == own.shape and abs(deep - own).max() > 0
 
 
 @pytest.mark.usefixtures("chance")

@@ -247,6 +247,47 @@ def test_the_sentence_lists_the_strongest_keys_of_each_query(page, fabricated):
         assert [int(re.search(r"\((\d+)\)", cell)[1]) for cell in cells] == [n, *(keys - 18)]
 
 
+DARKEST = """() => {
+  const canvas = document.getElementById("pattern"), {width, height} = canvas, n = 9, rows = [];
+  const {data} = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const inkOf = (row, key) => {
+    const [x, y] = [key, row].map((k, axis) => Math.floor((k + 0.5) * [width, height][axis] / n));
+    return data[4 * (y * width + x) + 3];
+  };
+  return Array.from({length: n}, (_, row) => Array.from({length: n}, (_, key) => inkOf(row, key)));
+}"""
+
+
+def test_the_attention_of_the_sentence_is_a_matrix(page, fabricated):
+    """Of 9 queries and keys; the strongest keys are the darkest, and a row chooses its query."""
+    choose_head(page, "L1H1")
+    page.locator("#which").select_option("3")
+    expect(page.locator("#readout")).to_contain_text("L1H1: the query of")
+    ink = np.array(page.evaluate(DARKEST))
+    space = fabricated.sides[0]
+    weights = np.zeros((9, 9))
+    rows = np.arange(27, 36)
+    keys = space.strongest.index[1, 1, rows] - 27
+    np.put_along_axis(weights, keys, np.float64(space.strongest.weight[1, 1, rows]), 1)
+    assert abs(ink / 255 - weights).max() < 0.03  # of weights in steps, and of colours
+    canvas = page.locator("#pattern")
+    box = canvas.bounding_box()
+    canvas.click(position={"x": 5, "y": box["height"] * 4.5 / 9})
+    expect(page.locator("#readout")).to_contain_text("at position 4")
+
+
+def test_each_projection_says_how_far_to_trust_it(page, fabricated):
+    choose_head(page, "L1H0")
+    lie, about = fabricated.sides[0].lie, page.locator(".about").first
+    expect(about).to_contain_text("nearest in the plane (keys shuffled:")
+    choose(page, "Projection", "pca3")
+    near, null = (f"{100 * x[1, 0]:.0f}%" for x in lie.others["pca3"])
+    expect(about).to_contain_text(f"of the strongest keys, {near} are among")
+    expect(about).to_contain_text(f"nearest in these three dimensions (keys shuffled: {null})")
+    c = fabricated.sides[0].moves.c[1, 0]
+    expect(about).to_contain_text(f"Scale c = {float(f'{c:.3g}'):g}: products and distances")
+
+
 def test_the_address_brings_the_state_back_and_back_works(open_page, page, path):
     choose_head(page, "L1H1")
     choose(page, "Colour", "position")
@@ -345,6 +386,7 @@ def test_hostile_labels_are_only_shown(open_page, tmp_path):
         choose(ready(page), "Colour", colour)
     tokens(page).first.click()
     find(page, "<img src=x onerror=hit()>")
+    cloud(page).scroll_into_view_if_needed()
     for x, y in places(page)[:5]:
         page.mouse.move(x, y)
     assert page.evaluate("typeof hit") == "undefined"  # so that a call would be an error

@@ -6,7 +6,7 @@ clouds. Its records have the fields of those that a model gives.
 
 import numpy as np
 
-from minitx.analysis.atlas import Atlas, Flag, Lie, Misleads, Points, Space, Strongest
+from minitx.analysis.atlas import Atlas, Flag, Lie, Misleads, Moves, Points, Space, Strongest
 
 TYPES = "special", "word start", "continuation", "number", "punctuation"
 WORDS = "[CLS]|[SEP]| the| of| and|##ing| cat| river| 1912|,|.".split("|")
@@ -75,7 +75,7 @@ def space(draw, name, L, H, queries, keys):
     layers = [str(layer) for layer in range(L)]
     planes = {"pca": xyz[..., :2], "pca3": xyz}
     keys_of = strongest(draw, L, H, queries, keys)
-    own = flags(L, H), lie(draw, L, H)
+    own = flags(L, H), lie(draw, L, H), Moves(*draw.uniform(-0.9, -0.1, (5, L, H)))
     return Space(name, L, H, 8, layers, queries, keys, norms, planes, keys_of, *own)
 
 
@@ -104,7 +104,8 @@ def lie(draw, L, H):
     """Shares of near keys, and the last head as the one that misleads."""
     words = f"In L{L - 1}H{H - 1} 12 % of them are near in the plane and 80 % in the whole space."
     near = draw.uniform(0.1, 0.9, (4, L, H))
-    return Lie(*near, Misleads(L - 1, H - 1, words))
+    deep = draw.uniform(0.1, 0.9, (2, L, H))
+    return Lie(*near, Misleads(L - 1, H - 1, words), {"pca3": deep})
 
 
 def strongest(draw, L, H, queries, keys):

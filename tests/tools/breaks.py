@@ -5405,8 +5405,8 @@ BREAKS = [
     Break(
         "a query is its own same token",
         "analysis/atlas/heads.py",
-        "is_same &= offset != 0",
-        "pass",
+        "is_same & (offset != 0)",
+        "is_same",
     ),
     Break(
         "only drawn sentences are counted",
@@ -5419,5 +5419,29 @@ BREAKS = [
         "analysis/atlas/sentences.py",
         "np.random.default_rng(seed).permutation(len(documents))",
         "np.random.default_rng(0).permutation(len(documents))",
+    ),
+    Break(
+        "what followed a later token counts as induction",
+        "analysis/atlas/heads.py",
+        "followed & (offset < 0)",
+        "followed",
+    ),
+    Break(
+        "a head that looks one back is called an induction head",
+        "analysis/atlas/flags.py",
+        "max(null, far)",
+        "null",
+    ),
+    Break(
+        "what a distance gives is counted with the repeated tokens themselves",
+        "analysis/atlas/heads.py",
+        "layer.seen & ~mask",
+        "layer.seen",
+    ),
+    Break(
+        "keys are compared with those of another sentence",
+        "analysis/atlas/trust.py",
+        "strongest[..., rows] - keys[0]",
+        "strongest[..., rows] % len(keys)",
     ),
 ]

@@ -3,7 +3,7 @@
 // other, as their points are opened; main.dataset.pending counts those that are still to be drawn.
 
 const EDGE = 64;  // pixels of a small picture
-const FLAGS = {offset: "O", type: "T", position: "P", spiral: "S", line: "L", "same token": "="};
+const FLAGS = {offset: "O", type: "T", position: "P", spiral: "S", line: "L", "same token": "=", induction: "I"};
 const pending = {};  // run -> number of pictures to be drawn
 const cellsKept = new Map();
 

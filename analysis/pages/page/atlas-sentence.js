@@ -21,11 +21,12 @@ async function writeSentence() {
   const strongest = await strongestOf(run, head);
   if (id !== `${lookedAt()} ${state.space} ${state.heads[run]}`) return;  // another one is wanted by now
   const links = state.point ? linksOf(run, state.point.i, strongest) : [];
-  const wanted = `${id} ${sentenceNow()} ${state.point?.i}`;
+  const wanted = `${id} ${sentenceNow()} ${state.point?.i} ${isDark()}`;
   if (sentenceWritten !== wanted) {
     writeWhich(run);
     writeStrips(run, links);
     writeStrongest(run, strongest);
+    drawPattern(run, strongest);
   }
   sentenceWritten = wanted;
   byId("readout").textContent = said(run, head, links);
@@ -134,6 +135,42 @@ function writeStrongest(run, strongest) {
   head.append(row(["query (position)", ...d3.range(most).map(k => k ? `${k + 1}.` : "strongest key")], "th"));
   body.append(...lines);
   byId("strongest").replaceChildren(head, body);
+}
+
+// the attention of the sentence as a matrix: a row for each query, a column for each key
+
+const CELL = [3, 12], WIDE = 420;  // pixels of a cell, and of the matrix at most
+
+function drawPattern(run, strongest) {
+  const space = spaceOf(run), queries = rowsOfSentence(space, "query", sentenceNow()), keys = rowsOfSentence(space, "key", sentenceNow());
+  const canvas = byId("pattern"), columns = new Map(keys.map((key, at) => [key, at])), {chosen, key: ink} = colours();
+  const cell = Math.max(CELL[0], Math.min(CELL[1], Math.floor(WIDE / Math.max(keys.length, queries.length))));
+  const [width, height] = [keys.length * cell, queries.length * cell];
+  Object.assign(canvas.style, {width: `${width}px`, height: `${height}px`});
+  const brush = fitted(canvas, width, height);
+  brush.fillStyle = ink;
+  queries.forEach((query, row) => {
+    for (const [key, weight] of strongest(query)) {
+      brush.globalAlpha = weight;
+      brush.fillRect(columns.get(key) * cell, row * cell, cell, cell);
+    }
+  });
+  brush.globalAlpha = 1;
+  markChosen(brush, space, {queries, columns, cell, width, height}, chosen);
+  canvas.setAttribute("aria-label", `Attention of ${nameOf(run, state.heads[run])} in sentence ${sentenceNow()}: ${
+    queries.length} queries down, ${keys.length} keys across, the 5 strongest keys of each query. The table has the same numbers.`);
+  canvas.onclick = event => {
+    const i = queries[Math.floor(event.offsetY / cell)];
+    if (i !== undefined) set({point: {run, i}});
+  };
+}
+
+function markChosen(brush, space, {queries, columns, cell, width, height}, colour) {  // the row or column of the chosen point
+  if (!state.point) return;
+  const row = rowOf(space, state.point.i), isRow = isQuery(space, state.point.i);
+  Object.assign(brush, {strokeStyle: colour, lineWidth: 1.5});
+  if (isRow) brush.strokeRect(0.75, queries.indexOf(row) * cell, width - 1.5, cell);
+  else brush.strokeRect(columns.get(row) * cell, 0.75, cell, height - 1.5);
 }
 
 function said(run, head, links) {  // the chosen point in a sentence

@@ -208,7 +208,7 @@ function writeAbout({run, about}) {
   const head = state.heads[run], flags = flagsOf(run, head), space = spaceOf(run), list = make("ul");
   list.append(...flags.map(flag => make("li", {textContent: flag.words})));
   const parts = [make("p", {textContent: flags.length ? "Exceeds chance:" : "No flag: nothing that is tested here exceeds chance."}), list,
-                 make("p", {textContent: lieOf(run, head)})];
+                 make("p", {textContent: trustOf(run, head)}), make("p", {textContent: movedOf(run, head)})];
   const {misleads} = space.lie;
   if (misleads && misleads.layer * space.H + misleads.head === head) {
     const p = make("p");
@@ -219,10 +219,20 @@ function writeAbout({run, about}) {
   about.replaceChildren(...parts);
 }
 
-function lieOf(run, head) {
-  const {near_plane: plane, near_space: space, near_plane_null: planeNull, near_space_null: spaceNull} = spaceOf(run).lie;
-  return `Of the strongest keys, ${percent(plane[head])} are among the 10 keys of their sentence that are nearest in the plane (keys ` +
-    `shuffled: ${percent(planeNull[head])}), ${percent(space[head])} in the whole space (${percent(spaceNull[head])}).`;
+function trustOf(run, head) {  // how far the picture of a head can be trusted, in the projection that is shown
+  const {lie} = spaceOf(run), name = projectionOf(run), other = lie.others[name];
+  const [shown, shuffled] = (other ?? [lie.near_plane, lie.near_plane_null]).map(values => percent(values[head]));
+  return `How far to trust this picture: of the strongest keys, ${shown} are among the 10 keys of their sentence that are nearest in ${
+    IN_PICTURE[name] ?? `the plane of ${page.projections[name]}`} (keys shuffled: ${shuffled}), ${percent(lie.near_space[head])} in the whole space (${
+    percent(lie.near_space_null[head])}).`;
+}
+
+const IN_PICTURE = {pca: "the plane", pca3: "these three dimensions"};
+
+function movedOf(run, head) {  // how products follow distances, before and after queries and keys are moved and scaled
+  const {moves} = spaceOf(run), at = name => signed(moves[name][head]);
+  return `Scale c = ${number(moves.c[head])}: products and distances correlate ${at("after")} after the move and the scale, ${
+    at("before")} before (queries turned at random: ${at("after_null")} and ${at("before_null")}).`;
 }
 
 const LISTED = 8;  // tokens that are named of a lasso
@@ -250,7 +260,7 @@ function writeWords() {
   const said = [
     `${page.runs[run].name}: ${count(headsOf(run))} heads in ${space.L} layers. ${heads ? `${heads} ${heads > 1 ? "exceed" : "exceeds"} chance by kind: ${kinds}.`
       : "None exceeds chance by any kind that is tested."}`,
-    `How far to trust a plane: over all heads, ${mean("near_plane")} of the strongest keys are among the 10 keys of their sentence ` +
+    `How far to trust the plane: over all heads, ${mean("near_plane")} of the strongest keys are among the 10 keys of their sentence ` +
       `that are nearest in the plane (keys shuffled: ${mean("near_plane_null")}), ${mean("near_space")} in the whole space (${mean("near_space_null")}).`];
   byId("summary").replaceChildren(...said.map(textContent => make("p", {textContent})));
   if (lie.misleads) byId("summary").append(misleading(run, lie.misleads));
@@ -303,7 +313,7 @@ function paint() {
 
 function precision() {
   const {steps} = spaceOf(0).packed.strongest;
-  return "Places in this file are rounded to 4,096 steps between the least and the greatest of their head (the third axis to 256), " +
+  return "Coordinates in this file are rounded to 4,096 steps between the least and the greatest of their head (the third axis to 256), " +
     `norms to 64, weights within ${percent(1 / steps)}.`;
 }
 
