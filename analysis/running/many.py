@@ -18,6 +18,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import connection
 from typing import NamedTuple
@@ -176,63 +178,23 @@ def _side_by_side(groups, n):
 
     Raises OSError if one of them is killed.
     """
-    left, done = iter(enumerate(groups)), {}
-    processes = {}  # by this side of their pipes, of which the other side is theirs alone
-    try:
-        with _without_interrupts():
-            for _ in range(min(n, len(groups))):
-                pipe, process = _started(n)
-                processes[pipe] = process
-        for pipe in processes:
-            _hand_out(left, pipe)
-        for number in range(len(groups)):
-            while number not in done:
-                for pipe in connection.wait([*processes]):
-                    which, result = _received(pipe)
-                    done[which] = result
-                    _hand_out(left, pipe)
-            yield done.pop(number)
-    finally:
-        for pipe, process in processes.items():
-            process.terminate()
-            process.join()
-            pipe.close()
-
-
-def _started(n):
-    """This side of a pipe, and the process at its other, one of n."""
     context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
     n_threads = max(1, threads.count() // n)  # of a product: all cores are taken already
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, n_threads, _in_process))
-    process.start()
-    theirs.close()
-    return ours, process
-
-
-def _hand_out(left, pipe):
-    """Send the next of the groups that are left, if there is one."""
-    for numbered in left:
-        with _while_it_lives():
-            pipe.send(numbered)
-        return
-
-
-def _received(pipe):
-    """(number, {experiment: Done}) of a group."""
-    with _while_it_lives():
-        return pipe.recv()
-
-
-@contextlib.contextmanager
-def _while_it_lives():
-    """Raises OSError if a process has ended, in the middle of a message or between two."""
+    theirs, ours = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(min(n, len(groups)), context, _begin, (theirs, n_threads))
     try:
-        yield
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+        with _without_interrupts():
+            results = [pool.submit(_in_process, jobs) for jobs in groups]
+        for result in results:
+            yield result.result()
+    except BrokenProcessPool:
         raise OSError(
             "a process ended before its experiment did; the same command with --resume goes on"
         ) from None
+    finally:
+        ours.close()
+        pool.shutdown()
+        theirs.close()
 
 
 @contextlib.contextmanager
@@ -248,14 +210,11 @@ def _without_interrupts():
 # --- inside a process
 
 
-def _work(pipe, n_threads, produced):
-    """Do groups as they come: with a part of the cores, no lines of progress, and a way to end."""
+def _begin(pipe, n_threads):
+    """A process begins: with a part of the cores, no lines of progress, and a way to end."""
     shipping.limit_threads(n_threads)
     sys.stderr = _Messages(sys.stderr)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    while True:
-        number, jobs = pipe.recv()
-        pipe.send((number, produced(jobs)))
+    threading.Thread(target=_end_with_parent, args=[pipe], daemon=True).start()
 
 
 class _Messages(escapes.Terminal):
@@ -265,9 +224,9 @@ class _Messages(escapes.Terminal):
         return False
 
 
-def _end_with_parent():
-    """End this process when its parent is gone: nobody would read what it finds."""
-    connection.wait([multiprocessing.parent_process().sentinel])
+def _end_with_parent(pipe):
+    """End this process when the other side of a pipe, which its parent alone has, is closed."""
+    connection.wait([pipe])
     os._exit(1)
 
 
