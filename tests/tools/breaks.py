@@ -5444,4 +5444,10 @@ BREAKS = [
         "strongest[..., rows] - keys[0]",
         "strongest[..., rows] % len(keys)",
     ),
+    Break(
+        "processes outlive a report that is killed",
+        MANY,
+        "connection.wait([pipe])",
+        "threading.Event().wait()",
+    ),
 ]
