@@ -56,7 +56,7 @@ from minitx.mapped import require_arrays
 
 from ..drawing.sentences import Sentences
 from ..texts import formats, naming
-from . import numbers
+from . import nothing, numbers
 from .options import Option, Seed, Size, near_matches, understand
 from .rules import Answer, Asks
 
@@ -217,7 +217,7 @@ def experiment(run, *, draw, question="", **described):
     """
     scope = run.__globals__
     question = question or scope["__doc__"].partition("\n")[0]
-    new = Experiment(run, question, draw, **_bound(described, scope))
+    new = Experiment(nothing.answered(run), question, **_bound({"draw": draw, **described}, scope))
     _ = new.options  # raises if one is not annotated
     return new
 
@@ -240,10 +240,13 @@ def _bound(described, scope):
     scope: of the experiment's file, whose constants and functions they name.
     """
     fields = dict(described)
+    fields["draw"] = nothing.first(nothing.figure, fields["draw"])
     if fields.get("numbers"):
         fields["numbers"] = numbers.of_experiment(fields["numbers"], scope)
     if not callable(fields.get("says", callable)):
         fields["says"] = Sentences(fields["says"], scope)
+    if fields.get("says"):
+        fields["says"] = nothing.first(nothing.says, fields["says"])
     if isinstance(fields.get("answer"), Asks):
         fields["answer"] = replace(fields["answer"], scope=scope)
     return fields

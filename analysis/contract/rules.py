@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..drawing.sentences import Names, tell
-from . import verdict
+from . import nothing, verdict
 
 NATS = {"most": np.inf, "margin": verdict.NATS}  # options of a rule for losses
 
@@ -26,7 +26,7 @@ NATS = {"most": np.inf, "margin": verdict.NATS}  # options of a rule for losses
 class Answer(NamedTuple):
     """What one run answers to the experiment's question."""
 
-    verdict: str  # yes, partly, no or undecided, by the rule of verdict.py
+    verdict: str  # yes, partly, no or undecided, by the rule of verdict.py; nothing (nothing.py)
     measure: str  # what was measured, in words that stand alone
     value: str  # as a reader is to see it: "7 of 7", "59 %"
     chance: str  # the same by chance, or by the text alone
@@ -196,6 +196,8 @@ class Asks:
     scope: dict = field(default_factory=dict, repr=False)  # the experiment's file
 
     def __call__(self, result):
+        if nothing.KIND in result:
+            return Answer(nothing.KIND, *nothing.words(result), "")
         names = Names(result, self.scope)
         value, chance = self.value, self.chance
         lacks = self.without if self.without and not names.has(self.without.name) else None

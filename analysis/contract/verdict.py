@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-VERDICTS = ("yes", "partly", "no", "undecided")
+VERDICTS = ("yes", "partly", "no", "undecided", "nothing")  # the last by nothing.py
 MARGIN = 0.1  # of the largest value possible, by which a value has to exceed its null
 NATS = 0.05  # per token: margin of losses, about a tenth of what small models gain from positions
 EFFECTS = ("yes", "partly")

@@ -2,8 +2,9 @@
 
 The keys of one layer read their input with positions moved by s tokens, and all else stays as it
 was: a head that finds offset o by positions then attends to o - s, one that finds it by words stays
-at o. N documents, T tokens, n ordinary ones, l layers, S shifts, H heads, R offsets, K shifts of
-the loss.
+at o. Where no table is read, the keys are turned as s tokens further on (rotary), or the bias of a
+score is that of a distance s tokens longer (buckets, ALiBi). N documents, T tokens, n ordinary
+ones, l layers, S shifts, H heads, R offsets, K shifts of the loss.
 
 Order: the experiment, its parts; the words; the picture.
 """
@@ -17,17 +18,13 @@ from ..contract.registry import register
 from ..contract.rules import Asks, Each, Without
 from ..drawing import draw
 from ..drawing.sentences import Names, Rows, When
-from ..maths import offset_shifts as maths
 from ..maths import profiles
-from ..measures import heads, inputs, later_layers
-from ..measures import position_parts as reading
+from ..measures import dial_arrays, heads, position_moves
 from ..running.stream import UNSAVED
-from ..texts import corpus
-from . import _dial_moves
 
-FOLLOWS = {"keys": -1, "queries": 1, "both": 0}  # tokens that an offset moves for each of the shift
 MOST = 0.9  # of a layer's cells exactly as expected: the layer follows; one exception in ten
 LABELLED = 12  # heads of a layer, at most, in the legend of its lines
+DIRECTION, N_ORDERS = profiles.DIRECTION, position_moves.N_ORDERS
 SLOPE = 0.5  # of the expected slope, from which a layer follows in part
 
 
@@ -54,84 +51,9 @@ def dial(
     reads positions alone
     losses: documents whose loss is measured
     """
-    inputs.reachable(model)
-    layers = inputs.layers_named(model, layer)
     shifts = np.arange(-reach, reach + 1)
-    if model.missing:
-        result = _alone(model, layers, move, shifts, tokens, seed)
-    else:
-        document_set = corpus.documents(model, text, documents, tokens)
-        options.several(document_set)
-        _check_room(document_set.size, reach)
-        result = _on_text(model, run, document_set, layers, move, shifts, losses, seed)
-    result |= {"layers": np.array(layers), "shifts": shifts, "causal": model.config.causal}
-    result["move"] = move
-    return result | maths.followed(result, FOLLOWS[move], seed)
-
-
-def _check_room(n, reach):
-    """Raise ValueError unless documents of n ordinary tokens leave room for the shifts."""
-    least = 2 * (profiles.REACH + reach)
-    if n < least:
-        raise ValueError(
-            f"documents have {n} ordinary tokens; wanted {least} or more to move positions by "
-            f"{reach} (--reach) and see {profiles.REACH} offsets on each side"
-        )
-
-
-def _on_text(model, run, document_set, layers, move, shifts, losses, seed):
-    """Mean attention by offset over the documents, and the loss."""
-    N, places = len(document_set), document_set.ordinary()
-    total = reading.total(model, document_set, run)
-    n_losses = min(losses, N)
-
-    def measure(i, document):
-        passed = yield reading.of_document_read(model, document)
-        others = (total - passed.inputs) / (N - 1)
-        rng = np.random.default_rng((seed, i))
-        by_layer = [
-            _dial_moves.attention(model, r, move, shifts, places, rng)
-            for r in reading.readings(model, passed, others, places, layers)
-        ]
-        sums = {"attention": by_layer}
-        given = later_layers.task(model, document, places, i)
-        if given is not None and n_losses:
-            used = (i < n_losses) / n_losses
-            sums["losses"] = _dial_moves.losses(model, given, others, places, layers, shifts, used)
-        return sums
-
-    sums = run.gather(measure, document_set, "documents")
-    result = {"T": document_set.T, "n": document_set.size, "documents": N}
-    result["attention"] = sums["attention"] / N
-    return result | _loss_results(sums, layers, shifts, n_losses)
-
-
-def _alone(model, layers, move, shifts, tokens, seed):
-    """The same on positions alone, without words, for a checkpoint that lacks them."""
-    T = tokens or model.config.n_ctx
-    options.within("tokens", T, 2 * (profiles.REACH + shifts[-1]), model.config.n_ctx)
-    rng = np.random.default_rng((seed, 0))
-    by_layer = [
-        _dial_moves.attention(model, r, move, shifts, slice(0, T), rng)
-        for r in reading.alone(model, layers, T)
-    ]
-    return {"T": T, "n": T, "documents": 0, "attention": np.array(by_layer)}
-
-
-def _loss_results(sums, layers, shifts, n_losses):
-    """Loss, and its rise in every layer with keys moved and with both moved: [l K+1] each."""
-    if "losses" not in sums:
-        return {}
-    by_layer = sums["losses"]
-    result = {"loss": by_layer[0, 0, 0], "loss_documents": n_losses}
-    result["loss_shifts"] = np.array([0, *_dial_moves.loss_shifts(shifts)])
-    rise = by_layer - by_layer[..., :1]
-    result["rise_keys"], result["rise_both"] = rise[:, 0], rise[:, 1]
-    worst = np.unravel_index(rise[:, 0].argmax(), rise[:, 0].shape)
-    result["rise"], result["rise_null"] = rise[:, 0][worst], rise[:, 1][worst]
-    result["rise_layer"] = layers[worst[0]]
-    result["rise_shift"] = result["loss_shifts"][worst[1]]
-    return result
+    asked = dial_arrays.Asked(move, layer, text, documents, tokens, losses, seed)
+    return dial_arrays.measure(model, run, asked, shifts) | {"move": move}
 
 
 EXACT = Each("layer_n_exact", out_of="layer_n_cells", enough=MOST, where="layer_n_cells")
@@ -293,7 +215,9 @@ register(
         "attention to the expected offset, dotted where every key is moved by an amount of its "
         "own, and the rise of the loss, dotted where queries and keys are moved together, which "
         "should change nothing. Layer 0 reads positions exactly, through its norms; deeper layers "
-        "read them on average over other documents."
+        "read them on average over other documents. Where places enter the scores, by turned keys "
+        "or a bias, every layer is exact; heads whose kernel (`kernel`) peaks where they look "
+        "count there too, also at their own token."
     ),
     published=(
         "The goal that the blog post names is to show that position components contribute to "
@@ -313,11 +237,21 @@ register(
         layer_n_exact by layer_names: exact cells in each layer
             null: exact cells in each layer with offsets shuffled over the shifts
         fact layer_n_cells by layer_names: heads with a direction, times shifts, in each layer
+        n_orders_follow: random orders of places, of {N_ORDERS}, in which half of
+            the cells or more are exact although keys stand in that order
+            no null: it is what chance gives
+        n_exact_named: exact cells of the heads whose mean query and key, turned or biased, fit best
+            where they look, by {verdict.MARGIN} nats or more
+            null: exact cells of the heads whose kernel peaks so, offsets shuffled over the shifts
+        slope_named: slope of the heads whose kernel peaks so, mean
+            null: size of the mean slope of such heads with offsets shuffled over the shifts
+        fact n_cells_named: cells of the heads whose kernel peaks where they look
+        fact n_shared: heads left out because their offset has a bucket with other distances
         rise: largest rise of the loss with the keys of one layer moved, in nats per token
             null: rise of the loss where queries and keys of that layer are moved together
         fact loss: mean loss in nats per token without a shift (masked models: one in 8 hidden)
         fact n_cells: heads with a direction, times shifts other than 0
-        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        fact n_directed: heads with a direction: {DIRECTION}
         fact n_by_strength by strengths: heads with a direction, by the attention to
             their offset without a shift
         strength_n_exact by strengths: exact cells, by the attention to the offset without a shift
@@ -328,7 +262,7 @@ register(
     answer=Asks(
         "heads with a direction, times shifts, that attend exactly where moved positions say",
         value="{counts}",
-        chance="up to {n_exact_null:.0f}",
+        chance="up to {n_exact_null:.0f}; {n_orders_follow} of {n_orders} orders",
         rule=EXACT,
         without=Without("n_cells", "0 of 0: no head has a direction", "0"),
     ),
@@ -343,7 +277,19 @@ register(
             none="no head has a direction",
         ),
         ". With attended offsets shuffled over the shifts: at most {n_exact_null:.0f} of {n_cells} "
-        "exact, slopes within {slope_null:.2f}.",
+        "exact, slopes within {slope_null:.2f}; with keys in {n_orders} random orders of places, "
+        "half of the cells or more are exact in {n_orders_follow}, {most_in_orders} at most.",
+        When(
+            "n_cells_named",
+            " Of the heads whose kernel peaks where they look, {n_exact_named} of {n_cells_named} "
+            "cells are exact (shuffled: at most {n_exact_named_null:.0f}), slope "
+            "{slope_named:+.2f}.",
+        ),
+        When(
+            "n_shared",
+            " {n_shared} heads are left out: a bucket holds their offset and others, so that no "
+            "move shows.",
+        ),
         When(
             "strength_n_cells",
             [" By the attention to the offset without a shift: ", BY_STRENGTH, "."],

@@ -19,10 +19,9 @@ from ..drawing.sentences import When
 from ..maths import lags as lag_maths
 from ..maths import nulls, profiles
 from ..maths import positional_kernel as maths
-from ..measures import heads, lag_signals
+from ..measures import heads, lag_signals, mean_kernel
 from ..running.stream import UNSAVED
 from ..texts import corpus
-from . import _kernel_alone
 
 NEAR = profiles.REACH  # lags within which peaks are compared
 REACH = 30  # lags drawn to each side, where documents are long enough
@@ -49,9 +48,9 @@ def kernel(
     T = document_set.T
     options.within("tokens", T, NEAR + 1, cfg.n_ctx)
     reach = min(REACH, T - 1)
-    by_place = _kernel_alone.means(model, document_set, run)
-    query, key = _kernel_alone.overall(model, by_place)
-    alone = _kernel_alone.run_alone(model, next(iter(document_set)), query, key)
+    by_place = mean_kernel.means(model, document_set, run)
+    query, key = mean_kernel.overall(model, by_place)
+    alone = mean_kernel.run_alone(model, next(iter(document_set)), query, key)
     attention = heads.attention_over(model, document_set, T, run)
     result = {"documents": len(document_set), "T": T, "causal": cfg.causal}
     result |= {"lags": profiles.offsets(reach), "attention": attention}
@@ -66,7 +65,7 @@ def _known(model, alone, query, key, r):
     lags = r["lags"]
     reach = lags[-1]
     visible = _visible(r)
-    known = _kernel_alone.formula(model, query, key, lags)
+    known = mean_kernel.formula(model, query, key, lags)
     if known is None:
         return {}
     own = maths.mean_by_lag(alone.scores, reach)
@@ -82,14 +81,14 @@ def _visible(r):
 def _by_place(model, by_place, bias, reach):
     """Mean scores by lag [L H R]: queries of one half of the documents, keys of the other.
 
-    by_place: means at each place, as `_kernel_alone.means` gives them. bias: [L ...].
+    by_place: means at each place, as `mean_kernel.means` gives them. bias: [L ...].
     """
     curves = []
     for layer, added in enumerate(bias):
         scale = model.config.attn_scale(layer)
         q, k = ([by_place[f"{name}_{half}"][layer] for half in ("even", "odd")] for name in "qk")
-        even = _kernel_alone.product(q[0], k[1], scale)
-        odd = _kernel_alone.product(q[1], k[0], scale)
+        even = mean_kernel.product(q[0], k[1], scale)
+        odd = mean_kernel.product(q[1], k[0], scale)
         curves.append(maths.mean_by_lag((even + odd) / 2 + added, reach))
     return np.array(curves)
 

@@ -27,31 +27,58 @@ def followed(r, follows, seed):
     >>> f["attended"][0, :, 0], int(f["n_exact"]), float(f["slope"])
     (array([ 0, -1, -2]), 2, -1.0)
     """
-    shifts, causal, n = r["shifts"], r["causal"], r["n"]
+    shifts, causal = r["shifts"], r["causal"]
     wide = r["attention"].shape[-1] // 2
     by_layer = r["attention"][:, :-1]  # [l S H R]
-    still = by_layer[:, len(shifts) // 2]
-    # without words a head that attends to its own token does so by positions, too
-    judge = profiles.directed if r["documents"] else profiles.stands_out
-    directed = judge(still, n, causal=causal)
-    reach = profiles.REACH
-    near = slice(wide - reach, wide + reach + 1)
-    offset = still[..., near].argmax(axis=-1) - reach  # [l H]
+    near = slice(wide - profiles.REACH, wide + profiles.REACH + 1)
+    still = by_layer[:, len(shifts) // 2, :, near]
+    offset = still.argmax(axis=-1) - profiles.REACH  # [l H]
+    result, named = _counted(r, still, offset)
     attended = by_layer.argmax(axis=-1) - wide  # [l S H]
     cells = [moves.cells(of_layer, shifts, follows, causal) for of_layer in offset]
     expected = np.array([places for places, _ in cells])
-    is_told = np.array([known for _, known in cells]) & directed[:, None]
+    is_told = np.array([known for _, known in cells]) & result["directed"][:, None]
     by_chance = r["attention"][:, [-1] * len(shifts)]  # positions in random order
     slopes = [moves.slopes(a, shifts, known) for a, known in zip(attended, is_told)]
-    result = {"directed": directed, "offset": offset, "attended": attended}
-    result |= {"expected": expected, "told": is_told}
+    result |= {"offset": offset, "attended": attended, "expected": expected, "told": is_told}
     result["exact"] = (attended == expected) & is_told
     result["weight"] = _weights(by_layer, expected, wide)
     result["weight_dealt"] = _weights(by_chance, expected, wide)
     result["slopes"] = np.array(slopes)
     result |= _summary(result, shifts, seed)
-    result |= _by_strength(result, still[..., near].max(axis=-1), shifts, seed)
+    if named is not None:
+        result |= _of_named(result, named, shifts, seed)
+    if "attention_orders" in r:
+        result |= _in_orders(result, r["attention_orders"], shifts)
+    result |= _by_strength(result, still.max(axis=-1), shifts, seed)
     return result | _by_layer(result, r["layers"], shifts, seed)
+
+
+def _counted(r, still, offset):
+    """Heads that count, {"directed": bool [l H]}, and those that a kernel names, or None.
+
+    Heads count that have a direction; without words, as all do that attend to some offset so much:
+    one that attends to its own token does so by positions, too. Where a mechanism is in the scores
+    heads count also whose kernel peaks at their offset, unless a bias has one number for it and for
+    others.
+    """
+    judge = profiles.directed if r["documents"] else profiles.stands_out
+    directed = judge(still, r["n"], causal=r["causal"])
+    if "kernel_lag" not in r:
+        return {"directed": directed}, None
+    named = r["kernel_named"] & (r["kernel_lag"] == offset)
+    is_distinct = r["distinct"][offset + profiles.REACH]
+    counted = (directed | named) & is_distinct
+    n_shared = ((directed | named) & ~is_distinct).sum()
+    return {"directed": counted, "n_shared": n_shared}, named & counted
+
+
+def _of_named(r, named, shifts, seed):
+    """Exact cells and slope of the heads [l H] that a kernel names."""
+    own = _summary(_only(r, named), shifts, seed)
+    names = "n_cells", "n_exact", "n_exact_null", "slope", "slope_null"
+    ends = [name.replace("_null", "") + "_named" + "_null" * ("_null" in name) for name in names]
+    return dict(zip(ends, map(own.get, names))) | {"n_named": named.sum()}
 
 
 def _weights(attention, expected, wide):
@@ -80,13 +107,33 @@ def _mean(values, where):
     return values[where].mean() if where.any() else 0.0
 
 
+def _only(r, heads):
+    """The cells of these heads [l H] alone."""
+    part = {name: r[name] & heads[:, None] for name in ("told", "exact")}
+    return r | part | {"directed": r["directed"] & heads}
+
+
+def _in_orders(r, attention, shifts):
+    """In how many random orders of places half of the cells or more are as expected.
+
+    attention: [l orders S-1 H R], with the keys in that order and moved. most_in_orders: the most
+    cells that are so in one order.
+    """
+    moved = shifts != 0
+    is_told = r["told"][:, None, moved]
+    expected = r["expected"][:, None, moved]
+    attended = attention.argmax(axis=-1) - attention.shape[-1] // 2
+    n_exact = ((attended == expected) & is_told).sum(axis=(0, 2, 3))
+    n_follow = ((2 * n_exact >= is_told.sum()) & is_told.any()).sum()
+    return {"n_orders": len(n_exact), "n_orders_follow": n_follow, "most_in_orders": n_exact.max()}
+
+
 def _by_strength(r, attention, shifts, seed):
     """Heads and cells by the attention [l H] that heads give to their offset without a shift."""
     rows = []
     for band in range(len(profiles.STRENGTHS)):
         inside = profiles.strength(attention) == band
-        part = {name: r[name] & inside[:, None] for name in ("told", "exact")}
-        rows.append(_summary(r | part | {"directed": r["directed"] & inside}, shifts, seed))
+        rows.append(_summary(_only(r, inside), shifts, seed))
     names = "n_cells", "n_exact", "n_exact_null"
     result = {f"strength_{name}": np.array([row[name] for row in rows]) for name in names}
     result["n_by_strength"] = profiles.by_strength(attention, r["directed"])

@@ -160,7 +160,8 @@ def layers(model):
     """Numbers of the layers whose query and key weights are in this checkpoint."""
     numbers = []
     for w in model.layers:
-        biases = [] if model.config.rms_norm else [w.b_Q, w.b_K]  # T5 has none
+        has_biases = model.config.attn_bias and not model.config.rms_norm  # T5 has none
+        biases = [w.b_Q, w.b_K] if has_biases else []
         if not any(x is None for x in (w.W_Q, w.W_K, *biases)):
             numbers.append(w.index)
     if not numbers:

@@ -7,6 +7,7 @@ SIGNS = {
     "partly": "◐",
     "no": "✗",
     "undecided": "?",
+    "nothing": "∅",
     "pass": "✓",
     "fail": "✗",
     "failed": "!",

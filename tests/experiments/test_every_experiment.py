@@ -18,6 +18,7 @@ EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted:
 # random weights leave too few heads with a direction
 OF_CROSS = {"strongest", "strongest_shuffled"}  # in cross-attention alone
 OF_A_PAIR = {"S", "target_vectors"}  # of an encoder-decoder's source and target
+OF_KERNELS = {"n_exact_named", "slope_named", "n_cells_named", "n_shared"}  # not of a table
 UNTOLD = {
     ("attention", "bundled"): OF_CROSS,
     ("attention", "causal"): OF_CROSS,
@@ -36,6 +37,8 @@ UNTOLD = {
         "right_by_basis",
         "filter_by_basis",
     },
+    ("dial", "bundled"): OF_KERNELS,
+    ("dial", "causal"): OF_KERNELS,
     ("lags", "causal"): {"agree_directed", "agree_positions", "same_direction_directed"},
     ("kernel", "bundled"): {"error"},  # a table says nothing of the scores by itself
     ("kernel", "causal"): {"error"},

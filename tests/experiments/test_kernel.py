@@ -7,9 +7,9 @@ import pytest
 import minitx
 from minitx import analysis, weights
 from minitx.analysis.contract import registry
-from minitx.analysis.experiments import _kernel_alone
 from minitx.analysis.experiments import kernel as experiment
 from minitx.analysis.maths import positional_kernel as maths
+from minitx.analysis.measures import mean_kernel
 
 LAGS = np.arange(-12, 13)
 
@@ -51,10 +51,10 @@ def test_what_is_stored_or_follows_is_the_kernel_of_the_models_own_pass(variant)
     rng = np.random.default_rng(0)
     query = rng.normal(size=(cfg.n_layers, cfg.n_heads, cfg.d_head))
     key = rng.normal(size=(cfg.n_layers, cfg.n_kv, cfg.d_head))
-    alone = _kernel_alone.run_alone(model, rng.integers(5, cfg.n_vocab, T), query, key)
+    alone = mean_kernel.run_alone(model, rng.integers(5, cfg.n_vocab, T), query, key)
     lags = np.arange(1 - T, T)
     seen = lags <= (0 if cfg.causal else T)
-    known = _kernel_alone.formula(model, query, key, lags)[..., seen]
+    known = mean_kernel.formula(model, query, key, lags)[..., seen]
     measured = maths.mean_by_lag(alone.scores, T - 1)[..., seen]
     assert maths.furthest(measured, known).max() < 1e-12  # 2e-15
     assert maths.furthest(measured, np.roll(known, 1, axis=-1)).max() > 0.05
@@ -88,4 +88,4 @@ def test_a_kernel_that_is_highest_by_less_than_the_margin_does_not_send_a_head()
 def test_without_a_mechanism_there_is_no_formula():
     model = minitx.load(weights.find("tiny-gpt2"))
     query, key = np.zeros((2, 4, 4, 32))
-    assert _kernel_alone.formula(model, query, key, LAGS) is None
+    assert mean_kernel.formula(model, query, key, LAGS) is None

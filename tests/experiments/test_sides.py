@@ -27,7 +27,6 @@ NEED_A_TABLE = {
     "cca",
     "chain",
     "conditions",
-    "dial",
     "extraction",
     "lags",
     "models",
@@ -42,6 +41,7 @@ NEED_A_TABLE = {
     "singular-values",
     "sources",
 }  # of positions, which t5 has not
+BY_MECHANISM = {"dial"}  # which read a table, or what enters the scores
 NEED_A_HEAD = {
     "shift",
     "scale-positions",
@@ -92,6 +92,8 @@ def expected(experiment, family, side):
         return "" if side == "both" else f"{name} needs a masked or causal language model"
     if family == "t5" and name in NEED_A_TABLE:
         return "needs the position table, and t5 has none"
+    if family == "t5" and name in BY_MECHANISM and side == "decoder":
+        return "needs texts, since places enter the scores, and a decoder reads no text"
     if family == "t5" and name == "bases" and side == "decoder":
         return "needs the position table, and t5 has none"
     return ""

@@ -5,15 +5,14 @@ import pytest
 import tiny
 
 from minitx.analysis.contract.registry import NotApplicable
-from minitx.analysis.experiments import _kernel_alone
-from minitx.analysis.measures import heads, joint_fit, mask_tap
+from minitx.analysis.measures import heads, joint_fit, mask_tap, mean_kernel
 from minitx.analysis.pages import explore
 
 IDS = np.arange(3, 10)
 ASKED = {
     "joint space": lambda model: joint_fit.layers(model, IDS, joint_fit.How()),
     "mask": lambda model: mask_tap.tap(model, np.eye(7), "library-now"),
-    "mechanism": lambda model: _kernel_alone.run_alone(model, IDS, None, None),
+    "mechanism": lambda model: mean_kernel.run_alone(model, IDS, None, None),
     "profiles": lambda model: heads.score_profiles_read(model, IDS),
     "page": lambda model: explore.readable(model, IDS),
 }

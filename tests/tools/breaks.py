@@ -109,7 +109,6 @@ RUN_SETTINGS = "analysis/running/settings.py"
 MOVES = "analysis/maths/moves.py"
 BANDS = "analysis/maths/bands.py"
 LAYOUT = "analysis/maths/layout.py"
-DIAL = "analysis/experiments/dial.py"
 CHAIN = "analysis/experiments/chain.py"
 NOTCH = "analysis/experiments/notch.py"
 LATER_LAYERS = "analysis/measures/later_layers.py"
@@ -1685,7 +1684,7 @@ BREAKS = [
     ),
     Break(
         "a document's own text passes for what stands at a place",
-        DIAL,
+        "analysis/measures/dial_arrays.py",
         "others = (total - passed.inputs) / (N - 1)",
         "others = total / N",
     ),
@@ -3480,13 +3479,13 @@ BREAKS = [
     ),
     Break(
         "ALiBi's kernel rises with the distance",
-        "analysis/experiments/_kernel_alone.py",
+        "analysis/measures/mean_kernel.py",
         "-np.multiply.outer(distances.slopes(cfg.n_heads), abs(lags))",
         "np.multiply.outer(distances.slopes(cfg.n_heads), abs(lags))",
     ),
     Break(
         "mean queries and keys are put in after the turn",
-        "analysis/experiments/_kernel_alone.py",
+        "analysis/measures/mean_kernel.py",
         "('q_in', 'k_in') if model.config.rotary else ('q', 'k')",
         "('q', 'k')",
     ),
@@ -4673,7 +4672,7 @@ BREAKS = [
     Break(
         "cells of every strength are counted in each band",
         "analysis/maths/offset_shifts.py",
-        "r[name] & inside[:, None]",
+        "r[name] & heads[:, None]",
         "r[name]",
     ),
     Break(
@@ -5449,5 +5448,33 @@ BREAKS = [
         MANY,
         "connection.wait([pipe])",
         "threading.Event().wait()",
+        "keys that are moved are turned the other way",
+        "analysis/measures/score_moves.py",
+        "moved = places + s",
+        "moved = places - s",
+    ),
+    Break(
+        "the bias of moved keys stays",
+        "analysis/measures/score_moves.py",
+        "of_k - of_q[:, None]",
+        "np.arange(len(of_k)) - np.arange(len(of_q))[:, None]",
+    ),
+    Break(
+        "where nothing tells places the answer is asked all the same",
+        "analysis/contract/rules.py",
+        "nothing.KIND in result",
+        "False",
+    ),
+    Break(
+        "distances of one bucket are told apart",
+        "analysis/measures/mean_kernel.py",
+        "(own != before) & (own != after)",
+        "own >= 0",
+    ),
+    Break(
+        "heads that a kernel names are those that look elsewhere",
+        "analysis/maths/offset_shifts.py",
+        "r['kernel_lag'] == offset",
+        "r['kernel_lag'] != offset",
     ),
 ]

@@ -16,8 +16,8 @@ import numpy as np
 from minitx import distances, forward
 
 from ..maths import positional_kernel as maths
-from ..measures import inputs
 from ..running import passes
+from . import inputs
 
 HALVES = "even", "odd"  # documents of which means are taken apart, so that no text is on both sides
 
@@ -103,9 +103,9 @@ def formula(model, query, key, lags):
     """
     cfg = model.config
     layers = range(cfg.n_layers)
-    added = _added(model, lags)
+    by_lag = added(model, lags)
     turns = cfg.rotary
-    if not turns and added is None:
+    if not turns and by_lag is None:
         return None
     curves = np.zeros((cfg.n_layers, cfg.n_heads, len(lags)))
     for layer in layers:
@@ -114,15 +114,23 @@ def formula(model, query, key, lags):
             scale = cfg.attn_scale(layer) * turns[layer].scale ** 2
             frequencies = turns[layer].frequencies
             curves[layer] += scale * maths.rotary(query[layer], k, frequencies, lags)
-    return curves if added is None else curves + added
+    return curves if by_lag is None else curves + by_lag
 
 
-def _added(model, lags):
-    """The bias that a model stores or computes for each lag: [H R], or None."""
+def added(model, lags):
+    """The bias that a model stores or computes for each lag: [...] -> [H ...], or None."""
     cfg = model.config
     if cfg.alibi:
         return -np.multiply.outer(distances.slopes(cfg.n_heads), abs(lags))
     if cfg.n_buckets:
         rows = np.asarray(model.weights.W_rel, np.float64)
-        return rows[distances.bucket(cfg, lags)].T
+        return np.moveaxis(rows[distances.bucket(cfg, lags)], -1, 0)
     return None
+
+
+def distinct(model, lags):
+    """Whether a bias tells each lag from the two beside it: bool [...]; in a wide bucket not."""
+    if not model.config.n_buckets:
+        return np.ones(np.shape(lags), bool)
+    before, own, after = (distances.bucket(model.config, lags + step) for step in (-1, 0, 1))
+    return (own != before) & (own != after)

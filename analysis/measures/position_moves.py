@@ -1,25 +1,41 @@
 """Attention and loss when the positions that one attention layer reads are moved.
 
-l layers, S shifts, H heads, n ordinary places, R = 2 (REACH + largest shift) + 1 offsets, K shifts
-of the loss.
+l layers, S shifts, W moves, H heads, n ordinary places, R = 2 (REACH + largest shift) + 1 offsets,
+K shifts of the loss.
 """
 
 import numpy as np
 
-from ..maths import moves, profiles
-from ..measures import later_layers, position_parts
+from ..maths import moves
+from . import later_layers, position_parts
+
+N_ORDERS = 8  # of places
 
 
-def attention(model, r, move, shifts, places, rng):
-    """Mean attention by offset of a layer at every shift, and with random moves: [S+1 H R].
+def ways(shifts, n, rng, orders=()):
+    """Moves of a layer's n positions: the shifts, one of random shifts, and of random orders.
 
-    The last row is the null: every key (or query) is moved by a shift drawn for it alone.
+    The random shifts [n] are the null: every key (or query) is moved by one drawn for it alone.
     """
-    wide = profiles.REACH + shifts[-1]
-    n = len(r.positions)
-    ways = [*shifts, rng.choice(shifts[shifts != 0], n)]
+    return [*shifts, rng.choice(shifts[shifts != 0], n), *orders]
+
+
+def orders(shifts, n, rng):
+    """Moves [n] that put positions in a random order, drawn for each shift but 0, N_ORDERS times.
+
+    Positions in such an order tell no place.
+    """
+    here = np.arange(n)
+    return [rng.permutation(n) - here for _ in range(N_ORDERS) for s in shifts if s]
+
+
+def attention(model, r, move, ways, places, wide):
+    """Mean attention by offset, up to `wide`, of a layer at every move of its positions: [W H R].
+
+    ways: moves, each a number of tokens, or [n] for positions each of its own.
+    """
     own_q, own_k = (x(model, r.layer, r.x) for x in (position_parts.queries, position_parts.keys))
-    by_shift = []
+    by_way = []
     for s in ways:
         q, k = queries_keys(model, r, move, s, own_q, own_k)
         queries = keys = places
@@ -27,8 +43,8 @@ def attention(model, r, move, shifts, places, rng):
             queries = moves.not_round(places, s) if move != "keys" else places
             keys = moves.not_round(places, s) if move != "queries" else places
         pattern = position_parts.pattern(model, r.layer, q, k)
-        by_shift.append(moves.attention_between(pattern, queries, keys, wide))
-    return np.array(by_shift)
+        by_way.append(moves.attention_between(pattern, queries, keys, wide))
+    return np.array(by_way)
 
 
 def queries_keys(model, r, move, s, q, k):

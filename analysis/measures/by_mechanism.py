@@ -1,0 +1,41 @@
+"""What an experiment does in each way to know places, from a table: one entry is a model's own.
+
+The entry of a mechanism in which there is nothing to do is a text that says so (Nothing).
+"""
+
+from ..contract import sides
+from ..contract.nothing import Nothing
+from ..contract.registry import NotApplicable
+from . import context_extension, inputs
+
+TABLES = "learned", "sinusoidal"
+BIASES = "buckets", "alibi"
+NO_PLACES = "no mechanism tells this model places"
+
+
+def entries(*, table, rotary, bias, none):
+    """{mechanism: what is done}, one entry for all tables and one for all terms of the scores."""
+    own = {"rotary": rotary, "none": none}
+    return dict.fromkeys(TABLES, table) | dict.fromkeys(BIASES, bias) | own
+
+
+def of_model(model, by_name):
+    """The entry of {mechanism: what is done} that is this model's; raises Nothing for a text.
+
+    A table of zeros tells nothing (context_extension.py). Raises NotApplicable for a model of several
+    mechanisms, of one without an entry, or that lacks its table.
+    """
+    names = context_extension.mechanisms(model)
+    if names[0] in TABLES:
+        inputs.reachable(model)
+    unknown = [name for name in names if name not in by_name]
+    if unknown or len(names) > 1:
+        what = f"needs one way to know places, of {', '.join(by_name)}"
+        raise NotApplicable(f"{what}; this model has {' and '.join(names)}")
+    if model.missing and names[0] not in TABLES:
+        lacking = sides.lacking(model)
+        raise NotApplicable(f"needs texts, since places enter the scores, and {lacking}")
+    entry = by_name[names[0]]
+    if isinstance(entry, str):
+        raise Nothing(entry)
+    return entry

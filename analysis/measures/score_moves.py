@@ -1,0 +1,149 @@
+"""Attention of one layer whose keys or queries stand elsewhere, where places enter the scores.
+
+Turned queries and keys get the angle of another place (rotary), a term of the scores that of
+another distance (buckets, ALiBi). Nothing comes round the end, and no document is averaged: it is
+exact in every layer.
+
+l layers, S shifts, H heads, G heads of keys, T tokens, d width of a head, R offsets, K shifts of
+the loss.
+
+Order: what a pass gives; scores at other places; what dial measures of them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from minitx.kernels import softmax_
+from minitx.positions import angles, turned
+
+from ..contract.registry import NotApplicable
+from ..maths import lags as lag_maths
+from ..maths import moves, profiles
+from ..running import passes
+from . import inputs, later_layers, mean_kernel, position_moves
+
+
+class Part(NamedTuple):
+    """What the scores of one layer on one document are made of."""
+
+    layer: int
+    q: np.ndarray  # [H T d] before a place turns them
+    k: np.ndarray  # [G T d]
+    hidden: np.ndarray  # [H T T] bool: the keys that no query sees
+
+
+class Parts(NamedTuple):
+    """The Part of every layer, and the streams [L T D] before them."""
+
+    layers: list
+    streams: list
+
+
+def of_document_read(model, document):
+    """A Reading of the Parts of one document [T]."""
+    kept, hidden, streams = {}, [], []
+
+    def watch(name, x, layer=None):
+        kind = name.removesuffix("_in")
+        if kind in ("q", "k") and (kind, layer) not in kept:  # before the turn, if there is one
+            kept[kind, layer] = x[0].copy()
+        if name == "scores":
+            hidden.append(np.isneginf(x[0]))
+        if name == "resid_pre":
+            streams.append(x[0].copy())
+
+    def value(_):
+        layers = [Part(i, kept["q", i], kept["k", i], x) for i, x in enumerate(hidden)]
+        return Parts(layers, streams)
+
+    return passes.Reading(model, document, watch, value)
+
+
+def layers(model, layer=-1):
+    """The layers that --layer names, of those whose scores a place enters."""
+    inputs.check_uncapped(model)
+    cfg = model.config
+    named = inputs.layers_named(model, layer)
+    moved = [i for i in named if not cfg.rotary or cfg.rotary[i]]
+    if not moved:
+        raise NotApplicable(f"needs a layer in which places enter; layer {layer} has none")
+    return moved
+
+
+def scores(model, part, of_q, of_k, angle=angles):
+    """Scores of a layer [H T T] whose queries and keys stand at these places [T].
+
+    angle: of places, see positions.angles.
+    """
+    cfg = model.config
+    q, k = part.q, part.k
+    rotary = cfg.rotary[part.layer] if cfg.rotary else None
+    if rotary is not None:
+        q, k = _turn(q, of_q, rotary, angle), _turn(k, of_k, rotary, angle)
+    scores = mean_kernel.product(q, k, cfg.attn_scale(part.layer))
+    by_distance = mean_kernel.added(model, of_k - of_q[:, None])
+    return scores if by_distance is None else scores + by_distance.astype(scores.dtype)
+
+
+def _turn(x, places, rotary, angle):
+    """Queries or keys [H T d] turned as those of these places [T]."""
+    by_pair = angle(rotary.frequencies, places[None], x.dtype)
+    return turned(x[None], by_pair, rotary.scale)[0]
+
+
+def pattern(model, part, of_q, of_k, angle=angles):
+    """Attention of a layer [H T T] whose queries and keys stand at these places [T]."""
+    moved = scores(model, part, of_q, of_k, angle)
+    return softmax_(np.where(part.hidden, -np.inf, moved).astype(part.q.dtype))
+
+
+def moved_pattern(model, part, move, s):
+    """Attention of a layer with keys, queries or both moved by s, a number or [T]: [H T T]."""
+    places = np.arange(part.q.shape[1])
+    moved = places + s
+    of_q, of_k = (moved if move in (kind, "both") else places for kind in ("queries", "keys"))
+    return pattern(model, part, of_q, of_k)
+
+
+def attention(model, part, move, ways, places, wide):
+    """As `position_moves.attention`: mean attention by offset at every move [W H R].
+
+    In a causal model queries count only from where all near keys are seen: the first ones have no
+    other key than the nearest.
+    """
+    queries = slice(places.start + wide * model.config.causal, places.stop)
+    by_way = []
+    for s in ways:
+        moved = moved_pattern(model, part, move, s)
+        by_way.append(moves.attention_between(moved, queries, places, wide))
+    return np.array(by_way)
+
+
+def losses(model, given, layers, shifts, used):
+    """As `position_moves.losses`: [l 2 K+1], with the pattern of one layer replaced."""
+    steps = position_moves.loss_shifts(shifts)
+    result = np.zeros((len(layers), 2, 1 + len(steps)))
+    if not used:
+        return result
+    parts, streams = passes.value(of_document_read(model, given.tokens))
+    plain = later_layers.loss(model, given, streams[-1], len(streams) - 1, {})
+    result[..., 0] = plain
+    for i, layer in enumerate(layers):
+        for j, s in enumerate(steps, 1):
+            for way, move in enumerate(("keys", "both")):
+                points = {("pattern", layer): moved_pattern(model, parts[layer], move, s)[None]}
+                result[i, way, j] = later_layers.loss(model, given, streams[layer], layer, points)
+    return result * used
+
+
+def of_kernel(model, by_place, layers):
+    """The lag [l H] at which the kernel of each head peaks, and by how many nats.
+
+    by_place: means over documents, see `mean_kernel.means`.
+    """
+    near, causal = profiles.REACH, model.config.causal
+    query, key = mean_kernel.overall(model, by_place)
+    curves = mean_kernel.formula(model, query, key, profiles.offsets())[layers]
+    lag, _ = lag_maths.peak(curves, near, causal)
+    return lag, lag_maths.height(curves, lag, near, causal)

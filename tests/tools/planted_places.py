@@ -1,0 +1,70 @@
+"""Models whose places alone decide where heads look: the answer of each mechanism is planted.
+
+Queries and keys of zoo models are made constant; where they look then follows from the mechanism.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+import minitx
+from minitx import distances
+
+BACK = 3  # tokens to the left, where every head of the rotary model looks
+NEAR = -1, 1, 2, -2  # where each head of the model with buckets looks
+
+
+def with_layers(model, change):
+    """A model whose layers have the arrays that change(layer) gives, by name."""
+    layers = tuple(type(w)(**vars(w) | change(w)) for w in model.layers)
+    return replace(model, layers=layers)
+
+
+def constant(w, b_Q=0.0, b_K=0.0):
+    """Arrays of a layer whose queries are b_Q and whose keys are b_K, whatever the words."""
+    zeros = {name: np.zeros_like(getattr(w, name)) for name in ("W_Q", "W_K")}
+    width = w.W_Q.shape[1]
+    dtype = w.W_Q.dtype
+    biases = {"b_Q": np.zeros(width, dtype) + b_Q, "b_K": np.zeros(width, dtype) + b_K}
+    return zeros | {name: x.astype(dtype) for name, x in biases.items()}
+
+
+def alibi():
+    """The slopes alone."""
+    return with_layers(minitx.load("zoo/causal-alibi"), constant)
+
+
+def buckets():
+    """Head number h gives all its attention to the offset NEAR[h]."""
+    model = with_layers(minitx.load("zoo/masked-buckets"), constant)
+    cfg = model.config
+    W_rel = np.zeros_like(model.weights.W_rel)
+    for head, offset in enumerate(NEAR):
+        W_rel[distances.bucket(cfg, np.array(offset)), head] = 12
+    return with_bias(model, W_rel)
+
+
+def with_bias(model, W_rel):
+    """A model whose bias by bucket is W_rel."""
+    return replace(model, weights=type(model.weights)(**vars(model.weights) | {"W_rel": W_rel}))
+
+
+def rotary(back=BACK):
+    """Keys that are ahead of their queries by as much as `back` tokens turn them."""
+    model = minitx.load("zoo/causal-rotary")
+
+    def change(w):
+        omega = np.array(model.config.rotary[w.index].frequencies)
+        r, d = len(omega), model.config.d_head
+        query, key = np.zeros((2, d))
+        query[:r] = 1
+        key[:r], key[r : 2 * r] = np.cos(back * omega), np.sin(back * omega)
+        H = model.config.n_heads
+        return constant(w, 4 * np.tile(query, H), 4 * np.tile(key, H))
+
+    return with_layers(model, change)
+
+
+def none():
+    """A causal model that is told no places."""
+    return minitx.load("zoo/causal-none")
