@@ -22,7 +22,7 @@ def entries(*, table, rotary, bias, none):
 def of_model(model, by_name):
     """The entry of {mechanism: what is done} that is this model's; raises Nothing for a text.
 
-    A table of zeros tells nothing (context_extension.py). Raises NotApplicable for a model of several
+    A table of zeros tells nothing. Raises NotApplicable for a model of several
     mechanisms, of one without an entry, or that lacks its table.
     """
     names = context_extension.mechanisms(model)
