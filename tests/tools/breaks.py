@@ -5448,6 +5448,8 @@ BREAKS = [
         MANY,
         "connection.wait([pipe])",
         "threading.Event().wait()",
+    ),
+    Break(
         "keys that are moved are turned the other way",
         "analysis/measures/score_moves.py",
         "moved = places + s",
