@@ -17,6 +17,7 @@ from .cost import cost
 from .finite import check
 from .generate import generate
 from .gradients import Gradients, gradients
+from .in_memory import from_transformers
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
@@ -41,6 +42,7 @@ __all__ = [
     "explore",
     "final_norm",
     "forward",
+    "from_transformers",
     "generate",
     "gradients",
     "load",

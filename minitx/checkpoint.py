@@ -73,8 +73,7 @@ WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartM
 
 def read_model(folder, dtype=np.float32, partial=False, head=None, keep_dtype=False):
     """The model in a checkpoint folder; the others as for minitx.load."""
-    if np.dtype(dtype) not in (np.float32, np.float64):
-        raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
+    check_dtype(dtype)
     keep_freed_memory()
     generation = folder / "generation_config.json"
     generated = read_json(generation) if generation.is_file() else None
@@ -83,6 +82,12 @@ def read_model(folder, dtype=np.float32, partial=False, head=None, keep_dtype=Fa
     if keep_dtype:
         tensors = {name: tensor.mapped for name, tensor in tensors.items()}
     return model_of(config, tensors, dtype, partial, head)
+
+
+def check_dtype(dtype):
+    """Raises ValueError for number formats in which no model runs."""
+    if np.dtype(dtype) not in (np.float32, np.float64):
+        raise ValueError(f"dtype is {np.dtype(dtype)}; a model runs in float32 or float64")
 
 
 def model_of(config, tensors, dtype, partial=False, head=None):

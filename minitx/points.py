@@ -193,6 +193,11 @@ def name_of(key):
     return key[0] if isinstance(key, tuple) and len(key) == 2 else key
 
 
+def text_of(key: Key) -> str:
+    """("q", 3) -> "q.3"; "logits" as it is."""
+    return key if isinstance(key, str) else f"{key[0]}.{key[1]}"
+
+
 def _refuse(key, model):
     """Raises ValueError that says why the model has no such point."""
     name = name_of(key)

@@ -175,8 +175,9 @@ def cache(cache):
 
 def tokenizer(tokenizer):
     """Where a tokenizer comes from; its files are not read for this."""
-    rows = [("model type", tokenizer.model_type), ("folder", tokenizer.folder)]
-    title = f"Tokenizer ({tokenizer.model_type}) of {tokenizer.folder}"
+    origin = tokenizer.folder or "memory"
+    rows = [("model type", tokenizer.model_type), ("folder", origin)]
+    title = f"Tokenizer ({tokenizer.model_type}) of {origin}"
     return Summary(title, [], ("what", "value"), rows)
 
 

@@ -34,7 +34,7 @@ class Tokenizer(show.Shown):
 
     _summary = show.tokenizer
 
-    def __init__(self, folder: Path, model_type: str, target: bool = False) -> None:
+    def __init__(self, folder: Path | None, model_type: str, target: bool = False) -> None:
         self.folder = folder
         self.model_type = model_type
         self.target = target
@@ -119,6 +119,22 @@ class Tokenizer(show.Shown):
             return self._tokenizer.encode(text, pair, add_special_tokens=special)
 
 
+class Wrapped(Tokenizer):
+    """A tokenizer that is in memory already, of no folder: a `tokenizers.Tokenizer`."""
+
+    packages = ("tokenizers",)
+
+    def __init__(self, tokenizer, model_type: str) -> None:
+        super().__init__(None, model_type)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self._tokenizer = tokenizer
+
+    def as_json(self) -> str:
+        """All that its ids depend on, as a tokenizer.json."""
+        return self._tokenizer.to_str()
+
+
 def check_text(text, name="text"):
     """Raises ValueError for what is no text, and for half of a character, as of a cut emoji."""
     if not isinstance(text, str):
@@ -153,9 +169,11 @@ def _named(folder, what):
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
+        text = f"does not {what}: {one_line(error)}"
+        if folder is None:
+            raise ValueError(f"the tokenizer in memory {text}") from None
         files = listing(names_in(folder) & FILES)
-        text = f"the tokenizer in {folder} does not {what}: {one_line(error)}"
-        raise ValueError(f"{text} (its files: {files})") from None
+        raise ValueError(f"the tokenizer in {folder} {text} (its files: {files})") from None
 
 
 def of_stacks(folder, model_type):

@@ -11,7 +11,7 @@ from .arrays import Model
 from .inputs import Ids, Texts, as_batch, as_target, check_source, source_arguments
 from .masks import Mask
 from .model import forward, logits
-from .points import OVERWRITTEN, POINTS, Key, expand, from_first, name_of, points
+from .points import OVERWRITTEN, POINTS, Key, expand, from_first, name_of, points, text_of
 
 Edit = ArrayLike | Callable[[np.ndarray], ArrayLike]
 
@@ -100,6 +100,18 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
         if not layers or layers != list(range(len(layers))):
             raise KeyError(f"{name!r} was kept in layers {layers}; stack needs all of them")
         return np.stack([self.arrays[name, layer] for layer in layers])
+
+    def to_dict(self) -> dict[str, np.ndarray]:
+        """The arrays by names that are texts, "q.3" and "logits", as files have them.
+
+        They are the trace's own, not copies: np.savez(path, **trace.to_dict()) writes them.
+
+        >>> import minitx
+        >>> trace = minitx.run(minitx.load("tiny-gpt2"), "A dog", keep=[("q", 3), "logits"])
+        >>> {name: x.shape for name, x in trace.to_dict().items()}
+        {'q.3': (1, 4, 3, 32), 'logits': (1, 3, 1024)}
+        """
+        return {text_of(key): x for key, x in self.arrays.items()}
 
     @property
     def labels(self) -> np.ndarray:

@@ -44,6 +44,8 @@ def with_own(experiment, model, given):
 
 def _of(model):
     """{option: what it is by itself} of a model; {} unless it comes with the project."""
+    if model.tokenizer.folder is None:
+        return {}
     folder = Path(model.tokenizer.folder).resolve()
     return OWN.get(folder.name, {}) if folder.parent == local.BUNDLED.resolve() else {}
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = "svg", "png"  # of figures; each is a property of a Result
+COLUMNS = "number", "label", "value", "null", "means", "null_means"  # of a Result's table
 SHOWN = 6  # numbers in a notebook's table; the others are folded
 ENDINGS = ".svg", ".npz", ".json"  # of the files of a Result
 
@@ -116,6 +117,20 @@ class Result:
         write_all(by_path, before=partial(self._remove_old, out, format))
         return out
 
+    def table(self) -> dict[str, list]:
+        """The numbers as columns of equal length, one row a number or an entry of a list.
+
+        Columns: number, its name; label, what an entry belongs to ("" of a single number); value;
+        null, what chance gives, None where it was not measured; means; null_means.
+        pandas.DataFrame(result.table()) reads it, and so does polars with strict=False.
+
+        >>> from minitx import analysis
+        >>> table = analysis.run("positions", "tiny-roberta").table()
+        >>> list(table), table["number"][:2]
+        (['number', 'label', 'value', 'null', 'means', 'null_means'], ['peak', 'peak_cycles'])
+        """
+        return columns(self.numbers)
+
     def _remove_old(self, out, format):
         """Remove an earlier record, and then its figure of the other format."""
         (out / f"{self.experiment}.json").unlink(missing_ok=True)
@@ -140,6 +155,23 @@ class Result:
             more = f"<summary>{len(rows) - SHOWN} more</summary>{_table(rows[SHOWN:])}"
             table += f"<details>{more}</details>"
         return f"<div>{image}{answer}{says}{table}</div>"
+
+
+def columns(numbers):
+    """{column: list} of the numbers of a Result, see `Result.table`."""
+    rows = [row for name, number in numbers.items() for row in _rows(name, number)]
+    return {column: [row[column] for row in rows] for column in COLUMNS}
+
+
+def _rows(name, number):
+    """The table's rows of one number, as dictionaries."""
+    values = number.value if isinstance(number.value, list) else [number.value]
+    labels = number.labels or [""] * len(values)
+    has_own = isinstance(number.null, list) and len(number.null) == len(values)
+    nulls = number.null if has_own else [number.null] * len(values)
+    common = {"number": name, "means": number.means, "null_means": number.null_means}
+    entries = zip(labels, values, nulls, strict=True)
+    return [{"label": label, "value": x, "null": null} | common for label, x, null in entries]
 
 
 def _row(number):

@@ -9,42 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-LAYER = r"(?:layers?|block|h)\.(\d+)\."
-# End of a module's name with the layer in brackets, the point that goes in (None: none has a name)
-# and the one that comes out. Rows of one point are of different families.
-HOOKS = [
-    (r"(?:word_embeddings|wte|embed_tokens)", None, "embed"),
-    (r"(?:position_embeddings|wpe|embed_positions)", None, "pos_embed"),
-    (r"token_type_embeddings", None, "type_embed"),
-    (r"(?:embeddings\.LayerNorm|layernorm_embedding)", None, "ln_embed"),
-    (LAYER + r"attn\.c_attn", None, "qkv"),
-    (LAYER + r"(?:attention\.self\.query|attention\.q_lin)", None, "q"),
-    (LAYER + r"(?:self_attn\.q_proj|layer\.0\.SelfAttention\.q|attention\.attn\.q)", None, "q"),
-    (LAYER + r"(?:attention\.self\.key|attention\.k_lin)", None, "k"),
-    (LAYER + r"(?:self_attn\.k_proj|layer\.0\.SelfAttention\.k|attention\.attn\.k)", None, "k"),
-    (LAYER + r"(?:attention\.self\.value|attention\.v_lin)", None, "v"),
-    (LAYER + r"(?:self_attn\.v_proj|layer\.0\.SelfAttention\.v|attention\.attn\.v)", None, "v"),
-    (LAYER + r"(?:encoder_attn\.q_proj|layer\.1\.EncDecAttention\.q)", None, "cross_q"),
-    (LAYER + r"(?:encoder_attn\.k_proj|layer\.1\.EncDecAttention\.k)", None, "cross_k"),
-    (LAYER + r"(?:encoder_attn\.v_proj|layer\.1\.EncDecAttention\.v)", None, "cross_v"),
-    (LAYER + r"(?:attention\.output\.dense|attention\.out_lin|attn\.c_proj)", "z", "attn_out"),
-    (LAYER + r"(?:self_attn\.out_proj|layer\.0\.SelfAttention\.o)", "z", "attn_out"),
-    (LAYER + r"attention\.attn\.o", "z", "attn_out"),
-    (LAYER + r"(?:encoder_attn\.out_proj|layer\.1\.EncDecAttention\.o)", "cross_z", "cross_out"),
-    (LAYER + r"(?:attention\.output\.LayerNorm|sa_layer_norm|ln_1)", None, "ln1"),
-    (LAYER + r"(?:self_attn_layer_norm|layer\.0\.layer_norm|attention\.LayerNorm)", None, "ln1"),
-    (LAYER + r"encoder_attn_layer_norm", None, "ln_cross"),
-    (LAYER + r"(?:output\.LayerNorm|output_layer_norm|ln_2|final_layer_norm)", None, "ln2"),
-    (r"decoder\." + LAYER + r"layer\.1\.layer_norm", "resid_mid", "ln_cross"),
-    (r"decoder\." + LAYER + r"layer\.2\.layer_norm", "resid_cross", "ln2"),
-    (r"encoder\." + LAYER + r"layer\.1\.layer_norm", "resid_mid", "ln2"),
-    (LAYER + r"(?:intermediate\.dense|ffn\.lin1|mlp\.c_fc|fc1)", None, "pre"),
-    (LAYER + r"layer\.\d\.DenseReluDense\.(?:wi|wi_0)", None, "pre"),
-    (LAYER + r"layer\.\d\.DenseReluDense\.wi_1", None, "pre_linear"),
-    (LAYER + r"(?:output\.dense|ffn\.lin2|mlp\.c_proj|fc2)", "post", "mlp_out"),
-    (LAYER + r"layer\.\d\.DenseReluDense\.wo", "post", "mlp_out"),
-    (r"(?:transformer\.|^)ln_f|(?:en|de)coder\.final_layer_norm", None, "ln_final"),
-]
+from minitx.names import MODULES
+
 BY_HEADS = ("q", "k", "v", "z")
 STACKS = ("encoder", "decoder")
 NEEDED = "the reference library is not here ({}); wanted: pip install 'minitx[torch]'"
@@ -153,7 +119,7 @@ def watch(model, seen):
 
     for name, module in model.named_modules():
         side = "decoder" if "decoder" in name or not is_pair(model) else "encoder"
-        for end, *ends in HOOKS:
+        for end, *ends in MODULES:
             if match := re.search(rf"(?:^|\.)(?:{end})$", name):
                 layer = int(match[1]) if match.groups() else None
                 module.register_forward_hook(

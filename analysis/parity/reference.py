@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from minitx.points import POINTS, name_of
+from minitx.points import POINTS, name_of, text_of
 
 from ..machine import files
 from . import sampled
@@ -45,16 +45,11 @@ def write(path, reference):
         given = {name: x for name, x in inputs._asdict().items() if x is not None}
         tensors |= {f"{i}.{name}": np.ascontiguousarray(x) for name, x in given.items()}
         tensors |= {f"{i}.sample.{size}": x for size, x in reference.samples[i].items()}
-        tensors |= {f"{i}.{named(point)}": x for point, x in reference.arrays[i].items()}
+        tensors |= {f"{i}.{text_of(point)}": x for point, x in reference.arrays[i].items()}
     header = {ENTRY: json.dumps(reference.about | {"format": FORMAT}, ensure_ascii=False)}
     content = save(tensors, metadata=header)
     files.write(path, content)
     return len(content)
-
-
-def named(point):
-    """("q", 3) -> "q.3"."""
-    return point if isinstance(point, str) else f"{point[0]}.{point[1]}"
 
 
 def point_of(name):

@@ -14,6 +14,7 @@ import numpy as np
 
 import minitx
 from minitx import weights
+from minitx.finite import named_arrays
 from minitx.weights import local
 
 from ..machine.files import as_json
@@ -33,11 +34,9 @@ def of_run(experiment, model, name, options):
         formats.valid(str(value), f"--{option}")
         if option in ("text", "sentence"):
             formats.not_empty(value, f"--{option}")
-    folder = Path(model.tokenizer.folder)
     values = {option.name: option.default for option in experiment.options} | options
     stated = {"experiment": experiment.name, "model": str(name)}
-    stated["revision"] = revision(folder)
-    stated |= model_files(folder)
+    stated |= origin(model)
     stated["dtype"] = dtype(model)
     stated["options"] = values
     stated["versions"] = versions(model.tokenizer.packages)
@@ -48,6 +47,19 @@ def of_run(experiment, model, name, options):
     return stated | {
         name: formats.described(values[name]) for name in _of_files(experiment, values)
     }
+
+
+def origin(model):
+    """The commit and the sha256 of what was read of a model; of one in memory, of its arrays."""
+    folder = model.tokenizer.folder
+    if folder is not None:
+        return {"revision": revision(Path(folder))} | model_files(Path(folder))
+    content = hashlib.sha256(repr(model.config).encode())
+    for name, x in sorted(named_arrays(model).items()):
+        content.update(f"{name} {x.dtype} {x.shape}".encode() + np.ascontiguousarray(x).tobytes())
+    tokenizer = hashlib.sha256(model.tokenizer.as_json().encode())
+    files = {"tokenizer in memory": tokenizer.hexdigest()}
+    return {"revision": None, "weights": {"in memory": content.hexdigest()}, "files": files}
 
 
 def _of_files(experiment, values):
@@ -66,8 +78,13 @@ def dtype(model):
 
 
 def changes(model):
-    """Names, such as W_Q.L3, of arrays that a program changed since the Model was loaded."""
+    """Names, such as W_Q.L3, of arrays that a program changed since the Model was loaded.
+
+    None of a model in memory: its settings hold what its arrays are now.
+    """
     folder = model.tokenizer.folder
+    if folder is None:
+        return []
     dtype_of = dtype(model)
     original = minitx.load(folder, "float32" if dtype_of == "none" else dtype_of, partial=True)
     if model.encoder is None and original.encoder is not None and not model.config.causal:

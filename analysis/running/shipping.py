@@ -116,7 +116,7 @@ class Sender:
     def learn(self, model):
         """Note which arrays of a model are those of its files, in value and layout."""
         unknown = {n: x for n, x in named_arrays(model).items() if id(x) not in self.names}
-        if model.tokenizer is None or not unknown:
+        if model.tokenizer is None or model.tokenizer.folder is None or not unknown:
             return
         self.tokenizer = self.tokenizer or model.tokenizer
         stored = Stored(
@@ -174,7 +174,7 @@ def _pickler_class():
                     return array_of, self.sender.names[id(x)]
                 if x.ndim > 1 and not x.flags.forc and not x.dtype.hasobject:
                     return as_laid_out, _laid_out(x)
-            if isinstance(x, Tokenizer):
+            if isinstance(x, Tokenizer) and x.folder is not None:
                 files = self.sender.files_of(x.folder)
                 return tokenizer_of, (files, x.model_type, x.target)
             return super().reducer_override(x)

@@ -65,9 +65,14 @@ def loaded(model):
 
 
 def _name_of(model):
-    """The name of the folder that a model comes from, or the hub id of a download."""
+    """The name of a model's folder, or the hub id of a download; else "in memory"."""
     if model.tokenizer is None:
-        raise ValueError("this model was not loaded from a folder; wanted one of minitx.load")
+        raise ValueError(
+            "this model has no tokenizer; wanted one of minitx.load, or of "
+            "minitx.from_transformers(model, tokenizer)"
+        )
+    if model.tokenizer.folder is None:
+        return "in memory"
     folder = Path(model.tokenizer.folder).resolve()
     if settings.revision(folder):
         folder = folder.parent.parent  # models--ORG--NAME/snapshots/COMMIT

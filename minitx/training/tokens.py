@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..files import listing
-from ..text import FILES, Tokenizer, check_text
+from ..text import FILES, Tokenizer, Wrapped, check_text
 
 MASKS = "<mask>", "[MASK]"
 END = "<|endoftext|>"
@@ -47,8 +47,7 @@ def stream(corpus, folder, config, is_masked):
             "tokenizer.json": new.to_str().encode(),
             "tokenizer_config.json": settings_of(config, is_masked),
         }
-        tokenizer = Tokenizer(Path("."), config.model_type)
-        vars(tokenizer)["_tokenizer"] = new  # in memory: it reads no files
+        tokenizer = Wrapped(new, config.model_type)
     ids = tokenizer.encode(text, special=False)
     if len(ids) and ids.max() >= config.n_vocab:
         raise ValueError(f"the tokenizer gives id {ids.max()}; vocab_size is {config.n_vocab}")

@@ -18,6 +18,7 @@ from minitx import analysis, threads, weights
 from minitx.analysis import commands
 from minitx.analysis.contract import registry, results, wording
 from minitx.analysis.running import single
+from minitx.text import Wrapped
 
 ROOT = Path(__file__).parents[2]
 LIGHT = """
@@ -133,8 +134,8 @@ def test_a_partial_checkpoint_runs_what_it_can(bundled):
     assert analysis.run("positions", partial, shuffles=5).settings["missing"] == ["a tensor"]
 
 
-def test_a_model_from_no_folder_is_refused(bundled):
-    with pytest.raises(ValueError, match="this model was not loaded from a folder"):
+def test_a_model_without_tokenizer_is_refused(bundled):
+    with pytest.raises(ValueError, match="this model has no tokenizer"):
         analysis.run("positions", replace(bundled, tokenizer=None))
 
 
@@ -282,3 +283,42 @@ def test_control_characters_leave_a_figure_well_formed(tmp_path, bundled):
             assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
         assert "\ufffd" in result.svg
         assert result.png[:4] == b"\x89PNG"
+
+
+def test_a_table_has_a_row_for_each_number_and_each_entry_of_a_list():
+    numbers = {
+        "mean": results.Number([1.0, 2.0], "a mean", [0.1, 0.2], "by chance", ["L0", "L1"]),
+        "most": results.Number([3, 4], "the most", 0.5, "of both", ["L0", "L1"]),
+        "size": results.Number(7, "a size"),
+    }
+    table = results.columns(numbers)
+    assert list(zip(*(table[column] for column in ("number", "label", "value", "null")))) == [
+        ("mean", "L0", 1.0, 0.1),
+        ("mean", "L1", 2.0, 0.2),
+        ("most", "L0", 3, 0.5),
+        ("most", "L1", 4, 0.5),
+        ("size", "", 7, None),
+    ]
+    assert table["means"][0] == "a mean" and table["null_means"][2] == "of both"
+
+
+def test_a_model_in_memory_is_known_by_its_arrays(bundled):
+    model = replace(bundled, tokenizer=in_memory(bundled))
+    first, again = (analysis.run("positions", model, shuffles=5) for _ in range(2))
+    of_files = analysis.run("positions", bundled, shuffles=5)
+    assert first.settings == again.settings and first.settings["model"] == "in memory"
+    for name, x in of_files.arrays.items():
+        np.testing.assert_array_equal(first.arrays[name], x, err_msg=name)
+    weights_changed = type(model.weights)(**vars(model.weights))
+    weights_changed.W_pos = model.weights.W_pos + np.float32(1e-6)
+    other = analysis.run("positions", replace(model, weights=weights_changed), shuffles=5)
+    assert other.settings["weights"] != first.settings["weights"]
+    assert other.settings["files"] == first.settings["files"]
+
+
+def in_memory(model):
+    """The tokenizer of a model, without its folder."""
+    import tokenizers
+
+    file = str(model.tokenizer.folder / "tokenizer.json")
+    return Wrapped(tokenizers.Tokenizer.from_file(file), "roberta")

@@ -10,7 +10,7 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 
 from minitx.analysis import experiments
-from minitx.analysis.contract import registry, verdict
+from minitx.analysis.contract import registry, results, verdict
 from minitx.analysis.contract.numbers import null_of
 from minitx.analysis.drawing import draw
 
@@ -74,6 +74,10 @@ def test_every_experiment_returns_finite_named_arrays_and_draws_them(name, kind,
     for key, number in headline.items():
         named = isinstance(number["value"], list) and not isinstance(number["value"][0], str)
         assert not named or len(number["labels"]) == len(number["value"]), key
+    table = results.columns({key: results.Number(**number) for key, number in headline.items()})
+    values = [number["value"] for number in headline.values()]
+    n_rows = sum(len(value) if isinstance(value, list) else 1 for value in values)
+    assert {len(column) for column in table.values()} == {n_rows}
     with draw.style():
         figure = experiment.draw(arrays)
         assert draw.svg(figure).endswith("</svg>\n")

@@ -5479,4 +5479,29 @@ BREAKS = [
         "r['kernel_lag'] == offset",
         "r['kernel_lag'] != offset",
     ),
+    # in memory
+    Break(
+        "an output embedding in memory takes the place of the word embedding",
+        "minitx/in_memory.py",
+        "sorted(stored, key=lambda name: name.startswith(outputs))",
+        "stored",
+    ),
+    Break(
+        "a tensor in memory is not copied",
+        "minitx/in_memory.py",
+        "np.array((tensor.double() if is_double else tensor.float()).numpy())",
+        "(tensor.double() if is_double else tensor.float()).numpy()",
+    ),
+    Break(
+        "a tokenizer in memory is the library's own",
+        "minitx/in_memory.py",
+        "tokenizers.Tokenizer.from_str(backend.to_str())",
+        "backend",
+    ),
+    Break(
+        "settings of a model in memory do not depend on its arrays",
+        "analysis/running/settings.py",
+        'f"{name} {x.dtype} {x.shape}".encode() + np.ascontiguousarray(x).tobytes()',
+        'f"{name} {x.dtype} {x.shape}".encode()',
+    ),
 ]
