@@ -1,5 +1,6 @@
 """What users see: public names, light imports, the documents' code and tables, make's targets."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 import readme
 import rooms
+import surface
 
 import minitx
 from minitx import analysis, weights
@@ -50,6 +52,29 @@ def test_public_names_are_those_of_the_documentation():
     }
     public = {name for name in vars(minitx) if not name.startswith("_")}
     assert public - (modules - {*minitx.__all__}) == {*minitx.__all__}
+
+
+def test_whoever_calls_the_last_release_is_understood():
+    released = json.loads(surface.RELEASED.read_text(encoding="utf-8"))
+    assert surface.broken(released, surface.surface()) == []
+    assert surface.surface()["minitx.run"][:4] == ["model", "text", "keep=", "edits="]
+
+
+BEFORE = {"f": ["a", "b=", "*", "c="]}
+NOW = {
+    "f is gone": {},
+    "f has no parameter 'c'": {"f": ["a", "b=", "d="]},
+    "f needs 'd' now": {"f": ["a", "b=", "*", "c=", "d"]},
+    "f needs 'b' now": {"f": ["a", "b", "*", "c="]},
+    "f takes ['b', 'a'] by place; it took ['a', 'b']": {"f": ["b=", "a", "*", "c="]},
+    "": {"f": ["a", "b=", "d=", "*", "c=", "e="], "g": []},
+}
+
+
+@pytest.mark.parametrize("noticed", NOW)
+def test_what_breaks_a_caller_is_noticed(noticed):
+    lines = surface.broken(BEFORE, NOW[noticed])
+    assert lines == [*filter(None, [noticed])]
 
 
 def test_the_readme_is_short():
