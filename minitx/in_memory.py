@@ -43,11 +43,11 @@ def from_transformers(
     settings, generation = _settings(model)
     keep_freed_memory()
     config = from_hf(settings, generation)
-    read = model_of(config, _tensors(model), dtype, head=head)
+    loaded = model_of(config, _tensors(model), dtype, head=head)
     wrapped = None if tokenizer is None else Wrapped(_fast(tokenizer), config.model_type)
-    if read.encoder is None:
-        return replace(read, tokenizer=wrapped)
-    return replace(read, tokenizer=wrapped, encoder=replace(read.encoder, tokenizer=wrapped))
+    if loaded.encoder is None:
+        return replace(loaded, tokenizer=wrapped)
+    return replace(loaded, tokenizer=wrapped, encoder=replace(loaded.encoder, tokenizer=wrapped))
 
 
 def _settings(model):

@@ -286,19 +286,15 @@ def test_control_characters_leave_a_figure_well_formed(tmp_path, bundled):
 
 
 def test_a_table_has_a_row_for_each_number_and_each_entry_of_a_list():
-    numbers = {
-        "mean": results.Number([1.0, 2.0], "a mean", [0.1, 0.2], "by chance", ["L0", "L1"]),
-        "most": results.Number([3, 4], "the most", 0.5, "of both", ["L0", "L1"]),
-        "size": results.Number(7, "a size"),
-    }
+    labels = ["L0", "L1"]
+    mean = results.Number([1.0, 2.0], "a mean", [0.1, 0.2], "by chance", labels)
+    most = results.Number([3, 4], "the most", 0.5, "of both", labels)
+    numbers = {"mean": mean, "most": most, "size": results.Number(7, "a size")}
     table = results.columns(numbers)
-    assert list(zip(*(table[column] for column in ("number", "label", "value", "null")))) == [
-        ("mean", "L0", 1.0, 0.1),
-        ("mean", "L1", 2.0, 0.2),
-        ("most", "L0", 3, 0.5),
-        ("most", "L1", 4, 0.5),
-        ("size", "", 7, None),
-    ]
+    assert table["number"] == ["mean", "mean", "most", "most", "size"]
+    assert table["label"] == ["L0", "L1", "L0", "L1", ""]
+    assert table["value"] == [1.0, 2.0, 3, 4, 7]
+    assert table["null"] == [0.1, 0.2, 0.5, 0.5, None]
     assert table["means"][0] == "a mean" and table["null_means"][2] == "of both"
 
 

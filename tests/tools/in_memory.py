@@ -18,9 +18,9 @@ from minitx.parameters import parameters
 
 def main(words):
     """Compare the selected folders; exit code 0 if all arrays are equal."""
-    chosen = [name for name in VARIANTS if not words or any(word in name for word in words)]
-    failures = [name for name in chosen if not is_equal(name)]
-    print(f"{len(chosen) - len(failures)} of {len(chosen)} folders: the same arrays")
+    folders = [name for name in VARIANTS if not words or any(word in name for word in words)]
+    failures = [name for name in folders if not is_equal(name)]
+    print(f"{len(folders) - len(failures)} of {len(folders)} folders: the same arrays")
     sys.exit(bool(failures))
 
 
