@@ -17,10 +17,12 @@ from .cost import cost
 from .finite import check
 from .generate import generate
 from .gradients import Gradients, gradients
+from .images import Preprocessor as _Preprocessor
 from .in_memory import from_transformers
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
+from .similarity import similarity
 from .sweep import sweep
 from .text import of_stacks as _of_stacks
 from .trace import Trace, run
@@ -48,6 +50,7 @@ __all__ = [
     "load",
     "logits",
     "run",
+    "similarity",
     "sweep",
     "train",
 ]
@@ -86,6 +89,9 @@ def load(
         folder = find(name)
     model = _read_model(folder, dtype, partial, head, keep_dtype)
     source, target = _of_stacks(folder, model.config.model_type)
+    model = _replace(model, preprocessor=_Preprocessor(folder))
+    if model.text is not None:
+        model = _replace(model, text=_replace(model.text, tokenizer=source))
     if model.encoder is None:
         return _replace(model, tokenizer=source)
     encoder = _replace(model.encoder, tokenizer=source)

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import show
 from .config import Config
+from .images import Images, Preprocessor, batch_of_images
 from .inputs import Batch
 from .text import Tokenizer
 
@@ -24,7 +25,7 @@ class Arrays(show.Shown):
 class Weights(Arrays):
     """A model's arrays outside its layers."""
 
-    W_E: np.ndarray  # [V D]
+    W_E: np.ndarray  # [V D]: of pictures: special tokens, a bias, the numbers of a patch
     W_pos: np.ndarray  # [P D]
     W_rel: np.ndarray  # [R H]: what T5 adds to the scores
     W_type: np.ndarray  # [N D]
@@ -38,6 +39,7 @@ class Weights(Arrays):
     ln_head_b: np.ndarray
     W_U: np.ndarray  # [D V], or [D C]
     b_U: np.ndarray
+    logit_scale: np.ndarray  # [1]: log of the factor on similarities (CLIP)
 
 
 class Layer(Arrays):
@@ -93,7 +95,8 @@ class Model(show.Shown):
 
     `.weights.W_pos`, `.layers[3].W_Q`: arrays by name, see Weights and Layer.
     `.tokenizer`: text to ids and back. `.encoder`: the Model of an encoder-decoder's encoder, whose
-    tokenizer is that of the source; None in a single stack.
+    tokenizer is that of the source; None in a single stack. `.text`: the Model of CLIP's text side;
+    the model itself is that of pictures, which `.preprocessor` makes ready.
     `.unused`: tensors of the file that were not read. `.missing`: those that a partial checkpoint
     lacks; they are None, and the model has weights to look at but cannot run.
 
@@ -112,14 +115,33 @@ class Model(show.Shown):
     unused: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     encoder: "Model | None" = None
+    text: "Model | None" = None
+    preprocessor: Preprocessor = None  # type: ignore[assignment]  # minitx.load gives one
     _summary = show.model
 
     def encode(
         self,
-        texts: Sequence[str] | Sequence[tuple[str, str]],
+        texts: Sequence[str] | Sequence[tuple[str, str]] | None = None,
         pad: Literal["left", "right"] = "right",
+        *,
+        images: Images | None = None,
     ) -> Batch:
-        """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]: a source's, too."""
+        """Texts, or pairs of texts -> Batch with .tokens .valid .types [B T]: a source's, too.
+
+        images: pictures, for a model of these: a path (with the extra `images`), an array
+        [height width channels], of bytes or of numbers from 0 to 1, or several. They are resized,
+        cropped and normalised as preprocessor_config.json says; .tokens are then [B T V], a row of
+        numbers for each special token and each patch.
+        Raises ValueError for pictures that cannot be read, or a model that reads none.
+        """
+        if (images is None) == (texts is None) or (images is None) != (self.config.picture is None):
+            wanted = "texts" if self.config.picture is None else "images=…"
+            raise ValueError(
+                f"this model ({self.config.model_type}) reads {wanted}, and only these"
+            )
+        if images is not None:
+            return batch_of_images(images, self.config.picture, self.preprocessor)
+        assert texts is not None
         reader = self if self.encoder is None else self.encoder
         return reader.tokenizer.batch(texts, reader.config, pad)
 

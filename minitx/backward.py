@@ -307,7 +307,7 @@ def embed_back(dx, batch, positions, back):  # [B T D]
         dx = norm_back("ln_embed", dx, added, back)
     by_rows = {name: back.point(name, dx) for name in names}
     d_words = by_rows["embed"] * back.cfg.embed_scale
-    back.weight("W_E", derivatives.table, d_words, batch.tokens, len(back.w.W_E))
+    back.weight("W_E", derivatives.input_rows, d_words, batch.tokens, len(back.w.W_E))
     if "type_embed" in by_rows:
         d_types = by_rows["type_embed"]
         back.weight("W_type", derivatives.table, d_types, batch.types, len(back.w.W_type))

@@ -14,6 +14,7 @@ from .arrays import Cross, Layer, Model, Weights
 from .families import FAMILIES, from_hf
 from .files import listing, read_json, read_tensors
 from .heads import HEADS, of_classes, saved_with
+from .joined import joined
 from .memory import keep_freed_memory
 from .positions import sinusoids
 
@@ -58,6 +59,7 @@ SHAPES = {  # our name -> axes; letters: see model.py
     "ln_head_b": "D",
     "W_U": "DV",
     "b_U": "V",
+    "logit_scale": "1",
 }
 # In real files, rightly not read: buffers (GPT-2's causal mask is called `attn.bias`), Marian's
 # computed positions, and a bias of T5's cross-attention that nothing uses.
@@ -108,7 +110,11 @@ def model_of(config, tensors, dtype, partial=False, head=None):
     missing = tuple(stored.missing)
     if encoder is not None:
         encoder = replace(encoder, missing=missing)
-    return replace(model, encoder=encoder, unused=stored.unused(family), missing=missing)
+    text = None
+    if family.text is not None and stored.has_any(family.text.layer_prefix):
+        text = read_stack(stored, config.text, family.text)
+    unused = stored.unused(family)
+    return replace(model, encoder=encoder, text=text, unused=unused, missing=missing)
 
 
 def read_stack(stored, config, family, head=None):
@@ -144,7 +150,8 @@ def with_head(config, family, stored, head=None):
         saved_from = config.architecture or config.model_type
         text = f"no head {head!r} in this checkpoint ({saved_from})"
         raise ValueError(f"{text}; available heads: {', '.join(held) or 'none'}")
-    config = replace(config, task_head=head)
+    reads = family.head_reads.get(head, ())
+    config = replace(config, task_head=head, head_reads=reads)
     if not of_classes(head):
         return config
     act = family.sequence_act if HEADS[head].is_pooled else None
@@ -165,6 +172,8 @@ def _task_head(config, family, stored, held):
     saved_from = config.architecture
     if classifiers := [name for name in saved_with(saved_from) if name in family.heads]:
         return classifiers[0]
+    if "projection" in held:
+        return "projection"
     if not saved_from and (classifiers := [n for n in ("sequence", "question") if n in held]):
         return classifiers[0]
     if "masked" in family.heads:
@@ -190,7 +199,8 @@ def sizes_of(config):
     sizes = {"V": config.n_vocab, "P": config.n_pos, "R": config.n_buckets, "N": config.n_types}
     sizes |= {"D": config.d_model, "M": config.d_mlp, "H": config.n_heads}
     sizes |= {"A": config.n_heads * config.d_head, "K": config.n_kv * config.d_head}
-    return sizes | {"d": config.d_head}
+    sizes["E"] = config.d_model * max(1, len(config.head_reads))  # what a head for a picture reads
+    return sizes | {"d": config.d_head, "1": 1}
 
 
 class Stored:
@@ -240,6 +250,8 @@ class Stored:
         self.used.add(name)
         array = self.array(name)
         array = array if array.ndim else array.reshape(1)
+        if tensor.join is not None:
+            array = joined(array, tensor, prefix, self)
         if tensor.transposed:
             array = array.T
         axes = axes_of(ours, config.task_head)
@@ -271,7 +283,7 @@ class Stored:
     def unused(self, family):
         """Names that nobody asked for. Raises ValueError for one inside the layers."""
         left = [n for n in self.tensors if n not in self.used and not BUFFERS.search(n)]
-        stacks = [stack for stack in (family, family.encoder) if stack is not None]
+        stacks = [s for s in (family, family.encoder, family.text) if s is not None]
         layers = tuple(_before_number(stack.layer_prefix) for stack in stacks)
         inside = [name for name in left if name.startswith(layers)]
         if inside:
@@ -283,7 +295,7 @@ class Stored:
 def axes_of(ours, task_head):
     """Letters of an array's axes; a classifier gives C classes in place of V words."""
     if ours in ("W_U", "b_U") and of_classes(task_head):
-        return SHAPES[ours].replace("V", "C")
+        return SHAPES[ours].replace("V", "C").replace("D", "E")
     return SHAPES[ours]
 
 

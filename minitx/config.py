@@ -16,6 +16,22 @@ class Rotary(NamedTuple):
     scale: float = 1.0  # factor on what is turned (YaRN)
 
 
+class Picture(NamedTuple):
+    """How a model of pictures cuts one up (images.py)."""
+
+    rows: int  # of patches
+    columns: int
+    channels: int  # of a pixel
+    height: int  # of a patch, in pixels
+    width: int
+    specials: int = 1  # tokens before the patches: class, distillation
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of a picture, in pixels."""
+        return self.rows * self.height, self.columns * self.width
+
+
 @dataclass(frozen=True, repr=False)
 class Config(show.Shown):
     """Sizes and choices of one model; the default of a choice is what most families share."""
@@ -25,7 +41,7 @@ class Config(show.Shown):
     n_heads: int
     d_model: int
     d_mlp: int
-    n_vocab: int
+    n_vocab: int  # of a model of pictures: numbers in the row of a patch
     n_ctx: int  # longest input, in tokens
     n_pos: int  # rows of the position table, `offset : offset + n_ctx` of which are read; 0: none
     n_types: int  # rows of the token-type table; 0: none
@@ -65,6 +81,9 @@ class Config(show.Shown):
     architecture: str = ""  # the class name that the checkpoint was saved from
     task_head: str | None = None  # a name in heads.py, such as "masked"; known from the tensors
     mean_pooled: bool = False  # a head for a whole text reads the mean of its tokens
+    head_reads: tuple[str, ...] = ()  # what a head for a picture reads, of heads.READS; (): class
+    picture: Picture | None = None  # how pictures are cut up; None: the model reads token ids
+    text: "Config | None" = None  # of a model of pictures and texts (CLIP): its text side
     encoder: "Config | None" = None  # of an encoder-decoder; the other fields are the decoder's
     start_id: int | None = None  # the decoder's first token
     end_id: int | None = None  # ends a text that is generated

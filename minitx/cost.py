@@ -48,7 +48,7 @@ def cost(
 def _sizes(model, batch):
     """{letter of an axis: its size} for the points of one stack."""
     cfg = model.config
-    B, T = batch.tokens.shape
+    B, T = batch.valid.shape
     sizes = {"1": 1, "B": B, "T": T, "S": T, "V": cfg.n_vocab}
     sizes |= {"D": cfg.d_model, "M": cfg.d_mlp, "d": cfg.d_head}
     sizes |= {"H": cfg.n_heads, "G": cfg.n_kv}

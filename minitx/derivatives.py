@@ -36,6 +36,13 @@ def bias(dy):  # [... M] -> [M]
     return np.add.reduce(rows_of(dy), 0)
 
 
+def input_rows(dy, tokens, n):  # [B T D], [B T] or [B T V] -> [n D]
+    """The gradient by W_E: of token ids that by a table's rows, of rows of numbers a matrix's."""
+    if tokens.ndim < dy.ndim:
+        return table(dy, tokens, n)
+    return matrix(tokens.astype(dy.dtype), dy)
+
+
 def table(dy, rows, n):  # [... D], [...] -> [n D]
     """y = W[rows]: row i of the gradient is the sum of dy where row i was read.
 

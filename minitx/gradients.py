@@ -16,7 +16,7 @@ from . import derivatives, show
 from .activations import ACTIVATIONS
 from .arrays import Model
 from .backward import layer_norm_back, linear_back, stack_back
-from .heads import classified_token, is_pooled, require_head
+from .heads import classified_token, is_pooled, require_head, token_shares
 from .inputs import Ids, Texts, source_arguments, whole_numbers
 from .kernels import (
     capped_,
@@ -34,7 +34,14 @@ from .trace import Edit, read_inputs, run
 
 UNCOUNTED = -100  # a target that is left out of the loss
 SCORES = 1 << 22  # scores over the vocabulary that are held at once
-WITH_LOSS = "masked", "causal", "sequence", "token", "next_sentence"  # heads of cross-entropy
+WITH_LOSS = (
+    "masked",
+    "causal",
+    "sequence",
+    "token",
+    "next_sentence",
+    "image",
+)  # heads of cross-entropy
 
 
 class Gradients(show.Shown, Mapping[Key, np.ndarray]):
@@ -119,7 +126,7 @@ def gradients(
     """
     require_arrays(model, "gradients")
     batch, source_batch = read_inputs(model, tokens, source, source_valid, valid, types)
-    targets = check_targets(model, targets, batch.tokens)
+    targets = check_targets(model, targets, batch.valid)
     named, available = parameters(model), points(model, batch.types is not None)
     keys = list(named) if wrt is None else expand_names(wrt, [*named, *available], model)
     owner = owners(model)
@@ -202,7 +209,7 @@ def _kept(key, owner, named, back):
     return dx.T if is_tied_output(key, owner) else dx
 
 
-def check_targets(model, targets, tokens):  # -> [B T] or [B]
+def check_targets(model, targets, valid):  # -> [B T] or [B]
     """Targets as an array. Raises ValueError for those that the model's head cannot have."""
     require_head(model)
     head = model.config.task_head
@@ -211,7 +218,7 @@ def check_targets(model, targets, tokens):  # -> [B T] or [B]
         heads = ", ".join(WITH_LOSS)
         text = f"the loss of a {head!r} head of {n_classes} is no cross-entropy over classes"
         raise ValueError(f"{text}; wanted one of: {heads}")
-    wanted = tokens.shape[:1] if is_pooled(head) else tokens.shape
+    wanted = valid.shape[:1] if is_pooled(head) else valid.shape
     targets = np.asarray(targets)
     if wanted not in (targets.shape, (1, *targets.shape)):
         given = list(targets.shape)
@@ -233,7 +240,7 @@ def loss_back(model, targets, valid, back):  # [B T] or [B] -> float, [B T D]
     x = last_stream(model, back)
     asked = classified_token(x, valid, cfg)[:, 0] if is_pooled(cfg.task_head) else x
     counted = targets != UNCOUNTED
-    rows, ids = asked[counted], targets[counted]  # [N D], [N]
+    rows, ids = asked[counted], targets[counted]  # [N D], [N]; of pictures [N rD]
     d_rows, d_logits, total = np.empty_like(rows), [], 0.0
     step = max(1, SCORES // model.weights.W_U.shape[1])
     for start in range(0, len(rows), step):
@@ -253,7 +260,9 @@ def loss_back(model, targets, valid, back):  # [B T] or [B] -> float, [B T D]
 
 def classified_token_back(d_asked, x, valid, cfg):  # [B D], [B T D] -> [B T D]
     """The gradient by the tokens of each text that were read; zeros at all others."""
-    B, T, _ = x.shape
+    B, T, D = x.shape
+    if cfg.head_reads:
+        return token_shares(T, cfg).astype(x.dtype).T @ d_asked.reshape(B, -1, D)
     every_token = np.broadcast_to(np.eye(T, dtype=x.dtype), (B, T, T))
     share = classified_token(every_token, valid, cfg)  # [B 1 T]
     return share.swapaxes(1, 2) @ d_asked[:, None]

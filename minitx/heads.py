@@ -39,6 +39,11 @@ HEADS = {
         "B C", "whether text two follows text one: yes, no", "ForNextSentencePrediction", 2
     ),
     "choice": Head("B C", "how well a text fits; each row is a choice", "ForMultipleChoice", 1),
+    "image": Head("B C", "the class of the picture", "ForImageClassification"),
+    "taught": Head(
+        "B C", "the same, mean of two classifiers (DeiT)", "ForImageClassificationWithTeacher"
+    ),
+    "projection": Head("B C", "the vector that is compared with a text's (CLIP)", "WithProjection"),
     "replaced": Head("B T C", "whether each token was put in another's place", "ForPreTraining", 1),
 }
 
@@ -75,12 +80,30 @@ def require_head(model):
         )
 
 
+READS = {  # what a head for a picture reads: the tokens of which it takes the mean
+    "class": slice(0, 1),
+    "distillation": slice(1, 2),
+    "patches": slice(1, None),  # of a model with one special token
+}
+
+
+def token_shares(T, cfg):  # -> [r T]
+    """Each token's share of the r vectors that a head for a picture reads side by side."""
+    share = np.zeros((len(cfg.head_reads), T))
+    for row, name in zip(share, cfg.head_reads):
+        row[READS[name]] = 1
+    return share / share.sum(axis=1, keepdims=True)
+
+
 def classified_token(x, valid, cfg):  # [B T D] -> [B 1 D]
     """The stream at each text's first valid token, or at its last in a causal model.
 
-    Some ModernBERT have the mean of a text's tokens in its place.
+    Some ModernBERT have the mean of a text's tokens in its place; some models of pictures have
+    several vectors side by side, [B 1 rD].
     """
     B, T, _ = x.shape
+    if cfg.head_reads:
+        return (token_shares(T, cfg).astype(x.dtype) @ x).reshape(B, 1, -1)
     valid = np.ones((B, T), bool) if valid is None else np.atleast_2d(np.asarray(valid, bool))
     if cfg.mean_pooled:
         share = valid / valid.sum(axis=1, keepdims=True)

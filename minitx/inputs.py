@@ -1,6 +1,7 @@
 """From what a user gives to checked arrays: token ids, which of them are text, their types."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,13 +24,15 @@ class Batch(NamedTuple):
     array([5, 7])
     """
 
-    tokens: np.ndarray  # [B T] int: token ids
+    tokens: np.ndarray  # [B T] int: token ids; of pictures [B T V] float: rows of numbers
     valid: np.ndarray  # [B T] bool: False on padding
     types: np.ndarray | None  # [B T] int: token types; None: the model adds none
 
 
 def as_batch(model, text, valid=None, types=None):
     """A text, a list of texts or pairs of texts, or token ids [T] or [B T], as a checked Batch."""
+    if model.config.picture is not None and not is_rows(text):
+        text = model.encode(images=text).tokens
     if not is_text(text):
         return check_batch(model.config, text, valid, types)
     if valid is not None or types is not None:
@@ -97,6 +100,11 @@ def padded(rows, pad_id, left=False):
     return tokens, valid
 
 
+def is_rows(given):
+    """Whether these are rows of numbers, and not pictures: floats in an array."""
+    return getattr(given, "dtype", np.dtype(np.uint8)).kind == "f"
+
+
 def is_text(given):
     """Whether it is a text, or a list that begins with a text or a pair of texts."""
     first = given[0] if isinstance(given, list | tuple) and given else given
@@ -117,7 +125,12 @@ def check_runs(model, cache):
 
 
 def check_batch(cfg, tokens, valid=None, types=None):
-    """Token ids [T] or [B T] as a Batch. Raises ValueError for a value that does not fit."""
+    """Token ids [T] or [B T] as a Batch. Raises ValueError for a value that does not fit.
+
+    Of a model of pictures: rows of numbers [T V] or [B T V].
+    """
+    if cfg.picture is not None:
+        return _check_patches(cfg, tokens, valid, types)
     tokens = whole_numbers("token ids", tokens, cfg.n_vocab)
     if tokens.ndim not in (1, 2) or not tokens.size:
         given = list(tokens.shape)
@@ -129,6 +142,21 @@ def check_batch(cfg, tokens, valid=None, types=None):
     _check_shape("valid", valid, tokens)
     types = _check_types(cfg, tokens, types)
     return Batch(tokens, valid, types)
+
+
+def _check_patches(cfg, tokens, valid, types):
+    if types is not None:
+        raise ValueError(f"types given, but {cfg.model_type} has no token types")
+    rows = np.asarray(tokens)
+    if rows.dtype.kind != "f" or rows.ndim not in (2, 3) or rows.shape[-1] != cfg.n_vocab:
+        given = f"{rows.dtype} {list(rows.shape)}"
+        wanted = f"[T {cfg.n_vocab}] or [B T {cfg.n_vocab}], as model.encode(images=…) gives"
+        raise ValueError(f"tokens are {given}; this model reads rows of numbers {wanted}")
+    rows = rows.reshape(-1, *rows.shape[-2:])
+    if not rows.size:
+        raise ValueError(f"tokens are {list(rows.shape)}; wanted at least one token")
+    ids = np.zeros(rows.shape[:2], np.intp)  # of the shape that valid must have
+    return check_batch(replace(cfg, picture=None), ids, valid)._replace(tokens=rows)
 
 
 def _check_types(cfg, tokens, types):

@@ -87,6 +87,8 @@ def forward(
 ) -> np.ndarray:
     """Token ids [B T] (or [T]) -> final residual stream [B T D], after ln_final where there is one.
 
+    tokens: in a model of pictures the rows of numbers [B T V] that `model.encode(images=…)` gives.
+
     source: ids [B S] that the encoder of an encoder-decoder reads; tokens are then the decoder's.
     valid, source_valid: bool, False on padding, which no query sees and which takes no position.
     types: [B T] token types.
@@ -156,7 +158,7 @@ def read_source(model, n, source, valid, mask, cache, hook):  # -> Source; None 
 
 def embed(batch, rows, w, cfg, hook):  # [B T] -> [B T D]
     """Sum of the rows of words, positions and token types; in BERT a LayerNorm of the sum."""
-    x = hook("embed", w.W_E[batch.tokens] * cfg.embed_scale)
+    x = hook("embed", input_rows(batch.tokens, w.W_E) * cfg.embed_scale)
     if rows is not None:
         x = x + hook("pos_embed", w.W_pos[rows])
     if batch.types is not None:
@@ -165,6 +167,11 @@ def embed(batch, rows, w, cfg, hook):  # [B T] -> [B T D]
     if w.ln_embed_w is not None:
         x = norm("ln_embed", x, w, cfg, hook)
     return x
+
+
+def input_rows(tokens, W_E):  # [B T] or [B T V], [V D] -> [B T D]
+    """The row of each token id. A patch is V numbers, and an id like a 1 among zeros: x W_E."""
+    return W_E[tokens] if tokens.ndim == 2 else linear(tokens.astype(W_E.dtype), W_E)
 
 
 def block(x, w, place, cfg, hook, cache=None, source=None):  # [B T D] -> [B T D]

@@ -63,7 +63,7 @@ def model(model):
     lines = [
         f"{cfg.n_layers} layers of {cfg.n_heads} heads, each {cfg.d_head} wide",
         f"residual stream {cfg.d_model} wide, {normed}; inside the MLP {cfg.d_mlp}",
-        f"reads up to {cfg.n_ctx} tokens of a vocabulary of {cfg.n_vocab}",
+        _input(cfg),
         f"{n_numbers:,} numbers in {len(arrays)} arrays, {_size(_distinct(arrays))}",
     ]
     if cfg.encoder is not None:
@@ -79,6 +79,15 @@ def model(model):
         kilobytes = sum(x.nbytes for x in group) / 1e3
         rows.append((name, _shape(group[0]), len(group), f"{kilobytes:.1f}"))
     return Summary(title, lines, ("array", "shape", "arrays", "kB in all"), rows)
+
+
+def _input(cfg):
+    """What a model reads."""
+    if cfg.picture is None:
+        return f"reads up to {cfg.n_ctx} tokens of a vocabulary of {cfg.n_vocab}"
+    rows, columns, channels, height, width, specials = cfg.picture
+    patches = f"{rows} × {columns} patches of {height} × {width} pixels in {channels} channels"
+    return f"reads pictures: {specials} special tokens, then {patches}"
 
 
 def _by_name(model):
@@ -103,12 +112,12 @@ def weights(part):
     return _summary_of_arrays(f"{name}: {_count(len(arrays), 'array')}", arrays, arrays)
 
 
-def trace(tokens, arrays, points):
+def trace(valid, arrays, points):
     """What a trace recorded, by shape; in HTML a row for each point, with its meaning.
 
     arrays: {name or (name, layer): array}; points: POINTS of trace.py.
     """
-    B, T = tokens.shape
+    B, T = valid.shape
     layers, example = {}, {}  # by name
     for key, x in arrays.items():
         name, *layer = [key] if isinstance(key, str) else key

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from . import show
 from .arrays import Model
+from .images import names
 from .inputs import Ids, Texts, as_batch, as_target, check_source, source_arguments
 from .masks import Mask
 from .model import forward, logits
@@ -52,7 +53,7 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
         self.wanted = {*keep, *edits}  # points that the pass has still to reach
 
     def _summary(self):
-        return show.trace(self.tokens, self.arrays, POINTS)
+        return show.trace(self.valid, self.arrays, POINTS)
 
     def __call__(self, name: str, x: np.ndarray, layer: int | None = None) -> np.ndarray:
         """The hook that `forward` calls -> x, or what takes its place."""
@@ -130,6 +131,8 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
 
 
 def _pieces(model, ids):
+    if model.config.picture is not None:
+        return np.array([names(model.config.picture)[: ids.shape[1]]] * len(ids))
     return np.array(model.tokenizer.pieces(ids)).reshape(ids.shape)
 
 

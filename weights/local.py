@@ -20,6 +20,8 @@ MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"
 TEXTS = (  # configuration and tokenizer, as far as a checkpoint has them
     "config.json",
     "generation_config.json",
+    "preprocessor_config.json",
+    "processor_config.json",
     "tokenizer.json",
     "tokenizer_config.json",
     "vocab.json",

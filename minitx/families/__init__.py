@@ -9,6 +9,8 @@ from . import (
     bart,
     bert,
     bloom,
+    clip,
+    dinov2,
     distilbert,
     electra,
     falcon,
@@ -29,6 +31,7 @@ from . import (
     refused,
     roberta,
     t5,
+    vit,
 )
 from .check import check_config, check_sizes
 from .family import REQUIRED, Key
@@ -59,6 +62,12 @@ FAMILIES = {  # model_type of a config.json -> family
     "falcon": falcon.FAMILY,
     "gemma2": gemma.GEMMA2,
     "gemma3_text": gemma.GEMMA3,
+    "vit": vit.VIT,
+    "deit": vit.DEIT,
+    "dinov2": dinov2.FAMILY,
+    "clip": clip.FAMILY,
+    "clip_vision_model": clip.VISION,
+    "clip_text_model": clip.TEXT,
 }
 COMMON = {  # keys that mean the same in every family
     "n_vocab": Key("vocab_size"),
@@ -106,11 +115,13 @@ def _config(raw):
         if raw.get(key) not in (only, None):
             raise ValueError(f"{key} is {raw.get(key)!r:.80}; only {only!r} is supported")
     encoder = None if family.encoder is None else _stack(raw, family.encoder)
-    return _stack(raw, family, encoder=encoder)
+    text = None if family.text is None else _stack(raw, family.text)
+    return _stack(raw, family, encoder=encoder, text=text)
 
 
 def _stack(raw, family, **values):
     """The Config of one stack: a model's, or of an encoder-decoder's encoder or decoder."""
+    raw = _keys(raw, family)
     values |= {
         "model_type": raw["model_type"],
         "architecture": _architecture(raw),
@@ -119,7 +130,7 @@ def _stack(raw, family, **values):
         values[field] = _value(raw, key)
     if isinstance(values.get("eps"), bool):  # which Python takes for 0 or 1
         raise ValueError(f"the norms' epsilon is {values['eps']}; wanted a number from 0 to 1")
-    values |= family.fixed
+    values |= family.fixed | family.sizes(raw)
     width = values["d_model"]  # others follow from it
     if type(width) is not int or width < 1:
         raise ValueError(f"d_model is {width!r}; wanted a whole number of at least 1")
@@ -128,6 +139,14 @@ def _stack(raw, family, **values):
         values["pad_id"] = 0  # no id is named: padding is masked out, so any will do
     check_sizes(values)  # others follow from these too
     return Config(**values | family.places(raw, values))
+
+
+def _keys(raw, family):
+    """The keys of one stack, which may be an object inside config.json."""
+    inside = raw.get(family.inside) or {}
+    if not isinstance(inside, dict):
+        raise ValueError(f"{family.inside} is {inside!r:.80}; wanted an object")
+    return raw | {key: x for key, x in inside.items() if key not in ("model_type", "architectures")}
 
 
 def _architecture(raw):

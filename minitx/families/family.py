@@ -64,6 +64,9 @@ class Tensor(NamedTuple):
     plus: float = 0.0  # what is added to what is stored
     only: str = ""  # field of Config that must be true for the array to be there
     optional: bool = False  # an array that may be absent
+    others: tuple = ()  # names of further tensors that the array is made of
+    join: Callable | None = None  # the tensor as it is stored, the others -> the array
+    shapes: Callable | None = None  # Config -> shapes of the tensor and of the others, in a file
 
     def whole(self, size, cfg):
         """The last axis of the fused array, of whose parts this one has that size."""
@@ -84,7 +87,7 @@ class Tensor(NamedTuple):
     def is_copied(self, cfg):
         """Whether a change of the array would not be one of the file's tensor."""
         is_scattered = self.part is not None and self.layout(cfg)[0] > 1
-        return is_scattered or self.neighbours or bool(self.plus)
+        return is_scattered or self.neighbours or bool(self.plus) or self.join is not None
 
     def _own_part(self, array, cfg):
         groups, widths = self.layout(cfg)
@@ -135,6 +138,10 @@ class Family(NamedTuple):
     lacks: tuple = ()  # (our name, layer) of arrays that a layer lacks
     cross: dict | None = None  # our name -> Tensor of one layer's cross-attention
     encoder: "Family | None" = None  # the other stack of an encoder-decoder
+    sizes: Callable = no_more  # config.json -> fields that others follow from
+    inside: str = ""  # key of config.json whose object has the keys
+    text: "Family | None" = None  # the text side of a model of pictures and texts
+    head_reads: dict = {}  # noqa: RUF012  head -> what it reads, of heads.READS
 
 
 def tensor(*names, **more):

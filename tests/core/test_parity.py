@@ -145,14 +145,16 @@ def test_the_variants_asked_for_are_there():
     for family in ("bert", "gpt2"):
         assert acts <= {c.act for c in configs if c.model_type == family}
     assert {c.no_position_id for c in configs if c.model_type == "roberta"} == {0, 1, 3}
-    assert {c.task_head for c in configs} == {*heads.HEADS, None}
+    of_pictures = {"image", "taught", "projection"}  # test_images.py
+    assert {c.task_head for c in configs} == {*heads.HEADS, None} - of_pictures
     assert {c.scale_attn for c in configs} == {c.scale_by_layer for c in configs} == {True, False}
 
 
 def test_each_head_of_each_family_has_a_variant():
     """Model types of one layout, such as RoBERTa's, are one family."""
     compared = set()
-    for variant in parity.VARIANTS:
+    of_pictures = [f"images/{path.name}" for path in (parity.GOLDEN / "images").glob("*-*")]
+    for variant in [*parity.VARIANTS, *of_pictures]:
         config = minitx.load(parity.GOLDEN / variant).config
         compared.add((id(FAMILIES[config.model_type].heads), config.task_head))
     for model_type, family in FAMILIES.items():

@@ -5479,6 +5479,78 @@ BREAKS = [
         "r['kernel_lag'] == offset",
         "r['kernel_lag'] != offset",
     ),
+    Break(
+        "a patch's pixels lie column by column",
+        "minitx/images.py",
+        "split.transpose(0, 2, 4, 1, 3, 5)",
+        "split.transpose(0, 2, 4, 1, 5, 3)",
+    ),
+    Break(
+        "the rows of a grid of patches are its columns",
+        "minitx/images.py",
+        "picture.rows * picture.columns",
+        "picture.rows * picture.rows",
+    ),
+    Break(
+        "a picture that is too small is moved by one pixel",
+        "minitx/images.py",
+        "-(-missing // 2)",
+        "missing // 2",
+    ),
+    Break(
+        "what is transparent in a picture lies on black",
+        "minitx/images.py",
+        "(255, 255, 255, 255)",
+        "(0, 0, 0, 255)",
+    ),
+    Break(
+        "a picture of any size is opened",
+        "minitx/images.py",
+        "width * height > MOST_PIXELS",
+        "False",
+    ),
+    Break(
+        "a narrow picture may become a huge one",
+        "minitx/images.py",
+        "math.prod(size) > MOST_PIXELS",
+        "False",
+    ),
+    Break(
+        "DINOv2's scale of a layer is left out",
+        "minitx/families/dinov2.py",
+        "(weight * scale[:, None]).T",
+        "weight.T",
+    ),
+    Break(
+        "gate and input of DINOv2's largest models are swapped",
+        "minitx/families/dinov2.py",
+        'part("gate", "mlp.weights_in", 0, by_half)',
+        'part("gate", "mlp.weights_in", 1, by_half)',
+    ),
+    Break(
+        "DeiT's two classifiers are summed",
+        "minitx/families/vit.py",
+        "0.5 * (bias + other)",
+        "bias + other",
+    ),
+    Break(
+        "the mean of all patches has the class token in it",
+        "minitx/heads.py",
+        '"patches": slice(1, None)',
+        '"patches": slice(0, None)',
+    ),
+    Break(
+        "similarities are not scaled",
+        "minitx/similarity.py",
+        "np.exp(model.weights.logit_scale[0]) * (pictures @ of_texts.T)",
+        "pictures @ of_texts.T",
+    ),
+    Break(
+        "the gradient by W_E of pictures is that of ids",
+        "minitx/derivatives.py",
+        "matrix(tokens.astype(dy.dtype), dy)",
+        "table(dy, tokens[..., 0].astype(int), n)",
+    ),
     # in memory
     Break(
         "an output embedding in memory takes the place of the word embedding",

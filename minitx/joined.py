@@ -1,0 +1,21 @@
+"""An array that is made of several tensors of a file: a picture's W_E, or a scaled matrix."""
+
+import numpy as np
+
+
+def joined(array, tensor, prefix, stored):
+    """What a Tensor's `join` makes of an array and others; read-only, as arrays of a file are.
+
+    stored: the Stored of the file. Raises ValueError where one of the others is missing.
+    """
+    names = [prefix + name for name in tensor.others]
+    for name in names:
+        if name not in stored.tensors:
+            whole = prefix + tensor.names[0]
+            raise ValueError(f"{name!r} is missing, which goes with {whole!r}")
+    stored.used.update(names)
+    others = [np.asarray(stored.array(name)) for name in names]
+    made_of = np.asarray(array), *others
+    result = tensor.join(*made_of)
+    result.flags.writeable = False
+    return result
