@@ -4,6 +4,7 @@ Products are small here and the machine may be busy: threads that wait for each 
 more than they bring.
 """
 
+import gc
 import os
 import signal
 
@@ -16,6 +17,12 @@ for name in ("CI", "BUILD_NUMBER"):
 # a suite that a shell starts in the background ignores SIGINT, as would the programs it interrupts
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish():
+    """What is there when the tests begin stays: no search for garbage goes through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

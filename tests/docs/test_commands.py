@@ -172,6 +172,7 @@ def status(argv):
         return ended.code
 
 
+@pytest.mark.usefixtures("empty_figures")
 @pytest.mark.parametrize("line", RUN.values())
 def test_a_line_of_a_document_runs(line, tmp_path, monkeypatch, capsys):
     furnish(tmp_path)

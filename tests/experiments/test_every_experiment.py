@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from analysis_models import H, L
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
@@ -13,6 +14,7 @@ from minitx.analysis import experiments
 from minitx.analysis.contract import registry, results, verdict
 from minitx.analysis.contract.numbers import null_of
 from minitx.analysis.drawing import draw
+from minitx.analysis.pages import compare
 
 EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted: no chance in it
 # random weights leave too few heads with a direction
@@ -98,6 +100,22 @@ def test_every_experiment_answers_its_question(name, kind, outcomes):
     assert re.search(r"\d", value)
     assert re.search(r"\d", chance) or (name in EXACT and not chance)
     assert len(value + chance) <= 60
+
+
+SHAPES = {"alignment": (3, 3), "relearn": (4, 4)}  # layers and heads of other models than `causal`
+
+
+@pytest.mark.parametrize("name", registry.EXPERIMENTS)
+def test_every_experiment_with_numbers_for_each_head_names_them(name, outcomes):
+    """Nulls and yes-or-no apart; so what can be compared is known before any work."""
+    experiment, result = registry.get(name), outcomes[name, "causal"]
+    shape = SHAPES.get(name, (L, H))
+    shaped = [array for array, x in result.items() if compare._is_per_head(x, shape)]
+    if experiment.per_head:
+        named = set(compare.per_head(experiment, result, shape))
+        assert named == {*experiment.per_head}
+    else:
+        assert [array for array in shaped if not array.endswith("_null")] == []
 
 
 def at_their_nulls(arrays):

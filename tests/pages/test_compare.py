@@ -8,37 +8,11 @@ import pytest
 from analysis_models import H, L, gpt2
 from safetensors.numpy import load_file, save_file
 
-import minitx
 from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
 from minitx.analysis.contract import registry
 from minitx.analysis.pages import compare
 
-SMALL = {name: {} for name in registry.EXPERIMENTS} | {  # least work that gives all arrays
-    "alignment": {"pairs": "dates", "documents": 3},
-    "attribution": {"documents": 2, "tokens": 12},
-    "profiles": {"documents": 2},
-    "models": {"others": "tiny-bert", "shuffles": 5},
-    "extraction": {"documents": 2},
-    "components": {"documents": 3},
-    "bases": {"documents": 2, "tokens": 20, "rotations": 20},
-    "rotation": {"gauge": 2, "compare": 2},
-    "lags": {"documents": 2},
-    "residual": {"documents": 2, "tokens": 30, "tables": 2},
-    "remove-positions": {"documents": 2},
-    "relearn": {"documents": 4, "tokens": 40, "steps": 2},
-    "norms": {"documents": 6},
-    "scale-positions": {"documents": 2, "tokens": 24},
-    "inject-positions": {"documents": 2, "tokens": 24},
-    "shift": {"documents": 3, "tokens": 20, "steps": 3},
-    "probe": {"documents": 6, "tokens": 32, "mask": "linear"},
-    "mask-positions": {"documents": 3, "tokens": 24, "evaluations": 8},
-    "reviews": {"documents": 60},
-    "joint-grid": {"documents": 2, "tokens": 16},
-    "heads": {"texts": 4},
-    "patch": {"n_pairs": 4},
-}
-OTHERS = {"alignment": ("tiny-bart", (2, 4)), "relearn": ("tiny-roberta", (4, 4))}
 OPTIONS = ["--documents", "2", "--clusters", "3"]
 
 
@@ -69,6 +43,7 @@ def complaint(capsys, *arguments):
     return capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_a_copy_does_not_differ(folders, tmp_path, capsys):
     assert run(folders, "one", "same", tmp_path, *OPTIONS) == 0
     stated = json.loads((tmp_path / "compare.json").read_text())
@@ -83,6 +58,7 @@ def test_a_copy_does_not_differ(folders, tmp_path, capsys):
     assert options["documents"] == 2 and options["clusters"] == 3
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_a_planted_change_is_found_in_its_head(folders, tmp_path, capsys):
     """Layers before it and heads beside it read the same input with the same weights."""
     assert run(folders, "one", "other", tmp_path, *OPTIONS) == 0
@@ -129,20 +105,6 @@ def test_arrays_for_each_head_are_those_that_the_experiment_names():
     assert set(compare.per_head(named, more, (2, 3))) == {"share", "other"}
     with pytest.raises(ValueError, match="profiles gives no number for each head with these"):
         compare.per_head(replace(named, per_head=("absent",)), more, (2, 3))
-
-
-@pytest.mark.parametrize("name", registry.EXPERIMENTS)
-def test_every_experiment_with_numbers_for_each_head_names_them(name, folders):
-    """Nulls and yes-or-no apart; so what can be compared is known before any work."""
-    experiment = registry.get(name)
-    folder, shape = OTHERS.get(name, (folders["one"], (L, H)))
-    result = experiment.run(minitx.load(folder), **SMALL[name])
-    shaped = [array for array, x in result.items() if compare._is_per_head(x, shape)]
-    if experiment.per_head:
-        named = set(compare.per_head(experiment, result, shape))
-        assert named == {*experiment.per_head}
-    else:
-        assert [array for array in shaped if not array.endswith("_null")] == []
 
 
 def test_heads_with_nothing_in_common_are_said():
@@ -247,6 +209,7 @@ def test_many_measures_are_drawn_up_to_a_limit():
     assert f"m{compare.DRAWN - 1}: A" in titles and f"m{compare.DRAWN}: A" not in titles
 
 
+@pytest.mark.usefixtures("empty_figures")
 def test_figures_may_be_png(folders, tmp_path):
     assert run(folders, "one", "same", tmp_path, *OPTIONS, "--format", "png") == 0
     for file in ("compare.png", "A/profiles.png", "B/profiles.png"):
