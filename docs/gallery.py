@@ -11,6 +11,7 @@ from pathlib import Path
 from minitx import analysis
 from minitx.analysis.contract import wording
 from minitx.analysis.machine.files import write
+from minitx.analysis.machine.language import count
 from minitx.analysis.pages import glossary, parts
 
 MODEL = "tiny-roberta"
@@ -112,7 +113,7 @@ def numbers(headline, link):
     text = parts.table(titles, rows[:SHOWN], "numbers")
     if rows[SHOWN:]:
         more = parts.table(titles, rows[SHOWN:], "numbers")
-        text += parts.fold(parts.count(len(rows) - SHOWN, "more number"), more)
+        text += parts.fold(count(len(rows) - SHOWN, "more number"), more)
     if not any("null" in number for number in headline.values()):
         text += "<p>These numbers are exact or compared with each other: none has a null.</p>"
     return text

@@ -11,7 +11,7 @@ import minitx
 from minitx import interrupt
 
 from .. import experiments  # noqa: F401  (fills the registry)
-from ..machine import escapes
+from ..machine import escapes, language
 from ..running import cluster
 from . import (
     atlas,
@@ -37,6 +37,7 @@ from . import (
     verify,
 )
 
+ABOUT = "See inside transformers with NumPy alone."
 COMMANDS = (  # in the order of `minitx --help`
     listing,
     run,
@@ -79,9 +80,10 @@ def status_of(argv):
         interrupt.raise_again()
         if argv[:1] == ["run"]:
             run.check(argv[1:])  # argparse would list the names, but not the near ones
-        arguments = parser(argv).parse_args(argv)
-        with workers_of(arguments):
-            return arguments.handler(arguments) or 0
+        with language.using(flags.language_of(argv)):
+            arguments = parser(argv).parse_args(argv)
+            with workers_of(arguments):
+                return arguments.handler(arguments) or 0
     except BrokenPipeError:  # the reader has stopped, as `head` does after ten lines
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -118,7 +120,8 @@ def parser(argv=()):
 
     The experiments that `run` takes, and the flags of `run` and `compare`, come from the registry.
     """
-    top = flags.Parser("minitx", description="See inside transformers with NumPy alone.")
+    top = flags.Parser("minitx", description=language.translated(ABOUT))
+    flags.of_language(top)
     top.add_argument("--version", action="version", version=f"minitx {minitx.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:

@@ -3,20 +3,32 @@
 import argparse
 
 from ..contract import registry, results, sides
+from ..machine import language
+from ..machine.language import filled, translated
 
 TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that takes flags by their whole names only; its commands are such parsers too."""
+    """A parser that takes flags by their whole names only; its commands are such parsers too.
+
+    Helps are shown in the current language.
+    """
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, allow_abbrev=False, **options)
 
+    def add_argument(self, *names, **options):
+        if options.get("help"):
+            options["help"] = translated(options["help"])
+        return super().add_argument(*names, **options)
+
 
 def command(commands, name, function, description, *positionals):
     """A command `name` with its positional arguments, which calls `function`."""
-    parser = commands.add_parser(name, help=description, description=description)
+    about = translated(description)
+    parser = commands.add_parser(name, help=about, description=about)
+    of_language(parser)
     parser.set_defaults(handler=function)
     model = "bundled name, folder, or hub id"
     helps = {
@@ -29,6 +41,20 @@ def command(commands, name, function, description, *positionals):
     for positional in positionals:
         parser.add_argument(positional.lower(), metavar=positional, help=helps[positional])
     return parser
+
+
+def of_language(parser):
+    """The flag that names the language of what people read; see `language_of`."""
+    about = "language of texts, help and pages (MINITX_LANG, or the locale's)"
+    parser.add_argument("--lang", choices=language.LANGUAGES, default=None, help=about)
+
+
+def language_of(argv):
+    """The language that these arguments name, known before a parser is made; else the user's."""
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--lang")
+    given = first.parse_known_args(argv)[0].lang
+    return given if given in language.LANGUAGES else language.of_environment()
 
 
 def of_experiment(command, experiment):
@@ -61,7 +87,7 @@ def _of_options(command, options):
     """A flag for each option: a switch for a bool, else a text, checked later."""
     for option in options:
         limits = f"; {option.range}" if option.range else ""
-        about = f"{option.help} ({option.default!r}{limits})".replace("%", "%%")
+        about = f"{translated(option.help)} ({option.default!r}{limits})".replace("%", "%%")
         how = {"metavar": f"{{{','.join(option.choices)}}}"} if option.choices else {}
         if option.kind is bool:
             how = {"action": argparse.BooleanOptionalAction if option.default else "store_true"}
@@ -86,7 +112,8 @@ def of_ids(command, own=()):
 
 def of_results(command, default):
     """The flags of a command that writes a folder of results."""
-    command.add_argument("--out", help=f"folder for the results ({default})")
+    about = filled("folder for the results ({default})", default=default)
+    command.add_argument("--out", help=about)
     command.add_argument("--resume", action="store_true", help="resume an interrupted run")
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ..machine import language
 from ..machine.files import writable
 from . import flags
 
@@ -11,8 +12,6 @@ def declare(commands):
     about = "a lesson in the browser; without N the list of them"
     command = flags.command(commands, "lesson", run, about)
     command.add_argument("n", nargs="?", type=int, metavar="N", help="its number")
-    about = "language of the prose (en)"
-    command.add_argument("--lang", choices=("en", "ja"), default="en", help=about)
     about = "write it as a notebook, .ipynb, in place of a page"
     command.add_argument("--notebook", metavar="FILE", help=about)
     about = "folder for the page where the documentation is not built (out/lessons)"
@@ -28,4 +27,4 @@ def run(arguments):
     if arguments.notebook is not None:
         writable(Path(arguments.notebook).parent)
     where = {"out": arguments.out, "browser": not arguments.no_browser}
-    command.run(arguments.n, arguments.lang, arguments.notebook, **where)
+    command.run(arguments.n, language.current(), arguments.notebook, **where)

@@ -4,6 +4,7 @@ from minitx import weights
 
 from ..contract import registry
 from ..machine.files import as_json
+from ..machine.language import translated
 from . import flags
 
 
@@ -18,18 +19,20 @@ def run(arguments):
     if arguments.json:
         print(as_json(listed()))
         return
-    print("experiments: minitx run EXPERIMENT MODEL")
+    print(translated("experiments: minitx run EXPERIMENT MODEL"))
     for experiment in registry.EXPERIMENTS.values():
-        print(f"  {experiment.name:18} {experiment.question}")
-    print("\nmodels that come with the project")
+        print(f"  {experiment.name:18} {translated(experiment.question)}")
+    print("\n" + translated("bundled models"))
     for name in weights.bundled():
         print(f"  {name}")
-    print("\ntiny models that differ in how a place enters: weights/zoo/README.md")
+    about = "tiny models that differ in how positions enter: weights/zoo/README.md"
+    print("\n" + translated(about))
     for name in weights.zoo():
         print(f"  {name}")
-    print("\nmodels to download: minitx fetch MODEL (any other hub id works too)")
+    about = "models to download: minitx fetch MODEL (any other hub id works too)"
+    print("\n" + translated(about))
     for name, (_, purpose) in weights.KNOWN.items():
-        print(f"  {name}: {purpose}")
+        print(f"  {name}: {translated(purpose)}")
 
 
 def listed():
@@ -37,7 +40,7 @@ def listed():
     listing = {}
     for experiment in registry.EXPERIMENTS.values():
         options = {option.flag: option.default for option in experiment.options}
-        listing[experiment.name] = {"question": experiment.question, "options": options}
+        listing[experiment.name] = {"question": translated(experiment.question), "options": options}
     known = {name: purpose for name, (_, purpose) in weights.KNOWN.items()}
     return {"experiments": listing, "bundled": weights.bundled()} | {
         "zoo": weights.zoo(),

@@ -2,6 +2,7 @@
 
 from ..contract import registry
 from ..machine.files import as_json
+from ..machine.language import translated
 from ..running import blas, cost
 from . import flags, inputs
 
@@ -9,6 +10,7 @@ from . import flags, inputs
 def declare(commands):
     """`plan`, with a command for each experiment that reads documents."""
     about = "estimate a long run's hours, memory and bytes from a few documents measured here"
+    about = translated(about)
     plan = commands.add_parser("plan", help=about, description=about)
     names = plan.add_subparsers(required=True, metavar="EXPERIMENT")
     for experiment in registry.EXPERIMENTS.values():

@@ -6,6 +6,7 @@ import time
 
 from ..contract import registry, wording
 from ..machine.files import as_json
+from ..machine.language import translated
 from ..running import many, single
 from . import flags, inputs, output
 
@@ -15,6 +16,7 @@ SEVERAL = "several of them, joined by commas, in one pass over the documents: pr
 def declare(commands):
     """`run`, with a command for each experiment."""
     about = f"one experiment on one model: figure, numbers, settings; or {SEVERAL}"
+    about = translated(about)
     top = commands.add_parser("run", help=about, description=about)
     names = top.add_subparsers(required=True, metavar="EXPERIMENT")
     top.set_defaults(names=names)
@@ -93,7 +95,7 @@ def run(arguments):
 def show(experiment, outcome):
     """Print what an experiment answers and says, and its numbers."""
     if outcome.answer:
-        print(f"{experiment.question} {wording.sentence(outcome.answer)}\n")
+        print(f"{translated(experiment.question)} {wording.sentence(outcome.answer)}\n")
     if outcome.says:
         print(f"{outcome.says}\n")
     for number in outcome.headline.values():

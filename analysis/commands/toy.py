@@ -4,6 +4,7 @@ from pathlib import Path
 
 from ..contract import wording
 from ..machine.files import writable
+from ..machine.language import filled
 from ..toys import recurrent
 from . import flags, output
 
@@ -13,7 +14,8 @@ def declare(commands):
     about = "copy task of a recurrent toy, with and without attention"
     command = flags.command(commands, "toy", run, about)
     flags.of_experiment(command, recurrent.EXPERIMENT)
-    command.add_argument("--out", help="folder for the results (out/toy)")
+    about = filled("folder for the results ({default})", default="out/toy")
+    command.add_argument("--out", help=about)
     flags.of_figure(command)
     flags.in_json(command)
 

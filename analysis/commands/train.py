@@ -43,7 +43,7 @@ def train(
     snapshots: models kept on the way, after numbers of steps that grow geometrically
     context: tokens of an input (0: the most that the model reads)
     batch: inputs in each step
-    rate: the highest rate of learning
+    rate: peak learning rate
     warm_up: share of the steps in which it rises; then it falls as a cosine to 0
     decay: share of a matrix that a step of rate 1 would take off
     clip: longest gradient of all arrays together (0: any)

@@ -17,6 +17,7 @@ import textwrap
 from dataclasses import dataclass
 
 from ..drawing.sentences import Names, tell
+from ..machine.language import translated
 
 
 @dataclass(frozen=True)
@@ -133,12 +134,12 @@ def headline(numbers, result):
     for number in numbers:
         if number.name not in result:  # an option may leave nothing to measure
             continue
-        figure = {"value": result[number.name].tolist(), "means": number.means}
+        figure = {"value": result[number.name].tolist(), "means": translated(number.means)}
         if number.by:
             figure["labels"] = _labels(number.by, result)
         null = result.get(f"{number.name}_null") if null_of(number) else None
         if null is not None:
-            figure |= {"null": null.tolist(), "null_means": number.null}
+            figure |= {"null": null.tolist(), "null_means": translated(number.null)}
         figures[number.name] = figure
     return figures
 

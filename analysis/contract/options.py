@@ -92,7 +92,7 @@ Pairs = Annotated[
     str,
     FilesOrPair(but=("names", "dates")),
     'clean|corrupt, a file with a pair a line, clean|corrupt|right|wrong, or names ("": random '
-    "words that are said twice); of an encoder-decoder source=>said in place of clean, or dates",
+    "words that occur twice); of an encoder-decoder source=>said in place of clean, or dates",
 ]
 Measure = Annotated[str, "right|wrong, two tokens, where the pairs do not say it"]
 Count = Annotated[int, AtLeast(1)]

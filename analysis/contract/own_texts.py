@@ -8,6 +8,7 @@ from pathlib import Path
 
 from minitx.weights import local
 
+from ..machine.language import translated
 from ..texts.pairs import DATES
 
 DATE = "Friday the 3rd of May, 1912"
@@ -53,4 +54,4 @@ def _of(model):
 def says(options):
     """A sentence on what is read with these options; "" for the sample and any text of the user."""
     texts = options.get("text"), options.get("pairs")
-    return next((said for name, said in SAID.items() if name in texts), "")
+    return translated(next((said for name, said in SAID.items() if name in texts), ""))

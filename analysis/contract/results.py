@@ -17,6 +17,7 @@ import numpy as np
 
 from ..drawing import draw
 from ..machine.files import as_json, writable, write_all
+from ..machine.language import filled, translated
 from . import own_texts, registry, sides, wording
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMATS = "svg", "png"  # of figures; each is a property of a Result
 COLUMNS = "number", "label", "value", "null", "means", "null_means"  # of a Result's table
+TITLES = "number", "this model", "by chance"  # of a table's columns
 SHOWN = 6  # numbers in a notebook's table; the others are folded
 ENDINGS = ".svg", ".npz", ".json"  # of the files of a Result
 
@@ -66,7 +68,7 @@ class Result:
     def title(self) -> str:
         """The experiment's question and the model, with the side of an encoder-decoder."""
         side = f", {self.settings['side']}" if "side" in self.settings else ""
-        return f"{self._experiment.question}  ({self.settings['model']}{side})"
+        return f"{translated(self._experiment.question)}  ({self.settings['model']}{side})"
 
     @property
     def headline(self) -> dict[str, Any]:
@@ -152,8 +154,9 @@ class Result:
         rows = [_row(number) for number in self.headline.values()]
         table = _table(rows[:SHOWN])
         if rows[SHOWN:]:
-            more = f"<summary>{len(rows) - SHOWN} more</summary>{_table(rows[SHOWN:])}"
-            table += f"<details>{more}</details>"
+            more = filled("{n} more", n=len(rows) - SHOWN)
+            folded = _table(rows[SHOWN:])
+            table += f"<details><summary>{more}</summary>{folded}</details>"
         return f"<div>{image}{answer}{says}{table}</div>"
 
 
@@ -178,7 +181,8 @@ def _row(number):
     """A table's row of one headline number: what it means, its value, its null."""
     means, null = escape(number["means"]), ""
     if "null" in number:
-        means += f"<br><small>by chance: {escape(number['null_means'])}</small>"
+        by_chance = filled("by chance: {null}", null=number["null_means"])
+        means += f"<br><small>{escape(by_chance)}</small>"
         null = escape(wording.words(number["null"]))
     value = escape(wording.labelled(number))
     cells = (means, f"<b>{value}</b>", null)
@@ -187,7 +191,7 @@ def _row(number):
 
 def _table(rows):
     """An HTML table of headline numbers."""
-    titles = "<th>number</th><th>this model</th><th>by chance</th>"
+    titles = "".join(f"<th>{translated(title)}</th>" for title in TITLES)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in (titles, *rows))}</table>"
 
 
@@ -203,7 +207,7 @@ def explained(experiment, arrays, stated):
     headline = registry.headline(experiment, arrays)
     numbers = {name: Number(**number) for name, number in headline.items()}
     says = experiment.says(arrays) if experiment.says else ""
-    before = sides.SENTENCES[stated.get("side", "")], own_texts.says(stated["options"])
+    before = translated(sides.SENTENCES[stated.get("side", "")]), own_texts.says(stated["options"])
     says = " ".join(filter(None, [*before, says]))
     answer = experiment.answer(arrays) if experiment.answer else None
     return Result(experiment.name, arrays, numbers, says, answer, stated, experiment)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ..machine.language import filled, label, translated
+
 
 def words(value, digits=3):
     """A value as text: floats with this many digits, lists with commas, a dash for None.
@@ -9,12 +11,12 @@ def words(value, digits=3):
     An empty list is 'none'.
     """
     if isinstance(value, list):
-        return ", ".join(words(item, digits) for item in value) or "none"
+        return ", ".join(words(item, digits) for item in value) or translated("none")
     if isinstance(value, float) and 1e-4 <= abs(value) < 1e6:
         return np.format_float_positional(value, digits, fractional=False, trim="-")
     if isinstance(value, float):
         return f"{value:.{digits}g}"
-    return "–" if value is None else str(value)
+    return "–" if value is None else label(str(value))
 
 
 def labelled(number):
@@ -22,10 +24,18 @@ def labelled(number):
     if "labels" not in number:
         return words(number["value"])
     entries = zip(number["labels"], number["value"])
-    return ", ".join(f"{label} {words(value)}" for label, value in entries)
+    return ", ".join(f"{label(name)} {words(value)}" for name, value in entries)
 
 
 def sentence(answer):
     """An Answer as one sentence."""
-    chance = f" (chance: {answer.chance})" if answer.chance else ""
-    return f"{answer.verdict.capitalize()}: {answer.measure}: {answer.value}{chance}."
+    verdict = translated(answer.verdict.capitalize())
+    parts = {"verdict": verdict, "measure": answer.measure, "value": answer.value}
+    return filled(
+        "{verdict}: {measure}: {value}{chance}.", chance=by_chance(answer.chance), **parts
+    )
+
+
+def by_chance(chance):
+    """What stands behind a value: ' (chance: 3 of 12)', or nothing."""
+    return filled(" (chance: {chance})", chance=chance) if chance else ""

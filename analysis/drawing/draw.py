@@ -11,6 +11,7 @@ import warnings
 from functools import partial
 from html import escape
 
+from ..machine import language
 from . import fonts
 
 # Okabe and Ito's palette: distinct with every common kind of colour vision
@@ -74,6 +75,7 @@ def figure(width, height):
 def svg(picture):
     """A figure as SVG text, without date or program name. It keeps the layout that it gets here."""
     buffer = io.StringIO()
+    translate(picture)
     fonts.cover(picture)
     with warnings.catch_warnings():
         # the viewer's fonts will have it
@@ -173,6 +175,22 @@ def titled(picture, title, above=24):
     return start + strip + metadata + content
 
 
+def translate(picture):
+    """Put the texts of a figure into the current language; tokens of a text stay as they are."""
+    from matplotlib.axis import Axis
+    from matplotlib.text import Text
+    from matplotlib.ticker import FixedFormatter
+
+    if language.current() == "en":
+        return
+    for axis in picture.findobj(Axis):
+        form = axis.get_major_formatter()
+        if isinstance(form, FixedFormatter) and not getattr(axis, "has_tokens", False):
+            form.seq = [language.label(str(text)) for text in form.seq]
+    for words in picture.findobj(Text):
+        words.set_text(language.label(words.get_text()))
+
+
 def headed(picture, title, above=24):
     """A figure with a title on top, made taller for it by `above` points, and laid out."""
     picture.set_figheight(picture.get_figheight() + above / 72)
@@ -185,6 +203,7 @@ def headed(picture, title, above=24):
 
 def measure(picture):
     """Draw a figure nowhere, so that its parts have their places; it can be laid out once more."""
+    translate(picture)
     fonts.cover(picture)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from ")
@@ -199,6 +218,7 @@ def png(picture, title, above=24, dots=160):
     from matplotlib.figure import Figure
     from matplotlib.image import imread
 
+    translate(picture)
     lacking = fonts.cover(picture)
     drawn = imread(io.BytesIO(_png(picture, dpi=dots)))
     height, width = drawn.shape[:2]

@@ -308,6 +308,8 @@ def token_ticks(set_ticks, pieces, most=None, **style):
     labels = [draw.label(piece) for piece in pieces]
     step = 1 if most is None else -(-len(labels) // most)
     set_ticks(range(0, len(labels), step), labels[::step], **style)
+    axis = "xaxis" if set_ticks.__name__ == "set_xticks" else "yaxis"
+    getattr(set_ticks.__self__, axis).has_tokens = True  # which are not translated
 
 
 def stream_layers(axes, n):

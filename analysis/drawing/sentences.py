@@ -6,8 +6,8 @@ A name is a result, or else what the experiment's file calls so: a constant, or 
 results. A list is joined with commas, each entry in the format given; `{x[0]}` is an entry,
 `{x[best]}` the one that the result `best` tells, `{x.size}` how many there are, `{x.max}` the
 largest, `{x.minus}` what a word of FUNCTIONS makes of it; the format `offset` gives an offset its
-sign. Several pieces are a list, put together as they stand: templates, functions of the results,
-`When` and `Rows`.
+sign. A template is told in the current language (machine/language.py). Several pieces are a list,
+put together as they stand: templates, functions of the results, `When` and `Rows`.
 """
 
 import operator
@@ -18,6 +18,7 @@ from inspect import isfunction
 
 import numpy as np
 
+from ..machine import language
 from . import draw
 
 FIELD = re.compile(r"(?P<name>\w+)(?P<steps>(\[-?\w+\]|\.\w+)*)")
@@ -143,7 +144,7 @@ class Rows:
         for i in numbers[: self.most]:
             entries = {field: values[i] for field, values in lists.items()}
             texts.append(tell(self.template, _Row(names, entries)))
-        return self.join.join(texts) or self.none
+        return language.translated(self.join).join(texts) or tell(self.none, names)
 
     def _lists(self, names):
         """{field of the template: its list}."""
@@ -187,9 +188,13 @@ def words(value, spec=""):
     ('50.0%, 25.0%', '-1, 0, +2')
     """
     if spec.startswith("to "):
-        return " to ".join(words(entry, spec.removeprefix("to ")) for entry in value)
+        return language.translated(" to ").join(
+            words(entry, spec.removeprefix("to ")) for entry in value
+        )
     if isinstance(value, np.ndarray | list | tuple) and np.ndim(value):
         return ", ".join(words(entry, spec) for entry in value)
+    if isinstance(value, str) and not spec:
+        return language.label(value)
     if spec == "offset":
         return draw.offset(int(value))
     return format(np.asarray(value).item(), spec)
@@ -208,7 +213,7 @@ def tell(piece, names):
         return piece.tell(names)
     if callable(piece):
         return piece(names.result)
-    return _Formatter(names).format(piece)
+    return _Formatter(names).format(language.translated(piece))
 
 
 @dataclass(frozen=True)

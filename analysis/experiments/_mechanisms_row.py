@@ -156,7 +156,7 @@ def _still(angle, number):
 
 
 def probe(model, documents, seed, run, what):
-    """R² of a token's place in every layer, with the interval and with shuffled places: [L+1]."""
+    """R² of a token's position in each layer, its interval, and with shuffled places: [L+1]."""
     streams = {what: partial(residual_stream.states_read, model)}
     n_fit, n_choose, _ = position_probe.parts(documents)
     fits = position_probe.fit_ridge(streams, documents, n_fit, n_choose, seed, run)

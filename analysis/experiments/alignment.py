@@ -1,4 +1,4 @@
-"""Does a decoder look where its next token comes from?
+"""Does a decoder attend to the source token that its next token comes from?
 
 Cross-attention of an encoder-decoder, at the step that says a token: is the source token that gets
 most attention of the part that the token comes from (aligned), where that is known, or the same
@@ -213,7 +213,7 @@ def _asks(name, without):
     """Whether a head looks there at half of the steps, and more often than with places permuted."""
     what = f"steps at which the strongest source token of the best head is {MEASURES[name]}"
     return Asks(
-        When(f"{name}_steps", what, "steps whose token stands in the source"),
+        When(f"{name}_steps", what, "steps whose token occurs in the source"),
         value=f"{{{name}_best:.0%}}",
         chance=f"{{{name}_best_null:.0%}} with places permuted",
         rule=Of(f"{name}_best", enough=HALF),

@@ -307,7 +307,7 @@ register(
     """,
     answer=Asks(
         [
-            "heads drawn with half of their attention or more at one ",
+            "heads shown that give half of their attention or more to one ",
             When("strongest", "source token, step by step", "offset, words shuffled or not"),
         ],
         value="{n_sharp} of {heads.size}",

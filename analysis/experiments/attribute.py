@@ -44,9 +44,9 @@ def attribute(
     """What each head, layer and place adds to a logit, or to a difference of two.
 
     prompt: a text; of a masked model with its mask, of an encoder-decoder source=>said ("": random
-    words that are said twice)
-    target: the token whose logit is asked for, as it stands, blanks too ("": the likeliest one)
-    other: the token whose logit is taken off ("": none)
+    words that occur twice)
+    target: the token whose logit is decomposed, verbatim, spaces included ("": the most likely one)
+    other: the token whose logit is subtracted ("": none)
     seed: seed of the drawn tokens, and of random words
     """
     questions.check(model, "attribute")
@@ -219,7 +219,7 @@ register(
             null: 99 % quantile of the size of its part for drawn pairs of tokens
         logit: the logit, or the difference of two
             no null: it is what the parts are parts of
-        gap: what the sum of all parts lacks of it, in logits
+        gap: logit minus the sum of all parts, in logits
             no null: a sum, exact but for rounding
     """,
     answer=Asks(
@@ -230,7 +230,7 @@ register(
     ),
     says=[
         "The logit of {tokens} is {logit:.2f}; ",
-        When("gap.abs < EXACT", "the parts sum to it", "the parts lack {gap:.3f}"),
+        When("gap.abs < EXACT", "the parts sum to it", "the parts fall short by {gap:.3f}"),
         ". The largest parts: {largest_parts}. Of heads and MLPs {largest_name} has most, "
         "{largest_part:+.2f}, which is {largest:.0%} of the size of all their parts (of drawn "
         "tokens: {largest_null:.0%}).",

@@ -1,4 +1,4 @@
-"""If one head is turned, does a head of a deeper layer look elsewhere?
+"""If the attention of one head is shifted, does a deeper head attend elsewhere?
 
 The attention of a head is turned by s tokens to either side, and all else in its layer stays as it
 was: its pattern is moved along the keys, which is exact whatever the head reads. A head of a deeper

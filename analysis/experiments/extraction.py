@@ -1,4 +1,4 @@
-"""Do queries and keys extract the positions from what they read?
+"""Do queries and keys extract positions from their input?
 
 The waves of the positions, which the words hide in the input X, in the spectra of X, of queries Q
 and of keys K: the highest peaks of the position table, fast and slow ones apart. N documents,

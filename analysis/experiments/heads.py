@@ -1,4 +1,4 @@
-"""Does a head find what came after a word when it was said before?
+"""Do heads find what followed an earlier occurrence of the same word?
 
 Random words are said twice: nothing but the first time tells what comes next. A head that looks at
 the word after the first occurrence (induction) can say it. Beside it, what else heads look at on
@@ -26,10 +26,10 @@ def heads(
     tokens: options.Size = 0,
     seed: options.Seed = 0,
 ):
-    """Attention of every head on random words that are said twice, by what it looks at.
+    """Attention of every head on random words that occur twice, by what it looks at.
 
     texts: texts that are drawn
-    tokens: words that are said twice (0: 24, or as many as fit)
+    tokens: words that occur twice (0: 24, or as many as fit)
     seed: seed of the words, and of the shuffled weights of the null
     """
     how = {"n_texts": texts, "n_tokens": tokens or None, "seed": seed}
@@ -98,7 +98,7 @@ register(
         rule=Of("induction", enough=CLEARLY),
     ),
     says=[
-        "On {texts} texts of random words that are said twice, ",
+        "On {texts} texts of random words that occur twice, ",
         "; ".join(best_of(kind, what) for kind, what in KINDS.items()),
         ".",
     ],

@@ -1,4 +1,4 @@
-"""Does one space for queries and keys bring the strongest keys nearer?
+"""Does a joint space bring the most attended keys closer to their queries?
 
 Queries and keys of every head in one space, over many texts: how near the key with most attention
 is, and whether moving and scaling help.

@@ -1,4 +1,4 @@
-"""Do the strongest keys of a sentence come nearer in one space with the queries?
+"""Do a sentence's most attended keys come closer to their queries in a joint space?
 
 Queries and keys of one sentence in one space, head by head: distances beside products, and who
 attends to whom.
@@ -540,12 +540,12 @@ register(
     numbers=[
         *joint_summary.numbers("closer", "farther", "mrr_mean", "mrr_before_mean"),
         """
-        pair_closer: share of all heads in which the pairs chosen come closer, by rank in the full
+        pair_closer: share of all heads in which the chosen pairs come closer, by rank in the full
             space
             null: share over all pairs of the sentence
-        pair_rank: mean rank by distance of the keys of the pairs chosen, all heads, after
+        pair_rank: mean rank by distance of the keys of the chosen pairs, all heads, after
             null: the mean rank of any key
-        pair_attention: mean attention of the pairs chosen, all heads
+        pair_attention: mean attention of the chosen pairs, all heads
             null: attention of the pairs if each query looked at all keys that it sees equally
         """,
         *joint_summary.numbers("mrr_plane_mean", "correlation_mean", *IN_PLANE),
@@ -565,8 +565,8 @@ register(
         When("note_range", [" ", _joint_space_note.SAYS]),
         When(
             "pair_rank",
-            " The {pairs.shape[0]} pairs chosen come closer in {pair_closer:.0%} of the heads (all "
-            "pairs: {pair_closer_null:.0%}); by distance their keys stand at rank "
+            " The {pairs.shape[0]} chosen pairs come closer in {pair_closer:.0%} of the heads "
+            "(all pairs: {pair_closer_null:.0%}); by distance their keys stand at rank "
             "{pair_rank_before:.1f} before and {pair_rank:.1f} after, on average over all heads "
             "(chance: {pair_rank_null:.1f}).",
         ),

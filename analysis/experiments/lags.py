@@ -1,4 +1,4 @@
-"""Does attention go where queries and keys are in step?
+"""Does attention go to the offset at which queries and keys match best?
 
 At which lag queries and keys fit each other best, whether attention goes there, and how much of the
 fit is between positions. Attention is the softmax of the very scores whose lag is measured, so it

@@ -36,7 +36,7 @@ LINEAR = masks.family("linear")
 ALONE = masks.family("window", 1)
 SEES = ", sees the token that it is to guess: no prediction"
 KEPT = "positions kept, no mask"
-SHUFFLED = "the best, its distances dealt at random"
+SHUFFLED = "the best, its distances shuffled"
 # A mask stands in for positions if it gives back 0.9 of what they are worth, in nats. Where they
 # are worth less than LEAST nats per token there is nothing to stand in for.
 STANDS_IN = 0.9
@@ -446,16 +446,16 @@ register(
     "each meaning of the mask's values: they differ so much that a number about a mask means "
     "nothing without the meaning of its values. A mask stands in for positions where its bar ends "
     "left of the dashed line (the same positions, no mask) and of the bar of the same distances "
-    "dealt at random. Under library-now a causal model also sees the token that it is to guess, so "
-    "that its loss is no prediction; library-now-2d changes nothing unless the mask has zeros.",
+    "in random order. Under library-now a causal model also sees the token that it is to guess, "
+    "so that its loss is no prediction; library-now-2d changes nothing unless the mask has zeros.",
     published="GPT-2's perplexity: 111.2409 with positions, 712014.3125 without, 11897.4824 "
     "without but with a linear mask from 1 to 0.1. The slides name TruthfulQA as the text of the "
     "masks, and give the first two numbers for IMDB reviews too (Hirata's slides).",
     figure="slides, masks",
     numbers="""
         gain: loss without a mask less loss with the best mask, in nats per token
-            null: gain of the best mask with each query's distances dealt anew among the keys that
-            it sees
+            null: gain of the best mask with each query's distances shuffled among the keys that it
+            sees
         loss: mean loss of the model as it is, in nats per token (masked models: pseudo-loss)
             null: loss of the frequencies of the tokens in the documents measured
         loss_off: mean loss with positions as asked for (zero) and no mask, in nats per token
@@ -491,15 +491,17 @@ register(
     answer=Asks(
         When(
             "can_stand_in",
-            "share of what positions are worth, in nats per token, that the best mask gives back",
+            "share of the loss due to missing positions that the best mask recovers, in nats per "
+            "token",
             When(
                 "best_sees",
-                "nats per token that a mask gains, but a token sees itself: no prediction",
-                "nats per token that a mask gains over none (nothing was lost without positions)",
+                "nats per token that a mask gains, but each token sees itself: not a prediction",
+                "nats per token that a mask gains over no mask (the loss without positions was no "
+                "higher)",
             ),
         ),
         value=partial(_of_worth, name="gain"),
-        chance=[partial(_of_worth, name="gain_null"), ", its distances dealt at random"],
+        chance=[partial(_of_worth, name="gain_null"), ", its distances shuffled"],
         rule=Provided(
             Of("order_interval[0]", null=0, most=np.inf),
             Of("gain", out_of="worth", enough=STANDS_IN),
@@ -508,7 +510,7 @@ register(
         without=Without(
             "can_stand_in",
             When("best_sees", "{gain:.2f}", "{gain:.3f}"),
-            When("best_sees", "0", "{gain_null:.3f}, dealt at random"),
+            When("best_sees", "0", "{gain_null:.3f}, distances shuffled"),
         ),
     ),
     says=[
@@ -531,8 +533,8 @@ register(
             "best_sees",
             "{SEES}.",
             ", a gain of {gain:.3f} ({gain_interval:to .3f}) nats per token over no mask{gained}. "
-            "With its distances dealt at random it gains {gain_null:.3f}, so the order of the keys "
-            "is worth {order:.3f} ({order_interval:to .3f}).",
+            "With its distances shuffled it gains {gain_null:.3f}, so the order of the keys is "
+            "worth {order:.3f} ({order_interval:to .3f}).",
         ),
         When("skipped", [" Left out: ", LEFT_OUT, "."]),
     ],

@@ -1,4 +1,4 @@
-"""By the architecture, does attention alone move anything from one token to another?
+"""By the architecture, is attention the only part that mixes tokens?
 
 One vector of a layer's input is replaced, and the rows of what attention and the MLP write that
 change are counted, in every layer for itself. Then how attention mixes: the entropy of each row of
@@ -230,7 +230,8 @@ register(
             no null: what is mixed; what becomes of it has a null
     """,
     answer=Asks(
-        "rows of attention that change with one vector of its input, of those that see it",
+        "share of attention's output rows, among those that see a vector, that change when it is "
+        "replaced",
         value="{attention_share:.1%} (of the MLPs' {pieces.size} rows: {mlp_rows:g})",
         chance="",
         rule=Of("attention_alone", null=0, enough=ALL),
@@ -240,11 +241,11 @@ register(
         "what its MLP writes changes, and {attention_share:.1%} of those rows of what attention "
         "writes that see it",
         When("blind_rows", " ({blind_rows} rows that do not see it change too)"),
-        ". Rows of attention weigh {keys:.1f} keys effectively, of {keys_null:.0f} that they see: "
-        "{extremes}. The values have effective ranks of "
+        ". Rows of attention spread over {keys:.1f} keys effectively, of {keys_null:.0f} that "
+        "they see: {extremes}. The values have effective ranks of "
         "{effective_rank_values.mean:.1f} (mean over layers) before they are mixed and "
         "{effective_rank.mean:.1f} after ({effective_rank:.1f} by layer); by chance, with the "
-        "values of other tokens, {effective_rank_null.mean:.1f}. Their ranks as such are "
+        "values of other tokens, {effective_rank_null.mean:.1f}. Their numerical ranks are "
         "{rank_values.mean:.1f} and {rank.mean:.1f}.",
     ],
     draw=column(

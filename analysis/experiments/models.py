@@ -1,4 +1,4 @@
-"""Does this model make waves of its positions, as others do?
+"""Are this model's position embeddings waves, as in other models?
 
 The position tables of several models side by side, as they are, each with the line that its own
 rows in random order stay below. n models, T positions and D columns of each, F = T//2 + 1

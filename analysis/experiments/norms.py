@@ -1,4 +1,4 @@
-"""Do positions sit in the norm?
+"""Is the position encoded in the norm?
 
 In the norm of an embedding, or in its direction: ridge regression predicts the place of a token
 from one and from the other, for rows of the position table and for embeddings of documents that it
@@ -43,7 +43,7 @@ def norms(
     column: options.Column = "",
     seed: options.Seed = 0,
 ):
-    """The place of a token, read off the norm and the direction of position rows and embeddings."""
+    """The position of a token, predicted from the norm and the direction of its embedding."""
     table = inputs.reachable(model)
     lengths = norms_of(table)
     scores = {ROWS: _of_rows(table, seed)}
@@ -210,7 +210,7 @@ def _bar(i, name, color):
 def _asks(suffix, what):
     """Does the norm alone tell? Asked of the source whose results end with the suffix."""
     return Asks(
-        f"R² of the place from the norm of {what}",
+        f"R² of the position predicted from the norm of {what}",
         value=f"{{r2_norm{suffix}_interval.min:z.3f}} "
         f"(from the direction {{r2_direction{suffix}:z.3f}})",
         chance=f"{{r2_norm{suffix}_null:z.3f}}",
@@ -236,21 +236,22 @@ register(
     "norm, so that a mask that changes norms could carry them (Hirata's slides).",
     figure="slides, masks",
     numbers="""
-        r2_[norm|direction]: R² of the place from the [norm|direction] of word and position
-            together, documents held out
+        r2_[norm|direction]: R² of the position predicted from the [norm|direction] of word and
+            position together, documents held out
             null: R² from the [norm|direction] of word and position together, places shuffled
-        r2_[norm|direction]_rows: R² of the place from the [norm|direction] of a position row, rows
-            held out
+        r2_[norm|direction]_rows: R² of the position predicted from the [norm|direction] of a
+            position row, rows held out
             null: R² from the [norm|direction] of a position row, places shuffled, mean over ten
             splits
-        r2_norm_after: R² of the place from the norm of what the first attention reads, after a
-            LayerNorm
+        r2_norm_after: R² of the position predicted from the norm of what the first attention
+            reads, after a LayerNorm
             null: R² from the norm of what the first attention reads, places shuffled
-        r2_direction_after: R² of the place from the direction of what the first attention reads
+        r2_direction_after: R² of the position predicted from the direction of what the first
+            attention reads
             null: R² from the direction of what the first attention reads, places shuffled
         fact r2_[norm|direction]_interval by from, to: 95 % interval of the R² from the
             [norm|direction] of word and position, documents drawn anew
-        r2_norm_words: R² of the place from the norm of words alone
+        r2_norm_words: R² of the position predicted from the norm of words alone
             null: R² from the norm of words alone, places shuffled
         fact row_norms by smallest, largest: smallest and largest norm of a position row
         fact documents by to learn from, to choose, to test on: documents to learn from, to choose
@@ -260,17 +261,17 @@ register(
     least_documents=position_probe.LEAST,
     answer=replace(OF_SUMS, without=Without("sources.size > 1", OF_ROWS)),
     says=[
-        "The norms of position rows go from {row_norms[0]:.3g} to {row_norms[1]:.3g}. The place of "
-        f"a row held out is read off its norm with R² {R2['norm_rows']} and off its direction with "
-        f"{R2['direction_rows']}; shuffled places give {{r2_norm_rows_null:.3f}} and "
-        "{r2_direction_rows_null:.3f}.",
+        "The norms of position rows go from {row_norms[0]:.3g} to {row_norms[1]:.3g}. The position "
+        f"of a held-out row is predicted from its norm with R² {R2['norm_rows']}, from its "
+        f"direction with {R2['direction_rows']}; shuffled places give {{r2_norm_rows_null:.3f}} "
+        "and {r2_direction_rows_null:.3f}.",
         When(
             "sources.size > 1",
-            " In words and positions together, on documents held out, the norm gives "
-            f"{R2['norm']}, the direction {R2['direction']}; after the first norm the norm gives "
-            f"{R2['norm_after']}, the direction {R2['direction_after']}. Words alone give "
+            " For the sum of word and position embeddings, on held-out documents, the norm gives "
+            f"R² {R2['norm']}, the direction {R2['direction']}; after the first norm the norm "
+            f"gives {R2['norm_after']}, the direction {R2['direction_after']}. Words alone give "
             f"{R2['norm_words']} and {R2['direction_words']}.",
-            " This checkpoint has no words to add to them.",
+            " This checkpoint has no word embeddings to add to them.",
         ),
     ],
     draw=row(

@@ -1,4 +1,4 @@
-"""By its architecture, is a transformer attention alone?
+"""By its architecture, is a transformer nothing but attention?
 
 Weights and multiply-adds of each part of a model, counted and not timed: what a pass of T tokens
 costs, where attention's own products overtake the MLPs, and what one more token costs with a cache
@@ -322,10 +322,10 @@ register(
     "up; one with multiply-adds and no weights is attention itself. In the middle, what has "
     "weights costs the same for each token however long the text is, while the products of "
     "attention grow with it: the dotted line is where they reach the MLPs. The light blue line, "
-    "far below, is what telling places takes, and all that a model without positions would save. "
-    "Right of the dashed line the curves are what the formula would give, if the model could read "
-    "so much. Hidden pairs of a causal model count: they are multiplied before they are hidden. A "
-    "causal model has a third panel: one step of decoding, with a cache and without; in an "
+    "far below, is the cost of positions: all that a model without positions would save. Right of "
+    "the dashed line the curves are what the formula would give, if the model could read so much. "
+    "Hidden pairs of a causal model count: they are multiplied before they are hidden. A causal "
+    "model has a third panel: one step of decoding, with a cache and without; in an "
     "encoder-decoder the first step reads the source too.",
     published="The title of the first paper on transformers says that attention is all you need "
     "(Vaswani et al. 2017); its own table counts MLPs, projections and norms too. Hirata's slides "
@@ -339,7 +339,7 @@ register(
     says=[
         "Of {total:,} weights, {weights_listed}.",
         When("shared", " The output's matrix is the word embedding, counted there."),
-        " {SCORES}, {SOFTMAX} and {MIXING} have none. For {T} tokens",
+        " {SCORES}, {SOFTMAX} and {MIXING} have no weights. For {T} tokens",
         When("has_source", " and a source as long"),
         ", attention takes {attention:.0%} of the layers' multiply-adds, {products:.0%} in "
         "{SCORES} and {MIXING}, the MLPs {mlps:.0%}. {SCORES} and {MIXING} reach the MLPs at "
@@ -348,13 +348,13 @@ register(
         When(
             "how",
             [
-                "Telling places, by {how}, takes {operations_a_token:,.0f} operations a token, "
-                "{place_share.percent:.2g} % of the number of multiply-adds: removing positions "
-                "would save hardly any computation. What it changes is that ",
+                "Encoding positions, by {how}, takes {operations_a_token:,.0f} operations a "
+                "token, {place_share.percent:.2g} % of the number of multiply-adds: removing "
+                "positions would save hardly any computation. What it changes is that ",
                 When("mask_orders", "only the mask would then tell the order of the tokens", ANY),
                 ".",
             ],
-            "Nothing tells places here, so that removing positions could save nothing.",
+            "Nothing encodes positions here, so removing positions could save nothing.",
         ),
         When("causal", STEPS, NO_STEPS),
     ],
@@ -365,9 +365,10 @@ register(
         fact overtakes: tokens from which on Q Kᵀ and A V need as many multiply-adds as the MLPs
         fact overtakes_whole: tokens from which on attention needs as many multiply-adds as the MLPs
         fact attention_weights: share of attention in the layers' matrices and their biases
-        fact place_operations: operations that tell places in one text: additions of a table or of a
-            bias, multiply-adds of turned queries and keys
-        fact place_share: operations that tell places, as a share of the number of multiply-adds
+        fact place_operations: operations that encode positions in one text: additions of a table
+            or of a bias, multiply-adds of turned queries and keys
+        fact place_share: operations that encode positions, as a share of the number of
+            multiply-adds
         fact step_cached: multiply-adds of decoding the last token, in the layers and in the output,
             with the tokens before it in a cache
         fact step_whole: multiply-adds of decoding the last token without a cache, in the layers

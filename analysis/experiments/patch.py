@@ -1,4 +1,4 @@
-"""Does one head carry an answer, by itself?
+"""Does a single head carry an answer?
 
 Two texts differ in one word, and so in the right answer. What a head computes in the one is put
 into the run of the other: what it restores there, and what it takes away the other way round. The
@@ -38,7 +38,7 @@ def patch(
     n_pairs: options.Size = 0,
     seed: options.Seed = 0,
 ):
-    """What every head, and the stream at every place, restores and takes away.
+    """The share of the answer that each head, and the stream at each position, restores or removes.
 
     n_pairs: pairs to read (0: all of a file, 24 of random words)
     seed: seed of the words, of unrelated pairs and of intervals
@@ -129,11 +129,12 @@ def words(r):
 
 register(
     patch,
-    look="Above, what one head restores where all else is of the corrupt text, and what is lost "
-    "where all but this head is of the clean one; beside each, the same with a head of an "
-    "unrelated pair. Heads that restore much and lose little have others that stand in for them. "
-    "Below, the stream before each layer at each place, under the tokens of the first clean text: "
-    "it shows where the answer's way through the model leads.",
+    look="Above, the share of the answer that one head restores when it is patched from the clean "
+    "into the corrupt run, and the share that is lost when it is patched from the corrupt into "
+    "the clean run; beside each, the same with a head of an unrelated pair. Where a head restores "
+    "much and loses little, other heads can take over its work. Below, the stream before each "
+    "layer at each place, under the tokens of the first clean text: it shows the path of the "
+    "answer through the model.",
     published="Patching one component at a time began with Vig et al. 2020 and Meng et al. 2022; "
     "in GPT-2 small the heads that name the indirect object are found by it (Wang et al. 2022).",
     numbers=[
@@ -152,7 +153,7 @@ register(
         questions.TOLD,
     ],
     answer=Asks(
-        "share of the answer that the best head restores, and that one takes away",
+        "share of the answer that the best head restores, and that one head removes",
         value="{restored:.0%}, {lost:.0%}",
         chance="{restored_null:.0%}, {lost_null:.0%} of unrelated pairs",
         rule=questions.if_told(Of("restored", enough=ENOUGH), Of("lost", enough=ENOUGH)),
@@ -165,7 +166,7 @@ register(
         "most, {lost:.0%} ({lost_interval:to .0%}; {lost_null:.0%}).",
         When(
             "lost < half_restored",
-            " That little is lost where much is restored says that others stand in.",
+            " Where much is restored and little is lost, other heads can take over.",
         ),
     ],
     draw=column(

@@ -1,4 +1,4 @@
-"""Which heads write an answer, and does another head tell them what to write?
+"""Which heads write an answer, and does an earlier head steer them?
 
 What one head at a time writes in a clean text is put where the logits read it, and nowhere else:
 its direct effect. Then it is put where the heads with the largest direct effects read their
@@ -43,7 +43,7 @@ def paths(
     """Direct effects of all heads on an answer, and on what the heads that write it read.
 
     pairs: clean|corrupt, a file with a pair a line, clean|corrupt|right|wrong, or names ("": random
-    words that are said twice)
+    words that occur twice)
     n_pairs: pairs to read (0: all of a file, 24 that are drawn)
     writers: heads, as L9H6,L9H9 ("": of layers that read other heads the three that restore most
     directly)
@@ -132,9 +132,9 @@ def best_of(name):
 register(
     paths,
     look="Above, blue heads write the answer into the logits themselves, red ones against it. "
-    "Below, blue heads change what those heads read, and so what they write. By chance: what heads "
-    "of an unrelated pair do. Lost is the other way round, corrupt pieces in the clean run, as the "
-    "published work measures it; red there works against the answer.",
+    "Below, blue heads change what those heads read, and so what they write. By chance: what "
+    "heads of an unrelated pair do. Lost is the reverse patch, from the corrupt into the clean "
+    "run, as the published work measures it; red there works against the answer.",
     published="In GPT-2 small L9H6, L9H9 and L10H0 name the indirect object, L10H7 and L11H10 work "
     "against it, and L7H3, L7H9, L8H6 and L8H10 steer them (Wang et al. 2022).",
     numbers=[

@@ -1,4 +1,4 @@
-"""Does a sentence help the model to guess its tokens?
+"""Does the context help the model predict the tokens of a sentence?
 
 What the model expects at each place, beside how often that token occurs. A masked LM has one token
 hidden at a time (or all those written as <mask>); a causal LM reads from the left and guesses the
@@ -36,10 +36,10 @@ def predict(
     guesses: Annotated[int, options.Within(1, 20)] = 5,
     text: options.Text = "sample",
 ):
-    """Guesses for every token of a sentence, or for each <mask> in it.
+    """Predictions for every token of a sentence, or for each <mask> in it.
 
     sentence: what to read; with <mask> in it, a masked LM fills in only these
-    guesses: how many to show at each place
+    guesses: predictions to show at each position
     text: text file whose token frequencies are the null
     """
     position_tables.check_head(model, "predict")
@@ -199,33 +199,33 @@ def _share(x):
 register(
     predict,
     draw=plot,
-    look="Each row is a token of the sentence, which the model did not see when it guessed. A tick "
-    "marks a right guess. The null is how often the token occurs in the text: all that can be "
-    "known without the sentence.",
+    look="Each row is a token of the sentence that was hidden from the model when it predicted "
+    "it. A tick marks a correct prediction. The null is the token's frequency in the text: all "
+    "that is known without the sentence.",
     published="Masked LMs are trained to fill gaps from both sides (BERT, Devlin et al. 2019), "
-    "causal LMs are trained to continue what stands before (GPT-2, Radford et al. 2019).",
+    "causal LMs are trained to continue the text before (GPT-2, Radford et al. 2019).",
     numbers="""
-        loss: mean loss per guessed token, in nats: -ln(probability of the token that stands there)
+        loss: mean loss per predicted token, in nats: -ln(probability of the true token)
             null: mean loss per token from the frequencies of tokens in the text
-        first: share of places at which the first guess is right
-            null: share of places at which the text's most frequent token stands
-        certainty: mean probability of the first guess
+        first: share of positions at which the top prediction is right
+            null: share of positions that hold the text's most frequent token
+        certainty: mean probability of the top prediction
             null: frequency of the text's most frequent token
     """,
     answer=Asks(
-        "mean loss per guessed token of the sentence, and first guesses that are right",
+        "mean loss per predicted token of the sentence, and share of correct top predictions",
         value="{loss:.2f} nats, {first:.0%}",
-        chance="by frequency {loss_null:.2f} nats, {first_null:.0%}",
+        chance="by token frequency {loss_null:.2f} nats, {first_null:.0%}",
         rule=Every(Below("loss", **NATS), Of("first")),
-        without=Without("truth_rank", "0 tokens are known: all are masks", "0 tokens"),
+        without=Without("truth_rank", "0 tokens have a known answer: all are masks", "0 tokens"),
     ),
     says=When(
         "truth_rank",
-        "First guesses, behind each wrong one the token that stands there: {first_guesses}. The "
-        "first guess is right at {first:.0%} of the places (always the most frequent token: "
-        "{first_null:.0%}), and the token that stands there costs {loss:.2f} nats on average (from "
-        "frequencies alone: {loss_null:.2f}).",
-        "Guesses for each mask: {likeliest}. The first has a probability of {certainty:.2f} on "
-        "average (the most frequent token: {certainty_null:.2f} of the text).",
+        "The top prediction at each position; where it is wrong, the true token follows in "
+        "brackets: {first_guesses}. It is right at {first:.0%} of the positions (always the most "
+        "frequent token: {first_null:.0%}), and the loss of the true token is {loss:.2f} nats on "
+        "average (token frequencies: {loss_null:.2f}).",
+        "Predictions for each mask: {likeliest}. The top prediction has a probability of "
+        "{certainty:.2f} on average (the most frequent token: {certainty_null:.2f} of the text).",
     ),
 )

@@ -1,4 +1,4 @@
-"""Can a token's position be read off what a model computes?
+"""Can a linear probe predict a token's position from the residual stream?
 
 Ridge regression from the residual stream of every layer to the token's place, tested on documents
 held out. The sums of ridge regression add up over documents, so memory does not grow with them.
@@ -279,28 +279,28 @@ def _draw_r2(axes, r, layers):
 register(
     probe,
     draw=plot,
-    look="R² 1: a linear readout gives the place of every token of documents that it never saw; 0: "
-    "no better than always naming the middle. Positions off should be at 0 unless the future is "
-    "hidden: then the number of tokens that a token sees tells where it stands. A mask carries "
-    "positions where its line is above positions off; in a masked model it can do so by the "
-    "special tokens at both ends, whose pull then depends on the distance. Random weights show "
-    "what needs no training. Lines at 0 lie on one another, as do lines of the error at the line "
-    "of the middle; the legend names them.",
+    look="R² 1: a linear readout gives the place of every token of documents that it never saw; "
+    "0: no better than always predicting the middle. Positions off should be at 0 unless the "
+    "future is hidden: then the number of tokens that a token sees tells where it stands. A mask "
+    "carries positions where its line is above positions off; in a masked model it can do so by "
+    "the special tokens at both ends, whose pull then depends on the distance. Random weights "
+    "show what needs no training. Lines at 0 lie on one another, as do lines of the error at the "
+    "line of the middle; the legend names them.",
     published="Models without position embeddings can learn positions from the causal mask alone "
     "(Haviv et al. 2022). Whether a fractional mask carries positions was left open, as there was "
     "no way to test it (Hirata's slides).",
     figure="slides, open questions",
     numbers="""
-        r2_on: R² of a token's place on held-out documents, positions on, in the best layer
+        r2_on: R² of a token's position on held-out documents, positions on, in the best layer
             null: R² when each document's places are shuffled
         error_on: mean absolute error in tokens with positions on, in the layer with the highest R²
-            null: mean absolute error of always naming the middle
+            null: mean absolute error of always predicting the middle
         r2_off: R² with positions off, in the best layer
             null: R² with positions off when each document's places are shuffled
         r2_causal: R² with positions off under a causal mask, in the best layer
             null: R² under a causal mask when each document's places are shuffled
-        r2_best_mask: R² with positions off under the mask that carries most of them, in the best
-            layer
+        r2_best_mask: R² with positions off under the mask that carries most position information,
+            in the best layer
             no null: without a mask, r2_off is what there is to exceed
         r2_norm: R² with positions off and norms that grow, x_t (1 + eps t), in the best layer
             null: R² with growing norms when each document's places are shuffled
@@ -315,39 +315,47 @@ register(
             no null: it is a null
         r2_on_last: R² with positions on, in the last layer
             no null: that of the best layer has one
-        fact best_mask: the mask that carries most of positions
+        fact best_mask: the mask that carries most position information
         fact r2_on_interval by from, to: 95 % interval of R² with positions on, documents drawn anew
         fact r2_off_interval by from, to: 95 % interval of R² with positions off
         fact r2_causal_interval by from, to: 95 % interval of R² with positions off under a causal
             mask
-        fact r2_best_mask_interval by from, to: 95 % interval of R² under the mask with most of
-            positions
+        fact r2_best_mask_interval by from, to: 95 % interval of R² under the mask that carries most
+            position information
         fact documents by to learn from, to choose the penalty, to test on: documents by their use
-        fact n_tokens: tokens whose places are guessed
+        fact n_tokens: tokens whose positions are predicted
     """,
     answer=Asks(
-        "R² of a token's place from the residual stream, on held-out documents, in the best layer",
+        "R² of a token's position from the residual stream, on held-out documents, in the best "
+        "layer",
         value="{r2_on:.2f} (layer {layer})",
         chance="{r2_on_null:.2f}; random weights: {r2_random:.2f}",
         rule=Of("r2_on", null=("r2_on_null", "r2_random_interval[1]"), enough=READ_OFF),
     ),
     says=[
-        "The place of a token is read off with {best_layers[0]}, where positions are on. With "
-        "shuffled places R² is {r2_on_null:.3f} at most; always naming the middle is "
-        "{error_on_null:.1f} tokens off. The others, in their best layers: ",
+        "A linear probe predicts the position of a token with {best_layers[0]}, where positions "
+        "are on. With shuffled places R² is {r2_on_null:.3f} at most; always predicting the "
+        "middle is {error_on_null:.1f} tokens off. The others, in their best layers: ",
         Rows("{conditions}: {best_layers}", where="others"),
         ". ",
         When(
             "carriers.size",
-            ["Masks that carry more of positions than no mask does: ", Rows("{carriers}"), "."],
-            When("masked.size", "No mask carries more of positions than there is without a mask."),
+            [
+                "Masks that carry more position information than no mask does: ",
+                Rows("{carriers}"),
+                ".",
+            ],
+            When(
+                "masked.size",
+                "No mask carries more position information than there is without a mask.",
+            ),
         ),
         When(
             "loss_norm",
-            " Norms that grow, x_t (1 + {eps:g} t), are read off in the last layer with R² "
+            " Norms that grow, x_t (1 + {eps:g} t), are decoded in the last layer with R² "
             "{r2_norm_last:.3f}; the loss is {loss_norm:.3f} nats per token with them, "
-            "{loss_norm_null:.3f} with the same norms in random order, {loss_off:.3f} without, and "
-            "{loss_on:.3f} with positions on.",
+            "{loss_norm_null:.3f} with the same norms in random order, {loss_off:.3f} without, "
+            "and {loss_on:.3f} with positions on.",
         ),
     ],
     least_documents=position_probe.LEAST,

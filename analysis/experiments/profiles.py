@@ -490,7 +490,7 @@ register(
         fact n_by_strength by strengths: heads with a direction, by the attention to their offset
         steady_directed: share of the heads with a direction with at least {STEADY:.0%} of their
             documents in one cluster
-            null: 99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads
+            null: 99 % quantile of {PERMUTATIONS} random assignments of the profiles to the heads
         offset_[shuffled|repeated|positions]: share of the heads with a direction that have it, at
             their offset, [when the words of each document are shuffled|with one word repeated in
             place of all|on positions alone (word embeddings at zero)]
@@ -505,9 +505,9 @@ register(
             shuffled|one word repeated|positions alone]
             no null: the largest attention has one
         steady: share of all heads with at least {STEADY:.0%} of their documents in one cluster
-            null: 99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads
+            null: 99 % quantile of {PERMUTATIONS} random assignments of the profiles to the heads
         few: share of all heads whose documents fall into {FEW} clusters or one
-            null: 99 % quantile of {PERMUTATIONS} random deals of the profiles to the heads
+            null: 99 % quantile of {PERMUTATIONS} random assignments of the profiles to the heads
         kept: share of all heads that stay in their main cluster when each document's words are
             shuffled
             null: 99 % quantile for shuffled pairs of heads
@@ -527,18 +527,18 @@ register(
         "{n_directed} of {directed.size} heads have a direction: {maths.DIRECTION}.",
         heads.describe_strengths,
         " Of those with a direction {steady_directed:.0%} keep to one cluster in at least "
-        "{STEADY:.0%} of the {documents} documents (dealt anew: up to {steady_directed_null:.0%}), "
-        "{offset_shuffled:.0%} keep their offset when the words are shuffled (shuffled heads: up "
-        "to {offset_shuffled_null:.0%}), {offset_repeated:.0%} when one word is repeated "
-        "everywhere (up to {offset_repeated_null:.0%}), and {offset_positions:.0%} on positions "
-        "alone, with all words at zero, which no model ever reads (up to "
-        "{offset_positions_null:.0%}). A direction that stays on shuffled words and is lost on a "
-        "repeated one needs words, in whatever order. Heads with more than half of their attention "
-        "at one offset: {sharp_heads}. The clusters are of {SAYS[clustered]}.",
+        "{STEADY:.0%} of the {documents} documents (assigned to heads at random: up to "
+        "{steady_directed_null:.0%}), {offset_shuffled:.0%} keep their offset when the words are "
+        "shuffled (shuffled heads: up to {offset_shuffled_null:.0%}), {offset_repeated:.0%} when "
+        "one word is repeated everywhere (up to {offset_repeated_null:.0%}), and "
+        "{offset_positions:.0%} on positions alone, with all words at zero, which no model ever "
+        "reads (up to {offset_positions_null:.0%}). A direction that stays on shuffled words and "
+        "is lost on a repeated one needs words, in whatever order. Heads with more than half of "
+        "their attention at one offset: {sharp_heads}. The clusters are of {SAYS[clustered]}.",
         When(
             "few >= 0",
             " Of all heads {few:.0%} have all of their documents in one or two of the "
-            "{cluster_sizes.size} (dealt anew: up to {few_null:.0%}).",
+            "{cluster_sizes.size} (assigned to heads at random: up to {few_null:.0%}).",
         ),
         When(
             "left_out >= 0",

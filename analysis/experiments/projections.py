@@ -195,10 +195,10 @@ def _draw_ways(axes, r):
 
 register(
     projections,
-    look="A long bar says that a matrix has work that the other cannot do, though both read the "
-    "same input. The bar of the rotation is nothing but rounding: a head's scores depend on W_Q "
-    "and W_K through their product alone. The grey bars are the scale: what it costs if each head "
-    "has the keys and values of another. On the right a single layer is changed.",
+    look="A long bar means that the two matrices do different work, although both read the same "
+    "input. The bar of the rotation is rounding error: a head's scores depend on W_Q and W_K "
+    "through their product alone. The grey bars are the scale: what it costs if each head has the "
+    "keys and values of another. On the right a single layer is changed.",
     published="Query, key and value are named after a look-up in a table, and taken for three "
     "inputs. In self-attention the three are one, multiplied by three matrices (Vaswani et al. "
     "2017, 3.2.2); scores depend on W_Q W_K^T alone.",

@@ -1,4 +1,4 @@
-"""Do heads follow words that move apart, when nothing but the position table learns?
+"""If only the position table learns, do heads follow words that are spread apart?
 
 Every word is followed by fillers and the position table is learned anew, all else frozen. A head
 that looked at the word before, one token back, has to look 1 + fillers tokens back: with the old
@@ -54,7 +54,7 @@ def relearn(
     fillers: unknown tokens after every word
     steps: steps of the optimizer
     batch: documents in each
-    rate: the highest rate of learning
+    rate: peak learning rate
     """
     _check(model)
     rows = _rows(model, text, documents, _relearn_table.n_words(model, fillers, tokens))
@@ -187,9 +187,9 @@ register(
     "appendix E).",
     figure="EMNLP, appendix E",
     numbers="""
-        follow: share of heads with a direction that look as many words away as before
-            null: as many with the random table that learning began from
-        follow_kept: as many with the old table
+        follow: share of heads with a direction that attend as many words away as before
+            null: that share with the random table that learning began from
+        follow_kept: that share with the old table
             no null: a control, whose null is that of follow
         weight: their mean attention to the key there
             null: that weight with the random table
@@ -204,16 +204,17 @@ register(
         fact fillers: unknown tokens after every word
     """,
     answer=Asks(
-        "share of heads with a direction that look {apart} times as far after the table learned",
+        "share of heads with a direction that attend {apart} times as far after the table was "
+        "relearned",
         value="{follow:.0%}",
         chance="{follow_null:.0%}, random table",
         rule=Of("follow", enough=FOLLOWS),
         without=Without("n_directed", "0 heads with a direction", "0 heads"),
     ),
-    says="With {fillers} fillers after every word and a position table learned anew for {steps} "
-    "steps, {follow:.0%} of the {n_directed} heads that look in one direction look {apart} times "
-    "as far ({follow_null:.0%} with the random table before it learned, {follow_kept:.0%} with the "
-    "old table); the key there gets {weight:.2f} of their attention ({weight_null:.2f} and "
+    says="With {fillers} fillers after every word and a position table relearned for {steps} "
+    "steps, {follow:.0%} of the {n_directed} heads with a direction attend {apart} times as far "
+    "({follow_null:.0%} with the random table before it learned, {follow_kept:.0%} with the old "
+    "table); the key there gets {weight:.2f} of their attention ({weight_null:.2f} and "
     "{weight_kept:.2f}). The loss of hidden words on held-out documents goes from {loss_null:.2f} "
     "to {loss:.2f} nats; with the old table it is {loss_kept:.2f}.",
     per_head=("weight_at_learned", "weight_at_kept"),

@@ -287,7 +287,8 @@ PERPLEXITY = [
 ]
 ARE = When("left_out == 1", "document is", "documents are")
 OF_FEATURES = Asks(  # where nothing is predicted: partly at most
-    "mean cosine of final features with and without positions (it predicts nothing)",
+    "mean cosine of final features with and without positions (the model has no language-model "
+    "head)",
     value="{cosine:.2f}",
     chance="{cosine_null:.2f}, two tokens of a document",
     rule=Of("cosine", enough=np.inf),
@@ -397,11 +398,11 @@ register(
     remove_positions,
     draw=plot,
     look="A cosine near 1 says that the features hardly need positions, but only above the dashed "
-    "line: features of different tokens of one model are often alike, so random vectors are no "
-    "fair comparison. Compare the ways: zeros move the input to where the model has never been, "
-    "the mean and shuffled rows move it less far, and shifted rows keep all distances. A loss "
-    "above the dotted line is worse than knowing nothing. The same losses give four perplexities, "
-    "six with those of mixed units: say which one is meant.",
+    "line: features of different tokens of one model are often alike, so random vectors are not a "
+    "fair baseline. Compare the ways: zeros put the input far outside the training distribution, "
+    "the mean and shuffled rows less far, and shifted rows keep all distances. A loss above the "
+    "dotted line is worse than a uniform guess. The same losses give four perplexities, six with "
+    "those of mixed units: state which one is meant.",
     published="Mean cosine of the final features with and without positions on IMDB reviews: BERT "
     "0.7702, GPT-2 0.9291; GPT-2's perplexity goes from 111.24 to 712014, where 50257 equally "
     "likely tokens would give 50257. It is written as 2 to the cross-entropy; whether it is "
@@ -444,7 +445,7 @@ register(
         token_perplexity by tables: perplexity (masked models: pseudo-), mean over tokens of e to
             each one's loss, by what the position table is
             no null: {OF_LOSS}
-        mixed_perplexity by tables: 2 to the mean loss in nats, which mixes units, by what the
+        mixed_perplexity by tables: 2 to the mean loss in nats (mixed units), by what the
             position table is
             no null: {OF_LOSS}
         mixed_[mean|token]_perplexity by tables: mean over [documents|tokens] of 2 to each one's
@@ -471,11 +472,11 @@ register(
         without=Without("loss", OF_FEATURES),
     ),
     says=[
-        "Without positions the final features keep a cosine of {cosine:.4f} ({cosine_interval:to "
+        "Without positions the final features have a cosine of {cosine:.4f} ({cosine_interval:to "
         ".4f}) with those of the whole model. Nearly all random vectors stay below "
         "{random_bound:.3f}, but the features of two different tokens of one document have "
-        "{cosine_null:.4f}; a token is nearer to itself without positions than to another token in "
-        "{nearer.percent:.1f} % of cases (chance: 50 %).",
+        "{cosine_null:.4f}; a token is nearer to itself without positions than to another token "
+        "in {nearer.percent:.1f} % of cases (chance: 50 %).",
         When("loss", PERPLEXITY),
         When("left_out", [" {left_out} ", ARE, " left out: empty, or of one token."]),
     ],

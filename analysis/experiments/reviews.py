@@ -233,7 +233,7 @@ def scores(features, y, held_out, seed):
 
 
 def _accuracies(right):
-    """Share of documents told right by each version, kept first; right: {name: [M]}."""
+    """Share of documents that each version classifies correctly, kept first; right: {name: [M]}."""
     result = {"versions": np.array([*right]), "right": np.array([*right.values()])}
     result["accuracies"] = np.array([hits.mean() for hits in right.values()])
     result["intervals"] = np.array([logistic.wilson(hits) for hits in right.values()])
@@ -301,14 +301,14 @@ def _draw_accuracies(axes, r):
     labels = [*(NAMES[name] for name in r["versions"]), "null: labels shuffled"]
     axes.set_yticks(range(n + 1), labels)
     axes.set_ylim(n + 0.7, -0.6)
-    axes.set_xlabel(f"share told right of {r['n_held_out']} held out (bars: 95 %)")
+    axes.set_xlabel(f"share classified correctly of {r['n_held_out']} held out (bars: 95 %)")
 
 
 def _draw_worths(axes, r):
     """What each version lacks of the whole model's accuracy, in its row of the other panel."""
     _whiskers(axes, r["versions"][1:], r["worths"], r["worth_intervals"], first=1)
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_xlabel("share told right, kept minus this (bars: 95 %)")
+    axes.set_xlabel("share classified correctly, kept minus this (bars: 95 %)")
 
 
 def _whiskers(axes, versions, values, intervals, first=0):
@@ -330,20 +330,20 @@ register(
     figure="slides, outlook",
     least_documents=3 * LEAST,  # of windows two thirds train, half of them shuffled
     numbers="""
-        accuracy: share of held-out documents told right, positions kept
-            null: 99 % quantile of the share told right with the training labels shuffled
-        accuracy_[zero|shuffled]: share told right with the position table[ at zero|'s rows
-            shuffled]
+        accuracy: share of held-out documents classified correctly, positions kept
+            null: 99 % quantile of the share classified correctly with the training labels shuffled
+        accuracy_[zero|shuffled]: share classified correctly with the position table[ at zero|'s
+            rows shuffled]
             no null: it has that of the share with positions kept
-        accuracy_random: share told right with random weights of its shape, positions kept
+        accuracy_random: share classified correctly with random weights of its shape, positions kept
             no null: it is a null
-        [worth|worth_shuffled]: share told right with positions kept minus with positions [at
-            zero|shuffled]
+        [worth|worth_shuffled]: share classified correctly with positions kept minus with positions
+            [at zero|shuffled]
             no null: 0 is, and its interval stands beside it
-        majority: share told right by always naming the most frequent class
+        majority: share classified correctly by always predicting the most frequent class
             no null: it is a null
-        fact interval by from, to: 95 % interval of the share told right, over held-out documents
-            (Wilson)
+        fact interval by from, to: 95 % interval of the share classified correctly, over held-out
+            documents (Wilson)
         fact [worth|worth_shuffled]_interval by from, to: 95 % interval of what positions are worth
             against [zero|mixed rows]
         fact n_train: training documents
@@ -352,7 +352,7 @@ register(
         fact n_skipped: documents left out: empty, or of one token
     """,
     answer=Asks(
-        "held-out {what} told right by a linear probe",
+        "held-out {what} that a linear probe classifies correctly",
         value="{accuracy:.1%} (positions at zero: {accuracy_zero:.1%})",
         chance="{accuracy_null:.1%} at most",
         rule=Every(
@@ -362,11 +362,11 @@ register(
         without=Without("gain > LEARNED"),
     ),
     says=[
-        "Of {n_held_out} held-out {task} the probe gets {accuracy:.1%} right with positions kept "
-        "(95 %: {interval[0]:.1%} to {interval[1]:.1%}), {accuracy_zero:.1%} with positions at "
-        "zero, {accuracy_shuffled:.1%} with positions shuffled, {accuracy_random:.1%} with random "
-        "weights, and at most {accuracy_null:.1%} in 99 of 100 cases with the training labels "
-        "shuffled. ",
+        "Of {n_held_out} held-out {task} the probe classifies {accuracy:.1%} correctly with "
+        "positions kept (95 %: {interval[0]:.1%} to {interval[1]:.1%}), {accuracy_zero:.1%} with "
+        "positions at zero, {accuracy_shuffled:.1%} with positions shuffled, "
+        "{accuracy_random:.1%} with random weights, and at most {accuracy_null:.1%} in 99 of 100 "
+        "cases with the training labels shuffled. ",
         When(
             "accuracy > accuracy_null",
             "Positions are worth {costs}.",

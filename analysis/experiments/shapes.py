@@ -1,4 +1,4 @@
-"""Does a sentence become one vector?
+"""Is a sentence compressed into one vector?
 
 The shape at every arrow of one pass, with the numbers of the sentence given: text, pieces,
 ids, rows of the embeddings, the points of a layer, logits, distribution. They are read off the
@@ -96,7 +96,7 @@ def shapes(model, run=UNSAVED, *, sentence: str = corpus.SENTENCE, target: str =
     """The shape at every arrow of one pass of a sentence.
 
     sentence: what goes in; in an encoder-decoder the source
-    target: what an encoder-decoder is to say of it ('': its own greedy output)
+    target: the target of an encoder-decoder ('': its own greedy output)
     """
     if model.encoder is not None:
         return _of_two(model, sentence, target)
@@ -411,13 +411,13 @@ def _draw_letters(axes, r, most):
 
 
 OF_ONE = (
-    "The sentence is {T} pieces, and the stream has {vectors} vectors of width {width} from the "
+    "The sentence has {T} tokens, and the stream has {vectors} vectors of width {width} from the "
     "embeddings to the output, in every one of {n_layers} layers: no vector stands for the "
     "sentence. The first of them is that of {pieces[0]!r}, one among {T}"
 )
 OF_TWO = (
-    "The source is {S} pieces, and the encoder's stream has {vectors} vectors of width {width} in "
-    "every one of {source_layers} layers; the decoder reads {T} pieces, the {T} that it says "
+    "The source has {S} tokens, and the encoder's stream has {vectors} vectors of width {width} "
+    "in every one of {source_layers} layers; the decoder reads {T} tokens, its {T} output tokens "
     "shifted right by one, and its stream has {target_vectors}. Cross-attention has a key and a "
     "value for each of the {vectors}: no vector stands for the sentence."
 )
@@ -459,12 +459,12 @@ register(
     ),
     says=[
         When("S", OF_TWO, [OF_ONE, When("sequence", "; the classifier reads a single one.", ".")]),
-        " One-hot vectors would be {one_hot:,} numbers and are never made, since rows are picked "
-        "instead; the points of the whole pass are {made:,} numbers.",
+        " One-hot vectors would be {one_hot:,} numbers and are never made, since rows are looked "
+        "up instead; the points of the whole pass are {made:,} numbers.",
         When(
             "probability",
-            " What comes out is a distribution: its likeliest entry for the last piece is "
-            "{likeliest!r} with {probability:.2f} (all equally likely: {probability_null:.2g}).",
+            " What comes out is a distribution: its most likely entry for the last token is "
+            "{likeliest!r} with {probability:.2f} (uniform: {probability_null:.2g}).",
             " This checkpoint has no output that is a distribution.",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Does it matter to a model where in its window a text stands?
+"""Does it matter where in its context window a text begins?
 
 What a model predicts when all positions are moved by k. N documents, T tokens, K shifts. Order: the
 experiment, its parts; the words; the picture.
@@ -37,7 +37,7 @@ def shift(
     every: options.Every = 32,
     seed: options.Seed = 0,
 ):
-    """Loss against a shift of all positions, from none to as far as the table goes.
+    """Loss against a shift of all positions, from 0 to the end of the position table.
 
     tokens: length of each document (0: half of the model's longest input)
     steps: how many shifts, the shift by 0 among them
@@ -129,10 +129,9 @@ CHANCE = "null: signs of the changes drawn at random, 99 %"
 
 register(
     shift,
-    look="A flat line means that the model uses how far apart tokens are, and that it does not "
-    "matter where the text begins. The dashed lines show what it costs to lose positions "
-    "altogether. On the right is the change by itself: beyond the grey lines it is more than "
-    "chance.",
+    look="A flat line means that the model uses relative distances only: it does not matter where "
+    "the text begins. The dashed lines are the loss without positions. The right panel shows the "
+    "change alone: outside the grey lines it exceeds chance.",
     published="Models with learned absolute positions predict worse when the positions of a whole "
     "text are moved: they depend on where it begins (Sinha et al. 2022).",
     numbers="""
@@ -154,7 +153,7 @@ register(
     """,
     least_documents=2,
     answer=Asks(
-        "largest change of the {predicts} in nats per token, all positions moved together",
+        "largest change of the {predicts} in nats per token, all positions shifted together",
         value="{worst:+.3f} (positions at zero: {change_zero:+.2f})",
         chance="{worst_null:.3f}",
         rule=Provided(
@@ -163,12 +162,13 @@ register(
         ),
     ),
     says=[
-        "When all positions together are moved by up to {shifts[-1]} tokens, the {predicts} of "
+        "When all positions are shifted together by up to {shifts[-1]} tokens, the {predicts} of "
         "{loss:.3f} nats per token changes most at {worst_at}: by {worst:+.3f} "
         "({worst_interval:to +.3f}), ",
         When("worst.abs > worst_null", "more than", "no more than"),
-        " chance makes of these documents in 99 of 100 cases ({worst_null:.3f}). Positions at zero "
-        "change it by {change_zero:+.3f}, and rows in random order by {change_shuffled:+.3f}.",
+        " chance produces from these documents in 99 of 100 cases ({worst_null:.3f}). Positions "
+        "at zero change it by {change_zero:+.3f}, and rows in random order by "
+        "{change_shuffled:+.3f}.",
     ],
     draw=row(
         lines(

@@ -214,17 +214,18 @@ register(
     slices,
     look="If the embedding were cut into pieces, one for each head, the maps would be blue on "
     "their diagonal and white elsewhere: a head would change with its own slice alone. On the "
-    "right each head has three marks; where they are about equally high, its own slice is to it "
-    "like any other dimensions. In order for nothing to depend on it, the order of the dimensions "
-    "is changed in all matrices at once: rounding is all that is left.",
+    "right each head has three marks; where they are about equally high, its own slice matters no "
+    "more than other dimensions. In order for nothing to depend on it, the order of the "
+    "dimensions is changed in all matrices at once: rounding is all that is left.",
     published="Drawings of attention with several heads often show the embedding cut into pieces, "
     "one for each. What is cut is the output of W_Q, W_K and W_V: every head projects the whole "
     "embedding (Vaswani et al. 2017, 3.2.2).",
     numbers="""
-        others: attention that goes elsewhere without the slice of another head, mean of heads
-            null: attention that goes elsewhere without as many dimensions, drawn at random from all
-        own: attention that goes elsewhere without the head's own slice, mean over heads
-            null: attention that goes elsewhere without as many dimensions as a head has, at random
+        others: attention that moves elsewhere without the slice of another head, mean of heads
+            null: attention that moves elsewhere without as many dimensions, drawn at random from
+            all
+        own: attention that moves elsewhere without the head's own slice, mean over heads
+            null: attention that moves elsewhere without as many dimensions as a head has, at random
         n_changed: heads that change without the slices of other heads
             no null: a head that reads a slice of its own changes by rounding alone
         least: change of the head that changes least without the slices of others
@@ -243,10 +244,11 @@ register(
         "With the {D} dimensions in another order, in every matrix that reads or writes them, no "
         "weight of attention changes by more than {reordered:.1g} (with the embeddings alone in "
         "that order: by up to {reordered_null:.2f}). Without a slice of {d_head} dimensions that "
-        "is another head's, {n_changed} of {n_heads} heads change: {others:.3f} of their attention "
-        "goes elsewhere on average, of {least_changed} the least ({least:.3f}). Without their own "
-        "slice it is {own:.3f}, without {d_head} dimensions drawn at random {own_null:.3f}. ",
-        When("kept", "{kept} stay as they are.", "Each projects the whole of the stream."),
+        "is another head's, {n_changed} of {n_heads} heads change: {others:.3f} of their "
+        "attention moves elsewhere on average, of {least_changed} the least ({least:.3f}). "
+        "Without their own slice it is {own:.3f}, without {d_head} dimensions drawn at random "
+        "{own_null:.3f}. ",
+        When("kept", "{kept} do not change.", "Each head projects the whole stream."),
     ],
     draw=Part(_draw, height=5),
     per_head=("own_of_heads", "others_of_heads"),

@@ -59,7 +59,7 @@ def _check(changes, place):
 
 def _says(changes):
     mask = changes.mask
-    by_chance = "" if mask.null_seed is None else ", its distances dealt at random"
+    by_chance = "" if mask.null_seed is None else ", its distances shuffled"
     return f"mask {masks.words(mask.function())} as {mask.meaning}{by_chance}"
 
 

@@ -115,7 +115,7 @@ def _two(text, name):
 
 
 def repeats(model, n, seed):
-    """Pairs of random words that are said twice, the second time up to the one that is asked for.
+    """Pairs of random words that occur twice, the second time up to the one that is asked for.
 
     The decoder of an encoder-decoder says its source again.
 
@@ -177,12 +177,12 @@ def if_told(*rules):
 
 
 TELLS = (
-    "Of {n_pairs} pairs {told:.0%} have the right answer likelier in their clean text (fair coins: "
-    "{told_null:.0%}). "
+    "Of {n_pairs} pairs {told:.0%} have the right answer more likely in their clean text (fair "
+    "coins: {told_null:.0%}). "
 )
 TOLD = """
-    told: share of the pairs whose clean text makes the right answer likelier than the corrupt one
-        does
+    told: share of the pairs whose clean text makes the right answer more likely than the corrupt
+        one does
         null: 99 % quantile of fair coins
     fact n_pairs: pairs of texts
 """

@@ -46,11 +46,11 @@ PER_HEAD = (
 # the options that the experiments on this space share
 Distance = Annotated[
     Literal["cosine", "euclidean"],
-    "how far a query and a key are apart",
+    "distance between a query and a key",
 ]
 Scope = Annotated[
     Literal["head", "layer", "model"],
-    "who shares one scale c: each head its own, all heads of a layer, or all of the model",
+    "what shares one scale c: each head its own, all heads of a layer, or all of the model",
 ]
 Products = Annotated[
     Literal["centred", "plain"],

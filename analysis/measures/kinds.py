@@ -1,4 +1,4 @@
-"""Kinds of heads, by what they look at on random words that are said twice.
+"""Kinds of heads, by what they look at on random words that occur twice.
 
 L layers, H heads.
 """

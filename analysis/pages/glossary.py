@@ -3,10 +3,12 @@
 Order: a term, the list, links from texts, the list as HTML.
 """
 
+import functools
 import re
 from html import escape
 from typing import NamedTuple
 
+from ..machine import language
 from ..maths import profiles
 
 
@@ -238,8 +240,8 @@ TERMS = (
         "probe",
         "probe",
         r"probes?",
-        "A simple linear model that is trained to read something, such as a token's place, off a "
-        "model's vectors, and tested on documents it has not seen.",
+        "A simple linear model that is trained to predict something, such as a token's position, "
+        "from a model's vectors, and tested on documents it has not seen.",
     ),
     Term(
         "r2",
@@ -249,10 +251,31 @@ TERMS = (
         "mean, and below 0 worse than the mean.",
     ),
 )
-FORMS = re.compile(
-    rf"(?<![\w-])(?:{'|'.join(f'(?P<{term.slug}>{term.forms})' for term in TERMS)})(?![\w-])"
-)
 MEANINGS = {term.slug: term.meaning for term in TERMS}
+
+
+@functools.cache
+def forms(tongue):
+    """A regular expression of all forms in a language, each term a group named by its slug."""
+    if tongue == "en":
+        named = "|".join(f"(?P<{term.slug}>{term.forms})" for term in TERMS)
+        return re.compile(rf"(?<![\w-])(?:{named})(?![\w-])")
+    with language.using(tongue):
+        names = {term.slug: language.translated(term.name).split("、") for term in TERMS}
+    longest = sorted(
+        ((len(n), n, slug) for slug, each in names.items() for n in each), reverse=True
+    )
+    alone = "|".join(re.escape(name) for _, name, _ in longest)
+    return re.compile(rf"L\d+H\d+|{alone}")
+
+
+def _slug(match):
+    """The term of a match of `forms`."""
+    if match.lastgroup:
+        return match.lastgroup
+    return next(
+        (t.slug for t in TERMS if match[0] in language.translated(t.name).split("、")), "head"
+    )
 
 
 class Linker:
@@ -264,8 +287,8 @@ class Linker:
     def __call__(self, text):
         """A text as HTML: its links, and the escaped text between them."""
         html, end = "", 0
-        for match in FORMS.finditer(text):
-            slug = match.lastgroup
+        for match in forms(language.current()).finditer(text):
+            slug = _slug(match)
             if slug in self.linked:
                 continue
             self.linked.add(slug)
@@ -276,7 +299,7 @@ class Linker:
 
 def _link(slug, word):
     """A word as a link to its entry; the meaning shows when the pointer is on it."""
-    meaning = escape(MEANINGS[slug])
+    meaning = escape(language.translated(MEANINGS[slug]))
     return f'<a class="term" href="#term-{slug}" title="{meaning}">{escape(word)}</a>'
 
 
@@ -284,6 +307,7 @@ def section():
     """The glossary, in alphabetical order."""
     entries = ""
     for term in sorted(TERMS, key=lambda term: term.name.lower()):
-        name, meaning = escape(term.name), escape(term.meaning)
+        name, meaning = (escape(language.translated(text)) for text in (term.name, term.meaning))
         entries += f'<div id="term-{term.slug}"><dt>{name}</dt><dd>{meaning}</dd></div>'
-    return f'<section id="glossary"><h2>Glossary</h2><dl>{entries}</dl></section>'
+    title = language.translated("Glossary")
+    return f'<section id="glossary"><h2>{title}</h2><dl>{entries}</dl></section>'

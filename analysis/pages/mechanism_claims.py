@@ -21,7 +21,7 @@ WORDS = {
     "none": "no positions",
 }
 LONGER = "change of the loss at 4 times the trained length, nats a token: {}"
-PROBED = "R² of a token's place from the stream, best layer, lower end of its interval: {}"
+PROBED = "R² of a token's position from the stream, best layer, lower end of its interval: {}"
 NATS = {"most": float("inf"), "margin": verdict.NATS}  # of losses
 HELD, BROKEN = "goes on past the trained length", "does not go on past the trained length"
 

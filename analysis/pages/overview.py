@@ -6,12 +6,14 @@ from textwrap import shorten
 
 from ..contract import wording
 from ..contract.registry import Answer
+from ..machine.language import count, filled, translated
 from ..running import single
 from . import parts
 from .glossary import Linker
 
 # names under which results count documents that were not read: empty, or of one token
 LEFT_OUT = "left_out", "n_skipped", "skipped"
+TITLES = "Answer", "Question, and what was measured", "This model, and chance", "Figure"
 LONGEST = 60  # letters of a value that stands for an answer
 
 
@@ -24,7 +26,7 @@ def answer_of(outcome):
         return Answer("left out" if outcome.left_out else "failed", outcome.reason, "", "")
     if outcome.answer:
         return outcome.answer
-    number = next(iter(outcome.headline.values()), {"value": None, "means": "nothing"})
+    number = next(iter(outcome.headline.values()), {"value": None, "means": translated("nothing")})
     value = shorten(wording.labelled(number), LONGEST, placeholder=" …")
     null = wording.words(number["null"]) if "null" in number else ""
     return Answer("measured", number["means"], value, null)
@@ -36,18 +38,11 @@ def answers(runs):
     runs: (experiment, outcome, seconds) of each.
     """
     link = Linker()
-    head = "".join(
-        f'<th scope="col">{title}</th>'
-        for title in (
-            "Answer",
-            "Question, and what was measured",
-            "This model, and chance",
-            "Figure",
-        )
-    )
+    head = "".join(f'<th scope="col">{title}</th>' for title in map(translated, TITLES))
     rows = "".join(_row(experiment, outcome, link) for experiment, outcome, _ in runs)
     return (
-        '<section id="answers"><h2 class="hidden">Answers</h2><table class="answers">'
+        f'<section id="answers"><h2 class="hidden">{translated("Answers")}</h2>'
+        '<table class="answers">'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></section>"
     )
 
@@ -55,8 +50,9 @@ def answers(runs):
 def _row(experiment, outcome, link):
     """One question and its answer."""
     verdict, measure, value, chance = answer_of(outcome)
-    question = f'<a href="#{experiment.name}">{escape(experiment.question)}</a>'
-    beside = f'<span class="soft">chance: {escape(chance)}</span>' if chance else ""
+    question = f'<a href="#{experiment.name}">{escape(translated(experiment.question))}</a>'
+    by_chance = filled("chance: {chance}", chance=chance)
+    beside = f'<span class="soft">{escape(by_chance)}</span>' if chance else ""
     return (
         f'<tr><td>{parts.mark(verdict)}</td><th scope="row">{question}'
         f'<span class="soft">{link(measure)}</span></th>'
@@ -79,7 +75,7 @@ def tally(runs):
     verdicts = [answer_of(outcome).verdict for _, outcome, _ in runs]
     kinds = [kind for kind in parts.SIGNS if kind in verdicts]
     counts = " ".join(f"{parts.mark(kind)} <b>{verdicts.count(kind)}</b>" for kind in kinds)
-    questions = parts.count(len(runs), "question")
+    questions = count(len(runs), "question")
     return f'<p class="tally">{questions}: {counts} {escape(_left_out(runs))}</p>'
 
 
@@ -91,13 +87,17 @@ def _left_out(runs):
     counts = [documents_left_out(outcome) for outcome in outcomes if outcome not in failures]
     left = []
     if lacking:
-        left.append(f"{parts.count(lacking, 'experiment')} that this model cannot show")
+        shown = "{experiments} that this model cannot show"
+        left.append(filled(shown, experiments=count(lacking, "experiment")))
     if len(failures) > lacking:
-        left.append(f"{parts.count(len(failures) - lacking, 'experiment')} that failed")
+        failed = count(len(failures) - lacking, "experiment")
+        left.append(filled("{experiments} that failed", experiments=failed))
     if sum(counts):
-        readers = parts.count(sum(n > 0 for n in counts), "experiment")
-        left.append(f"{parts.count(sum(counts), 'document')}, empty or of one token, in {readers}")
-    return f"Left out: {'; '.join(left) or 'nothing'}."
+        readers = count(sum(n > 0 for n in counts), "experiment")
+        documents = count(sum(counts), "document")
+        empty = "{documents}, empty or of one token, in {experiments}"
+        left.append(filled(empty, documents=documents, experiments=readers))
+    return filled("Left out: {what}.", what="; ".join(left) or translated("nothing"))
 
 
 def documents_left_out(outcome):
@@ -108,12 +108,12 @@ def documents_left_out(outcome):
 
 def contents(runs):
     """The list of sections, each experiment behind the sign of its answer."""
-    items = '<li><a href="#answers">Answers</a></li>'
+    items = f'<li><a href="#answers">{translated("Answers")}</a></li>'
     for experiment, outcome, _ in runs:
         sign = parts.sign(answer_of(outcome).verdict)
         name = experiment.name.replace("-", " ")
-        title = escape(experiment.question)
+        title = escape(translated(experiment.question))
         items += f'<li><a href="#{experiment.name}" title="{title}">{sign} {escape(name)}</a></li>'
     for id_ in ("published", "glossary"):
-        items += f'<li><a href="#{id_}">{id_.capitalize()}</a></li>'
-    return f'<nav aria-label="Sections"><ol>{items}</ol></nav>'
+        items += f'<li><a href="#{id_}">{translated(id_.capitalize())}</a></li>'
+    return f'<nav aria-label="{translated("Sections")}"><ol>{items}</ol></nav>'

@@ -2,6 +2,8 @@
 
 from html import escape
 
+from ..machine.language import translated
+
 SIGNS = {
     "yes": "✓",
     "partly": "◐",
@@ -26,7 +28,8 @@ KINDS = {
 def mark(verdict):
     """A verdict in a word, a sign and a colour."""
     kind = KINDS.get(verdict, verdict)
-    return f'<span class="mark {kind}">{sign(verdict)} {escape(verdict.capitalize())}</span>'
+    word = escape(translated(verdict.capitalize()))
+    return f'<span class="mark {kind}">{sign(verdict)} {word}</span>'
 
 
 def sign(verdict):
@@ -45,15 +48,10 @@ def table(titles, rows, kind=""):
 
     It scrolls in a box of its own where the page is too narrow.
     """
-    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
+    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in map(translated, titles))
     body = ""
     for first, *others in rows:
         cells = "".join(f"<td>{cell}</td>" for cell in others)
         body += f'<tr><th scope="row">{first}</th>{cells}</tr>'
     content = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f'<div class="wide"><table class="{kind}">{content}</table></div>'
-
-
-def count(n, noun):
-    """'1 document', '2 documents'."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..contract import registry, results
 from ..machine.files import as_json, write
+from ..machine.language import count, current, filled, translated
 from ..running import many, settings, single
 from . import glossary, overview, parts, published, verdicts
 from .section import section
@@ -52,15 +53,17 @@ def page(model, name, runs, rows, seconds):
 
     runs: (experiment, outcome, seconds) of each. rows: the claims, as published.rows gives them.
     """
+    title = filled("What {model} computes", model=escape(name))
     sections = "".join(section(run, name, outcome, time) for run, outcome, time in runs)
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html><html lang="{current()}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
         f"<title>minitx: {escape(name)}</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{STYLE}</style></head><body>"
-        f'<a class="skip" href="#answers">To the answers</a>{overview.contents(runs)}<main>'
-        f"<header><h1>What {escape(name)} computes</h1>{warning(runs)}{about(model, runs, seconds)}"
+        f'<a class="skip" href="#answers">{translated("To the answers")}</a>'
+        f"{overview.contents(runs)}<main>"
+        f"<header><h1>{title}</h1>{warning(runs)}{about(model, runs, seconds)}"
         f"{overview.tally(runs)}{verdicts.line(rows)}</header>{overview.answers(runs)}"
         f"{sections}{verdicts.section(rows, name)}{glossary.section()}</main></body></html>\n"
     )
@@ -75,17 +78,20 @@ def policy():
 def warning(runs):
     """A line on experiments that failed, if any did."""
     failed = single.failed(outcomes(runs))
-    text = f"{failed} of {len(runs)} experiments failed; see below."
+    text = translated("{n} of {all} experiments failed; see below.")
+    text = text.format(n=failed, all=len(runs))
     return f'<p class="failed">{text}</p>' if failed else ""
 
 
 def about(model, runs, seconds):
     """What the model is: one line, with more that opens behind it."""
     stated = facts(model)
-    rows = [(escape(key), escape(text)) for key, text in stated.items()]
-    counting = "from 0 (L0H0); the paper counts from 1 (head(1,1))"
-    rows.append(("layers and heads", f"counted {counting}"))
-    rows.append(("this page", f"{parts.count(len(runs), 'experiment')} in {seconds:.0f} s"))
+    rows = [(escape(translated(key)), escape(text)) for key, text in stated.items()]
+    counting = translated("counted from 0 (L0H0); the paper counts from 1 (head(1,1))")
+    rows.append((translated("layers and heads"), counting))
+    took = translated("{experiments} in {seconds:.0f} s")
+    took = took.format(experiments=count(len(runs), "experiment"), seconds=seconds)
+    rows.append((translated("this page"), took))
     summary = f"{stated['type']}: {stated['shape']}; {stated['weights']}"
     return parts.fold(summary, parts.table(("fact", "this model"), rows, "facts"), "about")
 
@@ -94,32 +100,42 @@ def facts(model):
     """What the head of the page says about the model."""
     cfg, folder = model.config, model.tokenizer.folder
     files = sorted(folder.glob("*.safetensors"))
-    size = sum(path.stat().st_size for path in files)
-    sight = "causal" if cfg.causal else "bidirectional"
-    order = "norm before each part" if cfg.pre_norm else "norm after each part"
-    widths = f"{cfg.d_head} in a head, {cfg.d_mlp} in an MLP; activation {cfg.act}"
+    size = sum(path.stat().st_size for path in files) / 1e6
     hashes = [f"{name} {digest}" for name, digest in settings.hashes(folder).items()]
-    shapes = " and ".join(shape(name, stack) for name, stack in stacks(model).items())
-    return {
-        "type": f"{cfg.model_type}, {cfg.task_head or 'no'} head, {sight}",
-        "shape": shapes,
-        "widths": f"{widths}, {order}",
-        "input": f"at most {cfg.n_ctx} tokens, vocabulary {cfg.n_vocab}",
-        "weights": f"{size / 1e6:.1f} MB on disk, computed in {settings.dtype(model)}",
-        "sha256": "; ".join(hashes),
-    }
+    shapes = translated(" and ").join(shape(name, stack) for name, stack in stacks(model).items())
+    stated = {"type": kind(cfg), "shape": shapes, "widths": widths(cfg)}
+    limits = {"n_ctx": cfg.n_ctx, "n_vocab": cfg.n_vocab}
+    stated["input"] = filled("at most {n_ctx} tokens, vocabulary {n_vocab}", **limits)
+    weights = {"size": size, "dtype": settings.dtype(model)}
+    stated["weights"] = filled("{size:.1f} MB on disk, computed in {dtype}", **weights)
+    return stated | {"sha256": "; ".join(hashes)}
+
+
+def kind(cfg):
+    """What a model is: its type, its head, and which tokens a token sees."""
+    head = filled("{name} head", name=translated(cfg.task_head or "no"))
+    return f"{cfg.model_type}, {head}, {translated('causal' if cfg.causal else 'bidirectional')}"
+
+
+def widths(cfg):
+    """How wide heads and MLPs are, and where norms stand."""
+    text = "{d_head} in a head, {d_mlp} in an MLP; activation {act}"
+    sizes = filled(text, d_head=cfg.d_head, d_mlp=cfg.d_mlp, act=cfg.act)
+    return f"{sizes}, {translated('pre-norm' if cfg.pre_norm else 'post-norm')}"
 
 
 def stacks(model):
     """{name: config} of an encoder-decoder's two stacks; {"": config} of a single stack."""
     if model.encoder is None:
         return {"": model.config}
-    return {"encoder: ": model.encoder.config, "decoder: ": model.config}
+    both = {"encoder: ": model.encoder.config, "decoder: ": model.config}
+    return {translated(name): cfg for name, cfg in both.items()}
 
 
 def shape(name, cfg):
     """How large a stack is."""
-    return f"{name}{cfg.n_layers} layers × {cfg.n_heads} heads, width {cfg.d_model}"
+    text = "{layers} layers × {heads} heads, width {width}"
+    return name + filled(text, layers=cfg.n_layers, heads=cfg.n_heads, width=cfg.d_model)
 
 
 def record(model, name, runs, rows):
@@ -132,7 +148,7 @@ def record(model, name, runs, rows):
 def _answered(experiment, outcome):
     """What one experiment gave: the same keys for a Failure, which says why there is nothing."""
     verdict, *answer = overview.answer_of(outcome)
-    entry = {"question": experiment.question, "verdict": verdict}
+    entry = {"question": translated(experiment.question), "verdict": verdict}
     if isinstance(outcome, single.Failure):
         nothing = {"answer": None, "says": "", "note": "", "numbers": {}, "files": []}
         return entry | {"reason": outcome.reason} | nothing

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from ..contract import results, wording
 from ..machine.files import as_json
+from ..machine.language import count, filled, translated
 from ..running import single
 from . import overview, parts
 from .glossary import Linker
@@ -24,7 +25,7 @@ def section(experiment, name, outcome, seconds):
         body += _says(outcome.says, link) + _numbers(outcome.headline, link)
         body += _reading(experiment, link)
     return (
-        f'<section id="{experiment.name}"><h2>{escape(experiment.question)}</h2>'
+        f'<section id="{experiment.name}"><h2>{escape(translated(experiment.question))}</h2>'
         f"{_answer(outcome)}{body}{_making(experiment, name, outcome, seconds)}</section>"
     )
 
@@ -33,11 +34,11 @@ def _answer(outcome):
     """The answer in a sentence; or why there is none."""
     verdict, measure, value, chance = overview.answer_of(outcome)
     if verdict == "left out":
-        text = f"Left out for this model: {escape(measure)}"
+        text = filled("Left out for this model: {reason}", reason=escape(measure))
     elif verdict == "failed":
-        text = f"This experiment failed: {escape(measure)}"
+        text = filled("This experiment failed: {reason}", reason=escape(measure))
     else:
-        beside = f' <span class="soft">(chance: {escape(chance)})</span>' if chance else ""
+        beside = f'<span class="soft">{escape(wording.by_chance(chance))}</span>' if chance else ""
         text = f"{escape(measure)}: <b>{escape(value)}</b>{beside}"
     return f'<p class="answer">{parts.mark(verdict)} {text}</p>'
 
@@ -45,22 +46,25 @@ def _answer(outcome):
 def _figure(experiment, outcome):
     """The figure as an image, so that a name inside it cannot clash with a name of the page."""
     source = f"data:image/svg+xml;base64,{base64.b64encode(outcome.svg.encode()).decode()}"
-    alt = escape(f"Figure: {experiment.question}")
+    question = translated(experiment.question)
+    alt = escape(filled("Figure: {question}", question=question))
     return f'<figure tabindex="0"><img alt="{alt}" src="{source}"></figure>'
 
 
 def _notes(outcome):
     """How this run differs from others: documents left out, or more than were asked for."""
-    notes = [f"it {outcome.note}."] if outcome.note else []
+    notes = [filled("it {note}.", note=outcome.note)] if outcome.note else []
     n = overview.documents_left_out(outcome)
     if n:
-        notes.append(f"{parts.count(n, 'document')} left out, empty or of one token.")
-    return f'<p class="note">Note: {escape(" ".join(notes))}</p>' if notes else ""
+        left = translated("{documents} left out, empty or of one token.")
+        notes.append(left.format(documents=count(n, "document")))
+    note = filled("Note: {text}", text=" ".join(notes))
+    return f'<p class="note">{escape(note)}</p>' if notes else ""
 
 
 def _says(text, link):
     """What the numbers show."""
-    return f"<h3>What it says</h3><p>{link(text)}</p>" if text else ""
+    return f"<h3>{translated('What it says')}</h3><p>{link(text)}</p>" if text else ""
 
 
 def _numbers(headline, link):
@@ -73,7 +77,7 @@ def _numbers(headline, link):
     html = parts.table(titles, shown, "numbers")
     if folded:
         more = parts.table(titles, folded, "numbers")
-        html += parts.fold(parts.count(len(folded), "more number"), more)
+        html += parts.fold(count(len(folded), "more number"), more)
     return html
 
 
@@ -82,7 +86,8 @@ def _number(number, link):
     meaning = link(number["means"])
     null = ""
     if "null" in number:
-        meaning += f'<span class="soft">by chance: {link(number["null_means"])}</span>'
+        by_chance = filled("by chance: {null}", null=number["null_means"])
+        meaning += f'<span class="soft">{link(by_chance)}</span>'
         null = escape(_labelled(number, number["null"]))
     return meaning, f"<b>{escape(wording.labelled(number))}</b>", null
 
@@ -97,22 +102,27 @@ def _labelled(number, null):
 
 def _reading(experiment, link):
     """What to look for in the figure, and what was published."""
-    html = f"<p>{link(experiment.look)}</p>" if experiment.look else ""
+    html = f"<p>{link(translated(experiment.look))}</p>" if experiment.look else ""
     if experiment.published:
-        where = f" ({escape(experiment.figure)})" if experiment.figure else ""
-        html += f"<p><b>Published{where}:</b> {link(experiment.published)}</p>"
-    return parts.fold("How to read the figure, and what was published", html) if html else ""
+        where = f" ({translated(experiment.figure)})" if experiment.figure else ""
+        title = filled("Published{where}:", where=escape(where))
+        html += f"<p><b>{title}</b> {link(translated(experiment.published))}</p>"
+    title = translated("How to read the figure, and what was published")
+    return parts.fold(title, html) if html else ""
 
 
 def _making(experiment, name, outcome, seconds):
     """The command; for a run that gave results, also its files and settings."""
     command = escape(f"minitx run {experiment.name} {shlex.quote(name)}")
-    html = f"<p>{escape(experiment.summary)} <code>{command}</code>, {seconds:.1f} s</p>"
+    summary = escape(translated(experiment.summary))
+    html = f"<p>{summary} <code>{command}</code>, {seconds:.1f} s</p>"
     if isinstance(outcome, single.Failure):
-        return parts.fold("How it is run", html)
+        return parts.fold(translated("How it is run"), html)
     settings = escape(as_json(outcome.settings))
-    html += f'<p>Files: {_links(experiment)}</p><pre tabindex="0">{settings}</pre>'
-    return parts.fold("How it was run: command, files, settings", html, "making")
+    files = filled("Files: {links}", links=_links(experiment))
+    html += f'<p>{files}</p><pre tabindex="0">{settings}</pre>'
+    title = translated("How it was run: command, files, settings")
+    return parts.fold(title, html, "making")
 
 
 def _links(experiment):

@@ -4,14 +4,19 @@ import shlex
 from html import escape
 
 from ..contract.wording import words
+from ..machine.language import count, filled, label, translated
 from . import parts
 
 JUDGED = "pass", "fail"
 WHY = {  # why values with this verdict were not judged
-    "other checkpoint": "published for other checkpoints",
-    "needs its text": "published for texts other than the one read",
-    "not measured": "that this run could not measure",
+    "other checkpoint": "{values} published for other checkpoints",
+    "needs its text": "{values} published for texts other than the one read",
+    "not measured": "{values} that this run could not measure",
 }
+ABOUT = (
+    "A claim is tested on every model; a number is compared only with the checkpoint for which it "
+    "was published."
+)
 TITLES = "claim", "verdict", "published", "this run", "by chance", "criterion"
 
 
@@ -20,18 +25,23 @@ def line(rows):
     judged = [row for row in rows if row["verdict"] in JUDGED]
     general = [row for row in judged if row["of"].startswith("any model")]
     own = [row for row in judged if row not in general]
-    sentences = [f"{_passed(general)} claims about any model hold"] if general else []
+    sentences = []
+    if general:
+        hold = translated("{passed} claims about any model hold")
+        sentences.append(hold.format(passed=_passed(general)))
     if own:
-        sentences.append(f"{_passed(own)} numbers published for this checkpoint are reproduced")
+        reproduced = translated("{passed} numbers published for this checkpoint are reproduced")
+        sentences.append(reproduced.format(passed=_passed(own)))
     for verdict, others in _others(rows).items():
         sentences.append(_unjudged(verdict, others))
-    text = escape("; ".join(sentences))
-    return f'<p class="tally">{text}. <a href="#published">Claims and numbers</a></p>'
+    text, link = escape("; ".join(sentences)), translated("Claims and numbers")
+    return f'<p class="tally">{text}. <a href="#published">{link}</a></p>'
 
 
 def _passed(rows):
     """'10 of 12'"""
-    return f"{sum(row['verdict'] == 'pass' for row in rows)} of {len(rows)}"
+    n = sum(row["verdict"] == "pass" for row in rows)
+    return filled("{n} of {all}", n=n, all=len(rows))
 
 
 def _others(rows):
@@ -45,7 +55,8 @@ def _others(rows):
 
 def _unjudged(verdict, rows):
     """'15 values published for other checkpoints'"""
-    return f"{parts.count(len(rows), 'value')} {WHY.get(verdict, f'({verdict})')}"
+    values = count(len(rows), "value")
+    return translated(WHY.get(verdict, f"{{values}} ({verdict})")).format(values=values)
 
 
 def section(rows, name):
@@ -57,17 +68,18 @@ def section(rows, name):
         folded = parts.table(TITLES, map(_cells, others), "claims")
         html += parts.fold(_unjudged(verdict, others), folded)
     return (
-        '<section id="published"><h2>What was published, and what this model gives</h2>'
-        '<p class="soft">A claim is tested on every model; a number is compared only for the '
-        f"checkpoint that it was published for. {command}</p>{html}</section>"
+        f'<section id="published"><h2>{translated("Published values beside this model")}</h2>'
+        f'<p class="soft">{translated(ABOUT)} {command}</p>{html}</section>'
     )
 
 
 def _cells(row):
     """Cells of one row, in the order of TITLES."""
     verdict = row["verdict"]
-    shown = parts.mark(verdict) if verdict in JUDGED else escape(verdict)
-    where = f'{escape(row["what"])}<span class="soft">{escape(row["source"])}</span>'
-    published = f'{escape(str(row["published"]))}<span class="soft">{escape(row["of"])}</span>'
+    shown = parts.mark(verdict) if verdict in JUDGED else escape(translated(verdict.capitalize()))
+    names = "what", "source", "published", "of", "reason"
+    what, source, published, of, reason = (escape(label(str(row[name]))) for name in names)
+    where = f'{what}<span class="soft">{source}</span>'
+    published = f'{published}<span class="soft">{of}</span>'
     ours, null = escape(words(row["ours"], 4)), escape(words(row["null"], 4))
-    return [where, shown, published, f"<b>{ours}</b>", null, escape(row["reason"])]
+    return [where, shown, published, f"<b>{ours}</b>", null, reason]

@@ -28,6 +28,7 @@ from minitx import threads
 
 from ..contract import registry, sides
 from ..machine import escapes, progress
+from ..machine.language import translated
 from . import blas, executor, shipping, single, stream
 from . import together as meeting
 from .single import Failure
@@ -118,7 +119,8 @@ def _options_of(experiment, options, model):
     is_enough = not 0 < n < least  # 0: all that there are
     if is_enough or model.missing:  # weights alone are looked at
         return own, ""
-    note = f"takes {least} documents, the fewest that it can use; {n} given for all"
+    note = translated("takes {least} documents, the fewest that it can use; {n} given for all")
+    note = note.format(least=least, n=n)
     return own | {"documents": least}, note
 
 

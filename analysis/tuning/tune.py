@@ -67,7 +67,7 @@ def tune(
     small random numbers
     steps: steps of the optimizer
     batch: documents in each
-    rate: the highest rate of learning
+    rate: peak learning rate
     warm_up: share of the steps in which it rises; then it falls as a cosine to 0
     decay: share of a matrix that a step of rate 1 would take off
     clip: longest gradient of all arrays together (0: any)

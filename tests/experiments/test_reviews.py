@@ -455,11 +455,12 @@ def test_positions_are_needed_where_both_ways_without_them_cost_something(zero, 
     numbers |= {"worth_interval": (zero, 0.3), "worth_shuffled_interval": (shuffled, 0.3)}
     answer = registry.get("reviews").answer(numbers | {"task": "documents (neg or pos)"})
     assert answer.verdict == verdict
-    assert answer.measure == "held-out documents (neg or pos) told right by a linear probe"
+    classified = "that a linear probe classifies correctly"
+    assert answer.measure == f"held-out documents (neg or pos) {classified}"
     many = registry.get("reviews").answer(
         numbers | {"task": "documents (" + " or ".join(map(str, range(99)))}
     )
-    assert many.measure == "held-out documents told right by a linear probe"
+    assert many.measure == f"held-out documents {classified}"
 
 
 def test_the_split_is_of_each_class_and_by_the_seed(bundled, tmp_path):

@@ -194,7 +194,7 @@ TABLES = {
             "mask-positions.gain"
         ),
         "… of it due to the order of the keys, nats": between("mask-positions.order"),
-        "`probe`: R² of a token's place, best layer, positions on": between("probe.r2_on", 3),
+        "`probe`: R² of a token's position, best layer, positions on": between("probe.r2_on", 3),
         "… off": between("probe.r2_off", 3),
         "… off, causal mask alone": between("probe.r2_causal", 3),
         "… random weights, positions on": value("probe.r2_random", 3),

@@ -1,0 +1,126 @@
+"""The language of texts that people read: English, or a gettext catalogue in analysis/locale/.
+
+The text itself is the key: `translated("glossary")` is "用語集" in Japanese, and "glossary" where
+there is no translation. The language is the environment's MINITX_LANG, which processes that a run
+starts inherit; the command line sets it (`using`). Arrays, names and numbers stay as they are.
+
+Order: the language, texts, templates with counts, labels.
+"""
+
+import contextlib
+import functools
+import gettext
+import os
+import re
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[1] / "locale"
+DOMAIN = "minitx"
+LANGUAGES = "en", "ja"
+ENVIRONMENT = "MINITX_LANG"
+LOCALE = "LC_ALL", "LC_MESSAGES", "LANG"  # the first that is set names the user's language
+NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\d+")
+PLACE = re.compile(r"#(\d?)")
+
+
+def current():
+    """The language of this process: one of LANGUAGES."""
+    language = os.environ.get(ENVIRONMENT, "")
+    return language if language in LANGUAGES else LANGUAGES[0]
+
+
+def of_environment():
+    """The language that MINITX_LANG or the locale asks for, or English.
+
+    Raises ValueError for a MINITX_LANG that is no language of minitx.
+    """
+    asked = os.environ.get(ENVIRONMENT, "")
+    if asked:
+        return checked(asked)
+    locale = next((os.environ[name] for name in LOCALE if os.environ.get(name)), "")
+    language = re.split(r"[_.@]", locale)[0]
+    return language if language in LANGUAGES else LANGUAGES[0]
+
+
+def checked(language):
+    """The language; raises ValueError if it is none of minitx."""
+    if language not in LANGUAGES:
+        raise ValueError(f"the language is {language!r}; wanted one of {', '.join(LANGUAGES)}")
+    return language
+
+
+@contextlib.contextmanager
+def using(language):
+    """Context in which texts are in this language, also in processes that are started in it."""
+    before = os.environ.get(ENVIRONMENT)
+    os.environ[ENVIRONMENT] = checked(language)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[ENVIRONMENT]
+        else:
+            os.environ[ENVIRONMENT] = before
+
+
+@functools.cache
+def catalogue(language):
+    """The translations of a language, read from its .mo file when first asked for."""
+    if language == LANGUAGES[0]:
+        return gettext.NullTranslations()
+    return gettext.translation(DOMAIN, FOLDER, [language])
+
+
+def translated(text):
+    """A text or a template in the current language; the text itself where it has no translation.
+
+    >>> with using("ja"):
+    ...     translated("glossary"), translated("no such text")
+    ('用語集', 'no such text')
+    """
+    return catalogue(current()).gettext(text) if text else text  # "" is the catalogue's own entry
+
+
+def filled(template, **values):
+    """A template in the current language, with these values in its fields.
+
+    >>> filled("{n} more", n=3)
+    '3 more'
+    """
+    return translated(template).format(**values)
+
+
+def count(n, noun):
+    """'1 document', '2 documents': a number with its noun.
+
+    >>> count(2, "document")
+    '2 documents'
+    """
+    forms = f"{{n}} {noun}", f"{{n}} {noun}s"
+    return catalogue(current()).ngettext(*forms, n).format(n=n)
+
+
+def label(text):
+    """A label of a figure or of a number's entry, such as 'layer 3', whose numbers stay.
+
+    Its translation is that of the text itself, or of the text with # for each number; #2 in the
+    translation is the second number.
+
+    >>> with using("ja"):
+    ...     label("layer 3")
+    '第3層'
+    """
+    if current() == LANGUAGES[0] or not text:
+        return text
+    known = translated(text)
+    if known != text:
+        return known
+    pattern = NUMBER.sub("#", text)
+    known = translated(pattern)
+    return text if known == pattern else _numbered(known, NUMBER.findall(text))
+
+
+def _numbered(pattern, numbers):
+    """A pattern with the numbers in place of its #."""
+    left = iter(numbers)
+    return PLACE.sub(lambda mark: numbers[int(mark[1]) - 1] if mark[1] else next(left), pattern)

@@ -1,0 +1,351 @@
+"""Every text that a reader of commands, reports and pages meets, as an entry of the catalogues.
+
+`python tests/tools/strings.py` writes analysis/locale/LANGUAGE/LC_MESSAGES/minitx.po, in which
+translations that are there stay, and the .mo beside it that is read (needs Babel, which Sphinx
+brings). tests/house/test_strings.py compares them. A text that is not given to `translated`, to
+`count` or to the page's `t` by itself belongs to the experiments, to the parser of the commands, to
+a figure, or is in one of TABLES.
+
+Order: what experiments declare, calls in Python, figures, JavaScript, HTML, the catalogue.
+"""
+
+import argparse
+import ast
+import re
+import string
+import sys
+from datetime import datetime
+from html.parser import HTMLParser
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT)]  # so that it also runs without an installation
+
+from minitx.analysis.machine import language  # noqa: E402
+
+HEADER = "# Translations of minitx, written by tests/tools/strings.py; edit the lines of msgstr."
+DATES = dict.fromkeys(("creation_date", "revision_date"), datetime(2026, 1, 1))  # same bytes
+PAGES = ROOT / "analysis/pages/page"
+WORDS = re.compile(r"[^\W\d_]{2}")  # a text without two letters side by side has nothing to say
+FIGURES = "title", "xlabel", "ylabel", "label", "null", "heading"  # keywords whose texts are drawn
+DRAWN = """set_title set_xlabel set_ylabel set_label suptitle text annotate line_sample bar_sample
+    Line Bar Map Scale head_map curves set_xticks set_yticks plot fill_between""".split()
+TABLES = """
+    analysis.contract.own_texts SAID
+    analysis.contract.results TITLES
+    analysis.contract.sides SENTENCES
+    analysis.contract.sides HELP
+    analysis.contract.verdict VERDICTS
+    analysis.pages.overview TITLES
+    analysis.pages.published VERDICTS
+    analysis.pages.verdicts TITLES
+    analysis.pages.verdicts WHY
+    analysis.pages.verdicts ABOUT
+"""  # a module, and its name of what holds texts
+
+
+# what experiments declare
+
+
+def of_experiments():
+    """Texts of all experiments: what they ask, say, measure and take."""
+    from minitx.analysis import EXPERIMENTS
+    from minitx.analysis.toys import recurrent
+
+    for experiment in [*EXPERIMENTS.values(), recurrent.EXPERIMENT]:
+        yield from (experiment.question, experiment.look, experiment.published)
+        yield from (experiment.figure, experiment.summary)
+        yield from (option.help for option in experiment.options)
+        for number in experiment.numbers:
+            yield from (number.means, getattr(number, "null", ""))
+        scope = experiment.run.__globals__
+        for template in [*templates(experiment.says), *templates(experiment.answer)]:
+            yield template
+            yield from of_fields(template, scope)
+
+
+def templates(piece):
+    """The templates that a piece of a sentence, or a question, is made of."""
+    from minitx.analysis.contract.rules import Asks
+    from minitx.analysis.drawing.sentences import Rows, Sentences, When
+
+    if isinstance(piece, str):
+        yield piece
+        return
+    parts = {
+        Asks: ("measure", "value", "chance", "without"),
+        When: ("then", "otherwise"),
+        Rows: ("template", "join", "none"),
+        Sentences: ("pieces",),
+    }
+    fields = next((parts[kind] for kind in parts if isinstance(piece, kind)), ())
+    if hasattr(piece, "verdict") and hasattr(piece, "chance"):  # a Without
+        fields = "value", "chance"
+    inner = piece if isinstance(piece, list | tuple) else [getattr(piece, x) for x in fields]
+    for part in inner:
+        yield from templates(part)
+
+
+def of_fields(template, scope):
+    """Constants of the experiment's file that a template names, and what they hold."""
+    for _, field, spec, _ in string.Formatter().parse(template):
+        name = re.match(r"\w*", field or "")[0]
+        if not spec and name in scope:
+            yield from inside(scope[name])
+
+
+def inside(value):
+    """The texts in nested lists and dictionaries."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from inside([*value.values()])
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from inside(entry)
+
+
+# calls in Python
+
+
+def modules():
+    """Every module whose texts people read: (path, its syntax)."""
+    folders = "analysis", "minitx/circuits"
+    for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def of_calls():
+    """Literal texts given to `translated`, nouns given to `count`."""
+    for _, tree in modules():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = named(node)
+            if name == "count" and isinstance(node.args[-1], ast.Constant):
+                noun = node.args[-1].value
+                if isinstance(noun, str) and len(node.args) == 2:
+                    yield f"{{n}} {noun}", f"{{n}} {noun}s"
+            if name in ("translated", "filled"):
+                yield from literal(node.args[0])
+                yield from assigned(node.args[0], tree)
+
+
+def assigned(node, tree):
+    """The texts that a name stands for, if it is one that the module assigns."""
+    for other in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(other, ast.Assign):
+            if any(getattr(target, "id", "") == node.id for target in other.targets):
+                yield from literal(other.value)
+
+
+def named(call):
+    """The name of what is called, without its module."""
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def literal(node):
+    """The texts that an argument may be: of `a if b else c` both."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from literal(node.body)
+        yield from literal(node.orelse)
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(part.value if isinstance(part, ast.Constant) else "#" for part in node.values)
+
+
+def of_tables():
+    """Texts in TABLES, and verdicts as they are shown."""
+    import importlib
+
+    from minitx import weights
+
+    for line in TABLES.strip().splitlines():
+        module, table = line.split()
+        yield from inside(getattr(importlib.import_module(f"minitx.{module}"), table))
+    yield from (purpose for _, purpose in weights.KNOWN.values())
+    from minitx.analysis.pages import glossary, parts, published
+
+    for term in glossary.TERMS:
+        yield from (term.name, term.meaning)
+    yield from (sign.capitalize() for sign in parts.SIGNS)
+    yield from (verdict.capitalize() for verdict in published.VERDICTS)
+    for claim in published.CLAIMS:
+        yield from (claim.what, claim.source, published.of(claim), f"wanted: {claim.rule}")
+        yield from inside(claim.published)
+
+
+def of_parser():
+    """Helps and descriptions of every command."""
+    from minitx.analysis import commands
+
+    waiting = [commands.parser()]
+    for parser in waiting:
+        yield parser.description
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                waiting += action.choices.values()
+                yield from (choice.help for choice in action._choices_actions)
+            elif action.help != argparse.SUPPRESS and not is_of_option(action.help or ""):
+                yield action.help
+
+
+def is_of_option(text):
+    """Whether a help is that of an experiment's option, whose default stands behind it."""
+    return re.search(r" \((''|'[^']*'|-?[\d.]+|True|False)(; [^)]*)?\)$", text) is not None
+
+
+# figures
+
+
+def of_figures():
+    """Literal texts that figures show, with # for numbers and what is filled in."""
+    for path, tree in modules():
+        if path.parent.name not in ("experiments", "drawing", "measures", "toys", "circuits"):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                yield from drawn(node)
+
+
+def drawn(call):
+    """The texts of one call that draws, or that declares a panel."""
+    for keyword in call.keywords:
+        if keyword.arg in FIGURES:
+            yield from map(pattern, literal(keyword.value))
+    if named(call) in DRAWN:
+        for text in (text for argument in call.args for text in literal(argument)):
+            if not re.fullmatch(r"[\w\[\].#]*", text):  # no name of a result
+                yield pattern(text)
+
+
+def pattern(text):
+    """A text with # for each number, as language.label looks for it; templates stay."""
+    return text if "{" in text else language.NUMBER.sub("#", text)
+
+
+# pages
+
+
+def of_javascript():
+    """Texts given to the page's `t`: t("...") and t`... ${x} ...`, whose fields are {0}, {1}."""
+    for path in sorted(PAGES.glob("*.js")):
+        if path.name.endswith(".min.js"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        for match in re.finditer(r'(?<![\w.])t\(("(?:[^"\\]|\\.)*")', text):
+            yield ast.literal_eval(match[1])
+        for match in re.finditer(r"(?<![\w.])t`", text):
+            yield template_at(text, match.end())
+
+
+def template_at(text, start):
+    """The template literal that begins there, with {0} and so on for what is filled in."""
+    said, n, i = "", 0, start
+    while text[i] != "`":
+        if text.startswith("${", i):
+            i = after_braces(text, i + 1)
+            said, n = f"{said}{{{n}}}", n + 1
+        elif text[i] == "\\":
+            said, i = said + {"n": "\n"}.get(text[i + 1], text[i + 1]), i + 2
+        else:
+            said, i = said + text[i], i + 1
+    return said
+
+
+def after_braces(text, i):
+    """Where the brace that opens at i is closed, and one further."""
+    depth = 0
+    while True:
+        depth += {"{": 1, "}": -1}.get(text[i], 0)
+        i += 1
+        if not depth:
+            return i
+
+
+class Shown(HTMLParser):
+    """The texts of a page: between tags, and in attributes that are read."""
+
+    def __init__(self):
+        super().__init__()
+        self.texts, self.depth = [], 0
+
+    def handle_starttag(self, tag, attrs):
+        self.depth += tag in ("script", "style")
+        shown = "title", "aria-label", "placeholder"
+        self.texts += [squeezed(value) for name, value in attrs if name in shown and value]
+
+    def handle_endtag(self, tag):
+        self.depth -= tag in ("script", "style")
+
+    def handle_data(self, data):
+        if not self.depth and "{{" not in data:
+            self.texts.append(squeezed(data))
+
+
+def squeezed(text):
+    """A text on one line."""
+    return " ".join(text.split())
+
+
+def of_html():
+    """Texts of the pages' HTML."""
+    for name in ("explore.html", "live.html"):
+        reader = Shown()
+        reader.feed((PAGES / name).read_text(encoding="utf-8"))
+        yield from reader.texts
+
+
+# the catalogue
+
+
+def every():
+    """Each text once, in order: {text, or the text for one of many: its plural or ''}."""
+    plurals = {}
+    sources = of_experiments, of_calls, of_tables, of_parser, of_figures, of_javascript, of_html
+    for given in (given for source in sources for given in source()):
+        text, plural = given if isinstance(given, tuple) else (given, "")
+        if isinstance(text, str) and WORDS.search(re.sub(r"\{[^}]*\}", "", text)):
+            plurals.setdefault(text, plural)
+    return plurals
+
+
+def path_of(tongue, ending):
+    """The file of a language's catalogue."""
+    return language.FOLDER / tongue / "LC_MESSAGES" / f"{language.DOMAIN}{ending}"
+
+
+def lacking(tongue):
+    """The texts that a language's catalogue does not translate."""
+    language.catalogue.cache_clear()
+    catalogue = language.catalogue(tongue)
+    known = {key if isinstance(key, str) else key[0] for key in catalogue._catalog}
+    return [text for text in every() if text not in known]
+
+
+def write(tongue):
+    """Write a language's catalogue with every text, keeping its translations."""
+    from babel.messages import mofile, pofile
+    from babel.messages.catalog import Catalog
+
+    path = path_of(tongue, ".po")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = Catalog(locale=tongue)
+    if path.exists():
+        with path.open("rb") as file:
+            before = pofile.read_po(file, locale=tongue)
+    new = Catalog(tongue, project=language.DOMAIN, header_comment=HEADER, fuzzy=False, **DATES)
+    for text, plural in every().items():
+        old = before.get(text)
+        new.add((text, plural) if plural else text, old.string if old else None)
+    with path.open("wb") as file:
+        pofile.write_po(file, new, width=100, omit_header=False, no_location=True)
+    with path_of(tongue, ".mo").open("wb") as file:
+        mofile.write_mo(file, new)
+
+
+if __name__ == "__main__":
+    for tongue in language.LANGUAGES[1:]:
+        write(tongue)
+        print(tongue, f"{len(every())} texts, {len(lacking(tongue))} without a translation")
