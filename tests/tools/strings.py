@@ -28,6 +28,7 @@ DATES = dict.fromkeys(("creation_date", "revision_date"), datetime(2026, 1, 1)) 
 PAGES = ROOT / "analysis/pages/page"
 WORDS = re.compile(r"[^\W\d_]{2}")  # a text without two letters side by side has nothing to say
 FIGURES = "title", "xlabel", "ylabel", "label", "null", "heading"  # keywords whose texts are drawn
+PIECES = """measure value chance without then otherwise template join none pieces""".split()
 DRAWN = """set_title set_xlabel set_ylabel set_label suptitle text annotate line_sample bar_sample
     Line Bar Map Scale head_map curves set_xticks set_yticks plot fill_between""".split()
 TABLES = """
@@ -66,23 +67,11 @@ def of_experiments():
 
 def templates(piece):
     """The templates that a piece of a sentence, or a question, is made of."""
-    from minitx.analysis.contract.rules import Asks
-    from minitx.analysis.drawing.sentences import Rows, Sentences, When
-
     if isinstance(piece, str):
         yield piece
         return
-    parts = {
-        Asks: ("measure", "value", "chance", "without"),
-        When: ("then", "otherwise"),
-        Rows: ("template", "join", "none"),
-        Sentences: ("pieces",),
-    }
-    fields = next((parts[kind] for kind in parts if isinstance(piece, kind)), ())
-    if hasattr(piece, "verdict") and hasattr(piece, "chance"):  # a Without
-        fields = "value", "chance"
-    inner = piece if isinstance(piece, list | tuple) else [getattr(piece, x) for x in fields]
-    for part in inner:
+    inner = piece if isinstance(piece, list | tuple) else []
+    for part in [*inner, *(getattr(piece, name) for name in PIECES if hasattr(piece, name))]:
         yield from templates(part)
 
 

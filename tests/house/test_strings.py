@@ -1,0 +1,58 @@
+"""Texts that people read: each is in the catalogues, and translations keep what is filled in."""
+
+import re
+
+import pytest
+
+from minitx.analysis.machine import language
+
+TONGUES = language.LANGUAGES[1:]
+FIELD = re.compile(r"\{[^{}]*\}")
+
+
+def pairs(tongue):
+    """(text, translation) of a catalogue; of one for many the text for one."""
+    for key, translation in language.catalogue(tongue)._catalog.items():
+        if key:  # "" is the header
+            yield (key if isinstance(key, str) else key[0]), translation
+
+
+@pytest.mark.parametrize("tongue", TONGUES)
+def test_translations_have_the_fields_of_their_texts(tongue):
+    differ = [
+        text for text, said in pairs(tongue) if {*FIELD.findall(text)} != {*FIELD.findall(said)}
+    ]
+    assert differ == []
+
+
+@pytest.mark.parametrize("tongue", TONGUES)
+def test_no_translation_is_empty(tongue):
+    assert [text for text, said in pairs(tongue) if text and not said.strip()] == []
+
+
+def test_the_locale_chooses_the_language_of_a_command_and_a_flag_comes_first(monkeypatch):
+    monkeypatch.delenv(language.ENVIRONMENT, raising=False)
+    for name in language.LOCALE:
+        monkeypatch.delenv(name, raising=False)
+    assert language.of_environment() == "en"
+    monkeypatch.setenv("LANG", "ja_JP.UTF-8")
+    assert language.of_environment() == "ja" and language.current() == "en"
+    monkeypatch.setenv("LC_ALL", "C")
+    assert language.of_environment() == "en"
+    monkeypatch.setenv(language.ENVIRONMENT, "xx")
+    with pytest.raises(ValueError, match="the language is 'xx'; wanted one of en, ja"):
+        language.of_environment()
+
+
+def test_numbers_of_a_label_stay_in_the_order_of_the_translation():
+    assert language._numbered("#2 of #1", ["3", "8"]) == "8 of 3"
+    assert language._numbered("#: #", ["0.5", "-1"]) == "0.5: -1"
+
+
+def test_the_language_ends_with_its_context(monkeypatch):
+    monkeypatch.delenv(language.ENVIRONMENT, raising=False)
+    with language.using("ja"):
+        assert (
+            language.translated("none") == "なし" and language.count(2, "document") == "文書 2 件"
+        )
+    assert language.translated("none") == "none"
