@@ -11,7 +11,7 @@ test: .venv/ready
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-fast: .venv/ready  ## the core and the maths, under a minute
-	$(BIN)/python -m pytest tests/core tests/maths
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/core tests/maths
 
 KERNEL ?= Haswell
 test-kernel: .venv/ready  ## what compares bits, or counts at a threshold, under another BLAS kernel; KERNEL=Prescott

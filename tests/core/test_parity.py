@@ -33,12 +33,6 @@ PADDING = {
     "both": ("right", 9, "left"),
 }
 PAIRS = [name for name in parity.VARIANTS if "source" in parity.texts(name)[0]]
-CASES = [
-    (name, padding)
-    for name in parity.VARIANTS
-    for padding in PADDING
-    if padding != "both" or name in PAIRS
-]
 
 
 @pytest.fixture(scope="module", params=parity.VARIANTS)
@@ -46,17 +40,19 @@ def variant(request):
     return request.param
 
 
-@pytest.mark.parametrize("variant,padding", CASES)
 @pytest.mark.parametrize("dtype", BOUND, ids=["float64", "float32"])
-def test_every_point_equals_the_reference(variant, dtype, padding):
+def test_every_point_equals_the_reference(variant, dtype):
     model = minitx.load(parity.GOLDEN / variant, dtype=dtype)
-    distances = parity.distances(model, parity.texts(variant), *PADDING[padding])
+    allowed = LATER if variant in parity.DECODERS else BOUND[np.float32]
+    texts = parity.texts(variant)
     too_far = {}
-    for key, (distance, size) in distances.items():
-        allowed = LATER if variant in parity.DECODERS else BOUND[np.float32]
-        bound = allowed * size if dtype is np.float32 else BOUND[dtype]
-        if not distance <= bound:  # so NaN is too far
-            too_far[key] = distance
+    for padding, how in PADDING.items():
+        if padding == "both" and variant not in PAIRS:
+            continue
+        for key, (distance, size) in parity.distances(model, texts, *how).items():
+            bound = allowed * size if dtype is np.float32 else BOUND[dtype]
+            if not distance <= bound:  # so NaN is too far
+                too_far[padding, key] = distance
     assert not too_far
 
 

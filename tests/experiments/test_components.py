@@ -33,8 +33,9 @@ def verdict(experiment, arrays):
     return registry.get(experiment).answer(arrays).verdict
 
 
-@pytest.mark.parametrize("name", ["tiny-gpt2", "tiny-roberta", "tiny-induction"])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    "name, seed", [("tiny-gpt2", 0), ("tiny-roberta", 1), ("tiny-induction", 0)]
+)
 def test_random_weights_carry_no_answer(name, seed):
     random = document_features.untrained(minitx.load(name), np.random.default_rng(seed))
     for experiment in NAMES:
@@ -293,6 +294,7 @@ def test_parts_sum_to_the_difference(capsys, tmp_path):
     assert "wanted one of them" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("empty_figures")
 @pytest.mark.parametrize("name", ["heads", "patch", "circuit"])
 def test_a_command_is_the_experiment(name, tmp_path, capsys):
     options = {"heads": ["--texts", "2"], "patch": ["--n-pairs", "2"]}

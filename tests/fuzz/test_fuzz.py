@@ -159,7 +159,7 @@ for code in json.loads(sys.argv[1]):
     exec("def planted(path, **more):\\n    " + code, globals(), inside)
     minitx.load = inside["planted"]
     case = damage.Case("bert-masked", [])
-    outcomes[code] = fuzz.run_case(1, ("planted", case), ordeal.Limits(cpu=1, clock=6)).outcome
+    outcomes[code] = fuzz.run_case(1, ("planted", case), ordeal.Limits(cpu=1, clock=4)).outcome
 print(json.dumps(outcomes))
 """
 

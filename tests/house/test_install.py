@@ -1,9 +1,12 @@
 """Installed as a wheel and editable, beside a user's own files; an sdist gives the same wheel.
 
+A wheel is the same bytes whenever and wherever it is built, as SOURCE_DATE_EPOCH promises.
+
 Each is installed into a fresh environment outside the checkout (the packages that minitx needs are
 taken from the environment of the tests, so that nothing is downloaded).
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -19,10 +22,20 @@ import rooms
 KINDS = "wheel", "editable"
 SKIPPED = ".git", ".venv*", "__pycache__", "*.egg-info", "report", "out", "build", "dist"
 MINE = "MINE = 'analysis of the user'\n"
+EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
 BUILD = "from setuptools import build_meta; print(build_meta.build_{}({!r}))"
+CALLED = """
+import contextlib, io, json
+from minitx.analysis.__main__ import main
+printed = {{}}
+for command in {}:
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+        assert main(command.split()) == 0, command
+    printed[command] = said.getvalue()
+print(json.dumps(printed))
+"""
 # command -> a word that it prints
 COMMANDS = {
-    "list": "tiny-roberta",
     "--version": "minitx",
     "run predict tiny-bert --out out": "predict.svg",
     "trace tiny-gpt2 Hello --keep q": "queries",
@@ -38,7 +51,7 @@ COMMANDS = {
 def run(*command, cwd):
     """A process's output; the test fails with its errors if it fails."""
     options = {"capture_output": True, "text": True, "timeout": 200}
-    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | EPOCH
     done = subprocess.run([*map(str, command)], cwd=cwd, env=clean, check=False, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -49,7 +62,16 @@ def clone(tmp_path_factory):
     """A copy of the tree in a folder that is called minitx, as git clone makes it."""
     above = tmp_path_factory.mktemp("above")
     skip = shutil.ignore_patterns(*SKIPPED)
-    return shutil.copytree(rooms.ROOT, above / "minitx", symlinks=True, ignore=skip)
+    tree = shutil.copytree(rooms.ROOT, above / "minitx", symlinks=True, ignore=skip)
+    return changed_in(2005, tree)
+
+
+def changed_in(year, tree):
+    """The same tree, whose files were changed in some year."""
+    seconds = (year - 1970) * 365.25 * 24 * 3600
+    for path in tree.rglob("*"):
+        os.utime(path, (seconds, seconds), follow_symlinks=False)
+    return tree
 
 
 @pytest.fixture(scope="module")
@@ -81,19 +103,22 @@ def python(request, clone, wheel, tmp_path_factory):
     return python
 
 
-def contents(wheel):
-    """{name: bytes} of the files in a wheel."""
-    with zipfile.ZipFile(wheel) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 def test_an_sdist_gives_the_same_wheel(clone, wheel, tmp_path):
+    """To the byte, elsewhere and years later. An sdist keeps the times of its files."""
     printed = run(sys.executable, "-c", BUILD.format("sdist", str(tmp_path)), cwd=clone)
     archive = tmp_path / printed.split()[-1]
     with tarfile.open(archive) as file:
         file.extractall(tmp_path, filter="data")
     tree = tmp_path / archive.name.removesuffix(".tar.gz")
-    assert contents(wheel_of(tree, tmp_path)) == contents(wheel)
+    again = wheel_of(changed_in(2024, tree), tmp_path)
+    assert contents(again) == contents(wheel)
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+def contents(wheel):
+    """{name: bytes} of the files in a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 @pytest.fixture
@@ -119,10 +144,12 @@ def test_all_parts_are_imported_beside_the_users_files(python, beside):
     assert run(python, "-c", code, cwd=beside).strip().isdecimal()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_work_beside_the_users_files(python, beside, command):
+def test_commands_work_beside_the_users_files(python, beside):
+    """The program itself, and what it calls with each of the others."""
     shell = python.with_name("minitx")
-    assert COMMANDS[command] in run(shell, *command.split(), cwd=beside)
+    assert "tiny-roberta" in run(shell, "list", cwd=beside)
+    printed = json.loads(run(python, "-c", CALLED.format([*COMMANDS]), cwd=beside))
+    assert [command for command, word in COMMANDS.items() if word not in printed[command]] == []
 
 
 def test_from_the_folder_above_a_clone(python, clone):
