@@ -28,6 +28,9 @@ class Weights(Arrays):
     W_E: np.ndarray  # [V D]: of pictures: special tokens, a bias, the numbers of a patch
     W_pos: np.ndarray  # [P D]
     W_rel: np.ndarray  # [R H]: what T5 adds to the scores
+    W_dist: np.ndarray  # [R D]: what DeBERTa's queries and keys are compared with
+    ln_dist_w: np.ndarray  # [D]
+    ln_dist_b: np.ndarray
     W_type: np.ndarray  # [N D]
     ln_embed_w: np.ndarray  # [D]
     ln_embed_b: np.ndarray
@@ -55,6 +58,10 @@ class Layer(Arrays):
     W_O: np.ndarray  # [A D]
     b_O: np.ndarray
     cross: "Cross"
+    W_Q_pos: np.ndarray  # [D A]: from rows of W_dist to queries of distances
+    b_Q_pos: np.ndarray
+    W_K_pos: np.ndarray  # [D A]
+    b_K_pos: np.ndarray
     ln_q_w: np.ndarray  # [d]: of each head's queries
     ln_k_w: np.ndarray
     ln_all_q_w: np.ndarray  # [A]: of the queries of all heads together

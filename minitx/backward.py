@@ -5,7 +5,8 @@ Read downward beside model.py, whose functions come here in the opposite order: 
 gradient d loss / d x, an array of x's shape. Each function takes the gradient by what its twin
 returned and gives that by what its twin read. On the way `back.point("q", dq)` meets the gradient
 by each point, and `back.weight("W_Q", ...)` that by each array; what is wanted is kept (tape.py).
-The formulas are in derivatives.py; axis letters: see model.py.
+The formulas are in derivatives.py, linear layers and norms in backward_steps.py, distances in
+backward_distances.py; axis letters: see model.py.
 """
 
 from collections.abc import Callable
@@ -15,9 +16,9 @@ import numpy as np
 
 from . import derivatives
 from .activations import ACTIVATIONS
-from .distances import relative_bias
+from .backward_distances import add_to_bias, distances_back, relative_bias_back, terms_back
+from .backward_steps import linear_back, norm_back
 from .kernels import linear, matmul_heads
-from .masks import Keys
 from .model import ENCODER, join_heads, split_heads
 from .positions import position_rows, token_numbers, turned
 
@@ -34,6 +35,8 @@ def stack_back(dx, model, batch, positions, back):  # [B T D]
         return
     if back.has("pos_bias"):
         relative_bias_back(batch, positions, back)
+    if back.has("dist_embed"):
+        distances_back(back)
     embed_back(dx, batch, positions, back)
 
 
@@ -110,13 +113,6 @@ def parallel_back(dx, back):  # [B T D] -> [B T D]
         d_normed = writer.back(dx, normed, back)
         total = total + norm_back(writer.norm, d_normed, x, back)
     return back.point("resid_pre", total)
-
-
-def linear_back(name, dy, x, back):  # [... M], [... D] -> [... D]
-    """y = x W + b, of the arrays W_name and b_name: the gradient by x is dy W^T."""
-    back.weight(f"W_{name}", derivatives.matrix, x, dy)
-    back.weight(f"b_{name}", derivatives.bias, dy)
-    return linear(dy, back.array(f"W_{name}").T)
 
 
 def mlp_back(dy, x, back):  # [B T D] -> [B T D]
@@ -224,8 +220,12 @@ def attention_back(dy, back):  # [B T D] -> [B H T d], [B G S d], [B G S d], [B 
     if back.cfg.score_cap:
         product = matmul_heads(q * scale, k.swapaxes(-1, -2))  # not recorded
         d_product = derivatives.capped(d_scores, product, back.cfg.score_cap)
+    d_product = back.point("c2c", d_product)
     dq = matmul_heads(d_product, k * scale)
     dk = matmul_heads(d_product.swapaxes(-1, -2), q * scale)
+    if back.cfg.pos_terms:
+        of_places = terms_back(d_scores, back)
+        dq, dk = dq + of_places.q, dk + of_places.k
     dq = back.point("q", dq)
     dk = back.point("k", summed_by(n, dk))
     dv = back.point("v", summed_by(n, dv))
@@ -251,52 +251,6 @@ def quarter_turn_product(dy, y, r):  # [B H T d] twice -> [B T r]
     first = dy[..., r : 2 * r] * y[..., :r]
     second = dy[..., :r] * y[..., r : 2 * r]
     return (first - second).sum(axis=1)
-
-
-def norm_back(name, dy, x, back):  # [B T D] -> [B T D]
-    """y = norm(x): the gradient by x directly, and by the numbers that are made of x."""
-    dy = back.point(name, dy)
-    if back.array(f"{name}_w") is None:
-        return dy  # ModernBERT's first
-    scale = back.value(f"{name}_scale")
-    if not back.cfg.rms_norm:
-        return layer_norm_back(name, dy, x, back.value(f"{name}_mean"), scale, back)
-    back.weight(f"{name}_w", derivatives.gain, dy, x, np.zeros_like(scale), scale)
-    dx, d_scale = derivatives.scaled(dy, x, scale, back.array(f"{name}_w"))
-    d_scale = back.point(f"{name}_scale", d_scale)
-    return dx + derivatives.inverse_rms(d_scale, x, scale)
-
-
-def layer_norm_back(name, dy, x, mean, scale, back):  # [B T D] -> [B T D]
-    """The same for y = (x - mean) scale w + b."""
-    back.weight(f"{name}_w", derivatives.gain, dy, x, mean, scale)
-    back.weight(f"{name}_b", derivatives.bias, dy)
-    w = back.array(f"{name}_w")
-    dx, d_mean, d_scale = derivatives.normalised(dy, x, mean, scale, w)
-    d_mean = back.point(f"{name}_mean", d_mean)
-    d_scale = back.point(f"{name}_scale", d_scale)
-    return dx + derivatives.mean_and_inverse_std(d_mean, d_scale, x, mean, scale)
-
-
-def add_to_bias(d_scores, stack):  # [B H T S]
-    """A layer's part of the gradient by the one bias that is added in all layers."""
-    if len(stack.value("pos_bias")) == 1:
-        d_scores = d_scores.sum(axis=0, keepdims=True)
-    stack.add("d_bias", d_scores)
-
-
-def relative_bias_back(batch, positions, back):
-    """Row r of W_rel gets what was added to the scores for its distances; ALiBi has no table."""
-    d_bias = back.kept[back.key("d_bias")]  # [1 H T S], or [B H T S]
-    d_bias = back.point("pos_bias", d_bias).transpose(0, 2, 3, 1)
-    if back.w.W_rel is None:
-        return
-    n_rows = len(back.w.W_rel)
-    numbers = token_numbers(back.cfg, batch, batch.valid)
-    keys = Keys(numbers, batch.valid)
-    row = np.arange(n_rows)[:, None]  # in the place of W_rel: which row was read
-    rows = relative_bias(back.cfg, row, numbers, keys, positions)
-    back.weight("W_rel", derivatives.table, d_bias, rows, n_rows)
 
 
 def embed_back(dx, batch, positions, back):  # [B T D]

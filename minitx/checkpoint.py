@@ -13,7 +13,8 @@ import numpy as np
 from .arrays import Cross, Layer, Model, Weights
 from .families import FAMILIES, from_hf
 from .files import listing, read_json, read_tensors
-from .heads import HEADS, of_classes, saved_with
+from .heads import HEADS, of_classes
+from .held_heads import with_head
 from .joined import joined
 from .memory import keep_freed_memory
 from .positions import sinusoids
@@ -22,6 +23,9 @@ SHAPES = {  # our name -> axes; letters: see model.py
     "W_E": "VD",
     "W_pos": "PD",
     "W_rel": "RH",
+    "W_dist": "RD",
+    "ln_dist_w": "D",
+    "ln_dist_b": "D",
     "W_type": "ND",
     "ln_embed_w": "D",
     "ln_embed_b": "D",
@@ -35,6 +39,10 @@ SHAPES = {  # our name -> axes; letters: see model.py
     "b_V": "K",
     "W_O": "AD",
     "b_O": "D",
+    "W_Q_pos": "DA",
+    "b_Q_pos": "A",
+    "W_K_pos": "DA",
+    "b_K_pos": "A",
     "ln_cross_w": "D",
     "ln_cross_b": "D",
     "ln2_w": "D",
@@ -68,9 +76,6 @@ BUFFERS = re.compile(
     r"|EncDecAttention\.relative_attention_bias\.weight"
     r"|rotary_emb\.inv_freq|attention\.bias|attention\.masked_bias)$"
 )
-# GPT2LMHeadModel, BartForConditionalGeneration, MarianMTModel, LlamaForCausalLM, not GPT2Model;
-# BartModel, since the published BARTs were trained with the head and saved without it
-WITH_HEAD = re.compile("Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel")
 
 
 def read_model(folder, dtype=np.float32, partial=False, head=None, keep_dtype=False):
@@ -137,53 +142,6 @@ def read_stack(stored, config, family, head=None):
     return Model(config, Weights(**body | head), tuple(layers))
 
 
-def with_head(config, family, stored, head=None):
-    """The config with the task head that the file holds, and that head's activation.
-
-    head: the one that is wanted, where the file holds several. Raises ValueError if it has not got
-    that.
-    """
-    held = [name for name in family.heads if _is_held(name, config, family, stored)]
-    if head is None:
-        head = _task_head(config, family, stored, held)
-    elif head not in held:
-        saved_from = config.architecture or config.model_type
-        text = f"no head {head!r} in this checkpoint ({saved_from})"
-        raise ValueError(f"{text}; available heads: {', '.join(held) or 'none'}")
-    reads = family.head_reads.get(head, ())
-    config = replace(config, task_head=head, head_reads=reads)
-    if not of_classes(head):
-        return config
-    act = family.sequence_act if HEADS[head].is_pooled else None
-    act = act or config.head_act
-    return replace(config, head_act=act, unembed_scale=1.0, logit_cap=0.0)
-
-
-def _is_held(head, config, family, stored):
-    """Whether the file has all tensors of a head; a tied W_U is the word embedding."""
-    tied = config.tied and not of_classes(head)
-    table = family.heads[head]
-    needed = [t for ours, t in table.items() if not t.optional and not (tied and ours == "W_U")]
-    return all(map(stored.find, needed))
-
-
-def _task_head(config, family, stored, held):
-    """The head that a checkpoint is for, a name in HEADS or None; held: those that it has."""
-    saved_from = config.architecture
-    if classifiers := [name for name in saved_with(saved_from) if name in family.heads]:
-        return classifiers[0]
-    if "projection" in held:
-        return "projection"
-    if not saved_from and (classifiers := [n for n in ("sequence", "question") if n in held]):
-        return classifiers[0]
-    if "masked" in family.heads:
-        return "masked" if stored.find(family.heads["masked"]["W_head"]) else None
-    if "causal" not in family.heads:
-        return None
-    tied = config.tied and (not saved_from or bool(WITH_HEAD.search(saved_from)))
-    return "causal" if tied or stored.find(family.heads["causal"]["W_U"]) else None
-
-
 def _head_weights(config, family, stored, W_E):
     """{our name: array} of the task head; W_U is tied to W_E if the file has no tensor for it."""
     table = family.heads.get(config.task_head, {})
@@ -196,7 +154,8 @@ def _head_weights(config, family, stored, W_E):
 
 def sizes_of(config):
     """{letter of an axis: its size}; letters: see model.py."""
-    sizes = {"V": config.n_vocab, "P": config.n_pos, "R": config.n_buckets, "N": config.n_types}
+    sizes = {"V": config.n_vocab, "P": config.n_pos, "N": config.n_types}
+    sizes["R"] = config.n_buckets or config.n_distances
     sizes |= {"D": config.d_model, "M": config.d_mlp, "H": config.n_heads}
     sizes |= {"A": config.n_heads * config.d_head, "K": config.n_kv * config.d_head}
     sizes["E"] = config.d_model * max(1, len(config.head_reads))  # what a head for a picture reads

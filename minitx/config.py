@@ -64,6 +64,11 @@ class Config(show.Shown):
     n_buckets: int = 0  # rows of W_rel, for distances of key and query (T5); 0: there is none
     max_distance: int = 0  # all distances from here on are in the last bucket
     alibi: bool = False  # scores fall with the distance (BLOOM)
+    pos_terms: tuple[str, ...] = ()  # of the scores beside q.k: "c2p", "p2c" (DeBERTa)
+    n_distances: int = 0  # rows of W_dist, for distances of query and key; 0: there is none
+    log_distances: bool = False  # far ones share rows, up to max_distance (DeBERTa v2)
+    own_distances: bool = True  # layers have W_Q_pos, W_K_pos; False: W_Q, W_K read W_dist too
+    norm_distances: bool = False  # rows of W_dist are normed
     rotary: tuple[Rotary | None, ...] = ()  # of each layer; (): queries and keys are not turned
     no_position_id: int | None = None  # token id that takes no position (RoBERTa's padding)
     pad_id: int = 0  # token id that fills up a batch
@@ -80,6 +85,7 @@ class Config(show.Shown):
     tied: bool = True  # W_U is W_E transposed where the file has no output embedding
     architecture: str = ""  # the class name that the checkpoint was saved from
     task_head: str | None = None  # a name in heads.py, such as "masked"; known from the tensors
+    no_head: str = ""  # why a head that the file holds is not read
     mean_pooled: bool = False  # a head for a whole text reads the mean of its tokens
     head_reads: tuple[str, ...] = ()  # what a head for a picture reads, of heads.READS; (): class
     picture: Picture | None = None  # how pictures are cut up; None: the model reads token ids
@@ -107,8 +113,18 @@ class Config(show.Shown):
         """How a token's place enters, by the names of positions.py; (): not at all."""
         table = "sinusoidal" if self.sinusoids else "learned"
         kinds = {table: self.n_pos, "rotary": self.rotary, "buckets": self.n_buckets}
-        kinds["alibi"] = self.alibi
+        kinds |= {"alibi": self.alibi, "disentangled": self.n_distances}
         return tuple(name for name, present in kinds.items() if present)
+
+    @property
+    def own_c2p(self) -> bool:
+        """Whether layers have W_K_pos."""
+        return self.own_distances and "c2p" in self.pos_terms
+
+    @property
+    def own_p2c(self) -> bool:
+        """Whether layers have W_Q_pos."""
+        return self.own_distances and "p2c" in self.pos_terms
 
     def attn_scale(self, layer: int) -> float:
         """The factor on q.k in a layer: 1/sqrt(d_head) (Vaswani et al. 2017, 3.2.1)."""

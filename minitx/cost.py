@@ -54,6 +54,7 @@ def _sizes(model, batch):
     sizes |= {"H": cfg.n_heads, "G": cfg.n_kv}
     sizes["A"] = cfg.n_heads * cfg.d_head
     sizes["K"] = cfg.n_kv * cfg.d_head
+    sizes["R"] = cfg.n_distances
     for turn in cfg.rotary:
         if turn is not None:
             sizes["r"] = len(turn.frequencies)

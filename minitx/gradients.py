@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from . import derivatives, show
 from .activations import ACTIVATIONS
 from .arrays import Model
-from .backward import layer_norm_back, linear_back, stack_back
+from .backward import stack_back
+from .backward_steps import layer_norm_back, linear_back
 from .heads import classified_token, is_pooled, require_head, token_shares
 from .inputs import Ids, Texts, source_arguments, whole_numbers
 from .kernels import (

@@ -72,6 +72,11 @@ def axes_of_logits(task_head):
 def require_head(model):
     """Raises ValueError if the model has no head that gives logits."""
     cfg = model.config
+    if cfg.no_head:
+        text = (
+            f"this checkpoint ({cfg.architecture or cfg.model_type}) has no head that gives logits"
+        )
+        raise ValueError(f"{text}: {cfg.no_head}")
     if not cfg.task_head:
         unused = ", ".join(model.unused[:6]) or "none"
         raise ValueError(

@@ -68,6 +68,18 @@ def matmul_heads(a, b):  # [B H T d], [B H d S] -> [B H T S]
     return out
 
 
+def split_heads(x, cfg):  # [B T A] -> [B H T d]
+    """The features of each head by themselves."""
+    B, T, _ = x.shape
+    return x.reshape(B, T, -1, cfg.d_head).swapaxes(1, 2)
+
+
+def join_heads(z):  # [B H T d] -> [B T A]
+    """The features of all heads side by side."""
+    B, H, T, d = z.shape
+    return z.swapaxes(1, 2).reshape(B, T, H * d)
+
+
 def mean_and_inverse_std(x, eps):  # [B T D] -> [B T], [B T]
     """LayerNorm's two numbers per token: mean, and 1/sqrt(population variance + eps)."""
     D = x.shape[-1]

@@ -8,8 +8,8 @@ choices (config.py). An encoder-decoder is two such stacks: the model itself is 
 
 Axis letters: B batch, T tokens (queries), S keys, L layers, H heads, D width, d width of a head,
 A = H d, G heads of keys and values (G = H but where several heads share theirs), K = G d, M width
-inside the MLP, V vocabulary, P positions, R buckets of relative positions, r pairs of features that
-are turned, N token types, C classes.
+inside the MLP, V vocabulary, P positions, R relative positions or buckets of them, r pairs of
+features that are turned, N token types, C classes.
 """
 
 from collections.abc import Callable
@@ -22,18 +22,21 @@ from numpy.typing import ArrayLike
 from .activations import ACTIVATIONS
 from .arrays import Model, checked_scale
 from .cache import Cache
+from .distances import place_terms
 from .heads import classified_token, is_pooled, require_head
 from .inputs import Ids, check_batch, check_runs, check_source
 from .kernels import (
     capped_,
     feature_major,
     inverse_rms,
+    join_heads,
     linear,
     matmul_heads,
     mean_and_inverse_std,
     normalise,
     scaled,
     softmax_,
+    split_heads,
 )
 from .masks import Keys, Mask, attention_bias, user_mask
 from .positions import key_numbers, places, position_rows, token_numbers, turned
@@ -217,7 +220,10 @@ def self_attention(x, w, place, cfg, hook, cache=None):  # [B T D] -> [B T D]
     k, v = keys_values(x, w, cfg, hook, turn)
     if cache is not None:
         k, v = cache.append(w.index, k, v)
-    return norm("attn_out", attention(q, k, v, w, place.bias, cfg, hook), w, cfg, hook)
+    attn_bias = place.bias
+    if place.distances is not None:
+        attn_bias = place_terms(q, k, w, place, cfg, hook)  # of content and place
+    return norm("attn_out", attention(q, k, v, w, attn_bias, cfg, hook), w, cfg, hook)
 
 
 def cross_attention(x, source, w, cfg, hook):  # [B T D], [B S D] -> [B T D]
@@ -274,6 +280,8 @@ def attention_pattern(q, k, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] ->
     q = q * cfg.attn_scale(w.index)
     scores = matmul_heads(by_group(q, G), by_group(k, G).swapaxes(-1, -2))
     scores = scores.reshape(*q.shape[:-1], -1)
+    if cfg.pos_terms:
+        scores = hook("c2c", scores)
     if cfg.score_cap:
         scores = capped_(scores, cfg.score_cap)
     if attn_bias is not None:
@@ -284,18 +292,6 @@ def attention_pattern(q, k, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] ->
 def by_group(x, G):  # [B H T d] -> [B G H/G T d]
     """A view in which heads that share keys and values lie together."""
     return x.reshape(len(x), G, -1, *x.shape[2:])
-
-
-def split_heads(x, cfg):  # [B T A] -> [B H T d]
-    """The features of each head by themselves."""
-    B, T, _ = x.shape
-    return x.reshape(B, T, -1, cfg.d_head).swapaxes(1, 2)
-
-
-def join_heads(z):  # [B H T d] -> [B T A]
-    """The features of all heads side by side."""
-    B, H, T, d = z.shape
-    return z.swapaxes(1, 2).reshape(B, T, H * d)
 
 
 def mlp(x, w, cfg, hook):  # [B T D] -> [B T D]

@@ -35,6 +35,9 @@ BY_DISTANCE = {"buckets", "alibi"}
 NEEDS = {
     "a position table": lambda model, given: model.weights.W_pos is not None,
     "a bias by distance": lambda model, given: bool({*model.config.mechanisms} & BY_DISTANCE),
+    "terms of content and place": lambda model, given: bool(model.config.pos_terms),
+    "a term of content with place": lambda model, given: "c2p" in model.config.pos_terms,
+    "a term of place with content": lambda model, given: "p2c" in model.config.pos_terms,
     "rotary positions": lambda model, given: bool(model.config.rotary),
     "norms of queries and keys": lambda model, given: model.config.qk_norm,
     "norms of all queries and keys": lambda model, given: model.config.qk_norm_all,
@@ -51,6 +54,8 @@ NEEDS = {
 NORMED, FINAL, SOURCE = ("a norm of the embeddings",), ("a final norm",), ("an encoder",)
 BIASED, ROTARY = ("a bias by distance",), ("rotary positions",)
 QK_NORM, IN_TURN = ("norms of queries and keys",), ("a stream between attention and MLP",)
+TERMS = ("terms of content and place",)
+C2P, P2C = ("a term of content with place",), ("a term of place with content",)
 ALL_QK, WRITTEN = ("norms of all queries and keys",), ("norms of what is written",)
 
 
@@ -71,6 +76,8 @@ POINTS = {
     "type_embed": Point("B T D", "rows of the token-type embedding", False, ("token types",)),
     **_norm("ln_embed", "LayerNorm of the embedding sum", False, NORMED),
     "pos_bias": Point("1 H T S", "what is added to the scores by distance", False, BIASED),
+    "dist_embed": Point("1 R D", "rows of the table of distances (DeBERTa)", False, TERMS),
+    "pos_row": Point("1 T S", "row of that table for each query and key", False, TERMS),
     "resid_pre": Point("B T D", "residual stream before the layer; normed as resid_post is"),
     **_norm("ln1", "first LayerNorm: attention's input (GPT-2) or the sum after it (BERT)"),
     "pos_angle": Point("B T r", "angles by which queries and keys are turned", needs=ROTARY),
@@ -87,6 +94,11 @@ POINTS = {
     "k_in": Point("B G T d", "keys before they are turned", needs=ROTARY),
     "k": Point("B G T d", "keys; several heads may share theirs"),
     "v": Point("B G T d", "values, shared as keys are"),
+    "k_pos": Point("1 H R d", "keys of distances", needs=C2P),
+    "c2p": Point("B H T S", "content with place: scaled q.k_pos of their distance", needs=C2P),
+    "q_pos": Point("1 H R d", "queries of distances", needs=P2C),
+    "p2c": Point("B H T S", "place with content: scaled q_pos.k of their distance", needs=P2C),
+    "c2c": Point("B H T S", "content with content: scaled q.k, one term of scores", needs=TERMS),
     "scores": Point("B H T S", "scaled q.k, capped in Gemma 2; -inf where a key is hidden"),
     "pattern": Point("B H T S", "softmax of scores: the attention"),
     "z": Point("B H T d", "pattern times values"),
@@ -122,7 +134,15 @@ POINTS = {
 # An encoder, which runs first, has the same but those that need another, and no token types; T and
 # S are then the tokens of the source.
 OTHERS = {SOURCE, (*SOURCE, "norms with a mean"), ("a task head",), ("token types",)}
-OTHERS |= {ROTARY, QK_NORM, ALL_QK, WRITTEN}  # no encoder of an encoder-decoder here has these
+OTHERS |= {
+    ROTARY,
+    QK_NORM,
+    ALL_QK,
+    WRITTEN,
+    TERMS,
+    C2P,
+    P2C,
+}  # no encoder of an encoder-decoder here has these
 POINTS = {
     ENCODER + name: point._replace(meaning=f"encoder: {point.meaning}")
     for name, point in POINTS.items()
@@ -130,7 +150,7 @@ POINTS = {
 } | POINTS
 # by the in-place kernels that come next
 OVERWRITTEN = {f"{part}{name}" for part in ("", ENCODER) for name in ("scores", "pre")}
-OVERWRITTEN |= {f"{CROSS}scores"}
+OVERWRITTEN |= {f"{CROSS}scores", "c2c"}
 
 
 def points(model: Model, types: bool = False) -> list[Key]:

@@ -1,4 +1,4 @@
-"""How a token's place enters the model: one of five ways, or none (`Config.mechanisms`).
+"""How a token's place enters the model: one of six ways, or none (`Config.mechanisms`).
 
 | mechanism | what it does | here | point |
 |---|---|---|---|
@@ -7,6 +7,7 @@
 | rotary | queries and keys are turned by an angle (Llama) | `angles`, `turned` | pos_angle |
 | buckets | a learned number is added to scores (T5) | distances.py | pos_bias |
 | alibi | scores fall with the distance (BLOOM) | distances.py | pos_bias |
+| disentangled | queries and keys are compared with distances (DeBERTa) | distances.py | c2p, p2c |
 
 MPNet has a learned table and buckets. A causal model without any still knows places: its mask shows
 each token one key more than the token before it. Axis letters: see model.py; r pairs of features.
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .distances import alibi, relative_bias
+from .distances import Distances, alibi, distances, relative_bias
 from .inputs import check_positions
 from .masks import attention_bias
 
@@ -28,6 +29,7 @@ class Place(NamedTuple):
     angle: np.ndarray | None  # [B T r]: by which queries and keys are turned
     scale: float  # factor on what is turned
     bias: np.ndarray | None  # what is added to the scores; -inf hides a key
+    distances: Distances | None = None  # what queries and keys are compared with
 
 
 def takes_position(cfg, batch):  # -> [B T] bool
@@ -135,6 +137,9 @@ def places(model, numbers, keys, hook, positions=None, mask=None):
         by_distance = relative_bias(cfg, model.weights.W_rel, numbers, keys, positions)
     if by_distance is not None:
         by_distance = hook("pos_bias", by_distance)
+    apart = None
+    if cfg.n_distances:
+        apart = distances(cfg, model.weights, numbers, keys, hook, positions)
     if positions is not None and cfg.rotary:
         numbers = check_positions(positions, numbers.shape)
 
@@ -144,7 +149,7 @@ def places(model, numbers, keys, hook, positions=None, mask=None):
         if by_distance is not None:
             bias = by_distance if bias is None else by_distance + bias
         if rotary is None:
-            return Place(None, 1.0, bias)
+            return Place(None, 1.0, bias, apart)
         return Place(angles(rotary.frequencies, numbers, dtype), rotary.scale, bias)
 
     everywhere = (None,) * cfg.n_layers

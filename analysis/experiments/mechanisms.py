@@ -38,6 +38,7 @@ WORDS = {  # how a place enters
     "rotary": "turned queries and keys",
     "buckets": "a bias by bucket",
     "alibi": "ALiBi",
+    "disentangled": "terms of content and place",
     "none": "nothing",
 }
 

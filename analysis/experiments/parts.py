@@ -42,10 +42,10 @@ COLORS = {  # the parts, in the order in which a pass meets them
 }
 PRODUCTS = (SCORES, MIXING)  # of two activations: no weights take part
 PART_OF = {  # arrays of a model by what follows W_, b_, or by the norm's name
-    **dict.fromkeys(("E", "pos", "rel", "type"), EMBEDDINGS),
-    **dict.fromkeys("QKVO", PROJECTIONS),
+    **dict.fromkeys(("E", "pos", "rel", "dist", "type"), EMBEDDINGS),
+    **dict.fromkeys([*"QKVO", "Q_pos", "K_pos"], PROJECTIONS),
     **dict.fromkeys(("gate", "in", "out"), MLPS),
-    **dict.fromkeys(("ln_embed", "ln1", "ln_cross", "ln2", "ln_final"), NORMS),
+    **dict.fromkeys(("ln_embed", "ln_dist", "ln1", "ln_cross", "ln2", "ln_final"), NORMS),
     **dict.fromkeys(("head", "ln_head", "U"), OUTPUT),
 }
 PLACES = "telling places"
@@ -55,6 +55,7 @@ WHAT_TELLS = {  # how a place enters, as the words have it
     "rotary": "turning queries and keys",
     "buckets": "adding a bias to the scores",
     "alibi": "adding a bias to the scores",
+    "disentangled": "comparing queries and keys with distances",
 }
 ALONE, HALF = 0.9, 0.5  # of the layers' multiply-adds: attention is all of them, or most
 
@@ -147,9 +148,16 @@ def _of_stack(model, T, n_keys):
     counts = dict.fromkeys(COLORS, 0)
     for w in model.layers:
         for name, x in vars(w).items():
-            if np.ndim(x) == 2:
+            if np.ndim(x) == 2 and not name.endswith("_pos"):
                 counts[part_of(name)] += T * x.size
+    counts[PROJECTIONS] += distance_operations(cfg, T)
     return counts | dict.fromkeys(PRODUCTS, cfg.n_layers * T * n_keys * cfg.n_heads * cfg.d_head)
+
+
+def distance_operations(cfg, T):
+    """Multiply-adds of DeBERTa's terms of place: in each layer R rows of a table, and T tokens."""
+    A, R = cfg.n_heads * cfg.d_head, cfg.n_distances
+    return cfg.n_layers * len(cfg.pos_terms) * R * A * (cfg.d_model + T)
 
 
 def _of_cross(model, T, S, reads):
@@ -207,15 +215,17 @@ def place_operations(model, T):
     """Operations that tell a pass of T tokens where each token is; 0 where nothing does.
 
     A table adds D numbers to each token. A rotary layer turns each pair of features of queries and
-    keys: 4 multiply-adds. A bias by distance adds one number to each score, hidden ones too. Of an
-    encoder-decoder both stacks count, for a source of T tokens.
+    keys: 4 multiply-adds. A bias by distance adds one number to each score, hidden ones too, and so
+    does each of DeBERTa's terms, which is computed as well. Of an encoder-decoder both stacks
+    count, for a source of T tokens.
     """
     cfg = model.config
     n_scores = cfg.n_layers * cfg.n_heads * T * T
     turned = sum(len(rotary.frequencies) for rotary in cfg.rotary if rotary is not None)
     count = T * cfg.d_model * bool(cfg.n_pos)
     count += T * (cfg.n_heads + cfg.n_kv) * 4 * turned
-    count += n_scores * bool(cfg.alibi or cfg.n_buckets)
+    count += n_scores * (bool(cfg.alibi or cfg.n_buckets) + len(cfg.pos_terms))
+    count += distance_operations(cfg, T)
     if model.encoder is not None:
         count += place_operations(model.encoder, T)
     return count

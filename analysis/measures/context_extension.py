@@ -18,6 +18,7 @@ HOW = {  # mechanism -> what a longer input needs
     "rotary": "nothing",
     "alibi": "nothing",
     "buckets": "nothing",
+    "disentangled": "nothing",
 }
 
 

@@ -1,7 +1,8 @@
 """Positions switched at run time, whatever the mechanism: off, or each token given another's.
 
 Edits for `minitx.run` at the points where places enter: rows of a table, angles by which queries
-and keys are turned, terms of the scores by distance. T tokens, n of them moved.
+and keys are turned, terms of the scores by distance, or the distances that terms are of. T tokens,
+n of them moved.
 """
 
 from functools import partial
@@ -14,6 +15,7 @@ ENTERS = {  # mechanism (Config.mechanisms) -> the point at which it enters
     "rotary": "pos_angle",
     "buckets": "pos_bias",
     "alibi": "pos_bias",
+    "disentangled": "pos_row",
 }
 
 
@@ -24,7 +26,8 @@ def points(config):
 
 def off(config):
     """{point: edit} that take all positions away: nothing added, nothing turned."""
-    return dict.fromkeys(points(config), np.zeros_like)
+    added = [point for point in points(config) if point != "pos_row"]
+    return dict.fromkeys([*added, *config.pos_terms], np.zeros_like)
 
 
 def moved(config, index):
@@ -36,11 +39,12 @@ def _rows(x, index):  # [B T D] or [B T r]
     return x[:, index]
 
 
-def _rows_and_columns(x, index):  # [B H T S]
-    return x[:, :, index][..., index]
+def _rows_and_columns(x, index):  # [B H T S] or [B T S]
+    return x[..., index, :][..., index]
 
 
-MOVES = {"pos_embed": _rows, "pos_angle": _rows, "pos_bias": _rows_and_columns}
+MOVES = {"pos_embed": _rows, "pos_angle": _rows}
+MOVES |= dict.fromkeys(("pos_bias", "pos_row"), _rows_and_columns)
 
 
 def condition(edits):

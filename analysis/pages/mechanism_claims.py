@@ -18,6 +18,7 @@ WORDS = {
     "rotary": "rotary positions",
     "alibi": "ALiBi",
     "buckets": "a bias by bucket",
+    "disentangled": "terms of content and place",
     "none": "no positions",
 }
 LONGER = "change of the loss at 4 times the trained length, nats a token: {}"

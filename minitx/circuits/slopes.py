@@ -7,7 +7,8 @@ were linear. N pairs of texts, R receivers, E edges.
 
 import numpy as np
 
-from ..backward import mlp_back, norm_back
+from ..backward import mlp_back
+from ..backward_steps import norm_back
 from ..gradients import measure_back
 from ..kernels import linear
 from ..model import CROSS, ENCODER, split_heads

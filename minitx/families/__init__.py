@@ -10,6 +10,7 @@ from . import (
     bert,
     bloom,
     clip,
+    deberta,
     dinov2,
     distilbert,
     electra,
@@ -68,6 +69,8 @@ FAMILIES = {  # model_type of a config.json -> family
     "clip": clip.FAMILY,
     "clip_vision_model": clip.VISION,
     "clip_text_model": clip.TEXT,
+    "deberta": deberta.DEBERTA,
+    "deberta-v2": deberta.DEBERTA2,
 }
 COMMON = {  # keys that mean the same in every family
     "n_vocab": Key("vocab_size"),

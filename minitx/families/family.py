@@ -117,6 +117,11 @@ def no_more(values):
     return {}
 
 
+def none_withheld(cfg, names):
+    """No head that is left out."""
+    return {}
+
+
 def no_layers(raw, values):
     """Nothing that a layer has by itself."""
     return {}
@@ -135,6 +140,7 @@ class Family(NamedTuple):
     places: Callable = no_layers  # config.json, {field: value} -> rotary and windows of each layer
     sequence_act: str | None = None  # activation inside a head for classes
     only: dict = {}  # noqa: RUF012  key of config.json -> the only value that is computed
+    withheld: Callable = none_withheld  # Config, names in the file -> {head not read: why}
     lacks: tuple = ()  # (our name, layer) of arrays that a layer lacks
     cross: dict | None = None  # our name -> Tensor of one layer's cross-attention
     encoder: "Family | None" = None  # the other stack of an encoder-decoder

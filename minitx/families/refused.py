@@ -15,7 +15,6 @@ class Refusal(NamedTuple):
 
 NARROW = "embeddings of another width go through a matrix that is not computed"
 UNTRIED = "it has not been compared with the reference library here"
-PARTS = "its attention has separate terms for content and place"
 BEFORE = "it is pre-norm, with a norm after the last layer"
 EXPERTS = "each token goes through a few of many MLPs"
 GEMMA = "its norms multiply by one more than their weight, as only Gemma 2 and 3 may here"
@@ -46,8 +45,6 @@ REFUSED = {
     "ctrl": Refusal(UNTRIED, "gpt2"),
     "beit": Refusal("its attention adds a bias for each distance of patches", "vit"),
     "dbrx": Refusal(EXPERTS, "llama"),
-    "deberta": Refusal(PARTS, "roberta"),
-    "deberta-v2": Refusal(PARTS, "roberta"),
     "deepseek_v2": Refusal(EXPERTS, "llama"),
     "deepseek_v3": Refusal(EXPERTS, "qwen3"),
     "dinov2_with_registers": Refusal("it has register tokens behind the class token", "dinov2"),
@@ -73,7 +70,7 @@ REFUSED = {
     "gpt_bigcode": Refusal("all heads share one head of keys and values", "gpt2"),
     "gpt_neo": Refusal("every other layer sees near tokens only", "gpt2"),
     "gpt_neox_japanese": Refusal(UNTRIED, "gpt_neox"),
-    "gpt_oss": Refusal(EXPERTS, "llama"),
+    "gpt_oss": Refusal(f"{EXPERTS}, and each head has a sink, a learned extra score", "llama"),
     "granite": Refusal(
         "it multiplies embeddings, what its layers write, and logits by constants", "llama"
     ),
@@ -157,10 +154,17 @@ REFUSED = {
 # families of which some checkpoints are refused, by a number in their config
 PARTLY = {
     "electra": Refusal(NARROW, "google/electra-base-discriminator"),
+    "deberta": Refusal(NARROW, "microsoft/deberta-base"),
+    "deberta-v2": Refusal(NARROW, "microsoft/deberta-v3-base"),
     "opt": Refusal(NARROW, "facebook/opt-125m"),
 }
 # key of that number, and what the reference library takes where it is missing; None: hidden_size
-WIDTHS = {"electra": ("embedding_size", 128), "opt": ("word_embed_proj_dim", None)}
+WIDTHS = {
+    "electra": ("embedding_size", 128),
+    "opt": ("word_embed_proj_dim", None),
+    "deberta": ("embedding_size", None),
+    "deberta-v2": ("embedding_size", None),
+}
 
 
 def reason(model_type):

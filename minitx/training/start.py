@@ -25,6 +25,8 @@ LAYOUTS = {  # model_type -> the reference library's class; what stands before n
     "camembert": ("CamembertForMaskedLM", "roberta."),
     "distilbert": ("DistilBertForMaskedLM", "distilbert."),
     "mpnet": ("MPNetForMaskedLM", "mpnet."),
+    "deberta": ("DebertaForMaskedLM", "deberta."),
+    "deberta-v2": ("DebertaV2ForMaskedLM", "deberta."),
     "modernbert": ("ModernBertForMaskedLM", "model."),
     "gpt2": ("GPT2LMHeadModel", "transformer."),
     "llama": ("LlamaForCausalLM", "model."),

@@ -52,6 +52,7 @@ def test_every_gradient_is_that_of_automatic_derivatives(path):
         assert abs(grads[key] - x).max() <= LIMIT * size, key
 
 
+DEBERTA = "deberta-masked", "deberta2-masked"
 DIFFERENCE = 1e-5  # a finite difference's step; its slope is right to 1e-8 of the largest
 
 
@@ -63,9 +64,11 @@ def drawn(model, rng):
     return tokens, targets, given
 
 
-@pytest.mark.parametrize("variant", ["bert-masked", "gpt2-causal", "t5-gated", "mpnet-masked"])
+@pytest.mark.parametrize(
+    "variant", ["bert-masked", "gpt2-causal", "t5-gated", "mpnet-masked", *DEBERTA]
+)
 def test_gradients_of_arrays_are_finite_differences(variant):
-    """In 50 entries drawn at random, in each of four families."""
+    """In 50 entries drawn at random, in each of six families."""
     rng = np.random.default_rng(20)
     model = writable(tiny.load(variant, np.float64))
     tokens, targets, given = drawn(model, rng)

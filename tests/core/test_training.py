@@ -24,7 +24,8 @@ from minitx.training.loop import Loop, snapshot_steps
 GOLDEN = load_file(parity.GOLDEN / "training.safetensors")
 VARIANTS = "bert-masked roberta-masked xlm-roberta-masked camembert-masked distilbert-masked"
 VARIANTS += " mpnet-masked modernbert-masked gpt2-causal llama-grouped mistral-window qwen2-biases"
-VARIANTS += " qwen3-norms gpt_neox-sequential bloom-three"
+VARIANTS += " qwen3-norms gpt_neox-sequential bloom-three deberta-masked deberta2-masked"
+DEBERTA = "deberta-masked", "deberta2-masked"
 GPT2 = {"model_type": "gpt2", **trained.SETTINGS["gpt2"], "vocab_size": 280}
 ROBERTA = {"model_type": "roberta", **trained.SETTINGS["roberta"], "vocab_size": 280}
 TEXT = killed_training.TEXT
@@ -51,7 +52,9 @@ def test_a_start_has_the_tensors_of_the_librarys_own_files(variant):
     assert start.shapes(from_hf(dict(settings))) == expected
 
 
-@pytest.mark.parametrize("variant", ["gpt2-causal", "bloom-three", "llama-grouped", "bert-untied"])
+@pytest.mark.parametrize(
+    "variant", ["gpt2-causal", "bloom-three", "llama-grouped", "bert-untied", *DEBERTA]
+)
 def test_a_start_is_written_as_it_computes(variant, tmp_path):
     """Parts of larger matrices, also those that each head has for itself."""
     settings = json.loads((parity.GOLDEN / variant / "config.json").read_text())

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import make_golden
 import make_golden_decoders
+import make_golden_distances
 import make_golden_pairs
 import make_golden_places
 import numpy as np
@@ -24,6 +25,7 @@ import torch
 from safetensors.numpy import save_file
 
 import minitx
+from minitx import distances as core_distances
 from minitx import model as core
 from minitx import positions as core_positions
 from minitx.heads import is_pooled
@@ -31,6 +33,7 @@ from minitx.parameters import is_tied_output, owners, parameters, with_arrays
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 OUT = GOLDEN / "gradients"
+NO_LOSS = "bare", "choice", "question"
 VARIANTS = [
     "bert-masked",
     "bert-sequence",
@@ -59,9 +62,11 @@ VARIANTS = [
     "modernbert-masked",
     "modernbert-sequence",
     *(row[0] for row in make_golden_decoders.VARIANTS if not row[0].endswith("question")),
+    *(row[0] for row in make_golden_distances.VARIANTS if not row[0].endswith(NO_LOSS)),
 ]
 DECODERS = tuple(make_golden_decoders.HOOKS)
 PLACES = ("llama", "mistral", "qwen", "gpt_neox", "bloom", "modernbert")  # float32 inside
+PLACES += ("deberta",)
 LIMIT, BLOOM = 1e-12, 1e-9  # of the largest gradient; BLOOM is 1.5e-10 apart, not explained
 F = torch.nn.functional
 
@@ -121,16 +126,36 @@ def places(model, numbers, keys, hook, positions=None, mask=None):
         row = np.arange(len(W_rel))[:, None]
         rows = core_positions.relative_bias(cfg, row, numbers, keys)[:, 0]
         by_distance = hook("pos_bias", W_rel[rows].permute(0, 3, 1, 2))
-    return [place(cfg, layer, numbers, keys, by_distance) for layer in range(cfg.n_layers)]
+    apart = None
+    if cfg.n_distances:
+        apart = distances(cfg, model.weights, numbers, keys, hook)
+    return [place(cfg, layer, numbers, keys, by_distance, apart) for layer in range(cfg.n_layers)]
 
 
-def place(cfg, layer, numbers, keys, by_distance):
+def distances(cfg, w, numbers, keys, hook):
+    embed = w.W_dist[None]
+    if w.ln_dist_w is not None:
+        embed = normalise(embed, *mean_and_inverse_std(embed, cfg.eps), w.ln_dist_w, w.ln_dist_b)
+    distance = core_distances.key_distance(cfg, numbers, keys)
+    row = torch.from_numpy(core_distances.distance_row(cfg, distance))
+    return core_distances.Distances(hook("dist_embed", embed), row)
+
+
+def by_distance(products, row):
+    return products.gather(-1, row[:, None].expand(*products.shape[:2], *row.shape[1:]))
+
+
+def heads_by_rows(x, rows):
+    return x @ rows.transpose(-1, -2)
+
+
+def place(cfg, layer, numbers, keys, by_distance, apart):
     window = cfg.windows[layer] if cfg.windows else None
     hidden = attention_bias(cfg, numbers, keys, None, cfg.causal, window=window)
     bias = by_distance if hidden is None else by_distance + hidden
     rotary = cfg.rotary[layer] if cfg.rotary else None
     if rotary is None:
-        return core_positions.Place(None, 1.0, bias)
+        return core_positions.Place(None, 1.0, bias, apart)
     angle = core_positions.angles(rotary.frequencies, numbers, np.float64)
     return core_positions.Place(leaf(angle), rotary.scale, bias)
 
@@ -178,6 +203,7 @@ KERNELS = {
     "feature_major": lambda x: x,
     "ACTIVATIONS": ACTIVATIONS,
 }
+DISTANCES = {"linear": linear, "by_distance": by_distance, "heads_by_rows": heads_by_rows}
 
 
 def inputs(model, rng):
@@ -207,6 +233,20 @@ def words(model, shape, rng):
     return ids + (ids >= model.config.pad_id) * (model.config.pad_id >= 3)
 
 
+@contextlib.contextmanager
+def on_tensors():
+    """Inside, minitx's pass computes with the kernels of torch."""
+    replaced = [(core, KERNELS), (core_distances, DISTANCES)]
+    originals = [{name: getattr(module, name) for name in own} for module, own in replaced]
+    for module, own in replaced:
+        vars(module).update(own)
+    try:
+        yield
+    finally:
+        for (module, _), own in zip(replaced, originals):
+            vars(module).update(own)
+
+
 def of_twin(model, given, targets):
     """{name: gradient} of every array and point, and the loss, by minitx's pass on tensors."""
     named, points = parameters(model), {}
@@ -229,14 +269,10 @@ def of_twin(model, given, targets):
             points["point." + as_text(key)] = x
         return x
 
-    originals = {name: getattr(core, name) for name in KERNELS}
-    vars(core).update(KERNELS)
-    try:
+    with on_tensors():
         rest = {key: x for key, x in given.items() if key != "tokens"}
         x = core.forward(twin, given["tokens"], hook=hook, **rest)
         y = core.logits(twin, x, valid=given["valid"], hook=hook)
-    finally:
-        vars(core).update(originals)
     loss = cross_entropy(y, targets)
     loss.backward()
     tensors = {as_text(key): leaf for key, leaf in leaves.items()} | points
@@ -266,6 +302,7 @@ def of_library(folder, given, targets):
             "source_valid": "attention_mask",
         }
     options = {names[key]: torch.from_numpy(x.astype(np.int64)) for key, x in given.items()}
+    library.double()  # DeBERTa's biases of queries and values are of float32 in any model
     inside = contextlib.nullcontext()
     if folder.name.startswith(PLACES):
         inside = make_golden_places.in_float64(library)

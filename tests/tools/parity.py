@@ -21,6 +21,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 VARIANTS = sorted(path.parent.name for path in GOLDEN.glob("*/reference.safetensors"))
 LATER = "opt", "gptj", "phi3", "olmo2", "falcon", "gemma2", "gemma3"  # make_golden_decoders.py
 DECODERS = [name for name in VARIANTS if name.startswith(LATER)]
+TERMS = [name for name in VARIANTS if name.startswith("deberta")]  # make_golden_distances.py
 DTYPES = (np.float64, np.float32)
 # what a text comes with -> the axes of tokens that it has: T of the model's own, S of a source
 INPUTS = {

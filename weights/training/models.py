@@ -17,6 +17,8 @@ VOCAB = 1024
 INIT = 0.08  # deviation of the first weights
 WRITERS = ".output.dense", "c_proj", ".Wo"  # the matrices that write to the stream
 BUCKETS = "roberta.encoder.relative_attention_bias.weight"
+DISTANCES = "roberta.encoder.rel_embeddings.weight"  # DeBERTa's table
+DISTANCES_NORM = "roberta.encoder.LayerNorm"  # of v2's
 EMBED_NORM = "transformer.word_embeddings_layernorm"  # BLOOM has it, GPT-2 has not
 
 
@@ -39,7 +41,23 @@ def shapes(recipe, context):
     weights = {f"{name}.weight": shape for name, shape in (tables | modules).items()}
     biases = {f"{name}.bias": (shape[out],) for name, shape in modules.items()}
     relative = {BUCKETS: (places.N_BUCKETS, recipe.heads)} if recipe.place == "buckets" else {}
-    return weights | biases | head_bias | relative
+    if recipe.place == "disentangled":  # keys have no bias there
+        biases = {name: shape for name, shape in biases.items() if ".key." not in name}
+    return weights | biases | head_bias | relative | disentangled(recipe)
+
+
+def disentangled(recipe):
+    """{name: shape} of what DeBERTa has beside: its table of distances, and what reads it."""
+    D = recipe.width
+    if recipe.place == "disentangled-buckets":
+        norm = {f"{DISTANCES_NORM}.{part}": (D,) for part in ("weight", "bias")}
+        return {DISTANCES: (places.N_BUCKETS, D)} | norm
+    if recipe.place != "disentangled":
+        return {}
+    own = {"pos_proj.weight": (D, D), "pos_q_proj.weight": (D, D), "pos_q_proj.bias": (D,)}
+    layers = in_every_layer("roberta.encoder.layer", own, recipe.layers)
+    names = {name.replace(".pos_", ".attention.self.pos_"): of for name, of in layers.items()}
+    return {DISTANCES: (2 * places.FARTHEST, D)} | names
 
 
 def parts_gpt2(recipe, context):
@@ -150,13 +168,19 @@ def fixed_rows(recipe, context):
 def attention(q, k, v, heads, causal, place):
     """softmax(q kᵀ / √d) v per head, [B T D]; `place` turns q and k, or adds to the scores.
 
-    Plain products train faster on a CPU than the fused call.
+    Of three terms (He et al. 2021) the sum is divided by √(3 d). Plain products train faster on a
+    CPU than the fused call.
     """
     B, T, D = q.shape
-    q, k, v = (x.view(B, T, heads, D // heads).transpose(1, 2) for x in (q, k, v))
+    q, k, v = (by_heads(x, heads) for x in (q, k, v))
     if place.turn is not None:
         q, k = places.turned(q, place.turn), places.turned(k, place.turn)
-    scores = q @ k.transpose(-1, -2) * (D // heads) ** -0.5
+    if place.row is None:
+        scores = q @ k.transpose(-1, -2) * (D // heads) ** -0.5
+    else:
+        scores = q @ k.transpose(-1, -2) + places.by_distance(q, place.key, place.row)
+        of_keys = places.by_distance(k, place.query, place.row.T)
+        scores = (scores + of_keys.transpose(-1, -2)) * (3 * D // heads) ** -0.5
     if place.bias is not None:
         scores = scores + place.bias
     if causal:
@@ -164,10 +188,31 @@ def attention(q, k, v, heads, causal, place):
     return (torch.softmax(scores, -1, dtype=scores.dtype) @ v).transpose(1, 2).reshape(B, T, D)
 
 
+def by_heads(x, heads):
+    """[... T D] -> [... H T d]."""
+    return x.unflatten(-1, (heads, -1)).transpose(-3, -2)
+
+
 def place_of(recipe, w, T):
     """How the places of T tokens enter attention, the same in every layer."""
     d = recipe.width // recipe.heads
     return places.place_of(recipe.place, T, recipe.heads, d, w.get(BUCKETS))
+
+
+def disentangled_place(recipe, w, T, layer):
+    """The same in DeBERTa: each layer makes queries and keys of the rows of its distances.
+
+    In v2 by the matrices that read the stream.
+    """
+    rows, names = w[DISTANCES], ("pos_q_proj", "pos_proj")
+    row = places.distance_row(T)
+    if recipe.place == "disentangled-buckets":
+        rows, names = norm(w, DISTANCES_NORM, rows, recipe.eps), ("query", "key")
+        row = places.bucket_row(T)
+    query, key = (
+        by_heads(linear(w, f"{layer}.attention.self.{name}", rows), recipe.heads) for name in names
+    )
+    return places.Place(query=query, key=key, row=row)
 
 
 def norm(w, name, x, eps):
@@ -178,7 +223,7 @@ def norm(w, name, x, eps):
 def linear(w, name, x):
     """x Wᵀ + b, or x W + b where the file has [in out] (GPT-2)."""
     W = w[f"{name}.weight"]
-    return F.linear(x, W.T if name.startswith("transformer.") else W, w[f"{name}.bias"])
+    return F.linear(x, W.T if name.startswith("transformer.") else W, w.get(f"{name}.bias"))
 
 
 def logits_bert(recipe, w, ids, types, places_asked, layers):
@@ -193,6 +238,8 @@ def logits_bert(recipe, w, ids, types, places_asked, layers):
     place = place_of(recipe, w, ids.shape[1])
     for i in layers:
         layer = f"{recipe.family}.encoder.layer.{i}"
+        if recipe.place in places.DISENTANGLED:
+            place = disentangled_place(recipe, w, ids.shape[1], layer)
         q, k, v = (
             linear(w, f"{layer}.attention.self.{part}", x) for part in ("query", "key", "value")
         )

@@ -2,7 +2,9 @@
 
 One function each: the rows of a sinusoidal table (Vaswani et al. 2017), the angles of rotary
 positions (Su et al. 2021), ALiBi's slopes (Press et al. 2022), buckets of distances (Raffel et al.
-2020). Nothing here is learned but the bias of each bucket, which is one of the model's weights.
+2020), rows of a table of distances that queries and keys are compared with (He et al. 2021).
+Nothing here is learned but the bias of each bucket and that table, which are among the model's
+weights.
 """
 
 from dataclasses import dataclass
@@ -13,16 +15,25 @@ import numpy as np
 from minitx.weights.training.torches import torch
 
 MECHANISMS = "learned", "sinusoidal", "rotary", "buckets", "alibi", "none"
+DISENTANGLED = "disentangled", "disentangled-buckets"  # DeBERTa, and DeBERTa v2
 BASE = 10000.0  # of the frequencies of sinusoidal and rotary positions
 N_BUCKETS, MAX_DISTANCE = 32, 128  # as MPNet has them, whatever its config says
+FARTHEST = 64  # distance that DeBERTa's table has rows for, to either side
 
 
 @dataclass(frozen=True)
 class Place:
-    """What attention is told: cosines and sines [2 T d] that turn q and k, a bias [H T T], None."""
+    """What attention is told, or None of it.
+
+    Cosines and sines [2 T d] that turn q and k; a bias [H T T]; a query and a key of each distance
+    [H R d], and the distance of every pair [T T].
+    """
 
     turn: object = None
     bias: object = None
+    query: object = None
+    key: object = None
+    row: object = None
 
 
 def place_of(mechanism, T, heads, d, buckets):
@@ -81,3 +92,27 @@ def bucket_of(T):
     wide = np.minimum(exact + (far * (half - exact)).astype(int), half - 1)
     buckets = np.where(np.abs(distance) < exact, np.abs(distance), wide)
     return torch.tensor(buckets + half * (distance < 0))
+
+
+@cache
+def distance_row(T):
+    """The row of DeBERTa's table for every pair [T T]: query minus key, from -FARTHEST."""
+    distance = np.arange(T)[:, None] - np.arange(T)
+    return torch.tensor(distance.clip(-FARTHEST, FARTHEST - 1) + FARTHEST)
+
+
+@cache
+def bucket_row(T):
+    """The same of v2: half of the buckets are exact, the others grow up to MAX_DISTANCE."""
+    distance = np.arange(T)[:, None] - np.arange(T)
+    half, exact = N_BUCKETS // 2, N_BUCKETS // 4
+    far = np.log(np.maximum(np.abs(distance), exact) / exact) / np.log((MAX_DISTANCE - 1) / exact)
+    wide = exact + np.ceil(far * (exact - 1)).astype(int)
+    buckets = np.where(np.abs(distance) <= exact, distance, np.sign(distance) * wide)
+    return torch.tensor(buckets.clip(-half, half - 1) + half)
+
+
+def by_distance(x, table, row):
+    """x [B H T d] times the rows [H R d] of its distances to all others: [B H T T]."""
+    products = x @ table.transpose(-1, -2)
+    return products.gather(-1, row.expand(*products.shape[:-1], -1))

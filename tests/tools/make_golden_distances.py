@@ -1,0 +1,295 @@
+"""Makes the models of tests/golden whose scores have terms of place: DeBERTa and DeBERTa v2.
+
+Folders hold what those of make_golden.py do; buckets-deberta.safetensors beside them has the
+library's bucket of every distance, for the settings of published checkpoints. What the library
+rounds to float32 in a float64 model, the root that scores are divided by and the norms of the first
+version, is computed in float64 (`in_float64` of make_golden_places.py).
+
+Each term of the scores is the library's own: its method is called with one kind of term at a time.
+"""
+
+import json
+import re
+import sys
+
+import make_golden as single
+import make_golden_places as places
+import torch
+import transformers
+from transformers.models.deberta_v2.modeling_deberta_v2 import make_log_bucket_position
+
+BOTH = dict(
+    vocab_size=23,
+    hidden_size=8,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=10,
+    max_position_embeddings=12,
+    relative_attention=True,
+    pos_att_type="c2p|p2c",
+    position_biased_input=False,
+)
+V3 = dict(
+    share_att_key=True, norm_rel_ebd="layer_norm", position_buckets=4, max_relative_positions=10
+)
+PLACED = dict(position_biased_input=True, type_vocab_size=2)
+T = 10, 6  # tokens of the two texts
+# as in make_golden.py: folder | class | changes of its config | files (see DISK) | inputs, outputs
+VARIANTS = [
+    ("deberta-masked", "DebertaForMaskedLM", dict(max_relative_positions=6), "", "every"),
+    (
+        "deberta-whole",
+        "DebertaForMaskedLM",
+        dict(num_attention_heads=4, hidden_act="gelu_new", legacy=False, layer_norm_eps=1e-3),
+        "BF16 shards",
+        "",
+    ),
+    (
+        "deberta-placed",
+        "DebertaForMaskedLM",
+        PLACED | dict(pos_att_type=["c2p"], max_relative_positions=4, tie_word_embeddings=False),
+        "F16",
+        "types positions",
+    ),
+    (
+        "deberta-keys",
+        "DebertaForMaskedLM",
+        dict(pos_att_type="p2c", max_relative_positions=3, hidden_act="relu", num_hidden_layers=3),
+        "BF16 gamma",
+        "",
+    ),
+    (
+        "deberta-bare",
+        "DebertaModel",
+        dict(relative_attention=False, position_biased_input=True),
+        "BF16",
+        "",
+    ),
+    (
+        "deberta-sequence",
+        "DebertaForSequenceClassification",
+        dict(num_labels=3, type_vocab_size=3),
+        "F16",
+        "types",
+    ),
+    ("deberta-token", "DebertaForTokenClassification", dict(num_labels=4), "no-prefix", ""),
+    ("deberta-question", "DebertaForQuestionAnswering", PLACED, "BF16", "types positions"),
+    ("deberta2-masked", "DebertaV2ForMaskedLM", V3, "", "every"),
+    (
+        "deberta2-own",
+        "DebertaV2ForMaskedLM",
+        dict(max_relative_positions=5, legacy=False, num_attention_heads=1),
+        "BF16",
+        "every",
+    ),
+    (
+        "deberta2-placed",
+        "DebertaV2ForMaskedLM",
+        PLACED | dict(pos_att_type="c2p", position_buckets=3, hidden_act="gelu_new"),
+        "F16 shards",
+        "types positions",
+    ),
+    (
+        "deberta2-keys",
+        "DebertaV2ForMaskedLM",
+        V3 | dict(pos_att_type=["p2c"], tie_word_embeddings=False, position_buckets=6),
+        "BF16",
+        "",
+    ),
+    (
+        "deberta2-unscaled",
+        "DebertaV2ForMaskedLM",
+        dict(relative_attention=False, **PLACED),
+        "F16",
+        "types",
+    ),
+    ("deberta2-bare", "DebertaV2Model", V3 | dict(pos_att_type=["p2c", "c2p"]), "BF16", ""),
+    (
+        "deberta2-sequence",
+        "DebertaV2ForSequenceClassification",
+        V3 | dict(num_labels=3, position_buckets=2),
+        "F16",
+        "",
+    ),
+    ("deberta2-token", "DebertaV2ForTokenClassification", dict(num_labels=4), "BF16", ""),
+    ("deberta2-question", "DebertaV2ForQuestionAnswering", V3, "no-prefix", ""),
+    ("deberta2-choice", "DebertaV2ForMultipleChoice", V3 | dict(position_buckets=3), "F16", ""),
+]
+# --- a random model
+
+
+def build(class_name, changes, rng):
+    """A model of the library with every parameter random."""
+    cls = getattr(transformers, class_name)
+    config = cls.config_class(**BOTH | changes)
+    config.architectures = [class_name]
+    model = cls(config).eval()
+    for name, parameter in model.named_parameters():
+        values = draw(name, parameter.shape, rng)
+        parameter.data = torch.tensor(values, dtype=torch.float32)
+    return model
+
+
+def draw(name, shape, rng):
+    """Random values on the scale at which scores have a deviation near 2 and logits near 4."""
+    if "LayerNorm" in name:
+        return rng.normal(1.0 if name.endswith("weight") else 0.0, 0.2, shape)
+    if len(shape) == 1:
+        return rng.normal(0.0, 0.3, shape)
+    if "embeddings" in name:
+        return rng.normal(0.0, 0.8, shape)
+    gain = 5 if re.match("classifier|qa_outputs", name) else 1.9
+    return rng.normal(0.0, gain / shape[1] ** 0.5, shape)
+
+
+DISK = single.DISK | {
+    "no-prefix": lambda tensors, *_: {
+        name.removeprefix("deberta."): x for name, x in tensors.items()
+    }
+}
+
+
+# --- what the reference library computes
+
+
+def watch(model, every, seen):
+    """Hooks that file what passes through the modules in `seen` under names of points."""
+    single.watch(model, every, seen)
+    for name, module in model.named_modules():
+        if match := re.search(r"layer\.(\d+)\.attention\.self$", name):
+            watch_attention(module, match[1], every, seen)
+        if every and type(module).__name__ == "DebertaLayerNorm":
+            watch_norm(name, module, seen)
+
+
+def watch_norm(name, module, seen):
+    """The numbers of a norm of the first version, which is no torch.nn.LayerNorm."""
+    patterns = {point: hook for hook, *_, point in single.MORE_HOOKS if hook}
+    matches = {p: re.search(rf"{end}$", name) for p, end in patterns.items()}
+    point, match = next((p, m) for p, m in matches.items() if m)
+    ending = f".{match[1]}" if match.groups() else ""
+
+    def hook(module, args, out):
+        x = args[0][0]
+        seen[f"{point}_mean{ending}"] = x.mean(-1)
+        scale = (x.var(-1, unbiased=False) + module.variance_epsilon) ** -0.5
+        seen[f"{point}_scale{ending}"] = scale
+
+    module.register_forward_hook(hook)
+
+
+def watch_attention(attention, layer, every, seen):
+    """Queries, keys, values; and, if every point is asked for, the terms of the scores."""
+    is_first = hasattr(attention, "in_proj")
+    n_heads = attention.num_attention_heads
+
+    def file(point, x):
+        seen.setdefault(f"{point}.{layer}", x)  # v2 may read its table by the same matrices
+
+    def fused(module, args, out):
+        of_heads = attention.transpose_for_scores(out)[0].chunk(3, -1)
+        biases = attention.q_bias, None, attention.v_bias
+        for point, x, bias in zip("qkv", of_heads, biases):
+            own = 0 if bias is None else attention.transpose_for_scores(bias[None, None])[0]
+            file(point, x + own)
+
+    if is_first:
+        attention.in_proj.register_forward_hook(fused)
+    else:
+        for point, own in zip("qkv", ("query_proj", "key_proj", "value_proj")):
+            getattr(attention, own).register_forward_hook(
+                lambda m, args, out, p=point: file(p, single.heads(out, n_heads))
+            )
+    if every and attention.relative_attention:
+        watch_terms(attention, layer, is_first, seen)
+
+
+def watch_terms(attention, layer, is_first, seen):
+    """The terms, from the library's method asked for one kind at a time; and what they are of."""
+    name = "disentangled_att_bias" if is_first else "disentangled_attention_bias"
+    plain = getattr(attention, name)
+    kinds, n_heads = attention.pos_att_type, attention.num_attention_heads
+    own = {"c2p": ("pos_proj", "pos_key_proj", "key_proj", "k_pos")}
+    own["p2c"] = ("pos_q_proj", "pos_query_proj", "query_proj", "q_pos")
+
+    def watched(query, key, relative_pos, rel_embeddings, scale_factor):
+        given = query, key, relative_pos, rel_embeddings, scale_factor
+        shape = n_heads, *query.shape[-2:]
+        q, k = query.reshape(shape), key.reshape(shape)
+        scale = 1 if is_first else (q.shape[-1] * scale_factor) ** -0.5
+        seen[f"c2c.{layer}"] = q @ k.transpose(-1, -2) * scale
+        seen["dist_embed"] = rel_embeddings
+        span = len(rel_embeddings) // 2
+        seen["pos_row"] = (relative_pos[0] + span).clamp(0, 2 * span - 1).double()
+        for kind in kinds:
+            attention.pos_att_type = [kind]
+            seen[f"{kind}.{layer}"] = plain(*given).reshape(n_heads, *seen["pos_row"].shape)
+            *names, point = own[kind]
+            module = next(getattr(attention, n) for n in names if hasattr(attention, n))
+            seen[f"{point}.{layer}"] = single.heads(module(rel_embeddings[None]), n_heads)
+        attention.pos_att_type = kinds
+        return plain(*given)
+
+    setattr(attention, name, watched)
+
+
+def inputs(config, words, rng):
+    """Two texts, and what the variant gives besides tokens."""
+    texts = [dict(tokens=rng.integers(3, 22, n)) for n in T]
+    for text in texts:
+        n = len(text["tokens"])
+        if "types" in words:
+            text["types"] = rng.integers(0, config.type_vocab_size, n)
+        if "positions" in words:
+            text["positions"] = rng.permutation(config.max_position_embeddings)[:n]
+    return texts
+
+
+@torch.no_grad()
+def reference(folder, words, rng):
+    """{name: array} of every input and output, of the very files that minitx will read."""
+    model = single.library_model(folder, "float64")
+    seen, arrays = {}, {}
+    with places.in_float64(model):
+        watch(model, "every" in words, seen)
+        for i, text in enumerate(inputs(model.config, words, rng)):
+            seen.clear()
+            arrays |= {f"{i}.{name}": value for name, value in text.items()}
+            outputs = single.run(model, text, seen)
+            arrays |= {f"{i}.{name}": x.numpy().copy() for name, x in outputs.items()}
+    return arrays
+
+
+# --- buckets
+
+SETTINGS = ((256, 512), (32, 128), (16, 128), (6, 10), (4, 10), (3, 12), (2, 10))
+
+
+def buckets():
+    """{"half.largest": [2 N + 1]}: the library's bucket of each distance from -N to N."""
+    tables = {}
+    for half, largest in SETTINGS:
+        n = 2 * largest
+        distances = torch.arange(-n, n + 1)
+        rows = make_log_bucket_position(distances, half, largest).long()
+        tables[f"{half}.{largest}"] = rows.to(torch.int16).numpy()
+    return tables
+
+
+# --- folders
+
+
+def main():
+    """Make every variant anew, or those whose names begin with what is given."""
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    for row in VARIANTS:
+        if row[0].startswith(tuple(sys.argv[1:] or [""])):
+            places.make(single.GOLDEN / row[0], row, build, reference, single.run, DISK)
+    single.save_arrays(buckets(), single.GOLDEN / "buckets-deberta.safetensors")
+    path = single.GOLDEN / "versions-distances.json"
+    path.write_text(json.dumps(single.versions(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
