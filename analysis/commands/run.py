@@ -110,7 +110,9 @@ def run_several(arguments):
     for experiment in arguments.experiments:
         options = flags.options_of(experiment, arguments)
         out = inputs.folder(arguments, experiment.name)
-        job = many.Job(experiment.name, experiment.run, name, options, "", out, resume)
+        job = many.Job(
+            experiment.name, many.function_of(experiment), name, options, "", out, resume
+        )
         jobs.append(job._replace(format=arguments.format))
     done = many.together(jobs, inputs.load(name))
     failures = {name: x.outcome for name, x in done.items() if isinstance(x.outcome, many.Failure)}

@@ -24,7 +24,7 @@ def labelled(number):
     if "labels" not in number:
         return words(number["value"])
     entries = zip(number["labels"], number["value"])
-    return ", ".join(f"{label(name)} {words(value)}" for name, value in entries)
+    return ", ".join(f"{label(str(name))} {words(value)}" for name, value in entries)
 
 
 def sentence(answer):

@@ -11,6 +11,7 @@ Order: every experiment, one of them, several together, the processes, what runs
 
 import contextlib
 import functools
+import inspect
 import multiprocessing
 import os
 import signal
@@ -66,7 +67,7 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1):
     jobs = []
     for experiment in experiments:
         own, note = _options_of(experiment, options, model)
-        jobs.append(Job(experiment.name, experiment.run, name, own, note, out, resume))
+        jobs.append(Job(experiment.name, function_of(experiment), name, own, note, out, resume))
     groups = _groups(jobs, n_processes)
     done = _one_by_one(groups, model) if n_processes == 1 else _side_by_side(groups, n_processes)
     finished: dict[str, Done] = {}
@@ -79,6 +80,11 @@ def every(experiments, model, name, options, out, resume=False, n_processes=1):
             progress.show("")
             print(f"{job.experiment:18} {seconds:6.1f} s{_state(outcome, job.note)}", flush=True)
             yield registry.get(job.experiment), outcome, seconds
+
+
+def function_of(experiment):
+    """The function that its file has, which a process can be told of."""
+    return inspect.unwrap(experiment.run)
 
 
 def _groups(jobs, n_processes):

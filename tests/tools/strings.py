@@ -11,6 +11,7 @@ Order: what experiments declare, calls in Python, figures, JavaScript, HTML, the
 
 import argparse
 import ast
+import inspect
 import re
 import string
 import sys
@@ -28,7 +29,9 @@ DATES = dict.fromkeys(("creation_date", "revision_date"), datetime(2026, 1, 1)) 
 PAGES = ROOT / "analysis/pages/page"
 WORDS = re.compile(r"[^\W\d_]{2}")  # a text without two letters side by side has nothing to say
 FIGURES = "title", "xlabel", "ylabel", "label", "null", "heading"  # keywords whose texts are drawn
-PIECES = """measure value chance without then otherwise template join none pieces""".split()
+PIECES = (
+    """__wrapped__ measure value chance without then otherwise template join none pieces""".split()
+)
 DRAWN = """set_title set_xlabel set_ylabel set_label suptitle text annotate line_sample bar_sample
     Line Bar Map Scale head_map curves set_xticks set_yticks plot fill_between""".split()
 TABLES = """
@@ -59,7 +62,7 @@ def of_experiments():
         yield from (option.help for option in experiment.options)
         for number in experiment.numbers:
             yield from (number.means, getattr(number, "null", ""))
-        scope = experiment.run.__globals__
+        scope = inspect.unwrap(experiment.run).__globals__
         for template in [*templates(experiment.says), *templates(experiment.answer)]:
             yield template
             yield from of_fields(template, scope)
