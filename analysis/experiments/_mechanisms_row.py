@@ -1,7 +1,8 @@
-"""What one model makes of its places: five numbers, each with an interval and what chance gives.
+"""What one model makes of its places: numbers, each with what chance gives, most with an interval.
 
 Where its sharpest head looks, how far all heads look, how much of a token's place the stream holds,
-what the loss is without places, and in longer inputs. N documents, T tokens, L layers, H heads, K
+what the loss is without places, and in longer inputs; which heads follow keys that are moved, and
+which hang on one band of waves. N documents, T tokens, L layers, H heads, K
 lengths. Order: a row, then each number.
 """
 
@@ -10,12 +11,15 @@ from functools import partial
 import numpy as np
 
 from ..contract import options
+from ..contract.nothing import Nothing
 from ..contract.registry import NotApplicable
 from ..maths import nulls, profiles, stats
 from ..measures import (
     context_extension,
+    dial_arrays,
     heads,
     losses,
+    notch_arrays,
     other_models,
     position_edits,
     position_probe,
@@ -29,6 +33,8 @@ QUARTERS = 4  # of the pairs of features that are turned, the fastest first
 PREDICTS = "causal", "masked"
 # long documents, where the text holds them: with 7, signs at random reach all of a change
 FEWEST = 10
+MOVED, MOVED_BY = 16, 4  # documents with moved keys, and the largest shift: those of `dial`
+NOTCHED, OCTAVES = 12, 4  # documents without a band, and bands: those of `notch`
 
 
 class Row:
@@ -71,7 +77,40 @@ class Row:
             values |= self.measure_lengths(every, seed, run)
         except NotApplicable as reason:
             values["no_length"] = str(reason)
+        for name, measure in (("no_move", self.measure_moves), ("no_notch", self.measure_notch)):
+            try:
+                values |= measure(seed, run)
+            except (NotApplicable, Nothing) as reason:
+                values[name] = str(reason)
         return values
+
+    def measure_moves(self, seed, run):
+        """What heads do when the keys of one layer are moved: `dial`, without its losses."""
+        shifts = np.arange(-MOVED_BY, MOVED_BY + 1)
+        least = 2 * (profiles.REACH + MOVED_BY)
+        if self.documents.size < least:
+            raise NotApplicable(f"documents are too short to move keys: {least} tokens are needed")
+        given = "keys", -1, self.text, self._few(MOVED), self.T, 0, seed, f"moved: {self.label}"
+        r = dial_arrays.measure(self.model, run, dial_arrays.Asked(*given), shifts)
+        if not r["n_cells"]:
+            raise NotApplicable("no head has a direction that could move")
+        n = r["n_cells"]
+        result = {"follow": r["n_exact"] / n, "follow_null": r["n_exact_null"] / n, "cells": n}
+        result |= {name: r[name] for name in ("slope", "slope_null", "n_orders_follow")}
+        return result | {"n_orders": r["n_orders"]}
+
+    def measure_notch(self, seed, run):
+        """Heads that hang on one band of the waves of positions: `notch`, without its losses."""
+        given = -1, OCTAVES, self.text, self._few(NOTCHED), self.T, 0, f"bands: {self.label}"
+        r = notch_arrays.measure(self.model, run, notch_arrays.Asked(*given))
+        if not r["n_need"]:
+            raise NotApplicable("no head has a direction from positions")
+        result = {"lost": r["n_lost"] / r["n_need"], "lost_null": r["n_lost_null"] / r["n_need"]}
+        return result | {"need": r["n_need"]}
+
+    def _few(self, n):
+        """That many documents, or as many as there are."""
+        return min(n, len(self.documents))
 
     def measure_lengths(self, every, seed, run):
         """The loss at each length."""

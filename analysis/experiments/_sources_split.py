@@ -45,6 +45,7 @@ class Split(NamedTuple):
     q: np.ndarray  # [C H T d], times the factor that scores have
     k: np.ndarray  # [C H T d]
     scores: np.ndarray  # [H T T], from the input as it is, not from its parts
+    bias: np.ndarray | None = None  # [H T T], what is added to position × position
 
 
 def places(model, documents, run):

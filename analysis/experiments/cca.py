@@ -10,20 +10,30 @@ positions well (deep-roberta) all this hardly matters, except that documents mus
 before the fit. Where it holds few (tiny-roberta, behind layer 0), more documents, special tokens
 and correlations of the fit itself all raise them: analysis/README.md has the numbers.
 
+A model that adds no table has nothing of its own to compare: its stream is correlated with
+sinusoids of the place, a basis. Its input tells no place, so what is asked is in which layers more
+of it shows than in a model with random weights.
+
 N documents, T places of ordinary tokens, D width, L layers, K components of the table. Order: the
 experiment, its parts; the words; the picture.
 """
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
+
+from minitx import positions
 
 from ..contract import options, verdict
 from ..contract.registry import NotApplicable, register
 from ..contract.rules import Asks, Of
 from ..drawing import draw
 from ..drawing.panels import Line, curves, lines, row, stream_layers
+from ..drawing.sentences import When
 from ..maths import cca as maths
 from ..maths import nulls, stats
-from ..measures import document_features, inputs, residual_stream
+from ..measures import by_mechanism, document_features, inputs, residual_stream
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
@@ -53,18 +63,43 @@ def cca(
     """
     texts = corpus.documents(model, text, documents, tokens)
     inner = texts.ordinary()
-    table = inputs.reachable(model)[: texts.T][inner]
+    against = by_mechanism.of_model(model, AGAINST)
+    table = against.rows(model)[: texts.T][inner]
     half = _half(texts, len(table), model.config.d_model, components)
     y = maths.columns(table, components)
     random = document_features.random(model, seed)
-    y_random = maths.columns(inputs.reachable(random)[: texts.T][inner], components)
+    y_random = maths.columns(against.rows(random)[: texts.T][inner], components)
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(table)) for _ in range(shuffles)]
     own, by_random = _gather((model, random), texts, inner, half, run)
     result = _by_layer(own, texts, y, orders)
     result["correlations_random"] = _by_layer(by_random, texts, y_random, [])["correlations"]
     result |= {"documents": len(texts), "T": texts.T, "components": components}
-    return result | _headline(result)
+    result |= {"against": against.words, "has_table": against.is_table}
+    result |= _headline(result)
+    return result | (_kept if against.is_table else _follows)(result)
+
+
+class Against(NamedTuple):
+    """What the stream is correlated with."""
+
+    words: str
+    is_table: bool  # the model's own, which it reads before layer 0
+    rows: Callable  # of a model -> [T D]
+
+
+def _sinusoids(model):
+    """Sinusoids of the place, as wide as the stream: a basis in which any smooth signal is near."""
+    return positions.sinusoids(model.config.n_ctx, model.config.d_model)
+
+
+SINUSOIDS = Against("sinusoids of the place", False, _sinusoids)
+AGAINST = by_mechanism.entries(
+    table=Against("the position table", True, inputs.reachable),
+    rotary=SINUSOIDS,
+    bias=SINUSOIDS,
+    none=SINUSOIDS,
+)
 
 
 def _by_layer(sums, texts, y, orders):
@@ -140,12 +175,27 @@ def _headline(r):
     result["high"] = (held >= HIGH).sum(axis=1)
     result["high_null"] = (by_chance >= HIGH).sum(axis=-1).max(axis=1)
     result["mean_random"] = r["correlations_random"].mean(axis=1)
-    chance = np.maximum(result["mean_null"], result["mean_random"])
-    half = KEPT * result["mean"][0]
-    keeps = (result["mean"] >= half) & (result["mean"] > chance + verdict.MARGIN)
-    result["n_kept"] = np.cumprod(keeps[1:]).sum()
-    result["n_kept_null"] = np.cumprod(chance[1:] >= half).sum()
     return result
+
+
+def _kept(r):
+    """Layers in a row that leave at least half of the mean correlation before layer 0."""
+    chance = np.maximum(r["mean_null"], r["mean_random"])
+    half = KEPT * r["mean"][0]
+    keeps = (r["mean"] >= half) & (r["mean"] > chance + verdict.MARGIN)
+    by_chance = np.cumprod(chance[1:] >= half)
+    return {"n_kept": np.cumprod(keeps[1:]).sum(), "n_kept_null": by_chance.sum()}
+
+
+def _follows(r):
+    """Layers after which the stream follows the place, of a model whose input tells none.
+
+    The null counts layers of the model with random weights.
+    """
+    chance = np.maximum(r["mean_null"], r["mean_random"])
+    follows = r["mean"] > chance + verdict.MARGIN
+    by_chance = r["mean_random"] > r["mean_null"] + verdict.MARGIN
+    return {"n_kept": follows[1:].sum(), "n_kept_null": by_chance[1:].sum()}
 
 
 def layers(r):
@@ -176,21 +226,26 @@ register(
             null: the most directions with a correlation of {HIGH} or more, places in random order
         mean_fitted by layer_names: mean correlation on the documents of the fit, by layer
             no null: chance fits as well; what is beside its null is the mean on the others
-        n_kept: layers in a row that leave at least half of the mean correlation before layer 0
+        n_kept: layers in a row that leave at least half of the mean correlation before layer 0;
+            without a table layers whose mean exceeds random weights' and its null by a tenth
             null: layers in a row after which the null of the mean correlation is at least half of
-            the mean correlation before layer 0
+            the mean correlation before layer 0; without a table those of random weights
         fact components: principal components of the position table
         fact documents: documents read, half of them for the fit
     """,
     answer=Asks(
-        "layers in a row that leave half or more of the mean correlation before layer 0 "
-        "({mean[0]:.2f})",
+        When(
+            "has_table",
+            "layers in a row that leave half or more of the mean correlation before layer 0 "
+            "({mean[0]:.2f})",
+            "layers whose stream follows sinusoids of the place (a basis: no table is added)",
+        ),
         value="{n_kept} of {layers}",
         chance="{n_kept_null} of {layers}, random weights or places shuffled",
         rule=Of("n_kept", out_of="layers", enough=1),
     ),
     says="The canonical correlations between the stream and the first {components} components of "
-    "the position table, fitted on half of {documents} documents, are {mean:.2f} on average on the "
+    "{against}, fitted on half of {documents} documents, are {mean:.2f} on average on the "
     "others, from what layer 0 reads to the output (places shuffled: 99 % stay below "
     "{mean_null:.2f}; a model with random weights: {mean_random:.2f}). On the documents of the fit "
     "itself they are {mean_fitted:.2f}. Directions with a correlation of {HIGH} or more: {high}.",

@@ -6,6 +6,10 @@ and words alone (positions at zero); and what remains of each head's attention a
 its scores. A peak that stays when words are shuffled need not be made by positions: words copied
 from the neighbours, in whatever order, may make it.
 
+Where places enter the scores, by turned queries and keys or a bias, words are averaged out instead
+of set to zero: queries and keys are their means, and positions are off where nothing is turned or
+added.
+
 N documents, T tokens, L layers, H heads, R lags or offsets (positive: the key stands to the right),
 I conditions, n heads drawn, J columns drawn of each. Order: the experiment, what is measured on one
 document, its parts; the words; the picture.
@@ -22,11 +26,12 @@ from ..drawing.sentences import When
 from ..maths import factors, nulls, profiles
 from ..maths import lags as lag_maths
 from ..maths import sources as maths
+from ..measures import by_mechanism, heads, inputs
 from ..measures import conditions as inputs_given
-from ..measures import heads, inputs
 from ..running import passes
 from ..running.stream import UNSAVED
 from ..texts import corpus
+from . import _conditions_scores
 
 CONDITIONS = inputs_given.CONDITIONS
 REPEATED = [*CONDITIONS].index("repeated")
@@ -64,14 +69,15 @@ def conditions(
     head: heads to draw, as L0H0,L1H2; auto: the sharpest head with a direction of each layer, three
     at most
     """
-    inputs.reachable(model)
+    make_reader = by_mechanism.of_model(model, READERS)
     texts = corpus.documents(model, text, documents, tokens)
     options.within("tokens", texts.T, NEAR + 1, model.config.n_ctx)
     pairs = _select(head, model, texts, run)
-    mean = _gather(model, texts, pairs, seed, run)
+    reader = make_reader(model, texts, pairs, COLUMNS, run)
+    mean = _gather(model, texts, reader, seed, run)
     T, causal = texts.T, model.config.causal
     result = {"documents": len(texts), "T": T, "causal": causal, "lags": profiles.offsets()}
-    result["conditions"] = np.array([condition.words for condition in CONDITIONS.values()])
+    result["conditions"] = np.array([reader.words(name) for name in CONDITIONS])
     for name in ("attention", "scores", "scores_shuffled"):
         result[name] = profiles.mean_attention(mean[name], T)
     result["xcorr"] = mean["xcorr"]
@@ -95,11 +101,9 @@ def _select(names, model, documents, run):
     return pairs or heads.auto(attention)
 
 
-def _gather(model, documents, pairs, seed, run):
+def _gather(model, documents, reader, seed, run):
     """Means over documents under every condition: {name: [I ...]}."""
-    split = {pair: factors.svd(*inputs.query_key(model, *pair)) for pair in pairs}
-    alone = inputs_given.stream_and_profiles(model, documents.first()[0], inputs_given.SAME)
-    same = _measure(model, *passes.value(alone), split)
+    same = passes.value(reader.reading(documents.first()[0], inputs_given.SAME))
 
     def measure(i, document):
         by_condition = []
@@ -108,12 +112,10 @@ def _gather(model, documents, pairs, seed, run):
                 by_condition.append(same)
                 continue
             tokens = inputs_given.tokens(documents, i, document, name, seed)
-            X, attention = yield inputs_given.stream_and_profiles(model, tokens, name)
-            by_condition.append(_measure(model, X, attention, split))
+            by_condition.append((yield reader.reading(tokens, name)))
         sums = {name: np.array([given[name] for given in by_condition]) for name in same}
         order = np.random.default_rng((seed, i)).permutation(len(document))
-        X = yield inputs.reading(model, document)
-        sums["scores_shuffled"] = inputs_given.scores_by_lag(model, X[:, order])
+        sums["scores_shuffled"] = yield reader.shuffled(document, order)
         repeated = sums["attention"][REPEATED]
         sums["squares_repeated"] = profiles.mean_attention(repeated, documents.T) ** 2
         return sums
@@ -122,16 +124,49 @@ def _gather(model, documents, pairs, seed, run):
     return {name: total / len(documents) for name, total in sums.items()}
 
 
-def _measure(model, X, attention, split):
-    """Attention and scores of all heads [L H R], xcorr [n R J] of those drawn, on one document."""
-    curves = []
-    T = X.shape[1]
-    middle = slice(T - 1 - NEAR, T + NEAR)
-    for (layer, _), (U_Q, _, U_K) in split.items():
-        q, k = (X[layer] @ U[:, :COLUMNS] for U in (U_Q, U_K))
-        curves.append(lag_maths.xcorr(q, k)[middle])
-    scores = inputs_given.scores_by_lag(model, X)
-    return {"attention": attention, "scores": scores, "xcorr": np.array(curves)}
+class TableRead:
+    """Reads a text under a condition where a table tells places."""
+
+    def __init__(self, model, documents, pairs, columns, run):
+        self.model, self.columns = model, columns
+        self.split = {pair: factors.svd(*inputs.query_key(model, *pair)) for pair in pairs}
+
+    def words(self, name):
+        """What a condition is called."""
+        return CONDITIONS[name].words
+
+    def reading(self, tokens, name):
+        """A Reading of attention [L H R], scores [L H R] and xcorr [n R J] under a condition."""
+        reading = inputs_given.stream_and_profiles(self.model, tokens, name)
+        return reading._replace(value=lambda final: self._measure(*reading.value(final)))
+
+    def shuffled(self, document, order):
+        """A Reading of the scores [L H R] of a document whose inputs are in another order."""
+        reading = inputs.reading(self.model, document)
+
+        def value(final):
+            return inputs_given.scores_by_lag(self.model, reading.value(final)[:, order])
+
+        return reading._replace(value=value)
+
+    def _measure(self, X, attention):
+        """Attention and scores of all heads [L H R], xcorr [n R J] of those drawn."""
+        curves = []
+        T = X.shape[1]
+        middle = slice(T - 1 - NEAR, T + NEAR)
+        for (layer, _), (U_Q, _, U_K) in self.split.items():
+            q, k = (X[layer] @ U[:, : self.columns] for U in (U_Q, U_K))
+            curves.append(lag_maths.xcorr(q, k)[middle])
+        scores = inputs_given.scores_by_lag(self.model, X)
+        return {"attention": attention, "scores": scores, "xcorr": np.array(curves)}
+
+
+READERS = by_mechanism.entries(
+    table=TableRead,
+    rotary=_conditions_scores.ScoresRead,
+    bias=_conditions_scores.ScoresRead,
+    none=f"nothing to take away: {by_mechanism.NO_PLACES}",
+)
 
 
 def _own_offsets(r, T, causal):

@@ -16,7 +16,7 @@ from ..drawing import draw
 from ..drawing.panels import Line, lines, row, stream_layers
 from ..drawing.sentences import When
 from ..maths import stats
-from ..measures import inputs, position_sizes, position_tables, residual_stream
+from ..measures import by_mechanism, inputs, position_sizes, position_tables, residual_stream
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
@@ -39,7 +39,7 @@ def inject_positions(
 ):
     """Loss, attention and places in the stream where positions are added before every layer."""
     position_tables.check_head(model, "inject-positions")
-    table = inputs.reachable(model)
+    table = by_mechanism.of_model(model, TABLES)(model)
     _check_layers(model)
     document_set = corpus.documents(model, text, documents, tokens, column=column)
     options.several(document_set)
@@ -64,6 +64,15 @@ def inject_positions(
     result = position_sizes.measures(model, sums, document_set, AS_IS)
     result["without"] = sums["without"][0] / sums["without"][1] - result["loss"]
     return result | _best(result) | _by_place(sums, len(document_set))
+
+
+EVERYWHERE = "places enter every layer already, by"
+TABLES = by_mechanism.entries(
+    table=inputs.reachable,
+    rotary=f"nothing to inject: {EVERYWHERE} turned queries and keys",
+    bias=f"nothing to inject: {EVERYWHERE} a bias on the scores",
+    none=f"nothing to inject: {by_mechanism.NO_PLACES}",
+)
 
 
 def _check_layers(model):

@@ -2,8 +2,9 @@
 
 Several models side by side, one row each: how sharply a head looks at one neighbour, how far heads
 look, how much of a token's place the stream holds, what the loss is without places, and in inputs
-of up to four times the trained length. What makes no sense in a model is left out, and said. n
-models, L layers, K lengths. Order: the experiment, its parts; the words; the picture.
+of up to four times the trained length; whether heads follow keys that are moved, and hang on one
+band of waves. What makes no sense in a model is left out, and said. n models, L layers, K lengths.
+Order: the experiment, its parts; the words; the picture.
 """
 
 import textwrap
@@ -27,6 +28,9 @@ IN_ALL = ("sharp", "sharp_null", "sharp_interval", "sharp_head", "sharp_offset")
 IN_ALL += ("reach", "reach_null", "reach_interval", "r2", "r2_null", "r2_interval")
 OF_ONE = "r2_by_layer", "r2_by_layer_null", "r2_by_layer_interval", "without"
 OFF = "loss", "loss_null", "off", "off_null", "off_interval"
+MOVE = "slope", "slope_null", "follow", "follow_null", "cells", "n_orders_follow", "n_orders"
+NOTCH = "lost", "lost_null", "need"
+REASONS = "no_off", "no_length", "no_move", "no_notch"
 LENGTH = "loss_by_length", "by_length", "by_length_null", "by_length_interval", "loss_frequencies"
 # of what a model predicts beyond word frequencies, kept at the longest length: yes, and partly
 GOES_ON, HALF = 0.95, 0.5
@@ -70,13 +74,15 @@ def mechanisms(
     result["T"] = np.array([row.T for row in rows])
     result["factors"] = np.array(FACTORS)
     result["asked"] = np.array([row.asked for row in rows])
-    for reason in ("no_off", "no_length"):
+    for reason in REASONS:
         result[reason] = np.array([values.get(reason, "") for values in measured])
     for i, values in enumerate(measured):
         result |= {f"{name}_{i}": values[name] for name in OF_ONE if name in values}
     result |= _stack(measured, IN_ALL, [True] * len(rows), rows, "models")
     result |= _stack(measured, OFF, result["no_off"] == "", rows, "switched")
     result |= _stack(measured, LENGTH, result["no_length"] == "", rows, "lengthened")
+    result |= _stack(measured, MOVE, result["no_move"] == "", rows, "moved")
+    result |= _stack(measured, NOTCH, result["no_notch"] == "", rows, "notched")
     return result | _longest(result) | _pairs(result)
 
 
@@ -136,6 +142,33 @@ def _losses_of(r, i):
     return f"{text}at {LONGEST} {r['T'][i]} tokens by {change}, which needs {r['asked'][i]}."
 
 
+def moves(r):
+    """What the heads of each model do if keys are moved, or a band is left out: texts [n]."""
+    return [f"{_moves_of(r, i)}; {_notch_of(r, i)}." for i in range(len(r["models"]))]
+
+
+def _moves_of(r, i):
+    """What moved keys do in one model."""
+    row = _number(r, i, "no_move")
+    if row is None:
+        return f"Keys moved: {r['no_move'][i]}"
+    share, null = r["follow"][row], r["follow_null"][row]
+    return (
+        f"Keys moved: slope {r['slope'][row]:+.2f} (offsets shuffled: {r['slope_null'][row]:.2f}), "
+        f"{share:.0%} of {r['cells'][row]} cells exact (up to {null:.0%}; half or more in "
+        f"{r['n_orders_follow'][row]} of {r['n_orders'][row]} orders of places)"
+    )
+
+
+def _notch_of(r, i):
+    """What heads lose without one band in one model."""
+    row = _number(r, i, "no_notch")
+    if row is None:
+        return f"one band out: {r['no_notch'][i]}"
+    share, null = r["lost"][row], r["lost_null"][row]
+    return f"one band out: {share:.0%} of {r['need'][row]} heads lose their direction ({null:.0%})"
+
+
 def _change(r, name, i):
     """'+0.53 (+0.50 to +0.56; signs at random up to 0.06)'."""
     low, high = r[f"{name}_interval"][i]
@@ -183,15 +216,16 @@ def side(r):
 
 
 def plot(r):
-    """A row of five charts for each model."""
+    """A row of six charts for each model."""
     n = len(r["models"])
     figure = draw.figure(12.5, 1.45 * n + 1.3)
-    grid = figure.subplots(n, 5, squeeze=False, sharex="col", width_ratios=(1, 1, 1.2, 1, 1.2))
+    grid = figure.subplots(n, 6, squeeze=False, sharex="col", width_ratios=(1, 1, 1.2, 1, 1.2, 1))
     for i, row in enumerate(grid):
         _draw_bar(row[0], r, "sharp", i)
         _draw_bar(row[1], r, "reach", i)
         _draw_probe(row[2], r, i)
         _draw_losses(row[3], row[4], r, i)
+        _draw_follow(row[5], r, i)
         row[0].set_title(f"{draw.literal(str(r['models'][i]))}: {_place(r, i)}")
         row[0].set_xlim(0, 1)
     _label(grid[-1], r)
@@ -242,6 +276,17 @@ def _draw_losses(without, longer, r, i):
         _draw_curve(longer, np.log2(FACTORS), r, "by_length", longest)
 
 
+def _draw_follow(axes, r, i):
+    """The share of cells in which heads follow moved keys; or why there is none."""
+    row = _number(r, i, "no_move")
+    if row is None:
+        _draw_reason(axes, r["no_move"][i])
+        return
+    axes.barh(0, r["follow"][row], height=0.5, color=draw.BLUE, alpha=0.5)
+    axes.plot([r["follow_null"][row]] * 2, [-0.4, 0.4], color="black", linewidth=1.2)
+    axes.set(xlim=(0, 1), ylim=(-0.7, 0.7), yticks=[])
+
+
 def _draw_reason(axes, reason):
     """Why there is no chart."""
     words = draw.literal(textwrap.fill(str(reason), 24))
@@ -268,6 +313,7 @@ def _label(axes, r):
     axes[2].set_xlabel("layer (0: the embeddings)\nR² of a token's place")
     axes[3].set_xlabel("loss without places\n(change in nats)")
     axes[4].set_xlabel("length of inputs (1: trained)\nchange of the loss in nats")
+    axes[5].set_xlabel("heads that follow\nmoved keys (share)")
     most = max(len(r[f"r2_by_layer_{i}"]) for i in range(len(r["models"])))
     axes[2].set_xticks(np.arange(most)[:: -(-most // 7)])
     axes[4].set_xticks(np.log2(FACTORS), ["½", "1", "2", "4"])
@@ -306,6 +352,16 @@ register(
         [off|longest] by [switched|lengthened]: change of the loss [without places|at {LONGEST} the
             trained length], in nats a token
             null: 99 % quantile of the change if each document's had a random sign
+        follow by moved: share of heads with a direction, times shifts of the keys of their layer,
+            that attend exactly where moved keys say (`dial`)
+            null: 99 % quantile of that share with attended offsets shuffled over the shifts
+        slope by moved: tokens that the attended offset moves for each token that keys are moved
+            null: 99 % quantile of the size of the slope with offsets shuffled over the shifts
+        n_orders_follow by moved: random orders of places in which half of these or more are exact
+            no null: it is what chance gives
+        lost by notched: share of the heads with a direction from positions that lose it without one
+            band of their waves, or one octave of turned pairs (`notch`)
+            null: share that lose it when as much is taken evenly from all frequencies
         without_fastest by turned: attention of the sharpest head of a rotary model to its offset if
             the fastest quarter of the pairs is not turned
             null: the least of it without another quarter
@@ -331,7 +387,7 @@ register(
         "({sharp_interval:to .2f}; uniform attention {sharp_null:z.2f}) to {sharp_offset:+d}; "
         "heads look {reach:.1f} ({reach_interval:to .1f}; uniform attention {reach_null:z.1f}) "
         "tokens far; R² of a token's place {r2:.3f} ({r2_interval:to .3f}; places shuffled "
-        "{r2_null:z.3f}); {losses}",
+        "{r2_null:z.3f}); {losses} {moves}",
         join=" ",
     ),
     least_documents=position_probe.LEAST,

@@ -2,8 +2,9 @@
 
 One band of frequencies is taken out of the positions that the queries and keys of one layer read,
 and all else stays as it was. For comparison as much energy is taken evenly from all frequencies,
-and the band alone is left. N documents, T tokens, n ordinary ones, l layers, K bands, H heads, R
-offsets.
+and the band alone is left. Where queries and keys are turned, the pairs of features of one octave
+stand still, all pairs turn less, or all but the octave's stand still. N documents, T tokens, n
+ordinary ones, l layers, K bands, H heads, R offsets.
 
 Order: the experiment, its parts; the words; the picture.
 """
@@ -18,23 +19,15 @@ from ..contract.rules import Asks, Of
 from ..drawing import draw
 from ..drawing.panels import Part, curves
 from ..drawing.sentences import Rows, When
-from ..maths import bands as maths
-from ..maths import moves, profiles, spectra
-from ..measures import heads, inputs, later_layers
-from ..measures import position_parts as reading
+from ..maths import profiles
+from ..measures import heads, notch_arrays
 from ..running.stream import UNSAVED
-from ..texts import corpus
 
-KEPT = 0.5  # of a head's attention at its offset; with less it has lost its direction
 MAJORITY = 0.5  # of the heads that need positions
-WAYS = {  # name -> positions [n D] without, or with, this band of their waves
-    "without": maths.without,
-    "evenly": maths.evenly_without,
-    "alone": maths.alone,
-}
+WAYS, DIRECTION = notch_arrays.WAYS, profiles.DIRECTION
 TITLES = {
     "without": "band taken out",
-    "evenly": "null: same energy, evenly",
+    "evenly": "null: as much, evenly",
     "alone": "band alone",
 }
 NAMED = 32  # heads, at most, that are named and numbered in the figure
@@ -57,142 +50,8 @@ def notch(
     bands: how many; the fastest has periods of 2 to 4 tokens, each other twice as long
     losses: documents whose loss is measured
     """
-    inputs.reachable(model)
-    layers = inputs.layers_named(model, layer)
-    document_set = corpus.documents(model, text, documents, tokens)
-    options.several(document_set)
-    N, places = len(document_set), document_set.ordinary()
-    n = document_set.size
-    limits = [*maths.octaves(n, bands), (1, n // 2)]  # the last: all waves
-    n_losses = min(losses, N)
-    total = reading.total(model, document_set, run)
-
-    def measure(i, document):
-        passed = yield reading.of_document_read(model, document)
-        others = (total - passed.inputs) / (N - 1)
-        readings = [*reading.readings(model, passed, others, places, layers)]
-        sums = _attention(model, readings, limits, places)
-        given = later_layers.task(model, document, places, i)
-        if given is not None and n_losses:
-            sums["losses"] = np.zeros((len(layers), 1 + len(WAYS), len(limits)))
-            if i < n_losses:
-                sums["losses"] += _losses(model, given, others, places, layers, limits) / n_losses
-        return sums
-
-    sums = run.gather(measure, document_set, "documents")
-    result = {"T": document_set.T, "n": n, "documents": N, "layers": np.array(layers)}
-    result |= {"limits": np.array(limits), "bands": np.array([*maths.names(bands), "all waves"])}
-    result |= {name: sums[name] / N for name in ("still", "attention", "energy")}
-    result |= _kept(result, model.config.causal)
-    return result | _summary(result) | _loss_results(sums, layers)
-
-
-def _attention(model, readings, limits, places):
-    """Attention by offset as it is [l H R], in each of WAYS [l W K H R], energies [l K]."""
-    still, changed, energies = [], [], []
-    for r in readings:
-        x, parts = r.positions, _parts(r, limits)
-        still.append(_layer_attention(model, r, x, places))
-        rows = [[way(x, part) for part in parts] for way in WAYS.values()]
-        changed.append([[_layer_attention(model, r, new, places) for new in row] for row in rows])
-        energies.append([maths.energy(x, part) for part in parts])
-    return {
-        "still": np.array(still),
-        "attention": np.array(changed),
-        "energy": np.array(energies),
-    }
-
-
-def _parts(r, limits):
-    """The bands of the positions that a layer reads: K arrays [n D]."""
-    return [spectra.bandpass(r.positions, *band) for band in limits]
-
-
-def _layer_attention(model, r, positions, places):
-    """Mean attention by offset of a layer whose queries and keys read these positions: [H R]."""
-    q, k = _queries_keys(model, r, positions)
-    pattern = reading.pattern(model, r.layer, q, k)
-    return moves.attention_between(pattern, places, places)
-
-
-def _queries_keys(model, r, positions):
-    """Queries and keys of a layer that read these positions [n D]."""
-    x = r.put(positions.astype(r.x.dtype))
-    return reading.queries(model, r.layer, x), reading.keys(model, r.layer, x)
-
-
-def _losses(model, given, others, places, layers, limits):
-    """Losses of one document: [l 1+W K]; the first row as the model is."""
-    passed = reading.of_document(model, given.tokens)
-    last = len(passed.streams) - 1
-    plain = later_layers.loss(model, given, passed.streams[last], last, {})
-    result = np.full((len(layers), 1 + len(WAYS), len(limits)), plain)
-    for i, r in enumerate(reading.readings(model, passed, others, places, layers)):
-        parts = _parts(r, limits)
-        for way, change in enumerate(WAYS.values(), 1):
-            for band, part in enumerate(parts):
-                q, k = _queries_keys(model, r, change(r.positions, part))
-                points = {("q", r.layer): q, ("k", r.layer): k}
-                stream = passed.streams[r.layer]
-                result[i, way, band] = later_layers.loss(model, given, stream, r.layer, points)
-    return result
-
-
-def _kept(r, causal):
-    """Attention that each head keeps at its own offset, as a share, in each of WAYS: [l K H]."""
-    offset = r["still"].argmax(axis=-1)  # [l H]
-    own = np.take_along_axis(r["still"], offset[..., None], axis=-1)[..., 0]
-    index = offset[:, None, None, :, None]
-    changed = np.take_along_axis(r["attention"], index, axis=-1)[..., 0]  # [l W K H]
-    kept = changed / np.maximum(own, 1e-300)[:, None, None]
-    result = {f"kept_{way}": kept[:, i] for i, way in enumerate(WAYS)}
-    result["directed"] = profiles.directed(r["still"], r["n"], causal=causal)
-    result |= heads.by_strength(own, result["directed"])
-    result["least_kept"] = result["kept_without"][:, :-1].min(axis=1)
-    result["offset"] = offset - profiles.REACH
-    return result
-
-
-def _summary(r):
-    """Of the heads with a direction that need positions: how many lose it without a band.
-
-    They need positions if they lose it without any waves. The last band, of all, is left out.
-    """
-    directed = r["directed"]
-    needs = directed & (r["kept_without"][:, -1] < KEPT)  # [l H]
-    kept = {way: np.moveaxis(r[f"kept_{way}"][:, :-1], 1, -1)[needs] for way in WAYS}  # [heads K]
-    least = {way: x.min(axis=1) for way, x in kept.items()}
-    most = kept["alone"].max(axis=1)
-    result = {"n_directed": directed.sum(), "n_need": needs.sum()}
-    result["n_lost"] = (least["without"] < KEPT).sum()
-    result["n_lost_null"] = (least["evenly"] < KEPT).sum()
-    result["n_enough"] = (most >= KEPT).sum()
-    result["kept"], result["kept_null"] = (_mean(least[way], 1.0) for way in ("without", "evenly"))
-    result["alone"] = _mean(most, 0.0)
-    result["alone_null"] = _mean(r["kept_without"][:, -1][needs], 0.0)
-    result["by_band_lost"] = (kept["without"] < KEPT).sum(axis=0)
-    result["by_band_lost_null"] = (kept["evenly"] < KEPT).sum(axis=0)
-    result["by_band_enough"] = (kept["alone"] >= KEPT).sum(axis=0)
-    result["band_names"] = r["bands"][:-1]
-    return result
-
-
-def _mean(x, empty):
-    """Mean of an array, or what stands for that of none."""
-    return x.mean() if len(x) else empty
-
-
-def _loss_results(sums, layers):
-    """The loss, and by how much it rises in each of WAYS: [l K] each."""
-    if "losses" not in sums:
-        return {}
-    rise = sums["losses"][:, 1:] - sums["losses"][:, :1]
-    result = {f"rise_{way}": rise[:, i] for i, way in enumerate(WAYS)}
-    result["loss"] = sums["losses"][0, 0, 0]
-    of_bands = rise[:, 0, :-1]
-    layer, band = np.unravel_index(of_bands.argmax(), of_bands.shape)
-    result["rise"], result["rise_null"] = rise[layer, 0, band], rise[layer, 1, band]
-    return result | {"rise_layer": layers[layer], "rise_band": band}
+    asked = notch_arrays.Asked(layer, bands, text, documents, tokens, losses)
+    return notch_arrays.measure(model, run, asked)
 
 
 def _draw_all(figure, r):
@@ -250,7 +109,7 @@ DIRECTED = [
     "keep less than half of their attention at their offset.",
     When("n_need < n_directed", " The others read no positions."),
     " {n_lost} of these {n_need} "
-    "lose it without one band (with as much energy taken evenly from all frequencies: "
+    "lose it without one band (with as much taken evenly from all frequencies: "
     "{n_lost_null}). By period: ",
     Rows("{bands} tokens: {by_band_lost} ({by_band_lost_null})"),
     ". Without the band that a head needs most it keeps {kept:.2f} on average (null: "
@@ -262,7 +121,7 @@ register(
     notch,
     look="Each row is a head with a direction, each column a band of periods. The panels show how "
     "much of its attention at its offset a head keeps when the positions that its layer's queries "
-    "and keys read lack the band (dark: the head needs it), when they lack as much energy of all "
+    "and keys read lack the band (dark: the head needs it), when they lack as much of all "
     "frequencies, and when they have that band alone (bright: it is enough). A head that is bright "
     "even without all waves reads no positions in its layer. Among the others, a head that keeps "
     "all its attention whichever band is taken out, and little with one band alone, reads waves of "
@@ -274,24 +133,23 @@ register(
     least_documents=2,
     numbers="""
         n_lost: heads that read positions, and keep less than half without one of the bands
-            null: heads that keep less than half with as much energy taken evenly from all
-            frequencies
+            null: heads that keep less than half with as much taken evenly from all frequencies
         kept: attention kept at its offset without the band that a head needs most, mean
-            null: attention kept with as much energy taken evenly, at worst, mean of heads
+            null: attention kept with as much taken evenly, at worst, mean of heads
         n_enough: heads that keep half or more with one band alone
             no null: the attention that the best band leaves is beside its null
         alone: attention kept with the best band alone, mean over heads that read positions
             null: attention that heads keep without any waves
         by_band_lost by band_names: heads that lose their direction without each band
-            null: heads that lose their direction when as much energy as each band's is taken evenly
+            null: heads that lose their direction when as much as each band holds is taken evenly
             from all frequencies
         by_band_enough by band_names: heads that keep their direction with each band alone
             no null: the attention that the best band leaves is beside its null
         rise: largest rise of the loss without a band in one layer, in nats per token
-            null: rise of the loss in that layer with as much energy taken evenly
+            null: rise of the loss in that layer with as much taken evenly
         fact loss: mean loss in nats per token as the model is (masked models: one in 8 hidden)
         fact n_need: heads with a direction that lose it without all waves: they read positions
-        fact n_directed: heads with a direction: {profiles.DIRECTION}
+        fact n_directed: heads with a direction: {DIRECTION}
         fact n_by_strength by strengths: heads with a direction, by the attention to their offset
         fact documents: documents measured
     """,

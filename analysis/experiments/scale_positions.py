@@ -1,10 +1,13 @@
 """Does the model need its positions at the size they were learned?
 
-The position table times 0, 1/4, 1/2, 1, 2 and 4: what the model predicts, and how much of its
-attention every head gives to its own offset. Beside it the table's rows in random order, scaled
-alike. N documents, T tokens, S sizes, L layers, H heads. Order: the experiment, the words, the
-picture.
+The position table times 0, 1/4, 1/2, 1, 2 and 4, or the angles by which queries and keys are
+turned, or the bias by distance: what the model predicts, and how much of its attention every head
+gives to its own offset. Beside it the table's rows, or places, in random order, scaled alike. N
+documents, T tokens, S sizes, L layers, H heads. Order: the experiment, the words, the picture.
 """
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +17,7 @@ from ..contract.rules import NATS, Asks, Below, Each, Of, Provided
 from ..drawing import draw
 from ..drawing.panels import Line, row
 from ..drawing.sentences import When
-from ..measures import inputs, position_sizes, position_tables
+from ..measures import by_mechanism, inputs, position_sizes, position_tables
 from ..running.stream import UNSAVED
 from ..texts import corpus
 
@@ -35,22 +38,48 @@ def scale_positions(
     column: options.Column = "",
     seed: options.Seed = 0,
 ):
-    """Loss and attention of every head against the size of the position table."""
+    """Loss and attention of every head against the size of its positions."""
     position_tables.check_head(model, "scale-positions")
-    table = inputs.reachable(model)
+    sized = by_mechanism.of_model(model, SIZED)
     document_set = corpus.documents(model, text, documents, tokens, column=column)
     options.several(document_set)
-    rows = table[: document_set.T]
+    rows = sized.rows(model)[: document_set.T]
+    put = sized.put(model)
 
     def measure(i, document):
-        ways = position_sizes.conditions(position_sizes.scaled, rows, (seed, i))
+        ways = position_sizes.conditions(put, rows, (seed, i))
         ordinary = document[document_set.ordinary(len(document))]
         counts = np.bincount(ordinary, minlength=model.config.n_vocab)
         return {"counts": counts, **position_sizes.measure(model, document, ways, i)}
 
     sums = run.gather(measure, document_set, "documents", keep=("losses",))
     result = position_sizes.measures(model, sums, document_set, LEARNED)
-    return result | _least(result)
+    return result | {"scaled": sized.words, "of": sized.of} | _least(result)
+
+
+class Sized(NamedTuple):
+    """What is scaled of a mechanism: in words, with what tells no place, and how."""
+
+    words: str
+    of: str
+    rows: Callable  # of a model -> what is scaled, by place
+    put: Callable  # of a model -> the condition of these rows at a size
+
+
+def _in_scores(words):
+    """The Sized of a mechanism that enters the scores."""
+    numbers = lambda model: np.arange(model.config.n_ctx)  # noqa: E731
+    return Sized(
+        words, "places", numbers, lambda model: position_sizes.scaled_in_scores(model.config)
+    )
+
+
+SIZED = by_mechanism.entries(
+    table=Sized("the position table", "rows", inputs.reachable, lambda _: position_sizes.scaled),
+    rotary=_in_scores("the angle of each turn"),
+    bias=_in_scores("the bias by distance"),
+    none=f"nothing to scale: {by_mechanism.NO_PLACES}",
+)
 
 
 def _least(r):
@@ -89,7 +118,7 @@ def marked(panel):
     return with_line
 
 
-SIZE = "size of the position table (1: as learned)"
+SIZE = "size of positions (1: as learned)"
 OF_ALL = "heads with a direction, of {directed.size}"
 COUNTS = (
     Line("n_directed", "rows in order"),
@@ -138,15 +167,15 @@ register(
         ),
     ),
     says=[
-        "With the position table times {size_names} the {predicts} is {losses:.2f} nats per token "
-        "(rows shuffled: {losses_null:.2f}; frequencies of the tokens: {loss_null:.2f}). It is "
-        "least at size {best_size:g}; with shuffled rows at size {best_size_null:g}. Half and "
+        "With {scaled} times {size_names} the {predicts} is {losses:.2f} nats per token "
+        "({of} shuffled: {losses_null:.2f}; frequencies of the tokens: {loss_null:.2f}). It is "
+        "least at size {best_size:g}; with shuffled {of} at size {best_size_null:g}. Half and "
         "double the size change it by {change[HALF]:+.2f} and {change[DOUBLE]:+.2f}, the smaller "
         "of them within {rise_interval:to +.3f}. ",
         When(
             "sharp",
             "The {directed.sum} heads that have a direction at the learned size give {sharp:.2f} "
-            "of their attention to their offset; rows shuffled, at most {sharp_null.max:.2f}. "
+            "of their attention to their offset; {of} shuffled, at most {sharp_null.max:.2f}. "
             "Heads with a direction: {n_directed}.",
             "No head has a direction at the learned size.",
         ),

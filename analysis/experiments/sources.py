@@ -6,6 +6,9 @@ mean score at one lag stands above that at the others, is divided among them; th
 position is divided further among the waves that it is made of. The paper leaves open what makes its
 sharpest peaks, which look at the next token.
 
+Where places enter the scores position is what no word changes: the mean query and the mean key as
+their places turn them, and the bias by distance; word is the rest of every query and key.
+
 N documents, T tokens, L layers, H heads, C sources, R lags (positive: the key stands to the right),
 n heads drawn, W bands of periods. Order: the experiment, what is measured on one document, its
 parts; the words; the picture.
@@ -22,10 +25,10 @@ from ..drawing.sentences import Rows, When
 from ..maths import lags as lag_maths
 from ..maths import profiles, stats
 from ..maths import sources as maths
-from ..measures import heads, inputs
+from ..measures import by_mechanism, heads, inputs, score_moves
 from ..running.stream import UNSAVED
 from ..texts import corpus
-from . import _sources_split
+from . import _sources_scores, _sources_split
 
 NEAR = profiles.REACH  # lags within which a peak is compared
 HALF = 0.5  # of a peak, from which a term makes it
@@ -62,7 +65,7 @@ def sources(
     head: heads to tell about, as L0H0,L1H2; auto: those that give more than half of their attention
     to a neighbour, or else the sharpest at -1 and at +1
     """
-    inputs.reachable(model)
+    way = by_mechanism.of_model(model, WAYS)
     if head != "auto":
         heads.select(head, model)  # names that are none are noticed before the work
     document_set = None
@@ -74,20 +77,20 @@ def sources(
     options.within("tokens", T, NEAR + 1, model.config.n_ctx)
     causal = model.config.causal
     visible = profiles.visible(T, causal)
-    mean, placed = _gather(model, document_set, visible, seed, run)
+    mean, positions = way(model, document_set, visible, seed, run)
     fit = maths.LagFit(visible)
     result = {"documents": len(document_set or []), "T": T, "causal": causal}
     result |= {"layers": np.array(inputs.layers(model)), "lags": profiles.offsets()}
     result["sources"] = np.array(_sources_split.SOURCES)
     result |= _divide(mean, fit, T, causal)
-    result |= _positions(model, placed, result, visible, fit, seed)
+    result |= _positions(positions, result, visible, fit, seed)
     chosen_heads = _choose(head, model, result)
     result |= _by_head(result, chosen_heads)
     return result | _headline(result)
 
 
-def _gather(model, documents, visible, seed, run):
-    """Means over documents of what `_measure_layer` gives, stacked over layers; Places."""
+def _of_table(model, documents, visible, seed, run):
+    """Means over documents of what `_measure_layer` gives, stacked over layers; TablePositions."""
     T = len(visible)
     if documents is None:
         splits, placed = _sources_split.of_positions(model, T)
@@ -97,7 +100,7 @@ def _gather(model, documents, visible, seed, run):
         sums["attention"] = np.array(
             [heads.from_positions(model, layer, T) for layer in inputs.layers(model)]
         )
-        return sums, placed
+        return sums, _positions_of_table(model, placed)
     placed = _sources_split.places(model, documents, run)
 
     def measure(i, document):
@@ -115,20 +118,53 @@ def _gather(model, documents, visible, seed, run):
         return stats.stacked(by_layer) | {"attention": np.array(attention)}
 
     sums = run.gather(measure, documents, "documents")
-    return {name: total / len(documents) for name, total in sums.items()}, placed
+    means = {name: total / len(documents) for name, total in sums.items()}
+    return means, _positions_of_table(model, placed)
+
+
+def _in_scores(model, documents, visible, seed, run):
+    """The same where places enter the scores, with the Positions of every layer."""
+    inputs.check_uncapped(model)
+    T = len(visible)
+    means = _sources_scores.Means(model, documents, run)
+
+    def measure(i, document):
+        order = np.random.default_rng((seed, i)).permutation(T)
+        parts, _ = yield score_moves.of_document_read(model, document)
+        by_layer = []
+        for part in parts:
+            sums = _measure_layer(means.split(part, i % 2), visible, order)
+            sums["attention"] = profiles.profile(score_moves.moved_pattern(model, part, "keys", 0))
+            by_layer.append(sums)
+        return stats.stacked(by_layer)
+
+    sums = run.gather(measure, documents, "documents")
+    positions = [means.positions(layer, T) for layer in inputs.layers(model)]
+    return {name: total / len(documents) for name, total in sums.items()}, positions
+
+
+WAYS = by_mechanism.entries(
+    table=_of_table,
+    rotary=_in_scores,
+    bias=_in_scores,
+    none=f"nothing to divide: {by_mechanism.NO_PLACES}",
+)
 
 
 def _measure_layer(split, visible, order):
     """Sums of one layer: of terms by lag, of scores squared and by lag, with tokens shuffled."""
-    q, k, scores = split
+    q, k, scores, bias = split
     T = len(visible)
     centred = maths.within_rows(scores, visible)
     mixed = maths.within_rows(scores[:, order][:, :, order], visible)
     terms = maths.lag_sums(q, k, NEAR)
+    products = maths.term_products(q, k, centred)
+    if bias is not None:
+        terms[POSITION, POSITION] += maths.diagonal_sums(bias)[:, T - 1 - NEAR : T + NEAR]
+        products[POSITION, POSITION] += (bias * centred).sum(axis=(-2, -1))
     whole = maths.diagonal_sums(scores)[:, T - 1 - NEAR : T + NEAR]
     error = abs(terms.sum(axis=(0, 1)) - whole).max() / max(abs(whole).max(), 1e-300)
-    result = {"terms": terms, "error": error}
-    result["products"] = maths.term_products(q, k, centred)
+    result = {"terms": terms, "error": error, "products": products}
     result["squares"] = np.einsum("hij,hij->h", centred, centred, dtype=np.float64)
     result["by_lag"] = maths.diagonal_sums(centred)
     result["by_lag_shuffled"] = maths.diagonal_sums(mixed)
@@ -156,7 +192,7 @@ def _divide(mean, fit, T, causal):
     return result
 
 
-def _positions(model, placed, r, visible, fit, seed):
+def _positions(positions, r, visible, fit, seed):
     """Waves of position x position: parts of each peak [W W L H], and how Toeplitz it is.
 
     The null has the places of the queries in random order.
@@ -167,21 +203,54 @@ def _positions(model, placed, r, visible, fit, seed):
     orders = np.random.default_rng(seed).permuted(np.tile(np.arange(T), (SHUFFLES, 1)), axis=1)
     pairs = T - abs(profiles.offsets())
     waves, by_chance, toeplitz = [], [], []
-    for i, layer in enumerate(r["layers"]):
-        sides = [_both_ways(model, layer, x) for x in placed.halves[:, i]]
+    for i, of_layer in enumerate(positions):
         lag, peak = r["lag_of_heads"][i], whole[i]
-        terms = _by_band(sides, band, len(names)) / pairs
+        terms = of_layer.by_band(band, len(names)) / pairs
         waves.append(maths.over(maths.rise(terms, lag, causal), peak))
-        shuffled = np.array([_shuffled(sides, order) for order in orders]) / pairs
+        shuffled = np.array([of_layer.shuffled(order) for order in orders]) / pairs
         by_chance.append(maths.over(maths.rise(shuffled, lag, causal), peak))
-        toeplitz.append(_toeplitz(sides, visible, fit))
+        toeplitz.append(_toeplitz(of_layer.scores(), visible, fit))
     result = {"waves_of_heads": np.stack(waves, axis=2), "bands": names}
-    counts = np.bincount(band[1:], minlength=len(names))
-    result["waves_flat"] = counts / counts.sum()  # what a spike, of all frequencies alike, has
+    result["waves_flat"] = positions[0].flat(band, len(names))
+    result["has_waves"] = result["waves_flat"].any()
     result["band_is_long"] = _is_long(T, band, len(names))
     result["position_shares_null"] = np.stack(by_chance, axis=1)  # [SHUFFLES L H]
     result["position_toeplitz_of_heads"] = np.array(toeplitz)
     return result
+
+
+def _positions_of_table(model, placed):
+    """The TablePositions of every layer."""
+    by_layer = enumerate(inputs.layers(model))
+    return [
+        TablePositions([_both_ways(model, layer, x) for x in placed.halves[:, i]])
+        for i, layer in by_layer
+    ]
+
+
+class TablePositions:
+    """Position x position of a layer, from what stands at each place in two halves of documents."""
+
+    def __init__(self, sides):
+        self.sides = sides  # queries and keys [H T d] of each half
+
+    def by_band(self, band, n):
+        """Sums by lag of each pair of bands, the queries' and the keys': [W W H R]."""
+        return _by_band(self.sides, band, n)
+
+    def shuffled(self, order):
+        """Sums by lag with the places of the queries in another order: [H R]."""
+        return _shuffled(self.sides, order)
+
+    def scores(self):
+        """Scores of positions, twice: [H T T]."""
+        (q_even, k_even), (q_odd, k_odd) = self.sides
+        return q_even @ k_odd.swapaxes(-1, -2) + q_odd @ k_even.swapaxes(-1, -2)
+
+    def flat(self, band, n):
+        """What a spike, of all frequencies alike, has in each band: [W]."""
+        counts = np.bincount(band[1:], minlength=n)
+        return counts / counts.sum()
 
 
 def _is_long(T, band, n):
@@ -223,10 +292,8 @@ def _shuffled(sides, order):
     return (even + odd)[0, 0] / 2
 
 
-def _toeplitz(sides, visible, fit):
-    """Share of the variance of position x position that the lag explains: [H]."""
-    (q_even, k_even), (q_odd, k_odd) = sides
-    scores = q_even @ k_odd.swapaxes(-1, -2) + q_odd @ k_even.swapaxes(-1, -2)
+def _toeplitz(scores, visible, fit):
+    """Share of the variance of position x position [H T T] that the lag explains: [H]."""
     centred = maths.within_rows(scores, visible)
     squares = np.square(centred).sum(axis=(-2, -1))
     return maths.over(fit.explained(maths.diagonal_sums(centred)), squares)
@@ -324,7 +391,9 @@ def _describe_head(r, i):
     elsewhere = f", scores highest at {draw.offset(lag)}" if lag != offset else ""
     largest = r["peak_by_group"][i].argmax()
     rest = f"{r['groups'][largest]} {r['peak_by_group'][i, largest]:.2f}"
-    if share >= HALF:
+    if share >= HALF and not r["has_waves"]:
+        rest = "of which the bias by distance is a part"
+    elif share >= HALF:
         rest = f"{r['long_waves'][i]:.2f} of it waves of {LONG} tokens or more"
         rest += f" (a spike: {r['long_waves_null'][i]:.2f})"
     return (

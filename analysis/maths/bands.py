@@ -1,4 +1,4 @@
-"""Bands of a position table's waves: the table without one band, or with one band alone.
+"""Bands of a position table's waves, or of turned pairs: without one band, or one band alone.
 
 n rows (places), D columns. Frequencies are cycles in n tokens; the mean over the places, frequency
 0, is in no band and stays.
@@ -37,6 +37,53 @@ def names(bands):
         return ["all"]
     octave = [f"{2 ** (i - 1)} to {2**i}" for i in range(bands, 1, -1)]
     return [f"over {2**bands}", *octave]
+
+
+def periods(fastest, bands):
+    """(least, most) periods in tokens of bands of turned pairs: the slowest first, then all.
+
+    Each is twice as long as the next; the last but one begins at the period of the fastest pair, of
+    so many radians a token, and the first takes all slower ones.
+
+    >>> [(round(low, 1), round(high, 1)) for low, high in periods(np.pi, 2)]
+    [(4.0, inf), (2.0, 4.0), (0.0, inf)]
+    """
+    edges = [2 * np.pi / fastest * 2**i * (1 - 1e-9) for i in range(bands)]
+    octaves = list(zip(edges, [*edges[1:], np.inf]))
+    return [*octaves[::-1], (0.0, np.inf)]
+
+
+def period_names(limits):
+    """Names of such bands: 'over 13', '6 to 13'.
+
+    >>> period_names([(4.0, np.inf), (2.0, 4.0)])
+    ['over 4', '2 to 4']
+    """
+    return [f"over {a:.0f}" if np.isinf(b) else f"{a:.0f} to {b:.0f}" for a, b in limits]
+
+
+def pairs_inside(frequencies, limits):
+    """Which of r turned pairs have a period in each band: bool [K r].
+
+    >>> pairs_inside([1.0, 0.9, 0.1, 0.09], [(20, np.inf)]).astype(int).tolist()
+    [[0, 0, 1, 1]]
+    """
+    period = 2 * np.pi / np.asarray(frequencies)
+    return np.array([(period >= low) & (period < high) for low, high in limits])
+
+
+def turns(frequencies, n):
+    """What n places make of each of r pairs, e^(i omega t): their mean, complex, and variance [r].
+
+    A pair that turns once in the n places has mean 0, a slow one hardly any variance:
+
+    >>> mean, variance = turns([np.pi / 4, 1e-3], 8)
+    >>> abs(mean).round(3).tolist(), variance.round(3).tolist()
+    ([0.0, 1.0], [1.0, 0.0])
+    """
+    waves = np.exp(1j * np.multiply.outer(frequencies, np.arange(n)))
+    mean = waves.mean(axis=1)
+    return mean, 1 - abs(mean) ** 2
 
 
 def without(x, part):

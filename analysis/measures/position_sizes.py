@@ -1,7 +1,8 @@
-"""The position table at other sizes: in its own place, or added again before every later layer.
+"""Positions at other sizes: in their own place, or a table added again before every later layer.
 
-What a model predicts and where its heads look at each size, with the table's rows and, beside it,
-with these rows in an order drawn for each document: as large, but they tell no place.
+What a model predicts and where its heads look at each size, with the table's rows (or turned by the
+angles, biased by the numbers of the tokens' places) and, beside it, with these rows or places in an
+order drawn for each document: as large, but they tell no place.
 
 N documents, T tokens, D width, 2 tables (the rows in order, shuffled), S sizes, L layers, H heads,
 R offsets, n tokens that count.
@@ -17,7 +18,7 @@ from ..drawing import draw
 from ..drawing.panels import Line, lines
 from ..drawing.sentences import When
 from ..maths import profiles, stats
-from . import losses, position_tables
+from . import losses, position_edits, position_tables
 
 SIZES = 0.0, 0.25, 0.5, 1.0, 2.0, 4.0
 NAMES = "0", "1/4", "1/2", "1", "2", "4"
@@ -28,6 +29,20 @@ EVERY = 8  # of a masked model's ordinary tokens one in so many is hidden, all i
 def scaled(rows, size):
     """The condition in which `rows` [T D], times size, replace the position table."""
     return position_tables.stand_in(size * rows)
+
+
+def scaled_in_scores(config):
+    """`scaled` where places enter the scores; its rows are the numbers [T] of places.
+
+    Angles of the turns and biases by distance are those of these places, times size.
+    """
+
+    def put(places, size):
+        moved = position_edits.moved(config, places)
+        edits = {point: lambda x, edit=edit: size * edit(x) for point, edit in moved.items()}
+        return position_edits.condition(edits)
+
+    return put
 
 
 def injected(rows, size):

@@ -60,6 +60,11 @@ def of_document_read(model, document):
     return passes.Reading(model, document, watch, value)
 
 
+def of_document(model, document):
+    """The Parts of one document [T]."""
+    return passes.value(of_document_read(model, document))
+
+
 def layers(model, layer=-1):
     """The layers that --layer names, of those whose scores a place enters."""
     inputs.check_uncapped(model)
@@ -71,30 +76,29 @@ def layers(model, layer=-1):
     return moved
 
 
-def scores(model, part, of_q, of_k, angle=angles):
+def turn(x, places, rotary):
+    """Queries or keys [H T d] turned as those of these places [T]."""
+    return turned(x[None], angles(rotary.frequencies, places[None], x.dtype), rotary.scale)[0]
+
+
+def scores(model, part, of_q, of_k, turn=turn):
     """Scores of a layer [H T T] whose queries and keys stand at these places [T].
 
-    angle: of places, see positions.angles.
+    turn: what a place does to queries and keys, where it turns them.
     """
     cfg = model.config
     q, k = part.q, part.k
     rotary = cfg.rotary[part.layer] if cfg.rotary else None
     if rotary is not None:
-        q, k = _turn(q, of_q, rotary, angle), _turn(k, of_k, rotary, angle)
+        q, k = turn(q, of_q, rotary), turn(k, of_k, rotary)
     scores = mean_kernel.product(q, k, cfg.attn_scale(part.layer))
     by_distance = mean_kernel.added(model, of_k - of_q[:, None])
     return scores if by_distance is None else scores + by_distance.astype(scores.dtype)
 
 
-def _turn(x, places, rotary, angle):
-    """Queries or keys [H T d] turned as those of these places [T]."""
-    by_pair = angle(rotary.frequencies, places[None], x.dtype)
-    return turned(x[None], by_pair, rotary.scale)[0]
-
-
-def pattern(model, part, of_q, of_k, angle=angles):
+def pattern(model, part, of_q, of_k, turn=turn):
     """Attention of a layer [H T T] whose queries and keys stand at these places [T]."""
-    moved = scores(model, part, of_q, of_k, angle)
+    moved = scores(model, part, of_q, of_k, turn)
     return softmax_(np.where(part.hidden, -np.inf, moved).astype(part.q.dtype))
 
 
@@ -126,7 +130,7 @@ def losses(model, given, layers, shifts, used):
     result = np.zeros((len(layers), 2, 1 + len(steps)))
     if not used:
         return result
-    parts, streams = passes.value(of_document_read(model, given.tokens))
+    parts, streams = of_document(model, given.tokens)
     plain = later_layers.loss(model, given, streams[-1], len(streams) - 1, {})
     result[..., 0] = plain
     for i, layer in enumerate(layers):

@@ -4,6 +4,8 @@ ALiBi's slopes alone, buckets that each hold one neighbour, turned keys that fit
 dial must find the slope -1.00, and none of these where places tell nothing.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import planted_places
 import pytest
@@ -15,7 +17,15 @@ from minitx import analysis, distances
 from minitx.analysis import experiments  # noqa: F401  (fills the registry)
 from minitx.analysis.contract import registry
 from minitx.analysis.contract.nothing import Nothing
-from minitx.analysis.measures import by_mechanism, mean_kernel, score_moves
+from minitx.analysis.experiments import cca
+from minitx.analysis.measures import (
+    by_mechanism,
+    losses,
+    mean_kernel,
+    notch_arrays,
+    position_sizes,
+    score_moves,
+)
 from minitx.analysis.running import passes
 
 SHORT = {"tokens": 64, "documents": 4}
@@ -113,7 +123,182 @@ def test_heads_in_wide_buckets_are_said_and_left_out():
     assert "12 heads are left out" in registry.get("dial").says(r)
 
 
+# size and injection
+
+
+def factor(model, size):
+    """A model whose places enter by as much as this size says."""
+    if model.config.rotary:
+        scaled = (tuple(size * omega for omega in x.frequencies) for x in model.config.rotary)
+        turns = tuple(x._replace(frequencies=y) for x, y in zip(model.config.rotary, scaled))
+        return replace(model, config=replace(model.config, rotary=turns))
+    return planted_places.with_bias(model, size * model.weights.W_rel)
+
+
+@pytest.mark.parametrize("name", ["causal-rotary", "masked-rotary", "masked-buckets"])
+@pytest.mark.parametrize("size", [0.0, 0.5, 4.0])
+def test_a_scaled_mechanism_is_the_model_with_that_mechanism(name, size):
+    model = minitx.load(f"zoo/{name}")
+    document = tiny.ids(model, 20)
+    condition = position_sizes.scaled_in_scores(model.config)(np.arange(20), size)
+    hook = losses.tap(model, condition)
+    wanted = minitx.forward(factor(model, size), document)
+    assert max_error(minitx.forward(model, document, hook=hook), wanted) < 1e-4  # float32: 1e-5
+
+
+@pytest.mark.parametrize("name", ["causal-rotary", "causal-alibi"])
+def test_places_in_another_order_are_those_that_a_caller_gives(name):
+    model = minitx.load(f"zoo/{name}")
+    document, order = tiny.ids(model, 20), np.random.default_rng(0).permutation(20)
+    condition = position_sizes.scaled_in_scores(model.config)(order, 1.0)
+    hook = losses.tap(model, condition)
+    wanted = minitx.forward(model, document, positions=order)
+    assert max_error(minitx.forward(model, document, hook=hook), wanted) < 1e-5
+
+
+@pytest.mark.parametrize("name", ["zoo/causal-rotary", "zoo/masked-buckets"])
+def test_positions_of_half_and_of_double_the_size_cost_much_where_they_were_learned(name):
+    r, verdict = run("scale-positions", minitx.load(name), documents=6)
+    assert r["best_size"] == 1 and r["rise"] > 0.1 > r["rise_null"]
+    assert verdict in ("yes", "partly")
+
+
+def test_where_places_do_nothing_their_size_does_nothing():
+    model = planted_places.with_layers(minitx.load("zoo/causal-rotary"), planted_places.constant)
+    r, verdict = run("scale-positions", model)
+    assert np.abs(r["change"]).max() < 1e-5
+    assert verdict == "undecided"
+
+
+# notch
+
+
+def test_heads_of_one_octave_of_pairs_lose_their_direction_without_it():
+    r, verdict = run("notch", planted_places.rotary(pairs=slice(0, 1)))
+    assert r["n_need"] == r["n_lost"] == r["n_directed"] == 12
+    assert r["by_band_lost"].tolist() == [0, 0, 0, 12]
+    assert r["bands"].tolist()[-2:] == ["6 to 13", "all waves"]
+    assert r["kept_without"][:, 0].min() > 0.99 and r["kept_without"][:, 3].max() < 0.5
+    assert r["n_lost_null"] == 0 and verdict == "yes"
+
+
+def test_turns_that_lose_no_variance_are_the_turns():
+    """And those that lose all leave what is common to all places: no score tells a lag."""
+    model = PLANTED["rotary"]
+    parts, _ = score_moves.of_document(model, tiny.ids(model, 12))
+    rotary, places = model.config.rotary[0], np.arange(12)
+    same = notch_arrays._turn_less(parts[0].k, places, rotary, left=1)
+    assert max_error(same, score_moves.turn(parts[0].k, places, rotary)) < 1e-6
+    common = notch_arrays._turn_less(parts[0].k, places, rotary, left=0)
+    assert max_error(common[:, 1:], common[:, :-1]) < 1e-6
+
+
+# sources
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_no_word_changes_is_all_of_a_peak_that_places_make(name):
+    r, _ = run("sources", PLANTED[name])
+    np.testing.assert_allclose(r["position_share"], 1, atol=1e-3)
+    np.testing.assert_allclose(r["position_variance"], 1, atol=1e-3)
+    assert (r["position_share_null"] < 0.5).all()
+    assert r["error"] < 1e-5
+    waves = r["waves"].sum(axis=1)
+    np.testing.assert_allclose(waves, float(name == "rotary"), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["causal-rotary", "masked-rotary", "masked-buckets"])
+def test_what_words_change_and_what_not_sum_to_the_scores(name):
+    r, _ = run("sources", minitx.load(f"zoo/{name}"))
+    assert r["error"] < 1e-4  # float32: measured 1e-6
+    whole = r["peak_of_terms"].sum(axis=(0, 1))
+    np.testing.assert_allclose(whole[whole != 0], 1, atol=1e-5)
+    np.testing.assert_allclose(r["variance_of_terms"].sum(axis=(0, 1)), 1, atol=1e-4)
+
+
+def test_words_make_the_peak_where_turns_hardly_turn():
+    """Pairs a thousand times as slow: the lag is in no score, and positions make none of a peak."""
+    r, verdict = run("sources", factor(minitx.load("zoo/causal-rotary"), 1e-3))
+    assert abs(r["position_share"]).max() < 0.1
+    assert verdict not in ("yes", "partly")
+
+
+# conditions
+
+
+def test_a_direction_from_places_stays_without_words_and_goes_without_places():
+    r, verdict = run("conditions", PLANTED["buckets"])
+    assert r["conditions"].tolist()[3:] == ["words averaged out", "positions off"]
+    assert r["n_kept"].tolist() == [12, 12, 12, 12, 0] and r["n_directed"] == 12
+    assert verdict == "yes"
+    assert max_error(r["attention_of_heads"][1:4], r["attention_of_heads"][:1]) < 1e-5
+
+
+# cca
+
+
+def test_without_a_table_the_stream_is_compared_with_sinusoids():
+    r, verdict = run("cca", minitx.load("zoo/masked-rotary"), documents=20, shuffles=20)
+    assert (r["n_kept"], verdict) == (0, "no")
+    answer = registry.get("cca").answer(r)
+    assert "follows sinusoids of the place" in answer.measure
+    assert "components of sinusoids of the place" in registry.get("cca").says(r)
+
+
+def test_a_stream_that_holds_sinusoids_follows_them():
+    """A result in which two layers of three follow the place, where random weights do not."""
+    r = {"mean": [0.0, 0.8, 0.7, 0.02], "mean_null": [0.02] * 4, "mean_random": [0.0] * 4}
+    r = {name: np.array(x) for name, x in r.items()}
+    r |= cca._follows(r) | {"has_table": np.array(False)}
+    assert (r["n_kept"], r["n_kept_null"]) == (2, 0)
+    assert registry.get("cca").answer(r).verdict == "partly"
+    random = r | {"mean_random": r["mean"]}
+    random |= cca._follows(random)
+    assert (random["n_kept"], random["n_kept_null"]) == (0, 2)
+    assert registry.get("cca").answer(random).verdict == "no"
+
+
+# mechanisms
+
+
+def test_mechanisms_have_their_causal_columns_side_by_side():
+    small = {"others": "zoo/causal-none,zoo/causal-alibi", "documents": 8, "tokens": 48, "every": 8}
+    r, _ = run("mechanisms", minitx.load("zoo/masked-rotary"), **small)
+    assert r["moved"].tolist()[0] == "masked-rotary" and "causal-none" not in r["moved"]
+    assert r["notched"].tolist() == ["masked-rotary"]
+    assert r["no_move"][1].startswith("nothing to move")
+    assert r["no_notch"][2] == "nothing to take out: a bias by distance has no waves"
+    assert r["follow"][0] > r["follow_null"][0] + 0.1 and r["slope"][0] < -0.8
+    assert (r["n_orders_follow"] == 0).all() and (r["n_orders"] == 8).all()
+    says = registry.get("mechanisms").says(r)
+    assert "Keys moved: slope -" in says and "Keys moved: nothing to move: no mechanism" in says
+
+
 # nothing
+
+NOTHING = {
+    "dial": "nothing to move",
+    "notch": "nothing to take out",
+    "sources": "nothing to divide",
+    "conditions": "nothing to take away",
+    "scale-positions": "nothing to scale",
+    "inject-positions": "nothing to inject",
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_where_nothing_tells_places_the_answer_is_that_there_is_nothing(name):
+    _, verdict = run(name, planted_places.none())
+    assert verdict == "nothing"
+    with pytest.raises(Nothing, match=NOTHING[name]):
+        registry.get(name).run.__wrapped__(planted_places.none())
+
+
+@pytest.mark.parametrize("name", ["zoo/causal-rotary", "zoo/causal-alibi", "zoo/masked-buckets"])
+def test_places_that_enter_every_layer_are_not_injected(name):
+    result = analysis.run("inject-positions", name)
+    assert result.answer.verdict == "nothing"
+    assert result.answer.value.startswith("places enter every layer already")
 
 
 def test_where_nothing_tells_places_nothing_can_be_moved():

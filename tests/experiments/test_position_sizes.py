@@ -284,20 +284,6 @@ def test_the_answer_on_injection(given, wanted):
 # what is refused
 
 
-@pytest.mark.parametrize("name", ["scale-positions", "inject-positions"])
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ("zoo/causal-rotary", "needs the position table, and gpt_neox has none"),
-        ("zoo/causal-alibi", "needs the position table, and bloom has none"),
-        ("zoo/masked-buckets", "positions that are in the table alone"),
-    ],
-)
-def test_models_without_an_added_table_are_refused(name, model, message):
-    with pytest.raises(registry.NotApplicable, match=message):
-        registry.get(name).run(minitx.load(model))
-
-
 def test_a_model_of_one_layer_has_no_later_one(bundled):
     shallow = replace(
         bundled, config=replace(bundled.config, n_layers=1), layers=bundled.layers[:1]

@@ -24,14 +24,11 @@ SIDES = "encoder", "decoder", "cross", "both"
 SMALL = {"documents": 2, "shuffles": 2, "compare": 2, "evaluations": 8, "losses": 2}
 SMALL |= {"others": "tiny-induction", "n_pairs": 4, "random": 10}
 NEED_A_TABLE = {
-    "cca",
     "chain",
-    "conditions",
     "extraction",
     "lags",
     "models",
     "norms",
-    "notch",
     "positions",
     "queries-keys",
     "remove-positions",
@@ -39,9 +36,8 @@ NEED_A_TABLE = {
     "reviews",
     "rotation",
     "singular-values",
-    "sources",
 }  # of positions, which t5 has not
-BY_MECHANISM = {"dial"}  # which read a table, or what enters the scores
+BY_MECHANISM = {"dial", "sources"}  # partial checkpoints, too: a table, or what enters the scores
 NEED_A_HEAD = {
     "shift",
     "scale-positions",

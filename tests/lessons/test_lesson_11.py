@@ -151,3 +151,22 @@ def test_order_is_noticed_by_all_but_one():
     noticed = names["noticed"]
     assert max(noticed["masked-none"]) < 1e-5  # 5e-7: rounding
     assert all(min(noticed[x]) > 0.1 for x in noticed if x != "masked-none")  # 0.3
+
+
+def test_heads_that_go_by_the_place_follow_their_keys():
+    names, _ = executed(11)
+    dialled = names["dialled"]
+    for name in ("masked-learned", "masked-rotary", "masked-buckets"):
+        first = dialled[name][0]
+        assert dialled[name] == [first - s for s in range(5)]
+    for name in ("causal-learned", "causal-rotary"):
+        assert dialled[name] == [-1, -1, -2, -3, -4]
+    assert dialled["causal-alibi"] == [-1, -1, -1, -1, -4]
+
+
+def test_all_but_the_penalty_are_best_at_the_size_they_learned():
+    names, _ = executed(11)
+    best = {name: int(np.argmin(losses)) for name, losses in names["sized"].items()}
+    assert best == dict.fromkeys(best, 2) | {"causal-alibi": 3}
+    given = names["injected"]
+    assert given["not"] < given["again"] < given["shuffled"] < given["not"] + 0.02

@@ -49,18 +49,23 @@ def with_bias(model, W_rel):
     return replace(model, weights=type(model.weights)(**vars(model.weights) | {"W_rel": W_rel}))
 
 
-def rotary(back=BACK):
-    """Keys that are ahead of their queries by as much as `back` tokens turn them."""
+def rotary(back=BACK, pairs=slice(None)):
+    """Keys that are ahead of their queries by as much as `back` tokens turn them.
+
+    pairs: those of queries and keys that are not 0; of fewer each is larger.
+    """
     model = minitx.load("zoo/causal-rotary")
 
     def change(w):
         omega = np.array(model.config.rotary[w.index].frequencies)
         r, d = len(omega), model.config.d_head
         query, key = np.zeros((2, d))
-        query[:r] = 1
-        key[:r], key[r : 2 * r] = np.cos(back * omega), np.sin(back * omega)
+        size = np.zeros(r)
+        size[pairs] = 4 * (r / len(size[pairs])) ** 0.5
+        query[:r] = size
+        key[:r], key[r : 2 * r] = size * np.cos(back * omega), size * np.sin(back * omega)
         H = model.config.n_heads
-        return constant(w, 4 * np.tile(query, H), 4 * np.tile(key, H))
+        return constant(w, np.tile(query, H), np.tile(key, H))
 
     return with_layers(model, change)
 
