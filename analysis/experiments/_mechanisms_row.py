@@ -101,6 +101,9 @@ class Row:
 
     def measure_notch(self, seed, run):
         """Heads that hang on one band of the waves of positions: `notch`, without its losses."""
+        least = 2 ** (OCTAVES + 1)
+        if self.documents.size < least:
+            raise NotApplicable(f"documents are too short for bands: {least} tokens are needed")
         given = -1, OCTAVES, self.text, self._few(NOTCHED), self.T, 0, f"bands: {self.label}"
         r = notch_arrays.measure(self.model, run, notch_arrays.Asked(*given))
         if not r["n_need"]:

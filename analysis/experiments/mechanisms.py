@@ -357,7 +357,7 @@ register(
             null: 99 % quantile of that share with attended offsets shuffled over the shifts
         slope by moved: tokens that the attended offset moves for each token that keys are moved
             null: 99 % quantile of the size of the slope with offsets shuffled over the shifts
-        n_orders_follow by moved: random orders of places in which half of these or more are exact
+        n_orders_follow by moved: random orders of places in which half of the cells are exact
             no null: it is what chance gives
         lost by notched: share of the heads with a direction from positions that lose it without one
             band of their waves, or one octave of turned pairs (`notch`)

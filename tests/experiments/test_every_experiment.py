@@ -20,6 +20,7 @@ EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted:
 # random weights leave too few heads with a direction
 OF_CROSS = {"strongest", "strongest_shuffled"}  # in cross-attention alone
 OF_A_PAIR = {"S", "target_vectors"}  # of an encoder-decoder's source and target
+CAUSAL = "follow", "slope", "n_orders_follow", "lost"  # take longer documents
 OF_KERNELS = {"n_exact_named", "slope_named", "n_cells_named", "n_shared"}  # not of a table
 UNTOLD = {
     ("attention", "bundled"): OF_CROSS,
@@ -44,8 +45,8 @@ UNTOLD = {
     ("lags", "causal"): {"agree_directed", "agree_positions", "same_direction_directed"},
     ("kernel", "bundled"): {"error"},  # a table says nothing of the scores by itself
     ("kernel", "causal"): {"error"},
-    ("mechanisms", "bundled"): {"without_fastest"},  # of rotary models alone
-    ("mechanisms", "causal"): {"without_fastest"},
+    ("mechanisms", "bundled"): {"without_fastest", *CAUSAL},  # of rotary models alone
+    ("mechanisms", "causal"): {"without_fastest", *CAUSAL},
     ("scale-positions", "causal"): {"sharp"},
     ("inject-positions", "causal"): {"sharp"},
     ("shapes", "bundled"): OF_A_PAIR,

@@ -110,7 +110,7 @@ MOVES = "analysis/maths/moves.py"
 BANDS = "analysis/maths/bands.py"
 LAYOUT = "analysis/maths/layout.py"
 CHAIN = "analysis/experiments/chain.py"
-NOTCH = "analysis/experiments/notch.py"
+NOTCH = "analysis/measures/notch_arrays.py"
 LATER_LAYERS = "analysis/measures/later_layers.py"
 POSITION_PARTS = "analysis/measures/position_parts.py"
 JOINT_FIT = "analysis/measures/joint_fit.py"
@@ -5575,5 +5575,41 @@ BREAKS = [
         "analysis/running/settings.py",
         'f"{name} {x.dtype} {x.shape}".encode() + np.ascontiguousarray(x).tobytes()',
         'f"{name} {x.dtype} {x.shape}".encode()',
+    ),
+    Break(
+        "angles of the turns are scaled only where places keep their order",
+        "analysis/measures/position_sizes.py",
+        "size * edit(x)",
+        "edit(x)",
+    ),
+    Break(
+        "pairs outside of a band stand still in its place",
+        "analysis/measures/notch_arrays.py",
+        "(inside, ~inside)",
+        "(~inside, inside)",
+    ),
+    Break(
+        "turns that turn less lose what is common to all places",
+        "analysis/measures/notch_arrays.py",
+        "common + max(left, 0) ** 0.5 * (turned - common)",
+        "max(left, 0) ** 0.5 * turned",
+    ),
+    Break(
+        "a bias by distance is left out of position x position",
+        "analysis/experiments/sources.py",
+        "bias is not None",
+        "False",
+    ),
+    Break(
+        "words that are averaged out stay where they were",
+        "analysis/experiments/_conditions_scores.py",
+        "name not in self.means",
+        "True",
+    ),
+    Break(
+        "layers follow sinusoids that random weights follow as well",
+        "analysis/experiments/cca.py",
+        "follows = r['mean'] > chance + verdict.MARGIN",
+        "follows = r['mean'] > r['mean_null'] + verdict.MARGIN",
     ),
 ]
