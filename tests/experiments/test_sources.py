@@ -34,7 +34,7 @@ def test_terms_sum_to_the_scores(variant):
         along = _sources_split.along(model, document, placed, i % 2, lambda _, split: split)
         splits = passes.value(along)
         assert len(splits) == model.config.n_layers
-        for layer, (q, k, whole) in enumerate(splits):
+        for layer, (q, k, whole, _) in enumerate(splits):
             visible = np.isfinite(trace["scores", layer][0])
             recorded = np.where(visible, trace["scores", layer][0], 0)
             total = np.einsum("ahid,bhjd->hij", q, k)
