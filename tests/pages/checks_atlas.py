@@ -349,6 +349,8 @@ def test_two_atlases_side_by_side(open_page, tmp_path):
     head(page, "L0H1", run=1).click()
     expect(page).to_have_url(re.compile("run=both.*head1=L0H1"))
     assert "the other:" in find(page, "the")
+    sampled = "fabricated: All points are drawn. the other: All points are drawn."
+    expect(page.locator("#sampled")).to_have_text(sampled)
     page.get_by_role("radio", name="the other").check()
     expect(ready(page).locator(".grid")).to_have_count(1)
     expect(page.locator(".grid").get_by_role("option")).to_have_count(2)

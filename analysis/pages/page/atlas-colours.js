@@ -30,7 +30,7 @@ function codesBy(space, name) {
   if (name === "token type") return kindCodes(space, (table, row) => table.type[row], both[0].types);
   if (name === "word class") {
     const names = [...both[0].word_classes, "no class"];
-    return kindCodes(space, (table, row) => table.word_class[row] < 0 ? names.length - 1 : table.word_class[row], names);
+    return {...kindCodes(space, (table, row) => table.word_class[row] < 0 ? names.length - 1 : table.word_class[row], names), isOpen: true};
   }
   return kindCodes(space, (table, row) => table.sentence[row] % KINDS.length, []);
 }
@@ -62,10 +62,11 @@ async function normPaint(run, head) {  // norms are of the head, in steps betwee
 
 const KIND_MOST = 20;  // kinds that a legend lists
 
-function coloursBy({names, isSides, low, high, label}) {
+function coloursBy({names, isSides, isOpen, low, high, label}) {
   const of = colour => { const {r, g, b} = d3.rgb(colour); return [r, g, b]; };
   if (names) {
     const own = isSides ? [colours().query, colours().key] : d3.range(256).map(k => KINDS[k % KINDS.length]);
+    if (isOpen) own[names.length - 1] = colours().soft;  // the rest, which has no class, stands back
     return {colours: own.map(of), legend: {names: names.slice(0, KIND_MOST), own}};
   }
   return {colours: d3.range(256).map(k => of(place(k, 256))), legend: {low, high, label}};

@@ -178,7 +178,7 @@ byId("search").oninput = event => {
   typing = setTimeout(() => {
     typing = null;
     set({search, lasso: null});
-  }, 120);
+  }, 40);
 };
 
 function writeTokens() {  // what can be searched: the most frequent tokens
@@ -319,7 +319,7 @@ function precision() {
 
 function start() {
   byId("model").textContent = page.runs.map(run => run.name).join(" and ");
-  byId("sampled").textContent = page.runs.map(run => [].concat(run.sampled).filter(x => typeof x === "string").join(" ")).join(" ");
+  byId("sampled").textContent = page.runs.map(run => (page.runs.length > 1 ? `${run.name}: ` : "") + run.sampled[2]).join(" ");
   byId("settings").textContent = page.runs.map(run => Object.entries(run.settings).map(([key, value]) => `${key}: ${value}`).join(", ")).join(" | ");
   byId("precision").textContent = precision();
   Object.assign(state, fromAddress());
