@@ -116,7 +116,7 @@ def plain(error):
 
 
 def parser(argv=()):
-    """The parser of all commands.
+    """The parser of all commands; where arguments are given, it may have the flags of theirs alone.
 
     The experiments that `run` takes, and the flags of `run` and `compare`, come from the registry.
     """
@@ -126,6 +126,7 @@ def parser(argv=()):
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.declare(commands)
-    compare.of_the_experiment(commands, argv)
+    for module in (compare, run, plan):
+        module.of_the_experiment(commands, argv)
     run.declare_several(commands, argv)
     return top

@@ -13,11 +13,18 @@ def declare(commands):
     about = translated(about)
     plan = commands.add_parser("plan", help=about, description=about)
     names = plan.add_subparsers(required=True, metavar="EXPERIMENT")
+    plan.set_defaults(names=names)
     for experiment in registry.EXPERIMENTS.values():
         if any(option.name == "documents" for option in experiment.options):
-            command = flags.command(names, experiment.name, run, experiment.question, "MODEL")
-            command.set_defaults(experiment=experiment)
-            flags.of_experiment(command, experiment)
+            flags.command(names, experiment.name, run, experiment.question, "MODEL")
+
+
+def of_the_experiment(commands, argv):
+    """The flags of the experiment that these arguments name, without arguments of all."""
+    for name, command in commands.choices["plan"].get_default("names").choices.items():
+        if name in argv or not argv:
+            command.set_defaults(experiment=registry.get(name))
+            flags.of_experiment(command, registry.get(name))
             about = "workers that measure documents side by side (1)"
             command.add_argument("--n-workers", "--workers", type=int, default=1, help=about)
             flags.in_json(command)

@@ -21,8 +21,14 @@ def declare(commands):
     names = top.add_subparsers(required=True, metavar="EXPERIMENT")
     top.set_defaults(names=names)
     for experiment in registry.EXPERIMENTS.values():
-        command = flags.command(names, experiment.name, run, experiment.question, "MODEL")
-        of_run(command, experiment)
+        flags.command(names, experiment.name, run, experiment.question, "MODEL")
+
+
+def of_the_experiment(commands, argv):
+    """The flags of the experiment that these arguments name, without arguments of all."""
+    for name, command in commands.choices["run"].get_default("names").choices.items():
+        if name in argv or not argv:
+            of_run(command, registry.get(name))
 
 
 def declare_several(commands, argv):

@@ -393,6 +393,7 @@ def test_rows_that_need_the_same_share_a_run():
 
 
 LENGTHS = 3, 5, 7  # times a sentence
+FITTED = 100  # documents in the place of 400
 
 
 @pytest.fixture(scope="module")
@@ -409,7 +410,7 @@ def texts(tmp_path_factory):
         csv.writer(file).writerows([["Question", "Best Answer", "Correct Answers"], *rows])
     (folder / "wiki.txt").write_text("It was a film.\nI saw it twice, and I liked it.\n")
     sample = Path(corpus.__file__).with_name("sample.txt").read_text(encoding="utf-8")
-    (folder / "wikitext.txt").write_text(2 * sample, encoding="utf-8")
+    (folder / "wikitext.txt").write_text(sample, encoding="utf-8")
     return folder
 
 
@@ -452,6 +453,7 @@ def stood_in(request, tmp_path_factory, texts):
         patch.setattr(weights, "find", find)
         patch.setitem(claims.CHECKPOINTS, request.param, ((kind, 4, 128, 1024), ""))
         patch.setattr(published, "CLAIMS", own)
+        patch.setitem(claims.FITTED, "documents", FITTED)
         undrawn.without_figures(patch)
         given = ["--imdb", str(texts / "imdb"), "--truthfulqa", str(texts / "TruthfulQA.csv")]
         given += ["--wikiauto", str(texts / "wiki.txt")]

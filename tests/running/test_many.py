@@ -28,7 +28,8 @@ from minitx.analysis import experiments
 from minitx.analysis.running import many
 many.n_processes = lambda options: 2
 if __name__ == "__main__":
-    raise SystemExit(main(["report", {MODEL!r}, "--tokens", "64", "--out", "out"]))
+    few = ["--documents", "6", "--tokens", "64"]
+    raise SystemExit(main(["report", {MODEL!r}, *few, "--out", "out"]))
 """
 # of every Python process: it leaves its number, and Ctrl-C, which a job of a script ignores, acts
 STARTS = """
