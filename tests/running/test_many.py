@@ -127,7 +127,7 @@ def test_whatever_ends_a_report_ends_its_processes(tmp_path, number):
         assert errors == "minitx: interrupted; the same command with --resume goes on\n"
 
 
-def until(is_done, seconds=60):
+def until(is_done, seconds=150):
     """Wait until something is true."""
     end = time.monotonic() + seconds
     while not is_done():
