@@ -98,6 +98,7 @@ AGAINST = by_mechanism.entries(
     table=Against("the position table", True, inputs.reachable),
     rotary=SINUSOIDS,
     bias=SINUSOIDS,
+    terms=SINUSOIDS,
     none=SINUSOIDS,
 )
 

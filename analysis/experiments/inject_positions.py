@@ -71,6 +71,7 @@ TABLES = by_mechanism.entries(
     table=inputs.reachable,
     rotary=f"nothing to inject: {EVERYWHERE} turned queries and keys",
     bias=f"nothing to inject: {EVERYWHERE} a bias on the scores",
+    terms=f"nothing to inject: {EVERYWHERE} terms of the scores",
     none=f"nothing to inject: {by_mechanism.NO_PLACES}",
 )
 

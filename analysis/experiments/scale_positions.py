@@ -78,6 +78,7 @@ SIZED = by_mechanism.entries(
     table=Sized("the position table", "rows", inputs.reachable, lambda _: position_sizes.scaled),
     rotary=_in_scores("the angle of each turn"),
     bias=_in_scores("the bias by distance"),
+    terms=_in_scores("the terms of content with distances"),
     none=f"nothing to scale: {by_mechanism.NO_PLACES}",
 )
 

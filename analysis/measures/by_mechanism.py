@@ -13,9 +13,12 @@ BIASES = "buckets", "alibi"
 NO_PLACES = "no mechanism tells this model places"
 
 
-def entries(*, table, rotary, bias, none):
-    """{mechanism: what is done}, one entry for all tables and one for all terms of the scores."""
-    own = {"rotary": rotary, "none": none}
+def entries(*, table, rotary, bias, none, terms=None):
+    """{mechanism: what is done}, one entry for all tables and one for all biases by distance.
+
+    terms: what is done where queries and keys are compared with distances (DeBERTa); None: refused.
+    """
+    own = {"rotary": rotary, "none": none} | ({} if terms is None else {"disentangled": terms})
     return dict.fromkeys(TABLES, table) | dict.fromkeys(BIASES, bias) | own
 
 

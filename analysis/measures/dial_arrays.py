@@ -142,7 +142,8 @@ def _in_scores(model, run, asked, shifts):
     n_losses = min(asked.losses, N)
     look = _looks(score_moves.attention, asked, shifts, places, document_set.T)
     by_place = mean_kernel.means(model, document_set, run)
-    lag, height = score_moves.of_kernel(model, by_place, layers)
+    first = document_set.first()[0]
+    lag, height = score_moves.of_kernel(model, first, by_place, layers)
 
     def of_document(i, document):
         parts, _ = yield score_moves.of_document_read(model, document)
@@ -166,6 +167,7 @@ WAYS = by_mechanism.entries(
     table=_by_table,
     rotary=_in_scores,
     bias=_in_scores,
+    terms=_in_scores,
     none=f"nothing to move: {by_mechanism.NO_PLACES}",
 )
 

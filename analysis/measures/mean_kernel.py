@@ -16,6 +16,7 @@ import numpy as np
 from minitx import distances, forward
 
 from ..maths import positional_kernel as maths
+from ..maths import profiles
 from ..running import passes
 from . import inputs
 
@@ -128,9 +129,22 @@ def added(model, lags):
     return None
 
 
+def curves(model, document, query, key):
+    """The kernel [L H R] within reach, by the formula or, where none is known, by the model's pass.
+
+    A term of the scores that compares content with distances (DeBERTa) has no formula.
+    """
+    known = formula(model, query, key, profiles.offsets())
+    if known is not None and not model.config.pos_terms:
+        return known
+    return maths.mean_by_lag(run_alone(model, document, query, key).scores, profiles.REACH)
+
+
 def distinct(model, lags):
     """Whether a bias tells each lag from the two beside it: bool [...]; in a wide bucket not."""
-    if not model.config.n_buckets:
+    cfg = model.config
+    if not cfg.n_buckets and not cfg.pos_terms:
         return np.ones(np.shape(lags), bool)
-    before, own, after = (distances.bucket(model.config, lags + step) for step in (-1, 0, 1))
+    number = distances.bucket if cfg.n_buckets else distances.distance_row
+    before, own, after = (number(cfg, lags + step) for step in (-1, 0, 1))
     return (own != before) & (own != after)

@@ -237,6 +237,7 @@ BY_MECHANISM = by_mechanism.entries(
     table=_by_table,
     rotary=_turned,
     bias="nothing to take out: a bias by distance has no waves",
+    terms="nothing to take out: terms by distance have no waves",
     none=f"nothing to take out: {by_mechanism.NO_PLACES}",
 )
 

@@ -34,13 +34,16 @@ def scaled(rows, size):
 def scaled_in_scores(config):
     """`scaled` where places enter the scores; its rows are the numbers [T] of places.
 
-    Angles of the turns and biases by distance are those of these places, times size.
+    Angles of the turns and biases by distance are those of these places, times size; terms that
+    compare content with distances (DeBERTa) are of the distances of these places.
     """
 
     def put(places, size):
         moved = position_edits.moved(config, places)
+        rows = {point: moved.pop(point) for point in ("pos_row",) if point in moved}
         edits = {point: lambda x, edit=edit: size * edit(x) for point, edit in moved.items()}
-        return position_edits.condition(edits)
+        terms = dict.fromkeys(config.pos_terms, lambda x: size * x)
+        return position_edits.condition(edits | rows | terms)
 
     return put
 

@@ -1,8 +1,8 @@
 """Attention of one layer whose keys or queries stand elsewhere, where places enter the scores.
 
 Turned queries and keys get the angle of another place (rotary), a term of the scores that of
-another distance (buckets, ALiBi). Nothing comes round the end, and no document is averaged: it is
-exact in every layer.
+another distance (buckets, ALiBi, the terms of DeBERTa). Nothing comes round the end, and no
+document is averaged: it is exact in every layer.
 
 l layers, S shifts, H heads, G heads of keys, T tokens, d width of a head, R offsets, K shifts of
 the loss.
@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitx import distances
 from minitx.kernels import softmax_
-from minitx.positions import angles, turned
+from minitx.model import identity
+from minitx.positions import Place, angles, turned
 
 from ..contract.registry import NotApplicable
 from ..maths import lags as lag_maths
@@ -31,6 +33,7 @@ class Part(NamedTuple):
     q: np.ndarray  # [H T d] before a place turns them
     k: np.ndarray  # [G T d]
     hidden: np.ndarray  # [H T T] bool: the keys that no query sees
+    embed: np.ndarray | None = None  # [1 R D] what stands at each distance (DeBERTa)
 
 
 class Parts(NamedTuple):
@@ -43,18 +46,21 @@ class Parts(NamedTuple):
 def of_document_read(model, document):
     """A Reading of the Parts of one document [T]."""
     kept, hidden, streams = {}, [], []
+    embed = [None]
 
     def watch(name, x, layer=None):
         kind = name.removesuffix("_in")
         if kind in ("q", "k") and (kind, layer) not in kept:  # before the turn, if there is one
             kept[kind, layer] = x[0].copy()
+        if name == "dist_embed":
+            embed[0] = x
         if name == "scores":
             hidden.append(np.isneginf(x[0]))
         if name == "resid_pre":
             streams.append(x[0].copy())
 
     def value(_):
-        layers = [Part(i, kept["q", i], kept["k", i], x) for i, x in enumerate(hidden)]
+        layers = [Part(i, kept["q", i], kept["k", i], x, *embed) for i, x in enumerate(hidden)]
         return Parts(layers, streams)
 
     return passes.Reading(model, document, watch, value)
@@ -92,8 +98,19 @@ def scores(model, part, of_q, of_k, turn=turn):
     if rotary is not None:
         q, k = turn(q, of_q, rotary), turn(k, of_k, rotary)
     scores = mean_kernel.product(q, k, cfg.attn_scale(part.layer))
-    by_distance = mean_kernel.added(model, of_k - of_q[:, None])
+    lags = of_k - of_q[:, None]
+    by_distance = mean_kernel.added(model, lags)
+    if cfg.pos_terms:
+        by_distance = _terms(model, part, q, k, lags)
     return scores if by_distance is None else scores + by_distance.astype(scores.dtype)
+
+
+def _terms(model, part, q, k, lags):
+    """Terms of content with place and place with content, by the lags [T T] of keys: [H T T]."""
+    row = distances.distance_row(model.config, lags)[None]
+    place = Place(None, 1.0, None, distances.Distances(part.embed, row))
+    w = model.layers[part.layer]
+    return distances.place_terms(q[None], k[None], w, place, model.config, identity)[0]
 
 
 def pattern(model, part, of_q, of_k, turn=turn):
@@ -141,13 +158,13 @@ def losses(model, given, layers, shifts, used):
     return result * used
 
 
-def of_kernel(model, by_place, layers):
+def of_kernel(model, document, by_place, layers):
     """The lag [l H] at which the kernel of each head peaks, and by how many nats.
 
-    by_place: means over documents, see `mean_kernel.means`.
+    by_place: means over documents, see `mean_kernel.means`. document: one of them.
     """
     near, causal = profiles.REACH, model.config.causal
     query, key = mean_kernel.overall(model, by_place)
-    curves = mean_kernel.formula(model, query, key, profiles.offsets())[layers]
+    curves = mean_kernel.curves(model, document, query, key)[layers]
     lag, _ = lag_maths.peak(curves, near, causal)
     return lag, lag_maths.height(curves, lag, near, causal)

@@ -23,6 +23,7 @@ from minitx.analysis.measures import (
     losses,
     mean_kernel,
     notch_arrays,
+    position_edits,
     position_sizes,
     score_moves,
 )
@@ -43,9 +44,10 @@ def run(name, model, **options):
 # scores of a layer whose tokens stand elsewhere
 
 
-@pytest.mark.parametrize(
-    "variant", ["t5-encoder", "bloom-three", "llama-grouped", "modernbert-bare", "gptj-part"]
-)
+IN_SCORES = "t5-encoder bloom-three llama-grouped modernbert-bare gptj-part"
+
+
+@pytest.mark.parametrize("variant", [*IN_SCORES.split(), "deberta-keys", "deberta2-own"])
 def test_scores_at_their_own_places_are_those_of_the_model(variant):
     model = tiny.load(variant)
     document = tiny.ids(model, 9)
@@ -144,6 +146,26 @@ def test_a_scaled_mechanism_is_the_model_with_that_mechanism(name, size):
     hook = losses.tap(model, condition)
     wanted = minitx.forward(factor(model, size), document)
     assert max_error(minitx.forward(model, document, hook=hook), wanted) < 1e-4  # float32: 1e-5
+
+
+def test_terms_of_distances_are_scaled_and_shuffled_as_a_bias_is():
+    """DeBERTa's: of size 0 nothing tells places, and another order is that of the rows."""
+    model = tiny.load("deberta2-masked")
+    document, order = tiny.ids(model, 9), np.random.default_rng(0).permutation(9)
+
+    def final(places, size):
+        condition = position_sizes.scaled_in_scores(model.config)(places, size)
+        return minitx.forward(model, document, hook=losses.tap(model, condition))
+
+    whole = minitx.forward(model, document)
+    assert max_error(final(np.arange(9), 1.0), whole) == 0
+    assert max_error(final(order, 1.0), whole) > 1e-3
+    off = minitx.forward(
+        model,
+        document[order],
+        hook=losses.tap(model, position_edits.condition(position_edits.off(model.config))),
+    )
+    assert max_error(final(order, 0.0)[:, order], off) < 1e-12
 
 
 @pytest.mark.parametrize("name", ["causal-rotary", "causal-alibi"])
