@@ -2,7 +2,7 @@
 
 `frequencies` in positions.py has the formula; here are its known changes, each by the name of its
 `rope_type`, with the parameters that it takes. A type or a parameter that is not computed is
-refused by name. r pairs of features.
+rejected by name. r pairs of features.
 """
 
 import math

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ..contract import registry
+from ..machine.language import filled
 from ..pages import compare
 from . import flags, inputs
 
@@ -12,7 +13,7 @@ def declare(commands):
     about = "one experiment on two models, head by head"
     command = flags.command(commands, "compare", run, about, "A", "B")
     names = ", ".join(compare.comparable())
-    about = f"one of {names}; its flags, as in `minitx run`, may follow"
+    about = filled("one of {names}; its flags, as in `minitx run`, may follow", names=names)
     command.add_argument("--experiment", required=True, metavar="NAME", help=about)
     about = "only these, joined by commas (all that have a number for each head; the first "
     about += f"{compare.DRAWN} are drawn)"

@@ -22,6 +22,7 @@ from ..contract.rules import Asks, Of, Provided, Without
 from ..drawing import draw
 from ..drawing.panels import token_ticks
 from ..drawing.sentences import Rows, When
+from ..machine.language import filled, translated
 from ..maths import masks, stats
 from ..measures import losses, mask_tap, perplexities, position_tables
 from ..running.stream import UNSAVED
@@ -334,7 +335,9 @@ def _by_meaning(model, plan, losses_by_name):
 def by_meaning(r):
     """Perplexities with the mask shown, by the meaning of its values, in words."""
     rows = zip(r["meanings"], r["loss_by_meaning"], r["sees"])
-    return [f"{np.exp(loss):.4g} ({name}{SEES if sees else ''})" for name, loss, sees in rows]
+    return [
+        f"{np.exp(loss):.4g} ({name}{translated(SEES) * bool(sees)})" for name, loss, sees in rows
+    ]
 
 
 def worth(r):
@@ -351,9 +354,9 @@ def gained(r):
     """The gain as a share of what positions are worth, where both are above chance."""
     low, high = r["gain_interval"]
     if low <= 0 <= high:
-        return ", an interval that holds 0"
+        return translated(", an interval that holds 0")
     if low > 0 and worth(r) > LEAST:
-        return f", {_of_worth(r, 'gain')} of what positions are worth"
+        return filled(", {share} of the loss due to missing positions", share=_of_worth(r, "gain"))
     return ""
 
 

@@ -232,8 +232,8 @@ register(
     "norm alone (orange) and the direction alone (blue) tell the place. What attention reads comes "
     "after a norm that brings every token to nearly one length: there the norm can tell little. "
     "Words alone are the control: they come in no order.",
-    published="Left to be investigated: positions are added to embeddings, and might sit in the "
-    "norm, so that a mask that changes norms could carry them (Hirata's slides).",
+    published="Left to be investigated: positions are added to embeddings, and might be encoded "
+    "in the norm, so that a mask that changes norms could carry them (Hirata's slides).",
     figure="slides, masks",
     numbers="""
         r2_[norm|direction]: R² of the position predicted from the [norm|direction] of word and

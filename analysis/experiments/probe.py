@@ -18,6 +18,7 @@ from ..contract.registry import register
 from ..contract.rules import Asks, Of
 from ..drawing import draw
 from ..drawing.sentences import Rows, When
+from ..machine.language import filled
 from ..maths import masks, stats
 from ..measures import document_features, inputs, losses, mask_tap, position_probe, residual_stream
 from ..running.stream import UNSAVED
@@ -211,10 +212,10 @@ def best_layers(r):
     texts = []
     for i, layer in enumerate(r["r2"].argmax(axis=1)):
         low, high = r["r2_interval"][i, layer]
-        texts.append(
-            f"R² {r['r2'][i, layer]:.3f} ({low:.3f} to {high:.3f}), "
-            f"{r['error'][i, layer]:.1f} tokens off, in layer {layer}"
-        )
+        best = {"r2": r["r2"][i, layer], "low": low, "high": high}
+        best |= {"error": r["error"][i, layer], "layer": layer}
+        template = "R² {r2:.3f} ({low:.3f} to {high:.3f}), {error:.1f} tokens off, in layer {layer}"
+        texts.append(filled(template, **best))
     return texts
 
 

@@ -19,6 +19,7 @@ from ..contract.rules import Asks, Of, Without
 from ..drawing import draw
 from ..drawing.panels import Part, bar_sample, line_sample
 from ..drawing.sentences import When
+from ..machine.language import filled, translated
 from ..maths import factors, nulls, profiles, spectra, stats, waves
 from ..measures import heads, inputs
 from ..running.stream import UNSAVED
@@ -373,17 +374,22 @@ def _says_of(r, i):
     """One head."""
     columns, lag = r["columns"][i], r["lag"][i]
     value, null = r["correlation"][i], r["correlation_null"][i]
-    return (
-        f"{r['heads'][i]}: {r['n_periodic'][i]} of {r['r']} columns are periodic in query and key "
-        f"(rows shuffled: {r['n_periodic_null'][i]:.0f}); in column{'s' * (len(columns) > 1)} "
-        f"{_list(columns, '{}')} the two are most alike at {_list(map(draw.offset, lag), '{}')} "
-        f"tokens, with a correlation of {_list(value, '{:.2f}')}, in {(value > null).sum()} of "
-        f"{len(value)} more than random directions reach ({_list(null, '{:.2f}')})."
-    )
+    head = {"head": r["heads"][i], "n": r["n_periodic"][i], "r": r["r"]}
+    head |= {"null": r["n_periodic_null"][i], "columns": _list(columns, "{}")}
+    head |= {"lags": _list(map(draw.offset, lag), "{}"), "above": (value > null).sum()}
+    head |= {"correlations": _list(value, "{:.2f}"), "random": _list(null, "{:.2f}")}
+    return filled(SHOWN_HEAD, shown=len(value), **head)
+
+
+SHOWN_HEAD = (
+    "{head}: {n} of {r} columns are periodic in query and key (rows shuffled: {null:.0f}); in "
+    "columns {columns} the two are most alike at {lags} tokens, with a correlation of "
+    "{correlations}, in {above} of {shown} more than random directions reach ({random})."
+)
 
 
 def _list(values, form):
-    return " and ".join(map(form.format, values))
+    return translated(" and ").join(map(form.format, values))
 
 
 def _draw_all(figure, r):

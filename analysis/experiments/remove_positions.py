@@ -13,6 +13,7 @@ from ..contract.rules import NATS, Asks, Below, Led, Of, Provided, Without
 from ..drawing import draw
 from ..drawing.panels import Bar, Line, bars, column, row
 from ..drawing.sentences import When
+from ..machine.language import translated
 from ..maths import stats
 from ..measures import losses, perplexities, position_tables, residual_stream
 from ..running.stream import UNSAVED
@@ -244,7 +245,8 @@ def _perplexities(sums, cfg):
 
 def perplexity_kind(r):
     """Perplexity, or what a masked model has in its place."""
-    return "pseudo-perplexity" if str(r["predicts"]).startswith("pseudo") else "perplexity"
+    is_pseudo = str(r["predicts"]).startswith("pseudo")
+    return translated("pseudo-perplexity" if is_pseudo else "perplexity")
 
 
 def order(name):
@@ -254,8 +256,8 @@ def order(name):
         low, high = r["perplexity_interval"][1]
         other = np.exp(r[name])
         if low > other:
-            return "worse than"
-        return "better than" if high < other else "as well, within its interval, as"
+            return translated("worse than")
+        return translated("better than" if high < other else "no better, within its interval, than")
 
     return words
 

@@ -13,6 +13,7 @@ from ..contract.registry import register
 from ..contract.rules import Asks, Of
 from ..drawing import draw
 from ..drawing.panels import column, row, stream_layers
+from ..machine.language import filled
 from ..maths import nulls, spectra, stats
 from ..maths import residual as maths
 from ..measures import inputs, residual_stream
@@ -172,12 +173,12 @@ def _peak(spectrum, T):
 def side(r):
     """The share of the output beside those of the random tables, and how many these are."""
     null = r["shares_null"][r["read"][-1], :, r["parts"].tolist().index("position")]
-    side = "like"
+    side = "like {n}"
     if r["share"] < null.min():
-        side = "less than any of"
+        side = "less than any of {n}"
     elif r["share"] > null.max():
-        side = "more than any of"
-    return f"{side} {len(null)}"
+        side = "more than any of {n}"
+    return filled(side, n=len(null))
 
 
 def _draw_stack(axes, r):

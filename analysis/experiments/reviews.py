@@ -18,6 +18,7 @@ from ..contract.rules import Asks, Every, Of, Without
 from ..drawing import draw
 from ..drawing.panels import row
 from ..drawing.sentences import When
+from ..machine.language import filled, label, translated
 from ..maths import logistic
 from ..measures import document_features
 from ..running.stream import UNSAVED
@@ -277,10 +278,12 @@ def costs(r):
     texts = []
     for i, name in enumerate(r["versions"][1:3]):
         low, high = 100 * r["worth_intervals"][i]
-        doubt = ", which holds 0: no difference is shown" if low <= 0 <= high else ""
-        points = f"{100 * r['worths'][i]:+.1f} points against {NAMES[name]}"
-        texts.append(f"{points} (95 %: {low:+.1f} to {high:+.1f}{doubt})")
-    return " and ".join(texts)
+        holds_0 = ", which holds 0: no difference is shown"
+        ends = {"low": low, "high": high, "doubt": translated(holds_0) * (low <= 0 <= high)}
+        ends |= {"points": 100 * r["worths"][i], "version": label(NAMES[name])}
+        template = "{points:+.1f} points against {version} (95 %: {low:+.1f} to {high:+.1f}{doubt})"
+        texts.append(filled(template, **ends))
+    return translated(" and ").join(texts)
 
 
 def _draw_accuracies(axes, r):

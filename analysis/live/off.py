@@ -23,7 +23,7 @@ WRITES = {
 def _check_number(what, numbers, n):
     """Raise ValueError for a layer or head that the stack does not have."""
     if max(numbers) >= n:
-        raise ValueError(f"{what} {max(numbers)} is to be off; wanted 0 to {n - 1}")
+        raise ValueError(f"{what} {max(numbers)} is out of range; wanted 0 to {n - 1}")
 
 
 # heads

@@ -19,7 +19,9 @@ DOMAIN = "minitx"
 LANGUAGES = "en", "ja"
 ENVIRONMENT = "MINITX_LANG"
 LOCALE = "LC_ALL", "LC_MESSAGES", "LANG"  # the first that is set names the user's language
-NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|\d+")
+NUMBER = re.compile(
+    r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?|(?<=\bL)\d+(?=H\d)|(?<=\dH)\d+\b"
+)
 PLACE = re.compile(r"#(\d?)")
 
 
@@ -104,7 +106,7 @@ def label(text):
     """A label of a figure or of a number's entry, such as 'layer 3', whose numbers stay.
 
     Its translation is that of the text itself, or of the text with # for each number; #2 in the
-    translation is the second number.
+    translation is the second number. Lines of a text that has none are translated one by one.
 
     >>> with using("ja"):
     ...     label("layer 3")
@@ -117,7 +119,9 @@ def label(text):
         return known
     pattern = NUMBER.sub("#", text)
     known = translated(pattern)
-    return text if known == pattern else _numbered(known, NUMBER.findall(text))
+    if known != pattern:
+        return _numbered(known, NUMBER.findall(text))
+    return "\n".join(map(label, text.split("\n"))) if "\n" in text else text
 
 
 def _numbered(pattern, numbers):

@@ -2,7 +2,7 @@
 
 By default words are drawn at random and said twice: which one comes next, or is hidden, the second
 time? In the corrupt text another word came behind the same one. A pair of a file is a line, all as
-it stands, blanks too; of an encoder-decoder with what the decoder has said:
+it stands, spaces included; of an encoder-decoder with what the decoder has said:
 
     When he came|When she came| he| she
     3 May 1912=>191|3 May 1915|2|5

@@ -12,6 +12,7 @@ import numpy as np
 
 from minitx.kernels import softmax_
 
+from ..machine import language
 from ..maths import profiles
 from ..running import passes, stream
 from . import inputs
@@ -160,8 +161,9 @@ def describe_strengths(r):
     """' Heads by the attention to their offset: 0.1 to 0.25: 2; ….', nothing without heads."""
     if not r["n_directed"]:
         return ""
-    counts = "; ".join(f"{name}: {n}" for name, n in zip(r["strengths"], r["n_by_strength"]))
-    return f" Heads by the attention to their offset: {counts}."
+    pairs = zip(r["strengths"], r["n_by_strength"])
+    counts = "; ".join(f"{language.label(str(name))}: {n}" for name, n in pairs)
+    return language.filled(" Heads by the attention to their offset: {counts}.", counts=counts)
 
 
 def head_profiles(model, document, edits=passes.NOTHING, reach=profiles.REACH, source=None):

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..contract.numbers import declared
 from ..contract.rules import Asks, Either, Of
+from ..machine.language import filled, label, translated
 from ..maths import joint
 from . import joint_fit
 
@@ -108,9 +109,17 @@ answer = Asks(
 )
 
 
+CLOSER = (
+    "{where} the strongest keys come closer in {closer} of the heads (shuffled keys: up to "
+    "{closer_null}), go farther in {farther} (up to {farther_null}) and stay as near in {same} (up "
+    "to {same_null}): {verdict}; mean 1/rank goes from {before:.2f} to {after:.2f} (chance: "
+    "{chance:.2f})."
+)
+
+
 def closer(r):
     """The question of the note, answered for the full space and for the plane."""
-    return f"In {_closer(r, '', 'the full space')} In {_closer(r, '_plane', 'the plane')}"
+    return f"{_closer(r, '', 'In the full space')} {_closer(r, '_plane', 'In the plane')}"
 
 
 def _closer(r, space, where):
@@ -119,11 +128,11 @@ def _closer(r, space, where):
     null = {name: r[f"{name}{space}_null"] for name in joint_fit.GAINS}
     before, after, chance = (r[f"mrr{space}{end}"].mean() for end in ("_before", "", "_null"))
     beyond = [name for name in ("closer", "farther") if share[name] > null[name]]
-    verdict = f"{' and '.join(beyond)} beyond chance" if beyond else "neither beyond chance"
-    return (
-        f"{where} the strongest keys come closer in {share['closer']:.0%} of the heads (shuffled "
-        f"keys: up to {null['closer']:.0%}), go farther in {share['farther']:.0%} (up to "
-        f"{null['farther']:.0%}) and stay as near in {share['same']:.0%} (up to "
-        f"{null['same']:.0%}): {verdict}; mean 1/rank goes from {before:.2f} to {after:.2f} "
-        f"(chance: {chance:.2f})."
+    names = translated(" and ").join(map(label, beyond))
+    shown = filled("{names} beyond chance", names=names)
+    values = {name: f"{value:.0%}" for name, value in share.items()}
+    values |= {f"{name}_null": f"{value:.0%}" for name, value in null.items()}
+    values |= {"before": before, "after": after, "chance": chance, "where": translated(where)}
+    return filled(
+        CLOSER, verdict=shown if beyond else translated("neither beyond chance"), **values
     )

@@ -65,7 +65,7 @@ def drawn(name, heads):
 
 def of_attention(source, kind, heads, what):
     """A claim on what heads look at where random words are said twice."""
-    what = f"attention of {listed(heads)} to {what}, the least; random words said twice"
+    what = f"attention of {listed(heads)} to {what}, the least; random words that occur twice"
     value, null = least(kind, heads), most_by_chance(kind)
     return Claim(source, what, "heads", value, f"{kind} heads", G, null=null, **SHARE)
 

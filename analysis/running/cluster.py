@@ -5,7 +5,7 @@ as one, so that sums are the same bytes as on one thread. A batch takes about a 
 at once is bounded, and results wait on the workers until it is their turn.
 
 What fails: a worker that dies has its batches done by others (Dask's part). A worker that would
-compute otherwise is refused by name. A batch that fails is done again document by document. A
+compute otherwise is rejected by name. A batch that fails is done again document by document. A
 document that fails on TRIES workers is named, and one under which they die while nothing else is
 done. Where nothing at all is finished for PATIENCE seconds, or the scheduler is gone, the run ends
 with an error, and `--resume` goes on with it.

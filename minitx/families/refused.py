@@ -1,4 +1,4 @@
-"""Models that are refused by name: what they compute that nothing here does, and what to take.
+"""Models that are rejected by name: what they compute that nothing here does, and what to take.
 
 Any other model type is refused too, without a reason.
 """

@@ -80,7 +80,9 @@ def texts_of(corpus):
     try:
         return [path.read_text(encoding="utf-8")]
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no UTF-8 text: byte {error.start} ({error.reason})") from None
+        raise ValueError(
+            f"{path} is not valid UTF-8: byte {error.start} ({error.reason})"
+        ) from None
 
 
 def tokenizer_files(folder):

@@ -1,4 +1,4 @@
-"""Task heads: which one a checkpoint holds, what its logits are, and what is refused by name.
+"""Task heads: which one a checkpoint holds, what its logits are, and what is rejected by name.
 
 That the numbers are the reference library's is test_parity.py's: each head of each family has a
 golden variant there.

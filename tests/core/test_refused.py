@@ -1,4 +1,4 @@
-"""What is not computed is refused by name: rotary parameters, and whole model types.
+"""What is not computed is rejected by name: rotary parameters, and whole model types.
 
 golden/refused/configs.json holds the config.json that the reference library 5.23 writes for each of
 104 model types that do not load, without values that say nothing of what is computed.

@@ -116,7 +116,7 @@ def test_frequencies_are_compared_with_the_interval(result):
     for low, high, verdict in (
         (1.1, 1.2, "worse than"),
         (0.8, 0.9, "better than"),
-        (0.9, 1.1, "as well, within its interval, as"),
+        (0.9, 1.1, "no better, within its interval, than"),
     ):
         ends = np.outer(np.ones(5), [low * known, high * known])
         text = experiment.says(result | {"perplexity_interval": ends})

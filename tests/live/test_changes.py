@@ -301,10 +301,10 @@ def test_a_change_that_is_none_is_refused(values, match):
 @pytest.mark.parametrize(
     "values, match",
     [
-        ({"heads_off": [(9, 0)]}, "layer 9 is to be off; wanted 0 to 3"),
-        ({"heads_off": [(0, 4)]}, "head 4 is to be off; wanted 0 to 3"),
-        ({"layers_off": [4]}, "layer 4 is to be off; wanted 0 to 3"),
-        ({"mlps_off": [0, 5]}, "layer 5 is to be off; wanted 0 to 3"),
+        ({"heads_off": [(9, 0)]}, "layer 9 is out of range; wanted 0 to 3"),
+        ({"heads_off": [(0, 4)]}, "head 4 is out of range; wanted 0 to 3"),
+        ({"layers_off": [4]}, "layer 4 is out of range; wanted 0 to 3"),
+        ({"mlps_off": [0, 5]}, "layer 5 is out of range; wanted 0 to 3"),
         ({"positions": "shifted", "shift": 250}, "can stand at most 240 later among this model's"),
         ({"dial": 14}, "dial is 14; a text of 14 own tokens takes less than 14"),
         ({"dial": -14}, "takes less than 14"),

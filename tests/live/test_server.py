@@ -239,7 +239,7 @@ def test_whole_words(client):
         ({"temperature": "1"}, "temperature is '1'"),
         ({"changes": {"positions": "none"}}, "positions is 'none'; wanted one of"),
         ({"changes": []}, "changes are ..; wanted an object"),
-        ({"changes": {"heads_off": [[7, 0]]}}, "layer 7 is to be off; wanted 0 to 3"),
+        ({"changes": {"heads_off": [[7, 0]]}}, "layer 7 is out of range; wanted 0 to 3"),
         ({"changes": {"stack": "cross"}, "model": "pair", "null": True}, "no null for it here"),
         ({"heads": []}, "a request has no 'heads'; there are: model, text"),
         ({"page": "p" * 65}, "page is .*; wanted at most 64 letters"),

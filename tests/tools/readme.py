@@ -92,7 +92,7 @@ def families():
 
 
 def refusals():
-    """Every model type, size and setting that is refused by name."""
+    """Every model type, size and setting that is rejected by name."""
     from minitx.families import FAMILIES, ONLY
     from minitx.families.refused import PARTLY, REFUSED, WIDTHS
 

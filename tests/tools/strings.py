@@ -179,12 +179,14 @@ def of_parser():
             if isinstance(action, argparse._SubParsersAction):
                 waiting += action.choices.values()
                 yield from (choice.help for choice in action._choices_actions)
-            elif action.help != argparse.SUPPRESS and not is_of_option(action.help or ""):
+            elif action.help != argparse.SUPPRESS and not is_composed(action.help or ""):
                 yield action.help
 
 
-def is_of_option(text):
-    """Whether a help is that of an experiment's option, whose default stands behind it."""
+def is_composed(text):
+    """Whether a help is an option's with its default behind it, or names a folder of results."""
+    if text.startswith(("folder for the results (", "one of ")):
+        return True
     return re.search(r" \((''|'[^']*'|-?[\d.]+|True|False)(; [^)]*)?\)$", text) is not None
 
 
@@ -205,7 +207,10 @@ def drawn(call):
     """The texts of one call that draws, or that declares a panel."""
     for keyword in call.keywords:
         if keyword.arg in FIGURES:
-            yield from map(pattern, literal(keyword.value))
+            texts = literal(keyword.value)
+            yield from (
+                pattern(text) for text in texts if not re.search(r"\w_\w|\w\[|\w\.\w", text)
+            )
     if named(call) in DRAWN:
         for text in (text for argument in call.args for text in literal(argument)):
             if not re.fullmatch(r"[\w\[\].#]*", text):  # no name of a result
@@ -215,6 +220,11 @@ def drawn(call):
 def pattern(text):
     """A text with # for each number, as language.label looks for it; templates stay."""
     return text if "{" in text else language.NUMBER.sub("#", text)
+
+
+def of_labels():
+    """Labels that code puts together or that results hold, one a line, with # for numbers."""
+    yield from (language.FOLDER / "labels.txt").read_text(encoding="utf-8").splitlines()
 
 
 # pages
@@ -295,7 +305,8 @@ def of_html():
 def every():
     """Each text once, in order: {text, or the text for one of many: its plural or ''}."""
     plurals = {}
-    sources = of_experiments, of_calls, of_tables, of_parser, of_figures, of_javascript, of_html
+    sources = of_experiments, of_calls, of_tables, of_parser, of_figures, of_labels
+    sources += of_javascript, of_html
     for given in (given for source in sources for given in source()):
         text, plural = given if isinstance(given, tuple) else (given, "")
         if isinstance(text, str) and WORDS.search(re.sub(r"\{[^}]*\}", "", text)):

@@ -203,7 +203,7 @@ TABLES = {
         "… from its direction": value("norms.r2_direction_rows", 3),
         "`shift`: largest change of the loss, all positions moved, nats": between("shift.worst", 3),
         "… null: signs of the changes at random, 99 %": value("shift.worst null", 3),
-        "`reviews`: a text or its words in random order, told right: on; off": percent(
+        "`reviews`: a text or its words in random order, classified correctly: on; off": percent(
             "reviews.accuracy", "reviews.accuracy_zero"
         ),
         "… labels shuffled, 99 %": percent("reviews.accuracy null"),

@@ -1,5 +1,5 @@
 "use strict";
-// Kinds of heads: what a head looks at on random words that are said twice, if that is clearly beyond chance. They are of
+// Kinds of heads: what a head looks at on random words that occur twice, if that is clearly beyond chance. They are of
 // the model as it is. A live page brings them later, by the model's name.
 
 const KINDS = {induction: ["I", "the token after the first occurrence of its own"],
@@ -25,9 +25,9 @@ function kindsSaid(head) {  // in words: what kind of head it is, "" if of none
 function kindsHint() {  // which letter in a picture is which kind
   if (isCross || !kindsHere()) return "";
   const there = Object.entries(kindsHere()).filter(([, {heads}]) => Object.keys(heads).length);
-  if (!there.length) return " On random words said twice, no head is of a known kind.";
+  if (!there.length) return " On random words that occur twice, no head is of a known kind.";
   const named = there.map(([kind]) => `<b>${KINDS[kind][0]}</b> ${kind}`).join(", ");
-  return ` Letters: what a head does on random words said twice, clearly more than by chance: ${named}.`;
+  return ` Letters: what a head does on random words that occur twice, clearly more than by chance: ${named}.`;
 }
 
 const isKind = head => state.kind === ANY || kindsOf(head).some(([kind]) => `${kind} heads` === state.kind);

@@ -1,0 +1,73 @@
+"""Phrases that went from what people read, each with the plain word, lest they come back."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GONE = {
+    "On top stand": "It includes",
+    "what a long run will take": "estimate a run's time and memory",
+    "what an encoder-decoder says of a text": "generate from a source text",
+    "is a model what was recorded": "check a model against a reference",
+    "learns on from a text": "continue training on a text",
+    "refused, not run wrongly": "rejected with an error",
+    "replace it by renaming": "replace the file atomically",
+    "Nothing but this machine is listened on": "Listens on localhost only",
+    "threads of this one": "default: threads",
+    "in their place the workers of": "use a Dask scheduler",
+    "was read from no folder": "was not loaded from a folder",
+    "says no place of its tokens": "provides no offsets",
+    "is no UTF-8 text": "is not valid UTF-8",
+    "takes as long as it takes": "cannot be extrapolated",
+    "What it is to say": "Target text",
+    "as is again": "Reset",
+    "once in a hundred times": "1 % of the time",
+    "does stand there": "is stored",
+    "What a decoder reads beside": "Encoder output",
+    "that nobody watches": "default hook",
+    "Seconds as people say them": "Format a duration",
+    "what a layer has not": "missing arrays",
+    "Whoever wants to follow NaN": "To propagate NaN",
+    "padding is ours to say": "if `valid` is not accepted",
+    "is no meaning of a mask": "unknown mask meaning",
+    "tensors would do for": "available heads",
+    "dealt anew": "assigned or shuffled at random",
+    "dealt at random": "shuffled",
+    "told right": "classified correctly",
+    "said twice": "that occur twice",
+    "blanks too": "spaces included",
+    "First guesses, behind each wrong one": "The top prediction at each position",
+    "come nearer": "come closer",
+    "what positions are worth, in nats": "the loss due to missing positions",
+    "make waves of its positions": "position embeddings are waves",
+    "sit in the norm": "encoded in the norm",
+    "Highest rate of learning": "peak learning rate",
+    "knowing nothing": "a uniform guess",
+    "where a text stands": "where a text begins",
+    "is to be off": "is out of range",
+}
+READ = "README.md", "PACKAGE.md", "docs/pages/**/*.md", "*/README.md", "weights/*/README.md"
+
+
+@cache
+def texts():
+    """{file: what people read of it, on one line}: Markdown, page files, strings in Python."""
+    read = {path: path.read_text(encoding="utf-8") for name in READ for path in ROOT.glob(name)}
+    for path in (ROOT / "analysis/pages/page").glob("*.*"):
+        if path.suffix in (".js", ".html") and ".min" not in path.name:
+            read[path] = path.read_text(encoding="utf-8")
+    for folder in ("analysis", "minitx", "weights"):
+        for path in (ROOT / folder).rglob("*.py"):
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            strings = [node.value for node in nodes if isinstance(node, ast.Constant)]
+            read[path] = " | ".join(text for text in strings if isinstance(text, str))
+    return {path: " ".join(text.split()) for path, text in read.items()}
+
+
+@pytest.mark.parametrize("phrase", GONE)
+def test_a_phrase_that_went_does_not_come_back(phrase):
+    where = [str(path.relative_to(ROOT)) for path, text in texts().items() if phrase in text]
+    assert where == [], f"say {GONE[phrase]!r} in place of {phrase!r}"
