@@ -37,7 +37,7 @@ GONE = {
     "dealt anew": "assigned or shuffled at random",
     "dealt at random": "shuffled",
     "told right": "classified correctly",
-    "said twice": "that occur twice",
+    "words said twice": "words that occur twice",
     "blanks too": "spaces included",
     "First guesses, behind each wrong one": "The top prediction at each position",
     "come nearer": "come closer",
@@ -55,16 +55,16 @@ READ = "README.md", "PACKAGE.md", "docs/pages/**/*.md", "*/README.md", "weights/
 @cache
 def texts():
     """{file: what people read of it, on one line}: Markdown, page files, strings in Python."""
-    read = {path: path.read_text(encoding="utf-8") for name in READ for path in ROOT.glob(name)}
+    files = {path: path.read_text(encoding="utf-8") for name in READ for path in ROOT.glob(name)}
     for path in (ROOT / "analysis/pages/page").glob("*.*"):
         if path.suffix in (".js", ".html") and ".min" not in path.name:
-            read[path] = path.read_text(encoding="utf-8")
+            files[path] = path.read_text(encoding="utf-8")
     for folder in ("analysis", "minitx", "weights"):
         for path in (ROOT / folder).rglob("*.py"):
             nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             strings = [node.value for node in nodes if isinstance(node, ast.Constant)]
-            read[path] = " | ".join(text for text in strings if isinstance(text, str))
-    return {path: " ".join(text.split()) for path, text in read.items()}
+            files[path] = " | ".join(text for text in strings if isinstance(text, str))
+    return {path: " ".join(text.split()) for path, text in files.items()}
 
 
 @pytest.mark.parametrize("phrase", GONE)

@@ -28,6 +28,7 @@ HEADER = "# Translations of minitx, written by tests/tools/strings.py; edit the 
 DATES = dict.fromkeys(("creation_date", "revision_date"), datetime(2026, 1, 1))  # same bytes
 PAGES = ROOT / "analysis/pages/page"
 WORDS = re.compile(r"[^\W\d_]{2}")  # a text without two letters side by side has nothing to say
+NAME = re.compile(r"\w_\w|\w\[|\w\.\w|^#\w+$")  # of a result, or pieced together
 FIGURES = "title", "xlabel", "ylabel", "label", "null", "heading"  # keywords whose texts are drawn
 PIECES = (
     """__wrapped__ measure value chance without then otherwise template join none pieces""".split()
@@ -208,9 +209,7 @@ def drawn(call):
     for keyword in call.keywords:
         if keyword.arg in FIGURES:
             texts = literal(keyword.value)
-            yield from (
-                pattern(text) for text in texts if not re.search(r"\w_\w|\w\[|\w\.\w", text)
-            )
+            yield from (pattern(text) for text in texts if not NAME.search(text))
     if named(call) in DRAWN:
         for text in (text for argument in call.args for text in literal(argument)):
             if not re.fullmatch(r"[\w\[\].#]*", text):  # no name of a result
@@ -236,9 +235,9 @@ def of_javascript():
         if path.name.endswith(".min.js"):
             continue
         text = path.read_text(encoding="utf-8")
-        for match in re.finditer(r'(?<![\w.])t\(("(?:[^"\\]|\\.)*")', text):
+        for match in re.finditer(r'(?<![\w.-])t\(("(?:[^"\\]|\\.)*")', text):
             yield ast.literal_eval(match[1])
-        for match in re.finditer(r"(?<![\w.])t`", text):
+        for match in re.finditer(r"(?<![\w.-])t`", text):
             yield template_at(text, match.end())
 
 
