@@ -4,7 +4,7 @@ import numpy as np
 
 
 def joined(array, tensor, prefix, stored):
-    """What a Tensor's `join` makes of an array and others; read-only, as arrays of a file are.
+    """What a Tensor's `join` makes of an array and others; read-only if the array is.
 
     stored: the Stored of the file. Raises ValueError where one of the others is missing.
     """
@@ -17,5 +17,5 @@ def joined(array, tensor, prefix, stored):
     others = [np.asarray(stored.array(name)) for name in names]
     made_of = np.asarray(array), *others
     result = tensor.join(*made_of)
-    result.flags.writeable = False
+    result.flags.writeable = array.flags.writeable
     return result

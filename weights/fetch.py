@@ -27,6 +27,7 @@ from .local import (
     hub_ids,
     measure,
     near,
+    of_pictures,
     read_record,
     record_path,
     shards,
@@ -65,7 +66,7 @@ def fetch(name: str, revision: str | None = None, progress: bool = True) -> Path
     'tiny-gpt2'
     """
     name = str(name)
-    if name in [*bundled(), *zoo()]:
+    if name in [*bundled(), *of_pictures(), *zoo()]:
         return find(name)
     if not hub_ids(name):
         raise ValueError(f"{name!r} is no hub id: wanted NAME or ORG/NAME.{near(name)}")

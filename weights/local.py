@@ -16,6 +16,7 @@ import shlex
 from pathlib import Path, PurePosixPath
 
 BUNDLED = Path(__file__).parent
+PICTURES = "pictures"  # folder of the checkpoints that read these
 MODEL, INDEX = "model.safetensors", "model.safetensors.index.json"
 TEXTS = (  # configuration and tokenizer, as far as a checkpoint has them
     "config.json",
@@ -86,6 +87,8 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     """
     check_revision(revision)
     folder = BUNDLED / name if str(name) in [*bundled(), *zoo()] else home(name)
+    if str(name) in of_pictures():
+        folder = BUNDLED / PICTURES / name
     if (folder / "config.json").is_file():
         if revision or verify:
             raise ValueError(
@@ -176,6 +179,15 @@ def bundled() -> list[str]:
     return sorted(path.parent.name for path in BUNDLED.glob("*/config.json"))
 
 
+def of_pictures() -> list[str]:
+    """Names of the bundled checkpoints that read pictures; `bundled` has those that read texts.
+
+    >>> of_pictures()
+    ['tiny-vit']
+    """
+    return sorted(path.parent.name for path in BUNDLED.glob(f"{PICTURES}/*/config.json"))
+
+
 def zoo() -> list[str]:
     """Names of the tiny checkpoints that differ in how a place enters, see weights/zoo/README.md.
 
@@ -198,7 +210,7 @@ def hub_ids(name):
 
 def near(name):
     """' Did you mean …?' with the bundled and known names spelt much like `name`, or ''."""
-    close = difflib.get_close_matches(str(name), [*bundled(), *zoo(), *KNOWN])
+    close = difflib.get_close_matches(str(name), [*bundled(), *of_pictures(), *zoo(), *KNOWN])
     return f" Did you mean {' or '.join(close)}?" if close and len(hub_ids(str(name))) < 2 else ""
 
 

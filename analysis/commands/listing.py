@@ -23,7 +23,7 @@ def run(arguments):
     for experiment in registry.EXPERIMENTS.values():
         print(f"  {experiment.name:18} {translated(experiment.question)}")
     print("\n" + translated("bundled models"))
-    for name in weights.bundled():
+    for name in [*weights.bundled(), *weights.of_pictures()]:
         print(f"  {name}")
     about = "tiny models that differ in how positions enter: weights/zoo/README.md"
     print("\n" + translated(about))
@@ -43,6 +43,7 @@ def listed():
         listing[experiment.name] = {"question": translated(experiment.question), "options": options}
     known = {name: purpose for name, (_, purpose) in weights.KNOWN.items()}
     return {"experiments": listing, "bundled": weights.bundled()} | {
+        "of_pictures": weights.of_pictures(),
         "zoo": weights.zoo(),
         "to_download": known,
     }

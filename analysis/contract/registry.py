@@ -61,6 +61,7 @@ from .options import Option, Seed, Size, near_matches, understand
 from .rules import Answer, Asks
 
 EXPERIMENTS: dict[str, "Experiment"] = {}
+OF_PICTURES: dict[str, "Experiment"] = {}  # those that run in their place on a model of pictures
 # what every experiment that reads texts takes beside its own options
 SAMPLE = understand("sample", Size, 0, "documents of the text, drawn at random by the seed (all)")
 SEED = understand("seed", Seed, 0, "of the sample")
@@ -232,6 +233,26 @@ def register(run, **described):
         raise ValueError(f"there is already an experiment {new.name!r}")
     EXPERIMENTS[new.name] = new
     return new
+
+
+def register_of_pictures(run, **described):
+    """Let `run` be what the experiment of its name computes of a model of pictures."""
+    new = experiment(run, **described)
+    OF_PICTURES[new.name] = new
+    return new
+
+
+def of_model(experiment, model):
+    """The Experiment that runs on a model: another one on pictures, where places form a grid.
+
+    Raises NotApplicable for an experiment that reads texts alone.
+    """
+    if model.config.picture is None:
+        return experiment
+    if experiment.name not in OF_PICTURES:
+        text = f"{experiment.name} reads texts, and this model ({model.config.model_type}) pictures"
+        raise NotApplicable(f"{text}; pictures are read by {', '.join(OF_PICTURES)}")
+    return OF_PICTURES[experiment.name]
 
 
 def _bound(described, scope):

@@ -14,3 +14,5 @@ IN_ORDER = (
 
 for name in IN_ORDER:
     import_module(f".{name}", __name__)
+
+import_module(".pictures", __name__)

@@ -39,7 +39,8 @@ def of_run(experiment, model, name, options):
     stated |= origin(model)
     stated["dtype"] = dtype(model)
     stated["options"] = values
-    stated["versions"] = versions(model.tokenizer.packages)
+    reads_texts = model.config.picture is None
+    stated["versions"] = versions(model.tokenizer.packages if reads_texts else ())
     if "others" in values:
         stated["others"] = {key: model_files(path) for key, path in others(values["others"])}
     if model.missing:  # weights alone are looked at, no text is read

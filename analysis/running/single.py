@@ -43,9 +43,12 @@ def run(name, model, options, client=None):
         raise ValueError(f"{type(name).__name__} is no name; {wanted}")
     experiment = registry.get(name.replace("_", "-"))
     side, options = sides.split(options)
-    options = experiment.checked(options)
     given = model
+    if not isinstance(model, minitx.Model):
+        experiment.checked(options)  # before the model is loaded
     model, called = loaded(given)
+    experiment = registry.of_model(experiment, model)
+    options = experiment.checked(options)
     part, stated = _stated(experiment, model, called, options | {"side": side})
     changed = settings.changes(model) if model is given else []
     if changed:  # so that --resume does not take the results for those of the files
@@ -100,6 +103,7 @@ def produce(experiment, model, name, options, out, resume=False, format="svg"):
 
     resume: go on with an interrupted run. format: of the figure's file.
     """
+    experiment = registry.of_model(experiment, model)
     part, stated = _stated(experiment, model, name, options)
     with stream.resumable(out, experiment.name, settings.key(stated), resume) as run:
         arrays = finished(experiment, stated, out) if resume else None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import Model
-from ..checkpoint import SHAPES, model_of, sizes_of
+from ..checkpoint import axes_of, model_of, sizes_of
 from ..families import FAMILIES, from_hf
 from ..memory import keep_freed_memory
 from ..parameters import is_tied_output, owners, parameters, with_arrays
@@ -35,6 +35,7 @@ LAYOUTS = {  # model_type -> the reference library's class; what stands before n
     "qwen3": ("Qwen3ForCausalLM", "model."),
     "gpt_neox": ("GPTNeoXForCausalLM", "gpt_neox."),
     "bloom": ("BloomForCausalLM", "transformer."),
+    "vit": ("ViTForImageClassification", "vit."),
 }
 SPREAD = 0.02  # deviation of a matrix where config.json says none
 WRITERS = "W_O", "W_out"  # what writes to the stream
@@ -51,7 +52,8 @@ class Start(NamedTuple):
 
     def tensors(self):
         """{name in a file: array}, as the reference library lays them out."""
-        file_shapes = shapes(self.model.config)
+        n_classes = self.model.weights.W_U.shape[1]
+        file_shapes = shapes(self.model.config, n_classes)
         n = sum(map(math.prod, file_shapes.values()))
         order = named_parts(np.arange(n), file_shapes)
         places = parameters(joined(self.model.config, order, order[next(iter(order))].dtype))
@@ -73,14 +75,16 @@ def start(settings, seed, dtype):
     settings = settings | {"architectures": [architecture], "dtype": np.dtype(dtype).name}
     settings.pop("torch_dtype", None)
     config = from_hf(copy.deepcopy(settings))
-    tensors = {name: np.empty(shape, dtype) for name, shape in shapes(config).items()}
+    n_classes = len(settings.get("id2label", ())) or 2  # of a head for pictures
+    file_shapes = shapes(config, n_classes)
+    tensors = {name: np.empty(shape, dtype) for name, shape in file_shapes.items()}
     model = joined(config, tensors, dtype)
     spread = settings.get("initializer_range", SPREAD)
     draw_(model, spread, np.random.default_rng((seed, 0)))
     return in_one_vector(model, settings, dtype)
 
 
-def shapes(config):
+def shapes(config, n_classes=0):
     """{name in a file: shape} of all that a model has."""
     family = FAMILIES[config.model_type]
     prefix = LAYOUTS[config.model_type][1]
@@ -92,15 +96,20 @@ def shapes(config):
     named = {}
     for before, table in tables:
         for ours, tensor in table.items():
-            if is_stored(ours, tensor, config):
-                name = before + file_name(ours, tensor, config)
-                named.setdefault(name, stored_shape(ours, tensor, config))
+            if not is_stored(ours, tensor, config):
+                continue
+            if tensor.shapes is not None:  # an array that is made of several
+                names = (before + name for name in (tensor.names[0], *tensor.others))
+                named |= zip(names, tensor.shapes(config))
+                continue
+            name = before + file_name(ours, tensor, config)
+            named.setdefault(name, stored_shape(ours, tensor, config, n_classes))
     return named
 
 
 def head_of(family):
-    """The head that words are learned with."""
-    return "masked" if "masked" in family.heads else "causal"
+    """The head that words, or classes of pictures, are learned with."""
+    return next(head for head in ("masked", "causal", "image") if head in family.heads)
 
 
 def is_stored(ours, tensor, config):
@@ -117,10 +126,11 @@ def file_name(ours, tensor, config):
     return tensor.names[0]
 
 
-def stored_shape(ours, tensor, config):
+def stored_shape(ours, tensor, config, n_classes):
     """The shape of a tensor in a file: with its parts side by side, perhaps transposed."""
-    sizes = sizes_of(config)
-    shape = [sizes[axis] for axis in SHAPES[ours]]
+    sizes = sizes_of(config) | {"C": n_classes}
+    head = None if config.picture is None else "image"
+    shape = [sizes[axis] for axis in axes_of(ours, head)]
     if tensor.part is not None:
         shape[-1] = tensor.whole(shape[-1], config)
     return tuple(shape[::-1] if tensor.transposed else shape)

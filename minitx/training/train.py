@@ -131,6 +131,8 @@ def train(
     check(numbers)
     begin = start(settings, seed, dtype)
     cfg = begin.model.config
+    if cfg.picture is not None:
+        raise ValueError(f"a {cfg.model_type} learns from pictures, and corpus is a text or ids")
     numbers["context"] = checked_context(context, cfg)
     text = stream(corpus, folder, cfg, head_of(FAMILIES[cfg.model_type]) == "masked")
     how = How(**numbers)

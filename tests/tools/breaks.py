@@ -5480,6 +5480,36 @@ BREAKS = [
         "r['kernel_lag'] != offset",
     ),
     Break(
+        "waves over a grid are counted with the mean of the table",
+        "analysis/maths/grid.py",
+        "x - x.mean(axis=0)",
+        "x + 1",
+    ),
+    Break(
+        "an offset between patches is that of the query from its key",
+        "analysis/maths/grid.py",
+        "return y - y[:, None], x - x[:, None]",
+        "return y[:, None] - y, x[:, None] - x",
+    ),
+    Break(
+        "positions of patches that are shuffled stay where they are",
+        "analysis/measures/pictures.py",
+        "rng.permutation(positions[grid.patches])",
+        "positions[grid.patches]",
+    ),
+    Break(
+        "keys of patches keep their positions when the dial is turned",
+        "analysis/maths/grid.py",
+        "np.clip(y + down, 0, rows - 1)",
+        "y",
+    ),
+    Break(
+        "an experiment on texts runs on pictures",
+        "analysis/contract/registry.py",
+        "return OF_PICTURES[experiment.name]",
+        "return experiment",
+    ),
+    Break(
         "a patch's pixels lie column by column",
         "minitx/images.py",
         "split.transpose(0, 2, 4, 1, 3, 5)",

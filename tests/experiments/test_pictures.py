@@ -1,0 +1,174 @@
+"""Experiments in two dimensions, on a model in which their answers were planted, and on tiny-vit.
+
+Planted: a table of three waves down and three across a grid of 8 × 8 patches; head 0 looks one
+patch up, head 1 one to the left; what the pictures show plays a small part.
+"""
+
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+import pytest
+import tiny
+
+import minitx
+from minitx import analysis, weights
+from minitx.analysis.contract import registry
+from minitx.analysis.maths import grid
+from minitx.analysis.measures import pictures as measures
+from minitx.images import Preprocessor
+from minitx.training.start import start
+from minitx.weights import shapes
+
+WAVES = 1, 2, 3
+SIDE = 8
+CONFIG = {
+    "model_type": "vit",
+    "hidden_size": 24,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 4,
+    "image_size": 32,
+    "patch_size": 4,
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+}
+
+
+def waves(move):
+    """Cosines and sines of each place [64 12], of the place so far down and across."""
+    y, x = np.indices((SIDE, SIDE)).reshape(2, -1)
+    places = y + move[0], x + move[1]
+    angles = [2 * np.pi * f * n / SIDE for n in places for f in WAVES]
+    return np.stack([part(a) for a in angles for part in (np.cos, np.sin)], axis=1)
+
+
+@cache
+def planted():
+    """The model with planted answers."""
+    model = start(CONFIG, 0, "float64").model
+    table = np.zeros((65, 24))
+    table[1:, :12], table[1:, 12:] = waves((0, 0)), -waves((0, 0))
+    W_Q, W_K = np.zeros((24, 24)), np.zeros((24, 24))
+    for head, move in enumerate([(1, 0), (0, 1)]):
+        columns = slice(12 * head, 12 * head + 12)
+        W_Q[:12, columns] = 2 * np.eye(12)
+        W_K[:12, columns] = np.linalg.lstsq(waves((0, 0)), waves(move), rcond=None)[0]
+    rng = np.random.default_rng(0)
+    W_E = 0.01 * rng.standard_normal(model.weights.W_E.shape)
+    model = tiny.with_weights(model, {0: {"W_Q": W_Q, "W_K": W_K}}, W_pos=table, W_E=W_E)
+    return replace(model, preprocessor=Preprocessor(weights.find("tiny-vit")))
+
+
+@cache
+def measured(name, **options):
+    """What an experiment gives of the model with planted answers."""
+    return registry.OF_PICTURES[name].run(planted(), **options)
+
+
+def test_waves_in_two_directions_come_back():
+    r = measured("positions", shuffles=100)
+    rows, columns = np.nonzero(r["spectrum"] > r["peak_null"])
+    cycles = abs(r["down"][rows]).tolist(), r["across"][columns].tolist()
+    above = {*zip(*cycles)}
+    assert above == {(f, 0) for f in WAVES} | {(0, f) for f in WAVES}
+    assert r["n_above"] == 6 and r["n_above_null"] <= 3 and r["n_frequencies"] == 33
+
+
+def test_a_table_without_an_order_has_no_waves():
+    rng = np.random.default_rng(1)
+    table = planted().weights.W_pos.copy()
+    table[1:] = rng.permutation(table[1:])
+    other = tiny.with_weights(planted(), W_pos=table)
+    r = registry.OF_PICTURES["positions"].run(other, shuffles=100)
+    assert r["peak"] < 1.1 * r["peak_null"]
+
+
+def test_heads_that_look_one_patch_up_or_to_the_left_come_back():
+    r = measured("profiles", documents=12)
+    assert r["down"].tolist() == [[-1, 0]] and r["across"].tolist() == [[0, -1]]
+    assert r["n_sharp"] == r["n_away"] == 2 and r["n_sharp_null"] == 0
+    assert r["highest"] > 3 * r["highest_null"]
+
+
+def test_attention_follows_the_keys_positions():
+    r = measured("dial", documents=4)
+    assert r["followed"] > 0.8 and r["n_following"] == 2
+    assert r["followed"] > r["followed_null"] + 0.3 and r["followed"] > r["stayed"] + 0.3
+
+
+def test_cosines_of_the_grid_are_read_from_the_stream():
+    """A table of the cosines themselves is read whole; places in another order are not."""
+    table = np.zeros((65, 24))
+    table[1:, :8] = 3 * grid.cosines(SIDE, SIDE, 8)
+    other = tiny.with_weights(planted(), W_pos=table)
+    r = registry.OF_PICTURES["cca"].run(other, documents=8, shuffles=10)
+    assert r["mean"][0] > 0.95 and r["mean_null"][0] < 0.5
+
+
+def test_without_positions_the_features_are_others():
+    r = measured("remove-positions", documents=6)
+    assert r["cosine"] < 0.5 and r["cosine_shuffled"] < 0.5
+    r = registry.OF_PICTURES["remove-positions"].run(
+        tiny.with_weights(planted(), W_pos=np.zeros((65, 24))), documents=4
+    )
+    assert r["cosine"] == pytest.approx(1, abs=1e-12) and r["stays"] == 1
+
+
+def test_scores_are_made_of_positions():
+    """Shares sum to the scores' own variance, also behind CLIP's two norms, whatever the biases."""
+    r = measured("sources", documents=4)
+    assert (r["position"] > 0.9).all() and abs(r["position_null"]).max() < 0.2
+    model = minitx.load(tiny.GOLDEN / "images" / "clip-both", dtype="float64")
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), np.uint8)
+    tokens = model.encode(images=list(pixels)).tokens
+    q, k = sources_of(model, tokens[0])
+    trace = minitx.run(model, tokens[0], [("q", 0), ("k", 0)])
+    np.testing.assert_allclose(sum(q), trace["q", 0][0][:, 1:], rtol=0, atol=1e-12)
+    keys = trace["k", 0][0][:, 1:]
+    differences = [x - x[:, :1] for x in (sum(k), keys)]
+    np.testing.assert_allclose(*differences, rtol=0, atol=1e-12)
+
+
+def sources_of(model, tokens):
+    """Parts of queries and keys of the patches."""
+    module = import_module("minitx.analysis.experiments.pictures.sources")
+    return module._parts(model, tokens, measures.grid_of(model))
+
+
+# --- the same by name, on tiny-vit
+
+
+@pytest.mark.parametrize("name", registry.OF_PICTURES)
+def test_each_runs_by_name_and_shows_itself(tmp_path, name):
+    result = analysis.run(name, "tiny-vit", **({"documents": 8} if name != "positions" else {}))
+    result.save(tmp_path, format="png")
+    assert (tmp_path / f"{name}.json").is_file() and result.says and "nan" not in result.says
+    assert result.title.startswith(registry.OF_PICTURES[name].question)
+
+
+def test_an_experiment_that_needs_texts_says_so():
+    with pytest.raises(registry.NotApplicable, match=r"lags reads texts, and this model \(vit\) p"):
+        analysis.run("lags", "tiny-vit")
+
+
+def test_pictures_are_those_of_a_folder(tmp_path):
+    image_module = pytest.importorskip("PIL.Image")
+    for i, picture in enumerate(shapes.draw(3, 5)[0]):
+        image_module.fromarray(picture).save(tmp_path / f"{i}.png")
+    result = analysis.run("profiles", "tiny-vit", text=str(tmp_path))
+    assert result.numbers["documents"].value == 3
+    with pytest.raises(ValueError, match="has 3 pictures; wanted 4, whose names end in .bmp"):
+        analysis.run("profiles", "tiny-vit", text=str(tmp_path), documents=4)
+
+
+def test_tiny_vit_tells_where_the_circle_is():
+    """Its card: 98 % or more of pictures that it has not seen; at most 40 % without positions."""
+    model = minitx.load("tiny-vit")
+    pictures, classes = shapes.draw(200, (1 << 40, 0))
+    tokens = model.encode(images=list(pictures)).tokens
+    y = minitx.run(model, tokens, "logits")["logits"]
+    assert (y.argmax(axis=1) == classes).mean() >= 0.98
+    y = minitx.run(model, tokens, "logits", {"pos_embed": np.zeros_like})["logits"]
+    assert (y.argmax(axis=1) == classes).mean() <= 0.4
