@@ -1,7 +1,8 @@
 """Every link and every resource of finished pages: `python -m docs.links FOLDER`.
 
 A link inside must lead to a file, and to a name in it. Nothing that a browser loads by itself, such
-as a script, a font or a picture, may lie outside. Order: what a page asks for, what is wrong.
+as a script, a font or a picture, may lie outside. Sphinx's linkcheck asks the network, and sees no
+names and no pages that are not its own. Order: what a page asks for, what is wrong.
 """
 
 import re

@@ -2,7 +2,8 @@
 
 Only 127.0.0.1 is listened on, but a page of another site, open in the same browser, could still
 send requests there, under its own name (DNS rebinding) or from its own origin. Both are refused, as
-is whatever is too large or too slow.
+is whatever is too large or too slow. (Starlette's TrustedHostMiddleware sees the first Host alone,
+and no port.)
 """
 
 import json

@@ -1,4 +1,7 @@
-"""The outcome as JUnit XML, which CI services show: one test case for each layer."""
+"""The outcome as JUnit XML, which CI services show: one test case for each layer.
+
+pytest writes such a file of tests (minitx/testing.py is for these); `minitx verify` runs none.
+"""
 
 from xml.etree import ElementTree
 

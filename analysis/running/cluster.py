@@ -2,7 +2,8 @@
 
 Batches of documents go out and their results come back in the order of the documents, each added
 as one, so that sums are the same bytes as on one thread. A batch takes about a second; what is out
-at once is bounded, and results wait on the workers until it is their turn.
+at once is bounded (Dask's `Client.map` sends everything), and results wait on the workers until it
+is their turn.
 
 What fails: a worker that dies has its batches done by others (Dask's part). A worker that would
 compute otherwise is rejected by name. A batch that fails is done again document by document. A
