@@ -25,6 +25,7 @@ MAPPED = "minitx/mapped.py"
 MODEL = "minitx/model.py"
 CACHE = "minitx/cache.py"
 CHECKPOINT = "minitx/checkpoint.py"
+HELD_HEADS = "minitx/held_heads.py"
 TEXT = "minitx/text.py"
 TRACE = "minitx/trace.py"
 GENERATE = "minitx/generate.py"
@@ -394,13 +395,13 @@ BREAKS = [
     ),
     Break(
         "heads are cut the wrong way",
-        MODEL,
+        KERNELS,
         "x.reshape(B, T, -1, cfg.d_head).swapaxes(1, 2)",
         "x.reshape(B, T, cfg.d_head, -1).swapaxes(1, 3)",
     ),
     Break(
         "heads are joined in the wrong order",
-        MODEL,
+        KERNELS,
         "z.swapaxes(1, 2).reshape(B, T, H * d)",
         "z.reshape(B, T, H * d)",
     ),
@@ -511,7 +512,7 @@ BREAKS = [
     ),
     Break(
         "a GPT-2 body without a head gives logits",
-        CHECKPOINT,
+        HELD_HEADS,
         "not saved_from or bool(WITH_HEAD.search(saved_from))",
         "True",
     ),
@@ -574,9 +575,19 @@ BREAKS = [
     Break("a decoder is run as an encoder", FAMILIES, '"is_decoder": False', ""),
     # text
     Break(
-        "truncation stored in tokenizer.json stays on", TEXT, "tokenizer.no_truncation()", "pass"
+        "truncation stored in tokenizer.json stays on",
+        TEXT,
+        "tokenizer.no_truncation()",
+        "pass",
+        where="Tokenizer",
     ),
-    Break("padding stored in tokenizer.json stays on", TEXT, "tokenizer.no_padding()", "pass"),
+    Break(
+        "padding stored in tokenizer.json stays on",
+        TEXT,
+        "tokenizer.no_padding()",
+        "pass",
+        where="Tokenizer",
+    ),
     Break("a text that is too long is let through", TEXT, "T > config.n_ctx", "False"),
     Break(
         "<mask> keeps the space on its left",
@@ -1945,13 +1956,13 @@ BREAKS = [
     ),
     Break(
         "the encoder of a classifier has a head",
-        CHECKPOINT,
+        HELD_HEADS,
         "[name for name in saved_with(saved_from) if name in family.heads]",
         "saved_with(saved_from)",
     ),
     Break(
         "Marian has no head where its file has no output matrix",
-        CHECKPOINT,
+        HELD_HEADS,
         '"Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel"',
         '"Head|ForConditionalGeneration|ForCausalLM|^BartModel"',
     ),
@@ -2573,7 +2584,7 @@ BREAKS = [
     ),
     Break(
         "a BartModel has no head",
-        CHECKPOINT,
+        HELD_HEADS,
         '"Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel"',
         '"Head|ForConditionalGeneration|MTModel|ForCausalLM"',
     ),
@@ -3119,19 +3130,19 @@ BREAKS = [
     ),
     Break(
         "another head than was asked for",
-        CHECKPOINT,
+        HELD_HEADS,
         "head not in held",
         "False",
     ),
     Break(
         "T5's classes are read from a stream made smaller",
-        CHECKPOINT,
+        HELD_HEADS,
         "replace(config, head_act=act, unembed_scale=1.0, logit_cap=0.0)",
         "replace(config, head_act=act, logit_cap=0.0)",
     ),
     Break(
         "ELECTRA's discriminator has the activation of its classifier",
-        CHECKPOINT,
+        HELD_HEADS,
         "family.sequence_act if HEADS[head].is_pooled else None",
         "family.sequence_act",
     ),
@@ -3662,7 +3673,7 @@ BREAKS = [
     ),
     Break(
         "a LlamaForCausalLM that is tied has no head",
-        CHECKPOINT,
+        HELD_HEADS,
         '"Head|ForConditionalGeneration|MTModel|ForCausalLM|^BartModel"',
         '"Head|ForConditionalGeneration|MTModel|^BartModel"',
     ),
@@ -3924,7 +3935,7 @@ BREAKS = [
     ),
     Break(
         "the bias of distances is one text's",
-        "minitx/backward.py",
+        "minitx/backward_distances.py",
         "d_scores.sum(axis=0, keepdims=True)",
         "d_scores[:1]",
     ),
@@ -5247,7 +5258,7 @@ BREAKS = [
     ),
     Break(
         "classes are capped as words are",
-        "minitx/checkpoint.py",
+        HELD_HEADS,
         "replace(config, head_act=act, unembed_scale=1.0, logit_cap=0.0)",
         "replace(config, head_act=act, unembed_scale=1.0)",
     ),
