@@ -13,7 +13,7 @@ import numpy as np
 from .arrays import Cross, Layer, Model, Weights
 from .families import FAMILIES, from_hf
 from .files import listing, read_json, read_tensors
-from .heads import HEADS, of_classes
+from .heads import HEADS, OF_PICTURES, of_classes
 from .held_heads import with_head
 from .joined import joined
 from .memory import keep_freed_memory
@@ -254,7 +254,8 @@ class Stored:
 def axes_of(ours, task_head):
     """Letters of an array's axes; a classifier gives C classes in place of V words."""
     if ours in ("W_U", "b_U") and of_classes(task_head):
-        return SHAPES[ours].replace("V", "C").replace("D", "E")
+        axes = SHAPES[ours].replace("V", "C")
+        return axes.replace("D", "E") if task_head in OF_PICTURES else axes
     return SHAPES[ours]
 
 

@@ -85,6 +85,7 @@ def require_head(model):
         )
 
 
+OF_PICTURES = "image", "taught"  # they may read several vectors side by side
 READS = {  # what a head for a picture reads: the tokens of which it takes the mean
     "class": slice(0, 1),
     "distillation": slice(1, 2),
