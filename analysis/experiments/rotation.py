@@ -5,7 +5,8 @@ number of tokens. The weights settle a part of the basis and leave the rest free
 is the mean of the maps from several random bases, beside how far these differ. T tokens, D width, F
 frequencies with 0, A bins of angles, R key offsets (positive: to the right), n columns of a basis,
 L layers, H heads, G random bases, C heads compared; g [F n] is the amplitude at each frequency and
-angle, theta [n] are the angles.
+angle, theta [n] are the angles. Where a place turns queries and keys, the angles are those of the
+turned pairs, and nothing is arbitrary.
 Order: the experiment, its input, the heads compared, one head, all heads; the words; the picture.
 """
 
@@ -22,9 +23,10 @@ from ..drawing.sentences import Names, Rows, When
 from ..maths import factors, layout, nulls, profiles, spectra, stats
 from ..maths import gauge as settled
 from ..maths import rotation as maths
-from ..measures import heads, inputs
+from ..measures import by_mechanism, heads, inputs
 from ..running.stream import UNSAVED
 from ..texts import corpus
+from . import _rotation_pairs
 
 TEXT = "text"  # what is read, or positions alone
 MEAN = "mean"  # of the maps from random bases
@@ -91,7 +93,29 @@ def rotation(
     compare: heads in which bases are compared, those with the clearest direction first (0: all)
     documents: documents whose mean attention is compared with the maps, which are of the first
     """
-    inputs.reachable(model)
+    given = head, text, documents, tokens, seed
+    way = by_mechanism.of_model(model, WAYS)
+    return way(model, run, given, Drawn(completion, input, gauge, compare))
+
+
+class Drawn(NamedTuple):
+    """The options of a run that tell how maps are drawn."""
+
+    completion: str
+    input: str
+    gauge: int
+    compare: int
+
+
+def _by_pairs(model, run, given, drawn):
+    """The angles of turned pairs, of which nothing is arbitrary."""
+    return _rotation_pairs.measure(model, run, *given)
+
+
+def _by_table(model, run, given, drawn):
+    """Maps of queries and keys that read a table of positions."""
+    head, text, documents, tokens, seed = given
+    completion, input, gauge, compare = drawn
     if model.missing:
         input = "positions"
     document_set = attended = None
@@ -117,6 +141,14 @@ def rotation(
     result |= _measure_noise(model, X, conditions)
     result |= _compare_all_heads(model, X, result, seed)
     return result | _summarize(result, compared, pairs, list(X), seed)
+
+
+WAYS = by_mechanism.entries(
+    table=_by_table,
+    rotary=_by_pairs,
+    bias="nothing to turn: a bias by distance turns no query",
+    none=f"nothing to turn: {by_mechanism.NO_PLACES}",
+)
 
 
 def _read_input(model, document_set, T):
@@ -746,6 +778,51 @@ DRAWN = Rows(
     join=" ",
 )
 
+OF_TABLE = [
+    When(
+        "n_directed",
+        OFFSETS,
+        "No head has a direction, so no offset can be compared with that of attention.",
+    ),
+    " ",
+    GAUGE,
+    " ",
+    LINES,
+    " The maps drawn: ",
+    DRAWN,
+    When("input == TEXT", "", " All this is from positions alone, without words."),
+]
+PAIRS = [
+    "A place turns queries and keys here, {pairs} pairs of features of each head, so that no basis "
+    "is chosen and nothing is arbitrary. ",
+    When(
+        "n_directed",
+        [
+            "The angles of the mean query and key fit best at the offset of attention in ",
+            _count("right"),
+            " of {n_compared} heads with a direction (angles of a head dealt among its pairs: up "
+            "to ",
+            _count("right_dealt"),
+            "; heads shuffled: up to ",
+            _count("right_shuffled"),
+            ").",
+        ],
+        "No head has a direction, so no offset can be compared with that of attention.",
+    ),
+]
+
+OF_MAPS = column(
+    Part(_draw_heads, height=lambda r: 2.9 * len(r["heads"]) + 1.4),
+    row(_draw_settled, _draw_right, _draw_fit, widths=(1, 1, 0.9), height=3.2),
+)
+OF_PAIRS = Part(_rotation_pairs.paint, height=lambda r: 2.6 * len(r["heads"]) + 0.6)
+
+
+def picture(r):
+    """Maps, or where a place turns queries and keys the angles of their pairs."""
+    return OF_PAIRS(r) if "pairs" in r else OF_MAPS(r)
+
+
 register(
     rotation,
     look="A wave that is turned by an angle is moved by a number of tokens; the red lines are "
@@ -776,7 +853,8 @@ register(
     numbers="""
         right: share of the heads with a direction in which the offset that stands out in the mean
             map of random bases is the offset of most attention
-            null: its 99 % quantile with the maps of the heads compared shuffled
+            null: its 99 % quantile with the maps of the heads compared shuffled; of turned pairs
+            the larger one of heads shuffled and of angles dealt among a head's pairs
         gauge_peaks_directed: correlation within a frequency of two maps from random bases, at the
             peaks of the position table, heads with a direction
             null: that correlation for a head with random weights
@@ -861,29 +939,22 @@ register(
             no null: it is a null
     """,
     answer=Asks(
-        "heads with a direction whose mean map shows the offset that they attend to",
+        When(
+            "pairs",
+            "heads with a direction whose turned pairs fit best at the offset that they attend to",
+            "heads with a direction whose mean map shows the offset that they attend to",
+        ),
         value=[_count("right"), " of {n_compared}"],
-        chance=["up to ", _count("right_null"), " of {n_compared}, maps shuffled"],
+        chance=[
+            "up to ",
+            _count("right_null"),
+            " of {n_compared}, ",
+            When("pairs", "heads or angles shuffled", "maps shuffled"),
+        ],
         rule=Of("right", enough=MOST),
         without=Without("n_directed", "0 heads with a direction", "0"),
     ),
-    says=[
-        When(
-            "n_directed",
-            OFFSETS,
-            "No head has a direction, so no offset can be compared with that of attention.",
-        ),
-        " ",
-        GAUGE,
-        " ",
-        LINES,
-        " The maps drawn: ",
-        DRAWN,
-        When("input == TEXT", "", " All this is from positions alone, without words."),
-    ],
-    draw=column(
-        Part(_draw_heads, height=lambda r: 2.9 * len(r["heads"]) + 1.4),
-        row(_draw_settled, _draw_right, _draw_fit, widths=(1, 1, 0.9), height=3.2),
-    ),
+    says=When("pairs", PAIRS, OF_TABLE),
+    draw=picture,
     shares_passes=True,
 )

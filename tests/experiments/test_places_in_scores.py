@@ -256,6 +256,28 @@ def test_a_direction_from_places_stays_without_words_and_goes_without_places():
     assert max_error(r["attention_of_heads"][1:4], r["attention_of_heads"][:1]) < 1e-5
 
 
+# rotation
+
+
+def test_the_angles_of_turned_pairs_are_those_that_were_planted():
+    """Keys that are three tokens ahead: each pair's angle is its frequency times the offset -3."""
+    model = PLANTED["rotary"]
+    r, verdict = run("rotation", model)
+    omega = np.array(model.config.rotary[0].frequencies)
+    planted = np.exp(-3j * omega)
+    assert abs(np.exp(1j * r["angle_of_pairs"]) - planted).max() < 1e-4
+    assert (r["offset_of_heads"] == -3).all() and r["n_directed"] == 12
+    assert r["right"] == 1 and r["right_dealt"] < 0.5
+    assert r["right_shuffled"] == 1 and verdict == "undecided"  # all heads are alike
+    assert "12 of 12 heads with a direction" in registry.get("rotation").says(r)
+
+
+def test_the_angles_of_a_trained_model_are_more_than_dealt_ones():
+    r, _ = run("rotation", minitx.load("zoo/masked-rotary"))
+    assert r["right"] > r["right_dealt"] + 0.3  # measured 0.9 and 0.2
+    assert r["curve_of_heads"].shape == (3, 4, 21)
+
+
 # cca
 
 
@@ -302,6 +324,7 @@ NOTHING = {
     "dial": "nothing to move",
     "notch": "nothing to take out",
     "sources": "nothing to divide",
+    "rotation": "nothing to turn",
     "conditions": "nothing to take away",
     "scale-positions": "nothing to scale",
     "inject-positions": "nothing to inject",

@@ -34,10 +34,13 @@ NEED_A_TABLE = {
     "remove-positions",
     "residual",
     "reviews",
-    "rotation",
     "singular-values",
 }  # of positions, which t5 has not
-BY_MECHANISM = {"dial", "sources"}  # partial checkpoints, too: a table, or what enters the scores
+BY_MECHANISM = {
+    "dial",
+    "rotation",
+    "sources",
+}  # partial checkpoints, too: a table, or what enters the scores
 NEED_A_HEAD = {
     "shift",
     "scale-positions",

@@ -5653,4 +5653,10 @@ BREAKS = [
         "follows = r['mean'] > chance + verdict.MARGIN",
         "follows = r['mean'] > r['mean_null'] + verdict.MARGIN",
     ),
+    Break(
+        "the angles of turned pairs are those of keys against queries",
+        "analysis/experiments/_rotation_pairs.py",
+        "positional_kernel.pairs(key, r).conj()",
+        "positional_kernel.pairs(key, r)",
+    ),
 ]
