@@ -99,9 +99,7 @@ class Distances(NamedTuple):
 
 def distances(cfg, w, numbers, keys, hook, positions=None):
     """The Distances of a pass; positions: as for `key_distance`."""
-    embed = w.W_dist[None]
-    if w.ln_dist_w is not None:
-        embed = layer_norm(embed, w.ln_dist_w, w.ln_dist_b, cfg.eps)
+    embed = table(cfg, w)
     distance = key_distance(cfg, numbers, keys, positions)
     row = distance_row(cfg, distance)
     row = row.astype(embed.dtype)
@@ -109,6 +107,14 @@ def distances(cfg, w, numbers, keys, hook, positions=None):
         embed=hook("dist_embed", embed),
         row=hook("pos_row", row),
     )
+
+
+def table(cfg, w):  # -> [1 R D]
+    """W_dist as layers read it."""
+    embed = w.W_dist[None]
+    if w.ln_dist_w is None:
+        return embed
+    return layer_norm(embed, w.ln_dist_w, w.ln_dist_b, cfg.eps)
 
 
 def distance_row(cfg, distance):

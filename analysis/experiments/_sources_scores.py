@@ -3,7 +3,8 @@
 A query is its mean over words, the same everywhere before a place turns it, and what its word adds.
 `position` is the mean query or key as its place turns it, and with it the bias by distance; `word`
 is the rest. So position × position is the kernel of a head, exactly what no word changes. Queries
-have the mean of one half of the documents, keys of the other.
+have the mean of one half of the documents, keys of the other. In DeBERTa a query that is compared
+with a distance is split in the same way: the mean one belongs to position × position.
 
 L layers, H heads, G heads of keys, T tokens, d width of a head, R lags, W bands, r pairs.
 
@@ -11,6 +12,8 @@ Order: the split of a document's scores; the part of positions in a layer.
 """
 
 import numpy as np
+
+from minitx import distances
 
 from ..maths import positional_kernel, profiles
 from ..maths import sources as maths
@@ -39,8 +42,14 @@ class Means:
         k = self._by_source(part.k, self.keys[1 - half][layer], places, layer)
         k = np.repeat(k, q.shape[1] // k.shape[1], axis=1)
         scores = score_moves.scores(model, part, places, places)
-        bias = mean_kernel.added(model, places - places[:, None])
-        return split.Split(q * model.config.attn_scale(layer), k, scores, bias)
+        distance = places - places[:, None]
+        added = {}
+        bias = mean_kernel.added(model, distance)
+        if bias is not None:
+            added[POSITION, POSITION] = bias
+        if model.config.pos_terms:
+            added = _terms(model, layer, q, k, distance)
+        return split.Split(q * model.config.attn_scale(layer), k, scores, added)
 
     def _by_source(self, x, mean, places, layer):
         """Queries or keys [H T d] by source, each as places turn it: [C H T d]."""
@@ -62,11 +71,25 @@ class Means:
         return Positions(self.model, layer, pairs, T)
 
 
+def _terms(model, layer, q, k, distance):
+    """What DeBERTa's terms add to the products of sources: {(source, source): [H T T]}."""
+    added = {}
+    for source in (POSITION, WORD):
+        by_name = mean_kernel.terms(model, layer, q[source], k[source], distance)
+        for name, x in by_name.items():
+            pair = (source, POSITION) if name == "c2p" else (POSITION, source)
+            added[pair] = added.get(pair, 0.0) + x
+    return added
+
+
 class Positions:
     """Position × position of one layer on T places, from mean queries and keys."""
 
     def __init__(self, model, layer, pairs, T):
         self.model, self.layer, self.pairs, self.T = model, layer, pairs, T
+        self.embed = None
+        if model.config.pos_terms:
+            self.embed = distances.table(model.config, model.weights)
 
     def scores(self, order=None):
         """Scores [H T T], the queries' places in this order or their own."""
@@ -75,7 +98,7 @@ class Positions:
         total = 0
         for query, key in self.pairs:
             q, k = (np.repeat(x[:, None], self.T, axis=1) for x in (query, key))
-            part = score_moves.Part(self.layer, q, k, None)
+            part = score_moves.Part(self.layer, q, k, None, self.embed)
             total = total + score_moves.scores(self.model, part, order, places)
         return total / len(self.pairs)
 

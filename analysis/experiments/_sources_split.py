@@ -45,7 +45,8 @@ class Split(NamedTuple):
     q: np.ndarray  # [C H T d], times the factor that scores have
     k: np.ndarray  # [C H T d]
     scores: np.ndarray  # [H T T], from the input as it is, not from its parts
-    bias: np.ndarray | None = None  # [H T T], what is added to position × position
+    # {(source of the query, of the key), by number: [H T T]}: what is added to their product
+    added: dict = {}  # noqa: RUF012
 
 
 def places(model, documents, run):

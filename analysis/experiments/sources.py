@@ -25,7 +25,7 @@ from ..drawing.sentences import Rows, When
 from ..maths import lags as lag_maths
 from ..maths import profiles, stats
 from ..maths import sources as maths
-from ..measures import by_mechanism, heads, inputs, score_moves
+from ..measures import by_mechanism, heads, inputs, mean_kernel, score_moves
 from ..running.stream import UNSAVED
 from ..texts import corpus
 from . import _sources_scores, _sources_split
@@ -38,6 +38,12 @@ LONG = 8  # tokens: the paper's waves have this period or a longer one
 SHOWN = 4  # heads with curves of their own
 LISTED = 16  # heads with a bar
 TOLD = 6  # heads in the sentence
+GIVEN = "c2p", "p2c"  # the terms of place that a model may compute itself
+GIVEN_SAYS = (
+    ". The model's own terms of place, which position × position estimates, hold of these peaks "
+    "{c2p_share:.2f} (content with place) and {p2c_share:.2f} (place with content), estimated "
+    "together {position_share:.2f}"
+)
 POSITION = _sources_split.SOURCES.index("position")
 GROUPS = {  # terms together, whichever of the two is the query's: name -> colour
     "position × position": draw.BLUE,
@@ -135,6 +141,7 @@ def _in_scores(model, documents, visible, seed, run):
         for part in parts:
             sums = _measure_layer(means.split(part, i % 2), visible, order)
             sums["attention"] = profiles.profile(score_moves.moved_pattern(model, part, "keys", 0))
+            sums |= _given(model, part, T)
             by_layer.append(sums)
         return stats.stacked(by_layer)
 
@@ -143,25 +150,37 @@ def _in_scores(model, documents, visible, seed, run):
     return {name: total / len(documents) for name, total in sums.items()}, positions
 
 
+def _given(model, part, T):
+    """Sums by lag of the terms of place that the model computes itself (DeBERTa), by name [H R]."""
+    places = np.arange(T)
+    distance = places - places[:, None]
+    if not model.config.pos_terms:
+        return {}
+    by_name = mean_kernel.terms(model, part.layer, part.q, part.k, distance)
+    near = slice(T - 1 - NEAR, T + NEAR)
+    return {name: maths.diagonal_sums(x)[:, near] for name, x in by_name.items()}
+
+
 WAYS = by_mechanism.entries(
     table=_of_table,
     rotary=_in_scores,
     bias=_in_scores,
+    terms=_in_scores,
     none=f"nothing to divide: {by_mechanism.NO_PLACES}",
 )
 
 
 def _measure_layer(split, visible, order):
     """Sums of one layer: of terms by lag, of scores squared and by lag, with tokens shuffled."""
-    q, k, scores, bias = split
+    q, k, scores, added = split
     T = len(visible)
     centred = maths.within_rows(scores, visible)
     mixed = maths.within_rows(scores[:, order][:, :, order], visible)
     terms = maths.lag_sums(q, k, NEAR)
     products = maths.term_products(q, k, centred)
-    if bias is not None:
-        terms[POSITION, POSITION] += maths.diagonal_sums(bias)[:, T - 1 - NEAR : T + NEAR]
-        products[POSITION, POSITION] += (bias * centred).sum(axis=(-2, -1))
+    for pair, x in added.items():
+        terms[pair] += maths.diagonal_sums(x)[:, T - 1 - NEAR : T + NEAR]
+        products[pair] += (x * centred).sum(axis=(-2, -1))
     whole = maths.diagonal_sums(scores)[:, T - 1 - NEAR : T + NEAR]
     error = abs(terms.sum(axis=(0, 1)) - whole).max() / max(abs(whole).max(), 1e-300)
     result = {"terms": terms, "error": error, "products": products}
@@ -188,6 +207,10 @@ def _divide(mean, fit, T, causal):
         result["toeplitz_of_heads" + end] = maths.over(explained, mean["squares" + end])
     result["error"] = mean["error"].max()
     result["position_share_of_heads"] = result["peak_of_terms"][POSITION, POSITION]
+    for name in [name for name in GIVEN if name in mean]:
+        by_lag = mean[name] / (T - abs(profiles.offsets()))
+        split = np.array([[by_lag, scores - by_lag]])
+        result[f"{name}_share_of_heads"] = maths.peak_parts(split, lag, causal)[0, 0]
     result["position_variance_of_heads"] = result["variance_of_terms"][POSITION, POSITION]
     return result
 
@@ -326,7 +349,9 @@ def _by_head(r, places):
     result["at_offset"] = attention.max(axis=1)
     result["offset"] = profiles.offsets()[attention.argmax(axis=1)]
     result["lag"] = r["lag_of_heads"][rows, columns]
-    for name in ("position_share", "position_variance", "toeplitz", "position_toeplitz"):
+    given = [f"{name}_share" for name in GIVEN if f"{name}_share_of_heads" in r]
+    own = "position_share", "position_variance", "toeplitz", "position_toeplitz"
+    for name in (*own, *given):
         result[name] = r[f"{name}_of_heads"][rows, columns]
     result["toeplitz_null"] = r["toeplitz_of_heads_shuffled"][rows, columns]
     result["position_share_null"] = np.quantile(
@@ -523,6 +548,12 @@ register(
             no null: the share that these waves hold has one
         position_share by heads: share of the peak of the scores that position × position holds
             null: 99 % quantile of that share over {SHUFFLES} shuffles of the places of the queries
+        c2p_share by heads: share of the peak that content with place holds, as the model computes
+            it (DeBERTa)
+            no null: terms sum to the whole exactly
+        p2c_share by heads: share of the peak that place with content holds, as the model computes
+            it
+            no null: terms sum to the whole exactly
         long_waves by heads: share of the peak that position waves with periods of {LONG} tokens or
             more hold
             null: what waves of {LONG} tokens or more would hold of it if all frequencies held
@@ -574,6 +605,7 @@ register(
             join=", ",
             none="there are none",
         ),
+        When("c2p_share", GIVEN_SAYS, ""),
         ". The lag alone explains this share of the variance of scores, layer by layer: "
         "{toeplitz_by_layer:.2f} (tokens shuffled: {toeplitz_by_layer_null.max:.2f} at most).",
         When(

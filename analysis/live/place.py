@@ -42,7 +42,7 @@ class Place(NamedTuple):
     @property
     def is_by_distance(self):
         """Whether only a term of the scores says where tokens are."""
-        return self.positions == [self.point("pos_bias")]
+        return self.positions in ([self.point("pos_bias")], [self.point("pos_row")])
 
     def own(self):
         """Places of the text's own tokens, without special ones: [n]."""

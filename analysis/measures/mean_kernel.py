@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minitx import distances, forward
+from minitx.model import identity
 
 from ..maths import positional_kernel as maths
 from ..maths import profiles
@@ -138,6 +139,26 @@ def curves(model, document, query, key):
     if known is not None and not model.config.pos_terms:
         return known
     return maths.mean_by_lag(run_alone(model, document, query, key).scores, profiles.REACH)
+
+
+def terms(model, layer, q, k, distance):
+    """DeBERTa's terms of a layer's scores, {"c2p", "p2c": [H T S]}, at distances key - query [T S].
+
+    q [H T d], k [H S d].
+    """
+    cfg, w = model.config, model.layers[layer]
+    row = distances.distance_row(cfg, distance)
+    embed = distances.table(cfg, model.weights)
+    scale = cfg.attn_scale(layer)
+    by_name = {}
+    if "c2p" in cfg.pos_terms:
+        rows = distances.of_distances("K", embed, w, cfg, identity)[0]  # [H R d]
+        by_name["c2p"] = scale * np.take_along_axis(q @ rows.swapaxes(-1, -2), row[None], axis=-1)
+    if "p2c" in cfg.pos_terms:
+        rows = distances.of_distances("Q", embed, w, cfg, identity)[0]
+        p2c = np.take_along_axis(k @ rows.swapaxes(-1, -2), row.T[None], axis=-1)
+        by_name["p2c"] = scale * p2c.swapaxes(-1, -2)
+    return by_name
 
 
 def distinct(model, lags):

@@ -19,9 +19,16 @@ MODELS = {  # variant -> the points at which places enter
     "modernbert-bare": ["pos_angle"],
     "bloom-three": ["pos_bias"],
     "gpt_neox-nowhere": [],
+    "deberta-masked": ["pos_row"],
+    "deberta2-bare": ["pos_row"],
 }
 EVERYWHERE = [name for name, points in MODELS.items() if points]
-BOTH_WAYS = ["bert-bare", "mpnet-bare", "t5-encoder"]  # each token sees all others
+BOTH_WAYS = [
+    "bert-bare",
+    "mpnet-bare",
+    "t5-encoder",
+    "deberta-masked",
+]  # each token sees all others
 ORDER = np.array([3, 0, 5, 1, 4, 2, 6])
 
 
@@ -34,7 +41,8 @@ def stream(model, tokens, edits=()):
 def test_places_enter_where_the_mechanism_says(variant):
     model = tiny.load(variant)
     assert position_edits.points(model.config) == MODELS[variant]
-    assert list(position_edits.off(model.config)) == MODELS[variant]
+    terms = list(model.config.pos_terms)  # of which the rows of distances are no summand
+    assert list(position_edits.off(model.config)) == (terms or MODELS[variant])
 
 
 @pytest.mark.parametrize("variant", BOTH_WAYS)
@@ -57,7 +65,9 @@ def test_off_and_moved_change_the_stream_and_no_move_changes_no_bit(variant):
         assert abs(stream(model, tokens, edits) - plain).max() > 0.01
 
 
-@pytest.mark.parametrize("variant", ["bert-bare", "t5-encoder", "llama-grouped", "bloom-three"])
+@pytest.mark.parametrize(
+    "variant", ["bert-bare", "t5-encoder", "llama-grouped", "bloom-three", "deberta2-bare"]
+)
 def test_moved_is_another_tokens_position(variant):
     model = tiny.load(variant)
     tokens = tiny.ids(model, 7)

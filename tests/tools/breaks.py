@@ -195,6 +195,7 @@ FAMILIES_CHECK = "minitx/families/check.py"
 MODERN = "minitx/families/modernbert.py"
 NEOX = "minitx/families/gpt_neox.py"
 FAMILY_MISTRAL = "minitx/families/mistral.py"
+DEBERTA, DISTANCES = "minitx/families/deberta.py", "minitx/distances.py"
 
 
 class Break(NamedTuple):
@@ -5637,9 +5638,15 @@ BREAKS = [
     ),
     Break(
         "a bias by distance is left out of position x position",
-        "analysis/experiments/sources.py",
-        "bias is not None",
-        "False",
+        "analysis/experiments/_sources_scores.py",
+        "added[POSITION, POSITION] = bias",
+        "pass",
+    ),
+    Break(
+        "what places say of words belongs to what words say of places",
+        "analysis/experiments/_sources_scores.py",
+        "(source, POSITION) if name == 'c2p' else (POSITION, source)",
+        "(source, POSITION)",
     ),
     Break(
         "words that are averaged out stay where they were",
@@ -5658,5 +5665,102 @@ BREAKS = [
         "analysis/experiments/_rotation_pairs.py",
         "positional_kernel.pairs(key, r).conj()",
         "positional_kernel.pairs(key, r)",
+    ),
+    # terms of content and place
+    Break(
+        "DeBERTa's scores are divided by the root of a head's width alone",
+        DEBERTA,
+        "float((1 + len(terms)) * d_head)",
+        "float(d_head)",
+    ),
+    Break(
+        "DeBERTa's distances run the other way",
+        DISTANCES,
+        "to_left = -distance",
+        "to_left = distance",
+    ),
+    Break(
+        "DeBERTa's far distances begin again at the other side",
+        DISTANCES,
+        "np.clip(to_left + half, 0, cfg.n_distances - 1)",
+        "(to_left + half) % cfg.n_distances",
+    ),
+    Break(
+        "DeBERTa's far distances are rounded down",
+        DISTANCES,
+        "np.ceil(growth * (n_exact - 1))",
+        "np.floor(growth * (n_exact - 1))",
+    ),
+    Break(
+        "the farthest of DeBERTa's distances is one too far",
+        DISTANCES,
+        "(largest - 1) / n_exact",
+        "largest / n_exact",
+    ),
+    Break(
+        "keys read the row of the distance to the other side",
+        DISTANCES,
+        "by_distance(products, row.swapaxes(-1, -2))",
+        "by_distance(products, row)",
+    ),
+    Break(
+        "place with content is not scaled",
+        DISTANCES,
+        "heads_by_rows(k * scale, of_distances('Q', embed, w, cfg, hook))",
+        "heads_by_rows(k, of_distances('Q', embed, w, cfg, hook))",
+    ),
+    Break(
+        "the table of distances is not normed",
+        DISTANCES,
+        "w.ln_dist_w is None",
+        "True",
+    ),
+    Break(
+        "DeBERTa's fused matrix is laid out part by part",
+        DEBERTA,
+        "part(x, f'{SELF}.in_proj', i, by_head)",
+        "part(x, f'{SELF}.in_proj', i)",
+    ),
+    Break(
+        "the published head of a DeBERTa needs a matrix of its own",
+        DEBERTA,
+        "values['tied'] = True",
+        "pass",
+    ),
+    Break(
+        "an enhanced mask decoder is left out without a word",
+        DEBERTA,
+        "TABLE in names and not cfg.n_pos",
+        "False",
+    ),
+    Break(
+        "a term of unknown kind is left out without a word",
+        DEBERTA,
+        "not {*words} <= {*TERMS}",
+        "False",
+    ),
+    Break(
+        "DeBERTa adds no token type where none is given",
+        DEBERTA,
+        "values['default_type'] = 0 if n_types else None",
+        "values['default_type'] = None",
+    ),
+    Break(
+        "of several keys at one distance one hands its gradient back",
+        "minitx/backward_distances.py",
+        "np.add.reduceat(flat[:, order], starts, axis=1)",
+        "flat[:, order][:, starts]",
+    ),
+    Break(
+        "queries get no gradient by the keys of distances",
+        "minitx/backward_distances.py",
+        "of_query = products_back('q', 'k_pos', d_products, back)",
+        "products_back('q', 'k_pos', d_products, back)",
+    ),
+    Break(
+        "places that are off leave the terms of content and place",
+        "analysis/measures/position_edits.py",
+        "[*added, *config.pos_terms]",
+        "added",
     ),
 ]

@@ -23,6 +23,8 @@ STORED = {  # how a place enters: model types, and the table or bias that the fi
     "masked-none": ("roberta", "position_embeddings.weight"),
     "masked-rotary": ("modernbert", None),
     "masked-buckets": ("mpnet", "position_embeddings.weight"),
+    "masked-disentangled": ("deberta", None),
+    "masked-disentangled-buckets": ("deberta-v2", None),
 }
 TRAINED = 64  # tokens of an input
 
@@ -94,6 +96,8 @@ def test_a_model_loads_and_predicts_as_its_card_says(name):
     mechanism = {"none": ("learned",), "sinusoidal": ("learned",)}.get(place, (place,))
     if place == "buckets":
         mechanism = ("learned", "buckets")  # MPNet has a table, too: here it is 0
+    if place.startswith("disentangled"):
+        mechanism = ("disentangled",)
     assert model.config.mechanisms == mechanism
     if model.config.causal:
         card = (weights.find(name) / "README.md").read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from safetensors import safe_open
 
 from minitx.weights.training import train
 from minitx.weights.training import zoo_measure as zoo
-from minitx.weights.training.train_zoo import RECIPES
+from minitx.weights.training.train_zoo import RECIPES, SCHEDULE
 
 MARK, END = "<!-- zoo -->\n", "<!-- end -->"
 FILES = "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"
@@ -40,6 +40,10 @@ PLACES = {
     "buckets": "a learned bias on the scores for each bucket of distances (32, up to 128), one a "
     "head, shared by the layers",
     "alibi": "a bias on the scores that falls with the distance, slopes 1/4, 1/16, 1/64, 1/256",
+    "disentangled": "terms of the scores that compare a query with the key of its distance, and a "
+    "key with the query of it (DeBERTa), beside that of query and key",
+    "disentangled-buckets": "the same terms, in which far distances share rows (DeBERTa v2, as v3 "
+    "has it: 16 to either side, up to 128)",
     "none": "nothing at all",
 }
 STORED = {
@@ -61,6 +65,11 @@ STORED = {
     "is gated: the one masked model here that differs in more than how a place enters.",
     "masked-buckets": "`MPNetForMaskedLM` whose position table is 0 and was held at 0: the bias "
     "alone says where a token is.",
+    "masked-disentangled": "`DebertaForMaskedLM`: rows for the distances from -64 to 63, a matrix "
+    "for their keys and one for their queries in each layer, no bias of keys. Nothing is added to "
+    "the words.",
+    "masked-disentangled-buckets": "`DebertaV2ForMaskedLM`: 32 rows, normed, that each layer reads "
+    "by its matrices for words. Nothing is added to the words.",
     "masked-none": "`RobertaForMaskedLM` whose position table is 0 and was held at 0: it cannot "
     "tell one order of the words from another. A control.",
 }
@@ -71,6 +80,10 @@ ASKED = {
     "buckets": "Distances of 128 and more share the last bucket; those from 64 on were never "
     "trained. The rows of the table beyond 64 are 0 as all others.",
     "none": "The rows of the table beyond 64 are 0 as all others.",
+    "disentangled": "Distances of 64 and more read the last row of their side; that of keys to the "
+    "right was never trained.",
+    "disentangled-buckets": "Distances of 128 and more share the last row; those from 64 on were "
+    "never trained.",
 }
 
 
@@ -109,9 +122,9 @@ TEMPLATE = """# zoo/{name}
 
 {kind}, to which a place is told by {place}. {stored}
 
-One of a [zoo](../README.md) of models with the same text, pieces, sizes, steps, order of the data
-and seed. {layers} layers, width {width}, {heads} heads, {vocabulary:,} pieces, trained on inputs of
-{trained} tokens; {weights:,} weights in float16 ({size:.2f} MiB).
+One of a [zoo](../README.md) of models with the same text, pieces, sizes, {same}order of the data
+and seed. {shorter}{layers} layers, width {width}, {heads} heads, {vocabulary:,} pieces, trained on
+inputs of {trained} tokens; {weights:,} weights in float16 ({size:.2f} MiB).
 
 | | |
 |---|---|
@@ -119,7 +132,7 @@ and seed. {layers} layers, width {width}, {heads} heads, {vocabulary:,} pieces, 
 | seed | 0 |
 | training text | that of [tiny-roberta](../../tiny-roberta/README.md); none below was trained on |
 | tokens trained on | {tokens:,}, in {steps:,} steps |
-| training loss | {loss:.3f}, mean of the last 200 steps |
+| training loss | {loss:.3f}, mean of {last} |
 | licence | the weights and the tokenizer: CC0 1.0 |
 | sha256 | `{sha256}` |
 
@@ -159,12 +172,30 @@ training, which intervals over text do not hold. The text is old, with the preju
 """
 
 
+SHORTER = (
+    "**It was trained for {own:,} steps, the others for {all:,}** (700 of them, not 1,600, through "
+    "three layers): it had to end at a given time. Its loss is not to be compared with theirs. "
+)
+
+
+def length_of(recipe):
+    """What a card says of the number of steps, and of which of them a loss is the mean."""
+    own = sum(stage[2] for stage in recipe.stages)
+    every = sum(stage[2] for stage in SCHEDULE["stages"])
+    first = own // train.REPORT_STEPS * train.REPORT_STEPS
+    if own == every:
+        return {"same": "steps, ", "shorter": "", "last": "the last 200 steps"}
+    last = f"steps {first - train.REPORT_STEPS + 1:,} to {first:,}"
+    return {"same": "", "shorter": SHORTER.format(own=own, all=every), "last": last}
+
+
 def card(name, numbers, log, folder):
     """The text of README.md."""
     kind, _, place = name.partition("-")
     recipe = RECIPES[name]
     file = folder / "model.safetensors"
     words = {"kind": KINDS[kind], "place": PLACES[place], "stored": STORED[name]}
+    words |= length_of(recipe)
     words |= {"rule": RULE[kind], "asked": ASKED.get(place, "Longer inputs need nothing new.")}
     tables = {"losses": losses(numbers), "lengths": lengths(numbers), "sharp": heads(numbers)}
     values = {"trained": recipe.stages[-1][0], "length_tokens": LENGTH_TOKENS, "loss": log}

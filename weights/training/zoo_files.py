@@ -2,11 +2,13 @@
 
 GPT-2's layout with rotary positions is GPT-NeoX with sequential parts, with ALiBi it is BLOOM,
 with fixed rows or none GPT-2 itself; RoBERTa's layout with a bias by bucket is MPNet without a
-position table. Nothing is computed but transposes, and q, k, v put together in another order.
+position table, with terms of content and place it is DeBERTa, with buckets DeBERTa v2. Nothing is
+computed but transposes, and q, k, v put together in another order.
 """
 
-from minitx.weights.training import train
+from minitx.weights.training import places, train
 from minitx.weights.training.models import EMBED_NORM, VOCAB
+from minitx.weights.training.torches import torch
 
 PARTS = {  # GPT-2's name in a layer: GPT-NeoX's and BLOOM's
     "ln_1": "input_layernorm",
@@ -35,6 +37,15 @@ MPNET = {
     "attention.output.LayerNorm": "attention.LayerNorm",
     "roberta.": "mpnet.",
 }
+DEBERTA = {
+    "lm_head.dense": "cls.predictions.transform.dense",
+    "lm_head.layer_norm": "cls.predictions.transform.LayerNorm",
+    "lm_head.bias": "cls.predictions.bias",
+    "roberta.": "deberta.",
+}
+DEBERTA2 = DEBERTA | {
+    f"attention.self.{part}.": f"attention.self.{part}_proj." for part in ("query", "key", "value")
+}
 
 
 def export(recipe, w, out):
@@ -44,6 +55,8 @@ def export(recipe, w, out):
         return
     config, names, drop = OTHERS[recipe.family, recipe.place]
     weights = {name: p.detach() for name, p in w.items() if not name.endswith(drop)}
+    if recipe.place == "disentangled":
+        weights = fused(recipe, weights)
     arrays = {renamed(name, names): stored(recipe, name, p) for name, p in weights.items()}
     train.write_json(out / "config.json", config(recipe))
     train.write_json(out / "tokenizer_config.json", tokenizer_config(recipe))
@@ -65,6 +78,19 @@ def stored(recipe, name, p):
         heads = p.unflatten(-1, (3, recipe.heads, -1))  # [(D) 3 H d] -> [(D) H 3 d]
         p = heads.transpose(-3, -2).flatten(-3)
     return p.T.contiguous() if p.ndim == 2 else p.contiguous()
+
+
+def fused(recipe, weights):
+    """The weights with q, k and v of each head in one matrix [3 D D], as DeBERTa has them."""
+    weights = dict(weights)
+    for i in range(recipe.layers):
+        own = f"roberta.encoder.layer.{i}.attention.self"
+        parts = [weights.pop(f"{own}.{part}.weight") for part in ("query", "key", "value")]
+        of_heads = [p.unflatten(0, (recipe.heads, -1)) for p in parts]  # [H d D]
+        weights[f"{own}.in_proj.weight"] = torch.stack(of_heads, 1).flatten(0, 2)
+        for part in ("query", "value"):
+            weights[f"{own}.{part[0]}_bias"] = weights.pop(f"{own}.{part}.bias")
+    return weights
 
 
 def tokenizer_config(recipe):
@@ -121,6 +147,27 @@ def mpnet(recipe):
     return sizes(recipe) | config | MASKED_IDS
 
 
+def deberta(recipe):
+    """DeBERTa: exact distances up to the longest input, nothing added to the words."""
+    context = recipe.stages[-1][0]
+    config = {"model_type": "deberta", "architectures": ["DebertaForMaskedLM"]}
+    config |= {"intermediate_size": 4 * recipe.width, "hidden_act": "gelu"}
+    config |= {"max_position_embeddings": context, "max_relative_positions": context}
+    config |= {"relative_attention": True, "pos_att_type": "c2p|p2c"}
+    config |= {"position_biased_input": False, "type_vocab_size": 0, "layer_norm_eps": recipe.eps}
+    config |= {"attention_probs_dropout_prob": 0.0, "hidden_dropout_prob": 0.0}
+    return sizes(recipe) | config | MASKED_IDS
+
+
+def deberta2(recipe):
+    """DeBERTa v2 as v3 is: buckets, a norm of the table, read by the matrices for words."""
+    config = {"model_type": "deberta-v2", "architectures": ["DebertaV2ForMaskedLM"]}
+    config |= {"position_buckets": places.N_BUCKETS // 2}
+    config |= {"max_relative_positions": places.MAX_DISTANCE}
+    config |= {"share_att_key": True, "norm_rel_ebd": "layer_norm"}
+    return deberta(recipe) | config
+
+
 def modernbert(recipe):
     """ModernBERT whose layers all see the whole input."""
     rope = {"rope_type": "default", "rope_theta": 10000.0}
@@ -136,6 +183,7 @@ def modernbert(recipe):
 
 
 MASKED_IDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+TABLES = "position_embeddings.weight", "token_type_embeddings.weight"
 AS_THEY_ARE = {
     *(("gpt2", place) for place in ("learned", "sinusoidal", "none")),
     *(("roberta", place) for place in ("learned", "sinusoidal", "none")),
@@ -144,5 +192,7 @@ OTHERS = {  # (layout, place): its config, its names, the weights that it has no
     ("gpt2", "rotary"): (neox, NEOX, ("wpe.weight",)),
     ("gpt2", "alibi"): (bloom, BLOOM, ("wpe.weight",)),
     ("roberta", "buckets"): (mpnet, MPNET, ("token_type_embeddings.weight",)),
+    ("roberta", "disentangled"): (deberta, DEBERTA, TABLES),
+    ("roberta", "disentangled-buckets"): (deberta2, DEBERTA2, TABLES),
     ("modernbert", "rotary"): (modernbert, {}, ()),
 }
