@@ -417,7 +417,8 @@ def _describe_head(r, i):
     largest = r["peak_by_group"][i].argmax()
     rest = f"{r['groups'][largest]} {r['peak_by_group'][i, largest]:.2f}"
     if share >= HALF and not r["has_waves"]:
-        rest = "of which the bias by distance is a part"
+        added = "terms of place are parts" if "c2p_share" in r else "bias by distance is a part"
+        rest = f"of which the {added}"
     elif share >= HALF:
         rest = f"{r['long_waves'][i]:.2f} of it waves of {LONG} tokens or more"
         rest += f" (a spike: {r['long_waves_null'][i]:.2f})"

@@ -42,8 +42,9 @@ PLACES = {
     "alibi": "a bias on the scores that falls with the distance, slopes 1/4, 1/16, 1/64, 1/256",
     "disentangled": "terms of the scores that compare a query with the key of its distance, and a "
     "key with the query of it (DeBERTa), beside that of query and key",
-    "disentangled-buckets": "the same terms, in which far distances share rows (DeBERTa v2, as v3 "
-    "has it: 16 to either side, up to 128)",
+    "disentangled-buckets": "the same terms as in [masked-disentangled]"
+    "(../masked-disentangled/README.md), in which far distances share rows (DeBERTa v2, as v3 has "
+    "it: 16 to either side, up to 128)",
     "none": "nothing at all",
 }
 STORED = {
