@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 
+from minitx.families import FAMILIES
 from minitx.kernels import layer_norm
 
 from ..contract.registry import NotApplicable
@@ -159,10 +160,12 @@ def norm_before(model, layer=0):
 def layers(model):
     """Numbers of the layers whose query and key weights are in this checkpoint."""
     numbers = []
+    wanted = ["W_Q", "W_K"]
+    if model.config.attn_bias and not model.config.rms_norm:  # T5 has no biases
+        own = FAMILIES[model.config.model_type].layer
+        wanted += [name for name in ("b_Q", "b_K") if name in own]  # DeBERTa's keys have none
     for w in model.layers:
-        has_biases = model.config.attn_bias and not model.config.rms_norm  # T5 has none
-        biases = [w.b_Q, w.b_K] if has_biases else []
-        if not any(x is None for x in (w.W_Q, w.W_K, *biases)):
+        if not any(getattr(w, name) is None for name in wanted):
             numbers.append(w.index)
     if not numbers:
         raise NotApplicable("needs query and key weights, which this checkpoint lacks")
