@@ -22,6 +22,7 @@ from .in_memory import from_transformers
 from .inputs import Batch
 from .model import final_norm, forward, logits
 from .points import POINTS
+from .resized import resized
 from .similarity import similarity
 from .sweep import sweep
 from .text import of_stacks as _of_stacks
@@ -49,6 +50,7 @@ __all__ = [
     "gradients",
     "load",
     "logits",
+    "resized",
     "run",
     "similarity",
     "sweep",

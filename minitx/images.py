@@ -166,7 +166,7 @@ class Preprocessor:
         if array.shape[:2] != picture.size:
             given, wanted = (f"{h} × {w}" for h, w in (array.shape[:2], picture.size))
             text = f"picture {number} is {given} pixels when it is ready; this model reads {wanted}"
-            raise ValueError(f"{text}: positions are not interpolated to another size")
+            raise ValueError(f"{text}; minitx.resized(model, …) gives one for another size")
         factor = steps.factor if array.dtype == np.uint8 else 1.0
         scaled = (array * factor).astype(np.float32)
         mean, std = (np.array(x, np.float32) for x in (steps.mean, steps.std))

@@ -25,6 +25,7 @@ GOLDEN = tiny.GOLDEN / "images"
 VARIANTS = sorted(path.parent.name for path in GOLDEN.glob("*/config.json"))
 WITH_PICTURES = [name for name in VARIANTS if name != "clip-texts"]
 INPUTS = "pixels", "similarity", "ids", "valid"
+OTHERS = "float32", "resized"
 
 
 def reference(variant):
@@ -72,7 +73,7 @@ def test_every_point_is_the_librarys(variant, dtype):
     for stored, model, tokens, valid in sides(variant, dtype):
         points = by_name(minitx.run(model, tokens, valid=valid))
         twice = {f"resid_pre.{i}" for i in range(1, model.config.n_layers)}
-        given = {k for k in stored if k not in INPUTS and not k.startswith("float32")}
+        given = {k for k in stored if k not in INPUTS and not k.startswith(OTHERS)}
         assert given == {*points} - twice
         for name in given:
             x, y = comparable(name, points[name], stored[name], valid)
@@ -176,6 +177,26 @@ def test_gradients_are_slopes(variant):
                 losses.append(minitx.gradients(other, tokens, [1], []).loss)
             slope = (losses[0] - losses[1]) / 2e-5
             assert abs(slope - grads[name][index]) < 1e-7 * max(1, abs(grads[name]).max())
+
+
+@pytest.mark.parametrize("variant, size", [("vit-image", (12, 20)), ("dinov2-bare", (12, 4))])
+def test_a_model_for_pictures_of_another_size_is_the_librarys(variant, size):
+    """Its interpolation in float64: measured 1e-14, bound 1e-12; DINOv2's, in float32: 1e-6."""
+    stored = reference(variant)
+    model = minitx.resized(minitx.load(GOLDEN / variant, dtype="float64"), *size)
+    tokens = images.rows_of(stored["resized.pixels"], model.config.picture)
+    x = minitx.forward(model, tokens)
+    bound = 1e-12 if variant == "vit-image" else 1e-5
+    np.testing.assert_allclose(x, stored["resized.ln_final"], rtol=0, atol=bound)
+    same = minitx.resized(model, *size)
+    np.testing.assert_allclose(same.weights.W_pos, model.weights.W_pos, rtol=0, atol=1e-15)
+
+
+def test_a_size_that_is_no_whole_number_of_patches_is_refused():
+    with pytest.raises(ValueError, match="9 × 8 pixels are no whole number of patches of 4 × 4"):
+        minitx.resized(minitx.load(GOLDEN / "vit-image"), 9, 8)
+    with pytest.raises(ValueError, match="a bert reads no pictures"):
+        minitx.resized(minitx.load("tiny-bert"), 8, 8)
 
 
 # --- how pictures are made ready
@@ -312,7 +333,10 @@ def test_settings_that_are_not_computed_are_refused(tmp_path, settings, message)
         (dict(images=[]), "no picture; wanted a path"),
         (dict(images=np.full((8, 8, 3), 7.0)), "its numbers not so"),
         (dict(images=np.full((8, 8, 3), 7)), "is int64"),
-        (dict(images=np.zeros((9, 8, 3), np.uint8)), "is 9 × 8 pixels when .* reads 8 × 8: posit"),
+        (
+            dict(images=np.zeros((9, 8, 3), np.uint8)),
+            "is 9 × 8 pixels when .* reads 8 × 8; minitx.resized",
+        ),
         (dict(images="no-such-file.png"), "cannot read the picture"),
     ],
 )

@@ -5522,6 +5522,12 @@ BREAKS = [
         "return experiment",
     ),
     Break(
+        "positions for another size are those between corners",
+        "minitx/resized.py",
+        "(new + 0.5) * n / m - 0.5",
+        "new * (n - 1) / max(1, m - 1)",
+    ),
+    Break(
         "a patch's pixels lie column by column",
         "minitx/images.py",
         "split.transpose(0, 2, 4, 1, 3, 5)",

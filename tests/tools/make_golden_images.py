@@ -261,6 +261,8 @@ def reference(name, class_name, model, rng):
         stored["pixels"] = pixels
         heads = vision.num_attention_heads
         stored |= side(double, lambda m: run(m, pixels), heads, B)
+        if name in RESIZED:
+            stored |= at_another_size(double, RESIZED[name], rng)
     if name.startswith("clip") and name != "clip-pictures":
         text = getattr(config, "text_config", config)
         ids, valid = texts(rng, 22)
@@ -276,6 +278,19 @@ def reference(name, class_name, model, rng):
             out = double(input_ids=ids, attention_mask=valid, pixel_values=pixels)
         stored["similarity"] = out.logits_per_image
     return {key: x.detach().clone().contiguous() for key, x in stored.items()}
+
+
+RESIZED = {"vit-image": (12, 20), "dinov2-bare": (12, 4)}
+
+
+def at_another_size(model, size, rng):
+    """The last stream of a picture of another size; DINOv2 interpolates without being asked."""
+    pixels = torch.tensor(rng.normal(0, 1, (1, 3, *size)))
+    body = getattr(model, model.base_model_prefix, model)
+    asked = {"interpolate_pos_encoding": True} if model.config.model_type == "vit" else {}
+    with torch.no_grad(), softmax_in_float64({}):
+        out = body(pixel_values=pixels, **asked).last_hidden_state
+    return {"resized.pixels": pixels, "resized.ln_final": out}
 
 
 PREPROCESSOR = {  # of the golden folders: nothing is resized

@@ -83,6 +83,7 @@ INSIDE = {
     "minitx.generate": 2,
     "minitx.sweep": 2,
     "minitx.similarity": 2,
+    "minitx.resized": 2,
     "minitx.parameters": 2,
     "minitx.derivatives": 1,
     "minitx.tape": 2,
