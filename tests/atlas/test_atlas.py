@@ -212,6 +212,16 @@ def test_a_flag_has_to_exceed_its_null_by_the_common_margin():
     assert flags.is_beyond(0.35, 0.2) and not flags.is_beyond(0.29, 0.2)
 
 
+@pytest.mark.parametrize("r2", [0.41, 0.8])
+def test_a_spiral_is_no_line(r2):
+    """Positions are a linear function of a spiral's coordinates by 0.41, which chance is not."""
+    values = {kind: np.zeros((2, 1, 1)) for kind in flags.SHAPES}
+    values["line"] = np.full((2, 1, 1), r2)
+    chance = {kind: np.zeros((2, 1, 1)) for kind in flags.SHAPES}
+    flagged = [*flags.of_shapes(values, chance)]
+    assert [x.kind for x in flagged] == (["line"] if r2 == 0.8 else [])
+
+
 def turning(n=12, sentences_=6):
     """A spiral by position, and its table: points [n 2]."""
     position = np.tile(np.arange(n), sentences_)

@@ -285,7 +285,8 @@ def test_each_projection_says_how_far_to_trust_it(page, fabricated):
     expect(about).to_contain_text(f"of the strongest keys, {near} are among")
     expect(about).to_contain_text(f"nearest in these three dimensions (keys shuffled: {null})")
     c = fabricated.sides[0].moves.c[1, 0]
-    expect(about).to_contain_text(f"Scale c = {float(f'{c:.3g}'):g}: products and distances")
+    said = f"Scale c = {float(f'{c:.3g}'):g}, the head's own: products and distances correlate"
+    expect(about).to_contain_text(said)
 
 
 def test_the_address_brings_the_state_back_and_back_works(open_page, page, path):

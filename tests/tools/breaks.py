@@ -5769,4 +5769,10 @@ BREAKS = [
         "[*added, *config.pos_terms]",
         "added",
     ),
+    Break(
+        "a spiral is flagged as a line",
+        "analysis/atlas/flags.py",
+        "value >= ENOUGH.get(kind, 0)",
+        "True",
+    ),
 ]

@@ -227,12 +227,14 @@ function trustOf(run, head) {  // how far the picture of a head can be trusted, 
     percent(lie.near_space_null[head])}).`;
 }
 
+const SHARED = {head: ", the head's own", layer: ", shared by the layer", model: ", shared by all heads"};
 const IN_PICTURE = {pca: "the plane", pca3: "these three dimensions"};
 
 function movedOf(run, head) {  // how products follow distances, before and after queries and keys are moved and scaled
   const {moves} = spaceOf(run), at = name => signed(moves[name][head]);
-  return `Scale c = ${number(moves.c[head])}: products and distances correlate ${at("after")} after the move and the scale, ${
-    at("before")} before (queries turned at random: ${at("after_null")} and ${at("before_null")}).`;
+  return `Scale c = ${number(moves.c[head])}${SHARED[page.runs[run].settings.scope] ?? ""}: products and distances correlate ${
+    at("after")} after queries and keys are translated and scaled, ${at("before")} before (queries turned at random: ${at("after_null")} and ${
+    at("before_null")}).`;
 }
 
 const LISTED = 8;  // tokens that are named of a lasso
