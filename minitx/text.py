@@ -23,6 +23,8 @@ FILES = {  # that a tokenizer may be made of
     *("vocab.json", "merges.txt", "vocab.txt", "target_vocab.json"),
     *("spiece.model", "source.spm", "target.spm"),
 }
+ENDS = {"deberta": ("[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]")}  # of a byte-level BPE, by family
+ROBERTA = "<s>", "<pad>", "</s>", "<unk>", "<mask>"
 WORDPIECE = "unk_token", "sep_token", "cls_token", "pad_token", "mask_token"
 
 
@@ -214,6 +216,11 @@ def _load(folder, model_type, target):
 
 def _no_tokenizer(folder):
     """The error for a folder without tokenizer."""
+    if (folder / "spm.model").is_file():
+        text = f"{folder} has spm.model, the pieces of a DeBERTa v2, which is not read alone"
+        return FileNotFoundError(
+            f"{text}; wanted the tokenizer.json that the reference library saves"
+        )
     return FileNotFoundError(
         f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt or with "
         "source.spm and target.spm, vocab.txt, or spiece.model; there are: "
@@ -234,15 +241,17 @@ def _form(folder, target):
 
 
 def _byte_bpe(tokenizers, folder, model_type):
-    """GPT-2's byte-level BPE; RoBERTa's puts <s> and </s> around a text."""
+    """GPT-2's byte-level BPE; RoBERTa's puts <s> and </s> around a text, DeBERTa's its own."""
     files = str(folder / "vocab.json"), str(folder / "merges.txt")
     bpe = tokenizers.ByteLevelBPETokenizer.from_file(*files)._tokenizer
     if model_type == "gpt2":
         _add_special(bpe, ["<|endoftext|>"])
         return bpe
-    _add_special(bpe, ["<s>", "<pad>", "</s>", "<unk>"])
-    bpe.add_special_tokens([tokenizers.AddedToken("<mask>", lstrip=True)])
-    ends = [(token, bpe.token_to_id(token)) for token in ("</s>", "<s>")]
+    *others, mask = ENDS.get(model_type, ROBERTA)
+    _add_special(bpe, others)
+    swallows = model_type not in ENDS  # the space before it
+    bpe.add_special_tokens([tokenizers.AddedToken(mask, lstrip=swallows)])
+    ends = [(token, bpe.token_to_id(token)) for token in (others[2], others[0])]
     roberta = tokenizers.processors.RobertaProcessing(*ends, add_prefix_space=False)
     bpe.post_processor = roberta
     return bpe

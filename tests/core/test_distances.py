@@ -149,6 +149,7 @@ def test_positions_are_those_of_distances_where_there_is_no_table():
     t = minitx.run(placed, ids, positions=np.arange(6)[::-1])
     assert (t["pos_row"] == minitx.run(placed, ids)["pos_row"]).all()
     assert t["pos_embed"].any()
+    assert (t["type_embed"] == placed.weights.W_type[0]).all()  # that of a token whose type is 0
 
 
 def test_gradients_with_positions_of_each_text():

@@ -120,6 +120,20 @@ def test_a_pair_takes_no_type_that_the_model_lacks(tmp_path):
 # --- there and back
 
 
+def test_deberta_has_the_ends_of_its_own_vocabulary(tmp_path):
+    """As the reference library 5.23: two separators between texts; the mask swallows no space."""
+    t = Tokenizer(byte_bpe(tmp_path, "[PAD] [CLS] [SEP] [UNK] [MASK]"), "deberta")
+    ids = t.encode("Hello [MASK] the")
+    assert (ids[0], ids[-1]) == (1, 2) and 4 in ids
+    assert t.pieces(ids)[-4:] == [" ", "[MASK]", " the", "[SEP]"]
+    pair = t.encode("Hello", "the").tolist()
+    assert pair.count(2) == 3 and pair[0] == 1
+    (tmp_path / "v2").mkdir()
+    (tmp_path / "v2" / "spm.model").write_bytes(b"")
+    with pytest.raises(FileNotFoundError, match="has spm.model, the pieces of a DeBERTa v2, which"):
+        Tokenizer(tmp_path / "v2", "deberta-v2").encode("Hello")
+
+
 @pytest.mark.parametrize(
     "text",
     ["Hello world, the tide", " two  spaces\n\tand\r a tab ", "日本語 é ñ 🌊 ß", "", "\u200b\x00x"],
