@@ -16,6 +16,7 @@ from ..text import FILES, Tokenizer, Wrapped, check_text
 MASKS = "<mask>", "[MASK]"
 END = "<|endoftext|>"
 BYTES = 256
+PART = 1 << 16  # letters of a text that are encoded at once
 
 
 class Stream(NamedTuple):
@@ -48,12 +49,23 @@ def stream(corpus, folder, config, is_masked):
             "tokenizer_config.json": settings_of(config, is_masked),
         }
         tokenizer = Wrapped(new, config.model_type)
-    ids = tokenizer.encode(text, special=False)
+    ids = in_parts(tokenizer, text)
     if len(ids) and ids.max() >= config.n_vocab:
         raise ValueError(f"the tokenizer gives id {ids.max()}; vocab_size is {config.n_vocab}")
     ends = tokenizer.encode("") if is_masked else ids[:0]
     half = len(ends) // 2
     return Stream(ids, ends[:half], ends[half:], mask_of(tokenizer, is_masked), tokenizer, files)
+
+
+def in_parts(tokenizer, text):
+    """The ids of a long text, a part of whole lines at a time: all at once they take 250 times its
+    bytes."""
+    parts, begin = [], 0
+    while begin < len(text):
+        end = text.find("\n", begin + PART) + 1 or len(text)
+        parts.append(tokenizer.encode(text[begin:end], special=False))
+        begin = end
+    return np.concatenate([np.zeros(0, int), *parts])
 
 
 def of_ids(ids, config, is_masked):

@@ -22,6 +22,7 @@ from ..checkpoint import read_model
 from ..families import FAMILIES
 from ..files import read_json
 from ..memory import all_freed_memory_kept
+from ..text import Tokenizer
 from .batches import Words
 from .loop import How, Loop, snapshot_steps
 from .saved import Folder
@@ -45,6 +46,24 @@ class History(show.Shown):
     def __init__(self, model: Model, losses: np.ndarray, kept: dict):
         self.model, self.losses = model, losses
         self._kept = kept  # {step: its folder, or a file's tensors}
+
+    @classmethod
+    def from_folder(cls, name: str | PathLike[str], dtype: DTypeLike = "float32") -> "History":
+        """The History of a training that has ended: its folder, or a name of weights.histories().
+
+        Raises ValueError for a folder without one.
+
+        >>> import minitx
+        >>> history = minitx.History.from_folder("histories/masked-learned")
+        >>> len(history.snapshots), history.model_after(0).config.n_layers
+        (24, 2)
+        """
+        folder = weights.find(name)
+        record = Folder(folder, {}, {}).ended()
+        if record is None:
+            raise ValueError(f"{folder} holds no training that has ended: it has no train.json")
+        model_type = record["settings"]["config"]["model_type"]
+        return of_record(record, folder, Tokenizer(folder, model_type), dtype)
 
     @property
     def snapshots(self) -> list[int]:
@@ -200,10 +219,7 @@ def in_folder(loop, text, place, resume):
     """The same with snapshots in a folder. Raises ValueError where it holds another run."""
     if resume and (record := place.ended()) is not None:
         place.same(record["settings"])
-        loop.losses = record["losses"]
-        final = read_model(place.path, loop.how.dtype)
-        model = replace(final, tokenizer=text.tokenizer)
-        return History(model, np.array(loop.losses), folders(loop, place))
+        return of_record(record, place.path, text.tokenizer, loop.how.dtype)
     if resume:
         place.take_up(loop)
     elif place.is_used():
@@ -213,6 +229,14 @@ def in_folder(loop, text, place, resume):
     kept = folders(loop, place)
     place.end(loop, list(kept))
     return history_of(loop, text, kept)
+
+
+def of_record(record, folder, tokenizer, dtype):
+    """The History of a training that has ended in a folder."""
+    place = Folder(folder, {}, {})
+    kept = {step: place.snapshot(step) for step in record["snapshots"]}
+    model = replace(read_model(folder, dtype), tokenizer=tokenizer)
+    return History(model, np.array(record["losses"]), kept)
 
 
 def folders(loop, place):

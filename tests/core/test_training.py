@@ -153,6 +153,38 @@ def test_in_memory_and_in_a_folder_are_the_same(tmp_path):
     assert (again.losses == a.losses).all() and again.snapshots == a.snapshots
 
 
+def test_a_history_is_read_from_its_folder(tmp_path):
+    trained = minitx.train(ROBERTA, TEXT, steps=3, batch=2, out=tmp_path)
+    again = minitx.History.from_folder(tmp_path)
+    assert again.snapshots == trained.snapshots == [0, 1, 2, 3]
+    assert (again.losses == trained.losses).all()
+    for step in (1, 3):
+        x, y = (h.model_after(step).weights.W_pos for h in (trained, again))
+        assert (x == y).all()
+    assert again.model.tokenizer.decode(again.model.tokenizer.encode("the dog")) == "the dog"
+    with pytest.raises(
+        ValueError, match=r"tiny-bert holds no training that has ended: it has no t"
+    ):
+        minitx.History.from_folder("tiny-bert")
+
+
+def test_a_long_text_is_encoded_part_by_part(monkeypatch):
+    """The ids of the whole, while no part is longer than a line and PART letters."""
+    config = from_hf(dict(ROBERTA))
+    whole = tokens.stream(TEXT, None, config, is_masked=True)
+    encode, longest = type(whole.tokenizer).encode, []
+
+    def watched(tokenizer, text, pair=None, special=True):
+        longest.append(len(text))
+        return encode(tokenizer, text, pair, special)
+
+    monkeypatch.setattr(tokens, "PART", 30)
+    monkeypatch.setattr(type(whole.tokenizer), "encode", watched)
+    parts = tokens.stream(TEXT, None, config, is_masked=True)
+    assert (parts.ids == whole.ids).all() and parts.tokenizer.decode(parts.ids) == "\n".join(TEXT)
+    assert max(longest) < 60 < len(TEXT) < len(longest) * 3
+
+
 def test_float64_and_float32_agree():
     losses = [
         minitx.train(ROBERTA, TEXT, steps=12, batch=4, dtype=dtype).losses
