@@ -9,8 +9,14 @@ import tiny
 import minitx
 from minitx import analysis, positions, weights
 from minitx.analysis import commands, experiments
-from minitx.analysis.experiments import _mechanisms_lengths, _mechanisms_row
-from minitx.analysis.measures import context_extension, losses, other_models, position_edits
+from minitx.analysis.experiments import _mechanisms_lengths
+from minitx.analysis.measures import (
+    context_extension,
+    losses,
+    other_models,
+    place_effects,
+    position_edits,
+)
 from minitx.analysis.texts import corpus
 
 MECHANISMS = {
@@ -115,7 +121,7 @@ def test_a_condition_switches_places_off():
 
 def test_of_the_pairs_one_quarter_is_not_turned():
     angle = np.ones((1, 2, 6))
-    turned = [_mechanisms_row._still(angle, number)[0, 0] for number in range(4)]
+    turned = [place_effects._still(angle, number)[0, 0] for number in range(4)]
     still = [np.flatnonzero(x == 0).tolist() for x in turned]
     assert still == [[0, 1], [2, 3], [4], [5]]
     assert (np.sum(turned, axis=0) == 3).all() and (angle == 1).all()
