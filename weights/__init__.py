@@ -5,6 +5,6 @@ network). KNOWN lists some checkpoints to download.
 """
 
 from .fetch import fetch
-from .local import KNOWN, bundled, find, of_pictures, zoo
+from .local import KNOWN, bundled, find, histories, of_pictures, zoo
 
-__all__ = ["KNOWN", "bundled", "fetch", "find", "of_pictures", "zoo"]
+__all__ = ["KNOWN", "bundled", "fetch", "find", "histories", "of_pictures", "zoo"]

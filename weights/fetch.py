@@ -23,6 +23,7 @@ from .local import (
     command,
     faults,
     find,
+    histories,
     hub_cache,
     hub_ids,
     measure,
@@ -66,7 +67,7 @@ def fetch(name: str, revision: str | None = None, progress: bool = True) -> Path
     'tiny-gpt2'
     """
     name = str(name)
-    if name in [*bundled(), *of_pictures(), *zoo()]:
+    if name in [*bundled(), *of_pictures(), *zoo(), *histories()]:
         return find(name)
     if not hub_ids(name):
         raise ValueError(f"{name!r} is no hub id: wanted NAME or ORG/NAME.{near(name)}")

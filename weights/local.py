@@ -86,7 +86,8 @@ def find(name: str | os.PathLike[str], revision: str | None = None, verify: bool
     'openai-community/gpt2'
     """
     check_revision(revision)
-    folder = BUNDLED / name if str(name) in [*bundled(), *zoo()] else home(name)
+    own = [*bundled(), *zoo(), *histories()]
+    folder = BUNDLED / name if str(name) in own else home(name)
     if str(name) in of_pictures():
         folder = BUNDLED / PICTURES / name
     if (folder / "config.json").is_file():
@@ -200,6 +201,20 @@ def zoo() -> list[str]:
     return sorted(f"zoo/{path.parent.name}" for path in BUNDLED.glob("zoo/*/config.json"))
 
 
+def histories() -> list[str]:
+    """Names of the trainings that come with their snapshots, see weights/histories/README.md.
+
+    As a model such a name means the last snapshot; `minitx.History.from_folder` opens them all.
+
+    >>> from minitx import weights
+    >>> weights.histories()
+    ['histories/masked-learned']
+    """
+    return sorted(
+        f"histories/{path.parent.name}" for path in BUNDLED.glob("histories/*/train.json")
+    )
+
+
 def hub_ids(name):
     """Hub ids that `name` may be cached under, the one to download first; [] if it is no hub id."""
     for short, (hub, _) in KNOWN.items():
@@ -210,7 +225,8 @@ def hub_ids(name):
 
 def near(name):
     """' Did you mean …?' with the bundled and known names spelt much like `name`, or ''."""
-    close = difflib.get_close_matches(str(name), [*bundled(), *of_pictures(), *zoo(), *KNOWN])
+    known = *bundled(), *of_pictures(), *zoo(), *histories(), *KNOWN
+    close = difflib.get_close_matches(str(name), known)
     return f" Did you mean {' or '.join(close)}?" if close and len(hub_ids(str(name))) < 2 else ""
 
 

@@ -36,6 +36,7 @@ def command(commands, name, function, description, *positionals):
         "TEXT": "text to read, a file of it, or - for standard input",
         "A": model,
         "B": f"another {model}",
+        "HISTORY": "folder that `minitx train` wrote, or a history that comes along",
         "CONFIG": "config.json, or bundled name or folder that has it, with or without a tokenizer",
     }
     for positional in positionals:

@@ -28,6 +28,7 @@ WORDS = {  # what a line may say -> what is there to run
     "NAME": "profiles",
     "TEXT": SENTENCE,
     "CONFIG": "tiny-bert",
+    "HISTORY": "histories/masked-learned",
     "N": "3",
     "FILE": "my-texts/a.txt",
     "FILE.safetensors": "recorded.safetensors",
@@ -39,6 +40,11 @@ WORDS = {  # what a line may say -> what is there to run
     "s3://bucket/corpus/*.parquet": "corpus/*.jsonl",
 }
 OF_A_LINE = {  # the same, where one line means something else
+    "minitx train config.json --text dates.txt --steps 2000 --out my-dates": {
+        "config.json": "tiny-gpt2",
+        "dates.txt": "my-texts/a.txt",
+    },
+    'minitx explore my-dates "the 13th of May"': {"my-dates": "tiny-gpt2"},
     "minitx decode MODEL TEXT": {"MODEL": "tiny-bart", "TEXT": "3 May 1912"},
     'minitx decode MODEL "a text" --steps': {"MODEL": "tiny-bart", "a text": "3 May 1912"},
     "minitx attribute MODEL TEXT": {"MODEL": "tiny-gpt2"},
@@ -78,6 +84,7 @@ SMALL = {  # flags that a command or an experiment gets where a line does not ha
     "report": {"--documents": "4", "--tokens": "64"},
     "published": {"--documents": "4", "--tokens": "64"},
     "train": {"--context": "16", "--batch": "2", "--steps": "2"},
+    "forming": {"--documents": "8", "--shuffles": "9"},
     "tune": {"--documents": "16", "--tokens": "32", "--batch": "2", "--steps": "2"},
     "toy": {"--sequences": "4"},
     "lesson": {"--notebook": "lesson.ipynb"},  # a page opens in a browser

@@ -3504,7 +3504,7 @@ BREAKS = [
     Break(
         "the zoo is not found by its names",
         "weights/local.py",
-        "BUNDLED / name if str(name) in [*bundled(), *zoo()] else home(name)",
+        "BUNDLED / name if str(name) in own else home(name)",
         "BUNDLED / name if str(name) in bundled() else home(name)",
     ),
     Break(
@@ -4425,7 +4425,7 @@ BREAKS = [
     ),
     Break(
         "all quarters of the pairs stay where they are",
-        "analysis/experiments/_mechanisms_row.py",
+        "analysis/measures/place_effects.py",
         "angle[..., parts[number]] = 0",
         "angle[:] = 0",
     ),
@@ -5774,5 +5774,35 @@ BREAKS = [
         "analysis/atlas/flags.py",
         "value >= ENOUGH.get(kind, 0)",
         "True",
+    ),
+    Break(
+        "what chance gives forms, too",
+        "analysis/maths/onsets.py",
+        "values - np.maximum(level, null)",
+        "values - level",
+    ),
+    Break(
+        "a curve counts from its first rise, though it fell again",
+        "analysis/maths/onsets.py",
+        "i = below[-1]",
+        "i = below[0]",
+    ),
+    Break(
+        "sooner is said without its interval",
+        "analysis/forming/words.py",
+        "names[1 + int(low > 1) - int(high < 1)]",
+        "names[2 * int(low + high > 2)]",
+    ),
+    Break(
+        "a training's snapshots are those of its last step",
+        "minitx/training/train.py",
+        "kept = {step: place.snapshot(step) for step in record['snapshots']}",
+        "kept = {step: folder for step in record['snapshots']}",
+    ),
+    Break(
+        "a part of a long text is left out",
+        "minitx/training/tokens.py",
+        "begin = end",
+        "begin = end + 1",
     ),
 ]

@@ -24,11 +24,12 @@ FLOORS = {
     "minitx.analysis.parity": 5,
     "minitx.analysis.atlas": 6,
     "minitx.analysis.tuning": 6,
-    "minitx.weights.training": 7,
     "minitx.analysis.experiments": 7,
     "minitx.analysis.pages": 7,
     "minitx.analysis.live": 8,
+    "minitx.analysis.forming": 8,
     "minitx.analysis": 9,  # the command line
+    "minitx.weights.training": 9,
     "minitx.__main__": 10,  # python -m minitx
     "minitx.lessons": 10,
     "docs": 11,
