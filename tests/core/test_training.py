@@ -182,7 +182,7 @@ def test_a_long_text_is_encoded_part_by_part(monkeypatch):
     monkeypatch.setattr(type(whole.tokenizer), "encode", watched)
     parts = tokens.stream(TEXT, None, config, is_masked=True)
     assert (parts.ids == whole.ids).all() and parts.tokenizer.decode(parts.ids) == "\n".join(TEXT)
-    assert max(longest) < 60 < len(TEXT) < len(longest) * 3
+    assert max(longest) < 60 and len(longest) > 20
 
 
 def test_float64_and_float32_agree():
