@@ -16,7 +16,7 @@ import scipy
 
 from minitx import run as run_model
 from minitx.arrays import Layer
-from minitx.model import join_heads
+from minitx.kernels import join_heads, linear
 
 from ..contract import options
 from ..contract.registry import NotApplicable, register
@@ -136,7 +136,7 @@ def input_error(model, document):
     for w in model.layers:
         for point, W, b in (("q", w.W_Q, w.b_Q), ("k", w.W_K, w.b_K), ("v", w.W_V, w.b_V)):
             x = join_heads(trace[point, w.index])[0]
-            error = X[w.index] @ W + b - x
+            error = linear(X[w.index], W, b) - x
             errors.append(abs(error).max() / abs(x).max())
     return max(errors)
 
