@@ -28,7 +28,7 @@ add_module_names = False
 
 def language_of(app, pagename, templatename, context, doctree):
     """A page in Japanese says so to browsers and screen readers."""
-    if pagename.startswith("lessons/ja/"):
+    if pagename.startswith(("lessons/ja/", "ja/")):
         context["language"] = "ja"
 
 

@@ -10,6 +10,7 @@ import re
 
 import minitx
 from minitx.analysis import commands
+from minitx.analysis.machine import language
 from minitx.analysis.machine.files import write
 from minitx.analysis.pages import glossary
 
@@ -64,6 +65,8 @@ def write_pages(source):
     write(folder / "points.md", points_page())
     write(folder / "commands.md", commands_page())
     write(source / "words.md", words())
+    (source / "ja").mkdir(exist_ok=True)
+    write(source / "ja/words.md", words_in("ja"))
 
 
 def package_page(package, about):
@@ -148,4 +151,14 @@ def words():
     for term in sorted(glossary.TERMS, key=lambda term: term.name.lower()):
         meaning = re.sub(r"\s+", " ", term.meaning)
         entries.append(f"(term-{term.slug})=\n\n## {plain(term.name)}\n\n{plain(meaning)}")
+    return "\n\n".join(entries) + "\n"
+
+
+def words_in(tongue):
+    """The words of the field in another language, as a page of their own."""
+    with language.using(tongue):
+        entries = [f"# {language.translated('Glossary')}"]
+        for term in sorted(glossary.TERMS, key=lambda term: term.name.lower()):
+            name, meaning = map(language.translated, (term.name, term.meaning))
+            entries.append(f"## {plain(name)} ({plain(term.name)})\n\n{plain(meaning)}")
     return "\n\n".join(entries) + "\n"

@@ -11,6 +11,7 @@ import signal
 import pytest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
+os.environ["MINITX_LANG"] = "en"  # whatever the locale
 # where these are set pytest shows all of a difference, and works for minutes on one of megabytes
 for name in ("CI", "BUILD_NUMBER"):
     os.environ.pop(name, None)

@@ -6,6 +6,8 @@ The page draws a control for each record of registry.py, the Python and the word
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..machine import language
+
 
 class Control(NamedTuple):
     """How the page draws a change: live.js has a function for each kind."""
@@ -53,4 +55,13 @@ class Change(NamedTuple):
     def facts(self):
         """What the page must know, ready for JSON."""
         own = {"name": self.name, "nothing": self.nothing, "reads_order": self.reads_order}
-        return own | self.control._asdict()
+        return own | translated_texts(self.control._asdict())
+
+
+def translated_texts(control):
+    """The texts of a control in the current language."""
+    texts = {name: language.label(control[name]) for name in ("label", "group", "title", "unit")}
+    texts["words"] = [language.translated(words) for words in control["words"]]
+    if isinstance(control["options"], tuple | list):
+        texts["options"] = [(value, language.label(label)) for value, label in control["options"]]
+    return control | texts

@@ -4,7 +4,7 @@ The text itself is the key: `translated("glossary")` is "用語集" in Japanese,
 there is no translation. The language is the environment's MINITX_LANG, which processes that a run
 starts inherit; the command line sets it (`using`). Arrays, names and numbers stay as they are.
 
-Order: the language, texts, templates with counts, labels.
+Order: the language, texts, templates with counts, labels, HTML.
 """
 
 import contextlib
@@ -128,3 +128,23 @@ def _numbered(pattern, numbers):
     """A pattern with the numbers in place of its #."""
     left = iter(numbers)
     return PLACE.sub(lambda mark: numbers[int(mark[1]) - 1] if mark[1] else next(left), pattern)
+
+
+SHOWN = re.compile(  # a text between tags, or an attribute that is read
+    r"(>)([^<>{}]*[^\W\d_]{2}[^<>{}]*)(?=<)"
+    r'|((?:title|aria-label|placeholder)=")([^"{}]+)'
+)
+
+
+def in_html(page):
+    """HTML with its texts, and the attributes that are read, in the current language."""
+    if current() == LANGUAGES[0]:
+        return page
+
+    def said(match):
+        before, text = (match[1], match[2]) if match[1] else (match[3], match[4])
+        whole = " ".join(text.split())
+        known = translated(whole)
+        return match[0] if known == whole else before + known
+
+    return SHOWN.sub(said, page)

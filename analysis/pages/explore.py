@@ -18,7 +18,8 @@ from textwrap import shorten
 import numpy as np
 
 from ..contract import registry
-from ..machine import files
+from ..machine import files, language
+from ..machine.language import label, translated
 from ..maths import factors, joint, joint_cosine, profiles
 from ..measures import decoder_texts, inputs, joint_fit
 from ..texts import formats as of_texts
@@ -34,6 +35,8 @@ COLUMNS = 4
 # the distance that is drawn, and what it is correlated with: joint_cosine knows these
 DISTANCE, PRODUCTS = joint_fit.How().distance, joint_fit.How().products
 BLANKS = str.maketrans({" ": "␣", "\n": "⏎", "\t": "⇥"})
+SHORT = 300  # letters of a text that a page's program says
+PLACES = re.compile(r"\{\d\}|#")
 NAMED = 40  # letters of a text that name a run
 
 
@@ -193,7 +196,10 @@ def part(look, words=False):
     if look.is_cross:
         content["keys"] = _visible(key_labels)
     content |= {"layers": cfg.n_layers, "heads": cfg.n_heads, "width": cfg.d_head}
-    content |= {"causal": cfg.causal and not look.is_cross, "unit": "word" if words else "token"}
+    content |= {
+        "causal": cfg.causal and not look.is_cross,
+        "unit": translated("word" if words else "token"),
+    }
     content |= {"distance": DISTANCE, "moved": moved, "facts": facts}
     if not look.is_cross:
         content["uniform"] = uniform_profile(merged_sees(look.sees, word, of_key)).tolist()
@@ -402,7 +408,10 @@ def figures(pattern, states, plane, correlations, c, sees):
 def _fact(means, form, *values):
     """A figure and its text for every head; values: arrays [L H] or lists that `form` takes."""
     heads = zip(*map(np.ravel, values))
-    return {"means": means, "values": [form.format(*x).replace("-", "−") for x in heads]}
+    return {
+        "means": label(means),
+        "values": [label(form.format(*x)).replace("-", "−") for x in heads],
+    }
 
 
 def nearest(distances, strongest, sees):
@@ -425,6 +434,7 @@ ASSETS = {  # gap in explore.html: the file that fills it as it stands
 }
 # the page's program, in the order in which it is read
 PROGRAM = (
+    "language.js",
     "data.js",
     "colours.js",
     "attention.js",
@@ -472,11 +482,25 @@ def page(*runs, live=None, program=(), styles=(), body="", policy=None):
     parts["title"] = escape(f"{runs[0]['model']}: {runs[0]['text'][:60]}")
     parts["policy"] = "; ".join(f"{what} {where}" for what, where in rules)
     parts["style"] = "\n".join(_asset(file) for file in (*STYLES, *styles))
-    parts["body"] = body
+    parts["language"] = language.current()
+    parts["body"] = language.in_html(body)
+    parts["translations"] = as_script(translations("".join(scripts)))
     parts["data"] = as_script(content)
     parts["licences"] = escape(_asset("LICENCES.txt"))
     parts["program"] = "\n".join(scripts)
-    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _asset("explore.html"))
+    template = language.in_html(_asset("explore.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], template)
+
+
+def translations(program):
+    """{text: translation} of what a program says; {} in English.
+
+    Those with fields, {0}, and with numbers, #, are all taken: a program does not hold their keys.
+    """
+    known = getattr(language.catalogue(language.current()), "_catalog", {})
+    texts = [text for text in known if isinstance(text, str) and 0 < len(text) < SHORT]
+    said = [text for text in texts if f'"{text}"' in program or PLACES.search(text)]
+    return {text: known[text] for text in said}
 
 
 def as_script(value):

@@ -56,3 +56,20 @@ def test_the_language_ends_with_its_context(monkeypatch):
             language.translated("none") == "なし" and language.count(2, "document") == "文書 2 件"
         )
     assert language.translated("none") == "none"
+
+
+def test_texts_of_html_are_translated_and_its_gaps_and_names_stay(monkeypatch):
+    page = '<p title="Model" id="Model">Text</p><b>{{body}}</b>'
+    monkeypatch.setenv(language.ENVIRONMENT, "ja")
+    assert language.in_html(page) == '<p title="モデル" id="Model">文章</p><b>{{body}}</b>'
+    monkeypatch.setenv(language.ENVIRONMENT, "en")
+    assert language.in_html(page) == page
+
+
+def test_a_command_answers_in_the_language_that_it_is_asked_in(capsys):
+    from minitx.analysis import commands
+
+    assert commands.run_command(["list", "--lang", "ja"]) == 0
+    assert "同梱モデル" in capsys.readouterr().out
+    assert commands.run_command(["list"]) == 0
+    assert "bundled models" in capsys.readouterr().out

@@ -5805,4 +5805,16 @@ BREAKS = [
         "begin = end",
         "begin = end + 1",
     ),
+    Break(
+        "the language of a command stays after it",
+        "analysis/machine/language.py",
+        "del os.environ[ENVIRONMENT]",
+        "pass",
+    ),
+    Break(
+        "numbers of a translated label come in the order of its text",
+        "analysis/machine/language.py",
+        "int(mark[1]) - 1",
+        "0",
+    ),
 ]

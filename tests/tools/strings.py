@@ -3,8 +3,8 @@
 `python tests/tools/strings.py` writes analysis/locale/LANGUAGE/LC_MESSAGES/minitx.po, in which
 translations that are there stay, and the .mo beside it that is read (needs Babel, which Sphinx
 brings). tests/house/test_strings.py compares them. A text that is not given to `translated`, to
-`count` or to the page's `t` by itself belongs to the experiments, to the parser of the commands, to
-a figure, or is in one of TABLES.
+`count` or to the page's `say` by itself belongs to the experiments, to the parser of the commands,
+to a figure, or is in one of TABLES.
 
 Order: what experiments declare, calls in Python, figures, JavaScript, HTML, the catalogue.
 """
@@ -230,14 +230,14 @@ def of_labels():
 
 
 def of_javascript():
-    """Texts given to the page's `t`: t("...") and t`... ${x} ...`, whose fields are {0}, {1}."""
+    """Texts given to the page's `say`: say("...") and say`... ${x} ...`, with {0} and so on."""
     for path in sorted(PAGES.glob("*.js")):
-        if path.name.endswith(".min.js"):
+        if path.name.endswith((".min.js", "language.js")):
             continue
         text = path.read_text(encoding="utf-8")
-        for match in re.finditer(r'(?<![\w.-])t\(("(?:[^"\\]|\\.)*")', text):
+        for match in re.finditer(r'(?<![\w.-])say\(("(?:[^"\\]|\\.)*")', text):
             yield ast.literal_eval(match[1])
-        for match in re.finditer(r"(?<![\w.-])t`", text):
+        for match in re.finditer(r"(?<![\w.-])say`", text):
             yield template_at(text, match.end())
 
 

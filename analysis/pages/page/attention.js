@@ -6,7 +6,7 @@
 
 const layerOf = head => Math.floor(head / H);
 const nameOf = head => `L${layerOf(head)}H${head % H}`;
-const papersName = head => `head(${layerOf(head) + 1},${head % H + 1}) in the paper`;
+const papersName = head => say`head(${layerOf(head) + 1},${head % H + 1}) in the paper`;
 const minus = text => text.replace("-", "−");
 const number = x => isDifference() ? `${x > 0 ? "+" : ""}${minus(x.toFixed(3))}` : x.toFixed(3);
 const signed = x => x > 0 ? `+${x}` : minus(`${x}`);
@@ -45,19 +45,19 @@ function pairs() {  // the lines that are drawn: {i, j, w: weight}
   });
 }
 
-const named = (n, side) => `${side} of ${short(labels[side][n], 24)}, position ${n}`;
+const named = (n, side) => say`${say(side)} of ${short(labels[side][n], 24)}, position ${n}`;
 
 function about(n, side) {  // what is said of a query or a key under the pointer
   const name = named(n, side);
   if (state.token !== null && side === other(state.side)) {
-    const chosen = `${side === "key" ? "from" : "to"} ${quoted(state.token, state.side)}`;
-    return `${name}\nweight ${number(weightOf(n))} ${chosen}`;
+    const chosen = `${side === "key" ? say("from") : say("to")} ${quoted(state.token, state.side)}`;
+    return say`${name}\nweight ${number(weightOf(n))} ${chosen}`;
   }
-  const [verb, best] = side === "query" ? ["looks most at", strongestKey(n)]
-    : ["most looked at by", strongestQuery(n)];
-  const what = isDifference() ? "the largest change:" : verb;
+  const [verb, best] = side === "query" ? [say("looks most at"), strongestKey(n)]
+    : [say("most looked at by"), strongestQuery(n)];
+  const what = isDifference() ? say("the largest change:") : verb;
   const weight = side === "query" ? at(n, best) : at(best, n);
-  return `${name}\n${what} ${quoted(best, other(side))}: weight ${number(weight)}`;
+  return say`${name}\n${what} ${quoted(best, other(side))}: weight ${number(weight)}`;
 }
 
 // heads: how sharp they are, the offset that gets most of their attention, and in few words what they do
@@ -103,7 +103,7 @@ function isAbove(part, head, offset) {
   return queries.length >= FEWEST && profile[head * R + offset + reach] - even > ERRORS * error;
 }
 
-const OFF = "off: what it reads is not written";
+const OFF = say("off: what it reads is not written");
 const isOff = head => Boolean(data.off?.includes(head));  // switched off in this run; of a difference: in the second
 
 function character(head) {  // a head in a few words: what it looks at, whether it is off, its kinds
@@ -111,19 +111,19 @@ function character(head) {  // a head in a few words: what it looks at, whether 
 }
 
 function looksAt(head) {  // the offset, in cross the key, that gets most of its attention
-  if (isDifference()) return `${(100 * sharpness(head)).toFixed(0)} % of its attention is elsewhere`;
-  const sharp = `sharpness ${sharpness(head).toFixed(2)}`;
+  if (isDifference()) return say`${(100 * sharpness(head)).toFixed(0)} % of its attention is elsewhere`;
+  const sharp = say`sharpness ${sharpness(head).toFixed(2)}`;
   if (isCross) {
     const most = d3.mean(places.query, i => d3.max(places.key, j => at(i, j, head)));
-    const mean = `${number(most)} on average, ${number(1 / S)} if all were alike`;
-    return `weight of a query's strongest key: ${mean}; ${sharp}`;
+    const mean = say`${number(most)} on average, ${number(1 / S)} if all were alike`;
+    return say`weight of a query's strongest key: ${mean}; ${sharp}`;
   }
-  const peak = peakOf(head), known = {"-1": " (the token before)", 0: " (itself)", 1: " (the next token)"}[peak] ?? "";
+  const peak = peakOf(head), known = {"-1": say(" (the token before)"), 0: say(" (itself)"), 1: say(" (the next token)")}[peak] ?? "";
   const mean = number(profileOf(head)[peak + reach]), even = number(data.uniform[peak + reach]);
   if (!aboveChance(head)) {
-    return `no offset exceeds chance: ${signed(peak)} gets most, ${mean} on average, ${even} if all were alike; ${sharp}`;
+    return say`no offset exceeds chance: ${signed(peak)} gets most, ${mean} on average, ${even} if all were alike; ${sharp}`;
   }
-  return `most attention to offset ${signed(peak)}${known}: ${mean} on average; ${sharp}`;
+  return say`most attention to offset ${signed(peak)}${known}: ${mean} on average; ${sharp}`;
 }
 
 function looked() {  // the chosen head, and the offset that it looks at most in the first run: what acrossRuns() tells of
@@ -134,17 +134,17 @@ function looked() {  // the chosen head, and the offset that it looks at most in
 }
 
 function acrossRuns() {  // the chosen head in every run: what it gives the offset that it looks at most in the first
-  if (isBoth()) return `Tokens and heads are those of “${runName(0)}”; the other views show both.`;
+  if (isBoth()) return say`Tokens and heads are those of “${runName(0)}”; the other views show both.`;
   if (page.runs.length < 2 || isCross || apart) return "";
   const {offset} = looked(), place = offset + reach;
-  const which = {"-1": ", the token before", 0: ", the token itself", 1: ", the next token"}[offset] ?? "";
+  const which = {"-1": say(", the token before"), 0: say(", the token itself"), 1: say(", the next token")}[offset] ?? "";
   const given = page.runs.map(run => {
     const part = partOf(run), mean = open(part).profile[state.head * R + place].toFixed(3);
-    const off = part.off?.includes(state.head) ? " (off: read, but not written)" : "";
-    return `“${run.name}” ${mean}${isAbove(part, state.head, offset) ? "" : " (at chance)"}${off}`;
+    const off = part.off?.includes(state.head) ? say(" (off: read, but not written)") : "";
+    return `“${run.name}” ${mean}${isAbove(part, state.head, offset) ? "" : say(" (at chance)")}${off}`;
   });
-  return `Of its attention ${nameOf(state.head)} gives offset ${signed(offset)}${which}: ${given.join(", ")}; ` +
-    `uniform ${partOf(page.runs[0]).uniform[place].toFixed(3)}.`;
+  return say`Of its attention ${nameOf(state.head)} gives offset ${signed(offset)}${which}: ${given.join(", ")}; ` +
+    say`uniform ${partOf(page.runs[0]).uniform[place].toFixed(3)}.`;
 }
 
 // which heads are listed, and in which order

@@ -11,15 +11,15 @@ function columnsOf(width) {
     const last = c === C - 1, where = {x: "n", y: "v"};
     return plot({
       width, height: last ? 136 : 104, marginLeft: 48, marginTop: 20, marginRight: 8, marginBottom: last ? 38 : 8,
-      x: {domain: [0, Math.max(T, S) - 1], label: last ? `position (${data.unit}s) →` : null,
+      x: {domain: [0, Math.max(T, S) - 1], label: last ? say`position (${data.unit}s) →` : null,
           ticks: last ? Math.min(Math.max(T, S) - 1, 8) : 0,
           tickFormat: "d"},
-      y: {label: `↑ column ${c}, ${(100 * weight[state.head * C + c]).toFixed(0)} % of W_A`, ticks: 3},
+      y: {label: say`↑ column ${c}, ${(100 * weight[state.head * C + c]).toFixed(0)} % of W_A`, ticks: 3},
       marks: [Plot.ruleY([0], {stroke: palette.line}), ...(c ? [] : sides(-13)),
               Plot.ruleX(state.token === null ? [] : [state.token], {stroke: palette.chosen, strokeWidth: 2}),
               Plot.lineY(series, {...where, z: "side", stroke: d => palette[d.side], strokeWidth: 1.6}),
               Plot.dot(series, {...where, r: T + S > 80 ? 1.5 : 2.2, fill: d => palette[d.side]}),
               Plot.tip(series, Plot.pointer({...where, ...tip(d => (
-                `${named(d.n, d.side)}\ncolumn ${c}: ${d.v.toPrecision(3)}`))}))]});
+                say`${named(d.n, d.side)}\ncolumn ${c}: ${d.v.toPrecision(3)}`))}))]});
   });
 }

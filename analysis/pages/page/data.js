@@ -100,9 +100,9 @@ function within(n, draw) {  // what `draw` gives while views read one run of two
   const {head, token} = state, [layer, own] = [layerOf(head), head % H];
   inside = true;
   try {
-    if (!partOf(page.runs[n])) return note("This model has no such part.");
+    if (!partOf(page.runs[n])) return note(say("This model has no such part."));
     look(page.runs[n]);
-    if (layer >= L || own >= H) return note(`This model has no head L${layer}H${own}.`);
+    if (layer >= L || own >= H) return note(say`This model has no head L${layer}H${own}.`);
     Object.assign(state, {head: layer * H + own, token: token < labels[state.side].length ? token : null});
     return draw();
   } finally {
@@ -133,10 +133,10 @@ function differences(first) {
 
 function whyNoDifference() {  // "" where weights can be subtracted one by one
   const [a, b] = page.runs.map(run => partOf(run));
-  if (!a || !b) return "the two models have different parts";
+  if (!a || !b) return say("the two models have different parts");
   const same = (x, y) => x.join() === y.join();
-  if (!same([a.layers, a.heads], [b.layers, b.heads])) return "the two models have different heads";
-  if (!same(a.arrays.pattern.shape, b.arrays.pattern.shape)) return "the two texts differ in length";
+  if (!same([a.layers, a.heads], [b.layers, b.heads])) return say("the two models have different heads");
+  if (!same(a.arrays.pattern.shape, b.arrays.pattern.shape)) return say("the two texts differ in length");
   return "";
 }
 

@@ -39,11 +39,11 @@ function keyed(entries, frameAnchor, dy) {  // a legend inside a figure: coloure
   });
 }
 
-const sides = dy => keyed([["◆ key", colours().key], ["● query", colours().query]], "top-right", dy);
+const sides = dy => keyed([[say("◆ key"), colours().key], [say("● query"), colours().query]], "top-right", dy);
 
 function pair(draw) {  // of two runs the same picture of both, one below the other, each under its name
   if (!isPair()) return [draw()].flat();
-  return page.runs.flatMap((run, n) => [make("p", {className: "run", textContent: run.name}), within(n, draw)].flat());
+  return page.runs.flatMap((run, n) => [make("p", {className: "run", textContent: say(run.name)}), within(n, draw)].flat());
 }
 
 // scrolling reads sizes, which lays the page out: once, after all is drawn

@@ -20,12 +20,12 @@ for (const [id, view] of Object.entries(VIEWS)) {
   const controls = make("div", {className: "controls"}), box = boxes[id] = make("div", {className: "plot"});
   bar.append(make("h2"), controls);
   figure.append(bar, make("p", {className: "hint"}), box);
-  const larger = make("button", {type: "button", className: "larger", textContent: "larger", onclick: () => {
+  const larger = make("button", {type: "button", className: "larger", textContent: say("larger"), onclick: () => {
     set({view: state.view === id ? null : id});
     figure.scrollIntoView({block: "nearest"});
   }});
-  const svg = make("button", {type: "button", className: "save", textContent: "save SVG", onclick: () => save(id),
-                              title: "Save this figure as a file that any drawing program opens"});
+  const svg = make("button", {type: "button", className: "save", textContent: say("save SVG"), onclick: () => save(id),
+                              title: say("Save this figure as a file that any drawing program opens")});
   controls.append(...Object.entries(view.choices ?? {}).map(chooser), larger, ...(view.isText ? [] : [svg]));
   box.addEventListener("pointerdown", event => event.stopPropagation(), true);  // Plot would pin the hover text
   keepTipInside(box);
@@ -37,14 +37,14 @@ for (const [id, view] of Object.entries(VIEWS)) {
 boxes.joint.after(facts);
 
 function chooser([name, label]) {
-  const made = make("select", {onchange: () => set({[name]: made.value}), title: label}, {"aria-label": label, name});
+  const made = make("select", {onchange: () => set({[name]: made.value}), title: say(label)}, {"aria-label": say(label), name});
   return made;
 }
 
 function writeChoosers() {
   for (const select of main.querySelectorAll("select")) {
     const words = WORDS[select.name](), same = words.join() === [...select.options].map(option => option.value).join();
-    if (!same) select.replaceChildren(...words.map(word => new Option(word, word)));
+    if (!same) select.replaceChildren(...words.map(word => new Option(say(word), word)));
     select.value = state[select.name];
   }
 }
@@ -78,10 +78,10 @@ function writeHead(id, view) {
   figure.classList.toggle("off", ABOUT_HEAD.includes(id) && isOff(state.head));
   figure.querySelector("h2").textContent = view.title();
   figure.querySelector(".hint").innerHTML = (figure.classList.contains("off")
-    ? `<b>${nameOf(state.head)} is ${OFF}.</b> ` : "") + view.hint();
+    ? say`<b>${nameOf(state.head)} is ${OFF}.</b> ` : "") + view.hint();
   Object.assign(figure.querySelector(".larger"), {
-    textContent: isLarge ? "smaller" : "larger",
-    title: isLarge ? "Back to its place" : "Show this view over the whole width"});
+    textContent: isLarge ? say("smaller") : say("larger"),
+    title: isLarge ? say("Back to its place") : say("Show this view over the whole width")});
 }
 
 function redraw(id) {  // what it shows has arrived
@@ -162,7 +162,7 @@ function writeText() {
   const {token, side} = state, chosen = options.find(option => option.n === token && (option.side ?? side) === side);
   for (const {n, side: own, element} of options) {
     const weight = own === side ? 0 : weightOf(n), isWeighed = token !== null && own !== side;
-    const name = `${element.textContent}, position ${n}${isWeighed ? `, weight ${number(weight)}` : ""}`;
+    const name = say`${element.textContent}, position ${n}${isWeighed ? say`, weight ${number(weight)}` : ""}`;
     element.setAttribute("aria-selected", element === chosen?.element);
     element.setAttribute("aria-label", name);
     element.title = name;
@@ -203,15 +203,15 @@ function rowOf(cells, tag = "td") {
 
 function said() {
   const {head, token, side} = state, name = (isBoth() ? `“${runName(0)}”, ` : "") + nameOf(head);
-  if (token === null) return `${name}, ${papersName(head)}: ${character(head)}. No ${data.unit} is chosen.`;
+  if (token === null) return say`${name}, ${papersName(head)}: ${character(head)}. No ${data.unit} is chosen.`;
   const most = d3.sort(places[other(side)], n => -size(weightOf(n))).slice(0, 4).filter(n => size(weightOf(n)) >= ONE);
-  const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || "nothing in particular";
+  const found = most.map(n => `${quoted(n, other(side))} ${number(weightOf(n))}`).join(", ") || say("nothing in particular");
   const chosen = quoted(token, side);
   if (isDifference()) {
-    const weights = `weights ${side === "query" ? "from" : "to"} ${chosen}`;
-    return `${name}, “${runName(1)}” less “${runName(0)}”: ${weights}: ${found}`;
+    const weights = say`weights ${side === "query" ? say("from") : say("to")} ${chosen}`;
+    return say`${name}, “${runName(1)}” less “${runName(0)}”: ${weights}: ${found}`;
   }
-  return `${name}: ` + (side === "query" ? `${chosen} looks at ${found}` : `at ${chosen} look ${found}`);
+  return `${name}: ` + (side === "query" ? say`${chosen} looks at ${found}` : say`at ${chosen} look ${found}`);
 }
 
 // mouse and keys
@@ -237,15 +237,15 @@ keys(list, () => {
           End: go(last), ArrowUp: turn, ArrowDown: turn, Escape: {token: null}};
 });
 
-Object.assign(boxes.heads, {tabIndex: 0, role: "listbox", ariaLabel: "Heads. Arrow keys choose one."});
+Object.assign(boxes.heads, {tabIndex: 0, role: "listbox", ariaLabel: say("Heads. Arrow keys choose one.")});
 keys(boxes.heads, headKeys);
 byId("to-heads").onclick = () => {
   byId("heads").scrollIntoView();
   boxes.heads.focus({preventScroll: true});
 };
 
-const PARTS = {encoder: "the encoder's", decoder: "the decoder's, to what it has said",
-               cross: "the decoder's, to its source"};
+const PARTS = {encoder: say("the encoder's"), decoder: say("the decoder's, to what it has said"),
+               cross: say("the decoder's, to its source")};
 
 // saving: the plots of a view one below the other, under what they show
 
@@ -294,25 +294,25 @@ function paint() {
   }
   style.colorScheme = isDark() ? "dark" : "light";
   style.setProperty("--strong", isDark() ? "45%" : isDifference() ? "55%" : "75%");  // the token's text stays readable
-  byId("theme").textContent = isDark() ? "light colours" : "dark colours";
+  byId("theme").textContent = isDark() ? say("light colours") : say("dark colours");
 }
 
 // the start
 
 function precision() {
   const most = name => data.arrays[name].error.toPrecision(2);
-  const counted = isCross ? `${T} queries and ${S} keys` : `${T} ${data.unit}s`;
-  return `${L} layers × ${H} heads of width ${data.width}, ${counted}. Normalising queries and keys changed ` +
-    `no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 65,536 steps, places ` +
-    "and columns to 4,096, between the least and the greatest of their head: weights within " +
-    `${most("pattern")}, places in the plane within ${most("plane")}, columns within ${most("columns")}` +
-    (isCross ? "." : `, mean weights within ${most("profile")}.`);
+  const counted = isCross ? say`${T} queries and ${S} keys` : `${T} ${data.unit}s`;
+  return say`${L} layers × ${H} heads of width ${data.width}, ${counted}. Normalising queries and keys changed ` +
+    say`no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 65,536 steps, places ` +
+    say("and columns to 4,096, between the least and the greatest of their head: weights within ") +
+    say`${most("pattern")}, places in the plane within ${most("plane")}, columns within ${most("columns")}` +
+    (isCross ? "." : say`, mean weights within ${most("profile")}.`);
 }
 
 function writePage() {  // what changes with the data alone
-  byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(" and ");
-  const runs = page.runs.map((run, n) => [n, run.name]);
-  if (runs.length > 1) runs.push(["difference", apart ? `both (no difference: ${apart})` : "the difference"]);
+  byId("model").textContent = [...new Set(page.runs.map(run => run.model))].join(say(" and "));
+  const runs = page.runs.map((run, n) => [n, say(run.name)]);
+  if (runs.length > 1) runs.push(["difference", apart ? say`both (no difference: ${apart})` : say("the difference")]);
   writeChoice("run", runs, run => set({run}));
   writeParts();
 }

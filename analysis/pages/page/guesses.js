@@ -9,8 +9,8 @@ function guesses() {
 }
 
 function lead(n) {
-  const where = isCausal() ? "behind" : "at";
-  const textContent = made.classes ? "The classes of the text" : `Likeliest ${where} “${made.labels[n]}” (${n})`;
+  const where = isCausal() ? say("behind") : say("at");
+  const textContent = made.classes ? say("The classes of the text") : say`Likeliest ${where} “${made.labels[n]}” (${n})`;
   return make("p", {className: "lead", textContent});
 }
 
@@ -23,7 +23,7 @@ function shownToken() {  // the chosen token, else a hidden one, else the last; 
 
 function best(n) {  // what is likeliest at one token, or which class a text is of
   const list = make("ol", {className: "bars"});
-  const rows = made.classes ? made.classes.map((p, c) => ({piece: `class ${c}`, p})) : guessesAt(n);
+  const rows = made.classes ? made.classes.map((p, c) => ({piece: say`class ${c}`, p})) : guessesAt(n);
   list.append(...rows.map(({piece, p}, nth) => {
     const item = make("li", {onclick: () => set({guess: NTH[nth]})}), bar = make("span", {className: "bar-of"});
     bar.style.width = `${100 * p}%`;
@@ -46,15 +46,15 @@ function guessTable() {  // of a difference the guesses of both runs, one beside
   if (!made.guesses) return null;
   const id = `guesses-of-${page.runs.indexOf(current)}`, table = make("table", {className: "guesses", id, tabIndex: 0});
   const head = make("tr"), {word} = made;
-  const inText = isCausal() ? "next in the text" : "in the text";
+  const inText = isCausal() ? say("next in the text") : say("in the text");
   const runs = isDifference() ? page.runs.map((_, n) => within(n, () => made)) : [made];  // of texts of one length
-  const names = isDifference() ? page.runs.map(run => run.name) : ["best guess"];
-  const columns = [["token", 1], ...names.map(name => [name, 2]), [inText, 1 + runs.length]];
+  const names = isDifference() ? page.runs.map(run => run.name) : [say("best guess")];
+  const columns = [[say("token"), 1], ...names.map(name => [name, 2]), [inText, 1 + runs.length]];
   head.append(...columns.map(([title, colSpan]) => make("th", {textContent: short(title, 24), title, colSpan}, {scope: "col"})));
   table.append(head, ...made.labels.map((_, n) => Object.assign(guessRow(n, runs), {id: `${id}-${n}`})));
   const chosen = d3.range(word.length).filter(isChosenToken);  // of a word all its rows
   table.setAttribute("role", "grid");
-  table.setAttribute("aria-label", "Guesses at each token. Up and down choose one, Escape lets go.");
+  table.setAttribute("aria-label", say("Guesses at each token. Up and down choose one, Escape lets go."));
   table.setAttribute("aria-activedescendant", chosen.length ? `${id}-${chosen[0]}` : "");
   keys(table, () => rowKeys(word, chosen));
   return table;
@@ -76,6 +76,6 @@ function guessRow(n, runs) {
   }
   row.append(cell(own ?? "–"), ...runs.map(run => cell(own === null ? "" : percent(run.actual[n]))));
   row.setAttribute("aria-selected", isChosenToken(n));
-  row.title = own === null ? "" : `“${own}” has ${percent(made.actual[n])} here`;
+  row.title = own === null ? "" : say`“${own}” has ${percent(made.actual[n])} here`;
   return row;
 }

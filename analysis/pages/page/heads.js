@@ -5,7 +5,7 @@ let shown = [], across = 1;  // the heads in the order of their pictures, and ho
 
 function heads(width) {
   shown = listed();
-  if (!shown.length) return note(isAnywhere() ? "No matching heads." : "No head exceeds chance there.");
+  if (!shown.length) return note(isAnywhere() ? say("No matching heads.") : say("No head exceeds chance there."));
   const left = isGrid() ? 28 : 4, top = isGrid() ? 34 : 22;
   across = isGrid() ? H : Math.max(1, Math.min(shown.length, Math.floor((width - left) / 60)));
   const down = Math.ceil(shown.length / across), edge = Math.min((width - left - 4) / across, 110);
@@ -30,7 +30,7 @@ function heads(width) {
                                                          fill: colours().key, stroke: colours().card, strokeWidth: 5}),
             numbers(H, {x: n => left + n * edge + inner / 2, y: top - 8}),
             numbers(L, {x: left - 8, y: n => top + n * edge + inner / 2}),
-            Plot.text([isGrid() ? "layer ↓   head →" : `${shown.length} of ${L * H} heads`], {
+            Plot.text([isGrid() ? say("layer ↓   head →") : say`${shown.length} of ${L * H} heads`], {
               x: 2, y: 8, textAnchor: "start", fill: colours().soft}),
             Plot.tip(cells, Plot.pointer({...middle, maxRadius: edge, ...tip(d => (
               `${nameOf(d.head)}, ${papersName(d.head)}\n${character(d.head).replaceAll("; ", "\n")}`))}))]});

@@ -24,7 +24,7 @@ const joint = width => pair(() => space(width));
 function space(width) {
   const points = spots(state.head), palette = colours(), height = Math.min(width * 0.8, 620);
   const inner = {width: width - 54, height: height - 86}, {x, y} = frame(points, inner.width, inner.height, 22);
-  const axis = n => `${["first", "second"][n]} principal component (${
+  const axis = n => say`${[say("first"), say("second")][n]} principal component (${
     (100 * share[(state.head * 2 + stage()) * 2 + n]).toFixed(0)} % of the variance)`;
   const where = {x: "x", y: "y"}, text = p => short(labels[p.side][p.n]);
   const across = d3.scaleLinear(x, [0, inner.width]), up = d3.scaleLinear(y, [inner.height, 0]);
@@ -50,7 +50,7 @@ function space(width) {
 function jointLegend() {
   if (state.colour !== "position") return sides(-18);
   const last = Math.max(T, S) - 1, steps = d3.range(5).map(n => Math.round(n * last / 4));
-  return keyed([["◆ key", colours().text], ["● query", colours().text],
+  return keyed([[say("◆ key"), colours().text], [say("● query"), colours().text],
                 ...d3.reverse(steps).map(n => [`■ ${n}`, place(n, last + 1)])], "top-right", -18);
 }
 

@@ -2,10 +2,10 @@
 // Kinds of heads: what a head looks at on random words that occur twice, if that is clearly beyond chance. They are of
 // the model as it is. A live page brings them later, by the model's name.
 
-const KINDS = {induction: ["I", "the token after the first occurrence of its own"],
-               duplicate: ["D", "the first occurrence of its own token"],
-               previous: ["P", "the token before"], next: ["N", "the token after it"],
-               first: ["F", "the first token of the text"], itself: ["S", "its own place"]};
+const KINDS = {induction: ["I", say("the token after the first occurrence of its own")],
+               duplicate: ["D", say("the first occurrence of its own token")],
+               previous: ["P", say("the token before")], next: ["N", say("the token after it")],
+               first: ["F", say("the first token of the text")], itself: ["S", say("its own place")]};
 const ANY = "all kinds";
 const lateKinds = {};  // model: {part: kinds}
 
@@ -18,16 +18,16 @@ const letters = head => kindsOf(head).map(([kind]) => KINDS[kind][0]).join("");
 
 function kindsSaid(head) {  // in words: what kind of head it is, "" if of none
   const said = kindsOf(head).map(([kind, {heads, null: chance}]) => (
-    `${kind} head: on random words ${heads[head].toFixed(2)} of its attention to ${KINDS[kind][1]}, by chance ${chance.toFixed(2)}`));
+    say`${kind} head: on random words ${heads[head].toFixed(2)} of its attention to ${KINDS[kind][1]}, by chance ${chance.toFixed(2)}`));
   return said.join("; ");
 }
 
 function kindsHint() {  // which letter in a picture is which kind
   if (isCross || !kindsHere()) return "";
   const there = Object.entries(kindsHere()).filter(([, {heads}]) => Object.keys(heads).length);
-  if (!there.length) return " On random words that occur twice, no head is of a known kind.";
+  if (!there.length) return say(" On random words that occur twice, no head is of a known kind.");
   const named = there.map(([kind]) => `<b>${KINDS[kind][0]}</b> ${kind}`).join(", ");
-  return ` Letters: what a head does on random words that occur twice, clearly more than by chance: ${named}.`;
+  return say` Letters: what a head does on random words that occur twice, clearly more than by chance: ${named}.`;
 }
 
 const isKind = head => state.kind === ANY || kindsOf(head).some(([kind]) => `${kind} heads` === state.kind);

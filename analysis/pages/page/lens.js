@@ -24,6 +24,6 @@ function lensOf(width) {
 }
 
 function aboutCell({l, t, all}) {  // what is said of a cell under the pointer
-  const when = l ? `after layer ${l - 1}` : "before all layers";
-  return [`${when}, at ${made.labels[t]} (${t})`, ...all.map(({piece, p}) => `${piece}  ${percent(p)}`)].join("\n");
+  const when = l ? say`after layer ${l - 1}` : say("before all layers");
+  return [say`${when}, at ${made.labels[t]} (${t})`, ...all.map(({piece, p}) => `${piece}  ${percent(p)}`)].join("\n");
 }

@@ -16,7 +16,7 @@ function lines(width) {
     marks: [Plot.link(pairs(), {x1: 0, x2: 1, y1: "i", y2: "j", strokeWidth: thickness, strokeOpacity: opacity,
                                 stroke: ink, strokeLinecap: "round"}),
             names("query", 0), names("key", 1),
-            title("query", 0, palette.query), title("key", 1, palette.key),
+            title(say("query"), 0, palette.query), title(say("key"), 1, palette.key),
             Plot.tip([...end("query", 0), ...end("key", 1)], Plot.pointer({
               x: "x", y: "n", maxRadius: 110, ...tip(d => about(d.n, d.side))}))]});
 }

@@ -118,7 +118,7 @@ async function ask() {
   if (request === asked) by("status").classList.remove("waits");
 }
 
-const NO_ANSWER = "No answer: is minitx serve still running?";
+const NO_ANSWER = say("No answer: is minitx serve still running?");
 
 function complain(error) {
   const why = error instanceof TypeError ? NO_ANSWER : error.message;
@@ -136,8 +136,8 @@ function showAnswer(answer, began) {
   writeGuesses();
   writeCurve();
   by("status").className = "";
-  const says = answer.live.says ? `Changed: ${answer.live.says}` : "As it is";
-  by("status").textContent = `${says}. ${answer.live.tokens} tokens, ${Math.round(performance.now() - began)} ms.`;
+  const says = answer.live.says ? say`Changed: ${answer.live.says}` : say("As it is");
+  by("status").textContent = say`${says}. ${answer.live.tokens} tokens, ${Math.round(performance.now() - began)} ms.`;
 }
 
 function arrive() {  // of the model in the address only now the layers, heads and parts are known
@@ -181,7 +181,7 @@ function writeStack() {  // which stack of an encoder-decoder is changed
   for (const name of isPair() ? Object.keys(model().stacks) : []) {
     const onchange = () => change({...Object.fromEntries(Object.keys(wish.changes).map(key => [key, null])), stack: name});
     const input = make("input", {type: "radio", name: "live-stack", checked: name === stack(), onchange});
-    by("stack").append(make("label", {}, input, name === "cross" ? " cross-attention" : ` ${name}`));
+    by("stack").append(make("label", {}, input, name === "cross" ? say(" cross-attention") : ` ${name}`));
   }
 }
 
@@ -244,9 +244,9 @@ function slider(record) {
 
 function mask({name, label, options: {families, meanings}, box}) {
   const put = (values, control) => change({[name]: {...wish.changes[name], ...values}}, {control});
-  const family = make("select", {id: "live-family", ariaLabel: "Family of the mask", onchange: () =>
+  const family = make("select", {id: "live-family", ariaLabel: say("Family of the mask"), onchange: () =>
     family.value ? change({[name]: {family: family.value, meaning: meaning.value}}) : change({[name]: null})});
-  const meaning = make("select", {id: "live-meaning", ariaLabel: "What the mask does",
+  const meaning = make("select", {id: "live-meaning", ariaLabel: say("What the mask does"),
                                   onchange: () => put({meaning: meaning.value})});
   fill(family, [["", "none"], ...Object.keys(families).map(name => [name, name])], "");
   fill(meaning, Object.entries(meanings).map(([name, [label]]) => [name, label]), "weights");
@@ -257,7 +257,7 @@ function mask({name, label, options: {families, meanings}, box}) {
     family.value = mask?.family ?? "";
     meaning.hidden = !mask;
     meaning.value = mask?.meaning ?? "weights";
-    meaning.title = `m is the mask, s the scores: ${meanings[meaning.value][1]}`;
+    meaning.title = say`m is the mask, s the scores: ${meanings[meaning.value][1]}`;
     writeParameters(values, mask, parameters, put);
   };
 }
@@ -290,9 +290,9 @@ function writeCurve() {  // the mask by distance, a line for each head where the
   by("curve").append(Plot.plot({
     width: 260, height: 96, marginLeft: 34, marginBottom: 30, marginTop: 8, marginRight: 8,
     style: {background: "transparent", color: style.getPropertyValue("--text"), fontSize: "10px"},
-    x: {label: "distance (tokens) →", ticks: 5, tickFormat: "d"}, y: {domain: [0, 1], ticks: 2, label: null},
+    x: {label: say("distance (tokens) →"), ticks: 5, tickFormat: "d"}, y: {domain: [0, 1], ticks: 2, label: null},
     marks: [Plot.lineY(points, {x: "distance", y: "value", z: "head", stroke: style.getPropertyValue("--query")})]}));
-  by("curve").ariaLabel = `Mask by distance: ${curve[0].slice(0, 6).map(value => value.toFixed(2)).join(", ")} …`;
+  by("curve").ariaLabel = say`Mask by distance: ${curve[0].slice(0, 6).map(value => value.toFixed(2)).join(", ")} …`;
 }
 
 // heads or layers: a button for each, pressed where its number is in the list; those of one box share a grid, a row a
@@ -310,7 +310,7 @@ function heads(record) {
   gridOf(box).before(button);
   return () => {
     const {layers, heads} = sizes(), n = minitx.state.head ?? 0, pair = [Math.floor(n / heads), n % heads];
-    const name = `${isPair() ? `the ${stack()}'s ` : ""}${nameOf(pair)}`;
+    const name = `${isPair() ? say`the ${stack()}'s ` : ""}${nameOf(pair)}`;
     button.hidden = pair[0] >= layers;
     button.textContent = filled(has(record, pair) ? undo : put, name);
     button.onclick = () => toggle(record, pair);
@@ -326,8 +326,8 @@ function layers({box}) {
 function gridOf(box) {  // the details in which the grid of a box is
   const grid = box.querySelector("details");
   if (grid) return grid;
-  const cells = make("div", {className: "cells", role: "group", ariaLabel: "One row a layer: a click changes one, or undoes it"});
-  return box.appendChild(make("details", {id: "live-grid"}, make("summary", {textContent: "choose in a grid"}), cells));
+  const cells = make("div", {className: "cells", role: "group", ariaLabel: say("One row a layer: a click changes one, or undoes it")});
+  return box.appendChild(make("details", {id: "live-grid"}, make("summary", {textContent: say("choose in a grid")}), cells));
 }
 
 function writeCells(box) {
@@ -382,10 +382,10 @@ function guessRow(title, best, pick) {  // a token each, its background as wide 
 }
 
 const nextRows = (place, names) => place.best.map((best, n) =>
-  guessRow(names.length > 1 ? `Next token, ${names[n]}` : "Next token", best, append));
+  guessRow(names.length > 1 ? say`Next token, ${names[n]}` : say("Next token"), best, append));
 
 const hiddenRows = (place, names) => place.best.map((best, n) =>
-  guessRow(`Hidden token ${place.place}${names.length > 1 ? `, ${names[n]}` : ""}`, best));
+  guessRow(say`Hidden token ${place.place}${names.length > 1 ? `, ${names[n]}` : ""}`, best));
 
 async function append(token) {  // a token that was clicked, or null for one that is drawn
   try {
@@ -404,29 +404,29 @@ function sampler() {
     want({temperature: event.target.valueAsNumber}, {control: event.target, delay: 60});
   };
   const range = make("input", {type: "range", min: 0, max: 2, step: 0.1, value: wish.temperature, oninput});
-  const draw = make("button", {type: "button", textContent: "append one, drawn at random", onclick: () => append(null)});
-  return make("div", {className: "tools"}, make("label", {}, "Temperature ", range, " ", says), " ", draw);
+  const draw = make("button", {type: "button", textContent: say("append one, drawn at random"), onclick: () => append(null)});
+  return make("div", {className: "tools"}, make("label", {}, say("Temperature "), range, " ", says), " ", draw);
 }
 
 function hider() {  // hides the chosen token of a masked model, or shows it again
   const {token} = minitx.state, isHidden = wish.hidden.includes(token);
-  const name = token === null ? "a token and let the model guess it (choose one below)" : `token ${token}`;
+  const name = token === null ? say("a token and let the model guess it (choose one below)") : say`token ${token}`;
   const button = make("button", {
-    type: "button", disabled: token === null || wish.words, textContent: `${isHidden ? "show" : "hide"} ${name}`,
+    type: "button", disabled: token === null || wish.words, textContent: isHidden ? say`show ${name}` : say`hide ${name}`,
     onclick: () => want({hidden: isHidden ? without(wish.hidden, token) : [...wish.hidden, token]})});
-  const all = make("button", {type: "button", textContent: "show all", onclick: () => want({hidden: []})});
+  const all = make("button", {type: "button", textContent: say("show all"), onclick: () => want({hidden: []})});
   return make("div", {className: "tools"}, button, ...(wish.hidden.length ? [" ", all] : []));
 }
 
 function stepsTable(places, names) {
-  const head = ["step", "reads", "says", ...names.map(name => `${name}: p`), ...names.slice(1).map(name => `${name}: would say`)];
+  const head = [say("step"), say("reads"), say("says"), ...names.map(name => `${name}: p`), ...names.slice(1).map(name => say`${name}: prediction`)];
   const rows = places.map((place, n) => {
     const others = place.best.slice(1).map(best => `${visible(best[0][1])} ${percent(best[0][2])}`);
     const cells = [n + 1, visible(place.asks), visible(place.said), ...place.of_said.map(percent), ...others];
     return make("tr", {}, ...cells.map(textContent => make("td", {textContent})));
   });
   const heads = make("tr", {}, ...head.map(textContent => make("th", {textContent, scope: "col"})));
-  return make("details", {open: isOpen()}, make("summary", {textContent: "What it says, step by step"}),
+  return make("details", {open: isOpen()}, make("summary", {textContent: say("What it says, step by step")}),
               make("table", {}, heads, ...rows));
 }
 
@@ -436,8 +436,8 @@ const isOpen = () => by("guesses").querySelector("details")?.open ?? false;
 
 let patched = null;  // the newest answer, and the model that it is of
 
-const PATCHED = {heads: "head by head", stream: "the stream before each layer, by place"};
-const STACKS = {"": "", encoder: "encoder, ", decoder: "decoder, ", cross: "cross-attention, "};
+const PATCHED = {heads: say("head by head"), stream: say("the stream before each layer, by place")};
+const STACKS = {"": "", encoder: say("encoder, "), decoder: say("decoder, "), cross: say("cross-attention, ")};
 const share = x => `${minus(`${Math.round(100 * x)}`)} %`;
 
 async function patch() {
@@ -459,9 +459,9 @@ function writePatched() {
   if (!patched) return;
   const {guesses: [own, other], parts, prefix, same} = patched;
   const [{heads}] = Object.values(parts), [before, after] = heads.differences;
-  by("patch-says").textContent = `Asked: the logit of “${own}” less that of “${other}”${prefix ? `, behind “${prefix.slice(1).join("")}”` : ""}: ` +
-    `${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, of the model as it is. 100 % carries all of ` +
-    `the difference over, 0 % nothing.${same ? ` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.`;
+  by("patch-says").textContent = say`Asked: the logit of “${own}” less that of “${other}”${prefix ? say`, behind “${prefix.slice(1).join("")}”` : ""}: ` +
+    say`${minus(before.toFixed(2))} in the first text, ${minus(after.toFixed(2))} in the second, of the model as it is. 100 % carries all of ` +
+    say`the difference over, 0 % nothing.${same ? say` Both guess “${same}” first; of their five guesses these tell them apart best.` : ""} Framed: a tenth or more beyond what an unrelated text does: as many of the same words, drawn at random.`;
   by("patch-maps").replaceChildren(...Object.entries(parts).flatMap(([part, maps]) =>
     Object.entries(maps).flatMap(([name, values]) => ["into_second", "into_first"].map(way => patchMap(part, name, way, values[way])))));
 }
@@ -470,9 +470,9 @@ function patchMap(part, name, way, {shares, null: chance}) {
   const cells = shares.flatMap((row, l) => row.map((x, n) => ({l, n, x, chance: chance[l][n]})));
   const clear = cells.filter(d => Math.abs(d.x) > d.chance + 0.1), best = d3.greatest(clear, d => d.x);
   const isHeads = name === "heads", places = part === "decoder" && patched.prefix || patched.labels[way === "into_second" ? 0 : 1];
-  const label = d => isHeads ? `L${d.l}H${d.n}` : `before layer ${d.l}, “${places[d.n]}” (${d.n})`;
-  const title = `${STACKS[part]}${PATCHED[name]}: ${way === "into_second" ? "first text into the second" : "second text into the first"}`;
-  const most = best ? `Most: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.` : "None is beyond chance.";
+  const label = d => isHeads ? `L${d.l}H${d.n}` : say`before layer ${d.l}, “${places[d.n]}” (${d.n})`;
+  const title = `${STACKS[part]}${PATCHED[name]}: ${way === "into_second" ? say("first text into the second") : say("second text into the first")}`;
+  const most = best ? say`Most: ${label(best)}, ${share(best.x)}; by chance ${share(best.chance)}.` : say("None is beyond chance.");
   const box = make("figure", {}, make("figcaption", {}, make("b", {textContent: title}), ` ${most}`));
   const drawing = box.appendChild(make("div", {className: "map"}));
   drawing.append(patchPlot(cells, clear, label, isHeads, isHeads ? d3.range(shares[0].length).map(h => `H${h}`) : places));
@@ -500,7 +500,7 @@ function patchPlot(cells, clear, label, isHeads, columns) {
             Plot.text(columns.map((column, n) => [n, column]), {
               x: d => d[0], y: -0.5, dy: -6, text: d => short(d[1], 9), ...(isHeads ? {} : {rotate: -60, textAnchor: "start"})}),
             Plot.text(d3.range(layers), {x: -0.5, y: d => d, dx: -6, textAnchor: "end", text: l => `L${l}`}),
-            Plot.tip(cells, Plot.pointer({x: "n", y: "l", ...tip(d => `${label(d)}\n${share(d.x)}, by chance ${share(d.chance)}`)}))]});
+            Plot.tip(cells, Plot.pointer({x: "n", y: "l", ...tip(d => say`${label(d)}\n${share(d.x)}, by chance ${share(d.chance)}`)}))]});
 }
 
 // who wrote a guess, and the kinds of heads: asked for when a view wants them, kinds once for each model

@@ -15,23 +15,23 @@ function matrix(width) {
     marginBottom: 8, x: {domain: [-0.5, S - 0.5]}, y: {domain: [T - 0.5, -0.5]},
     marks: [Plot.axisX({...ticks("key"), anchor: "top", tickRotate: -60, textAnchor: "start"}),
             Plot.axisY(ticks("query")),
-            corner("key →", palette.key, 0, 10 - top), corner("↓ query", palette.query, -8, -14),
+            corner(say("key →"), palette.key, 0, 10 - top), corner(say("↓ query"), palette.query, -8, -14),
             Plot.raster(places.query.flatMap(i => places.key.map(j => hidden(i, j) ? NaN : at(i, j))), {
               width: S, height: T, ...whole, imageRendering: "pixelated",
               fill: w => isNaN(w) ? null : shade(w / most)}),
             Plot.frame({stroke: palette.line}),
             Plot.rect([0], {...whole, fill: "none", stroke: palette.chosen, strokeWidth: 2, className: "outline"}),
             Plot.tip(cells, Plot.pointer({x: "j", y: "i", ...tip(d => (
-              `query ${quoted(d.i, "query")} → key ${quoted(d.j, "key")}\nweight ${number(at(d.i, d.j))}`))}))]})];
+              say`query ${quoted(d.i, "query")} → key ${quoted(d.j, "key")}\nweight ${number(at(d.i, d.j))}`))}))]})];
 }
 
 function ofWeights(width, most, shade) {  // the legend
   if (isDifference()) {
     const color = {type: "linear", domain: [-most, most], interpolate: t => shade(2 * t - 1)};
-    return legend(width, "weight, second run less the first", color, [-most, 0, most], "+.3f");
+    return legend(width, say("weight, second run less the first"), color, [-most, 0, most], "+.3f");
   }
   const color = {type: "linear", domain: [0, most], interpolate: shade};
-  return legend(width, "weight, up to this head's largest", color, [0, most / 4, most], ".3f");
+  return legend(width, say("weight, up to this head's largest"), color, [0, most / 4, most], ".3f");
 }
 
 function markRow(box) {  // the chosen token's row, as a query, or column, as a key

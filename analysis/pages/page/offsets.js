@@ -9,17 +9,17 @@ function offsets(width) {
     .filter(d => Math.abs(d.t) <= reach && !(data.causal && d.t > 0));
   const uniform = isDifference() ? [] : own.map(d => d.u);
   const most = d3.max([...own, ...chosen].map(d => d.w).concat(uniform), size);
-  const about = d => [`offset ${signed(d.t)} ${data.unit}s`, `mean weight ${number(d.w)}`,
-                      ...(isDifference() ? [] : [`uniform ${number(d.u)}`])].join("\n");
+  const about = d => [say`offset ${signed(d.t)} ${data.unit}s`, say`mean weight ${number(d.w)}`,
+                      ...(isDifference() ? [] : [say`uniform ${number(d.u)}`])].join("\n");
   return plot({
     width, height: Math.min(width * 0.75, 460), marginLeft: isDifference() ? 60 : 48, marginBottom: 62, marginTop: 26, marginRight: 8,
-    x: {domain: [-reach - 0.6, reach + 0.6], label: `← left   offset: key − query (${data.unit}s)   right →`,
+    x: {domain: [-reach - 0.6, reach + 0.6], label: say`← left   offset: key − query (${data.unit}s)   right →`,
         labelAnchor: "center", ticks: Math.min(R, 11), tickFormat: signed},
     y: {domain: [isDifference() ? -1.08 * most : 0, 1.08 * most], ticks: 5,
-        label: isDifference() ? "↑ change of the mean weight" : "↑ mean weight on the key at that offset"},
+        label: isDifference() ? say("↑ change of the mean weight") : say("↑ mean weight on the key at that offset")},
     marks: [Plot.rectY(own, {x1: d => d.t - 0.38, x2: d => d.t + 0.38, y: "w", fill: palette.bar}),
-            ...keyed([["■ this head", palette.bar], ...(isDifference() ? [] : [["┅ uniform", palette.text]]),
-                      ...(token === null ? [] : [["● chosen", palette.chosen]])], "bottom-left", 36),
+            ...keyed([[say("■ this head"), palette.bar], ...(isDifference() ? [] : [[say("┅ uniform"), palette.text]]),
+                      ...(token === null ? [] : [[say("● chosen"), palette.chosen]])], "bottom-left", 36),
             Plot.ruleX([0], {stroke: palette.line}), Plot.ruleY([0], {stroke: palette.line}),
             Plot.line(isDifference() ? [] : own, {x: "t", y: "u", stroke: palette.text, strokeDasharray: "4 3",
                                                  strokeWidth: 1.3}),

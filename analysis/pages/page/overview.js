@@ -6,42 +6,42 @@ const by = (...sizes) => sizes.join(" × ");
 const run = () => current;
 
 function boxesOf() {  // three rows: [{title, boxes: [{step, name, shape}]}]
-  return [{title: "The whole pass", boxes: passBoxes()},
-          {title: `Inside layer ${layerOf(state.head)}`, boxes: layerBoxes()},
-          {title: `Inside head ${nameOf(state.head)}`, boxes: headBoxes()}];
+  return [{title: say("The whole pass"), boxes: passBoxes()},
+          {title: say`Inside layer ${layerOf(state.head)}`, boxes: layerBoxes()},
+          {title: say`Inside head ${nameOf(state.head)}`, boxes: headBoxes()}];
 }
 
 function passBoxes() {
   const {d_model: D, n_vocab: V} = run().sizes;
-  const last = made.guesses ? {name: "vectors → guesses", shape: by(T, V)}
-    : {name: "the stream as it ends", shape: by(T, D)};
-  return [{step: "embed", name: "tokens → vectors", shape: by(T, D)},
-          ...d3.range(L).map(layer => ({step: `layer${layer}`, name: `layer ${layer}`, shape: by(T, D)})),
+  const last = made.guesses ? {name: say("vectors → guesses"), shape: by(T, V)}
+    : {name: say("the stream as it ends"), shape: by(T, D)};
+  return [{step: "embed", name: say("tokens → vectors"), shape: by(T, D)},
+          ...d3.range(L).map(layer => ({step: `layer${layer}`, name: say`layer ${layer}`, shape: by(T, D)})),
           {step: "unembed", ...last}];
 }
 
 function layerBoxes() {
   const {d_model: D, d_mlp: M, rms_norm, pre_norm} = run().sizes, readsSource = run().parts && state.part !== "encoder";
-  const writers = [{step: "attention", name: `attention, ${H} heads`, shape: `${by(T, T)} each`},
+  const writers = [{step: "attention", name: say`attention, ${H} heads`, shape: say`${by(T, T)} each`},
                    {step: "mlp", name: "MLP", shape: by(T, M)}];
   if (readsSource) {
     const shape = by(T, run().parts.cross.keys.length);
-    writers.splice(1, 0, {step: "source", name: `attention to the source, ${H} heads`, shape: `${shape} each`});
+    writers.splice(1, 0, {step: "source", name: say`attention to the source, ${H} heads`, shape: say`${shape} each`});
   }
   return writers.flatMap(box => {
-    const norm = {step: `norm-${box.step}`, name: rms_norm ? "RMS norm" : "norm", shape: by(T, D)};
-    const add = {step: `add-${box.step}`, name: "+ stream", shape: by(T, D)};
+    const norm = {step: `norm-${box.step}`, name: rms_norm ? say("RMS norm") : say("norm"), shape: by(T, D)};
+    const add = {step: `add-${box.step}`, name: say("+ stream"), shape: by(T, D)};
     return pre_norm ? [norm, box, add] : [box, add, norm];
   });
 }
 
 function headBoxes() {
   const {d_model: D, scaled} = run().sizes, d = data.width;
-  return [{step: "q", name: "queries Q = X W_Q", shape: by(T, d)}, {step: "k", name: "keys K = X W_K", shape: by(S, d)},
-          {step: "scores", name: `scores Q Kᵀ${scaled ? " / √d" : ""}`, shape: by(T, S)},
-          {step: "softmax", name: "weights A, by softmax", shape: by(T, S)},
-          {step: "v", name: "values V = X W_V", shape: by(S, d)}, {step: "mix", name: "mixture A V", shape: by(T, d)},
-          {step: "join", name: "all heads, times W_O", shape: by(T, D)}];
+  return [{step: "q", name: say("queries Q = X W_Q"), shape: by(T, d)}, {step: "k", name: say("keys K = X W_K"), shape: by(S, d)},
+          {step: "scores", name: say`scores Q Kᵀ${scaled ? " / √d" : ""}`, shape: by(T, S)},
+          {step: "softmax", name: say("weights A, by softmax"), shape: by(T, S)},
+          {step: "v", name: say("values V = X W_V"), shape: by(S, d)}, {step: "mix", name: say("mixture A V"), shape: by(T, d)},
+          {step: "join", name: say("all heads, times W_O"), shape: by(T, D)}];
 }
 
 // shapes are those of one run; of a difference they are the same in both
@@ -74,7 +74,7 @@ function choose(step) {  // a layer opens with the head of the same number in it
 }
 
 function explanation() {
-  const text = state.step ? explained(state.step) : "Choose a box to see what is computed there, with numbers of this " +
-    "text. A layer opens its own row; a head is chosen in “All heads”.";
+  const text = state.step ? explained(state.step) : say("Choose a box to see what is computed there, with numbers of this ") +
+    say("text. A layer opens its own row; a head is chosen in “All heads”.");
   return make("p", {className: "explained", textContent: text}, {role: "status", "aria-live": "polite"});
 }

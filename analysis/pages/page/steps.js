@@ -20,66 +20,66 @@ const lengthWritten = (name, n) => two(made.writes[name][layerOf(state.head) * m
 
 function nextBest(i, j) {
   const next = strongest(i).find(other => other !== j && !hidden(i, other));
-  return next === undefined ? "" : `; with the next best, ${key(next)}: ${two(score(i, next))}`;
+  return next === undefined ? "" : say`; with the next best, ${key(next)}: ${two(score(i, next))}`;
 }
 
 const STEPS = {
   embed: ({i, n}, {d_model: D, n_vocab: V, positions}) =>
-    `Each token is looked up in a table of ${V} rows: its vector of ${D} numbers. ${positions
-      ? "The row of its position in a second table is added."
-      : "No row for its position is added: positions come in elsewhere."} ` +
-    `${query(i)} begins as a vector of length ${lengthAfter(0, n)}. Together they are ${by(T, D)} numbers, the residual ` +
-    "stream.",
+    say`Each token is looked up in a table of ${V} rows: its vector of ${D} numbers. ${positions
+      ? say("The row of its position in a second table is added.")
+      : say("No row for its position is added: positions come in elsewhere.")} ` +
+    say`${query(i)} begins as a vector of length ${lengthAfter(0, n)}. Together they are ${by(T, D)} numbers, the residual ` +
+    say("stream."),
   layer: ({n}, {d_model: D}) =>
-    `A layer reads the stream, ${by(T, D)}, and adds to it twice: what attention brings from other tokens, then what the ` +
-    `MLP makes of each token by itself. After layer ${layerOf(state.head)} the vector of ${token(n)} has length ` +
+    say`A layer reads the stream, ${by(T, D)}, and adds to it twice: what attention brings from other tokens, then what the ` +
+    say`MLP makes of each token by itself. After layer ${layerOf(state.head)} the vector of ${token(n)} has length ` +
     `${lengthAfter(layerOf(state.head) + 1, n)}.`,
   norm: (_, {rms_norm, pre_norm}) =>
-    `The norm ${rms_norm ? "scales each token's vector to the same root mean square"
-      : "moves each token's vector to mean 0 and scales it to spread 1"}, then multiplies by weights that were learned. ` +
-    (pre_norm ? "It stands before what reads the stream." : "In this family it stands after each addition."),
+    say`The norm ${rms_norm ? say("scales each token's vector to the same root mean square")
+      : say("moves each token's vector to mean 0 and scales it to spread 1")}, then multiplies by weights that were learned. ` +
+    (pre_norm ? say("It stands before what reads the stream.") : say("In this family it stands after each addition.")),
   attention: ({i, j}) =>
-    `Each of ${H} heads mixes the vectors of tokens by weights of its own, ${by(T, S)} numbers. In ` +
-    `${nameOf(state.head)}, ${query(i)} gives most, ${two(at(i, j))}, to ${key(j)}. Nowhere else do tokens exchange ` +
-    "anything.",
+    say`Each of ${H} heads mixes the vectors of tokens by weights of its own, ${by(T, S)} numbers. In ` +
+    say`${nameOf(state.head)}, ${query(i)} gives most, ${two(at(i, j))}, to ${key(j)}. Nowhere else do tokens exchange ` +
+    say("anything."),
   source: ({i, j}) =>
-    "The decoder's tokens look at those of the source: queries come from the decoder, keys and values from the encoder." +
-    (isCross ? ` In ${nameOf(state.head)}, ${query(i)} gives most, ${two(at(i, j))}, to ${key(j)}.` : ""),
+    say("The decoder's tokens look at those of the source: queries come from the decoder, keys and values from the encoder.") +
+    (isCross ? say` In ${nameOf(state.head)}, ${query(i)} gives most, ${two(at(i, j))}, to ${key(j)}.` : ""),
   mlp: ({n}, {d_model: D, d_mlp: M, act}) =>
-    `Each token by itself goes from ${D} numbers to ${M}, through ${act}, and back. In layer ${layerOf(state.head)} this ` +
-    `adds a vector of length ${lengthWritten("mlp_out", n)} at ${token(n)}.`,
+    say`Each token by itself goes from ${D} numbers to ${M}, through ${act}, and back. In layer ${layerOf(state.head)} this ` +
+    say`adds a vector of length ${lengthWritten("mlp_out", n)} at ${token(n)}.`,
   add: ({n}) =>
-    "What was computed is added to the stream, so nothing is overwritten. Before this layer the vector of " +
-    `${token(n)} has length ${lengthAfter(layerOf(state.head), n)}.`,
+    say("What was computed is added to the stream, so nothing is overwritten. Before this layer the vector of ") +
+    say`${token(n)} has length ${lengthAfter(layerOf(state.head), n)}.`,
   unembed: ({n}, {d_model: D, n_vocab: V, task_head}) => made.guesses
-    ? `Each vector is multiplied by a table of ${by(D, V)}: a score for each of ${V} tokens, and by softmax a ` +
-      `probability. At ${token(n)} the likeliest is “${guessesAt(n)[0].piece}”, ${percent(guessesAt(n)[0].p)}.`
-    : `The stream ends as ${by(T, D)} numbers. ${state.part === "encoder" ? "The decoder reads them."
-      : task_head === "sequence" ? "A classifier reads one token of it."
-      : "This model has no table that turns it into guesses."}`,
+    ? say`Each vector is multiplied by a table of ${by(D, V)}: a score for each of ${V} tokens, and by softmax a ` +
+      say`probability. At ${token(n)} the likeliest is “${guessesAt(n)[0].piece}”, ${percent(guessesAt(n)[0].p)}.`
+    : say`The stream ends as ${by(T, D)} numbers. ${state.part === "encoder" ? say("The decoder reads them.")
+      : task_head === "sequence" ? say("A classifier reads one token of it.")
+      : say("This model has no table that turns it into guesses.")}`,
   q: ({i}, {d_model: D}) =>
-    `What a token asks is its vector X, ${D} numbers, times W_Q, ${by(D, data.width)}: its query, ${data.width} numbers. ` +
-    `All ${T} tokens: ${by(T, D)} times ${by(D, data.width)} gives ${by(T, data.width)}. The example is ${query(i)}.`,
+    say`What a token asks is its vector X, ${D} numbers, times W_Q, ${by(D, data.width)}: its query, ${data.width} numbers. ` +
+    say`All ${T} tokens: ${by(T, D)} times ${by(D, data.width)} gives ${by(T, data.width)}. The example is ${query(i)}.`,
   k: ({j}, {d_model: D}) =>
-    `What a token answers to is its vector times W_K, ${by(D, data.width)}: its key. The key of ${key(j)} fits the ` +
-    "example's query best.",
+    say`What a token answers to is its vector times W_K, ${by(D, data.width)}: its key. The key of ${key(j)} fits the ` +
+    say("example's query best."),
   scores: ({i, j}, {scaled, by_distance}) =>
-    `How well each key fits each query: ${by(T, data.width)} times ${by(data.width, S)} gives ${by(T, S)} scores` +
-    `${scaled ? `, divided by √${data.width}` : ""}.${by_distance ? " A number for the distance is added." : ""} ` +
-    `Query ${query(i)} with key ${key(j)}: ${two(score(i, j))}${nextBest(i, j)}.`,
+    say`How well each key fits each query: ${by(T, data.width)} times ${by(data.width, S)} gives ${by(T, S)} scores` +
+    `${scaled ? say`, divided by √${data.width}` : ""}.${by_distance ? say(" A number for the distance is added.") : ""} ` +
+    say`Query ${query(i)} with key ${key(j)}: ${two(score(i, j))}${nextBest(i, j)}.`,
   softmax: ({i, j}) =>
-    "Softmax turns scores into weights that add up to 1 in each row: e to the score, over the sum of the row. " +
-    `e^${two(score(i, j))} / e^${two(total[state.head * T + i])} = ${two(at(i, j))}, the weight of ${key(j)} for ` +
+    say("Softmax turns scores into weights that add up to 1 in each row: e to the score, over the sum of the row. ") +
+    say`e^${two(score(i, j))} / e^${two(total[state.head * T + i])} = ${two(at(i, j))}, the weight of ${key(j)} for ` +
     `${query(i)}.`,
   v: ({j}, {d_model: D}) =>
-    `What a token has to give is its vector times W_V, ${by(D, data.width)}: its value. That of ${key(j)} has length ` +
+    say`What a token has to give is its vector times W_V, ${by(D, data.width)}: its value. That of ${key(j)} has length ` +
     `${two(lengthOf(j))}.`,
   mix: ({i}) =>
-    `Each query takes every value times its weight, and adds them up: ${by(T, S)} times ${by(S, data.width)} gives ` +
-    `${by(T, data.width)}. ${query(i)} takes ${strongest(i).map(j => `${two(at(i, j))} of ${key(j)}`).join(", ")} …`,
+    say`Each query takes every value times its weight, and adds them up: ${by(T, S)} times ${by(S, data.width)} gives ` +
+    say`${by(T, data.width)}. ${query(i)} takes ${strongest(i).map(j => say`${two(at(i, j))} of ${key(j)}`).join(", ")} …`,
   join: ({n}, {d_model: D}) =>
-    `The mixtures of all ${H} heads side by side, ${by(H, data.width)} numbers for each token, times W_O give ${by(T, D)}, ` +
-    `which is added to the stream: at ${token(n)} a vector of length ` +
+    say`The mixtures of all ${H} heads side by side, ${by(H, data.width)} numbers for each token, times W_O give ${by(T, D)}, ` +
+    say`which is added to the stream: at ${token(n)} a vector of length ` +
     `${lengthWritten(isCross ? "cross_out" : "attn_out", n)}.`};
 
 function explained(step) {

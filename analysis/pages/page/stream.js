@@ -14,9 +14,9 @@ function streamOf(width) {
   const high = Math.max(14, Math.min(26, 260 / rows)), y = {y1: -0.5, y2: rows - 0.5};
   const cells = d3.range(rows).flatMap(l => d3.range(n).map(t => ({l, t, length: lengths[l * n + t]})));
   const key = {type: "linear", domain: ends, interpolate: mix.interpolator()};
-  const when = l => l + first ? `layer ${l + first - 1}` : "before all layers";
-  const label = d => `${when(d.l)}, ${made.labels[d.t]} (${d.t})\nlength ${d.length.toFixed(2)}`;
-  return [legend(width - left, "length of the vector", key, ends, ".3~g"), plot({
+  const when = l => l + first ? say`layer ${l + first - 1}` : say("before all layers");
+  const label = d => say`${when(d.l)}, ${made.labels[d.t]} (${d.t})\nlength ${d.length.toFixed(2)}`;
+  return [legend(width - left, say("length of the vector"), key, ends, ".3~g"), plot({
     width: left + step * n + 8, height: 70 + high * rows, marginLeft: left, marginTop: 66, marginRight: 8,
     marginBottom: 4, x: {domain: [-0.5, n - 0.5]}, y: {domain: [rows - 0.5, -0.5], axis: null},
     marks: [Plot.raster(lengths, {width: n, height: rows, x1: -0.5, x2: n - 0.5, ...y, imageRendering: "pixelated",

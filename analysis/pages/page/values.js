@@ -14,17 +14,17 @@ function bars(width) {
   const ends = {x1: d => d.j - 0.4, x2: d => d.j + 0.4};
   return plot({
     width: Math.max(width, 60 + step * S), height: 260, marginLeft: 48, marginTop: 26, marginBottom: 84, marginRight: 8,
-    x: {domain: [-0.6, S - 0.4], label: null}, y: {label: "↑ length", ticks: 4},
+    x: {domain: [-0.6, S - 0.4], label: null}, y: {label: say("↑ length"), ticks: 4},
     marks: [Plot.rectY(rows, {...ends, y: "length", fill: palette.line}),
             Plot.rectY(rows, {...ends, y: "taken", fill: palette.chosen}),
             Plot.axisX({ticks: places.key.filter(j => j % every === 0), tickSize: 3, label: null, tickRotate: -60,
                         textAnchor: "end", tickFormat: j => short(labels.key[j], 9), color: palette.key}),
             Plot.ruleY([0], {stroke: palette.line}),
-            ...keyed([...(isTaken() ? [["■ taken", palette.chosen]] : []), ["■ offered", palette.soft]], "top-right",
+            ...keyed([...(isTaken() ? [[say("■ taken"), palette.chosen]] : []), [say("■ offered"), palette.soft]], "top-right",
                      -13),
             Plot.tip(rows, Plot.pointerX({x: "j", y: "length", ...tip(aboutValue)}))]});
 }
 
 function aboutValue({j, length, taken}) {
-  return `value of ${quoted(j, "key")}\nlength ${length.toFixed(2)}${isTaken() ? `, taken ${taken.toFixed(2)}` : ""}`;
+  return say`value of ${quoted(j, "key")}\nlength ${length.toFixed(2)}${isTaken() ? say`, taken ${taken.toFixed(2)}` : ""}`;
 }

@@ -12,93 +12,93 @@ const runName = n => page.runs[n].name;
 const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);  // hints are HTML, names are not
 
 function compared() {
-  if (isBoth()) return ` There is no difference to show: ${apart}.`;
+  if (isBoth()) return say` There is no difference to show: ${apart}.`;
   if (!isDifference()) return "";
   const [before, after] = page.runs.map(run => escaped(short(run.name, 40)));
-  return ` Shown is “${after}” less “${before}”: <b class=more>purple</b> is more, <b class=less>orange</b> is less.`;
+  return say` Shown is “${after}” less “${before}”: <b class=more>purple</b> is more, <b class=less>orange</b> is less.`;
 }
 
 const VIEWS = {
   overview: {
-    title: () => "The whole pass, step by step", draw: overview, depends: [...CHOICE, "step"], isText: true,
-    hint: () => "From tokens to guesses: every box is one computation, the numbers below it are rows × columns of what " +
-      `comes out. T = ${T} ${data.unit}s here. Choose a box to see what it does to this text.` +
-      (isPair() ? ` Shapes are those of “${escaped(short(runName(runNumber()), 40))}”.` : "")},
+    title: () => say("The whole pass, step by step"), draw: overview, depends: [...CHOICE, "step"], isText: true,
+    hint: () => say("From tokens to guesses: every box is one computation, the numbers below it are rows × columns of what ") +
+      say`comes out. T = ${T} ${data.unit}s here. Choose a box to see what it does to this text.` +
+      (isPair() ? say` Shapes are those of “${escaped(short(runName(runNumber()), 40))}”.` : "")},
   heads: {
-    title: () => "All heads", draw: heads, mark: markHead, depends: ["sort", "only", "layer", "kind", "thumbs"],
+    title: () => say("All heads"), draw: heads, mark: markHead, depends: ["sort", "only", "layer", "kind", "thumbs"],
     pick: d => ({head: d.head}),
-    choices: {thumbs: "What the pictures show", sort: "In which order", layer: "Only heads of one layer", kind: "Only heads of one kind",
-              only: "Only heads whose attention peaks at this offset"},
-    hint: () => "One picture a head. " + (state.thumbs === "attention" ? "Its attention matrix: queries down, keys " +
-      "across, shades up to its own largest weight." : "Its queries and keys in the plane.") +
-      " Arrow keys move from head to head." + kindsHint() +
-      (isAnywhere() || isCross ? "" : " Heads are left out whose mean there is within three standard errors of chance.") +
-      (isBoth() ? ` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + compared()},
+    choices: {thumbs: say("What the pictures show"), sort: say("In which order"), layer: say("Only heads of one layer"), kind: say("Only heads of one kind"),
+              only: say("Only heads whose attention peaks at this offset")},
+    hint: () => say("One picture a head. ") + (state.thumbs === "attention" ? say("Its attention matrix: queries down, keys ") +
+      say("across, shades up to its own largest weight.") : say("Its queries and keys in the plane.")) +
+      say(" Arrow keys move from head to head.") + kindsHint() +
+      (isAnywhere() || isCross ? "" : say(" Heads are left out whose mean there is within three standard errors of chance.")) +
+      (isBoth() ? say` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + compared()},
   joint: {
-    title: () => `${nameOf(state.head)}: queries and keys in one space`, draw: joint,
+    title: () => say`${nameOf(state.head)}: queries and keys in one space`, draw: joint,
     depends: [...CHOICE, "stage", "colour"],
-    choices: {stage: "State of queries and keys", colour: "What colours mean"},
+    choices: {stage: say("State of queries and keys"), colour: say("What colours mean")},
     pick: d => ({token: d.n, side: d.side}),
-    hint: () => "<b class=query>●</b> queries and <b class=key>◆</b> keys in the plane in which they vary most" +
-      `${data.distance === "cosine" ? ", by direction alone" : ""}. ${state.stage === "normalised" ? "Keys are moved " +
-      "and both are scaled, so that what is near gets attention where possible; no weight changes by that. " : ""}` +
-      "Wider lines are larger weights" + (state.token === null ? `: all from ${ALL} on, and each query's strongest.`
+    hint: () => say("<b class=query>●</b> queries and <b class=key>◆</b> keys in the plane in which they vary most") +
+      `${data.distance === "cosine" ? say(", by direction alone") : ""}. ${state.stage === "normalised" ? say("Keys are moved ") +
+      say("and both are scaled, so that what is near gets attention where possible; no weight changes by that. ") : ""}` +
+      say("Wider lines are larger weights") + (state.token === null ? say`: all from ${ALL} on, and each query's strongest.`
         : ".")},
   lines: {
-    title: () => `${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: CHOICE, isSingle: true,
+    title: () => say`${nameOf(state.head)}: who looks at whom`, draw: lines, mark: markLine, depends: CHOICE, isSingle: true,
     pick: d => ({token: d.n, side: d.side}),
-    hint: () => "From what looks, left, to what is looked at, right; wider is more. " +
-      (state.token === null ? `Weights from ${ALL} on${isDifference() ? "." : ", and each query's strongest."}`
-        : `Weights from ${ONE} on.`) + compared()},
+    hint: () => say("From what looks, left, to what is looked at, right; wider is more. ") +
+      (state.token === null ? say`Weights from ${ALL} on${isDifference() ? "." : say(", and each query's strongest.")}`
+        : say`Weights from ${ONE} on.`) + compared()},
   columns: {
-    title: () => `${nameOf(state.head)}: columns of queries and keys`, draw: waves, depends: ["head", "token"],
+    title: () => say`${nameOf(state.head)}: columns of queries and keys`, draw: waves, depends: ["head", "token"],
     pick: d => ({token: d.n, side: d.side}),
-    hint: () => "<b class=query>Queries</b> X U_Q and <b class=key>keys</b> X U_K, where U_Q S U_Kᵀ is " +
-      "W_A = W_Q W_Kᵀ, the heaviest columns first (% of S²). A regular wave, shifted between the two, looks a fixed " +
-      "number of places away."},
+    hint: () => say("<b class=query>Queries</b> X U_Q and <b class=key>keys</b> X U_K, where U_Q S U_Kᵀ is ") +
+      say("W_A = W_Q W_Kᵀ, the heaviest columns first (% of S²). A regular wave, shifted between the two, looks a fixed ") +
+      say("number of places away.")},
   matrix: {
-    title: () => `${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, isSingle: true,
+    title: () => say`${nameOf(state.head)}: attention matrix`, draw: matrix, mark: markRow, isSingle: true,
     depends: ["head"],
     pick: d => ({token: state.side === "query" ? d.i : d.j}),
-    hint: () => (isDifference() ? "A row is a query and adds up to 0: what it gives more to one key it gives less to " +
-      "others." : "A row is a query and adds up to 1: how its attention is shared out over the keys.") +
-      (isCross ? " The query is of the token that was said last: it asks for the next." : "") +
-      (data.causal ? " This model does not see to the right: the empty half." : "") + compared()},
+    hint: () => (isDifference() ? say("A row is a query and adds up to 0: what it gives more to one key it gives less to ") +
+      say("others.") : say("A row is a query and adds up to 1: how its attention is shared out over the keys.")) +
+      (isCross ? say(" The query is of the token that was said last: it asks for the next.") : "") +
+      (data.causal ? say(" This model does not see to the right: the empty half.") : "") + compared()},
   profile: {
-    title: () => `${nameOf(state.head)}: relative positions`, draw: offsets, depends: CHOICE, isSingle: true,
-    hint: () => "Mean weight at each distance, beside a head that looks at everything alike (uniform: chance). A head that " +
-      "knows positions stands out at one distance." + compared()},
+    title: () => say`${nameOf(state.head)}: relative positions`, draw: offsets, depends: CHOICE, isSingle: true,
+    hint: () => say("Mean weight at each distance, beside a head that looks at everything alike (uniform: chance). A head that ") +
+      say("knows positions stands out at one distance.") + compared()},
   values: {
-    title: () => `${nameOf(state.head)}: values`, draw: valuesOf, depends: CHOICE,
+    title: () => say`${nameOf(state.head)}: values`, draw: valuesOf, depends: CHOICE,
     pick: d => ({token: d.j, side: "key"}),
-    hint: () => "How long a vector each key offers, its value. " + (state.token !== null && state.side === "query"
-      ? "Green is what the chosen query takes of it: weight × length. A large weight on a short value brings little."
-      : "Choose a token to see how much of each it takes: weight × length.")},
+    hint: () => say("How long a vector each key offers, its value. ") + (state.token !== null && state.side === "query"
+      ? say("Green is what the chosen query takes of it: weight × length. A large weight on a short value brings little.")
+      : say("Choose a token to see how much of each it takes: weight × length."))},
   guesses: {
-    title: () => "The model's guesses", draw: guesses, mark: showRow, depends: ["token", "side"], isText: true,
-    hint: () => made.classes ? "How likely the model finds each class for the whole text."
-      : isCausal() ? "What the model expects behind each token, beside what really comes; a best guess that is right is " +
-        "bold and green."
-      : "What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses " +
-        "are that token. Write a mask into the text to make it guess."},
+    title: () => say("The model's guesses"), draw: guesses, mark: showRow, depends: ["token", "side"], isText: true,
+    hint: () => made.classes ? say("How likely the model finds each class for the whole text.")
+      : isCausal() ? say("What the model expects behind each token, beside what really comes; a best guess that is right is ") +
+        say("bold and green.")
+      : say("What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses ") +
+        say("are that token. Write a mask into the text to make it guess.")},
   writers: {
-    title: () => "Who wrote this guess", draw: writers, depends: ["head", "token", "side", "guess"], hasText: true,
-    pick: d => isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: "Which guess"}, hint: writersHint},
+    title: () => say("Who wrote this guess"), draw: writers, depends: ["head", "token", "side", "guess"], hasText: true,
+    pick: d => isMine(d) ? {head: d.layer * H + d.head} : {}, choices: {guess: say("Which guess")}, hint: writersHint},
   stream: {
-    title: () => "Lengths in the residual stream", draw: stream, mark: showColumn,
+    title: () => say("Lengths in the residual stream"), draw: stream, mark: showColumn,
     depends: ["token", "side", "written"], pick: d => ({token: tokenOf(d.t), side: "query"}),
-    choices: {written: "Of which vectors"},
-    hint: () => "How long the vector of each token is, layer by layer downwards: of the stream itself, or of what attention " +
-      "or the MLP adds to it." + (run().sizes.pre_norm ? ""
-        : " This family norms the stream after each addition, so its lengths differ little.")},
+    choices: {written: say("Of which vectors")},
+    hint: () => say("How long the vector of each token is, layer by layer downwards: of the stream itself, or of what attention ") +
+      say("or the MLP adds to it.") + (run().sizes.pre_norm ? ""
+        : say(" This family norms the stream after each addition, so its lengths differ little."))},
   lens: {
-    title: () => "Guesses after every layer", draw: lens, mark: showColumn, depends: ["token", "side"],
+    title: () => say("Guesses after every layer"), draw: lens, mark: showColumn, depends: ["token", "side"],
     pick: d => ({token: tokenOf(d.t), side: "query"}),
-    hint: () => "What the model would say if it stopped after this layer (the logit lens): the likeliest token, in a " +
-      "stronger colour where it is more certain. The stream is read with the last layer's table, so early rows may be " +
-      "no guess of the model."},
+    hint: () => say("What the model would say if it stopped after this layer (the logit lens): the likeliest token, in a ") +
+      say("stronger colour where it is more certain. The stream is read with the last layer's table, so early rows may be ") +
+      say("no guess of the model.")},
   pushes: {
-    title: () => "What a guess comes from", draw: pushes, mark: showColumn,
+    title: () => say("What a guess comes from"), draw: pushes, mark: showColumn,
     depends: ["head", "token", "side", "way", "chance"],
     pick: d => "t" in d ? {token: tokenOf(d.t), side: "query"} : {head: d.head},
-    choices: {way: "How it is measured", chance: "Of which weights"}, hint: pushHint}};
+    choices: {way: say("How it is measured"), chance: say("Of which weights")}, hint: pushHint}};

@@ -56,28 +56,29 @@ function partsOfGuess() {  // [{name, layer, head, x, chance, isClear}] of the c
   });
 }
 
-const guessed = () => made.classes ? `class ${NTH.indexOf(state.guess)}`
+const guessed = () => made.classes ? say`class ${NTH.indexOf(state.guess)}`
   : guessesAt(guessPlace())[NTH.indexOf(state.guess)]?.piece ?? "";
-const wherever = () => made.classes ? "" : ` ${isCausal() ? "behind" : "at"} “${made.labels[guessPlace()]}” (${guessPlace()})`;
+const wherever = () => made.classes ? "" : isCausal()
+  ? say` behind “${made.labels[guessPlace()]}” (${guessPlace()})` : say` at “${made.labels[guessPlace()]}” (${guessPlace()})`;
 
 function writersHint() {
   const here = writtenHere();
-  const what = `What each head, MLP and bias wrote towards “${escaped(guessed())}”${escaped(wherever())}, in logits, with all ` +
-    "norms frozen. <b class=more>Purple</b> is for it, <b class=less>orange</b> against it; pale is no more than 99 % of " +
-    "other tokens, drawn from near it in the vocabulary, get from the same part. Choose a head to see what it wrote.";
+  const what = say`What each head, MLP and bias wrote towards “${escaped(guessed())}”${escaped(wherever())}, in logits, with all ` +
+    say("norms frozen. <b class=more>Purple</b> is for it, <b class=less>orange</b> against it; pale is no more than 99 % of ") +
+    say("other tokens, drawn from near it in the vocabulary, get from the same part. Choose a head to see what it wrote.");
   if (!here) return what;
   const {w, row} = here, guess = NTH.indexOf(state.guess), logit = w.logits[row * w.guesses + guess];
   if (guess >= w.guesses) return what;
   const sum = d3.sum(partsOfGuess(), d => d.x);
-  return what + (w.linear ? ` They add up to its logit, ${logits(logit)}.`
-    : ` A head of its own stands before the vocabulary: shown is what each adds by its slope, ${logits(sum)} in all, where the ` +
-      `logit is ${logits(logit)}; the rest is no component's.`);
+  return what + (w.linear ? say` They add up to its logit, ${logits(logit)}.`
+    : say` A head of its own stands before the vocabulary: shown is what each adds by its slope, ${logits(sum)} in all, where the ` +
+      say`logit is ${logits(logit)}; the rest is no component's.`);
 }
 
 const writers = width => pair(() => {
   const here = writtenHere(true), parts = partsOfGuess();
-  if (!here) return note(askWriters ? "Being computed …" : "Not in this file.");
-  if (!parts) return note("Of a text this long only the likeliest guesses are in the file.");
+  if (!here) return note(askWriters ? say("Being computed …") : say("Not in this file."));
+  if (!parts) return note(say("Of a text this long only the likeliest guesses are in the file."));
   return [writersGrid(width, parts), writersRest(parts), ...writersOfHead(parts)];
 });
 
@@ -107,27 +108,27 @@ function writersGrid(width, parts) {  // a row for each layer: its heads, its ML
 
 function aboutWriter(d) {
   const name = isMine(d) ? [`L${d.layer}H${d.head}`, kindsOf(d.layer * H + d.head).map(([kind]) => kind).join(", ")]
-    : [`${d.name === "mlp" ? "MLP" : "biases"} of layer ${d.layer}`, ""];
-  return [name.filter(Boolean).join(", "), `${logits(d.x)} logits`, `by chance within ±${d.chance.toFixed(2)}`].join("\n");
+    : [say`${d.name === "mlp" ? "MLP" : say("biases")} of layer ${d.layer}`, ""];
+  return [name.filter(Boolean).join(", "), say`${logits(d.x)} logits`, say`by chance within ±${d.chance.toFixed(2)}`].join("\n");
 }
 
 function writersRest(parts) {  // what stands in no layer, and the heads of the other attention of a decoder
-  const names = {word: "words", position: "positions", type: "token types", biases: "last biases"};
+  const names = {word: say("words"), position: say("positions"), type: say("token types"), biases: say("last biases")};
   const rest = parts.filter(d => d.layer < 0 && (isSeen(d.x) || isSeen(d.chance))).map(d => `${names[d.name]} ${logits(d.x)}`);
   const others = parts.filter(d => /head/.test(d.name) && !isMine(d));
-  if (others.length) rest.push(`${isCross ? "heads that look at what was said" : "heads that look at the source"} ${logits(d3.sum(others, d => d.x))}`);
-  return make("p", {className: "rest", textContent: `Beside the layers: ${rest.join(", ")}.`});
+  if (others.length) rest.push(`${isCross ? say("heads that look at what was said") : say("heads that look at the source")} ${logits(d3.sum(others, d => d.x))}`);
+  return make("p", {className: "rest", textContent: say`Beside the layers: ${rest.join(", ")}.`});
 }
 
 function writersOfHead(parts) {  // what the chosen head wrote, towards which words, from where
   const {w, row} = writtenHere(), own = parts.find(d => isMine(d) && d.layer * H + d.head === state.head);
-  const chance = `${own.isClear ? "more than" : "no more than"} by chance, ±${own.chance.toFixed(2)}`;
+  const chance = say`${own.isClear ? say("more than") : say("no more than")} by chance, ±${own.chance.toFixed(2)}`;
   const box = make("div", {className: "written", role: "status"}, {"aria-live": "polite"});
-  box.append(line(`${nameOf(state.head)} wrote ${logits(own.x)}`, `towards “${guessed()}”${wherever()}: ${chance}.`));
+  box.append(line(say`${nameOf(state.head)} wrote ${logits(own.x)}`, say`towards “${guessed()}”${wherever()}: ${chance}.`));
   const k = w.heads ? d3.range(w.sizes.heads).find(k => Math.round(w.heads[row * w.sizes.heads + k]) === own.c) : undefined;
-  if (isOff(state.head)) box.append(line("Off:", "what it reads is not written."));
+  if (isOff(state.head)) box.append(line(say("Off:"), say("what it reads is not written.")));
   else if (k !== undefined) box.append(...wordsOf(w, row * w.sizes.heads + k));
-  else if (w.heads) box.append(line("Its words", `are not in this file, which has those of the ${w.sizes.heads} heads that wrote most here.`));
+  else if (w.heads) box.append(line(say("Its words"), say`are not in this file, which has those of the ${w.sizes.heads} heads that wrote most here.`));
   return [box];
 }
 
@@ -139,7 +140,7 @@ function wordsOf(w, i) {
     return `“${label}” (${s}) ${logits(w.taken[i * w.sizes.taken + r])}`;
   };
   const taken = d3.range(w.sizes.sources).filter(r => isSeen(w.taken[i * w.sizes.taken + r]));
-  const from = taken.map(source).join(", ") || "nowhere in particular";
-  return [line("Raises most", `${d3.range(W).map(word).join(", ")}.`), line("Lowers most", `${d3.range(W, n).map(word).join(", ")}.`),
-          ...(state.guess === NTH[0] ? [line("Took that from", `${from}.`)] : [])];
+  const from = taken.map(source).join(", ") || say("nowhere in particular");
+  return [line(say("Raises most"), `${d3.range(W).map(word).join(", ")}.`), line(say("Lowers most"), `${d3.range(W, n).map(word).join(", ")}.`),
+          ...(state.guess === NTH[0] ? [line(say("Took that from"), `${from}.`)] : [])];
 }
