@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..machine.language import filled, label, translated
+from . import nothing
 
 
 def words(value, digits=3):
@@ -29,6 +30,8 @@ def labelled(number):
 
 def sentence(answer):
     """An Answer as one sentence."""
+    if answer.verdict == nothing.KIND:
+        return f"{answer.measure.capitalize()}: {answer.value}."
     verdict = translated(answer.verdict.capitalize())
     parts = {"verdict": verdict, "measure": answer.measure, "value": answer.value}
     return filled(

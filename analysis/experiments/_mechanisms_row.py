@@ -30,6 +30,7 @@ FACTORS = 0.5, 1, 2, 4  # lengths, in inputs of the trained length
 # long documents, where the text holds them: with 7, signs at random reach all of a change
 FEWEST = 10
 MOVED, MOVED_BY = 16, 4  # documents with moved keys, and the largest shift: those of `dial`
+OF_DIAL = "slope", "slope_null", "n_orders", "n_orders_follow"
 NOTCHED, OCTAVES = 12, 4  # documents without a band, and bands: those of `notch`
 
 
@@ -88,12 +89,16 @@ class Row:
             raise NotApplicable(f"documents are too short to move keys: {least} tokens are needed")
         given = "keys", -1, self.text, self._few(MOVED), self.T, 0, seed, f"moved: {self.label}"
         r = dial_arrays.measure(self.model, run, dial_arrays.Asked(*given), shifts)
+        result = {"by_kernel": bool(r.get("n_cells_named"))}
+        if result["by_kernel"]:
+            result |= {name: r[name] for name in ("slope_named", "slope_named_null")}
+            result |= _share(
+                "named", r["n_exact_named"], r["n_exact_named_null"], r["n_cells_named"]
+            )
         if not r["n_cells"]:
-            raise NotApplicable("no head has a direction that could move")
-        n = r["n_cells"]
-        result = {"follow": r["n_exact"] / n, "follow_null": r["n_exact_null"] / n, "cells": n}
-        result |= {name: r[name] for name in ("slope", "slope_null", "n_orders_follow")}
-        return result | {"n_orders": r["n_orders"]}
+            return result | {"no_move": "no head has a direction that could move"}
+        result |= _share("follow", r["n_exact"], r["n_exact_null"], r["n_cells"])
+        return result | {name: r[name] for name in OF_DIAL}
 
     def measure_notch(self, seed, run):
         """Heads that hang on one band of the waves of positions: `notch`, without its losses."""
@@ -116,6 +121,12 @@ class Row:
         place_effects.check_head(self.model)
         given = self.longer, self.long_documents(), self.lengths
         return longer(*given, every, seed, run, self.label)
+
+
+def _share(name, n_exact, n_exact_null, n_cells):
+    """Share of cells that are exact, what chance gives, and how many there are, by name."""
+    result = {name: n_exact / n_cells, f"{name}_null": n_exact_null / n_cells}
+    return result | {f"{name}_cells": n_cells}
 
 
 def probe(model, documents, seed, run, what):

@@ -216,8 +216,8 @@ register(
         "own, and the rise of the loss, dotted where queries and keys are moved together, which "
         "should change nothing. Layer 0 reads positions exactly, through its norms; deeper layers "
         "read them on average over other documents. Where places enter the scores, by turned keys "
-        "or a bias, every layer is exact; heads whose kernel (`kernel`) peaks where they look "
-        "count there too, also at their own token."
+        "or a bias, every layer is exact. Heads whose kernel (`kernel`) peaks where they "
+        "look, be it at their own token, are told of by themselves: they must follow."
     ),
     published=(
         "The goal that the blog post names is to show that position components contribute to "

@@ -28,7 +28,8 @@ IN_ALL = ("sharp", "sharp_null", "sharp_interval", "sharp_head", "sharp_offset")
 IN_ALL += ("reach", "reach_null", "reach_interval", "r2", "r2_null", "r2_interval")
 OF_ONE = "r2_by_layer", "r2_by_layer_null", "r2_by_layer_interval", "without"
 OFF = "loss", "loss_null", "off", "off_null", "off_interval"
-MOVE = "slope", "slope_null", "follow", "follow_null", "cells", "n_orders_follow", "n_orders"
+MOVE = "follow", "follow_null", "follow_cells", *_mechanisms_row.OF_DIAL
+NAMED = "named", "named_null", "named_cells", "slope_named", "slope_named_null"
 NOTCH = "lost", "lost_null", "need"
 REASONS = "no_off", "no_length", "no_move", "no_notch"
 LENGTH = "loss_by_length", "by_length", "by_length_null", "by_length_interval", "loss_frequencies"
@@ -82,6 +83,8 @@ def mechanisms(
     result |= _stack(measured, OFF, result["no_off"] == "", rows, "switched")
     result |= _stack(measured, LENGTH, result["no_length"] == "", rows, "lengthened")
     result |= _stack(measured, MOVE, result["no_move"] == "", rows, "moved")
+    by_kernel = np.array([values.get("by_kernel", False) for values in measured])
+    result |= _stack(measured, NAMED, by_kernel, rows, "by_kernel")
     result |= _stack(measured, NOTCH, result["no_notch"] == "", rows, "notched")
     return result | _longest(result) | _pairs(result)
 
@@ -144,7 +147,9 @@ def _losses_of(r, i):
 
 def moves(r):
     """What the heads of each model do if keys are moved, or a band is left out: texts [n]."""
-    return [f"{_moves_of(r, i)}; {_notch_of(r, i)}." for i in range(len(r["models"]))]
+    parts = _moves_of, _named_of, _notch_of
+    texts = [[part(r, i) for part in parts] for i in range(len(r["models"]))]
+    return ["; ".join(filter(None, of_model)) + "." for of_model in texts]
 
 
 def _moves_of(r, i):
@@ -155,8 +160,22 @@ def _moves_of(r, i):
     share, null = r["follow"][row], r["follow_null"][row]
     return (
         f"Keys moved: slope {r['slope'][row]:+.2f} (offsets shuffled: {r['slope_null'][row]:.2f}), "
-        f"{share:.0%} of {r['cells'][row]} cells exact (up to {null:.0%}; half or more in "
+        f"{share:.0%} of {r['follow_cells'][row]} cells exact (up to {null:.0%}; half or more in "
         f"{r['n_orders_follow'][row]} of {r['n_orders'][row]} orders of places)"
+    )
+
+
+def _named_of(r, i):
+    """What heads do whose kernel peaks where they look; "" where there are none."""
+    name = r["models"][i]
+    if "by_kernel" not in r or name not in r["by_kernel"]:
+        return ""
+    row = r["by_kernel"].tolist().index(name)
+    slope, null = r["slope_named"][row], r["slope_named_null"][row]
+    share, by_chance = r["named"][row], r["named_null"][row]
+    return (
+        f"where the kernel peaks at a head's offset: slope {slope:+.2f} ({null:.2f}), {share:.0%} "
+        f"of {r['named_cells'][row]} cells exact (up to {by_chance:.0%})"
     )
 
 
@@ -357,6 +376,11 @@ register(
             null: 99 % quantile of that share with attended offsets shuffled over the shifts
         slope by moved: tokens that the attended offset moves for each token that keys are moved
             null: 99 % quantile of the size of the slope with offsets shuffled over the shifts
+        named by by_kernel: share of the cells of heads whose kernel peaks where they look that are
+            exact
+            null: 99 % quantile of that share with attended offsets shuffled over the shifts
+        slope_named by by_kernel: slope of the heads whose kernel peaks where they look
+            null: 99 % quantile of the size of that slope with offsets shuffled over the shifts
         n_orders_follow by moved: random orders of places in which half of the cells are exact
             no null: it is what chance gives
         lost by notched: share of the heads with a direction from positions that lose it without one

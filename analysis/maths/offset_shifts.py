@@ -33,52 +33,59 @@ def followed(r, follows, seed):
     near = slice(wide - profiles.REACH, wide + profiles.REACH + 1)
     still = by_layer[:, len(shifts) // 2, :, near]
     offset = still.argmax(axis=-1) - profiles.REACH  # [l H]
-    result, named = _counted(r, still, offset)
+    result = _counted(r, still, offset)
     attended = by_layer.argmax(axis=-1) - wide  # [l S H]
     cells = [moves.cells(of_layer, shifts, follows, causal) for of_layer in offset]
     expected = np.array([places for places, _ in cells])
-    is_told = np.array([known for _, known in cells]) & result["directed"][:, None]
+    known = np.array([known for _, known in cells])
     by_chance = r["attention"][:, [-1] * len(shifts)]  # positions in random order
-    slopes = [moves.slopes(a, shifts, known) for a, known in zip(attended, is_told)]
-    result |= {"offset": offset, "attended": attended, "expected": expected, "told": is_told}
-    result["exact"] = (attended == expected) & is_told
+    result |= {"offset": offset, "attended": attended, "expected": expected}
     result["weight"] = _weights(by_layer, expected, wide)
     result["weight_dealt"] = _weights(by_chance, expected, wide)
-    result["slopes"] = np.array(slopes)
+    result |= _cells_of(result, known, result["directed"], shifts)
     result |= _summary(result, shifts, seed)
-    if named is not None:
-        result |= _of_named(result, named, shifts, seed)
+    if "named" in result:
+        result |= _of_named(result, known, shifts, seed)
     if "attention_orders" in r:
         result |= _in_orders(result, r["attention_orders"], shifts)
     result |= _by_strength(result, still.max(axis=-1), shifts, seed)
     return result | _by_layer(result, r["layers"], shifts, seed)
 
 
-def _counted(r, still, offset):
-    """Heads that count, {"directed": bool [l H]}, and those that a kernel names, or None.
+def _cells_of(r, known, heads, shifts):
+    """Cells [l S H] that are counted of these heads [l H], those that are exact, and slopes [l H].
 
-    Heads count that have a direction; without words, as all do that attend to some offset so much:
-    one that attends to its own token does so by positions, too. Where a mechanism is in the scores
-    heads count also whose kernel peaks at their offset, unless a bias has one number for it and for
-    others.
+    known: where the offset can be tested.
+    """
+    is_told = known & heads[:, None]
+    slopes = [moves.slopes(a, shifts, x) for a, x in zip(r["attended"], is_told)]
+    exact = (r["attended"] == r["expected"]) & is_told
+    return {"told": is_told, "exact": exact, "slopes": np.array(slopes)}
+
+
+def _counted(r, still, offset):
+    """Heads with a direction, bool [l H], and those that a kernel names.
+
+    Without words those count as well that attend to their own token so much: they do so by
+    positions. A kernel names a head if it peaks at the head's offset. Where a bias has one number
+    for that offset and others no head counts.
     """
     judge = profiles.directed if r["documents"] else profiles.stands_out
     directed = judge(still, r["n"], causal=r["causal"])
     if "kernel_lag" not in r:
-        return {"directed": directed}, None
-    named = r["kernel_named"] & (r["kernel_lag"] == offset)
+        return {"directed": directed}
     is_distinct = r["distinct"][offset + profiles.REACH]
-    counted = (directed | named) & is_distinct
-    n_shared = ((directed | named) & ~is_distinct).sum()
-    return {"directed": counted, "n_shared": n_shared}, named & counted
+    named = r["kernel_named"] & (r["kernel_lag"] == offset) & is_distinct
+    result = {"directed": directed & is_distinct, "named": named, "n_named": named.sum()}
+    return result | {"n_shared": (directed & ~is_distinct).sum()}
 
 
-def _of_named(r, named, shifts, seed):
-    """Exact cells and slope of the heads [l H] that a kernel names."""
-    own = _summary(_only(r, named), shifts, seed)
-    names = "n_cells", "n_exact", "n_exact_null", "slope", "slope_null"
-    ends = [name.replace("_null", "") + "_named" + "_null" * ("_null" in name) for name in names]
-    return dict(zip(ends, map(own.get, names))) | {"n_named": named.sum()}
+def _of_named(r, known, shifts, seed):
+    """Exact cells and slope of the heads that a kernel names."""
+    named = {"directed": r["named"]} | _cells_of(r, known, r["named"], shifts)
+    own = _summary(r | named, shifts, seed)
+    result = {f"{name}_named": own[name] for name in ("n_cells", "n_exact", "slope")}
+    return result | {f"{name}_named_null": own[f"{name}_null"] for name in ("n_exact", "slope")}
 
 
 def _weights(attention, expected, wide):

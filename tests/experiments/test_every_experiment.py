@@ -20,7 +20,8 @@ EXACT = {"parts", "shapes", "mixing"}  # what answers their question is counted:
 # random weights leave too few heads with a direction
 OF_CROSS = {"strongest", "strongest_shuffled"}  # in cross-attention alone
 OF_A_PAIR = {"S", "target_vectors"}  # of an encoder-decoder's source and target
-CAUSAL = "follow", "slope", "n_orders_follow", "lost"  # take longer documents
+# take longer documents, or a mechanism in the scores
+CAUSAL = "follow", "slope", "n_orders_follow", "lost", "named", "slope_named"
 OF_KERNELS = {"n_exact_named", "slope_named", "n_cells_named", "n_shared"}  # not of a table
 UNTOLD = {
     ("attention", "bundled"): OF_CROSS,
