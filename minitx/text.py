@@ -221,6 +221,9 @@ def _no_tokenizer(folder):
         return FileNotFoundError(
             f"{text}; wanted the tokenizer.json that the reference library saves"
         )
+    if (folder / "preprocessor_config.json").is_file():
+        text = f"{folder} has no tokenizer: its model reads pictures, not texts"
+        return FileNotFoundError(f"{text}; give model.encode(images=…) a path or an array")
     return FileNotFoundError(
         f"no tokenizer in {folder}: wanted tokenizer.json, vocab.json with merges.txt or with "
         "source.spm and target.spm, vocab.txt, or spiece.model; there are: "

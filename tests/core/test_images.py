@@ -346,6 +346,14 @@ def test_what_is_no_picture_is_refused(given, message):
         model.encode(**given)
 
 
+def test_a_text_for_a_model_of_pictures_says_so():
+    model = minitx.load(GOLDEN / "vit-image")
+    with pytest.raises(FileNotFoundError, match="no tokenizer: its model reads pictures, not text"):
+        model.tokenizer.encode("a cat")
+    with pytest.raises(ValueError, match="cannot read the picture a cat"):
+        minitx.run(model, "a cat")
+
+
 def test_what_is_no_row_of_numbers_is_refused():
     model = minitx.load(GOLDEN / "vit-image")
     with pytest.raises(ValueError, match=r"\(bert\) reads texts, and only these"):
