@@ -21,10 +21,10 @@ from . import (
     doctor,
     explore,
     fetch,
-    flags,
     forming,
     lesson,
     listing,
+    parsers,
     plan,
     published,
     record,
@@ -82,7 +82,7 @@ def status_of(argv):
         interrupt.raise_again()
         if argv[:1] == ["run"]:
             run.check(argv[1:])  # argparse would list the names, but not the near ones
-        with language.using(flags.language_of(argv)):
+        with language.using(parsers.language_of(argv)):
             arguments = parser(argv).parse_args(argv)
             with workers_of(arguments):
                 return arguments.handler(arguments) or 0
@@ -122,8 +122,8 @@ def parser(argv=()):
 
     The experiments that `run` takes, and the flags of `run` and `compare`, come from the registry.
     """
-    top = flags.Parser("minitx", description=language.translated(ABOUT))
-    flags.of_language(top)
+    top = parsers.Parser("minitx", description=language.translated(ABOUT))
+    parsers.of_language(top)
     top.add_argument("--version", action="version", version=f"minitx {minitx.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     for module in COMMANDS:

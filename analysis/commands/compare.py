@@ -5,7 +5,7 @@ from pathlib import Path
 from ..contract import registry
 from ..machine.language import filled
 from ..pages import compare
-from . import flags, inputs
+from . import flags, inputs, parsers
 
 
 def declare(commands):
@@ -27,7 +27,7 @@ def of_the_experiment(commands, argv):
     """The flags of the experiment that these arguments name."""
     if argv[:1] != ["compare"]:
         return
-    first = flags.Parser(add_help=False)
+    first = parsers.Parser(add_help=False)
     first.add_argument("--experiment", nargs="?")
     name = first.parse_known_args(argv)[0].experiment
     if name:

@@ -3,32 +3,17 @@
 import argparse
 
 from ..contract import registry, results, sides
-from ..machine import language
 from ..machine.language import filled, translated
+from . import parsers
 
 TEXT = "file or folder with one document or paragraph a line, - for standard input, or sample"
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that takes flags by their whole names only; its commands are such parsers too.
-
-    Helps are shown in the current language.
-    """
-
-    def __init__(self, *arguments, **options):
-        super().__init__(*arguments, allow_abbrev=False, **options)
-
-    def add_argument(self, *names, **options):
-        if options.get("help"):
-            options["help"] = translated(options["help"])
-        return super().add_argument(*names, **options)
 
 
 def command(commands, name, function, description, *positionals):
     """A command `name` with its positional arguments, which calls `function`."""
     about = translated(description)
     parser = commands.add_parser(name, help=about, description=about)
-    of_language(parser)
+    parsers.of_language(parser)
     parser.set_defaults(handler=function)
     model = "bundled name, folder, or hub id"
     helps = {
@@ -42,20 +27,6 @@ def command(commands, name, function, description, *positionals):
     for positional in positionals:
         parser.add_argument(positional.lower(), metavar=positional, help=helps[positional])
     return parser
-
-
-def of_language(parser):
-    """The flag that names the language of what people read; see `language_of`."""
-    about = "language of texts, help and pages (MINITX_LANG, or the locale's)"
-    parser.add_argument("--lang", choices=language.LANGUAGES, default=None, help=about)
-
-
-def language_of(argv):
-    """The language that these arguments name, known before a parser is made; else the user's."""
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    first.add_argument("--lang")
-    given = first.parse_known_args(argv)[0].lang
-    return given if given in language.LANGUAGES else language.of_environment()
 
 
 def of_experiment(command, experiment):

@@ -1027,7 +1027,13 @@ BREAKS = [
         "sys.stderr if json else sys.stdout",
         "sys.stdout",
     ),
-    Break("flags may be abbreviated", FLAGS, "allow_abbrev=False", "allow_abbrev=True", "__init__"),
+    Break(
+        "flags may be abbreviated",
+        "analysis/commands/parsers.py",
+        "allow_abbrev=False",
+        "allow_abbrev=True",
+        "__init__",
+    ),
     Break(
         "a swapped model and experiment is only an unknown one",
         "analysis/commands/run.py",

@@ -1,0 +1,35 @@
+"""The parser of the command line, and the language in which it tells."""
+
+import argparse
+
+from ..machine import language
+from ..machine.language import translated
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that takes flags by their whole names only; its commands are such parsers too.
+
+    Helps are shown in the current language.
+    """
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, allow_abbrev=False, **options)
+
+    def add_argument(self, *names, **options):
+        if options.get("help"):
+            options["help"] = translated(options["help"])
+        return super().add_argument(*names, **options)
+
+
+def of_language(parser):
+    """The flag that names the language of what people read; see `language_of`."""
+    about = "language of texts, help and pages (MINITX_LANG, or the locale's)"
+    parser.add_argument("--lang", choices=language.LANGUAGES, default=None, help=about)
+
+
+def language_of(argv):
+    """The language that these arguments name, known before a parser is made; else the user's."""
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--lang")
+    given = first.parse_known_args(argv)[0].lang
+    return given if given in language.LANGUAGES else language.of_environment()
