@@ -5546,10 +5546,10 @@ BREAKS = [
         "picture.rows * picture.rows",
     ),
     Break(
-        "a picture that is too small is moved by one pixel",
+        "the middle of a picture is moved by one pixel",
         "minitx/images.py",
-        "-(-missing // 2)",
-        "missing // 2",
+        "(length - wanted) // 2 + before",
+        "(length - wanted + 1) // 2 + before",
     ),
     Break(
         "what is transparent in a picture lies on black",
