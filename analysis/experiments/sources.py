@@ -516,6 +516,18 @@ SHARPEST = [
 NEIGHBOUR = f"heads with more than {heads.SHARP} of their attention at -1 or +1"
 GIVES = When("n_sharp == 1", "1 head gives", "{n_sharp} heads give")
 
+OF_WAVES = (
+    " attention to a neighbour. Position × position makes at least half of the peak in "
+    "{n_positions} of {n_sharp} (places of the queries shuffled: {n_positions_null} at most), "
+    "and waves of {LONG} tokens or more alone would make it in {n_long}: {sharpest}. Heads "
+    "with a direction whose peak positions make: "
+)
+WITHOUT_WAVES = (
+    " attention to a neighbour. Position × position makes at least half of the peak in "
+    "{n_positions} of {n_sharp} (places of the queries shuffled: {n_positions_null} at most): "
+    "{sharpest}. Heads with a direction whose peak positions make: "
+)
+
 register(
     sources,
     look="Above, the mean score of the sharpest heads by lag, split into terms that sum to it "
@@ -596,10 +608,7 @@ register(
         When("any_sharp", GIVES, "No head gives"),
         f" more than {heads.SHARP} of ",
         When("any_sharp", "the", "its"),
-        " attention to a neighbour. Position × position makes at least half of the peak in "
-        "{n_positions} of {n_sharp} (places of the queries shuffled: {n_positions_null} at most), "
-        "and waves of {LONG} tokens or more alone would make it in {n_long}: {sharpest}. Heads "
-        "with a direction whose peak positions make: ",
+        When("has_waves", OF_WAVES, WITHOUT_WAVES),
         Rows(
             "{layer_names} {n_positions_by_layer} of {n_directed_by_layer}",
             where="n_directed_by_layer",

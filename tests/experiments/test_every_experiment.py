@@ -23,6 +23,7 @@ OF_A_PAIR = {"S", "target_vectors"}  # of an encoder-decoder's source and target
 # take longer documents, or a mechanism in the scores
 CAUSAL = "follow", "slope", "n_orders_follow", "lost", "named", "slope_named"
 OF_KERNELS = {"n_exact_named", "slope_named", "n_cells_named", "n_shared"}  # not of a table
+OF_TERMS = {"c2p_share", "p2c_share"}  # of DeBERTa
 UNTOLD = {
     ("attention", "bundled"): OF_CROSS,
     ("attention", "causal"): OF_CROSS,
@@ -41,6 +42,8 @@ UNTOLD = {
         "right_by_basis",
         "filter_by_basis",
     },
+    ("sources", "bundled"): OF_TERMS,
+    ("sources", "causal"): OF_TERMS,
     ("dial", "bundled"): OF_KERNELS,
     ("dial", "causal"): OF_KERNELS,
     ("lags", "causal"): {"agree_directed", "agree_positions", "same_direction_directed"},
