@@ -17,6 +17,7 @@ from minitx import weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis import commands
 from minitx.analysis.contract import registry
+from minitx.analysis.maths import nulls
 from minitx.analysis.pages import published
 
 ROOT = Path(__file__).parents[1]
@@ -72,7 +73,7 @@ def test_predict_says_what_it_guesses(tmp_path, capsys):
     masks = []
     for pieces, row in zip(arrays["guess"], arrays["probability"]):
         masks.append(", ".join(f"“{x.strip()}” {p:.2f}" for x, p in zip(pieces, row)))
-    assert f"Guesses for each mask: {masks[0]}; {masks[1]}. " in capsys.readouterr().out
+    assert f"Predictions for each mask: {masks[0]}; {masks[1]}. " in capsys.readouterr().out
 
 
 def test_predict_says_its_first_guesses_and_what_stands_there():
@@ -82,9 +83,9 @@ def test_predict_says_its_first_guesses_and_what_stands_there():
     r["guess_id"] = np.array([[3, 1], [4, 5], [6, 7]])
     r["truth_id"] = np.array([3, 5, 8])
     says = registry.get("predict").says
-    assert "stands there: “He”, “was” (“went”), “\n” (“.”). The first guess" in says(r)
+    assert "in brackets: “He”, “was” (“went”), “\n” (“.”). It is right" in says(r)
     many = {name: np.repeat(x, 41, axis=0) for name, x in r.items() if name not in scores}
-    assert says(scores | many).count("“") == 40 and "“He”, …. The" in says(scores | many)
+    assert says(scores | many).count("“") == 40 and "“He”, …. It" in says(scores | many)
 
 
 def test_a_wrong_model_leaves_no_folder(tmp_path, capsys):
@@ -489,7 +490,6 @@ def test_a_report_that_was_interrupted_takes_what_is_finished(tmp_path, capsys, 
     options = ["positions", "tiny-roberta", "--shuffles", "5", "--out", str(tmp_path)]
     assert cli.main(["run", *options]) == 0
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    nulls = registry.get("positions").run.__globals__["nulls"]
     monkeypatch.setattr(nulls, "distribution", lambda *a: pytest.fail("it was run again"))
     assert cli.main(["run", *options, "--resume"]) == 0
     assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir()}

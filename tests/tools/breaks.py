@@ -593,8 +593,8 @@ BREAKS = [
     Break(
         "<mask> keeps the space on its left",
         TEXT,
-        'tokenizers.AddedToken("<mask>", lstrip=True)',
-        'tokenizers.AddedToken("<mask>")',
+        "tokenizers.AddedToken(mask, lstrip=swallows)",
+        "tokenizers.AddedToken(mask)",
     ),
     Break(
         "vocab.txt folders are never lower-cased",
@@ -2412,8 +2412,8 @@ BREAKS = [
     Break(
         "every layer projects what the first one reads",
         PROJECTIONS,
-        "X[w.index] @ W + b - x",
-        "X[0] @ W + b - x",
+        "linear(X[w.index], W, b) - x",
+        "linear(X[0], W, b) - x",
     ),
     Break(
         "a GRU's reset gate resets nothing",
