@@ -63,6 +63,8 @@ def projections(
             "projections needs a masked or causal language model; this checkpoint's head is "
             f"{model.config.task_head}"
         )
+    if model.config.pos_terms:
+        raise NotApplicable("projections needs scores that are q.k alone; here terms are added")
     T = tokens or min(LENGTH, model.config.n_ctx)
     document_set = corpus.documents(model, text, documents, T)
     layers = range(model.config.n_layers)
