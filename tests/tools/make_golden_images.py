@@ -246,38 +246,47 @@ def text_features(model, ids, valid):
 
 def reference(name, class_name, model, rng):
     """Everything that the library computes with a model."""
-    config, B, stored = model.config, 1, {}
-    vision = getattr(config, "vision_config", config)
+    stored = {}
     if name != "clip-texts":
-        size = vision.image_size if isinstance(vision.image_size, list | tuple) else None
-        height, width = size or (vision.image_size, vision.image_size)
-        pixels = torch.tensor(rng.normal(0, 1, (B, vision.num_channels, height, width)))
-        run = run_of(class_name)
-        with torch.no_grad():
-            plain = run(model.float(), pixels.float())
-        if plain is not None:
-            stored["float32.logits"] = plain
-        double = model.double()
-        stored["pixels"] = pixels
-        heads = vision.num_attention_heads
-        stored |= side(double, lambda m: run(m, pixels), heads, B)
-        if name in RESIZED:
-            stored |= at_another_size(double, RESIZED[name], rng)
+        stored |= of_pictures(name, class_name, model, rng)
     if name.startswith("clip") and name != "clip-pictures":
-        text = getattr(config, "text_config", config)
-        ids, valid = texts(rng, 22)
-        B = len(ids)
-        with torch.no_grad():
-            stored["float32.text.logits"] = text_features(model.float(), ids, valid)
-        double, heads = model.double(), text.num_attention_heads
-        stored["text.ids"], stored["text.valid"] = ids, valid
-        run_text = side(double, lambda m: text_features(m, ids, valid), heads, B, "text.")
-        stored |= run_text
+        stored |= of_texts(model, rng)
     if class_name == "CLIPModel":
+        ids, valid, pixels = (stored[key] for key in ("text.ids", "text.valid", "pixels"))
         with torch.no_grad(), softmax_in_float64({}):
-            out = double(input_ids=ids, attention_mask=valid, pixel_values=pixels)
+            out = model.double()(input_ids=ids, attention_mask=valid, pixel_values=pixels)
         stored["similarity"] = out.logits_per_image
     return {key: x.detach().clone().contiguous() for key, x in stored.items()}
+
+
+def of_pictures(name, class_name, model, rng):
+    """All points of the side of pictures."""
+    vision = getattr(model.config, "vision_config", model.config)
+    size = vision.image_size
+    height, width = size if isinstance(size, list | tuple) else (size, size)
+    pixels = torch.tensor(rng.normal(0, 1, (1, vision.num_channels, height, width)))
+    run, stored = run_of(class_name), {"pixels": pixels}
+    with torch.no_grad():
+        plain = run(model.float(), pixels.float())
+    if plain is not None:
+        stored["float32.logits"] = plain
+    double, heads = model.double(), vision.num_attention_heads
+    stored |= side(double, lambda m: run(m, pixels), heads, 1)
+    if name in RESIZED:
+        stored |= at_another_size(double, RESIZED[name], rng)
+    return stored
+
+
+def of_texts(model, rng):
+    """All points of the side of texts."""
+    ids, valid = texts(rng, 22)
+    stored = {"text.ids": ids, "text.valid": valid}
+    with torch.no_grad():
+        stored["float32.text.logits"] = text_features(model.float(), ids, valid)
+    heads = getattr(model.config, "text_config", model.config).num_attention_heads
+    double = model.double()
+    points = side(double, lambda m: text_features(m, ids, valid), heads, len(ids), "text.")
+    return stored | points
 
 
 RESIZED = {"vit-image": (12, 20), "dinov2-bare": (12, 4)}
