@@ -193,11 +193,10 @@ def words(value, spec=""):
         )
     if isinstance(value, np.ndarray | list | tuple) and np.ndim(value):
         return ", ".join(words(entry, spec) for entry in value)
-    if isinstance(value, str) and not spec:
-        return language.label(value)
     if spec == "offset":
         return draw.offset(int(value))
-    return format(np.asarray(value).item(), spec)
+    value = np.asarray(value).item()
+    return language.label(value) if isinstance(value, str) and not spec else format(value, spec)
 
 
 def tell(piece, names):

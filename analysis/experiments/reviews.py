@@ -279,7 +279,7 @@ def costs(r):
     for i, name in enumerate(r["versions"][1:3]):
         low, high = 100 * r["worth_intervals"][i]
         holds_0 = ", which holds 0: no difference is shown"
-        ends = {"low": low, "high": high, "doubt": translated(holds_0) * (low <= 0 <= high)}
+        ends = {"low": low, "high": high, "doubt": translated(holds_0) if low <= 0 <= high else ""}
         ends |= {"points": 100 * r["worths"][i], "version": label(NAMES[name])}
         template = "{points:+.1f} points against {version} (95 %: {low:+.1f} to {high:+.1f}{doubt})"
         texts.append(filled(template, **ends))
