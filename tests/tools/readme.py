@@ -164,8 +164,8 @@ def checkpoints():
     from minitx import weights
 
     cards = {
-        name: (ROOT / "weights" / name / "README.md").read_text(encoding="utf-8")
-        for name in weights.bundled()
+        name: (weights.find(name) / "README.md").read_text(encoding="utf-8")
+        for name in [*weights.bundled(), *weights.of_pictures()]
     }
     rows = [f"| `{name}` | bundled | {_beginning(card)} |" for name, card in cards.items()]
     rows += [
