@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import strings
 
 from minitx.analysis.machine import language
 
@@ -23,6 +24,11 @@ def test_translations_have_the_fields_of_their_texts(tongue):
         text for text, said in pairs(tongue) if {*FIELD.findall(text)} != {*FIELD.findall(said)}
     ]
     assert differ == []
+
+
+@pytest.mark.parametrize("tongue", TONGUES)
+def test_every_text_that_people_read_is_translated(tongue):
+    assert strings.lacking(tongue) == [], "python tests/tools/strings.py, then fill the .po file"
 
 
 @pytest.mark.parametrize("tongue", TONGUES)
