@@ -70,7 +70,7 @@ def _by_table(model, run, asked, shifts):
         return _alone(model, layers, asked, shifts)
     document_set = _documents(model, asked, shifts)
     N, places = len(document_set), document_set.ordinary()
-    total = reading.total(model, document_set, run)
+    total = reading.total(model, document_set, run, asked.what)
     look = _looks(position_moves.attention, asked, shifts, places, document_set.size)
     n_losses = min(asked.losses, N)
 

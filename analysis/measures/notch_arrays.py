@@ -62,7 +62,7 @@ def _by_table(model, run, asked):
     n = document_set.size
     limits = [*maths.octaves(n, asked.bands), (1, n // 2)]  # the last: all waves
     n_losses = min(asked.losses, N)
-    total = reading.total(model, document_set, run)
+    total = reading.total(model, document_set, run, asked.what)
 
     def of_document(i, document):
         passed = yield reading.of_document_read(model, document)

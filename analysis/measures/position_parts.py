@@ -54,13 +54,16 @@ def of_document_read(model, document):
     return passes.Reading(model, document, watch, value)
 
 
-def total(model, documents, run):
-    """Sum over the documents of what every attention layer reads: [L T D] in float64."""
+def total(model, documents, run, what):
+    """Sum over the documents of what every attention layer reads: [L T D] in float64.
+
+    what: words for the progress; an experiment that asks twice needs two.
+    """
 
     def measure(_, document):
         return {"inputs": (yield of_document_read(model, document)).inputs}
 
-    return run.gather(measure, documents, "what stands at each place")["inputs"]
+    return run.gather(measure, documents, f"mean input of each position, {what}")["inputs"]
 
 
 class Reading(NamedTuple):
