@@ -1,4 +1,4 @@
-"""`minitx explore`: a page to explore every head on one text."""
+"""`minitx explore`: a page to explore every head on one text, or on one picture."""
 
 import time
 
@@ -26,16 +26,21 @@ def declare(commands):
 def run(arguments):
     """minitx explore MODEL TEXT"""
     start = time.monotonic()
-    text = inputs.text_of(arguments.text)
     page = inputs.folder(arguments, "explore") / "explore.html"
     model, name = inputs.load(arguments.model), arguments.model
+    text = shown(model, arguments.text)
     target = arguments.target and inputs.text_of(arguments.target)
     beside = ()
     if arguments.beside or arguments.beside_model:
         other = arguments.beside_model or name
         second = inputs.load(other) if arguments.beside_model else model
-        beside = second, other, inputs.text_of(arguments.beside or arguments.text)
+        beside = second, other, shown(second, arguments.beside or arguments.text)
     given = arguments.words, target, beside, arguments.attribution
     megabytes = explore.write(model, name, text, page, *given) / 1e6
     seconds = time.monotonic() - start
     print(f"{page} written: {megabytes:.2f} MB in {seconds:.1f} s; open it in a browser")
+
+
+def shown(model, given):
+    """The text that is meant, or for a model of pictures the picture as it is named."""
+    return inputs.text_of(given) if model.config.picture is None else given

@@ -13,6 +13,7 @@ import scipy
 import minitx
 
 GUESSES, LENS = 5, 2  # guesses of the last layer, and of each layer
+CLASSIFIERS = "sequence", "image", "taught"  # of a whole text, or a picture
 WRITERS = "attn_out", "cross_out", "mlp_out"
 
 
@@ -57,9 +58,11 @@ def of_trace(model, trace, tokens, prefix="", lens=True):
     last = trace[f"{prefix}ln_final"][0] if model.config.pre_norm else stream[-1]
     if model.config.task_head is None or prefix:
         return outputs
-    if model.config.task_head == "sequence":
+    if model.config.task_head in CLASSIFIERS:
         classes = minitx.logits(model, last[None])[0].astype(np.float64)
         return outputs._replace(classes=scipy.special.softmax(classes))
+    if model.config.picture is not None:  # a vector that is compared with texts
+        return outputs
     p = probabilities(model, last)
     outputs = outputs._replace(guesses=likeliest(p, GUESSES), own=tokens)
     outputs = outputs._replace(actual=of_tokens(p, tokens))

@@ -44,6 +44,11 @@ class Look(NamedTuple):
         """Whether queries and keys are of different texts."""
         return self.weights[0] is not self.model.layers[0]
 
+    @property
+    def has_offsets(self):
+        """Whether queries and keys stand in one line, so that there are distances."""
+        return not self.is_cross and self.model.config.picture is None
+
 
 def of_text(model, tokens, lens=True, **options):
     """The Look of a single stack at a text [T]. lens: whether there are guesses by layer."""

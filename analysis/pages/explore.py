@@ -17,6 +17,8 @@ from textwrap import shorten
 
 import numpy as np
 
+from minitx.images import n_tokens, names
+
 from ..contract import registry
 from ..machine import files, language
 from ..machine.language import label, translated
@@ -24,7 +26,7 @@ from ..maths import factors, joint, joint_cosine, profiles
 from ..measures import decoder_texts, inputs, joint_fit
 from ..texts import formats as of_texts
 from ..texts import words as of_words
-from . import attention, pushes, writers
+from . import attention, of_pictures, pushes, writers
 from .packing import TINY, pack
 
 PAGE = Path(__file__).parent / "page"
@@ -60,6 +62,7 @@ def runs(wanted, words=False, target=None, attribution=False):
 
     Each has who wrote its guesses, and the kinds of its heads.
     """
+    check_read(wanted, words)
     tokens = [readable(model, text, target) for model, _, text in wanted]
     if attribution:
         for model, _, _ in wanted:
@@ -105,8 +108,22 @@ def named(computed):
 # what can be shown
 
 
+def check_read(wanted, words):
+    """Raise ValueError for whole words of pictures, or for texts beside pictures."""
+    of_images = [name for model, name, _ in wanted if model.config.picture is not None]
+    not_of_images = [name for model, name, _ in wanted if model.config.picture is None]
+    if of_images and words:
+        raise ValueError(f"words are of texts; {of_images[0]} reads pictures")
+    if of_images and not_of_images:
+        said = f"{of_images[0]} reads pictures, {not_of_images[0]} reads texts"
+        raise ValueError(f"{said}; wanted two models that read the same")
+
+
 def readable(model, text, target=None):
-    """The tokens [T] of a text, of an encoder-decoder a Spoken; ValueError if there is no page."""
+    """The tokens [T] of a text, of an encoder-decoder a Spoken; ValueError if there is no page.
+
+    Of a model of pictures the tokens [T V] of the picture that the text names.
+    """
     if model.missing:
         raise registry.NotApplicable(
             f"explore needs the whole model; {len(model.missing)} tensors are missing, "
@@ -126,7 +143,10 @@ def readable(model, text, target=None):
 
 
 def _readable(model, text):
-    """The tokens [T] of a text; raises ValueError for too few or too many."""
+    """The tokens [T] of a text, or [T V] of a picture; ValueError for too few or too many."""
+    if model.config.picture is not None:
+        _check_length(model, n_tokens(model.config.picture), "picture")
+        return of_pictures.tokens_of(model, text)
     of_texts.valid(text, "the text")
     tokens = model.tokenizer.encode(text, special=True)
     n_own = len(model.tokenizer.encode(text, special=False))
@@ -135,12 +155,17 @@ def _readable(model, text):
             f"the text {text!r} has {n_own} {'token' if n_own == 1 else 'tokens'}, "
             "special ones not counted; wanted 2 or more, so that there is something to look at"
         )
-    most, reader = min((most_tokens(model.config), "the page shows"), _read_by(model))
-    if len(tokens) > most:
-        raise ValueError(
-            f"the text has {len(tokens)} tokens, special ones included; {reader} at most {most}"
-        )
+    _check_length(model, len(tokens), "text")
     return tokens
+
+
+def _check_length(model, n, what):
+    """Raise ValueError for more tokens than the page shows or the model reads."""
+    most, reader = min((most_tokens(model.config), "the page shows"), _read_by(model))
+    if n > most:
+        raise ValueError(
+            f"the {what} has {n} tokens, special ones included; {reader} at most {most}"
+        )
 
 
 def _read_by(model):
@@ -170,6 +195,8 @@ def data(model, name, text, tokens, words=False, lens=True, **options):
     that is changed: edits, mask, positions.
     """
     content = {"model": str(name), "text": text, "sizes": sizes(model)}
+    if model.config.picture is not None:
+        content["picture"] = of_pictures.facts(model, tokens)
     if model.encoder is None:
         return content | part(attention.of_text(model, tokens, lens, **options), words)
     parts = attention.of_parts(model, tokens, lens, **options)
@@ -188,9 +215,9 @@ def sizes(model):
 def part(look, words=False):
     """What the page shows of one part of a model."""
     cfg = look.model.config
-    word, labels = _labelled(look.model.tokenizer, look.queries, words)
+    word, labels = _labelled(look.model, look.queries, words)
     reader = look.model.encoder if look.is_cross else look.model
-    of_key, key_labels = _labelled(reader.tokenizer, look.keys, words)
+    of_key, key_labels = _labelled(reader, look.keys, words)
     arrays, facts, moved = measured(look, word, of_key)
     content = {"labels": _visible(labels)}
     if look.is_cross:
@@ -201,7 +228,7 @@ def part(look, words=False):
         "unit": translated("word" if words else "token"),
     }
     content |= {"distance": DISTANCE, "moved": moved, "facts": facts}
-    if not look.is_cross:
+    if look.has_offsets:
         content["uniform"] = uniform_profile(merged_sees(look.sees, word, of_key)).tolist()
     if look.outputs is not None:
         content["outputs"] = of_outputs(look, word)
@@ -215,11 +242,14 @@ def of_outputs(look, word):
     Tokens are numbers in "pieces".
     """
     outputs, tokenizer = look.outputs, look.model.tokenizer
-    content = {"labels": _visible(tokenizer.pieces(look.queries)), "word": word.tolist()}
+    _, labels = _labelled(look.model, look.queries)
+    content = {"labels": _visible(labels), "word": word.tolist()}
     content["stream"] = pack(outputs.stream, 1)
     content["writes"] = {name: pack(x, 1) for name, x in outputs.writes.items()}
     if outputs.classes is not None:
         content["classes"] = outputs.classes.round(5).tolist()
+        if look.model.config.picture is not None:
+            content["names"] = of_pictures.classes(look.model, len(outputs.classes))
     if outputs.guesses is None:
         return content
     guesses = {"guesses": outputs.guesses, "lens": outputs.lens}
@@ -241,11 +271,14 @@ def _visible(labels):
     return [label.translate(BLANKS) or "∅" for label in labels]
 
 
-def _labelled(tokenizer, tokens, words):
+def _labelled(model, tokens, words=False):
     """The number of the word that each token belongs to [T], and the labels of the words.
 
     Without `words` every token counts as a word of its own.
     """
+    if model.config.picture is not None:
+        return np.arange(len(tokens)), names(model.config.picture)
+    tokenizer = model.tokenizer
     pieces = tokenizer.pieces(tokens)
     if not words:
         return np.arange(len(tokens)), pieces
@@ -281,7 +314,7 @@ def measured(look, word, of_key):
     columns, weight = waves(look, X_q, X_k)
     # places in a figure of 600 points need no 16 bits
     arrays = {"pattern": (pattern, 2), "plane": (plane, 3, 12), "columns": (columns, 2, 12)}
-    if not look.is_cross:
+    if look.has_offsets:
         T = pattern.shape[-1]
         profile = profiles.mean_attention(profiles.profile(pattern, reach(T)), T)
         arrays["profile"] = (profile, 2)
@@ -303,10 +336,10 @@ def merged(pattern, q, k, word, of_key):
 def merged_sees(sees, word, of_key):
     """Which words a word sees, where tokens see [T S]: those of which it sees a piece."""
     shape = word[-1] + 1, of_key[-1] + 1
-    of_words_ = np.zeros(shape, bool)
+    not_of_images = np.zeros(shape, bool)
     queries, keys = np.nonzero(sees)
-    of_words_[word[queries], of_key[keys]] = True
-    return of_words_
+    not_of_images[word[queries], of_key[keys]] = True
+    return not_of_images
 
 
 def normalising(q, k, sees):
@@ -439,6 +472,7 @@ PROGRAM = (
     "colours.js",
     "attention.js",
     "draw.js",
+    "picture.js",
     "steps.js",
     "overview.js",
     "kinds.js",

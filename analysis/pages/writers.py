@@ -56,6 +56,8 @@ def of_places(model, tokens, places, **options):
 
 def of_kinds(model):
     """{part of the page: kinds of its heads}, as `kinds.labels` gives them."""
+    if model.config.picture is not None:  # kinds are told by words
+        return {"": None}
     if model.encoder is None:
         return {"": kinds.labels(model)}
     return {"encoder": kinds.labels(model.encoder), "decoder": kinds.labels(model)}

@@ -26,7 +26,8 @@ from minitx import analysis, weights
 from minitx.analysis import __main__ as cli
 from minitx.analysis.maths import factors, joint, profiles
 from minitx.analysis.measures import inputs
-from minitx.analysis.pages import attention, explore, packing
+from minitx.analysis.pages import attention, explore, of_pictures, packing
+from minitx.weights import shapes
 
 SENTENCE = "The brown capybara is sleeping now."
 
@@ -593,3 +594,88 @@ def test_what_is_said_of_a_source_may_be_given_or_is_the_models_own(pair, bundle
     assert cli.main(given) == 0
     out = capsys.readouterr().out
     assert " tokens of the source: " in out and " 1 3 7 18 " in out
+
+
+# a picture
+
+
+@pytest.fixture(scope="module")
+def pictured():
+    """tiny-vit, the tokens of a drawn picture, and the data of the page."""
+    model = minitx.load("tiny-vit")
+    tokens = explore.readable(model, "sample:3")
+    data = explore.data(model, "tiny-vit", "sample:3", tokens)
+    return SimpleNamespace(model=model, tokens=tokens, data=data)
+
+
+def test_a_page_of_a_picture_has_its_patches_its_pixels_and_its_classes(pictured):
+    drawn, classes = shapes.draw(1, seed=3)
+    shown, outputs = pictured.data["picture"], pictured.data["outputs"]
+    assert (shown["rows"], shown["columns"], shown["first"]) == (8, 8, 1)
+    pixels = np.frombuffer(base64.b64decode(shown["pixels"]), np.uint8)
+    assert np.array_equal(pixels.reshape(32, 32, 3), drawn[0])  # as the generator made it
+    assert pictured.data["labels"][:3] == ["cls", "0,0", "0,1"] == outputs["labels"][:3]
+    assert outputs["names"] == [*shapes.CLASSES]
+    assert outputs["names"][np.argmax(outputs["classes"])] == shapes.CLASSES[classes[0]]
+    trace = minitx.run(pictured.model, pictured.tokens, ["pattern", "logits"])
+    pattern = packing.unpack(pictured.data["arrays"]["pattern"])
+    assert abs(pattern - trace.stack("pattern")[:, 0]).max() < 1e-5
+    p = np.exp(trace["logits"][0].astype(float))
+    assert outputs["classes"] == pytest.approx(p / p.sum(), abs=2e-5)
+
+
+def test_what_makes_no_sense_of_pictures_is_left_out(pictured):
+    """Guesses of words, distances in a line, kinds of heads that random words tell."""
+    assert not {"guesses", "lens", "pieces"} & pictured.data["outputs"].keys()
+    assert "uniform" not in pictured.data and "profile" not in pictured.data["arrays"]
+    whole = explore.with_writers(pictured.data, pictured.model, pictured.tokens)
+    assert whole["kinds"] == {"": None} and whole["outputs"]["written"] is None
+
+
+def test_a_picture_in_a_file_is_shown_as_the_model_reads_it(tmp_path, pictured):
+    image = pytest.importorskip("PIL.Image")
+    drawn, _ = shapes.draw(1, seed=3)
+    path = str(tmp_path / "picture.png")
+    image.fromarray(drawn[0]).save(path)
+    assert np.array_equal(explore.readable(pictured.model, path), pictured.tokens)
+    image.fromarray(drawn[0]).resize((70, 50)).save(path)
+    facts = explore.data(pictured.model, "m", path, explore.readable(pictured.model, path))
+    assert (facts["picture"]["height"], facts["picture"]["width"]) == (32, 32)
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (["tiny-vit", "sample", "--words"], "words are of texts; tiny-vit reads pictures"),
+        (["tiny-vit", "sample", "--target", "a"], "this model (vit) is one stack"),
+        (["tiny-vit", "sample", "--attribution"], "predicts words or classes"),
+        (["tiny-vit", "sample", "--beside-model", "tiny-bert"], "wanted two models that read the"),
+        (["tiny-vit", "no-such-file.png"], "no-such-file.png"),
+    ],
+)
+def test_what_a_page_of_a_picture_refuses_in_one_line(given, message, tmp_path, capsys):
+    assert cli.main(["explore", *given, "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err.strip()
+    assert message in said and "\n" not in said
+    assert not [*tmp_path.iterdir()]
+
+
+def test_two_pictures_stand_side_by_side():
+    runs = all_data(minitx.explore("tiny-vit", "sample", beside="sample:1").html)["runs"]
+    assert [run["name"] for run in runs] == ["sample", "sample:1"]
+    assert runs[0]["picture"]["pixels"] != runs[1]["picture"]["pixels"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [None, ["a"], {"0": "a"}, {"0": "a", "1": 2}, {"0": "</script>", "1": "b" * 999}],
+)
+def test_names_of_classes_are_texts_for_every_class_or_left_out(names, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"id2label": names}), encoding="utf-8")
+    model = SimpleNamespace(preprocessor=SimpleNamespace(folder=tmp_path))
+    wanted = (
+        ["</script>", "b" * of_pictures.LONGEST]
+        if isinstance(names, dict) and len(names["0"]) > 1
+        else None
+    )
+    assert of_pictures.classes(model, 2) == wanted

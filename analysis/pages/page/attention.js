@@ -83,7 +83,7 @@ function peaked(head) {  // 1 - entropy / log(keys that are seen), the mean over
 const moved = head => d3.sum(pattern.subarray(head * T * S, (head + 1) * T * S), size) / 2 / T;
 const sharpest = () => d3.greatestIndex(d3.range(L * H), sharpness);
 const profileOf = head => profile.subarray(head * R, (head + 1) * R);
-const peakOf = head => isCross ? null : d3.greatestIndex(profileOf(head), size) - reach;
+const peakOf = head => !hasOffsets ? null : d3.greatestIndex(profileOf(head), size) - reach;
 
 // a head is above chance at an offset if it gives it more than a head would that looks at all alike, by more than three
 // standard errors of the mean over the queries. Measured in runs with shuffled positions, where no offset is looked for:
@@ -113,7 +113,7 @@ function character(head) {  // a head in a few words: what it looks at, whether 
 function looksAt(head) {  // the offset, in cross the key, that gets most of its attention
   if (isDifference()) return say`${(100 * sharpness(head)).toFixed(0)} % of its attention is elsewhere`;
   const sharp = say`sharpness ${sharpness(head).toFixed(2)}`;
-  if (isCross) {
+  if (!hasOffsets) {
     const most = d3.mean(places.query, i => d3.max(places.key, j => at(i, j, head)));
     const mean = say`${number(most)} on average, ${number(1 / S)} if all were alike`;
     return say`weight of a query's strongest key: ${mean}; ${sharp}`;
@@ -128,14 +128,14 @@ function looksAt(head) {  // the offset, in cross the key, that gets most of its
 
 function looked() {  // the chosen head, and the offset that it looks at most in the first run: what acrossRuns() tells of
   const {head} = state, part = state.part ?? "", where = {part, layer: layerOf(head), head: head % H};
-  if (isCross) return {...where, offset: null};
+  if (!hasOffsets) return {...where, offset: null};
   const first = open(partOf(page.runs[0])).profile.subarray(head * R, (head + 1) * R);
   return {...where, offset: d3.greatestIndex(first) - reach};
 }
 
 function acrossRuns() {  // the chosen head in every run: what it gives the offset that it looks at most in the first
   if (isBoth()) return say`Tokens and heads are those of “${runName(0)}”; the other views show both.`;
-  if (page.runs.length < 2 || isCross || apart) return "";
+  if (page.runs.length < 2 || !hasOffsets || apart) return "";
   const {offset} = looked(), place = offset + reach;
   const which = {"-1": say(", the token before"), 0: say(", the token itself"), 1: say(", the next token")}[offset] ?? "";
   const given = page.runs.map(run => {
@@ -162,10 +162,10 @@ const ONLY = {
   "look right": peak => peak > 0};
 
 function listed() {  // numbers of the heads, in their order
-  const isOfOffset = head => isCross || isAnywhere() || ONLY[state.only](peakOf(head)) && aboveChance(head);
+  const isOfOffset = head => !hasOffsets || isAnywhere() || ONLY[state.only](peakOf(head)) && aboveChance(head);
   const kept = d3.range(L * H).filter(head => isOfOffset(head) && isKind(head)
     && (state.layer === "all layers" || state.layer === `layer ${layerOf(head)}`));
-  return d3.sort(kept, head => isCross && state.sort === "by offset" ? head : SORTS[state.sort](head));
+  return d3.sort(kept, head => !hasOffsets && state.sort === "by offset" ? head : SORTS[state.sort](head));
 }
 
 const isAnywhere = () => state.only === "all offsets";

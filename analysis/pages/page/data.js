@@ -6,7 +6,7 @@
 let page;  // {runs: [run, ...], live: null, or what a server says of itself}
 let current;  // the run that views read
 let version = 0;  // counts what was shown: every view is drawn anew
-let data, T, S, L, H, C, R, reach, isCross, labels, places, made;
+let data, T, S, L, H, C, R, reach, isCross, hasOffsets, labels, places, made;
 let pattern, plane, columns, profile, share, weight, values, total;
 
 // state: run is the number of the run that is looked at, or "difference"; head null asks for the sharpest one; token is
@@ -85,14 +85,15 @@ function look(run) {  // makes a run's part the one that views read
   current = run;
   data = partOf(run);
   isCross = "keys" in data;
+  hasOffsets = "uniform" in data;  // not between two texts, nor in a picture
   labels = {query: data.labels, key: data.keys ?? data.labels};
   [T, S, L, H] = [labels.query.length, labels.key.length, data.layers, data.heads];
   places = {query: d3.range(T), key: d3.range(S)};
   ({pattern, plane, columns, share, weight, values, total} = open(data));
   made = openOutputs(data.outputs ?? run.parts.decoder.outputs);  // in cross the queries are the decoder's
-  profile = isCross ? null : open(data).profile;
+  profile = !hasOffsets ? null : open(data).profile;
   C = data.arrays.columns.shape[3];
-  R = isCross ? 0 : data.uniform.length;
+  R = !hasOffsets ? 0 : data.uniform.length;
   reach = (R - 1) / 2;
 }
 

@@ -4,7 +4,7 @@
 const byId = id => document.getElementById(id);
 const main = byId("views"), readout = byId("readout"), list = byId("tokens"), facts = make("table");
 const boxes = {}, drawn = {};
-const ABOUT_HEAD = ["joint", "lines", "columns", "matrix", "profile", "values"];
+const ABOUT_HEAD = ["joint", "lines", "columns", "matrix", "profile", "values", "picture"];
 const isOfHead = id => VIEWS[id].depends.includes("head");
 
 function make(tag, properties = {}, attributes = {}) {
@@ -306,7 +306,7 @@ function precision() {
     say`no weight by more than ${data.moved.toPrecision(2)}. Numbers in this file are rounded to 65,536 steps, places ` +
     say("and columns to 4,096, between the least and the greatest of their head: weights within ") +
     say`${most("pattern")}, places in the plane within ${most("plane")}, columns within ${most("columns")}` +
-    (isCross ? "." : say`, mean weights within ${most("profile")}.`);
+    (!hasOffsets ? "." : say`, mean weights within ${most("profile")}.`);
 }
 
 function writePage() {  // what changes with the data alone

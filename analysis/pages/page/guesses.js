@@ -10,7 +10,8 @@ function guesses() {
 
 function lead(n) {
   const where = isCausal() ? say("behind") : say("at");
-  const textContent = made.classes ? say("The classes of the text") : say`Likeliest ${where} “${made.labels[n]}” (${n})`;
+  const textContent = data.picture ? say("The classes of the picture")
+    : made.classes ? say("The classes of the text") : say`Likeliest ${where} “${made.labels[n]}” (${n})`;
   return make("p", {className: "lead", textContent});
 }
 
@@ -23,7 +24,7 @@ function shownToken() {  // the chosen token, else a hidden one, else the last; 
 
 function best(n) {  // what is likeliest at one token, or which class a text is of
   const list = make("ol", {className: "bars"});
-  const rows = made.classes ? made.classes.map((p, c) => ({piece: say`class ${c}`, p})) : guessesAt(n);
+  const rows = made.classes ? made.classes.map((p, c) => ({piece: made.names?.[c] ?? say`class ${c}`, p})) : guessesAt(n);
   list.append(...rows.map(({piece, p}, nth) => {
     const item = make("li", {onclick: () => set({guess: NTH[nth]})}), bar = make("span", {className: "bar-of"});
     bar.style.width = `${100 * p}%`;

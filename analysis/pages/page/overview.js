@@ -15,7 +15,7 @@ function passBoxes() {
   const {d_model: D, n_vocab: V} = run().sizes;
   const last = made.guesses ? {name: say("vectors → guesses"), shape: by(T, V)}
     : {name: say("the stream as it ends"), shape: by(T, D)};
-  return [{step: "embed", name: say("tokens → vectors"), shape: by(T, D)},
+  return [{step: "embed", name: data.picture ? say("patches → vectors") : say("tokens → vectors"), shape: by(T, D)},
           ...d3.range(L).map(layer => ({step: `layer${layer}`, name: say`layer ${layer}`, shape: by(T, D)})),
           {step: "unembed", ...last}];
 }

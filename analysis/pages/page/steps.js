@@ -25,7 +25,8 @@ function nextBest(i, j) {
 
 const STEPS = {
   embed: ({i, n}, {d_model: D, n_vocab: V, positions}) =>
-    say`Each token is looked up in a table of ${V} rows: its vector of ${D} numbers. ${positions
+    (data.picture ? say`The ${data.picture.numbers} numbers of each patch, its pixels, go through a table to a vector of ${D} numbers. `
+      : say`Each token is looked up in a table of ${V} rows: its vector of ${D} numbers. `) + `${positions
       ? say("The row of its position in a second table is added.")
       : say("No row for its position is added: positions come in elsewhere.")} ` +
     say`${query(i)} begins as a vector of length ${lengthAfter(0, n)}. Together they are ${by(T, D)} numbers, the residual ` +
@@ -55,6 +56,7 @@ const STEPS = {
     ? say`Each vector is multiplied by a table of ${by(D, V)}: a score for each of ${V} tokens, and by softmax a ` +
       say`probability. At ${token(n)} the likeliest is “${guessesAt(n)[0].piece}”, ${percent(guessesAt(n)[0].p)}.`
     : say`The stream ends as ${by(T, D)} numbers. ${state.part === "encoder" ? say("The decoder reads them.")
+      : data.picture && made.classes ? say("A classifier reads it.")
       : task_head === "sequence" ? say("A classifier reads one token of it.")
       : say("This model has no table that turns it into guesses.")}`,
   q: ({i}, {d_model: D}) =>

@@ -4,7 +4,7 @@
 
 const CHOICE = ["head", "token", "side"];
 const isThere = id => THERE[id]?.() ?? true;
-const THERE = {profile: () => !isCross,  // between two texts there is no distance
+const THERE = {profile: () => hasOffsets, picture: () => Boolean(data.picture),
                guesses: () => Boolean(made.guesses || made.classes), lens: () => Boolean(made.lens),
                writers: () => Boolean(made.written || askWriters && !untold.has(made) && (made.guesses || made.classes)) && state.part !== "encoder",
                pushes: () => page.runs.some(run => partOf(run)?.outputs?.pushes)};
@@ -32,8 +32,11 @@ const VIEWS = {
     hint: () => say("One picture a head. ") + (state.thumbs === "attention" ? say("Its attention matrix: queries down, keys ") +
       say("across, shades up to its own largest weight.") : say("Its queries and keys in the plane.")) +
       say(" Arrow keys move from head to head.") + kindsHint() +
-      (isAnywhere() || isCross ? "" : say(" Heads are left out whose mean there is within three standard errors of chance.")) +
+      (isAnywhere() || !hasOffsets ? "" : say(" Heads are left out whose mean there is within three standard errors of chance.")) +
       (isBoth() ? say` These are the heads of “${escaped(short(runName(0), 40))}”.` : "") + compared()},
+  picture: {
+    title: () => say`${nameOf(state.head)}: attention over the picture`, draw: picture, depends: CHOICE, isSingle: true,
+    pick: d => ({token: d.n}), hint: () => pictureHint() + compared()},
   joint: {
     title: () => say`${nameOf(state.head)}: queries and keys in one space`, draw: joint,
     depends: [...CHOICE, "stage", "colour"],
@@ -76,7 +79,8 @@ const VIEWS = {
       : say("Choose a token to see how much of each it takes: weight × length."))},
   guesses: {
     title: () => say("The model's guesses"), draw: guesses, mark: showRow, depends: ["token", "side"], isText: true,
-    hint: () => made.classes ? say("How likely the model finds each class for the whole text.")
+    hint: () => data.picture ? say("How likely the model finds each class for the whole picture.")
+      : made.classes ? say("How likely the model finds each class for the whole text.")
       : isCausal() ? say("What the model expects behind each token, beside what really comes; a best guess that is right is ") +
         say("bold and green.")
       : say("What the model finds likeliest at each place. It sees the token itself, unless it is a mask; so most guesses ") +

@@ -1,0 +1,69 @@
+"""Pictures on a page: which one is shown, its patches, and the names of its classes.
+
+T tokens, V numbers of a token, h, w: height and width in pixels, C channels.
+"""
+
+import base64
+import re
+
+import numpy as np
+
+from minitx import images
+from minitx.files import read_json
+from minitx.weights import shapes
+
+DRAWN = re.compile(r"sample(?::(\d{1,9}))?")
+WANTED = "sample, or sample:N for the N-th picture that a program draws"
+MOST_CLASSES, LONGEST = 10_000, 80  # names that are shown, and their letters
+
+
+def tokens_of(model, given):
+    """The tokens [T V] of a file, or of a drawn picture. Raises ValueError if it cannot be read."""
+    if DRAWN.fullmatch(given):
+        return drawn(model, given)
+    return model.encode(images=given).tokens[0]
+
+
+def drawn(model, name):
+    """The tokens [T V] of a picture of weights/shapes.py, by its number."""
+    drawing = DRAWN.fullmatch(name)
+    if not drawing:
+        raise ValueError(f"the picture is {name!r:.80}; wanted {WANTED}")
+    if model.config.picture.channels != 3:
+        raise ValueError(f"{name} has 3 channels; this model reads {model.config.picture.channels}")
+    pictures, _ = shapes.draw(1, seed=int(drawing[1] or 0))
+    return model.encode(images=pictures[0]).tokens[0]
+
+
+def facts(model, tokens):
+    """What a page draws a picture from: its grid, and its pixels as the model reads them."""
+    picture = model.config.picture
+    height, width = picture.size
+    pixels = base64.b64encode(shown(model, tokens).tobytes()).decode()
+    numbers = picture.channels * picture.height * picture.width
+    grid = {"rows": picture.rows, "columns": picture.columns, "first": picture.specials}
+    return grid | {"width": width, "height": height, "numbers": numbers, "pixels": pixels}
+
+
+def shown(model, tokens):
+    """The pixels of tokens [T V] in colours, before they were normalised: [h w 3] of bytes."""
+    steps = model.preprocessor.steps
+    pixels = images.pixels_of(tokens[None], model.config.picture)[0].transpose(1, 2, 0)
+    if pixels.shape[-1] != 3:
+        pixels = pixels.mean(axis=-1, keepdims=True)
+    bright = (pixels * np.array(steps.std) + steps.mean) / (steps.factor or 1)
+    return np.broadcast_to(to_bytes(bright), (*bright.shape[:2], 3))
+
+
+def to_bytes(x):
+    """Whole numbers from 0 to 255."""
+    return np.clip(np.rint(np.nan_to_num(x)), 0, 255).astype(np.uint8)
+
+
+def classes(model, n):
+    """Names of n classes, by config.json's id2label; None where it does not name each."""
+    names = read_json(model.preprocessor.folder / "config.json").get("id2label")
+    if not isinstance(names, dict) or n > MOST_CLASSES:
+        return None
+    named = [names.get(str(i)) for i in range(n)]
+    return [name[:LONGEST] for name in named] if all(isinstance(x, str) for x in named) else None
