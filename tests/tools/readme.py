@@ -163,10 +163,9 @@ def checkpoints():
     """The bundled checkpoints (how their cards begin) and the hub names with an explanation."""
     from minitx import weights
 
-    cards = {
-        name: (weights.find(name) / "README.md").read_text(encoding="utf-8")
-        for name in [*weights.bundled(), *weights.of_pictures()]
-    }
+    names = [*weights.bundled(), *weights.of_pictures()]
+    paths = {name: weights.find(name) / "README.md" for name in names}
+    cards = {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
     rows = [f"| `{name}` | bundled | {_beginning(card)} |" for name, card in cards.items()]
     rows += [
         f"| `{name}` | `minitx fetch {name}` | {about} |"
