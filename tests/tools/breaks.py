@@ -165,6 +165,7 @@ LESSON_01 = "lessons/checks/lesson_01.py"
 LESSON_02 = "lessons/checks/lesson_02.py"
 LESSON_03 = "lessons/checks/lesson_03.py"
 LESSON_04 = "lessons/checks/lesson_04.py"
+LESSON_17 = "lessons/checks/lesson_17.py"
 LESSON_ARRAYS = "lessons/checks/arrays.py"
 GUARD = "analysis/live/guard.py"
 LIVE_SERVER = "analysis/live/server.py"
@@ -5822,5 +5823,23 @@ BREAKS = [
         "analysis/machine/language.py",
         "int(mark[1]) - 1",
         "0",
+    ),
+    Break(
+        "lesson 17: a picture cut into stripes gets no hint",
+        LESSON_17,
+        "np.array_equal(given, picture.reshape(shape))",
+        "False",
+    ),
+    Break(
+        "lesson 17: any order of positions counts as right",
+        LESSON_17,
+        "said != WANTED",
+        "set(said) != set(WANTED)",
+    ),
+    Break(
+        "lesson 17: any number of weights counts as right",
+        LESSON_17,
+        "given != (1 + n**2) ** 2",
+        "given is None",
     ),
 ]

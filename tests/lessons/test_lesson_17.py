@@ -1,0 +1,124 @@
+"""Lesson 17: its checks tell right answers from wrong ones; its prose says what its cells give."""
+
+import re
+
+import numpy as np
+import pytest
+from executed import executed
+
+from minitx.lessons.checks import NOT_YET, Wrong
+from minitx.lessons.checks.lesson_17 import check_order, check_rows, check_weights
+
+GRID = np.arange(64).reshape(8, 8)
+
+
+@pytest.mark.parametrize("check", [check_rows, check_order, check_weights])
+def test_an_exercise_that_is_not_answered_is_not_wrong(check):
+    assert check(...) == NOT_YET
+
+
+def as_rows(*axes):
+    """A function that cuts a picture, its five axes in an order."""
+    return lambda x: x.reshape(8, 4, 8, 4, 3).transpose(axes).reshape(64, 48)
+
+
+def test_a_picture_is_cut_into_the_models_rows():
+    assert check_rows(as_rows(0, 2, 4, 1, 3)).startswith("right")
+    corners = [(r, c) for r in range(0, 32, 4) for c in range(0, 32, 4)]
+
+    def cut(x):
+        patches = [x[r : r + 4, c : c + 4] for r, c in corners]
+        return [patch.transpose(2, 0, 1).ravel() for patch in patches]
+
+    assert check_rows(cut).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda x: x.reshape(64, 48), "these are stripes"),
+        (as_rows(0, 2, 1, 3, 4), "the three colours of a pixel stand together"),
+        (as_rows(0, 2, 4, 3, 1), "in each patch pixels go down"),
+        (as_rows(2, 0, 4, 1, 3), "the patches go down before they go across"),
+        (as_rows(2, 0, 1, 3, 4), "but not those of the patches"),
+        (lambda x: x.reshape(8, 4, 8, 4, 3), r"wanted \[64, 48\], this gives \[8, 4, 8, 4, 3\]"),
+        (np.zeros((64, 48)), "wanted a function, such as lambda"),
+    ],
+)
+def test_other_rows(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_rows(answer)
+
+
+@pytest.mark.parametrize("order", [GRID.T, np.rot90(GRID), GRID.T.ravel().tolist()])
+def test_rows_and_columns_change_places(order):
+    assert check_order(order).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (GRID, "it says left where the circle is left, right where the circle is right"),
+        (GRID[:, ::-1], "it says right where the circle is left"),
+        (np.rot90(GRID, -1), "it says below where the circle is left, above where"),
+        (GRID[::-1, ::-1].T, "it says below where the circle is left"),
+        (GRID + 1, "each of the numbers 0 to 63 once"),
+        (np.zeros(64), "each of the numbers 0 to 63 once"),
+        (GRID[0], "each of the numbers 0 to 63 once"),
+    ],
+)
+def test_other_orders(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_order(answer)
+
+
+def test_a_weight_for_each_query_and_key():
+    assert check_weights(lambda side, patch: (1 + (side // patch) ** 2) ** 2).startswith("right")
+    assert check_weights(lambda side, patch: (1 + side**2 / patch**2) ** 2).startswith("right")
+
+
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        (lambda side, patch: (side // patch) ** 4, "the class token is missing"),
+        (lambda side, patch: 1 + (side // patch) ** 2, "these are the tokens"),
+        (lambda side, patch: 1 + (side // patch) ** 4, "the class token has a weight"),
+        (lambda side, patch: (1 + side // patch) ** 2, "squared in the picture"),
+        (lambda side, patch: (1 + side**2) ** 2, "these are pixels"),
+        (lambda side, patch: 4225, "side 224, patch 16: wanted 38809, this gives 4225"),
+        (38809, "wanted a function, such as lambda"),
+    ],
+)
+def test_other_numbers_of_weights(answer, hint):
+    with pytest.raises(Wrong, match=hint):
+        check_weights(answer)
+
+
+def test_the_prose_says_what_the_cells_give():
+    names, printed = executed(17)
+    assert "tokens of a picture: 65, numbers of a token: 50" in printed
+    assert "W_E: 50 rows of 64 numbers" in printed
+    right, guesses = names["shares"], names["guesses"]
+    assert right["as it is"][0] > 0.98 and max(names["apart"]) < 1e-4  # 100 %, 3e-6
+    assert {*right["with positions"]} == {*right["as it is"]}
+    assert max(right["patches alone"]) < 0.4 and len(right["patches alone"]) == 6
+    assert sum(share > max(guesses) for share in right["patches alone"]) == 1  # 35.8, 33.2 %
+    assert min(guesses) < right["no positions"][0] < max(guesses)
+    own = float(re.search(r"order of its own: (\S+)%", printed)[1]) / 100
+    assert min(guesses) < own < max(guesses)
+
+
+def test_mirrored_positions_exchange_left_and_right():
+    said = re.findall(r"circle (\w+): (\w+) (\d+)%\n", executed(17)[1])
+    wanted = ("left", "right"), ("right", "left"), ("above", "above"), ("below", "below")
+    assert said == [(*pair, "100") for pair in wanted]
+
+
+def test_shapes_are_looked_at_with_and_without_positions():
+    names, _ = executed(17)
+    both, circle, others = (names[name] for name in ("both", "circle", "others"))
+    for pattern in names["pattern"], names["blind"]:
+        heads = names["from_class"](pattern, both)[0]
+        assert (heads > 4 * names["from_class"](pattern, others(both))[0]).all()
+        assert names["from_square"](pattern, circle)[names["L"], names["H"]] > 0.6
+    assert names["from_square"](names["pattern"], others(circle)).max() < 0.15
