@@ -1,7 +1,8 @@
 """Training from nothing: random arrays follow the gradients of a loss on a text, in NumPy alone.
 
 Read in this order: start (the arrays, from a config.json), tokens (the text), batches (what a step
-learns from), adamw (one step), loop (all of them), saved (snapshots, and going on), train.
+learns from), adamw (one step), loop (all of them), stages (a model that grows on the way), saved
+(snapshots, and going on), train.
 """
 
 from .train import History, train

@@ -50,25 +50,35 @@ class Loop:
         """Steps that are done."""
         return self.optimizer.steps
 
+    def place(self, done):
+        """Ready for the values of a state that was saved after so many steps."""
+
+    def rate(self):
+        """Of the next step."""
+        how = self.how
+        return rate_of(self.done, how.steps, how.rate, how.warm_up)
+
     def step(self):
         """One batch, its gradients, one step. Raises ValueError where one is no number."""
         how, step = self.how, self.done
         batch = self.words.batch(step, how.batch, how.seed)
         loss = self.gradients(batch)
-        rate = rate_of(step, how.steps, how.rate, how.warm_up)
         slopes = parts(self.slopes, self.start.n_matrices)
-        self.optimizer.step(clipped(slopes, how.clip), rate)
+        self.optimizer.step(clipped(slopes, how.clip), self.rate())
         self.losses.append(loss)
+
+    def slopes_of(self, batch):
+        """The Gradients of all arrays."""
+        return gradients(self.start.model, batch.tokens, batch.targets, [*self.start.arrays])
 
     def gradients(self, batch):
         """Fills `slopes` -> the loss. Raises ValueError where a number is not finite."""
-        model, keys = self.start.model, [*self.start.arrays]
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # what overflows is said below
-                grads = gradients(model, batch.tokens, batch.targets, keys)
+                grads = self.slopes_of(batch)
             begin = 0
-            for key in keys:
+            for key in self.start.arrays:
                 end = begin + grads[key].size
                 self.slopes[begin:end] = grads[key].ravel()
                 begin = end

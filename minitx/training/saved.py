@@ -58,6 +58,7 @@ class Folder:
         """Replaces the state."""
         record = {"settings": self.settings, "steps": loop.done, "losses": loop.losses}
         text = json.dumps(record)
+        self.path.mkdir(parents=True, exist_ok=True)
         write(self.path / STATE, save(state_of(loop), metadata={"state": text}))
 
     def take_up(self, loop):
@@ -72,6 +73,7 @@ class Folder:
             with safe_open(path, "np") as file:
                 record = json.loads(file.metadata()["state"])
                 self.same(record["settings"])
+                loop.place(record["steps"])
                 for name, x in state_of(loop).items():
                     x[...] = file.get_tensor(name)
         except (SafetensorError, KeyError, TypeError) as error:

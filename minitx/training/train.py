@@ -4,6 +4,7 @@ Read downward: `train`, what it was given, the loop with its snapshots, what it 
 """
 
 import contextlib
+import copy
 import hashlib
 import math
 import sys
@@ -19,13 +20,14 @@ from numpy.typing import DTypeLike
 from .. import show, weights
 from ..arrays import Model
 from ..checkpoint import read_model
-from ..families import FAMILIES
-from ..files import read_json
+from ..families import FAMILIES, from_hf
+from ..files import listing, read_json
 from ..memory import all_freed_memory_kept
 from ..text import Tokenizer
 from .batches import Words
 from .loop import How, Loop, snapshot_steps
 from .saved import Folder
+from .stages import Stage, Staged
 from .start import head_of, joined, start
 from .tokens import stream
 
@@ -45,7 +47,7 @@ class History(show.Shown):
 
     def __init__(self, model: Model, losses: np.ndarray, kept: dict):
         self.model, self.losses = model, losses
-        self._kept = kept  # {step: its folder, or a file's tensors}
+        self._kept = kept  # {step: its folder, or config and a file's tensors}
 
     @classmethod
     def from_folder(cls, name: str | PathLike[str], dtype: DTypeLike = "float32") -> "History":
@@ -79,7 +81,8 @@ class History(show.Shown):
         if isinstance(kept, Path):
             model = read_model(kept, dtype)
         else:
-            model = joined(final.config, kept, dtype)
+            config, tensors = kept
+            model = joined(config, tensors, dtype)
         return replace(model, tokenizer=final.tokenizer)
 
     def _summary(self):
@@ -113,6 +116,7 @@ def train(
     clip: float = 1.0,
     masked: float = 0.15,
     span: float = 1.0,
+    stages: list[dict[str, Any]] | None = None,
     dtype: DTypeLike = "float32",
 ) -> History:
     """A model trained from a random start: masked or causal, whatever its config.json describes.
@@ -129,6 +133,10 @@ def train(
     cosine to 0. decay: share that a step of rate 1 takes off a matrix. betas, eps: AdamW's. clip:
     the longest gradient (0: any). masked: share of the words that a masked model predicts; span:
     the mean number of them side by side. dtype: float32, or float64 to check one.
+    stages: one dictionary each, of its `steps`, and where they differ from the arguments its
+    `context`, `batch`, `rate` (at its end; the rate goes from stage to stage in lines, not as a
+    cosine) and `config`: settings that differ in it, of layers or of the longest input. New layers
+    begin as copies of old ones; `steps` is then the sum.
     Raises ValueError for settings that cannot be trained, a text that is too short, a folder that
     holds another run, and a loss that is no number: what was saved before stays.
     Source: Loshchilov & Hutter 2019; masks: Devlin et al. 2018; spans: Joshi et al. 2020.
@@ -147,6 +155,8 @@ def train(
     )
     numbers |= dict(rate=rate, warm_up=warm_up, decay=decay, eps=eps, clip=clip)
     numbers |= dict(masked=masked, span=span, betas=tuple(betas), dtype=np.dtype(dtype).name)
+    in_order = stages_of(stages, settings, numbers)
+    numbers["steps"] = sum(stage.steps for stage in in_order) or steps
     check(numbers)
     begin = start(settings, seed, dtype)
     cfg = begin.model.config
@@ -155,10 +165,16 @@ def train(
     numbers["context"] = checked_context(context, cfg)
     text = stream(corpus, folder, cfg, head_of(FAMILIES[cfg.model_type]) == "masked")
     how = How(**numbers)
-    loop = Loop(begin, Words(text, how.context, how.masked, how.span), how)
+    loop: Loop
+    if stages:
+        loop = Staged(in_order, settings, text, how)
+    else:
+        loop = Loop(begin, Words(text, how.context, how.masked, how.span), how)
     if out is None:
         return in_memory(loop, text)
     stated = {"config": begin.settings, **how._asdict(), **hashes(text)}
+    if stages:
+        stated["stages"] = [stage._asdict() for stage in in_order]
     return in_folder(loop, text, Folder(Path(out), stated, text.files), resume)
 
 
@@ -189,6 +205,20 @@ def check(numbers):
         raise ValueError(f"dtype is {numbers['dtype']}; wanted float32 or float64")
 
 
+def stages_of(given, settings, numbers):
+    """The Stages of dictionaries. Raises ValueError for one that cannot be trained."""
+    names, stages = [*Stage._fields], []
+    for i, own in enumerate(given or (), 1):
+        unknown = [name for name in own if name not in names]
+        if unknown or "steps" not in own:
+            raise ValueError(f"stage {i} has {listing(own)}; wanted steps, and of {listing(names)}")
+        stage = Stage(**{name: numbers.get(name, {}) for name in names} | own)
+        check(numbers | stage._asdict())
+        config = from_hf(copy.deepcopy(settings | stage.config))
+        stages.append(stage._replace(context=checked_context(stage.context, config)))
+    return stages
+
+
 def checked_context(context, config):
     """Tokens of an input."""
     if context > config.n_ctx:
@@ -209,7 +239,7 @@ def in_memory(loop, text):
 
     def after(loop, is_snapshot):
         if is_snapshot:
-            kept[loop.done] = loop.start.tensors()
+            kept[loop.done] = loop.start.model.config, loop.start.tensors()
 
     go_on(loop, after)
     return history_of(loop, text, kept)

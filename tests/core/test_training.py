@@ -283,6 +283,70 @@ def test_a_gradient_that_is_no_number_stops():
             loop.step()
 
 
+STAGES = [
+    {"steps": 3, "context": 6, "batch": 4, "config": {"n_layer": 1, "n_positions": 6}},
+    {"steps": 2, "config": {"n_layer": 1}},
+    {"steps": 4, "rate": 0.0},
+]
+
+
+@pytest.mark.parametrize("stop", [2, 3, 4, 5, 7])
+def test_stages_go_on_to_the_same_bytes(tmp_path, monkeypatch, stop):
+    """Interrupted inside a stage, and where one ends."""
+    monkeypatch.setattr(saved, "SECONDS", -1.0)
+    options = {"batch": 2, "snapshots": 9, "stages": STAGES}
+    whole = minitx.train(GPT2, TEXT, out=tmp_path / "whole", **options)
+    original = Loop.step
+
+    def step(loop):
+        if loop.done == stop:
+            raise KeyboardInterrupt
+        original(loop)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Loop, "step", step)
+        minitx.train(GPT2, TEXT, out=tmp_path / "out", **options)
+    minitx.train(GPT2, TEXT, out=tmp_path / "out", resume=True, **options)
+    expected = killed_training.contents(tmp_path / "whole")
+    assert killed_training.contents(tmp_path / "out") == expected
+    depths = [whole.model_after(step).config.n_layers for step in whole.snapshots]
+    assert depths == [1 if step <= 5 else 2 for step in whole.snapshots]
+    other = {"stages": [*STAGES[:2], {"steps": 4, "rate": 1e-4}]}
+    with pytest.raises(ValueError, match="other settings: stages was"):
+        minitx.train(GPT2, TEXT, out=tmp_path / "out", resume=True, **(options | other))
+
+
+def test_a_stage_begins_with_what_was_learned():
+    """Arrays and running means; a new layer is a copy, all layers write half as much."""
+    stages = [STAGES[0], {**STAGES[1], "rate": 0.0}, {"steps": 1, "rate": 0.0}]
+    options = {"batch": 2, "snapshots": 9, "dtype": "float64", "stages": stages}
+    history = minitx.train(GPT2, TEXT, **options)
+    models = (history.model_after(step) for step in (3, 5, 6))
+    first, before, after = (parameters(model) for model in models)
+    assert first["W_pos"].shape == (6, 8) and before["W_pos"].shape == (16, 8)
+    for name in ("W_Q", "W_in", "ln1_w"):
+        assert (after[name, 0] == after[name, 1]).all() and (
+            after[name, 0] == before[name, 0]
+        ).all()
+    for name in ("W_O", "W_out"):
+        for i in (0, 1):
+            assert (after[name, i] == before[name, 0] / 2).all()
+
+
+def test_a_folder_without_snapshots_is_made(tmp_path):
+    out = tmp_path / "a" / "b"
+    minitx.train(GPT2, TEXT, steps=2, batch=2, snapshots=0, out=out)
+    assert minitx.load(out).config.n_layers == 2 and not (out / "steps").exists()
+
+
+def test_stages_without_growth_are_one_training():
+    """A stage of the same model goes on where the one before it ended, means and all."""
+    options = {"batch": 2, "snapshots": 9, "warm_up": 0.0}
+    whole = minitx.train(GPT2, TEXT, stages=[{"steps": 8}], **options)
+    cut = minitx.train(GPT2, TEXT, stages=[{"steps": 3}, {"steps": 5}], **options)
+    assert (whole.losses == cut.losses).all() and whole.losses[-1] < whole.losses[0]
+
+
 WRONG = {
     "a t5 is not trained here from nothing; wanted one of: bert": ({"model_type": "t5"}, TEXT, {}),
     "context is 40; this model reads at most 16": (GPT2, TEXT, {"context": 40}),
@@ -298,6 +362,21 @@ WRONG = {
     "pad_token_id is 9; a new tokenizer has": (ROBERTA | {"pad_token_id": 9}, TEXT, {}),
     "dtype is float16; wanted float32 or": (GPT2, TEXT, {"dtype": "float16"}),
     "a text of the corpus is 3; wanted a text": (GPT2, [3], {}),
+    "stage 1 has context; wanted steps, and of batch, config": (
+        GPT2,
+        TEXT,
+        {"stages": [{"context": 4}]},
+    ),
+    "stage 2: W_E is .280, 4. before it and .280, 8. in it": (
+        GPT2,
+        TEXT,
+        {"stages": [{"steps": 1, "config": {"n_embd": 4}}, {"steps": 1}]},
+    ),
+    "stage 2: 1 layers; the stage before it has 2": (
+        GPT2,
+        TEXT,
+        {"stages": [{"steps": 1}, {"steps": 1, "config": {"n_layer": 1}}]},
+    ),
 }
 
 

@@ -5842,4 +5842,28 @@ BREAKS = [
         "given != (1 + n**2) ** 2",
         "given is None",
     ),
+    Break(
+        "a layer that a stage adds is as it was drawn",
+        "minitx/training/stages.py",
+        "(key[0], key[1] % n_old)",
+        "key",
+    ),
+    Break(
+        "running means begin anew with each stage",
+        "minitx/training/stages.py",
+        "keyed(arrays, mine)[key][:rows] = keyed(old.arrays, other)[of]",
+        "keyed(arrays, mine)[key][:rows] = 0",
+    ),
+    Break(
+        "a state saved where a stage ends is taken up by the next one's model",
+        "minitx/training/stages.py",
+        "max(0, done - 1)",
+        "done",
+    ),
+    Break(
+        "a state is saved in a folder that is not there",
+        "minitx/training/saved.py",
+        "self.path.mkdir(parents=True, exist_ok=True)",
+        "pass",
+    ),
 ]

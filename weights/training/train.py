@@ -45,11 +45,10 @@ SAVE_SECONDS, REPORT_STEPS = 60, 200
 class Recipe:
     """The settings in which the checkpoints differ.
 
-    A stage is (context, inputs, steps, first rate, last rate). The fields from `depths` to `skip`
-    keep positions in deeper layers. `depths` has each stage's number of layers, where they are not
-    all there from the start: a new layer begins as a copy of an old one. Matrices that write to the
-    stream begin at `writers` of their size; from step `spans_from` on, tokens to predict come in
-    spans of mean length `span`; in every step each layer is left out with probability `skip`.
+    A stage is (context, inputs, steps, first rate, last rate). `depths` and `writers` keep places
+    in deeper layers: each stage's number of layers, where they are not all there from the start (a
+    new layer begins as a copy of an old one), and the size at which matrices that write to the
+    stream begin.
     """
 
     family: str
@@ -63,9 +62,6 @@ class Recipe:
     place: str = "learned"  # how a place enters: one of places.MECHANISMS
     depths: tuple = ()
     writers: float = 1.0
-    spans_from: int = 0
-    span: float = 1.0
-    skip: float = 0.0
     products: str = "bfloat16"  # precision of the products: or float32, faster on some CPUs
 
 
@@ -115,25 +111,6 @@ RECIPES = {
             (256, 32, 1000, 2e-3, 1.2e-3),
             (256, 32, 900, 1.2e-3, 0.0),
         ),
-    ),
-    "deep-roberta": Recipe(
-        "roberta",
-        ("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
-        1e-5,
-        2,
-        (
-            (32, 64, 2400, 2e-3, 2e-3),
-            (32, 64, 600, 2e-3, 2e-3),
-            (32, 64, 600, 2e-3, 2e-3),
-            (64, 32, 950, 2e-3, 2e-3),
-            (128, 16, 3700, 2e-3, 2e-3),
-            (128, 16, 2000, 2e-3, 0.0),
-        ),
-        heads=8,
-        depths=(1, 2, 4, 4, 4, 4),
-        writers=0.2,
-        skip=0.3,
-        products="float32",
     ),
 }
 
@@ -258,38 +235,27 @@ def framed(recipe, body, rng, pairs):
     return ids, types
 
 
-def to_predict(shape, span, rng):
-    """Which tokens are to be predicted [B T] bool: a share MASKED, in spans of that mean length."""
-    if span == 1:
-        return rng.random(shape) < MASKED
-    # with n starts a token, a place is in no span with probability exp(-n span)
-    starts = rng.random(shape) < -np.log(1 - MASKED) / span
-    t = np.arange(shape[1])
-    ends = np.where(starts, t + rng.geometric(1 / span, shape), 0)
-    return np.maximum.accumulate(ends, axis=1) > t
-
-
-def masked(recipe, ids, rng, span=1):
+def masked(recipe, ids, rng):
     """Inputs [B T], and which of their tokens are to be predicted [B T] bool.
 
     Of these tokens 80 % are masked, 10 % replaced by random ones, and 10 % left as they were.
     """
     n_special = len(recipe.specials)
-    predicted = to_predict(ids.shape, span, rng) & (ids >= n_special)
+    predicted = (rng.random(ids.shape) < MASKED) & (ids >= n_special)
     fate = rng.random(ids.shape)
     inputs = np.where(predicted & (fate < 0.8), n_special - 1, ids)
     random = rng.integers(n_special, VOCAB, ids.shape)
     return np.where(predicted & (fate >= 0.9), random, inputs), predicted
 
 
-def make_batch(recipe, body, rng, pairs=PAIRS, span=1):
+def make_batch(recipe, body, rng, pairs=PAIRS):
     """Tensors: inputs [B T], types [B T], flat places to predict at [N], targets [N]."""
     if recipe.family == "gpt2":
         inputs, types, targets = body[:, :-1].copy(), np.zeros(0), body[:, 1:].flatten()
         places = np.arange(len(targets))
     else:
         ids, types = framed(recipe, body, rng, pairs)
-        inputs, predicted = masked(recipe, ids, rng, span)
+        inputs, predicted = masked(recipe, ids, rng)
         places, targets = np.flatnonzero(predicted), ids[predicted]
     return [torch.from_numpy(array) for array in (inputs, types, places, targets)]
 
@@ -422,14 +388,6 @@ def update(recipe, w, optimizer, batch, rate, layers):
     return loss.item()
 
 
-def layers_used(recipe, depth, rng):
-    """The layers of one step: each is left out with probability `skip`, unless it is the only one.
-
-    What a layer reads must then not depend on those before it.
-    """
-    return np.flatnonzero(rng.random(depth) >= (recipe.skip if depth > 1 else 0.0))
-
-
 def train(recipe, stream, path, seed, scale):
     """Train from the state at `path`, if any, to the end of the last stage; return the weights."""
     w, moments, step = state_at(path, recipe, seed)
@@ -446,8 +404,8 @@ def train(recipe, stream, path, seed, scale):
             deepen(recipe, w, moments, depth)
             optimizer = optimizer_of(w, moments, step)
         body = windows(stream, rng, n, body_length(recipe, context))
-        batch = make_batch(recipe, body, rng, span=recipe.span if step >= recipe.spans_from else 1)
-        loss = update(recipe, w, optimizer, batch, rate, layers_used(recipe, depth, rng))
+        batch = make_batch(recipe, body, rng)
+        loss = update(recipe, w, optimizer, batch, rate, range(depth))
         progress.add(loss, n * context)
         step += 1
         if step % REPORT_STEPS == 0:
@@ -581,9 +539,6 @@ TRIED = {
     "width": "width of the stream",
     "heads": "heads of a layer",
     "writers": "size that matrices which write to the stream begin at (1: as all others)",
-    "spans_from": "the step from which spans are masked",
-    "span": "their mean length in tokens (1: single tokens)",
-    "skip": "probability with which a layer is left out in a step",
 }
 
 
