@@ -90,7 +90,10 @@ def how_of(arguments):
 
 
 def check(model, name, text):
-    """Raise ValueError for a model that cannot run, or has no tokenizer for a text."""
+    """Raise ValueError for a model that cannot run, reads pictures, or has no tokenizer."""
+    if model.config.picture is not None:
+        text = f"{name} reads pictures, and an atlas is of sentences"
+        raise ValueError(f"{text}; minitx run joint-space draws the patches of pictures")
     if model.missing:
         raise ValueError(f"{name} lacks {len(model.missing)} tensors; an atlas needs all of them")
     reader = model if model.encoder is None else model.encoder

@@ -93,7 +93,7 @@ def run(arguments):
     if arguments.json:
         print((out / f"{experiment.name}.json").read_text(encoding="utf-8"), end="")
         return
-    show(experiment, outcome)
+    show(registry.of_model(experiment, model), outcome)
     written = f"{out / experiment.name}.{arguments.format} .npz .json written"
     print(f"{written} in {time.monotonic() - start:.1f} s")
 
@@ -120,7 +120,8 @@ def run_several(arguments):
             experiment.name, many.function_of(experiment), name, options, "", out, resume
         )
         jobs.append(job._replace(format=arguments.format))
-    done = many.together(jobs, inputs.load(name))
+    model = inputs.load(name)
+    done = many.together(jobs, model)
     failures = {name: x.outcome for name, x in done.items() if isinstance(x.outcome, many.Failure)}
     for failed, failure in failures.items():
         print(f"minitx: {failed}: {failure.reason}", file=sys.stderr)
@@ -131,7 +132,8 @@ def run_several(arguments):
         print(as_json(record))
         return 2 if failures else 0
     for job in finished:
-        show(registry.get(job.experiment), done[job.experiment].outcome)
+        asked = registry.of_model(registry.get(job.experiment), model)
+        show(asked, done[job.experiment].outcome)
         print(f"{job.out / job.experiment}.{arguments.format} .npz .json written\n")
     print(f"{len(finished)} of {len(jobs)} in {time.monotonic() - start:.1f} s")
     return 2 if failures else 0

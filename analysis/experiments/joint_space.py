@@ -89,7 +89,7 @@ def joint_space(
     others = [*joint_fit.documents(model, text, documents, tokens)] if documents else []
 
     fitted = joint_fit.fit(model, [ids, *others], settings, seed, run=run)
-    shown_heads = shown_heads or _auto(fitted["mrr"] - fitted["mrr_before"])
+    shown_heads = shown_heads or joint_summary.by_gain(fitted["mrr"] - fitted["mrr_before"])
     shown = Shown(shown_heads, settings, fitted, reduce, seed)
     result = {name: x for name, x in fitted.items() if name not in NOT_SAVED}
     result |= joint_summary.summary(fitted)
@@ -206,13 +206,6 @@ def _places_of(name, texts, pieces):
 def _count_pairs(T, causal):
     """How many keys are seen by all queries together."""
     return T * (T + 1) // 2 if causal else T * T
-
-
-def _auto(gain):
-    """Heads in which nearness gains most, least, and in between: [L H] -> up to three pairs."""
-    order = gain.ravel().argsort(kind="stable")
-    numbers = dict.fromkeys(int(order[i]) for i in (-1, len(order) // 2, 0))
-    return [divmod(number, gain.shape[1]) for number in numbers]
 
 
 class Shown(NamedTuple):

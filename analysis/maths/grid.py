@@ -115,6 +115,29 @@ def central(profiles, reach):  # [... 2R-1 2C-1] -> [... 2r+1 2r+1]
     return profiles[..., down, across]
 
 
+def near_profiles(pattern, rows, columns, reach, orders):  # [H T T], S of [T] -> [S H 2r+1 2r+1]
+    """`central` of `profile`, with the places of the grid in each of these orders.
+
+    Place i is then where place orders[s][i] is. Only pairs of near places are read.
+
+    >>> pattern = np.random.default_rng(0).random((2, 9, 9))
+    >>> own = near_profiles(pattern, 3, 3, 1, [np.arange(9)])[0]
+    >>> bool(np.allclose(own, central(profile(pattern, 3, 3), 1)))
+    True
+    """
+    side = 2 * reach + 1
+    down, across = pairs(rows, columns)
+    queries, keys = np.nonzero((abs(down) <= reach) & (abs(across) <= reach))
+    number = (down[queries, keys] + reach) * side + across[queries, keys] + reach
+    by_offset = number.argsort(kind="stable")
+    queries, keys = queries[by_offset], keys[by_offset]
+    starts = np.searchsorted(number[by_offset], np.arange(side**2))
+    count = np.bincount(number)
+    at_pairs = (pattern[:, order[queries], order[keys]] for order in orders)
+    means = [np.add.reduceat(x, starts, axis=1) / count for x in at_pairs]
+    return np.reshape(means, (len(orders), -1, side, side))
+
+
 def peak(profile):  # [2r+1 2r+1] -> (height, dy, dx)
     """The offset at which a central profile is highest.
 

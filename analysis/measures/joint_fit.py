@@ -69,6 +69,7 @@ class How(NamedTuple):
     weighted: bool = False
     words: bool = False
     cross: bool = False  # queries of a decoder, keys of its source: documents are Spoken
+    among: slice = slice(None)  # tokens whose queries and keys are read; attention is among them
 
 
 def documents(model, text, n, tokens):
@@ -108,7 +109,7 @@ def map_layers(model, document, use, settings):
         kept[name] = x
         if name == f"{prefix}pattern":
             parts = [kept[prefix + part][0] for part in ("q", "k", "pattern")]
-            results.append(use(_layer(model, layer, parts, word, settings.cross)))
+            results.append(use(_layer(model, layer, parts, word, settings)))
         return x
 
     source = getattr(document, "source", None)
@@ -128,14 +129,18 @@ def layers(model, document, settings):
     return kept
 
 
-def _layer(model, index, parts, word, cross):
+def _layer(model, index, parts, word, settings):
     """Queries, keys and attention of one layer as a Layer, merged into words if these are given."""
+    among = settings.among
     q, k, pattern = (x.astype(np.float64) for x in parts)
     k = np.repeat(k, len(q) // len(k), axis=0)  # heads that share their keys
     if word is not None:
         pattern, q, k = words.merged(pattern, q, k, word)
+    if among != slice(None):
+        q, k, pattern = q[:, among], k[:, among], pattern[:, among, among]
+        pattern = pattern / pattern.sum(axis=-1, keepdims=True)
     seen = np.ones(pattern.shape[1:], bool)
-    if model.config.causal and not cross:
+    if model.config.causal and not settings.cross:
         seen = np.tril(seen)
     return Layer(index, q, k, pattern, seen, model.config.attn_scale(index))
 

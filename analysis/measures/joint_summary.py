@@ -95,6 +95,13 @@ def summary(fitted):
     return result
 
 
+def by_gain(gain):
+    """Heads in which nearness gains most, least, and in between: [L H] -> up to three pairs."""
+    order = gain.ravel().argsort(kind="stable")
+    numbers = dict.fromkeys(int(order[i]) for i in (-1, len(order) // 2, 0))
+    return [divmod(number, gain.shape[1]) for number in numbers]
+
+
 def of_heads(name):
     """A piece of a sentence: how many heads a share is."""
     return lambda r: f"{round(r['c'].size * float(r[name]))}"

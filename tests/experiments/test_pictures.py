@@ -14,6 +14,7 @@ import tiny
 
 import minitx
 from minitx import analysis, weights
+from minitx.analysis import __main__ as cli
 from minitx.analysis.contract import registry
 from minitx.analysis.maths import grid
 from minitx.analysis.measures import pictures as measures
@@ -116,6 +117,56 @@ def test_without_positions_the_features_are_others():
     assert r["cosine"] == pytest.approx(1, abs=1e-12) and r["stays"] == 1
 
 
+def test_heads_that_look_by_place_keep_their_offset_on_one_patch_and_lose_it_without_positions():
+    r = measured("conditions", documents=6)
+    assert r["n_directed"] == 2 and r["n_kept"].tolist() == [2, 2, 2, 0]
+    assert not r["n_kept_null"].any()
+    assert (r["down"].tolist(), r["across"].tolist()) == ([[-1, 0]], [[0, -1]])
+    assert registry.OF_PICTURES["conditions"].answer(r).verdict == "yes"
+    table = planted().weights.W_pos.copy()
+    table[1:] = np.random.default_rng(1).permutation(table[1:])  # pairs of places, but no offset
+    r = registry.OF_PICTURES["conditions"].run(tiny.with_weights(planted(), W_pos=table))
+    assert r["n_directed"] == 0
+    assert registry.OF_PICTURES["conditions"].answer(r).verdict == "undecided"
+
+
+def test_patches_are_dealt_or_repeated_and_the_class_token_stays():
+    module = import_module("minitx.analysis.experiments.pictures.conditions")
+    tokens = measures.sample(planted(), "sample", 1, 0).tokens[0]
+    tokens[1:, 0] = np.arange(64)
+    places, rng = measures.grid_of(planted()), np.random.default_rng(0)
+    by_name = {
+        name: module._input(tokens, places, condition, rng)[0]
+        for name, condition in module.CONDITIONS.items()
+    }
+    for rows in by_name.values():
+        np.testing.assert_array_equal(rows[0], tokens[0])
+    order = by_name["dealt"][1:, 0]
+    assert sorted(order) == [*range(64)] and (order != np.arange(64)).sum() > 50
+    assert len({*by_name["repeated"][1:, 0]}) == 1
+    np.testing.assert_array_equal(by_name["alone"], tokens)
+
+
+def by_row_and_by_column(far):
+    """The model with head 0 that compares rows, head 1 columns; its keys stand `far` away."""
+    W = np.zeros((24, 24))
+    W[:2, :2], W[6:8, 12:14] = 2 * np.eye(2), 2 * np.eye(2)  # the slowest waves down and across
+    arrays = {"W_Q": W, "W_K": W, "b_K": np.full(24, far)}
+    return tiny.with_weights(planted(), {0: arrays})
+
+
+@pytest.mark.parametrize("far", [0.0, 3.0])
+def test_keys_lie_by_row_or_by_column_and_come_back_from_afar(far):
+    options = {"documents": 3, "head": "L0H0,L0H1", "distance": "euclidean"}
+    r = registry.OF_PICTURES["joint-space"].run(by_row_and_by_column(far), **options)
+    assert r["n"] == 64 and r["k_plane"].shape == (2, 2, 64, 2)
+    np.testing.assert_allclose(r["by_row"], [1, 0], atol=0.1)
+    np.testing.assert_allclose(r["by_column"], [0, 1], atol=0.1)
+    assert (r["by_row_null"] < 0.5).all() and (r["by_column_null"] < 0.5).all()
+    assert (r["mrr"] > 0.9).all() and (r["mrr_before"] < 0.4).all() and (r["mrr_null"] < 0.1).all()
+    assert r["changed"] < 1e-12
+
+
 def test_scores_are_made_of_positions():
     """Shares sum to the scores' own variance, also behind CLIP's two norms, whatever the biases."""
     r = measured("sources", documents=4)
@@ -151,6 +202,16 @@ def test_each_runs_by_name_and_shows_itself(tmp_path, name):
 def test_an_experiment_that_needs_texts_says_so():
     with pytest.raises(registry.NotApplicable, match=r"lags reads texts, and this model \(vit\) p"):
         analysis.run("lags", "tiny-vit")
+
+
+def test_an_atlas_of_pictures_is_refused_and_says_what_draws_patches(capsys):
+    assert cli.main(["atlas", "tiny-vit"]) == 2
+    assert "tiny-vit reads pictures, and an atlas is of sentences; " in capsys.readouterr().err
+
+
+def test_the_command_line_asks_the_question_of_pictures(tmp_path, capsys):
+    cli.main(["run", "conditions", "tiny-vit", "--documents", "2", "--out", str(tmp_path)])
+    assert capsys.readouterr().out.startswith("Do heads keep their offset when one patch is")
 
 
 def test_pictures_are_those_of_a_folder(tmp_path):

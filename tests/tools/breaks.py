@@ -5866,4 +5866,28 @@ BREAKS = [
         "self.path.mkdir(parents=True, exist_ok=True)",
         "pass",
     ),
+    Break(
+        "patches that are dealt stay at their places",
+        "analysis/experiments/pictures/conditions.py",
+        "lambda n, rng: rng.permutation(n)",
+        "lambda n, rng: np.arange(n)",
+    ),
+    Break(
+        "the null of offsets keeps the places in order",
+        "analysis/maths/grid.py",
+        "pattern[:, order[queries], order[keys]]",
+        "pattern[:, queries, keys]",
+    ),
+    Break(
+        "the class token is among the patches of a joint space",
+        "analysis/experiments/pictures/joint_space.py",
+        "among=places.patches",
+        "among=slice(None)",
+    ),
+    Break(
+        "keys in the plane are told by row where columns are asked",
+        "analysis/experiments/pictures/joint_space.py",
+        "zip(SIDES, np.divmod(np.arange(places.n), places.columns))",
+        "zip(SIDES[::-1], np.divmod(np.arange(places.n), places.columns))",
+    ),
 ]

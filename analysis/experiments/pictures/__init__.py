@@ -6,5 +6,14 @@ patches. `registry.of_model` chooses. One that has no file here reads texts alon
 
 from importlib import import_module
 
-for name in ("positions", "profiles", "cca", "dial", "remove_positions", "sources"):
+for name in (
+    "positions",
+    "profiles",
+    "conditions",
+    "cca",
+    "dial",
+    "remove_positions",
+    "sources",
+    "joint_space",
+):
     import_module(f".{name}", __name__)
