@@ -499,4 +499,4 @@ def test_what_is_said_follows_from_the_numbers(bert, noted):
             if noted[name + place] > noted[f"{name}{place}_null"]:
                 beyond.append(name)
         assert f": {' and '.join(beyond) or 'neither'} beyond chance;" in text
-    assert f"The 12 pairs chosen come closer in {noted['pair_closer']:.0%}" in says
+    assert f"The 12 chosen pairs come closer in {noted['pair_closer']:.0%}" in says
