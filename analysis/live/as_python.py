@@ -9,6 +9,7 @@ from typing import NamedTuple
 from minitx import Model
 
 from ..measures import decoder_texts, losses
+from ..pages import of_pictures
 from . import interventions, validation
 from .place import PREFIX, Place, place, stack_of
 
@@ -57,6 +58,11 @@ class Given(NamedTuple):
     shown: Shown | None = None  # what is printed
 
     @property
+    def is_picture(self):
+        """Whether the text names a picture."""
+        return self.model.config.picture is not None
+
+    @property
     def is_pair(self):
         """Whether the model is an encoder-decoder."""
         return self.model.encoder is not None
@@ -72,6 +78,8 @@ def code(changes, given):
     if given.shown:
         lines += given.shown.lines()
     imports = ["import numpy as np", "", "import minitx"]
+    if given.is_picture:
+        imports.append("from minitx.weights import shapes")
     for change in changes.records():
         imports += change.imports
     return "\n".join([*imports, "", *lines]) + "\n"
@@ -80,6 +88,10 @@ def code(changes, given):
 def _reading(given):
     """The model and the tokens."""
     yield f"model = minitx.load({given.name!r})"
+    if given.is_picture:
+        yield f"pictures, _ = shapes.draw(1, seed={of_pictures.number_of(given.text)})"
+        yield "tokens = model.encode(images=pictures[0]).tokens[0]"
+        return
     if not given.is_pair:
         yield f"tokens = model.tokenizer.encode({given.text!r})"
         if given.hidden:
@@ -111,6 +123,8 @@ class Where(NamedTuple):
 def _where(changes, given):
     """The Where of these changes; the text is read again to know its special tokens."""
     model = given.model
+    if given.is_picture:
+        return Where("model", "tokens", place("", model, of_pictures.drawn(model, given.text)))
     if given.is_pair:
         source = model.encoder.tokenizer.encode(given.text)
         said = decoder_texts.greedy(model, source)

@@ -44,6 +44,8 @@ def between(runs, request, other, check=lambda: None):
     texts that do not align, or whose guesses are the same.
     """
     model = runs.models[request.model]
+    if model.config.picture is not None:
+        raise ValueError("patches are between two texts; this model reads pictures")
     first = replace(request.as_is, target=None)
     second = replace(first, text=other)
     second.check(runs.names)

@@ -45,7 +45,9 @@ class Place(NamedTuple):
         return self.positions in ([self.point("pos_bias")], [self.point("pos_row")])
 
     def own(self):
-        """Places of the text's own tokens, without special ones: [n]."""
+        """Places of the text's own tokens, without special ones, or of patches: [n]."""
+        if self.stack.config.picture is not None:
+            return np.arange(self.stack.config.picture.specials, self.T)
         return np.flatnonzero(decoder_texts.ordinary(self.stack, self.tokens))
 
     def run(self, keep, edits):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..measures import decoder_texts, losses
-from ..pages import explore, pushes, writers
+from ..pages import explore, of_pictures, pushes, writers
 from ..running import blas
 from . import as_python, guesses
 
@@ -145,6 +145,9 @@ class Runs:
     def _tokens(self, request):
         """The Tokens of a request; ValueError for a text that a page cannot show."""
         model = self.models[request.model]
+        explore.check_read([(model, request.model, request.text)], request.words)
+        if model.config.picture is not None:
+            of_pictures.number_of(request.text)  # who asks for a page opens no files by it
         said = explore.readable(model, request.text, request.target)
         if isinstance(said, decoder_texts.Spoken):
             if request.hidden:

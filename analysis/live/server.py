@@ -27,6 +27,7 @@ from .turns import Busy, Superseded, Turns
 HOST = "127.0.0.1"
 PAGE = 64  # letters, at most, by which a page says which one it is
 TEXTS = corpus.SENTENCE, "3 May 1912"
+PICTURE = "sample:0"
 OPTIONS = {
     "log_level": "error",
     "access_log": False,
@@ -186,7 +187,9 @@ def _model_facts(model):
         of = model.encoder.config if stack == "encoder" else cfg
         sizes[stack] = {"layers": of.n_layers, "heads": of.n_heads, "causal": of.causal}
         sizes[stack]["longest"] = of.n_ctx if of.n_pos else None
-    return {"type": cfg.model_type, "head": cfg.task_head, "stacks": sizes}
+    reads = {"picture": cfg.picture is not None}
+    reads["first"] = PICTURE if reads["picture"] else TEXTS[0]
+    return {"type": cfg.model_type, "head": cfg.task_head, "stacks": sizes} | reads
 
 
 # listening
@@ -226,6 +229,8 @@ class Server(uvicorn.Server):
 def first_text(runs):
     """The first of TEXTS that the first model can read and spell, or else the first of all."""
     model = runs.models[runs.names[0]]
+    if model.config.picture is not None:
+        return PICTURE
     reader = model.encoder or model
     for text in TEXTS:
         ids = reader.tokenizer.encode(text)

@@ -26,13 +26,19 @@ def tokens_of(model, given):
 
 def drawn(model, name):
     """The tokens [T V] of a picture of weights/shapes.py, by its number."""
+    number = number_of(name)
+    if model.config.picture.channels != 3:
+        raise ValueError(f"{name} has 3 channels; this model reads {model.config.picture.channels}")
+    pictures, _ = shapes.draw(1, seed=number)
+    return model.encode(images=pictures[0]).tokens[0]
+
+
+def number_of(name):
+    """The number of a drawn picture. Raises ValueError for another name."""
     drawing = DRAWN.fullmatch(name)
     if not drawing:
         raise ValueError(f"the picture is {name!r:.80}; wanted {WANTED}")
-    if model.config.picture.channels != 3:
-        raise ValueError(f"{name} has 3 channels; this model reads {model.config.picture.channels}")
-    pictures, _ = shapes.draw(1, seed=int(drawing[1] or 0))
-    return model.encode(images=pictures[0]).tokens[0]
+    return int(drawing[1] or 0)
 
 
 def facts(model, tokens):

@@ -265,7 +265,7 @@ def test_what_cannot_be_run_is_said(client, values, reason):
         ("code", {"shown": SHOWN | {"offset": ")"}}, "offset is ')'; wanted a whole number"),
         ("code", {"shown": SHOWN | {"part": "cross"}}, "stack is 'cross'; this roberta has ''"),
         ("code", {"changes": {"dial": 99}}, "dial is 99; a text of 14 own tokens"),
-        ("save", {"changes": {"layers_off": [4]}}, "layer 4 is to be off"),
+        ("save", {"changes": {"layers_off": [4]}}, "layer 4 is out of range"),
     ],
 )
 def test_other_requests_are_refused_alike(client, path, values, reason):
@@ -305,8 +305,8 @@ def test_a_hostile_text_comes_back_inert(client):
 
 
 def explore_scripts():
-    """Script elements of a page: its data, the libraries, its program."""
-    return 3 + len(explore.PROGRAM)
+    """Script elements of a page: its data, its translations, the libraries, its program."""
+    return 4 + len(explore.PROGRAM)
 
 
 # who may ask

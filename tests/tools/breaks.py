@@ -5890,4 +5890,22 @@ BREAKS = [
         "zip(SIDES, np.divmod(np.arange(places.n), places.columns))",
         "zip(SIDES[::-1], np.divmod(np.arange(places.n), places.columns))",
     ),
+    Break(
+        "a live page opens the file that a request names as its picture",
+        "analysis/live/runs.py",
+        "of_pictures.number_of(request.text)",
+        "pass",
+    ),
+    Break(
+        "the class token takes part where patches are shuffled",
+        "analysis/live/place.py",
+        "np.arange(self.stack.config.picture.specials, self.T)",
+        "np.arange(0, self.T)",
+    ),
+    Break(
+        "a page shows a picture as it was normalised",
+        "analysis/pages/of_pictures.py",
+        "(pixels * np.array(steps.std) + steps.mean) / (steps.factor or 1)",
+        "pixels / (steps.factor or 1)",
+    ),
 ]

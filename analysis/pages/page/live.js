@@ -18,6 +18,7 @@ const AGAIN = 2000;  // milliseconds after which a server that did not answer is
 const model = () => server.models[wish.model];
 const stack = () => wish.changes.stack ?? Object.keys(model().stacks)[0];
 const sizes = () => model().stacks[stack()];
+const isOfPictures = () => model().picture;  // whose text is the name of a picture: sample:7
 const isPair = () => "encoder" in model().stacks;
 const signed = n => n < 0 ? `−${-n}` : n ? `+${n}` : "0";
 const nameOf = ([layer, head]) => `L${layer}H${head}`;
@@ -166,12 +167,17 @@ function writeControls() {
   by("model").value = wish.model;
   if (typed !== by("text")) by("text").value = wish.text;
   if (typed !== by("target")) by("target").value = wish.target ?? "";
+  if (typed !== by("picture")) by("picture").value = wish.text.split(":")[1] ?? 0;
+  by("picture-label").hidden = !isOfPictures();
+  for (const name of ["text-label", "words-label", "patch", "atlas"]) by(name).hidden = isOfPictures();
   by("target-label").hidden = !isPair();
   by("words").checked = wish.words;
   by("null").checked = wish.null;
   by("null").disabled = isCross;
   writeStack();
-  for (const {box, reads_order: readsOrder} of server.changes) box.disabled = isCross && readsOrder;
+  for (const {box, name, reads_order: readsOrder} of server.changes) {
+    box.disabled = isCross && readsOrder || isOfPictures() && name === "mask";
+  }
   writers.forEach(write => write());
 }
 
@@ -550,7 +556,11 @@ async function showPython() {
 fill(by("model"), Object.keys(server.models).map(name => [name, name]), wish.model);
 by("text").maxLength = server.limits.text;
 
-by("model").onchange = event => want({model: event.target.value, hidden: [], changes: {}, target: null});
+by("model").onchange = ({target: {value}}) => {
+  const {picture, first} = server.models[value], text = picture === isOfPictures() ? wish.text : first;
+  want({model: value, text, hidden: [], changes: {}, target: null, words: wish.words && !picture});
+};
+by("picture").oninput = ({target}) => want({text: `sample:${target.valueAsNumber || 0}`}, {control: target, delay: 120});
 by("text").oninput = ({target}) => want({text: target.value, hidden: []}, {control: target, delay: 120});
 by("target").oninput = ({target}) => want({target: target.value || null}, {control: target, delay: 120});
 by("words").onchange = event => want({words: event.target.checked});

@@ -6,7 +6,7 @@ const CHOICE = ["head", "token", "side"];
 const isThere = id => THERE[id]?.() ?? true;
 const THERE = {profile: () => hasOffsets, picture: () => Boolean(data.picture),
                guesses: () => Boolean(made.guesses || made.classes), lens: () => Boolean(made.lens),
-               writers: () => Boolean(made.written || askWriters && !untold.has(made) && (made.guesses || made.classes)) && state.part !== "encoder",
+               writers: () => Boolean(made.written || askWriters && !untold.has(made) && (made.guesses || made.classes) && !data.picture) && state.part !== "encoder",
                pushes: () => page.runs.some(run => partOf(run)?.outputs?.pushes)};
 const runName = n => page.runs[n].name;
 const escaped = text => text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`);  // hints are HTML, names are not
