@@ -38,6 +38,13 @@ def from_transformers(
         theirs = transformers.AutoModelForCausalLM.from_pretrained("gpt2")
         model = minitx.from_transformers(theirs, transformers.AutoTokenizer.from_pretrained("gpt2"))
         minitx.run(model, "The dog ran", keep="pattern")
+
+    What is no model is refused:
+
+    >>> import minitx
+    >>> minitx.from_transformers("gpt2")
+    Traceback (most recent call last):
+    ValueError: model is a str; wanted a PreTrainedModel of transformers
     """
     check_dtype(dtype)
     settings, generation = _settings(model)

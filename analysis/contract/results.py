@@ -129,7 +129,7 @@ class Result:
         >>> from minitx import analysis
         >>> table = analysis.run("positions", "tiny-roberta").table()
         >>> list(table), table["number"][:2]
-        (['number', 'label', 'value', 'null', 'means', 'null_means'], ['peak', 'peak_cycles'])
+        (['number', 'label', 'value', 'null', 'means', 'null_means'], ['peak', 'peak_at'])
         """
         return columns(self.numbers)
 

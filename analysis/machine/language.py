@@ -77,7 +77,7 @@ def translated(text):
     """A text or a template in the current language; the text itself where it has no translation.
 
     >>> with using("ja"):
-    ...     translated("glossary"), translated("no such text")
+    ...     translated("Glossary"), translated("no such text")
     ('用語集', 'no such text')
     """
     return catalogue(current()).gettext(text) if text else text  # "" is the catalogue's own entry

@@ -141,7 +141,7 @@ def _in_scores(model, run, asked, shifts):
     N, places = len(document_set), document_set.ordinary()
     n_losses = min(asked.losses, N)
     look = _looks(score_moves.attention, asked, shifts, places, document_set.T)
-    by_place = mean_kernel.means(model, document_set, run)
+    by_place = mean_kernel.means(model, document_set, run, asked.what)
     first = document_set.first()[0]
     lag, height = score_moves.of_kernel(model, first, by_place, layers)
 

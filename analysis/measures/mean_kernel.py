@@ -36,11 +36,11 @@ def before_turn(model):
     return ("q_in", "k_in") if model.config.rotary else ("q", "k")
 
 
-def means(model, documents, run):
+def means(model, documents, run, what="documents"):
     """Mean queries and keys at each place: {"q_even": [L H T d], "q_odd", "k_even", "k_odd"}.
 
     Where they are turned, also before that: "q_in_even" and so on. Two documents or more are
-    needed.
+    needed. what: words for the progress.
     """
     names = {"q", "k", *before_turn(model)}
 
@@ -56,7 +56,7 @@ def means(model, documents, run):
 
         return (yield passes.Reading(model, document, watch, value))
 
-    sums = run.gather(measure, documents, "mean queries and keys")
+    sums = run.gather(measure, documents, f"mean queries and keys, {what}")
     n = len(documents)
     counts = {"even": (n + 1) // 2, "odd": n // 2}
     return {name: total / counts[name.rpartition("_")[2]] for name, total in sums.items()}

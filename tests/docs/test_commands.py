@@ -45,6 +45,7 @@ OF_A_LINE = {  # the same, where one line means something else
         "dates.txt": "my-texts/a.txt",
     },
     'minitx explore my-dates "the 13th of May"': {"my-dates": "tiny-gpt2"},
+    "minitx run NAME tiny-vit": {"NAME": "positions"},
     "minitx decode MODEL TEXT": {"MODEL": "tiny-bart", "TEXT": "3 May 1912"},
     'minitx decode MODEL "a text" --steps': {"MODEL": "tiny-bart", "a text": "3 May 1912"},
     "minitx attribute MODEL TEXT": {"MODEL": "tiny-gpt2"},
@@ -97,6 +98,7 @@ NOT_RUN = {  # lines, or how they begin (…), that are only parsed -> why
     (
         "minitx run profiles roberta-base --text wikitext/train.txt --documents 10000 --scheduler …"
     ): "it needs a cluster at that address; tests/running run it beside one",
+    "minitx run profiles MODEL --text FOLDER": "it needs Pillow; profiles of tiny-vit are run",
     "minitx report MODEL": "half a minute each; the report on my-texts/ is run",
     "minitx report gpt2": "the same",
     "minitx report tiny-roberta": "the same",
@@ -130,6 +132,8 @@ def arguments(line):
 def settled(argv):
     """The same with fewer documents, steps and workers, and with what SMALL adds."""
     known = next((SMALL[word] for word in argv if word in SMALL), {})
+    if "tiny-vit" in argv:  # 64 small pictures, which have no --tokens
+        known = {}
     added = [word for flag in known.items() if flag[0] not in argv for word in flag]
     fewer = {} if argv[0] == "plan" else FEWER  # a plan only tells what many would take
     pairs = zip(["", *argv], argv)

@@ -53,10 +53,19 @@ def test_a_shift_built_into_turned_queries_and_keys_comes_back():
 
 
 @pytest.mark.parametrize("name", [x for x in WITHOUT_A_TABLE if x in weights.zoo()])
-@pytest.mark.parametrize("experiment", ["rotation", "positions", "singular-values"])
+@pytest.mark.parametrize("experiment", ["positions", "singular-values"])
 def test_what_reads_a_table_says_what_stands_in_its_place(name, experiment):
     with pytest.raises(NotApplicable, match=WITHOUT_A_TABLE[name]):
         analysis.run(experiment, name)
+
+
+def test_rotation_reads_turned_pairs_and_says_where_nothing_is_turned():
+    turned = analysis.run("rotation", "zoo/causal-rotary", documents=4, tokens=32)
+    assert turned.answer.verdict == "undecided"  # no head has a direction in so few tokens
+    assert "so that no basis is chosen" in turned.says
+    biased = analysis.run("rotation", "zoo/causal-alibi", documents=4, tokens=32)
+    assert biased.answer.verdict == "nothing"
+    assert "a bias by distance turns no query" in biased.says
 
 
 def test_lags_reads_turned_queries_and_keys_and_no_bias_of_scores():

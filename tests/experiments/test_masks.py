@@ -515,7 +515,7 @@ def test_a_loss_of_what_is_seen_is_no_prediction(causal, result):
     assert "so the order of the keys is worth" in said
     alone = EXPERIMENT.says(outcome(causal, family="linear", meaning="library-now"))
     assert alone.count(mask_positions.SEES) == 2
-    for words in ("a gain of", "is worth", "of what positions are worth"):
+    for words in ("a gain of", "is worth", "of the loss due to missing positions"):
         assert words not in alone
 
 
@@ -525,9 +525,9 @@ def test_a_share_is_said_of_a_gain_above_chance_alone(result):
     def says(low, high):
         return EXPERIMENT.says(result | numbers | {"gain_interval": np.array((low, high))})
 
-    assert "25 % of what positions are worth" in says(0.1, 0.9)
+    assert "25 % of the loss due to missing positions" in says(0.1, 0.9)
     assert "an interval that holds 0" in says(-0.1, 0.9)
-    assert "what positions are worth" not in says(-2, -1)
+    assert "due to missing positions" not in says(-2, -1)
     assert "The mask with the least loss on the 2 search documents is" in EXPERIMENT.says(result)
 
 
@@ -589,7 +589,7 @@ def test_a_mask_stands_in_if_it_gives_back_what_was_lost(result, gain, low, orde
 def test_no_mask_stands_in_where_nothing_was_lost_or_nothing_is_predicted(causal, result):
     assert EXPERIMENT.answer(result).verdict == "undecided"  # random weights use no positions
     lost = result | {"loss_off": result["loss"] + 1}
-    assert "no prediction" in EXPERIMENT.answer(lost | {"best_sees": True}).measure
+    assert "not a prediction" in EXPERIMENT.answer(lost | {"best_sees": True}).measure
     assert EXPERIMENT.answer(lost | {"best_sees": True}).verdict == "undecided"
 
 
@@ -597,7 +597,7 @@ def test_a_model_without_positions_loses_nothing_without_them(causal):
     flat = tiny.with_weights(causal, W_pos=np.zeros_like(causal.weights.W_pos))
     result = outcome(flat, family="linear")
     assert result["loss"] == result["loss_off"]
-    assert "of what positions are worth" not in EXPERIMENT.says(result)
+    assert "due to missing positions" not in EXPERIMENT.says(result)
 
 
 def test_one_family_with_parameters_in_one_meaning(causal):

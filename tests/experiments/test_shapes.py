@@ -154,7 +154,7 @@ def test_without_a_target_the_shapes_are_those_of_what_the_model_says(pair):
     assert r["T"] == len(row) - 1 and r["pieces"].tolist() == pair.tokenizer.pieces(row[1:])
     assert SHAPES.answer(r).verdict == "no"
     assert SHAPES.answer(r | {"vectors": np.array(1)}).verdict == "yes"
-    assert f"the {r['T']} that it says shifted right by one" in SHAPES.says(r)
+    assert f"its {r['T']} output tokens shifted right by one" in SHAPES.says(r)
 
 
 def test_a_single_stack_says_nothing_of_a_target(models):

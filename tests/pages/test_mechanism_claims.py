@@ -71,5 +71,7 @@ def test_without_positions_the_two_kinds_of_models_have_claims_of_their_own():
 
 @pytest.mark.parametrize("name", weights.zoo())
 def test_every_model_of_the_zoo_is_asked(name):
+    """Of DeBERTa's terms nothing was published that `mechanisms` measures."""
     model = minitx.load(name)
-    assert [x for x in mechanism_claims.CLAIMS if published.concerns(x, name, model)]
+    claims = [x for x in mechanism_claims.CLAIMS if published.concerns(x, name, model)]
+    assert bool(claims) == ("disentangled" not in name)
