@@ -26,6 +26,7 @@ from minitx.analysis.machine import language  # noqa: E402
 
 HEADER = "# Translations of minitx, written by tests/tools/strings.py; edit the lines of msgstr."
 DATES = dict.fromkeys(("creation_date", "revision_date"), datetime(2026, 1, 1))  # same bytes
+DRAWERS = "experiments", "pictures", "drawing", "measures", "toys", "circuits"  # folders
 PAGES = ROOT / "analysis/pages/page"
 WORDS = re.compile(r"[^\W\d_]{2}")  # a text without two letters side by side has nothing to say
 NAME = re.compile(r"\w_\w|\w\[|\w\.\w|^#\w+$")  # of a result, or pieced together
@@ -55,9 +56,10 @@ TABLES = """
 def of_experiments():
     """Texts of all experiments: what they ask, say, measure and take."""
     from minitx.analysis import EXPERIMENTS
+    from minitx.analysis.contract.registry import OF_PICTURES
     from minitx.analysis.toys import recurrent
 
-    for experiment in [*EXPERIMENTS.values(), recurrent.EXPERIMENT]:
+    for experiment in [*EXPERIMENTS.values(), *OF_PICTURES.values(), recurrent.EXPERIMENT]:
         yield from (experiment.question, experiment.look, experiment.published)
         yield from (experiment.figure, experiment.summary)
         yield from (option.help for option in experiment.options)
@@ -197,7 +199,7 @@ def is_composed(text):
 def of_figures():
     """Literal texts that figures show, with # for numbers and what is filled in."""
     for path, tree in modules():
-        if path.parent.name not in ("experiments", "drawing", "measures", "toys", "circuits"):
+        if path.parent.name not in DRAWERS:
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):

@@ -18,6 +18,7 @@ from ...contract.registry import register_of_pictures
 from ...contract.rules import Asks, Of, Without
 from ...drawing import draw
 from ...drawing.sentences import When
+from ...machine import language
 from ...maths import grid
 from ...measures import heads, pictures
 from ...running.stream import UNSAVED
@@ -131,7 +132,9 @@ def _attention_at(profiles, best):
 def without_pictures(r):
     """What each condition but the pictures leaves, beside its null."""
     rows = list(zip(r["conditions"], r["n_kept"], r["n_kept_null"]))[1:]
-    return "; ".join(f"{name} {n} (at most {null})" for name, n, null in rows)
+    said = "{name} {n} (at most {null})"
+    rows = [(language.label(str(name)), *counts) for name, *counts in rows]
+    return "; ".join(language.filled(said, name=name, n=n, null=null) for name, n, null in rows)
 
 
 def sharpest(r):
@@ -143,7 +146,7 @@ def _describe(r, layer, head):
     """'L0H3 at (-1, 0): 9.1 9.0 8.7 1.0'."""
     attention = " ".join(f"{x:.1f}" for x in r["attention_of_heads"][:, layer, head])
     offset = f"({r['down'][layer, head]}, {r['across'][layer, head]})"
-    return f"{heads.name(layer, head)} at {offset}: {attention}"
+    return f"{language.label(f'{heads.name(layer, head)} at {offset}')}: {attention}"
 
 
 def plot(r):
@@ -168,7 +171,7 @@ def _draw_all(axes, r):
         axes.plot([], [], "o-", color=color, label=f"{label}: {kind.sum()}")
     null = {"color": "black", "linestyle": "--", "linewidth": 1}
     axes.plot(x, r["most_by_chance"], label="null: most, places in random orders", **null)
-    axes.set_xticks(x, [str(words).replace(" ", "\n") for words in r["conditions"]])
+    axes.set_xticks(x, [language.label(str(words)).replace(" ", "\n") for words in r["conditions"]])
     axes.set_ylabel("attention to its offset on the pictures, uniform = 1")
     axes.set_ylim(0, None)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12))
