@@ -26,9 +26,11 @@ PARTS = {  # what public functions give or take -> where it is defined
     "minitx": (
         "minitx.config.Config",
         "minitx.config.Rotary",
+        "minitx.config.Picture",
         "minitx.arrays.Weights",
         "minitx.arrays.Layer",
         "minitx.text.Tokenizer",
+        "minitx.images.Preprocessor",
     ),
     "minitx.circuits": (
         "minitx.circuits.graph.Node",

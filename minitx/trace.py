@@ -105,7 +105,7 @@ class Trace(show.Shown, Mapping[Key, np.ndarray]):
     def to_dict(self) -> dict[str, np.ndarray]:
         """The arrays by names that are texts, "q.3" and "logits", as files have them.
 
-        They are the trace's own, not copies: np.savez(path, **trace.to_dict()) writes them.
+        They are the trace's own, not copies. np.savez takes them as its keywords.
 
         >>> import minitx
         >>> trace = minitx.run(minitx.load("tiny-gpt2"), "A dog", keep=[("q", 3), "logits"])
