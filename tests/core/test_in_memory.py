@@ -68,7 +68,7 @@ class GPT2LMHeadModel:
         self.config = Settings(json.loads((folder / "config.json").read_text()) | {"junk": 1})
         self.generation_config = None
         arrays = load_file(folder / "model.safetensors")
-        self.tensors = {name: Tensor(x.copy()) for name, x in arrays.items()}
+        self.tensors = {name: Tensor(x.astype(np.float32)) for name, x in arrays.items()}
         embedding = next(x for name, x in self.tensors.items() if name.endswith("wte.weight"))
         self.tensors = {"lm_head.weight": embedding} | self.tensors  # first, as in RoBERTa
 
