@@ -270,10 +270,10 @@ def plot(r):
             _draw_condition(grid[row, i], r, row, i)
             offset = draw.offset(r["offset"][row])
             attention = r["attention_of_heads"][i, *r["drawn"][row]]
-            grid[row, i].set_title(f"{words}: {attention:.2f}")
+            heading = f"{words}\n" if row == 0 else ""
+            grid[row, i].set_title(f"{heading}{attention:.2f}")
         grid[row, 0].set_ylabel(f"{name}, looks at {offset}")
-    for axes in grid[-1]:
-        axes.set_xlabel("lag (tokens, + right)")
+    grid[-1, len(CONDITIONS) // 2].set_xlabel("lag (tokens, + right)")
     left.legend(handles=[*_samples()], loc="outside lower center", ncols=2)
     _draw_all(right.subplots(), r)
     return figure
@@ -332,17 +332,17 @@ register(
     draw=plot,
     look=(
         "Each row is a head, each column an input: the text, its words in random order, one word "
-        "repeated, positions with words at zero, words without positions. A head that reads "
-        "positions keeps its bar, and the peak of its scores (blue), in the third column and loses "
-        "both in the last. Words at zero are an input that no model ever reads: a head that loses "
-        "its direction there and keeps it on a repeated word reads positions all the same. A head "
-        "that keeps it on shuffled words, but neither on a repeated word nor on words alone, "
-        "needs both: some head before it finds the neighbour by position and copies its word, and "
-        "this head reads the copied word. The light blue lines are the columns of query and key, "
-        "without their biases; the dashed line is what inputs in random order leave. Scores are "
-        "drawn less their median, and the highest of a row is 1, because without words the norms "
-        "scale positions up. At the right are all heads with a direction, coloured by what the "
-        "direction is built on."
+        "repeated, positions with words at zero, words without positions; the number above it is "
+        "the attention to the head's offset. A head that reads positions keeps its bar, and the "
+        "peak of its scores (blue), in the third column and loses both in the last. Words at zero "
+        "are an input that no model ever reads: a head that loses its direction there and keeps it "
+        "on a repeated word reads positions all the same. A head that keeps it on shuffled words, "
+        "but neither on a repeated word nor on words alone, needs both: some head before it finds "
+        "the neighbour by position and copies its word, and this head reads the copied word. The "
+        "light blue lines are the columns of query and key, without their biases; the dashed line "
+        "is what inputs in random order leave. Scores are drawn less their median, and the highest "
+        "of a row is 1, because without words the norms scale positions up. At the right are all "
+        "heads with a direction, coloured by what the direction is built on."
     ),
     published=(
         "In roberta-base the sharp peak of head(8,9) at -1 vanishes on positions alone; on words "

@@ -328,7 +328,7 @@ def _same_scale(grid, r):
 def _label(axes, r):
     """The titles of the columns, under the last row."""
     axes[0].set_xlabel("attention to one neighbour\n(sharpest head)")
-    axes[1].set_xlabel("how far heads look (tokens)")
+    axes[1].set_xlabel("how far heads look\n(tokens)")
     axes[2].set_xlabel("layer (0: the embeddings)\nR² of a token's place")
     axes[3].set_xlabel("loss without places\n(change in nats)")
     axes[4].set_xlabel("length of inputs (1: trained)\nchange of the loss in nats")

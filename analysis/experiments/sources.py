@@ -20,7 +20,7 @@ from ..contract import options
 from ..contract.registry import register
 from ..contract.rules import Asks, Of, Without
 from ..drawing import draw
-from ..drawing.panels import Part, column, line_sample, row
+from ..drawing.panels import Part, column, line_sample
 from ..drawing.sentences import Rows, When
 from ..maths import lags as lag_maths
 from ..maths import profiles, stats
@@ -458,6 +458,16 @@ def _draw_curves(axes, r, i):
     )
 
 
+def _draw_below(figure, r):
+    """Bars of the peaks, of their waves where a table makes some, and what the lag explains."""
+    widths = {_draw_parts: 1.15, _draw_waves: 1.15, _draw_toeplitz: 1}
+    if not r["has_waves"]:
+        del widths[_draw_waves]
+    grid = figure.subplots(1, len(widths), width_ratios=[*widths.values()])
+    for panel, axes in zip(widths, grid):
+        panel(axes, r)
+
+
 def _draw_parts(axes, r):
     """Bars: what the peak of each head is made of; negative parts hang below 0."""
     n = min(len(r["heads"]), LISTED)
@@ -628,7 +638,7 @@ register(
     ],
     draw=column(
         Part(_draw_scores, height=4),
-        row(_draw_parts, _draw_waves, _draw_toeplitz, widths=(1.15, 1.15, 1), height=4.6),
+        Part(_draw_below, height=4.6),
     ),
     shares_passes=True,
 )
