@@ -41,7 +41,7 @@ class How(NamedTuple):
     tokens: int = 0  # of a sentence, at most; 0: 64, or as many as the model reads
     distance: str = "cosine"  # as for joint-grid
     scope: str = "head"  # that shares a scale: head, layer or model
-    projection: str = "pca"  # beside it tsne and umap, joined by commas
+    projection: str = "pca"  # beside it tsne, tsne3, umap, umap3, joined by commas
     word_classes: str = ""  # file with a word, a tab and its class in each line
     seed: int = 0
 

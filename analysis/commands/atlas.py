@@ -34,7 +34,10 @@ def declare(commands):
         choices, about = get_args(get_args(kind)[0]), get_args(kind)[1]
         about = f"{about} ({choices[0]})"
         command.add_argument(f"--{name}", choices=choices, default=choices[0], help=about)
-    about = "beside PCA: tsne, umap, joined by commas; they need a package and take long"
+    about = (
+        "beside PCA: tsne, umap, and in three dimensions tsne3, umap3, joined by commas; they need "
+        "a package, take long, and are kept"
+    )
     command.add_argument("--projection", default="pca", metavar="NAMES", help=about)
     about = "a file with a word, a tab and its class in each line, to colour points by"
     command.add_argument("--word-classes", default="", metavar="FILE", help=about)

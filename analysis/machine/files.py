@@ -71,6 +71,12 @@ def writable(folder):
     return folder
 
 
+def cache():
+    """The folder of what is kept between runs, by MINITX_CACHE, XDG_CACHE_HOME or ~/.cache."""
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("MINITX_CACHE") or caches / "minitx")
+
+
 def as_json(value):
     """A value as JSON text; raises ValueError for NaN and infinities, which JSON lacks."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)

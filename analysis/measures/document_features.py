@@ -9,7 +9,6 @@ Order: the versions of a model, one vector per document, all of them, the files.
 
 import hashlib
 import io
-import os
 import sys
 import threading
 import weakref
@@ -22,7 +21,7 @@ import numpy as np
 import minitx
 
 from ..machine import files
-from ..machine.files import writable
+from ..machine.files import cache, writable
 from ..running import stream
 from . import inputs
 
@@ -116,9 +115,7 @@ def _computed(models, documents, pool, run):
 
 def folder():
     """Where features are kept."""
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    ours = Path(os.environ.get("MINITX_CACHE") or caches / "minitx")
-    return ours / "features"
+    return cache() / "features"
 
 
 def digest(model, documents, *options):

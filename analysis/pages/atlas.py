@@ -24,7 +24,11 @@ DEEP_STEPS = 255  # of the third coordinate, which only turning shows
 NORM_STEPS = 63  # of a norm, which is a colour
 WEIGHT_STEPS = 127  # of the root of a weight
 NOWHERE = 255  # a query has no further key
-PROJECTIONS = {"pca": "PCA", "pca3": "PCA, 3-D", "tsne": "t-SNE", "umap": "UMAP"}
+PROJECTIONS = {"pca": "PCA", "pca3": "PCA, 3-D"} | {
+    f"{name}{end}": f"{title}{words}"
+    for name, title in (("tsne", "t-SNE"), ("umap", "UMAP"))
+    for end, words in (("", ""), ("3", ", 3-D"))
+}
 ASSETS = {"d3": "d3.min.js", "three": "three.min.js"}
 PROGRAM = (
     "colours.js",

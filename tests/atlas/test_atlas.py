@@ -335,7 +335,10 @@ WRONG = {
     "'sample' has .* sentences .*; wanted 900000": ({"sentences": 900000}, "sample"),
     "--tokens 900: this model reads at most": ({"tokens": 900}, "sample"),
     "--tokens is 1; wanted 4 or more": ({"tokens": 1}, "sample"),
-    "--projection 'pcb'; there are: pca, tsne, umap": ({"projection": "pcb"}, "sample"),
+    "--projection 'pcb'; there are: pca, tsne, tsne3, umap, umap3": (
+        {"projection": "pcb"},
+        "sample",
+    ),
 }
 
 
@@ -353,15 +356,85 @@ def test_a_line_without_a_class_is_named(tmp_path):
         sentences.classes_of(str(path))
 
 
-def test_other_projections_are_computed_once_of_the_first_components(monkeypatch):
+def doubling(monkeypatch):
+    """A t-SNE that doubles the first components; what it is called with."""
     seen = []
 
-    def reduce(x, seed):
-        seen.append((x.shape, seed))
-        return x[:, :2] * 2
+    def reduce(x, seed, n):
+        seen.append((x.shape, seed, n))
+        return x[:, :n] * 2
 
     monkeypatch.setitem(projections.embed_2d.METHODS, "tsne", (reduce, "numpy", "numpy"))
-    computed = compute(minitx.load("tiny-roberta"), "sample", How(4, projection="tsne", seed=5))
+    return seen
+
+
+@pytest.mark.parametrize("name, of, axes", [("tsne", "pca", 2), ("tsne3", "pca3", 3)])
+def test_other_projections_are_computed_of_the_first_components(monkeypatch, name, of, axes):
+    seen = doubling(monkeypatch)
+    computed = compute(minitx.load("tiny-roberta"), "sample", How(4, projection=name, seed=5))
     side = computed.sides[0]
-    np.testing.assert_allclose(side.xy["tsne"], 2 * side.xy["pca"])
-    assert len(seen) == side.L * side.H and {*seen} == {((side.xy["pca"].shape[2], 16), 5)}
+    np.testing.assert_allclose(side.xy[name], 2 * side.xy[of])
+    assert side.lie.others[name].shape == (2, side.L, side.H)
+    assert len(seen) == side.L * side.H
+    assert {*seen} == {((side.xy["pca"].shape[2], 16), 5, axes)}
+
+
+POINTS = np.random.default_rng(0).standard_normal((1, 2, 9, 16)).astype(np.float32)
+
+
+def test_a_projection_is_computed_once_for_all_runs(monkeypatch, tmp_path):
+    """Kept under all that it depends on: another seed, method or other points compute it anew."""
+    monkeypatch.setenv("MINITX_CACHE", str(tmp_path))
+    seen = doubling(monkeypatch)
+    first = projections.points("tsne", POINTS, 0, stream.UNSAVED)
+    again = projections.points("tsne", POINTS, 0, stream.UNSAVED)
+    np.testing.assert_array_equal(again, first)
+    assert again.dtype == np.float32 and len(seen) == 2
+    for n, other in enumerate((("tsne", POINTS, 1), ("tsne3", POINTS, 0), ("tsne", -POINTS, 0))):
+        projections.points(*other, stream.UNSAVED)
+        assert len(seen) == 4 + 2 * n
+
+
+def without_its_end(paths):
+    paths[0].write_bytes(paths[0].read_bytes()[:-40])
+
+
+def of_another_seed(paths):
+    paths[0].write_bytes(paths[1].read_bytes())
+
+
+def with_other_points(paths):
+    with np.load(paths[0]) as arrays:
+        state = dict(arrays)
+    with open(paths[0], "wb") as file:
+        np.savez(file, xy=state["xy"] + 1, of=state["of"])
+
+
+def with_objects(paths):
+    with open(paths[0], "wb") as file:
+        np.savez(file, xy=np.array([{}]), of=np.array("this"))
+
+
+DAMAGES = without_its_end, of_another_seed, with_other_points, with_objects
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_projection_that_is_kept_badly_is_computed_again(monkeypatch, tmp_path, damage, capsys):
+    monkeypatch.setenv("MINITX_CACHE", str(tmp_path))
+    seen = doubling(monkeypatch)
+    right = projections.points("tsne", POINTS, 0, stream.UNSAVED)
+    (own,) = tmp_path.rglob("*.npz")
+    projections.points("tsne", POINTS, 1, stream.UNSAVED)
+    damage([own, *({*tmp_path.rglob("*.npz")} - {own})])
+    np.testing.assert_array_equal(projections.points("tsne", POINTS, 0, stream.UNSAVED), right)
+    assert f"{own} is damaged, or of another atlas; it is replaced" in capsys.readouterr().err
+    projections.points("tsne", POINTS, 0, stream.UNSAVED)
+    assert len(seen) == 6 and capsys.readouterr().err == ""
+
+
+def test_a_projection_that_cannot_be_kept_is_shown_all_the_same(monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("MINITX_CACHE", str(tmp_path / "file"))
+    doubling(monkeypatch)
+    assert projections.points("tsne", POINTS, 0, stream.UNSAVED).shape == (1, 2, 9, 2)
+    assert "is not kept: " in capsys.readouterr().err

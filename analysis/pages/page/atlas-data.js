@@ -104,6 +104,7 @@ function projectionsOf(run) {
   const {packed} = spaceOf(run);
   return Object.keys(page.projections).filter(name => packed[name] || name === "pca3" && packed.third);
 }
+const isDeepIn = run => projectionOf(run).endsWith("3");  // in three dimensions
 
 async function placesOf(run, head) {  // {axes: [codes, ...], facts: [{low, step}, ...]} of a head in the projection
   const {packed} = spaceOf(run), name = projectionOf(run), isThird = name === "pca3" && !packed.pca3;

@@ -68,7 +68,7 @@ function drawPane(pane) {
   pane.title.textContent = nameOf(run, head);
   pane.hint.textContent = `${headsOf(run)} heads, a row for each layer; a letter is a flag (${
     Object.entries(FLAGS).map(([kind, letter]) => `${letter} ${kind}`).join(", ")}).`;
-  const isDeep = projectionOf(run) === "pca3";
+  const isDeep = isDeepIn(run);
   pane.keys.textContent = `${isDeep ? "Drag turns, " : "Drag pans, "}wheel zooms, Shift and drag is a lasso; with keys: arrows, + and −, 0 for all.`;
   pane.cloud.box.setAttribute("aria-label", `${nameOf(run, head)}, ${page.projections[projectionOf(run)]}: ${
     count(pointsOf(spaceOf(run)))} points. Arrow keys ${isDeep ? "turn" : "pan"}, plus and minus zoom, 0 shows all, Escape lets go. ` +
