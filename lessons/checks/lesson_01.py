@@ -40,7 +40,7 @@ def check_crossing(answer):
         raise Wrong(OF_WORK[answer])
     if answer != M:
         raise Wrong("set 2 T D equal to 2 D M, and look what is left of it")
-    return "right: T = M, and GPT-2 reads at most 1024 pieces, so it never gets there"
+    return "right: T = M, and GPT-2 reads at most 1024 tokens, so it never gets there"
 
 
 def check_stream(answer, trace):
@@ -55,7 +55,7 @@ def check_stream(answer, trace):
         raise Wrong(f"the shape is {answer.shape}; wanted {right.shape}, that of the stream")
     refuse(answer, trace["resid_post", 2], "the MLP of layer 2 comes later")
     refuse(answer, trace["resid_pre", 2], "the attention of layer 2 is missing")
-    refuse(answer, right - trace["pos_embed"], "the rows of the places, pos_embed, are missing")
+    refuse(answer, right - trace["pos_embed"], "the rows of the positions, pos_embed, are missing")
     refuse(answer, trace["resid_mid", 1], "the first layer is layer 0: this is layer 1")
     refuse(answer, trace["resid_mid", 3], "the first layer is layer 0: this is layer 3")
     if not is_close(answer, right):

@@ -23,20 +23,20 @@ def check_silent(answer):
 
 
 def check_reach(answer):
-    """Rows that change with one word, if attention sees one place to each side in four layers."""
+    """Rows that change with one word, if attention sees one position each way in four layers."""
     if answer is ...:
         return NOT_YET
     hints = {
-        3: "that is after one layer: the next one carries the change a place further",
+        3: "that is after one layer: the next one carries the change one position further",
         LAYERS + 1: "a change spreads to both sides",
         2 * LAYERS: "the row in the middle changes as well",
-        T: "each layer carries a change by one place only",
+        T: "each layer carries a change by one position only",
         1: "that is without attention; now each row sees its neighbours",
     }
     if answer in hints:
         raise Wrong(hints[answer])
     if answer != 2 * LAYERS + 1:
-        raise Wrong("one place to each side in each layer: how far is that after four?")
+        raise Wrong("one position to each side in each layer: how far is that after four?")
     return "right: depth carries a change further than any single layer sees"
 
 

@@ -26,7 +26,7 @@ def check_columns(answer, W_Q):
 
 
 def check_swap(answer):
-    """Heads that look elsewhere when columns 5 and 40 of W_Q and W_K change places."""
+    """Heads that look elsewhere when columns 5 and 40 of W_Q and W_K are swapped."""
     if answer is ...:
         return NOT_YET
     heads = set(answer if isinstance(answer, set) else np.ravel(answer).tolist())
@@ -35,7 +35,7 @@ def check_swap(answer):
     if heads == {0, 1, 2, 3}:
         raise Wrong("the columns of heads 2 and 3 begin at 64: nothing of theirs has changed")
     if len(heads) == 1:
-        raise Wrong("two columns change places: look at both of them")
+        raise Wrong("two columns are swapped: look at both of them")
     if heads != {0, 1}:
         raise Wrong("a head has 32 columns: whose is column 5, and whose is column 40?")
     return "right: 5 is head 0's and 40 head 1's; a swap within one head changes nothing"
@@ -50,7 +50,7 @@ def check_written(answer, z, W_O):
     if answer.shape == z[1].shape:
         raise Wrong(f"the shape is {answer.shape}: a head writes to all {right.shape[1]} numbers")
     if answer.shape != right.shape:
-        raise Wrong(f"the shape is {answer.shape}; wanted a row for each piece, {right.shape}")
+        raise Wrong(f"the shape is {answer.shape}; wanted a row for each token, {right.shape}")
     refuse(answer, z[0] @ W_O[:32], "the first head is head 0: this is head 0")
     refuse(answer, z[2] @ W_O[64:96], "the first head is head 0: this is head 2")
     refuse(answer, z[1] @ W_O[:32], "the numbers are head 1's, the rows of W_O are not")

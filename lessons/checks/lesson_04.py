@@ -15,13 +15,13 @@ def check_pattern(answer, trace):
         return NOT_YET
     answer, right = np.asarray(answer), trace["pattern", 0][0, HEAD]
     if answer.shape != right.shape:
-        raise Wrong(f"the shape is {answer.shape}; wanted a row and a column for each piece")
+        raise Wrong(f"the shape is {answer.shape}; wanted a row and a column for each token")
     q, k = trace["q", 0][0, HEAD], trace["k", 0][0, HEAD]
     scores, hidden = q @ k.T, np.triu(np.full(right.shape, -np.inf), 1)
     root = np.sqrt(D_HEAD)
     sums = "these are the scores; A is their softmax, with rows of the sum 1"
     refuse(answer, scores / root, sums)
-    refuse(answer, softmax(scores / root), "pieces look at what comes later: hide it first")
+    refuse(answer, softmax(scores / root), "tokens look at later tokens: mask those first")
     refuse(answer, softmax(scores + hidden), "divide the scores by the root of 32")
     refuse(answer, softmax(scores / D_HEAD + hidden), "divide by the root of 32, not by 32")
     refuse(answer, softmax(scores.T / root + hidden), "keys ask queries here: it is Q @ K.T")
@@ -48,7 +48,7 @@ def check_rank(answer):
         raise Wrong("the columns of W_Q and W_K are multiplied, not put side by side")
     if answer != D_HEAD:
         raise Wrong("numpy.linalg.matrix_rank tells, with float64; compare with a head's columns")
-    return "right: a head compares 32 things about a piece, of 128"
+    return "right: a head compares 32 features of a token, of 128"
 
 
 def check_rows(answer):
@@ -66,7 +66,7 @@ def check_rows(answer):
     if q == k:
         raise Wrong("that is self-attention; here the queries come from the other stream")
     if rows != (T, S, S):
-        raise Wrong("a row for each piece: 6 pieces ask, 13 are looked at")
+        raise Wrong("a row for each token: 6 tokens ask, 13 are looked at")
     return "right: two inputs, and still three matrices"
 
 

@@ -11,7 +11,7 @@ WORDS = "same", "turned", "new"
 
 
 def check_look(answer):
-    """look(s, h) with all weight on the last place."""
+    """look(s, h) with all weight on the last position."""
     if answer is ...:
         return NOT_YET
     if not callable(answer):
@@ -23,14 +23,14 @@ def check_look(answer):
     if not np.isclose(weights.sum(), 1):
         raise Wrong(f"weights sum to 1, yours to {weights.sum():.2f}")
     if weights[0] == 1:
-        raise Wrong("that is the first letter's square; handed over is the one after the last")
+        raise Wrong("that is the first letter's state; wanted is the state after the last")
     if weights[-1] != 1:
-        raise Wrong("other places still get some weight; which square is handed over?")
+        raise Wrong("other positions still get some weight; which state is passed on?")
     return "right: a fixed vector is attention that cannot move."
 
 
 def check_uniform(answer):
-    """Share of letters right when `dot` weighs all places alike."""
+    """Share of letters right when `dot` gives all positions the same weight."""
     if answer is ...:
         return NOT_YET
     right = uniform_share()
@@ -39,7 +39,7 @@ def check_uniform(answer):
     if answer > 0.9:
         raise Wrong("that is with attention: does your look still use the scores?")
     if abs(answer - right) > 0.03:
-        raise Wrong("not that: take every row of `rows`, and 1 / len(h) for every place")
+        raise Wrong("not that: take every row of `rows`, and 1 / len(h) for every position")
     return "right: it learned to rely on looking back, and is lost without."
 
 
@@ -68,7 +68,7 @@ def check_order(answer):
         raise Wrong(f"wanted a pair of words, each of them one of {', '.join(WORDS)}")
     weights, mean = answer
     if weights != "turned":
-        raise Wrong("the weights: each score belongs to one square, and goes where that one goes")
+        raise Wrong("the weights: each score belongs to one state, and moves with it")
     if mean != "same":
         raise Wrong("the mean: does a sum change when its terms are added in another order?")
     return "right: attention is a weighted mean, and a mean knows no order."

@@ -1,4 +1,4 @@
-"""Checks of lesson 6: which row asks, steering by place, rows that a cache saves."""
+"""Checks of lesson 6: which row asks, steering by position, rows that a cache saves."""
 
 from numbers import Integral
 
@@ -26,22 +26,22 @@ def check_row(answer):
 
 
 def check_place(answer):
-    """The place on which the 1 must stand for the machine to write the 5 of May."""
+    """The position that the 1 must have for the model to write the 5 of May."""
     if answer is ...:
         return NOT_YET
     model = minitx.load("tiny-bart")
     if not isinstance(answer, Integral) or not 0 <= answer < model.config.n_ctx:
-        raise Wrong(f"wanted a place: a whole number from 0 to {model.config.n_ctx - 1}")
+        raise Wrong(f"wanted a position: a whole number from 0 to {model.config.n_ctx - 1}")
     ids = minitx.generate(model, source=TEXT)[:WRITTEN]
     keep = {"keep": ["logits"], "source": TEXT, "positions": [0, 1, answer]}
     following = minitx.run(model, ids, **keep)["logits"][0, -1].argmax()
     piece = model.tokenizer.pieces([following])[0]
     if piece != TARGET:
         raise Wrong(
-            f"from place {answer} it writes {piece}; the 5 is a character of 1912-05-03: "
-            "count its places, of which 0 and 1 hold </s> and <s>"
+            f"from position {answer} it writes {piece}; the 5 is a character of 1912-05-03: "
+            "count its positions, of which 0 and 1 hold </s> and <s>"
         )
-    return "right: it writes what belongs to the place after."
+    return "right: it writes the character that follows this position."
 
 
 def check_rows(answer):
@@ -54,9 +54,9 @@ def check_rows(answer):
     if (with_cache, without) == (sum(range(1, STEPS + 1)), STEPS):
         raise Wrong("the other way round: a cache saves rows")
     if with_cache != STEPS:
-        raise Wrong("with a cache a step computes one row, that of the newest piece")
+        raise Wrong("with a cache a step computes one row, that of the newest token")
     if without == STEPS**2:
         raise Wrong("step n has n rows, not all 100 of them: the others are not written yet")
     if without != sum(range(1, STEPS + 1)):
         raise Wrong("without a cache step n computes n rows: 1 + 2 + 3 + …")
-    return "right: half of the square, against a line."
+    return "right: the number grows quadratically without a cache, linearly with one."

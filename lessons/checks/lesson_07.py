@@ -19,7 +19,7 @@ def check_matrix(answer):
     x = np.linspace(0, 6, 50)
     points, wanted = (np.column_stack([np.sin(y), np.cos(y)]) for y in (x, x + ANGLE))
     if np.allclose(points @ R.T, wanted, atol=1e-3):
-        raise Wrong("transposed: the row [sin x, cos x] stands on the left of the matrix")
+        raise Wrong("transposed: the row [sin x, cos x] is on the left of the matrix")
     if np.allclose(R, R[0, 0] * np.eye(2)):
         raise Wrong("sin(x + a) = sin x cos a + cos x sin a: both entries of the row are needed")
     if not np.allclose(points @ R, wanted, atol=1e-3):
@@ -28,7 +28,7 @@ def check_matrix(answer):
 
 
 def check_look_left(answer):
-    """k with which each place looks five to the left."""
+    """k with which each position looks five to the left."""
     if answer is ...:
         return NOT_YET
     if answer == LEFT:
@@ -39,11 +39,11 @@ def check_look_left(answer):
 
 
 def check_period(answer):
-    """(frequency, places from crest to crest) of the highest fast amplitude of tiny-roberta."""
+    """(frequency, positions from crest to crest) of the highest fast amplitude of tiny-roberta."""
     if answer is ...:
         return NOT_YET
     if not isinstance(answer, tuple | list) or len(answer) != 2:
-        raise Wrong("wanted a pair: (frequency, places)")
+        raise Wrong("wanted a pair: (frequency, positions)")
     cfg, W_pos = (getattr(minitx.load("tiny-roberta"), x) for x in ("config", "weights"))
     table = W_pos.W_pos[cfg.offset : cfg.offset + cfg.n_ctx]
     wanted = LOWEST + np.abs(np.fft.rfft(table, axis=0)).mean(axis=1)[LOWEST:].argmax()
@@ -53,7 +53,7 @@ def check_period(answer):
     if frequency != wanted:
         raise Wrong("another frequency is higher: spectrum(P)[50:].argmax() + 50")
     if abs(places - frequency / len(table)) < 1e-2:
-        raise Wrong("those are cycles in one place; wanted are places in one cycle")
+        raise Wrong("those are cycles per position; wanted are positions per cycle")
     if abs(places - len(table) / frequency) > 0.05:
-        raise Wrong(f"there are {len(table)} places, and so many cycles in them: divide")
+        raise Wrong(f"divide the {len(table)} positions by the number of cycles")
     return "right: hardly three words from crest to crest."

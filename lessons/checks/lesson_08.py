@@ -15,7 +15,7 @@ def check_deep(answer):
         raise Wrong("the wrong way: keys moved to the right are found further to the left")
     if answer != -2:
         raise Wrong("dialled(deep, …, layer=1, shift=3)[1], then the offset with most attention")
-    return "right: +1 less 3. A second layer can read places, too."
+    return "right: +1 less 3. A second layer can read positions, too."
 
 
 def check_queries(answer):
@@ -27,7 +27,7 @@ def check_queries(answer):
     if answer == -1:
         raise Wrong("that is where it looks without the dial, or with both moved")
     if answer != 1:
-        raise Wrong("who asks believes to stand two further right: one before that is …")
+        raise Wrong("the query has a position two further right: one before that is …")
     return "right: queries move it the other way."
 
 

@@ -18,7 +18,7 @@ T = 128
 
 
 def no_positions():
-    """Edits that set the rows of the places to zero."""
+    """Edits that set the rows of the positions to zero."""
     return {"pos_embed": np.zeros_like}
 
 
@@ -83,7 +83,7 @@ def check_mask(answer):
     if not ((seen > 0) & (seen <= 1)).all():
         raise Wrong(f"values are from {seen.min():g} to {seen.max():g}; wanted above 0, up to 1")
     if np.ptp(seen) == 0:
-        raise Wrong("this mask is the same at every distance, so it says nothing about places")
+        raise Wrong("this mask is the same at every distance, so it says nothing about positions")
     loss, linear = loss_under(mask), linear_loss()
     if loss >= linear:
         raise Wrong(

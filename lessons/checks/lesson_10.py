@@ -17,7 +17,7 @@ MISSING = {
     "a": "a adds the same q·a to all products of a query",
     "c": "in c the factors 2 and 1/2 cancel in every product",
     "e": "a rotation keeps the lengths and angles of all rows, so it keeps products",
-    "f": "a product is a sum over numbers, in whatever order they stand",
+    "f": "a product is a sum over numbers, in any order",
 }
 
 

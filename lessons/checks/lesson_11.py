@@ -1,4 +1,4 @@
-"""Checks of lesson 11: a score by lag, the slopes of eight heads, rows that know no place."""
+"""Checks of lesson 11: a score by lag, the slopes of eight heads, rows without positions."""
 
 from functools import cache
 
@@ -30,7 +30,7 @@ def check_score(answer):
     refuse(
         got,
         np.array([q @ _turned(k, -OMEGA * lag) for lag in lags]),
-        "this turns the wrong way: a key further on is turned further, the query stands still",
+        "this turns the wrong way: a key further on is turned further, the query is not turned",
     )
     refuse(
         got,
@@ -40,7 +40,7 @@ def check_score(answer):
     if not is_close(got, right):
         shown = q @ _turned(k, OMEGA)
         raise Wrong(f"at lag 1 it gives {got[lags == 1][0]:.3f} where turning gives {shown:.3f}")
-    return "right: to turn one by the lag is to turn both by their places"
+    return "right: turning one by the lag equals turning both by their positions"
 
 
 def check_slopes(answer):
@@ -51,7 +51,7 @@ def check_slopes(answer):
     if len(got) != HEADS:
         raise Wrong(f"wanted {HEADS} numbers, one a head; these are {len(got)}")
     i = np.arange(1, HEADS + 1)
-    refuse(got, -(2.0**-i), "a slope is positive: the minus stands in front of it")
+    refuse(got, -(2.0**-i), "a slope is positive: the minus is in front of it")
     refuse(got, 2.0 ** -(i - 1), "i begins at 1, so the first slope is less than 1")
     refuse(got, 4.0**-i, "-8/4 belonged to four heads: with eight the exponent is -8i/8")
     if not is_close(np.sort(got), np.sort(2.0**-i)):

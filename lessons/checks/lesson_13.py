@@ -63,9 +63,11 @@ def check_rows(answer):
     if answer == n_rows:
         raise Wrong("all rows of the table: what would a row tell the loss that nobody read?")
     if answer == 1:
-        raise Wrong("only that of the hidden word: but it looked at others, and read their places")
+        raise Wrong(
+            "only that of the hidden word: but it looked at others, and read their positions"
+        )
     if answer == n_tokens - 2:
-        raise Wrong("the marks of beginning and end are tokens too, and stand at places")
+        raise Wrong("the marks of beginning and end are tokens too, and have positions")
     if answer != n_pushed:
         raise Wrong(f"{answer!r} is not it: count the tokens of the text, or let the kit count")
     return f"right: {n_pushed} of {n_rows}, one for each token"

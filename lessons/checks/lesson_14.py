@@ -40,7 +40,7 @@ def check_score(answer):
     return "right: from t to t - n + 1, for each t of the second half"
 
 
-HINTS = {  # how far behind the query the counted key stands
+HINTS = {  # the counted key's distance behind the query
     N: "this is the first occurrence itself (duplicate); what came after it is one further",
     N + 1: "this is the token before the first occurrence; what came after it is wanted",
     1: "this is the token before (previous), however often the text is said",

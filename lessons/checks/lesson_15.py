@@ -28,7 +28,7 @@ def check_directions(answer):
         for way, value, wanted in zip(("restored", "lost"), answer[name], right):
             if not np.isclose(value, wanted):
                 raise Wrong(f"{name}: {way} is not {value:g}; {HINTS[way]}")
-    return "right: restoring misses heads that need each other, losing those that stand in"
+    return "right: restoring misses heads that need each other, losing misses backups"
 
 
 HINTS = {

@@ -23,7 +23,7 @@ MONTHS = (
 
 
 def check_first_loss(answer):
-    """The loss of a guess that gives every piece the same probability."""
+    """The loss of a guess that gives every token the same probability."""
     if answer is ...:
         return NOT_YET
     needs_function(answer, "lambda V: 1 / V")
@@ -37,9 +37,9 @@ def check_first_loss(answer):
             raise Wrong("a loss is positive: minus the logarithm of 1 / V")
         if not np.isclose(loss, np.log(V)):
             raise Wrong(
-                f"for V = {V} this gives {loss:.3g}; the probability of each piece is 1 / V"
+                f"for V = {V} this gives {loss:.3g}; the probability of each token is 1 / V"
             )
-    return "right: ln V, since each piece has the probability 1 / V"
+    return "right: ln V, since each token has the probability 1 / V"
 
 
 def check_step(answer):

@@ -18,7 +18,7 @@ INSIDE = {  # axes of a patch in another order -> hint
         1,
         3,
         4,
-    ): "in each patch the three colours of a pixel stand together; wanted all its red first",
+    ): "in each patch the three colours of a pixel are adjacent; wanted all its red first",
     (4, 3, 1): "in each patch pixels go down before they go across",
 }
 LIKELY = (  # wrong numbers of weights, n patches along a side -> hint
@@ -69,7 +69,7 @@ def check_order(answer):
     wrong = [f"{said[name]} where the circle is {name}" for name in WANTED]
     if said != WANTED:
         raise Wrong(f"it says {', '.join(wrong)}; wanted {' and '.join(WANTED.values())}")
-    return "right: rows and columns have changed places"
+    return "right: rows and columns are exchanged"
 
 
 def answers_with(order):

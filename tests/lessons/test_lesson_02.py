@@ -34,7 +34,7 @@ def test_without_attention(answer, hint):
         (3, "after one layer"),
         (5, "both sides"),
         (8, "in the middle"),
-        (16, "one place only"),
+        (16, "one position only"),
         (1, "without attention"),
         (7, "how far is that"),
     ],

@@ -61,7 +61,7 @@ def test_what_a_head_writes(layer):
 
 def wrong_writing(z, W):
     yield "writes to all 128", z[1]
-    yield "wanted a row for each piece", (z[1] @ W[32:64]).T
+    yield "wanted a row for each token", (z[1] @ W[32:64]).T
     yield "this is head 0", z[0] @ W[:32]
     yield "this is head 2", z[2] @ W[64:96]
     yield "the rows of W_O are not", z[1] @ W[:32]

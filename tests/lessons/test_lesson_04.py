@@ -40,7 +40,7 @@ def test_a_head_by_hand(trace):
 def wrong_patterns(products, hidden):
     scores = products / 32**0.5
     yield "these are the scores", scores
-    yield "what comes later", softmax(scores)
+    yield "later tokens", softmax(scores)
     yield "divide the scores by the root", softmax(products + hidden)
     yield "not by 32", softmax(products / 32 + hidden)
     yield "keys ask", softmax(scores.T + hidden)
@@ -65,7 +65,7 @@ def test_the_rank_of_what_a_head_compares(answer, hint):
         ((6, 13, 6), "the same rows"),
         ((13, 6, 6), "what was said so far that asks"),
         ((13, 13, 13), "self-attention"),
-        ((5, 13, 13), "6 pieces ask"),
+        ((5, 13, 13), "6 tokens ask"),
     ],
 )
 def test_who_asks_in_cross_attention(answer, hint):

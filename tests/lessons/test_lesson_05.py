@@ -29,8 +29,8 @@ def test_right_answers_pass():
 @pytest.mark.parametrize(
     ("look", "hint"),
     [
-        (lambda s, h: np.eye(len(h))[0], "the first letter's square"),
-        (lambda s, h: np.full(len(h), 1 / len(h)), "other places still get some weight"),
+        (lambda s, h: np.eye(len(h))[0], "the first letter's state"),
+        (lambda s, h: np.full(len(h), 1 / len(h)), "other positions still get some weight"),
         (lambda s, h: np.ones(len(h)), "weights sum to 1, yours to 6.00"),
         (lambda s, h: h[-1], r"one weight per letter, 6 here; yours are \(4,\)"),
         ("last", "wanted a function"),
@@ -53,7 +53,7 @@ def test_attention_blindfolded(share, hint):
 @pytest.mark.parametrize(
     ("answer", "hint"),
     [
-        (("same", "same"), "each score belongs to one square"),
+        (("same", "same"), "each score belongs to one state"),
         (("turned", "new"), "terms are added in another order"),
         (("turned", "turned"), "terms are added in another order"),
         (("back", "same"), "one of same, turned, new"),

@@ -38,7 +38,7 @@ def test_which_row_asks(row, hint):
 
 @pytest.mark.parametrize(
     ("place", "hint"),
-    [(8, "from place 8 it writes -"), (6, "from place 6 it writes 0"), (100, "from 0 to 63")],
+    [(8, "from position 8 it writes -"), (6, "from position 6 it writes 0"), (100, "from 0 to 63")],
 )
 def test_steering_by_place(place, hint):
     with pytest.raises(Wrong, match=hint):

@@ -48,7 +48,7 @@ def test_the_turn_that_looks_left(k, hint):
     [
         ((39, 6.6), "add what you cut off"),
         ((1, 256), "another frequency is higher"),
-        ((89, 89 / 256), "cycles in one place"),
+        ((89, 89 / 256), "cycles per position"),
         ((89, 89), "divide"),
         (89, "a pair"),
     ],

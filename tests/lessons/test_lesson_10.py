@@ -30,7 +30,7 @@ def test_what_is_free():
         ("acd", "d doubles all products"),
         ("ac", "there are more: a rotation keeps"),
         ("cef", "there are more: a adds the same"),
-        ("ace", "in whatever order they stand"),
+        ("ace", "in any order"),
         ("xyz", "wanted a string of letters from a to f"),
         (["a"], "wanted a string"),
     ],

@@ -28,7 +28,7 @@ def test_the_loss_of_a_blind_guess():
     [
         (lambda V: 1 / V, "1 / V is the probability"),
         (lambda V: -np.log(V), "a loss is positive"),
-        (lambda V: V, "the probability of each piece is 1 / V"),
+        (lambda V: V, "the probability of each token is 1 / V"),
         (lambda V: np.log(2) if V == 2 else np.log2(V), "this is in bits"),
         (3.7, "wanted a function, such as lambda"),
     ],

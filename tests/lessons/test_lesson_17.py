@@ -37,7 +37,7 @@ def test_a_picture_is_cut_into_the_models_rows():
     ("answer", "hint"),
     [
         (lambda x: x.reshape(64, 48), "these are stripes"),
-        (as_rows(0, 2, 1, 3, 4), "the three colours of a pixel stand together"),
+        (as_rows(0, 2, 1, 3, 4), "the three colours of a pixel are adjacent"),
         (as_rows(0, 2, 4, 3, 1), "in each patch pixels go down"),
         (as_rows(2, 0, 4, 1, 3), "the patches go down before they go across"),
         (as_rows(2, 0, 1, 3, 4), "but not those of the patches"),
