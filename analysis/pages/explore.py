@@ -482,6 +482,7 @@ PROGRAM = (
     "columns.js",
     "matrix.js",
     "offsets.js",
+    "grid-offsets.js",
     "values.js",
     "outputs.js",
     "guesses.js",

@@ -1,10 +1,11 @@
-"""The page of a picture in a browser: a patch is chosen in the picture, and nothing fails."""
+"""The page of a picture in a browser: a patch is chosen, offsets are those of the grid."""
 
+import numpy as np
 from explored import readout, ready, tokens, view
 from playwright.sync_api import expect
 
 import minitx
-from minitx.analysis.pages import explore
+from minitx.analysis.pages import explore, of_pictures
 
 
 def test_a_click_on_a_patch_chooses_it(open_page, tmp_path):
@@ -21,5 +22,19 @@ def test_a_click_on_a_patch_chooses_it(open_page, tmp_path):
     page.mouse.down()
     page.mouse.up()
     expect(readout(page)).to_contain_text("“3,2” (27) looks at")
-    expect(page.locator("#profile")).to_be_hidden()
     expect(page.locator("#guesses")).to_contain_text("above")
+
+
+def test_weights_by_offset_are_means_over_the_patches_of_the_grid(open_page, tmp_path):
+    model, path = minitx.load("tiny-vit"), tmp_path / "page.html"
+    explore.write(model, "tiny-vit", "sample:7", path)
+    page = ready(open_page(path))
+    expect(page.locator("#profile [aria-label=rect] rect")).to_have_count(9 * 9 + 1)
+    cells, (layer, head) = page.evaluate("byGridOffset()"), divmod(page.evaluate("state.head"), 4)
+    tokens = of_pictures.drawn(model, "sample:7")
+    pattern = minitx.run(model, tokens, ["pattern"])["pattern", layer][0, head, 1:, 1:]
+    row, column = np.divmod(np.arange(64), 8)
+    down, right = row - row[:, None], column - column[:, None]
+    for cell in cells:
+        mean = pattern[(down == cell["down"]) & (right == cell["right"])].mean()
+        np.testing.assert_allclose(cell["w"], mean, atol=pattern.max() / 2**11)

@@ -4,7 +4,7 @@
 
 const CHOICE = ["head", "token", "side"];
 const isThere = id => THERE[id]?.() ?? true;
-const THERE = {profile: () => hasOffsets, picture: () => Boolean(data.picture),
+const THERE = {profile: () => hasOffsets || Boolean(data.picture), picture: () => Boolean(data.picture),
                guesses: () => Boolean(made.guesses || made.classes), lens: () => Boolean(made.lens),
                writers: () => Boolean(made.written || askWriters && !untold.has(made) && (made.guesses || made.classes) && !data.picture) && state.part !== "encoder",
                pushes: () => page.runs.some(run => partOf(run)?.outputs?.pushes)};
@@ -68,8 +68,10 @@ const VIEWS = {
       (isCross ? say(" The query is of the token that was said last: it asks for the next.") : "") +
       (data.causal ? say(" This model does not see to the right: the empty half.") : "") + compared()},
   profile: {
-    title: () => say`${nameOf(state.head)}: relative positions`, draw: offsets, depends: CHOICE, isSingle: true,
-    hint: () => say("Mean weight at each distance, beside a head that looks at everything alike (uniform: chance). A head that ") +
+    title: () => say`${nameOf(state.head)}: relative positions`, depends: CHOICE, isSingle: true,
+    draw: width => data.picture ? gridOffsets(width) : offsets(width),
+    hint: () => data.picture ? say("Mean weight of patches on the patch so many rows below and columns to the right (minus: above, to the left). A ")
+      + say("head that finds patches by their position has one cell that stands out. The dashed cell is the patch itself.") + compared() : say("Mean weight at each distance, beside a head that looks at everything alike (uniform: chance). A head that ") +
       say("knows positions stands out at one distance.") + compared()},
   values: {
     title: () => say`${nameOf(state.head)}: values`, draw: valuesOf, depends: CHOICE,
