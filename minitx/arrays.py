@@ -159,7 +159,7 @@ def checked_scale(name, scale, w):
     It is 0 where the variance overflows: a norm would then give its bias alone, finite and wrong.
     To propagate NaN through a model: np.errstate(invalid="ignore").
     """
-    if (scale > 0).all() or np.geterr()["invalid"] == "ignore":
+    if np.minimum.reduce(scale, axis=None) > 0 or np.geterr()["invalid"] == "ignore":
         return scale
     layer = f" of layer {w.index}" if hasattr(w, "index") else ""
     token = tuple(int(i) for i in np.argwhere(~(scale > 0))[0])

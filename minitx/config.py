@@ -4,6 +4,7 @@ The files in families/ say which key of a config.json gives which of these value
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from . import show
@@ -98,7 +99,7 @@ class Config(show.Shown):
     bad_words: tuple[tuple[int, ...], ...] = ()  # ids that are never generated, of one token each
     _summary = show.config
 
-    @property
+    @cached_property
     def d_head(self) -> int:
         """Width of a head."""
         return self.d_kv or self.d_model // self.n_heads

@@ -47,17 +47,22 @@ def linear(x, W, b=None):  # [... D], [D M], [M] -> [... M]
         if b is not None:
             y[i:j] += b[i:j, None]
 
-    spread(chunk, len(y), product_step(rows, W))
+    spread(chunk, M, product_step(rows, W))
     return y.T.reshape(*others, M)
 
 
-def matmul_heads(a, b):  # [B H T d], [B H d S] -> [B H T S]
-    """a b for every text and head."""
+def matmul_heads(a, b):  # [B H T d], [B G d S] -> [B H T S]
+    """a b for every text and head; several consecutive heads may share theirs of b."""
     shape = *a.shape[:-1], b.shape[-1]
     out = np.empty(shape, a.dtype)
     left, right, result = a, b, out
+    G = b.shape[1]
+    if a.shape[1] != G:
+        left = by_group(a, G)
+        right = by_group(b, G)
+        result = by_group(out, G)
     if len(a) == 1:  # the threads share the heads of a single text, or else the texts
-        left, right, result = a[0], b[0], out[0]
+        left, right, result = left[0], right[0], result[0]
 
     def chunk(i, j):
         np.matmul(left[i:j], right[i:j], out=result[i:j])
@@ -66,6 +71,11 @@ def matmul_heads(a, b):  # [B H T d], [B H d S] -> [B H T S]
     step = max(1, MULTIPLICATIONS // n_multiplications)
     spread(chunk, len(left), step)
     return out
+
+
+def by_group(x, G):  # [B H T d] -> [B G H/G T d]
+    """A view in which heads that share keys and values lie together."""
+    return x.reshape(len(x), G, -1, *x.shape[2:])
 
 
 def split_heads(x, cfg):  # [B T A] -> [B H T d]
@@ -141,7 +151,7 @@ def softmax_(x):  # [... S]
             e = np.exp(scores)
             total = e @ ones
         # near the limits of float32, or if a score is NaN: again, with the largest subtracted
-        is_safe = total.min() > 1e-20 and total.max() < 1e30
+        is_safe = np.minimum.reduce(total) > 1e-20 and np.maximum.reduce(total) < 1e30
         if not is_safe:
             largest = scores.max(-1, keepdims=True)
             largest[np.isneginf(largest)] = 0.0

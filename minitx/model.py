@@ -268,18 +268,15 @@ def attention(q, k, v, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] twice -
     Several consecutive heads may share keys and values (Ainslie et al. 2023).
     """
     pattern = attention_pattern(q, k, w, attn_bias, cfg, hook)
-    G = v.shape[1]
-    z = matmul_heads(by_group(pattern, G), by_group(v, G)).reshape(q.shape)
+    z = matmul_heads(pattern, v)
     del pattern  # the largest array of a pass
     return linear(join_heads(hook("z", z)), w.W_O, w.b_O)
 
 
 def attention_pattern(q, k, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] -> [B H T S]
     """softmax(q k^T / sqrt(d)): how much of each key a query takes."""
-    G = k.shape[1]
     q = q * cfg.attn_scale(w.index)
-    scores = matmul_heads(by_group(q, G), by_group(k, G).swapaxes(-1, -2))
-    scores = scores.reshape(*q.shape[:-1], -1)
+    scores = matmul_heads(q, k.swapaxes(-1, -2))
     if cfg.pos_terms:
         scores = hook("c2c", scores)
     if cfg.score_cap:
@@ -287,11 +284,6 @@ def attention_pattern(q, k, w, attn_bias, cfg, hook):  # [B H T d], [B G S d] ->
     if attn_bias is not None:
         scores += attn_bias
     return hook("pattern", softmax_(hook("scores", scores)))
-
-
-def by_group(x, G):  # [B H T d] -> [B G H/G T d]
-    """A view in which heads that share keys and values lie together."""
-    return x.reshape(len(x), G, -1, *x.shape[2:])
 
 
 def mlp(x, w, cfg, hook):  # [B T D] -> [B T D]
@@ -314,7 +306,7 @@ def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
     A hook sees, and may change, the mean and scale per token too. Raises ValueError that names the
     layer where the stream is NaN, infinite, or so large that its variance is.
     """
-    gain, bias = getattr(w, f"{name}_w"), getattr(w, f"{name}_b", None)
+    gain = getattr(w, f"{name}_w")
     if gain is None:
         return hook(name, x)
     if cfg.rms_norm:
@@ -323,6 +315,7 @@ def norm(name, x, w, cfg, hook):  # [B T D] -> [B T D]
     mean, scale = mean_and_inverse_std(x, cfg.eps)
     mean = hook(f"{name}_mean", mean)
     scale = hook(f"{name}_scale", checked_scale(name, scale, w))
+    bias = getattr(w, f"{name}_b", None)
     return hook(name, normalise(x, mean, scale, gain, bias))
 
 

@@ -96,18 +96,19 @@ FEATURES = 96  # output features in a chunk of a product of many rows
 def even_step(n, most):
     """How long each chunk of range(n) is, at most `most`: all threads are done together."""
     if n <= most:
-        return max(1, n)
+        return n
     n_turns = math.ceil(n / (most * count()))
     return math.ceil(n / (n_turns * count()))
 
 
 def product_step(rows, W):  # [N D], [D M]
     """How many of the M output features of rows W are computed in one call."""
-    n_features = W.shape[1]
-    step = even_step(n_features, PIECE / len(W))
-    if len(rows) >= SPLIT_ROWS:
+    D, n_features = W.shape
+    n_rows = len(rows)
+    step = even_step(n_features, PIECE / D)
+    if n_rows >= SPLIT_ROWS:
         return min(step, max(FEATURES, n_features // count()))
-    if 2 <= len(rows) <= FEW_ROWS and W.flags.f_contiguous:  # GPT-2's are not
+    if 2 <= n_rows <= FEW_ROWS and W.flags.f_contiguous:  # GPT-2's are not
         return min(step, max(1, SMALL // rows.size))
     return step
 
@@ -154,8 +155,10 @@ def spread(work, n, step):
     A single chunk is done here and has all threads of BLAS to itself. Raises the chunks' first
     error, an interrupt before any other.
     """
+    if n <= step:  # every product of one row but that with the vocabulary: no calls but its own
+        return work(0, n) if n else None
     chunks = Chunks(work, n, step)
-    n_threads = count() if step < n else 1
+    n_threads = count()
     if n_threads == 1:
         return chunks.do()
     errors = []

@@ -5,6 +5,7 @@ S keys.
 """
 
 import gc
+import sys
 import tracemalloc
 from contextlib import contextmanager
 from dataclasses import replace
@@ -84,6 +85,21 @@ def of_layers(cfg, B, T, S):
     """
     weights = 4 * cfg.d_model**2 + 2 * cfg.d_model * cfg.d_mlp
     return cfg.n_layers * (B * T * weights + 2 * B * T * S * cfg.d_model)
+
+
+def calls(function):
+    """How many functions Python calls while `function` runs, its own and those in C."""
+    events = []
+
+    def note(frame, event, argument):
+        events.append(event)
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return events.count("call") + events.count("c_call")
 
 
 @contextmanager
