@@ -1,4 +1,4 @@
-"""Models that are rejected by name: what they compute that nothing here does, and what to take.
+"""Models that are rejected by name, with the reason and the closest supported type.
 
 Any other model type is refused too, without a reason.
 """
@@ -7,36 +7,36 @@ from typing import NamedTuple
 
 
 class Refusal(NamedTuple):
-    """Why a model type does not load, and the nearest that does."""
+    """Why a model type does not load, and the closest supported type."""
 
     why: str
     nearest: str  # a model type, or a checkpoint
 
 
-NARROW = "embeddings of another width go through a matrix that is not computed"
-UNTRIED = "it has not been compared with the reference library here"
+NARROW = "its embeddings have another width and a projection, which is not supported"
+UNTRIED = "it has not been tested against the reference library"
 BEFORE = "it is pre-norm, with a norm after the last layer"
-EXPERTS = "each token goes through a few of many MLPs"
-GEMMA = "its norms multiply by one more than their weight, as only Gemma 2 and 3 may here"
-OTHER_BLOCK = "its norms or its MLP stand elsewhere than in Llama"
-STATE = "it keeps a state in place of attention"
-MIXED = "some of its layers keep a state in place of attention"
-ONE_NORM = "one norm serves attention and MLP, as only in GPT-J and Falcon here"
-NEIGHBOURS = "neighbouring features are turned as pairs, as only in GPT-J here"
-NEAR = "its tokens see their neighbours and a few global ones"
+EXPERTS = "it has a mixture of experts: each token goes through a few of many MLPs"
+GEMMA = "its norms add 1 to their weight, which is supported only for Gemma 2 and 3"
+OTHER_BLOCK = "its norms or its MLP are arranged differently from Llama"
+STATE = "it has a recurrent state instead of attention"
+MIXED = "some of its layers have a recurrent state instead of attention"
+ONE_NORM = "attention and MLP share one norm, which is supported only for GPT-J and Falcon"
+NEIGHBOURS = "its rotary pairs are adjacent features, which is supported only for GPT-J"
+NEAR = "it has sparse attention: tokens see their neighbours and a few global tokens"
 APPROXIMATE = "it approximates attention"
-IMAGES = "it reads images, and a token has three places"
-FUSED = "its matrices are fused in another way"
+IMAGES = "it reads images, and a token has three positions"
+FUSED = "its matrices are fused in a different layout"
 NO_GATE = "its MLP has no gate"
 REFUSED = {
     "albert": Refusal(f"{NARROW}, and all layers share one set of weights", "bert"),
-    "apertus": Refusal("its activation is not computed, and its MLP has no gate", "llama"),
+    "apertus": Refusal("its activation is not supported, and its MLP has no gate", "llama"),
     "arcee": Refusal(NO_GATE, "llama"),
     "baichuan": Refusal(FUSED, "llama"),
     "bamba": Refusal(MIXED, "llama"),
-    "big_bird": Refusal("its tokens see blocks of others, some drawn at random", "bert"),
-    "bigbird_pegasus": Refusal("its tokens see blocks of others, some drawn at random", "bart"),
-    "bitnet": Refusal("its weights have three values, and there are more norms", "llama"),
+    "big_bird": Refusal("it has block-sparse attention, with some random blocks", "bert"),
+    "bigbird_pegasus": Refusal("it has block-sparse attention, with some random blocks", "bart"),
+    "bitnet": Refusal("its weights are ternary, and it has more norms", "llama"),
     "blenderbot": Refusal(BEFORE, "bart"),
     "chatglm": Refusal(f"{NEIGHBOURS}, in half of each head", "llama"),
     "codegen": Refusal(FUSED, "gptj"),
@@ -47,20 +47,20 @@ REFUSED = {
     "dbrx": Refusal(EXPERTS, "llama"),
     "deepseek_v2": Refusal(EXPERTS, "llama"),
     "deepseek_v3": Refusal(EXPERTS, "qwen3"),
-    "dinov2_with_registers": Refusal("it has register tokens behind the class token", "dinov2"),
-    "dinov3_vit": Refusal("it has register tokens, and turns queries and keys", "dinov2"),
-    "diffllama": Refusal("its attention is the difference of two", "llama"),
-    "doge": Refusal("its attention has a mask that it computes", "llama"),
+    "dinov2_with_registers": Refusal("it has register tokens after the class token", "dinov2"),
+    "dinov3_vit": Refusal("it has register tokens and rotary positions", "dinov2"),
+    "diffllama": Refusal("its attention is the difference of two softmaxes", "llama"),
+    "doge": Refusal("its attention mask is computed from the input", "llama"),
     "dots1": Refusal(EXPERTS, "qwen3"),
-    "ernie": Refusal("it adds embeddings of tasks", "bert"),
+    "ernie": Refusal("it adds task embeddings", "bert"),
     "ernie4_5": Refusal(NEIGHBOURS, "llama"),
-    "eurobert": Refusal("it is a Llama that sees both sides", "modernbert"),
-    "exaone": Refusal("its tensors have names of their own", "llama"),
+    "eurobert": Refusal("it is a bidirectional Llama", "modernbert"),
+    "exaone": Refusal("its tensors have different names", "llama"),
     "exaone4": Refusal(UNTRIED, "olmo2"),
     "falcon_h1": Refusal(MIXED, "llama"),
     "falcon_mamba": Refusal(STATE, "gpt_neox"),
-    "fnet": Refusal("a Fourier transform stands in place of attention", "bert"),
-    "funnel": Refusal("its layers shorten the text on the way", "bert"),
+    "fnet": Refusal("it has a Fourier transform instead of attention", "bert"),
+    "funnel": Refusal("its layers shorten the sequence", "bert"),
     "gemma": Refusal(GEMMA, "llama"),
     "gemma3": Refusal("it reads images", "gemma3_text"),
     "gemma3n_text": Refusal(GEMMA, "llama"),
@@ -68,23 +68,23 @@ REFUSED = {
     "glm4": Refusal(f"{NEIGHBOURS}, in half of each head", "llama"),
     "glm4_moe": Refusal(EXPERTS, "qwen3"),
     "gpt_bigcode": Refusal("all heads share one head of keys and values", "gpt2"),
-    "gpt_neo": Refusal("every other layer sees near tokens only", "gpt2"),
+    "gpt_neo": Refusal("every other layer has local attention", "gpt2"),
     "gpt_neox_japanese": Refusal(UNTRIED, "gpt_neox"),
     "gpt_oss": Refusal(f"{EXPERTS}, and each head has a sink, a learned extra score", "llama"),
     "granite": Refusal(
-        "it multiplies embeddings, what its layers write, and logits by constants", "llama"
+        "it multiplies embeddings, outputs of layers, and logits by constants", "llama"
     ),
     "granitemoe": Refusal(EXPERTS, "llama"),
     "helium": Refusal(NEIGHBOURS, "llama"),
-    "hunyuan_v1_dense": Refusal("its queries and keys are normed after they are turned", "qwen3"),
-    "ibert": Refusal("it computes with whole numbers", "roberta"),
+    "hunyuan_v1_dense": Refusal("it norms queries and keys after the rotation", "qwen3"),
+    "ibert": Refusal("it computes with integers", "roberta"),
     "internlm": Refusal(UNTRIED, "llama"),
     "internlm2": Refusal(FUSED, "llama"),
     "jais": Refusal(UNTRIED, "bloom"),
     "jamba": Refusal(MIXED, "llama"),
     "jetmoe": Refusal(EXPERTS, "llama"),
     "led": Refusal(NEAR, "bart"),
-    "lfm2": Refusal("convolutions stand in place of most of its attention", "qwen3"),
+    "lfm2": Refusal("most of its layers have convolutions instead of attention", "qwen3"),
     "llama4": Refusal(EXPERTS, "llama"),
     "llama4_text": Refusal(EXPERTS, "llama"),
     "longformer": Refusal(NEAR, "roberta"),
@@ -96,7 +96,7 @@ REFUSED = {
     "megatron-bert": Refusal(BEFORE, "bert"),
     "minimax": Refusal(EXPERTS, "llama"),
     "ministral": Refusal(UNTRIED, "mistral"),
-    "ministral3": Refusal("its queries grow with their position", "mistral"),
+    "ministral3": Refusal("its queries are scaled by their position", "mistral"),
     "mistral3": Refusal("it reads images", "mistral"),
     "mixtral": Refusal(EXPERTS, "mistral"),
     "mobilebert": Refusal("each layer narrows the stream and widens it again", "bert"),
@@ -109,7 +109,7 @@ REFUSED = {
     "olmo": Refusal(OTHER_BLOCK, "llama"),
     "olmo3": Refusal(UNTRIED, "olmo2"),
     "olmoe": Refusal(EXPERTS, "llama"),
-    "openai-gpt": Refusal("its norms stand after each addition", "gpt2"),
+    "openai-gpt": Refusal("it is post-norm", "gpt2"),
     "pegasus": Refusal(BEFORE, "bart"),
     "persimmon": Refusal(OTHER_BLOCK, "gpt_neox"),
     "phi": Refusal(ONE_NORM, "gpt_neox"),
@@ -131,22 +131,22 @@ REFUSED = {
     "seed_oss": Refusal(UNTRIED, "qwen2"),
     "siglip": Refusal("its head attends to all patches, and it has no class token", "clip"),
     "siglip2": Refusal("its head attends to all patches, and it has no class token", "clip"),
-    "smollm3": Refusal("some of its layers turn nothing", "llama"),
-    "squeezebert": Refusal("its matrices are convolutions in groups", "bert"),
-    "stablelm": Refusal("a part of each head is turned, in a Llama", "gpt_neox"),
+    "smollm3": Refusal("some of its layers have no rotary positions", "llama"),
+    "squeezebert": Refusal("its matrices are grouped convolutions", "bert"),
+    "stablelm": Refusal("it is a Llama with rotary positions on a part of each head", "gpt_neox"),
     "starcoder2": Refusal(OTHER_BLOCK, "llama"),
     "swin": Refusal("its layers attend within windows and merge patches", "vit"),
     "switch_transformers": Refusal(EXPERTS, "t5"),
-    "umt5": Refusal("each layer has a table of distances of its own", "t5"),
-    "vit_mae": Refusal("it leaves out patches and fills them in by a decoder", "vit"),
+    "umt5": Refusal("each layer has its own table of distances", "t5"),
+    "vit_mae": Refusal("it masks patches and reconstructs them with a decoder", "vit"),
     "vit_msn": Refusal(UNTRIED, "vit"),
     "vaultgemma": Refusal(GEMMA, "llama"),
     "xglm": Refusal(UNTRIED, "gpt2"),
     "xlm": Refusal(UNTRIED, "xlm-roberta"),
     "xlm-roberta-xl": Refusal(BEFORE, "xlm-roberta"),
-    "xlnet": Refusal("it reads a text in many orders, through two streams", "bert"),
+    "xlnet": Refusal("it has permuted factorization orders and two streams", "bert"),
     "xlstm": Refusal(STATE, "gpt_neox"),
-    "xmod": Refusal("each language has layers of its own", "xlm-roberta"),
+    "xmod": Refusal("each language has its own layers", "xlm-roberta"),
     "yoso": Refusal(APPROXIMATE, "bert"),
     "zamba": Refusal(MIXED, "llama"),
     "zamba2": Refusal(MIXED, "llama"),
@@ -172,7 +172,7 @@ def reason(model_type):
     if model_type not in REFUSED:
         return ""
     why, nearest = REFUSED[model_type]
-    return f"; {model_type} is not: {why}; the nearest that loads is {nearest}"
+    return f"; {model_type} is not: {why}; the closest supported is {nearest}"
 
 
 def check(raw):
@@ -184,4 +184,4 @@ def check(raw):
     sizes = raw.get(key), raw.get("hidden_size")
     if (sizes[0] or unsaid or sizes[1]) != sizes[1]:
         given = f"{key} is {sizes[0]!r}, hidden_size {sizes[1]!r}"
-        raise ValueError(f"{given}; wanted the same: {why}; the nearest that loads is {nearest}")
+        raise ValueError(f"{given}; wanted the same: {why}; the closest supported is {nearest}")

@@ -101,7 +101,7 @@ def test_what_does_not_load_says_why_and_what_does(model_type):
     assert nearest in families.FAMILIES and model_type not in families.FAMILIES
     with pytest.raises(ValueError) as error:
         families.from_hf({"model_type": model_type})
-    message = f"{model_type} is not: {why}; the nearest that loads is {nearest}"
+    message = f"{model_type} is not: {why}; the closest supported is {nearest}"
     assert str(error.value).endswith(message)
 
 
@@ -111,7 +111,7 @@ def test_an_electra_with_narrow_embeddings_is_refused_by_name(drop):
     config = tiny.config("electra-replaced", embedding_size=9)
     config = {key: value for key, value in config.items() if key not in drop}
     given = "None" if drop else "9"
-    message = f"embedding_size is {given}, hidden_size 18; .*the nearest .*/electra-base-disc"
+    message = f"embedding_size is {given}, hidden_size 18; .*the closest .*/electra-base-disc"
     with pytest.raises(ValueError, match=message):
         families.from_hf(config)
 

@@ -125,7 +125,7 @@ def test_a_model_type_that_does_not_load_says_why_and_what_does(model_type):
         from_hf(settings)
     said = re.search(
         f"model_type is '{model_type}'; supported: .*; {model_type} is not: (.+); "
-        "the nearest that loads is ([^ ]+)$",
+        "the closest supported is ([^ ]+)$",
         str(error.value),
     )
     assert said and said[1] and said[2] in FAMILIES

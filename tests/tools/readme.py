@@ -104,7 +104,7 @@ def refusals():
     for name, (key, only) in [*(("", pair) for pair in ONLY.items()), *of_families]:
         given = f"`{name}`, `{key}`" if name else f"`{key}`"
         rows.append(f"| {given} not `{only}` | it would change the result | `{only}` |")
-    return "\n".join(["| given | why it is refused | nearest that loads |", "|---|---|---|", *rows])
+    return "\n".join(["| given | reason | closest supported |", "|---|---|---|", *rows])
 
 
 def commands():

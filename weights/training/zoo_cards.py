@@ -35,8 +35,8 @@ KINDS = {
 }
 PLACES = {
     "learned": "a learned table, whose row is added to the word",
-    "sinusoidal": "a table of sines and cosines that was never trained, added to the word",
-    "rotary": "queries and keys that are turned by their place (base 10,000, the whole head)",
+    "sinusoidal": "a table of sines and cosines that is not trained, added to the word",
+    "rotary": "queries and keys rotated by their position (base 10,000, the whole head)",
     "buckets": "a learned bias on the scores for each bucket of distances (32, up to 128), one a "
     "head, shared by the layers",
     "alibi": "a bias on the scores that falls with the distance, slopes 1/4, 1/16, 1/64, 1/256",
@@ -45,14 +45,14 @@ PLACES = {
     "disentangled-buckets": "the same terms as in [masked-disentangled]"
     "(../masked-disentangled/README.md), in which far distances share rows (DeBERTa v2, as v3 has "
     "it: 16 to either side, up to 128)",
-    "none": "nothing at all",
+    "none": "none",
 }
 STORED = {
     "causal-learned": "`GPT2LMHeadModel`.",
     "causal-sinusoidal": "`GPT2LMHeadModel`; the rows of `wpe` are sinusoids of the size that a "
     "fresh learned table has (amplitude 0.113), and were held fixed.",
     "causal-rotary": "`GPTNeoXForCausalLM` with attention and MLP one after the other, the output "
-    "tied to the embedding and GPT-2's gelu: otherwise than `causal-learned` in nothing else.",
+    "tied to the embedding and GPT-2's gelu; otherwise identical to `causal-learned`.",
     "causal-alibi": "`BloomForCausalLM`. BLOOM has a norm behind the embedding, which the other "
     "causal models have not; its scale began at 0.08, so that the stream begins as large.",
     "causal-none": "`GPT2LMHeadModel` whose `wpe` is 0 and was held at 0: the causal mask alone "
@@ -75,8 +75,8 @@ STORED = {
     "tell one order of the words from another. A control.",
 }
 ASKED = {
-    "learned": "The table has 64 rows. `again`: longer inputs read them again from the start; "
-    "`fresh`: they read untrained rows of deviation 0.02, as training adds them.",
+    "learned": "The table has 64 rows. `again`: longer inputs repeat them from the start; "
+    "`fresh`: they read untrained rows of standard deviation 0.02, as added in training.",
     "sinusoidal": "The file has 64 rows; the rows beyond are the same sinusoids, computed further.",
     "buckets": "Distances of 128 and more share the last bucket; those from 64 on were never "
     "trained. The rows of the table beyond 64 are 0 as all others.",
@@ -121,9 +121,9 @@ def training_loss(name, log):
 PROGRAM = "minitx.weights.training.train_zoo"
 TEMPLATE = """# zoo/{name}
 
-{kind}, to which a place is told by {place}. {stored}
+{kind}, whose position mechanism is {place}. {stored}
 
-One of a [zoo](../README.md) of models with the same text, pieces, sizes, {same}order of the data
+One of a [zoo](../README.md) of models with the same text, tokenizer, sizes, {same}order of the data
 and seed. {shorter}{layers} layers, width {width}, {heads} heads, {vocabulary:,} pieces, trained on
 inputs of {trained} tokens; {weights:,} weights in float16 ({size:.2f} MiB).
 
@@ -131,15 +131,15 @@ inputs of {trained} tokens; {weights:,} weights in float16 ({size:.2f} MiB).
 |---|---|
 | made by | `python -m {PROGRAM} {name} --text FOLDER --out FOLDER`, one core |
 | seed | 0 |
-| training text | that of [tiny-roberta](../../tiny-roberta/README.md); none below was trained on |
+| training text | that of [tiny-roberta](../../tiny-roberta/README.md); not the texts below |
 | tokens trained on | {tokens:,}, in {steps:,} steps |
 | training loss | {loss:.3f}, mean of {last} |
 | licence | the weights and the tokenizer: CC0 1.0 |
 | sha256 | `{sha256}` |
 
-AdamW as for the other bundles, a rate of 0.002, in the last stage down to 0. A layer that is added
-is a copy of the first; then all of them write a third. Matrices that write to the stream began at
-0.2 of the usual size.
+AdamW as for the other bundled models, learning rate 0.002, in the last stage decaying to 0. New
+layers are copies of the first; then all outputs are scaled by a third. Matrices that write to the
+stream were initialized at 0.2 of the usual size.
 
 {stages}
 
@@ -152,9 +152,9 @@ With the reference library, in float32, from the file. Loss: nats per predicted 
 
 ## Loss against length
 
-The first {length_tokens:,} tokens of each text, cut into windows of each length. In brackets: by
-how much the tokens that are predicted at both lengths are guessed worse than at {trained}, with an
-interval of 95 % (stretches of 1,024 tokens drawn again). {asked}
+The first {length_tokens:,} tokens of each text, cut into windows of each length. In brackets: the
+increase of the loss, compared with {trained}, of the tokens predicted at both lengths, with
+a 95 % interval (bootstrap over stretches of 1,024 tokens). {asked}
 
 {lengths}
 
@@ -167,15 +167,16 @@ of WikiText-2), where it is above 0.3 and the offset is not 0.
 
 ## Limits
 
-Made to compare how places enter, on a laptop, in seconds: it is no language model to use. One seed,
-short training, inputs of 64 tokens: what differs between two models of the zoo may be chance in
-training, which intervals over text do not hold. The text is old, with the prejudices of its books.
+Made to compare position mechanisms on a laptop, in seconds, not for use as a language model. One
+seed, short training, inputs of 64 tokens: differences between two models of the zoo may be chance
+in training, which intervals over text do not include. The text is old, with the prejudices of its
+books.
 """
 
 
 SHORTER = (
     "**It was trained for {own:,} steps, the others for {all:,}** (700 of them, not 1,600, through "
-    "three layers): it had to end at a given time. Its loss is not to be compared with theirs. "
+    "three layers): there was a time limit. Its loss cannot be compared with theirs. "
 )
 
 
@@ -197,7 +198,7 @@ def card(name, numbers, log, folder):
     file = folder / "model.safetensors"
     words = {"kind": KINDS[kind], "place": PLACES[place], "stored": STORED[name]}
     words |= length_of(recipe)
-    words |= {"rule": RULE[kind], "asked": ASKED.get(place, "Longer inputs need nothing new.")}
+    words |= {"rule": RULE[kind], "asked": ASKED.get(place, "Longer inputs need no new rows.")}
     tables = {"losses": losses(numbers), "lengths": lengths(numbers), "sharp": heads(numbers)}
     values = {"trained": recipe.stages[-1][0], "length_tokens": LENGTH_TOKENS, "loss": log}
     values |= {"layers": recipe.layers, "width": recipe.width, "heads": recipe.heads}
