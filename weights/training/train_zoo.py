@@ -36,11 +36,6 @@ MASKED = {
     "specials": ("<s>", "<pad>", "</s>", "<unk>", "<mask>"),
     "offset": 2,
 }
-# the last two were trained for two thirds of the steps: fewer through three layers
-SHORT = {
-    **MASKED,
-    "stages": (*MASKED["stages"][:2], *((64, 64, 350, 2e-3, r) for r in (2e-3, 0.0))),
-}
 RECIPES = {
     "causal-learned": train.Recipe(**CAUSAL),
     "causal-rotary": train.Recipe(**CAUSAL, place="rotary"),
@@ -52,8 +47,8 @@ RECIPES = {
     "causal-sinusoidal": train.Recipe(**CAUSAL, place="sinusoidal"),
     "masked-learned": train.Recipe(**MASKED),
     "masked-none": train.Recipe(**MASKED, place="none"),
-    "masked-disentangled": train.Recipe(**SHORT, place="disentangled"),
-    "masked-disentangled-buckets": train.Recipe(**SHORT, place="disentangled-buckets"),
+    "masked-disentangled": train.Recipe(**MASKED, place="disentangled"),
+    "masked-disentangled-buckets": train.Recipe(**MASKED, place="disentangled-buckets"),
 }
 
 

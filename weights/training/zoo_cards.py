@@ -22,7 +22,7 @@ from safetensors import safe_open
 
 from minitx.weights.training import train
 from minitx.weights.training import zoo_measure as zoo
-from minitx.weights.training.train_zoo import RECIPES, SCHEDULE
+from minitx.weights.training.train_zoo import RECIPES
 
 MARK, END = "<!-- zoo -->\n", "<!-- end -->"
 FILES = "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"
@@ -123,8 +123,8 @@ TEMPLATE = """# zoo/{name}
 
 {kind}, whose position mechanism is {place}. {stored}
 
-One of a [zoo](../README.md) of models with the same text, tokenizer, sizes, {same}order of the data
-and seed. {shorter}{layers} layers, width {width}, {heads} heads, {vocabulary:,} pieces, trained on
+One of a [zoo](../README.md) of models with the same text, tokenizer, sizes, steps, order of the data
+and seed. {layers} layers, width {width}, {heads} heads, {vocabulary:,} pieces, trained on
 inputs of {trained} tokens; {weights:,} weights in float16 ({size:.2f} MiB).
 
 | | |
@@ -133,7 +133,7 @@ inputs of {trained} tokens; {weights:,} weights in float16 ({size:.2f} MiB).
 | seed | 0 |
 | training text | that of [tiny-roberta](../../tiny-roberta/README.md); not the texts below |
 | tokens trained on | {tokens:,}, in {steps:,} steps |
-| training loss | {loss:.3f}, mean of {last} |
+| training loss | {loss:.3f}, mean of the last 200 steps |
 | licence | the weights and the tokenizer: CC0 1.0 |
 | sha256 | `{sha256}` |
 
@@ -174,30 +174,12 @@ books.
 """
 
 
-SHORTER = (
-    "**It was trained for {own:,} steps, the others for {all:,}** (700 of them, not 1,600, through "
-    "three layers): there was a time limit. Its loss cannot be compared with theirs. "
-)
-
-
-def length_of(recipe):
-    """What a card says of the number of steps, and of which of them a loss is the mean."""
-    own = sum(stage[2] for stage in recipe.stages)
-    every = sum(stage[2] for stage in SCHEDULE["stages"])
-    first = own // train.REPORT_STEPS * train.REPORT_STEPS
-    if own == every:
-        return {"same": "steps, ", "shorter": "", "last": "the last 200 steps"}
-    last = f"steps {first - train.REPORT_STEPS + 1:,} to {first:,}"
-    return {"same": "", "shorter": SHORTER.format(own=own, all=every), "last": last}
-
-
 def card(name, numbers, log, folder):
     """The text of README.md."""
     kind, _, place = name.partition("-")
     recipe = RECIPES[name]
     file = folder / "model.safetensors"
     words = {"kind": KINDS[kind], "place": PLACES[place], "stored": STORED[name]}
-    words |= length_of(recipe)
     words |= {"rule": RULE[kind], "asked": ASKED.get(place, "Longer inputs need no new rows.")}
     tables = {"losses": losses(numbers), "lengths": lengths(numbers), "sharp": heads(numbers)}
     values = {"trained": recipe.stages[-1][0], "length_tokens": LENGTH_TOKENS, "loss": log}
